@@ -114,7 +114,9 @@ def _clock_for(subject: Subject, clock: str | None) -> str:
     if clock == "virtual" and reason:
         raise UsageError(f"--clock virtual: {subject.name} cannot be played so", "choose --clock real, or leave it out")
     if clock == "model" and not isinstance(subject, Core):
-        raise UsageError(f"--clock model: it plays the core only, and {subject.name} is another", "leave it out")
+        raise UsageError(
+            f"--clock model: it plays the reference supervisor only, and {subject.name} is another", "leave it out"
+        )
     return clock or ("real" if reason else "virtual")
 
 

@@ -42,7 +42,7 @@ def _answer(given: Any, place: str, scale: float) -> RunReport:
         pairs = dict(given)
     else:
         hint = "its function is no `async def`, or lacks an await: " if hasattr(given, "__await__") else ""
-        allowed = "an Answer, a mapping of its fields, the name of an outcome" + ("" if place else ", or None")
+        allowed = "a RunReport, a mapping of its fields, the name of an outcome" + ("" if place else ", or None")
         raise AdapterError(f"it returned {_shown(given, place)}\n{hint}give {allowed}")
     before = f"{place}: " if place else ""
     for name in pairs:
@@ -83,7 +83,7 @@ def _time(given: Any, place: str, unit: float | None) -> int:
         return int(given)
     if unit is not None:
         raise _wrong(given, place, f"seconds (a number from 0 to {_MOST_SECONDS})")
-    raise _wrong(given, place, "whole nanoseconds in an Answer; in a mapping it is seconds")
+    raise _wrong(given, place, "whole nanoseconds in a RunReport; in a mapping it is seconds")
 
 
 def _bytes(given: Any, place: str, _unit: object) -> bytes:

@@ -192,7 +192,7 @@ def test_a_program_is_run_in_real_time(capsys: pytest.CaptureFixture[str]) -> No
         (["raw.scenario.yaml", "--scale", "0"], "agentproc run: --scale 0: it must be auto, or a number from 1 to"),
         (
             ["raw.scenario.yaml", "--subject", "null", "--clock", "model"],
-            "agentproc run: --clock model: it plays the core only, and null is another\nleave it out\n",
+            "agentproc run: --clock model: it plays the reference supervisor only, and null is another\nleave it out\n",
         ),
         (["raw.scenario.yaml", "--command", "x"], "agentproc run: the command ['x'] must be a list of words with"),
         (["raw.scenario.yaml", "--command", "'x"], 'agentproc run: the command "\'x" cannot be split: no closing'),
