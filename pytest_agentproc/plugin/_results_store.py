@@ -177,7 +177,8 @@ def lost(config: pytest.Config, report: pytest.TestReport) -> Judged | None:
     is_bundled = corpus is not None and place != found["file"]
     path = (corpus if is_bundled and corpus is not None else config.rootpath) / place
     axes = found["axes"].removesuffix("-real")
-    agent = next((name for name in read_agents(path) if axes.startswith(f"{name}-")), "")
+    agents = [name for name in read_agents(path) if axes.startswith(f"{name}-")]
+    agent = max(agents, key=len, default="")  # `gemini` begins like `gemini-stream`
     subject, _, backend = axes.removeprefix(f"{agent}-" if agent else "").rpartition("-")
     return Judged(
         **_about(path, agent, language_of(config), report),
