@@ -52,7 +52,7 @@ _SCENARIOS_FAILED, _MISUSED, _NOTHING_THERE = (0, 1), 4, 5
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    names = "core, null, ..., package.module:attribute or FILE.toml"
+    names = "core (the reference supervisor), null, ..., package.module:attribute or FILE.toml"
     parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=names)
     add_play_options(parser)
     parser.add_argument("-k", metavar="WORDS", help="only scenarios whose id has them, such as 'lingers and not deaf'")

@@ -44,7 +44,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--terminal", action="store_true", help="run it in a terminal of its own: one stream, no stderr"
     )
     parser.add_argument("--shorten", type=int, metavar="N", help="keep N characters of each text in the scenario")
-    parser.add_argument("program", nargs="+", metavar="CMD", help="behind --: the program and its arguments")
+    parser.add_argument("program", nargs="+", metavar="CMD", help="after --: the program and its arguments")
 
 
 def _formatter() -> type[argparse.HelpFormatter]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "declare", "run"]
 
 HELP = """\
-In real time the agent keeps a diary: the supervisor's side is told as it happens, both sides at the end.
+In real time the agent keeps a log of its own: the supervisor's side is printed as it happens, both at the end.
 
 exit codes:
   0  passed
@@ -70,8 +70,11 @@ class _Way(NamedTuple):
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("scenario", metavar="SCENARIO", help="a scenario file, or the id of a bundled one")
-    parser.add_argument("--subject", help="core, null, ..., package.module:attribute or FILE.toml; core without it")
-    parser.add_argument("--defect", help="the core with this defect built in")
+    parser.add_argument(
+        "--subject",
+        help="core (the reference supervisor), null, ..., package.module:attribute or FILE.toml; core without it",
+    )
+    parser.add_argument("--defect", help="the reference supervisor with this defect built in")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object, and no timeline")
     add_play_options(parser)
 

@@ -141,7 +141,7 @@ class Fakes:
         return lab_of(self._request.config).refusals(missing)
 
     def finish(self) -> None:
-        """Show every record to whoever wants it, and fail the test for every fake that is still alive.
+        """Give each record to the hook `pytest_agentproc_record`, and fail the test for each fake that is still alive.
 
         Raises:
             KitError: a fake itself failed, which says nothing of the code under test.

@@ -1,8 +1,7 @@
 """Keeps the judged scenarios of a session, prints them and writes them. Judges nothing.
 
-A worker of xdist that dies takes its report along: only the id of the test that it had begun is left.
-
-Each is a property of its report, so that it crosses the wire of xdist; the process that reports gathers them.
+A judged scenario is a property of its report, so it crosses the wire of xdist; the process that reports gathers them
+all. A worker of xdist that dies takes its report along: only the id of the test that it had begun is left.
 """
 
 from __future__ import annotations
