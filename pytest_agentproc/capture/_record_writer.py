@@ -33,7 +33,7 @@ class RecordWriter:
     """Start the process; call it before there is a second thread.
 
     Args:
-        write: writes what was recorded; called in the scribe, if the recorder was killed.
+        write: writes what was recorded; called in the writer's process, if the recorder was killed.
     """
 
     def __init__(self, write: Callable[[Record], object]) -> None:

@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     out = capture.check_target(options.out)
     if options.shorten is not None and options.shorten < 1:
         raise UsageError(f"--shorten is {options.shorten}", "give the number of characters to keep, 1 or more")
-    capture.speaker_of(options.program, b"", options.dialect, options.mode)
+    capture.identify_agent(options.program, b"", options.dialect, options.mode)
     env = dict(os.environ)
 
     def write(record: Record) -> capture.Captured:
