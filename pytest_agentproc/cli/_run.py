@@ -171,7 +171,7 @@ def _judged(way: _Way, lab: ScenarioRunner, live: _Live) -> Judgement:
         live.over()
         if isinstance(played.record, LiveRecord):
             played.record.flush()
-        judgement = judged(played)
+        judgement = judged(played, is_reference=isinstance(way.subject, Core))
         if judgement.is_red and played.was_starved:
             way.say("\nthe machine was too slow for that: once more\n")
             continue
