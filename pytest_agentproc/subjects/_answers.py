@@ -1,4 +1,4 @@
-"""Owns how the answer of a foreign supervisor is read. Pure: values in, an `RunReport` or the mistake in them out."""
+"""Owns how the answer of a foreign supervisor is read. Pure: values in, a `RunReport` or the mistake in them out."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _LONGEST = 80
 
 
 def answer_of(given: Any, scale: float = 1) -> RunReport:
-    """Make an `RunReport` of what a supervisor gave.
+    """Make a `RunReport` of what a supervisor gave.
 
     Args:
-        given: an `RunReport`, a mapping of its fields (times in seconds, as the supervisor's own clock measured them),
+        given: a `RunReport`, a mapping of its fields (times in seconds, as the supervisor's own clock measured them),
             the
             name of an outcome, or None.
         scale: the factor by which the play's clock was faster than that clock.
