@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import importlib.metadata
+import json
 import os
 import re
 import tempfile
@@ -272,7 +273,7 @@ class _Account:
         """
         for name, value in report.user_properties if report.when == "call" else ():
             if name == _PROPERTY:
-                self._judged[report.nodeid] = Judged.of_line(str(value))
+                self._judged[report.nodeid] = Judged.of(json.loads(str(value)))
         entry = lost(self._config, report) if report.failed and report.when in ("setup", "???") else None
         if entry is not None:
             self._judged[report.nodeid] = entry
