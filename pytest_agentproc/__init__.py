@@ -1,9 +1,9 @@
 """The crash-test lab for programs that supervise agent CLIs. This docstring is the map of the code.
 
-Three things live here: the supervisor core (how to run an agent so that it is never killed while it works, never waited
-for once it is done, and never leaves a process behind), fake agents that misbehave on command, and the pytest plugin
-that judges any supervisor against them in exact virtual time. Read the parts in this order: each imports only from
-parts below it (`tests/architecture/test_imports.py` enforces that, and holds the whole table of imports).
+Three things live here: the reference supervisor (how to run an agent so that it is never killed while it works, never
+waited for once it is done, and never leaves a process behind), fake agents that misbehave on command, and the pytest
+plugin that judges any supervisor against them in exact virtual time. Read the parts in this order: each imports only
+from parts below it (`tests/architecture/test_imports.py` enforces that, and holds the whole table of imports).
 
 Entry points
     __main__      `python -m pytest_agentproc`: the command

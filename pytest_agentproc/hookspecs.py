@@ -24,7 +24,7 @@ __all__ = [
 
 
 def pytest_agentproc_subjects(config: pytest.Config) -> Iterable[Subject | Callable[[RunRequest], Any]]:  # type: ignore[empty-body]
-    """Give supervisors that scenarios judge in place of the core, unless `--agentproc-subject` names others.
+    """Give supervisors that are judged in place of the reference one, unless `--agentproc-subject` names others.
 
     It is asked before anything is collected, so it belongs in the conftest.py of the rootdir or of a folder that is
     named on the command line, or in a plugin.
@@ -33,7 +33,7 @@ def pytest_agentproc_subjects(config: pytest.Config) -> Iterable[Subject | Calla
         config: the session's.
 
     Returns:
-        subjects, classes or factories of them without arguments, or functions of an order, which are taken as
+        subjects, classes or factories of them without arguments, or functions of a `RunRequest`, which are taken as
         `subjects.Function(function)`.
     """
 
@@ -50,10 +50,10 @@ def pytest_agentproc_record(nodeid: str, record: Record) -> None:
 def pytest_agentproc_dialects(config: pytest.Config) -> Iterable[Dialect]:  # type: ignore[empty-body]
     """Give dialects that scenarios may name beside the kit's: `agent: {dialect: toy}`.
 
-    A dialect is two halves that share no code: the encoder runs in the fake, the decoder in the core. Both are named by
-    their modules and load when the first scenario speaks of the dialect. What is wrong with one is a problem of that
-    scenario, with its place and the name of the plugin; everybody else's scenarios go on. Contributions hold for this
-    session only. Whoever calls the core without pytest gives it the `Dialect` itself: `run_once(argv, dialect=TOY)`, or
+    A dialect is two halves that share no code: the encoder runs in the fake, the decoder in the supervisor. Both are
+    named by their modules and load when the first scenario speaks of the dialect. What is wrong with one is a problem
+    of that scenario, with its place and the name of the plugin; all other scenarios go on. Contributions hold for this
+    session only. A program without pytest passes the `Dialect` itself: `run_once(argv, dialect=TOY)`, or
     `open_session(argv, dialect=TOY)` for a mode that holds sessions.
 
     All hooks that contribute are asked before anything is collected, as `pytest_agentproc_subjects`.
@@ -80,7 +80,7 @@ def pytest_agentproc_steps(config: pytest.Config) -> Iterable[ScriptStep]:  # ty
 
 
 def pytest_agentproc_defects(config: pytest.Config) -> Iterable[Defect]:  # type: ignore[empty-body]
-    """Give wrong supervisors for `--agentproc-defect=NAME`: the core with one decider replaced.
+    """Give wrong supervisors for `--agentproc-defect=NAME`: the reference supervisor with one decider replaced.
 
     It is asked only if that option names none of the kit's.
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pytest_agentproc.capture._draft import Draft, draft, given_of
     from pytest_agentproc.capture._guesses import likeness
-    from pytest_agentproc.capture._identity import AgentIdentity, speaker_of
+    from pytest_agentproc.capture._identity import AgentIdentity, identify_agent
     from pytest_agentproc.capture._moments import Moment, moments
     from pytest_agentproc.capture._paste_draft import DIALECTS, draft_pasted
     from pytest_agentproc.capture._recorder import CannotStart, run_recorded
@@ -41,13 +41,13 @@ __all__ = [
     "draft",
     "draft_pasted",
     "given_of",
+    "identify_agent",
     "likeness",
     "moments",
     "redacted_record",
     "replay",
     "require_linux",
     "run_recorded",
-    "speaker_of",
     "write_capture",
 ]
 
@@ -59,7 +59,7 @@ _FILES = {
     "_recorder": ("CannotStart", "run_recorded"),
     "_secrets": ("Redacted", "Redactor"),
     "_replay": ("Given", "Replayed", "replay"),
-    "_identity": ("AgentIdentity", "speaker_of"),
+    "_identity": ("AgentIdentity", "identify_agent"),
     "_targets": ("check_target", "require_linux"),
     "_written": ("Captured", "redacted_record", "write_capture"),
 }

@@ -46,11 +46,11 @@ class Unfit(Exception):
 class _Maker:
     """Make the steps of one script."""
 
-    def __init__(self, found: Sequence[Moment], oracle: StepGuesser | None, keep: Callable[[bytes], str]) -> None:
+    def __init__(self, found: Sequence[Moment], guesser: StepGuesser | None, keep: Callable[[bytes], str]) -> None:
         self._found = found
-        self._oracle = oracle
+        self._guesser = guesser
         self._keep = keep
-        self.script = Script(keep, says=oracle is None)
+        self.script = Script(keep, says=guesser is None)
         self._printed = 0
         self._prompts = 0
         self._input = b""
@@ -65,7 +65,7 @@ class _Maker:
         for index, moment in enumerate(self._found):
             if moment.kind in _ACTS:
                 self._outlive(moment)
-            if moment.kind == "out" and self._oracle is not None:
+            if moment.kind == "out" and self._guesser is not None:
                 self._line(index, moment)
             else:
                 getattr(self, f"_on_{moment.kind}")(index, moment)
@@ -89,24 +89,24 @@ class _Maker:
 
     def _line(self, index: int, moment: Moment) -> None:
         """Tell a line of stdout, unless a step before it has printed it."""
-        assert self._oracle is not None
+        assert self._guesser is not None
         self._has_output = True
         self._printed += 1
-        if self._printed <= self._oracle.at:
+        if self._printed <= self._guesser.at:
             return
-        if self._oracle.serves and not self._is_busy and self._take(moment) and self._printed <= self._oracle.at:
+        if self._guesser.serves and not self._is_busy and self._take(moment) and self._printed <= self._guesser.at:
             return
         step = None
         if not moment.parts:
-            step = self._oracle.step(self._run_length(index))
+            step = self._guesser.step(self._run_length(index))
         else:
-            self._oracle.skip()
+            self._guesser.skip()
         if step is not None:
             self.script.add(step.written, moment.at)
             self._is_busy = self._is_busy and not step.ends_turn
             return
         if not moment.parts:
-            self._oracle.skip()
+            self._guesser.skip()
         for at, data in moment.parts or ((moment.at, moment.data),):
             self.script.raw(data, at)
 
@@ -132,25 +132,25 @@ class _Maker:
         *lines, self._input = (self._input + moment.data).split(b"\n")
         is_last = all(later.kind not in ("out", "err") for later in self._found[index + 1 :])
         for line in lines:
-            if self._oracle is not None and self._oracle.serves:
+            if self._guesser is not None and self._guesser.serves:
                 self._hear(line, moment)
-            elif self._oracle is None and not is_last:
+            elif self._guesser is None and not is_last:
                 self.script.add('wait_for: {stdin: "*"}', moment.at)
                 self.script.now = max(self.script.now, moment.at)
 
     def _hear(self, line: bytes, moment: Moment) -> None:
         """Have the dialect hear a line, and say so in the script if it waits for it."""
-        assert self._oracle is not None
-        reply, event = self._oracle.hear(line)
-        if not self._oracle.expects(reply):
+        assert self._guesser is not None
+        reply, event = self._guesser.hear(line)
+        if not self._guesser.expects(reply):
             raise Unfit
         is_prompt = not self._is_busy and self._take(moment)
         if event == "cancel":
             self._wait("wait_for: cancel", moment)
-            told = self._oracle.acknowledge()
+            told = self._guesser.acknowledge()
             self._is_busy = False
             self.script.steps.append("acknowledge: cancel")
-            if not self._oracle.expects(told):
+            if not self._guesser.expects(told):
                 raise Unfit
         answers = next((word for word in _ANSWERS if word in line), None)
         if answers is not None and not is_prompt and not reply and not event:
@@ -158,14 +158,14 @@ class _Maker:
 
     def _take(self, moment: Moment) -> bool:
         """Take the next prompt in hand, if there is one; say whether there was."""
-        assert self._oracle is not None
-        begun = self._oracle.take(self._prompts + 1)
+        assert self._guesser is not None
+        begun = self._guesser.take(self._prompts + 1)
         if begun is None:
             return False
         self._prompts += 1
         self._is_busy = True
         self._wait(f"wait_for: prompt {self._prompts}", moment)
-        if not self._oracle.expects(begun):
+        if not self._guesser.expects(begun):
             raise Unfit
         return True
 
@@ -175,7 +175,7 @@ class _Maker:
         self.script.now = max(self.script.now, moment.at)
 
     def _on_eof(self, index: int, moment: Moment) -> None:
-        is_session = self._oracle is not None and self._oracle.serves
+        is_session = self._guesser is not None and self._guesser.serves
         speaks = any(later.kind in ("out", "err") for later in self._found[index + 1 :])
         if (self._has_input or self._has_output) and (speaks or not is_session):
             self._wait("wait_for: eof", moment)
@@ -206,8 +206,8 @@ class _Maker:
             died = moment.data["signal"]
             was_sent = any(one.kind == "signal" and one.data["signal"] == died for one in self._found)
             self.script.steps.append("silence: for ever" if was_sent or died == "KILL" else f"die: {died}")
-        elif moment.data["code"] or (self._oracle is not None and self._oracle.serves and not self._at_eof()):
-            if self._oracle is not None and self._oracle.serves and self._at_eof() and not self._waited:
+        elif moment.data["code"] or (self._guesser is not None and self._guesser.serves and not self._at_eof()):
+            if self._guesser is not None and self._guesser.serves and self._at_eof() and not self._waited:
                 self.script.steps.append("wait_for: eof")
             self.script.steps.append(f"exit: {moment.data['code']}")
 
@@ -232,31 +232,28 @@ def _told(events: Sequence[Event]) -> list[Event]:
     return told
 
 
-def steps_of(events: Sequence[Event], speaker: AgentIdentity, keep: Callable[[bytes], str]) -> list[str]:
+def steps_of(events: Sequence[Event], identity: AgentIdentity, keep: Callable[[bytes], str]) -> list[str]:
     """Give the steps of a script that does what was recorded.
 
     Args:
         events: those of a record, redacted.
-        speaker: in whose dialect; raw: in bytes.
+        identity: in whose dialect; raw: in bytes.
         keep: takes bytes that are too many for the file, and gives the name of one beside it.
 
     Raises:
         Unfit: the fake of the dialect answers otherwise than was recorded.
     """
-    by_line = speaker.dialect != "raw" and (speaker.dialect, speaker.mode) not in (
-        ("gemini", "text"),
-        ("gemini", "json"),
-    )
+    by_line = identity.mode in DIALECTS[identity.dialect].steps  # all others print no events
     found = sorted(moments(_told(events), by_line=by_line), key=lambda one: one.at)
     before, reactions, after = _split(found)
     whole = [one.data for one in found if one.kind == "out"]
-    oracle = StepGuesser(_program(speaker), whole) if by_line else None
-    maker = _Maker(before, oracle, keep)
+    guesser = StepGuesser(_program(identity), whole) if by_line else None
+    maker = _Maker(before, guesser, keep)
     steps = maker.make()
     if not after and not maker.is_over:
         steps.append("silence: for ever")
     if after:
-        then = _Maker(after, oracle, keep)
+        then = _Maker(after, guesser, keep)
         then.script.now = after[0].at
         then._printed = maker._printed  # noqa: SLF001  # one script, told in two
         done = then.make()
@@ -292,24 +289,24 @@ def _split(found: list[Moment]) -> tuple[list[Moment], list[tuple[str, list[str]
     return found, list(ignored.items()), []
 
 
-def _program(speaker: AgentIdentity) -> dict[str, Any]:
-    record = DIALECTS[speaker.dialect]
+def _program(identity: AgentIdentity) -> dict[str, Any]:
+    record = DIALECTS[identity.dialect]
     program: dict[str, Any] = {
         "format": 1,
-        "dialect": speaker.dialect,
-        "encoder": list(record.encoder_modules(speaker.mode)),
-        "mode": speaker.mode,
+        "dialect": identity.dialect,
+        "encoder": list(record.encoder_modules(identity.mode)),
+        "mode": identity.mode,
         "name": "agent",
         "code": 0,
         "newline": "lf",
         "bom": False,
-        "serves": speaker.is_session,
+        "serves": identity.is_session,
         "steps": [],
-        "argv": list(speaker.argv),
-        "environ": {name.encode(): value.encode() for name, value in record.states.items() if speaker.states},
-        "prompt": speaker.prompt,
+        "argv": list(identity.argv),
+        "environ": {name.encode(): value.encode() for name, value in record.states.items() if identity.states},
+        "prompt": identity.prompt,
     }
-    return {**program, "model": speaker.model} if speaker.model else program
+    return {**program, "model": identity.model} if identity.model else program
 
 
 _SHOWN = 60
@@ -346,7 +343,7 @@ class Draft:
         write_private(self.path, self.text.encode())
 
 
-def draft(path: Path, events: Sequence[Event], speaker: AgentIdentity, comments: Sequence[str], claim: str) -> Draft:
+def draft(path: Path, events: Sequence[Event], identity: AgentIdentity, comments: Sequence[str], claim: str) -> Draft:
     """Write the scenario of a recording beside which it will stand, and play it again to see that it is the same.
 
     The dialect's words are tried first; if they cannot express it, the whole is written in bytes.
@@ -354,17 +351,17 @@ def draft(path: Path, events: Sequence[Event], speaker: AgentIdentity, comments:
     Args:
         path: where the scenario goes; it is written there, and its files beside it.
         events: those of the record, redacted.
-        speaker: who was recorded.
+        identity: who was recorded.
         comments: what stands above it.
         claim: the sentence behind `scenario:`.
     """
-    made = _attempt(path, events, speaker, comments, claim)
-    if made.notes and speaker.dialect != "raw":
-        plain = AgentIdentity("raw", "text", speaker.argv, speaker.prompt)
+    made = _attempt(path, events, identity, comments, claim)
+    if made.notes and identity.dialect != "raw":
+        plain = AgentIdentity("raw", "text", identity.argv, identity.prompt)
         in_bytes = _attempt(path, events, plain, comments, claim)
         if len(in_bytes.notes) < len(made.notes):
             reason = (
-                f"the fake of {speaker.dialect} cannot tell it: {made.notes[0]}; so it is told in bytes (agent: raw)"
+                f"the fake of {identity.dialect} cannot tell it: {made.notes[0]}; so it is told in bytes (agent: raw)"
             )
             in_bytes.notes.insert(0, reason)
             made = in_bytes
@@ -376,10 +373,12 @@ def draft(path: Path, events: Sequence[Event], speaker: AgentIdentity, comments:
 _MARK = "# (notes)\n"
 
 
-def _attempt(path: Path, events: Sequence[Event], speaker: AgentIdentity, comments: Sequence[str], claim: str) -> Draft:
+def _attempt(
+    path: Path, events: Sequence[Event], identity: AgentIdentity, comments: Sequence[str], claim: str
+) -> Draft:
     made = Draft(path)
     try:
-        steps = steps_of(events, speaker, made.keep)
+        steps = steps_of(events, identity, made.keep)
     except Unfit:
         made.notes.append("it answers what it hears with other words")
         return made
@@ -387,9 +386,9 @@ def _attempt(path: Path, events: Sequence[Event], speaker: AgentIdentity, commen
         *(f"# {line}" for line in comments),
         _MARK.rstrip("\n"),
         f"scenario: {text(claim)}",
-        f"agent: {speaker.written}",
+        f"agent: {identity.written}",
     ]
-    drive = _drive(events, speaker)
+    drive = _drive(events, identity)
     body = [*drive, "script:" if steps else "script: []", *(f"  - {step}" for step in steps)]
     made.text = "\n".join([*head, *body]) + "\n"
     made.write()
@@ -398,20 +397,20 @@ def _attempt(path: Path, events: Sequence[Event], speaker: AgentIdentity, commen
     except ScenarioError as error:
         made.notes.append(f"the file is refused: {error.problems[0].message}")
         return made
-    made.notes += _differences(scenario, events, speaker)
+    made.notes += _differences(scenario, events, identity)
     made.text += _expectation(scenario)
     return made
 
 
-def _drive(events: Sequence[Event], speaker: AgentIdentity) -> list[str]:
+def _drive(events: Sequence[Event], identity: AgentIdentity) -> list[str]:
     """Give what the caller does: the prompts that were seen."""
     sent = b"".join(event.data["bytes"] for event in events if event.code == "i" and "bytes" in event.data)
-    if speaker.is_session:
-        prompts = prompts_of(speaker.dialect, sent.splitlines())
+    if identity.is_session:
+        prompts = prompts_of(identity.dialect, sent.splitlines())
         return ["drive:", *(f"  - prompt: {text(one)}" for one in prompts)] if prompts else []
-    if speaker.by_stdin:
+    if identity.by_stdin:
         return [f"drive: [{{prompt: {flow(sent.decode(errors='replace'))}}}]"]
-    return [f"drive: [{{prompt: {flow(speaker.prompt)}}}]"] if speaker.prompt else []
+    return [f"drive: [{{prompt: {flow(identity.prompt)}}}]"] if identity.prompt else []
 
 
 def _expectation(scenario: Scenario) -> str:
@@ -437,9 +436,9 @@ def _text_of(answer: Any) -> dict[str, str]:
     return {"text": answer.text} if answer.text and len(answer.text) < _SHOWN and "\n" not in answer.text else {}
 
 
-def _differences(scenario: Scenario, events: Sequence[Event], speaker: AgentIdentity) -> list[str]:
+def _differences(scenario: Scenario, events: Sequence[Event], identity: AgentIdentity) -> list[str]:
     """Play it, given what was given, and name what comes out otherwise."""
-    played = replay(scenario.bind(scenario.terms(core())), speaker.argv, speaker.prompt, given_of(events))
+    played = replay(scenario.bind(scenario.terms(core())), identity.argv, identity.prompt, given_of(events))
     recorded = {code: _bytes(events, code) for code in "oe"}
     notes = []
     for stream, code, data in (("stdout", "o", bytes(played.out)), ("stderr", "e", bytes(played.err))):

@@ -1,11 +1,8 @@
 """Guesses which step printed some lines, and tries each guess on the fake's own encoder.
 
-Ids, times, durations, costs and folders: their place counts, and that they are there, and not what they say.
-
 The supervisor's decoders say what the lines mean. Other facts, such as a tool's input, are looked up by the names that
-the dialects give them.
-
-A step is right if the encoder, as it stands after all steps before, prints these very lines, but for what varies.
+the dialects give them. A step is right if the encoder, as it stands after all steps before, prints these very lines.
+Ids, times, durations, costs and folders may differ, but must be there, in the same place.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from pytest_agentproc.vocabulary import DIALECTS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["AgentIdentity", "prompts_of", "speaker_of"]
+__all__ = ["AgentIdentity", "identify_agent", "prompts_of"]
 
 
 _MODEL = re.compile(rb'"model":"([^"\\]+)"')
@@ -68,7 +68,7 @@ class AgentIdentity:
         return text(self.dialect) if len(said) == 1 else flow(said)
 
 
-def speaker_of(
+def identify_agent(
     argv: Sequence[str], out: bytes, dialect: str = "", mode: str = "", *, stdin: bytes = b""
 ) -> AgentIdentity:
     """Say who speaks.

@@ -1,12 +1,12 @@
 """Reads a pasted log: its lines, their times, and the end that its reporter saw.
 
-An instant counts from an unknown beginning: only differences between instants of one log mean something. Absolute and
-relative ones are distinguished by `base`, since no difference between them does.
+It knows what people and programs put around a line (quotes, fences, numbers, times, arrows), and no dialect.
+
+An instant counts from an unknown beginning: only differences between instants of one log mean something. `base` keeps
+absolute and relative instants apart, since a difference between these two means nothing.
 
 Denied or requested ends (`does not hang`, `should exit 1`) are ignored. If the table does not know the words, the end
-is neutral: the log's own.
-
-It knows what people and programs put around a line (quotes, fences, numbers, times, arrows), and no dialect.
+is the log's own.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Keeps the record where a kill of the recorder does not reach it. Owns a process of its own; knows no program.
 
-A supervisor sends KILL to a program that ignores TERM, and the KILL hits the recorder in its place. The scribe lives
+A supervisor sends KILL to a program that ignores TERM, and the KILL hits the recorder in its place. The writer lives
 on: it ends the program as the KILL would have, and writes what was recorded up to then.
 
-    recorder --events--> scribe      every event as it happens, as a marshalled tuple after its length
-    recorder --nothing--> scribe     informed that all is well: it exits without a word; else the recorder was killed
+    recorder --events--> writer      every event as it happens, as a marshalled tuple after its length
+    recorder --nothing--> writer     informed that all is well: it exits without a word; else the recorder was killed
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class RecordWriter:
     """Start the process; call it before there is a second thread.
 
     Args:
-        write: writes what was recorded; called in the scribe, if the recorder was killed.
+        write: writes what was recorded; called in the writer's process, if the recorder was killed.
     """
 
     def __init__(self, write: Callable[[Record], object]) -> None:

@@ -234,12 +234,12 @@ class _Run:
         argv: Sequence[str],
         env: Mapping[str, str] | None,
         streams: Sequence[int],
-        scribe: RecordWriter | None,
+        writer: RecordWriter | None,
         *,
         pty: bool,
     ) -> None:
         self.record = Record()
-        self._scribe = scribe
+        self._writer = writer
         self._room, self._kept = _MOST_BYTES, 0
         self.flows: list[Flow] = []
         self.signals: list[int] = []
@@ -249,7 +249,7 @@ class _Run:
         self.process = self._spawn(argv, env)
         self._tell("p", {"process": "agent", "seen": True, "pid": self.process.pid, "parent": "supervisor", "line": 0})
         self._connect()
-        self.onlooker = TreeWatcher(self.process.pid, self._keep, self._pipes())
+        self.watcher = TreeWatcher(self.process.pid, self._keep, self._pipes())
 
     def _spawn(self, argv: Sequence[str], env: Mapping[str, str] | None) -> subprocess.Popen[bytes]:
         pipe = self.terminal.slave if self.terminal else subprocess.PIPE
@@ -310,8 +310,8 @@ class _Run:
                 return
             self._kept += len(printed)
         self.record.add(at, code, data)
-        if self._scribe is not None:
-            self._scribe.tell(at, code, data)
+        if self._writer is not None:
+            self._writer.tell(at, code, data)
 
     def now(self) -> int:
         """Give the nanoseconds since the start."""
@@ -332,7 +332,7 @@ class _Run:
                 self._pass_signals()
                 for flow in self.flows:
                     flow.go(ready)
-                self.onlooker.look(self.now())
+                self.watcher.look(self.now())
                 exited = pidfd in ready
         finally:
             os.close(pidfd)
@@ -346,8 +346,8 @@ class _Run:
         self._tell("x", {"process": "agent", **ended})
         self._tell("p", {"process": "agent", "gone": True})
         for _ in range(2):
-            self.onlooker.look(self.now())
-        self.onlooker.left(self.now())
+            self.watcher.look(self.now())
+        self.watcher.left(self.now())
         return status
 
     def _pass_signals(self) -> None:
@@ -403,16 +403,16 @@ def run_recorded(
     """
     require_linux()
     check_proc()
-    scribe = RecordWriter(if_killed) if if_killed is not None else None
+    writer = RecordWriter(if_killed) if if_killed is not None else None
     try:
         with adopting(), _heard() as heard, raw_mode(streams[0]) if terminal else contextlib.nullcontext():
-            run = _Run(argv, env, streams, scribe, pty=terminal)
+            run = _Run(argv, env, streams, writer, pty=terminal)
             run.signals += heard[0]
             heard.append(run.signals)
             status = run.go()
     finally:
-        if scribe is not None:
-            scribe.dismiss()
+        if writer is not None:
+            writer.dismiss()
     return run.record, _SIGNALLED - status if status < 0 else status
 
 

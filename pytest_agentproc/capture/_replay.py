@@ -1,13 +1,14 @@
 """Plays a scenario's fake in memory and compares it with what a log or a recording says.
 
+A log's event is reproduced if all that it has stands in what the encoder says, but for what differs from run to run:
+ids, times, counts, names of models. A report may leave keys out; the keys that it has must be right.
+
+The fake of a recording gets each input on stdin when it has printed as much as the recording had, or when all sides
+wait.
+
 An encoder keeps what it printed, and a deep copy for each line of a long log takes the square of its length. But an
 encoder never changes a dict or a tuple that it keeps: it puts another in its place. So these are shared, and only
 objects and the lists, dicts and sets that they own are copied.
-
-Each input on stdin comes when the fake has printed as much as the recording had, or when all sides wait.
-
-A log's event is reproduced if all that it has stands in what the encoder says, but for what differs from run to run:
-ids, times, counts, names of models. A report may leave keys out; the keys that it has must be right.
 """
 
 from __future__ import annotations

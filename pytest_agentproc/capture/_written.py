@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.capture._draft import Draft, draft
-from pytest_agentproc.capture._identity import speaker_of
+from pytest_agentproc.capture._identity import identify_agent
 from pytest_agentproc.capture._secrets import Redacted, Redactor
 from pytest_agentproc.capture._targets import record_of, write_private
 from pytest_agentproc.capture._wording import shortened
@@ -116,14 +116,14 @@ def write_capture(
     words = clean.header["argv"]
     printed = b"".join(event.data["bytes"] for event in events if _is_of(event, "o"))
     sent = b"".join(event.data["bytes"] for event in events if _is_of(event, "i"))
-    speaker = speaker_of(words, printed, dialect, mode, stdin=sent)
+    identity = identify_agent(words, printed, dialect, mode, stdin=sent)
     told = [f"recorded: {_one_line(' '.join(words))}", *(f"redacted: {one}" for one in redactor.redacted)]
     if count:
         told.append(f"shortened: {count} texts to {shorten} characters")
     cut = [clean.header["cut"]] if "cut" in clean.header else []
     told += cut
     claim = f"{PurePath(words[0]).name} as it was recorded"
-    made: Draft = draft(out, events, speaker, told, claim)
+    made: Draft = draft(out, events, identity, told, claim)
     return Captured(out, kept, redactor.redacted, redactor.too_short, [*cut, *made.notes], count)
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest_agentproc
 from pytest_agentproc.cli._supervisors import add_play_options, program_of, scale_of, subject_of
 from pytest_agentproc.errors import KitError, UsageError
-from pytest_agentproc.verdict import Judged, JudgedRow, Verdict, is_conformant, summary
+from pytest_agentproc.verdict import Judged, Verdict, is_conformant, summary
 from pytest_agentproc.vocabulary import RULES
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ _SCENARIOS_FAILED, _MISUSED, _NOTHING_THERE = (0, 1), 4, 5
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    names = "core, null, ..., package.module:attribute or FILE.toml"
+    names = "core (the reference supervisor), null, ..., package.module:attribute or FILE.toml"
     parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=names)
     add_play_options(parser)
     parser.add_argument("-k", metavar="WORDS", help="only scenarios whose id has them, such as 'lingers and not deaf'")
@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
     if options.results:
         _write(options.results, told)
     results = json.loads(told)
-    judged = [_of(one) for one in results["results"]]
+    judged = [Judged.of(one) for one in results["results"]]
     names = list(dict.fromkeys(one.subject for one in judged))
     if options.json:
         sys.stdout.write(told)
@@ -172,11 +172,6 @@ def _error(done: subprocess.CompletedProcess[str]) -> UsageError | KitError:
         )
         return UsageError(words)
     return KitError(f"exit code {done.returncode}\n{(done.stdout + done.stderr).strip()}")
-
-
-def _of(fields: dict[str, Any]) -> Judged:
-    rows = tuple(JudgedRow(**row) for row in fields["rows"])
-    return Judged(**{**fields, "covers": tuple(fields["covers"]), "rows": rows})
 
 
 def _summary(judged: list[Judged]) -> str:

@@ -44,7 +44,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--terminal", action="store_true", help="run it in a terminal of its own: one stream, no stderr"
     )
     parser.add_argument("--shorten", type=int, metavar="N", help="keep N characters of each text in the scenario")
-    parser.add_argument("program", nargs="+", metavar="CMD", help="behind --: the program and its arguments")
+    parser.add_argument("program", nargs="+", metavar="CMD", help="after --: the program and its arguments")
 
 
 def _formatter() -> type[argparse.HelpFormatter]:
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     out = capture.check_target(options.out)
     if options.shorten is not None and options.shorten < 1:
         raise UsageError(f"--shorten is {options.shorten}", "give the number of characters to keep, 1 or more")
-    capture.speaker_of(options.program, b"", options.dialect, options.mode)
+    capture.identify_agent(options.program, b"", options.dialect, options.mode)
     env = dict(os.environ)
 
     def write(record: Record) -> capture.Captured:

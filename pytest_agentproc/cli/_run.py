@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "declare", "run"]
 
 HELP = """\
-In real time the agent keeps a diary: the supervisor's side is told as it happens, both sides at the end.
+In real time the agent keeps a log of its own: the supervisor's side is printed as it happens, both at the end.
 
 exit codes:
   0  passed
@@ -70,8 +70,11 @@ class _Way(NamedTuple):
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("scenario", metavar="SCENARIO", help="a scenario file, or the id of a bundled one")
-    parser.add_argument("--subject", help="core, null, ..., package.module:attribute or FILE.toml; core without it")
-    parser.add_argument("--defect", help="the core with this defect built in")
+    parser.add_argument(
+        "--subject",
+        help="core (the reference supervisor), null, ..., package.module:attribute or FILE.toml; core without it",
+    )
+    parser.add_argument("--defect", help="the reference supervisor with this defect built in")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object, and no timeline")
     add_play_options(parser)
 
@@ -114,7 +117,9 @@ def _clock_for(subject: Subject, clock: str | None) -> str:
     if clock == "virtual" and reason:
         raise UsageError(f"--clock virtual: {subject.name} cannot be played so", "choose --clock real, or leave it out")
     if clock == "model" and not isinstance(subject, Core):
-        raise UsageError(f"--clock model: it plays the core only, and {subject.name} is another", "leave it out")
+        raise UsageError(
+            f"--clock model: it plays the reference supervisor only, and {subject.name} is another", "leave it out"
+        )
     return clock or ("real" if reason else "virtual")
 
 
@@ -166,7 +171,7 @@ def _judged(way: _Way, lab: ScenarioRunner, live: _Live) -> Judgement:
         live.over()
         if isinstance(played.record, LiveRecord):
             played.record.flush()
-        judgement = judged(played)
+        judgement = judged(played, is_reference=isinstance(way.subject, Core))
         if judgement.is_red and played.was_starved:
             way.say("\nthe machine was too slow for that: once more\n")
             continue

@@ -57,14 +57,17 @@ examples:
 
 _MOST_SECONDS = 86_400.0
 _UNEXPLORED = "not explored: with these limits the reference does not meet what the file expects"
-_UNSEARCHED = "not searched: in no setting it is a valid file with an agent that is silent behind its last word"
+_UNSEARCHED = "not searched: in no setting it is a valid file with an agent that is silent after its last word"
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("pattern", metavar="PATTERN", help="a file, a folder, or a pattern of ids of bundled scenarios")
-    parser.add_argument("--subject", help="core, null, kill-at-once, ... or package.module:attribute; core without it")
-    parser.add_argument("--defect", help="the core with this defect built in")
+    parser.add_argument(
+        "--subject",
+        help="core (the reference supervisor), null, kill-at-once, ... or package.module:attribute; core without it",
+    )
+    parser.add_argument("--defect", help="the reference supervisor with this defect built in")
     parser.add_argument("--explore", action="store_true", help="move what scenarios without open values say")
     parser.add_argument("--runs", type=int, default=2000, help="settings of each scenario; 2000 without it")
     parser.add_argument("--seed", type=int, default=0, help="the same seed draws the same settings; 0 without it")

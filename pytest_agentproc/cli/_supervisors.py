@@ -25,7 +25,8 @@ def add_play_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--clock",
         choices=("virtual", "real", "model"),
-        help="virtual, unless the supervisor is a program; model: virtual without a process, the core only",
+        help="virtual, unless the supervisor is a program; model: virtual without a process, for the reference "
+        "supervisor only",
     )
     parser.add_argument("--backend", choices=("asyncio", "trio"), default="asyncio", help="the event loop")
     parser.add_argument("--scale", default="auto", help="in real time every duration is divided by it; auto without it")
@@ -67,7 +68,7 @@ def program_of(command: str) -> list[str]:
 
 
 def subject_of(name: str | None, command: str | None = None, defect: str | None = None) -> Subject:
-    """Give the supervisor that a command line names; the core if it names none.
+    """Give the supervisor that a command line names; the reference supervisor if it names none.
 
     Raises:
         UsageError: there is none such, or more than one is named.

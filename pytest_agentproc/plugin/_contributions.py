@@ -142,7 +142,7 @@ _HOOK = "pytest_agentproc_subjects"
 
 
 def is_plain(config: pytest.Config) -> bool:
-    """Say whether the core alone is under test, as it ships or with a defect built in."""
+    """Say whether the reference supervisor alone is under test, as it ships or with a defect built in."""
     return [subject is core_of(config) for subject in subjects_of(config)] == [True]
 
 
@@ -164,7 +164,7 @@ def axes_of(config: pytest.Config, subject: Subject, clock: str, backend: str) -
 
 
 def core_of(config: pytest.Config) -> Subject:
-    """Give the core, or the core with the defect that was asked for."""
+    """Give the reference supervisor, with the defect that was asked for, if one was."""
     core = config.stash.get(_CORE, None)
     if core is None:
         from pytest_agentproc import subjects
@@ -180,7 +180,7 @@ def core_of(config: pytest.Config) -> Subject:
 
 
 def subjects_of(config: pytest.Config) -> tuple[Subject, ...]:
-    """Give the supervisors under test: those that the options name, else those that the hook gives, else the core.
+    """Give the supervisors under test: those of the options, else those of the hook, else the reference supervisor.
 
     Raises:
         pytest.UsageError: one of them is none, or cannot be found.
@@ -198,8 +198,8 @@ def _chosen(config: pytest.Config) -> tuple[Subject, ...]:
         return tuple(contributed.values()) if contributed and defect is None else (core_of(config),)
     if defect is not None and "core" not in names:
         raise pytest.UsageError(
-            f"--agentproc-defect={defect} is built into the core, and {_asked_for(names, commands)} leaves the core "
-            f"out: choose one of the two, or name core, too"
+            f"--agentproc-defect={defect} is built into the reference supervisor, and "
+            f"{_asked_for(names, commands)} leaves that out: choose one of the two, or name core, too"
         )
     known = _known(config) | contributed
     chosen = [_found(config, name, known) for name in dict.fromkeys(names)]

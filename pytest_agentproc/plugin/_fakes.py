@@ -125,9 +125,6 @@ class Fakes:
 
     def make(self, scenario: Scenario, *, scale: float = 1, **options: Any) -> FakeAgent:
         """Make the fake of a scenario; see `ScenarioRunner.fake` for the other options."""
-        from pytest_agentproc.clock import SystemClock
-        from pytest_agentproc.harness import Outside
-
         is_new = scale not in self._clocks
         real = self._clocks.setdefault(scale, SystemClock(scale))
         outside = Outside(real, LIFETIME, notice(self._request, scenario))
@@ -144,7 +141,7 @@ class Fakes:
         return lab_of(self._request.config).refusals(missing)
 
     def finish(self) -> None:
-        """Show every record to whoever wants it, and fail the test for every fake that is still alive.
+        """Give each record to the hook `pytest_agentproc_record`, and fail the test for each fake that is still alive.
 
         Raises:
             KitError: a fake itself failed, which says nothing of the code under test.
@@ -209,14 +206,17 @@ class FakeAgents:
     """
 
     def __init__(self, fakes: Fakes | None = None) -> None:
-        self._fakes: Fakes | _OwnFakes | None = fakes
+        self._given = fakes
+        self._fakes: Fakes | _OwnFakes | None = None
         self._agents: dict[str, FakeAgent | FakeByArguments] = {}
         self._path: str | None = None
         self._keeps_path = False
 
     def __enter__(self) -> FakeAgents:  # noqa: PYI034  # nobody derives from it
-        self._path = os.environ.get("PATH")
-        self._fakes = self._fakes or _OwnFakes()
+        if self._fakes is not None:
+            raise UsageError("these fakes live in a block already", "write FakeAgents() again for a block inside it")
+        self._path, self._agents, self._keeps_path = os.environ.get("PATH"), {}, False
+        self._fakes = self._given or _OwnFakes()
         return self
 
     def __exit__(
@@ -227,8 +227,9 @@ class FakeAgents:
             os.environ.pop("PATH", None)
         else:
             os.environ["PATH"] = self._path
-        if isinstance(self._fakes, _OwnFakes):
-            self._fakes.finish(error)
+        fakes, self._fakes = self._fakes, None
+        if isinstance(fakes, _OwnFakes):
+            fakes.finish(error)
 
     def __getitem__(self, name: str) -> FakeAgent | FakeByArguments:
         """Give a fake by its name: its `starts`, and `assert_called_once_with(...)` and the like."""

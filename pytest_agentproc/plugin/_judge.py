@@ -134,7 +134,7 @@ def look_for_more(node: pytest.Item, scenario: Scenario, backend: str, subject: 
         node: the test whose scenario it is.
         scenario: one with open values is searched, one without is explored.
         backend: the event loop on which it is played.
-        subject: the supervisor under test; the core is searched in the model.
+        subject: the supervisor under test; the reference supervisor is searched in the model.
 
     Raises:
         ScenarioFailed: a promise is broken; the text has the scenario that shows it, whole.
@@ -266,5 +266,5 @@ def _collected() -> Iterator[None]:
 def _core(item: ScenarioItem) -> CoreSubject:
     """Give the subject, if the model can play it."""
     if not is_core(item.subject):
-        pytest.skip("not applicable: the model plays the kit's own supervisor only")
+        pytest.skip("not applicable: the model plays the reference supervisor only")
     return cast("CoreSubject", item.subject)

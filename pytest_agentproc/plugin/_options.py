@@ -122,29 +122,30 @@ _OPTIONS = (
     _Option("backend", "event loop of supervisors: asyncio, trio or both", _one_of(*_BACKENDS, "both"), "asyncio"),
     _Option(
         "clock",
-        "time in which scenarios are played: virtual, real or both; or model: virtual without a process, the core only",
+        "time in which scenarios are played: virtual, real or both; or model: virtual "
+        "without a process, the reference supervisor only",
         _one_of(*_CLOCKS, "both", "model"),
         "virtual",
     ),
     _Option(
-        "repeat", "play each scenario so often in virtual time; what differs is a kit error, and told", _count, "1"
+        "repeat", "play each scenario so often in virtual time; what differs is a kit error, and reported", _count, "1"
     ),
-    _Option("search", "try so many settings of each scenario's open values; what breaks is told", _settings, "0"),
+    _Option("search", "try so many settings of each scenario's open values; what breaks is reported", _settings, "0"),
     _Option("explore", "move what scenarios without open values say, so many settings of each", _settings, "0"),
     _Option("scale", "in real time every duration is divided by it; auto: as fast as can be judged", _scale, "auto"),
     _Option("process_tree", "fail every test that leaves a process behind, as if it had asked for process_tree"),
     _Option(
         "subject",
-        "supervisors that are judged in place of the core, with commas: null, spawn-and-forget, subprocess.run, "
-        "kill-at-once, core, those of the hook pytest_agentproc_subjects, package.module:attribute, or a TOML file "
-        "that describes a program",
+        "supervisors that are judged in place of the reference supervisor, with commas: null, "
+        "spawn-and-forget, subprocess.run, kill-at-once, core (the reference supervisor), those of the hook "
+        "pytest_agentproc_subjects, package.module:attribute, or a TOML file that describes a program",
         _names,
     ),
     _Option("rule", "collect only scenarios that cover one of these rules, with commas: C1,T1", _rules),
     _Option(
         "command",
-        "program that is judged in place of the core, in real time: my-supervisor --timeout {inactivity_timeout} "
-        "{agent}; several on a line each",
+        "program that is judged in place of the reference supervisor, in real time: my-supervisor "
+        "--timeout {inactivity_timeout} {agent}; several on a line each",
         _lines,
     ),
     _Option("baseline", f"file of known failures; without a word {_BASELINE} beside the ini file, if it is there", str),
@@ -157,7 +158,7 @@ _OPTIONS = (
         _one_of("auto", "on-failure", "always", "off"),
         "auto",
     ),
-    _Option("defect", "judge the supervisor core with this defect built in, to see what catches it", _defect),
+    _Option("defect", "judge the reference supervisor with this defect built in, to see what catches it", _defect),
 )
 _OF_REPORTS = ("corpus", "rule", "update_baseline", "results", "report", "timeline")
 PLAY_FLAGS = tuple(f"--agentproc-{one.name.replace('_', '-')}" for one in _OPTIONS if one.name not in _OF_REPORTS)

@@ -1,8 +1,7 @@
 """Prints the figures of each test, and the progress of a long session, beside the verdicts.
 
-They are properties of the report, so they reach a junit file and cross the wire of xdist; `-v` shows the durations.
-
-It is shown on a terminal only, where a user waits: a CI server's log has none, nor has `-q` or a worker of xdist.
+Figures are properties of the report, so they reach a junit file and cross the wire of xdist; `-v` shows the durations.
+Progress is shown on a terminal only, where a user waits: not in a CI server's log, with `-q`, or by a worker of xdist.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Keeps the judged scenarios of a session, prints them and writes them. Judges nothing.
 
-A worker of xdist that dies takes its report along: only the id of the test that it had begun is left.
-
-Each is a property of its report, so that it crosses the wire of xdist; the process that reports gathers them.
+A judged scenario is a property of its report, so it crosses the wire of xdist; the process that reports gathers them
+all. A worker of xdist that dies takes its report along: only the id of the test that it had begun is left.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import importlib.metadata
+import json
 import os
 import re
 import tempfile
@@ -177,7 +177,8 @@ def lost(config: pytest.Config, report: pytest.TestReport) -> Judged | None:
     is_bundled = corpus is not None and place != found["file"]
     path = (corpus if is_bundled and corpus is not None else config.rootpath) / place
     axes = found["axes"].removesuffix("-real")
-    agent = next((name for name in read_agents(path) if axes.startswith(f"{name}-")), "")
+    agents = [name for name in read_agents(path) if axes.startswith(f"{name}-")]
+    agent = max(agents, key=len, default="")  # `gemini` begins like `gemini-stream`
     subject, _, backend = axes.removeprefix(f"{agent}-" if agent else "").rpartition("-")
     return Judged(
         **_about(path, agent, language_of(config), report),
@@ -272,7 +273,7 @@ class _Account:
         """
         for name, value in report.user_properties if report.when == "call" else ():
             if name == _PROPERTY:
-                self._judged[report.nodeid] = Judged.of_line(str(value))
+                self._judged[report.nodeid] = Judged.of(json.loads(str(value)))
         entry = lost(self._config, report) if report.failed and report.when in ("setup", "???") else None
         if entry is not None:
             self._judged[report.nodeid] = entry

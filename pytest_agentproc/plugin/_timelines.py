@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Record, Timeline
     from pytest_agentproc.scenario import Scenario
 
-__all__ = ["AgentTimeline", "keep_record"]
+__all__ = ["AgentTimeline", "keep_fake", "keep_record"]
 
 _FIXTURE = "agent_timeline"
 _KEPT: pytest.StashKey[list[_Kept]] = pytest.StashKey()

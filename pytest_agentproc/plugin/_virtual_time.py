@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["MARK", "allowed_programs", "clock_of", "run_without_plugin", "with_virtual_time"]
 
+MARK, _FIXTURE = "virtual_time", "virtual_clock"
+_KEYS = {"allow", "backend", "start"}
+
 
 def allowed_programs(node: pytest.Item) -> tuple[str, ...]:
     """Give the names in `@pytest.mark.virtual_time(allow=["cat"])`, of every such marker of the test.
@@ -30,16 +33,12 @@ def allowed_programs(node: pytest.Item) -> tuple[str, ...]:
         UsageError: `allow` is no list of names.
     """
     names: list[str] = []
-    for marker in node.iter_markers("virtual_time"):
+    for marker in node.iter_markers(MARK):
         given = marker.kwargs.get("allow", ())
         if not isinstance(given, list | tuple) or not all(isinstance(name, str) for name in given):
             raise UsageError(f"virtual_time(allow={given!r}) is no list of names", "write allow=['cat'], for example")
         names += given
     return tuple(names)
-
-
-MARK, _FIXTURE = "virtual_time", "virtual_clock"
-_KEYS = {"allow", "backend", "start"}
 
 
 def with_virtual_time(item: pytest.Item, names: list[str]) -> None:
@@ -89,8 +88,6 @@ def run_without_plugin(function: Any) -> None:
         return
     if not iscoroutinefunction(function.obj) or "anyio_backend" in function.funcargs:
         if "backend" in marker.kwargs:
-            from pytest_agentproc.errors import UsageError
-
             given = marker.kwargs["backend"]
             raise UsageError(
                 f"backend={given!r} is for async tests that no plugin runs, and {function.name} is none",
@@ -116,8 +113,6 @@ def _options(marker: pytest.Mark | None) -> dict[str, Any]:
     if marker is None:
         return {}
     if marker.args or not set(marker.kwargs) <= _KEYS:
-        from pytest_agentproc.errors import UsageError
-
         given = ", ".join([*map(repr, marker.args), *(f"{name}={value!r}" for name, value in marker.kwargs.items())])
         raise UsageError(
             f"@pytest.mark.virtual_time({given}) takes start=, backend= and allow= only",
@@ -147,8 +142,6 @@ def _require_own_loop(item: Any) -> None:
     """
     if (scope := getattr(item, "_loop_scope", "function")) == "function":
         return
-    from pytest_agentproc.errors import UsageError
-
     raise UsageError(
         f"the event loop of {item.name} is for a whole {scope}, and virtual time is for one test",
         'write @pytest.mark.asyncio(loop_scope="function") above the test',
@@ -161,8 +154,6 @@ def _refuse_sync(item: Any) -> None:
     Raises:
         UsageError: always.
     """
-    from pytest_agentproc.errors import UsageError
-
     raise UsageError(
         f"@pytest.mark.virtual_time is for async tests, and {item.name} is a plain function",
         "make the test `async def`, or take the marker away: then the test and its fakes run in real time",

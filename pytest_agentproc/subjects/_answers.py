@@ -1,4 +1,4 @@
-"""Owns how the answer of a foreign supervisor is read. Pure: values in, an `RunReport` or the mistake in them out."""
+"""Owns how the answer of a foreign supervisor is read. Pure: values in, a `RunReport` or the mistake in them out."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _LONGEST = 80
 
 
 def answer_of(given: Any, scale: float = 1) -> RunReport:
-    """Make an `RunReport` of what a supervisor gave.
+    """Make a `RunReport` of what a supervisor gave.
 
     Args:
-        given: an `RunReport`, a mapping of its fields (times in seconds, as the supervisor's own clock measured them),
+        given: a `RunReport`, a mapping of its fields (times in seconds, as the supervisor's own clock measured them),
             the
             name of an outcome, or None.
         scale: the factor by which the play's clock was faster than that clock.
@@ -42,7 +42,7 @@ def _answer(given: Any, place: str, scale: float) -> RunReport:
         pairs = dict(given)
     else:
         hint = "its function is no `async def`, or lacks an await: " if hasattr(given, "__await__") else ""
-        allowed = "an Answer, a mapping of its fields, the name of an outcome" + ("" if place else ", or None")
+        allowed = "a RunReport, a mapping of its fields, the name of an outcome" + ("" if place else ", or None")
         raise AdapterError(f"it returned {_shown(given, place)}\n{hint}give {allowed}")
     before = f"{place}: " if place else ""
     for name in pairs:
@@ -83,7 +83,7 @@ def _time(given: Any, place: str, unit: float | None) -> int:
         return int(given)
     if unit is not None:
         raise _wrong(given, place, f"seconds (a number from 0 to {_MOST_SECONDS})")
-    raise _wrong(given, place, "whole nanoseconds in an Answer; in a mapping it is seconds")
+    raise _wrong(given, place, "whole nanoseconds in a RunReport; in a mapping it is seconds")
 
 
 def _bytes(given: Any, place: str, _unit: object) -> bytes:

@@ -37,7 +37,7 @@ __all__ = [
     "is_of_kit",
     "is_of_spawn",
     "stated",
-    "unwrap_decline",
+    "unwrap_refusal",
 ]
 
 
@@ -136,17 +136,18 @@ async def ask(supervise: Callable[[RunRequest], Awaitable[Any]], order: RunReque
             raise
         raise _crash(error, adapter) from error  # it was not cancelled
     except (Exception, SystemExit) as error:
-        if (declined := unwrap_decline(error)) is not None:
-            raise declined from None
+        if (refusal := unwrap_refusal(error)) is not None:
+            raise refusal from None
         raise _crash(error, adapter) from error
     return answer_of(given, order.scale)
 
 
-def unwrap_decline(error: BaseException) -> Declined | None:
-    """Give the decline in an exception: itself, or from a group that holds nothing else; None: it is another."""
-    while isinstance(error, BaseExceptionGroup) and error.split(Declined)[1] is None:
+def unwrap_refusal(error: BaseException) -> Declined | AdapterError | None:
+    """Give what an adapter says of itself: the exception, or the first of a group of such; None: it is another."""
+    kinds = (Declined, AdapterError)
+    while isinstance(error, BaseExceptionGroup) and error.split(kinds)[1] is None:
         error = error.exceptions[0]
-    return error if isinstance(error, Declined) else None
+    return error if isinstance(error, kinds) else None
 
 
 def _awaitable(given: Any) -> Awaitable[Any]:

@@ -93,7 +93,7 @@ class Command:
         name: what the verdict calls it; None: the last part of the command's first word.
         prints_text: whether its stdout is the agent's final message: short for `says={"text": "stdout"}`.
         env: variables that it needs beside those of this process; the agent's own are added.
-        says: what of its end says which field of an `RunReport`, such as `{"outcome": {"exit_code": {0: "completed",
+        says: what of its end says which field of a `RunReport`, such as `{"outcome": {"exit_code": {0: "completed",
             124:
             "inactive", "other": "failed"}}, "text": {"json": "result.json", "key": "answer"}}`, with files of
             `{folder}`; its own exit code counts as the answer's only if `{"exit_code": "exit_code"}` is there. None:

@@ -1,4 +1,4 @@
-"""The supervisor core as a subject. Owns the translation; knows no fake."""
+"""The reference supervisor as a subject. Owns the translation; knows no fake."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Core", "core"]
 
 
 class Core:
-    """The core, or the core with judgements replaced.
+    """The reference supervisor, as it ships or with judgements replaced.
 
     Args:
         name: what the verdict calls it.
@@ -61,5 +61,5 @@ class Core:
 
 
 def core() -> Core:
-    """Give the supervisor core as it ships."""
+    """Give the reference supervisor as it ships."""
     return Core()

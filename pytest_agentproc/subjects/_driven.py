@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from pytest_agentproc.errors import UsageError
-from pytest_agentproc.subjects._checked import adapter_module, unwrap_decline
+from pytest_agentproc.errors import AdapterError, UsageError
+from pytest_agentproc.subjects._checked import adapter_module, unwrap_refusal
 from pytest_agentproc.subjects._client import Client
 from pytest_agentproc.subjects._function import Function, unwatched
 from pytest_agentproc.subjects._stated import limits_of, require_limits_function
@@ -158,9 +158,9 @@ class _Driver:
         """Let the client cancel; the turn's own result decides, also if this fails."""
         try:
             await self._client.cancel()
-        except Exception as error:  # noqa: BLE001  # what a cancel raises is ignored, unless it declines
-            if (declined := unwrap_decline(error)) is not None:
-                raise declined from None
+        except Exception as error:  # noqa: BLE001  # what a cancel raises is ignored, unless the adapter refuses
+            if (refusal := unwrap_refusal(error)) is not None:
+                raise refusal from None
 
     async def _permit(self) -> bool:
         number = self._caller.saw_question(self._now())
@@ -183,8 +183,8 @@ class _Driver:
                 await self._serve()
                 await self._client.close()
         except Exception as error:
-            if (declined := unwrap_decline(error)) is not None:
-                raise declined from None
+            if (refusal := unwrap_refusal(error)) is not None:
+                raise refusal from None
             if not self._is_started:
                 await self._give_up(_alone(error))
             elif self._client.lost(_alone(error)) != "agent_lost":
@@ -221,10 +221,10 @@ class _Driver:
         async def ask() -> None:
             try:
                 given = await self._client.prompt(self._prompts[number - 1])
-                said.update({"outcome": given} if isinstance(given, str) else given)
+                said.update(_fields(given))
             except Exception as raised:  # noqa: BLE001  # which of them are an outcome, the client says
-                if (declined := unwrap_decline(raised)) is not None:
-                    raise declined from None
+                if (refusal := unwrap_refusal(raised)) is not None:
+                    raise refusal from None
                 error = _alone(raised)
                 said.update(outcome=self._client.lost(error), error=str(error))
             turn.cancel_scope.cancel()
@@ -260,6 +260,16 @@ class _Driver:
 
     def _note(self, deed: CallerAction) -> None:
         self._order.trace(self._now(), "m", deed.show())
+
+
+def _fields(given: Any) -> Mapping[str, Any]:
+    if isinstance(given, str):
+        return {"outcome": given}
+    if isinstance(given, Mapping):
+        return given
+    raise AdapterError(
+        f"its prompt gave a {type(given).__name__}\ngive the name of an outcome, or a mapping of RunReport fields"
+    )
 
 
 def _alone(error: Exception) -> Exception:

@@ -46,7 +46,7 @@ class Function:
     the expected instant, or, for a signal to an agent that lingers, a stated `linger_grace` after it. A return before
     that instant fails. A later act leaves `elapsed` undecided: the function may have known earlier, and waited.
 
-    It returns an `RunReport`; or a mapping of an answer's fields, with times in seconds as its own clock measured them
+    It returns a `RunReport`; or a mapping of an answer's fields, with times in seconds as its own clock measured them
     (`elapsed` is multiplied by the order's scale); or the name of an outcome; or None: then only what the record shows
     is judged. A wrong return value is an adapter error. If it raises, it has crashed; only an exception that comes
     out of the function's own module, before an agent was started, is an adapter error.
@@ -56,7 +56,7 @@ class Function:
     a function that keeps a limit and never asked for the scale gets that message instead of a failed verdict.
 
     Args:
-        function: takes an `RunRequest`.
+        function: takes a `RunRequest`.
         name: what the verdict calls it; None: the function's own name.
         limits: the limits that it keeps: names of `Policy` with seconds, bytes or names, whatever a scenario gives; or
             a function that takes a `LimitsRequest` (limits, dialect, mode, is_session) and returns such a mapping, or a
@@ -65,8 +65,7 @@ class Function:
             and say what to state. 0 as `kill_grace`, `linger_kill_grace` or `leftover_kill_grace`: it may kill without
             TERM there. `host_tools` are those that the host executes: scenarios of others are not applicable.
         sessions: whether it takes orders with a drive; or what the drive may hold, of `vocabulary.CAPABILITIES`, such
-            as
-            `["prompt", "cancel"]`. Scenarios with more than that are not applicable.
+            as `["prompt", "cancel"]`. Scenarios with more than that are not applicable.
         runs: whether it takes orders without a drive: agents that get one prompt and end. Scenarios of such agents are
             not applicable to a function that holds sessions only.
         artifacts: whether it writes the files of C3 into the order's directory.
@@ -74,10 +73,9 @@ class Function:
             an anyio scope, which cancels at every await; "task" by the former alone. None: it says nothing of that, so
             that scenarios of it are informational.
         cannot: what it cannot do, of `vocabulary.ABILITIES` ("stdin", "pause", "deny") and `CAPABILITIES`: scenarios
-            that need
-            it are not applicable. "stdin": a one-shot agent is never given its prompt on stdin. "pause": a session is
-            given all prompts at once. "deny": the caller allows everything at once. "argv", "env": it makes its own
-            command line, or environment, so that what the agent is given is not compared with the order.
+            that need it are not applicable. "stdin": a one-shot agent is never given its prompt on stdin. "pause": a
+            session is given all prompts at once. "deny": the caller allows everything at once. "argv", "env": it makes
+            its own command line, or environment, so that what the agent is given is not compared with the order.
         outcomes: the outcomes that it can tell apart, `completed` and `failed` among them; empty: all. Where a scenario
             expects another one, the most similar one meets it, or `failed`.
         first_signal: with which it begins to end an agent: TERM, INT or HUP. Scenarios then expect this one where they
@@ -86,8 +84,8 @@ class Function:
             where another package adds them; None: all. Scenarios of others are not applicable.
 
     Raises:
-        UsageError: it is no function, or there is no such limit, dialect, deed, ability, outcome, first
-            signal, or way to be cancelled.
+        UsageError: it is no function, or there is no such limit, dialect, ability, outcome, first signal, or way to be
+            cancelled.
     """
 
     needs_keeper = False

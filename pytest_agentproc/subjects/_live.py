@@ -1,4 +1,4 @@
-"""The core's session as a subject whose caller is a test, in another thread. Owns the loop's side of that."""
+"""The reference supervisor's session as a subject whose caller is a test, in another thread. Owns the loop's side."""
 
 from __future__ import annotations
 

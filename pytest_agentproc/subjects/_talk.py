@@ -1,4 +1,4 @@
-"""The core's sessions, driven by the caller of a scenario. Owns the loop that does what the caller wants."""
+"""The reference supervisor's sessions, driven by the caller of a scenario. Owns the loop that follows the drive."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Owns a subject's known failures: what a list of them makes of rows, and its text after a session. Pure.
 
 A check that is listed and fails is known; a listed check that passes is a failure, so that the list cannot rot. In an
-entry without a subject every supervisor but the kit's own core is meant.
+entry without a subject every supervisor but the reference supervisor is meant.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Known:
         scenario: the scenario's id.
         check: the expect key.
         reason: why it is known.
-        subject: whose it is; empty: everybody's but the core's.
+        subject: whose it is; empty: every supervisor's but the reference supervisor's.
         line: where it stands.
     """
 

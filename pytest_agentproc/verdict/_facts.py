@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.record import one_session
+from pytest_agentproc.verdict._rows import PlayedPart
 from pytest_agentproc.vocabulary import RunReport, signal_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator
 
     from pytest_agentproc.record import Event, Record
-    from pytest_agentproc.verdict._rows import Bound, Played
+    from pytest_agentproc.verdict._rows import Played
 
 __all__ = [
     "Leak",
@@ -198,22 +199,6 @@ def _own(record: Record, processes: Collection[str], codes: str) -> Iterator[Eve
             yield event
 
 
-@dataclass(frozen=True, slots=True)
-class _OfSession:
-    """A play as if there were one session."""
-
-    bound: Bound
-    record: Record
-    answer: RunReport | None
-    fault: Exception | None
-    tolerance: int
-    late: Callable[[int], int]
-    artifacts: Mapping[str, bytes] | None
-    undecided: str = ""
-    reference: None = None
-    unstated: None = None
-
-
 def of_session(played: Played, key: str) -> tuple[Played, str]:
     """Give what a check looks at: of `sessions.NAME.KEY` that session's play and its KEY, else the play itself."""
     head, _, rest = key.partition(".")
@@ -225,7 +210,7 @@ def of_session(played: Played, key: str) -> tuple[Played, str]:
         answer = (answer.sessions or {}).get(name, RunReport())
     record = one_session(played.record, name)
     part = played.bound.parts[name]
-    return _OfSession(part, record, answer, played.fault, played.tolerance, played.late, None), own
+    return PlayedPart(part, record, answer, played.fault, played.tolerance, played.late, None), own
 
 
 def any_was_started(played: Played) -> bool:

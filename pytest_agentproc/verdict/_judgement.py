@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.verdict._compare import compare, conclude
 from pytest_agentproc.verdict._explain import alike, differing
@@ -13,7 +13,7 @@ from pytest_agentproc.verdict._rows import Played, Row, Verdict
 from pytest_agentproc.vocabulary import LEVELS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from pytest_agentproc.scenario import Scenario
 
@@ -87,10 +87,9 @@ class Judged:
         return json.dumps(dataclasses.asdict(self), ensure_ascii=False)
 
     @classmethod
-    def of_line(cls, line: str) -> Judged:
-        """Read what `line` wrote."""
-        fields = json.loads(line)
-        rows = tuple(JudgedRow(**{**row, "unstated": tuple(row["unstated"])}) for row in fields.pop("rows"))
+    def of(cls, fields: Mapping[str, Any]) -> Judged:
+        """Make one of what JSON says of it: a line of a report, or a part of a file of results."""
+        rows = tuple(JudgedRow(**{**row, "unstated": tuple(row["unstated"])}) for row in fields["rows"])
         return cls(**{**fields, "covers": tuple(fields["covers"]), "rows": rows})
 
     def at(self, level: str) -> Verdict | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from pytest_agentproc.vocabulary import LEVELS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from pytest_agentproc.record import Record
@@ -20,6 +20,7 @@ __all__ = [
     "Expectation",
     "Finding",
     "Played",
+    "PlayedPart",
     "Reference",
     "Row",
     "Scenario",
@@ -187,6 +188,22 @@ class Played(Protocol):
     def reference(self) -> Reference | None: ...
     @property
     def unstated(self) -> Unstated | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedPart:
+    """A play as if one of its sessions, or one of its turns, were all of it: the answer is that one's alone."""
+
+    bound: Bound
+    record: Record
+    answer: RunReport | None
+    fault: Exception | None
+    tolerance: int
+    late: Callable[[int], int]
+    artifacts: Mapping[str, bytes] | None
+    undecided: str = ""
+    reference: None = None
+    unstated: None = None
 
 
 class Reference(Protocol):

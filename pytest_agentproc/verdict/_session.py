@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import instant
-from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_duration, fits_time
+from pytest_agentproc.verdict._rows import Finding, Played, PlayedPart, Verdict, fits_duration, fits_time
 from pytest_agentproc.verdict._words import listed, matches, quoted, show_signals
 from pytest_agentproc.vocabulary import LIMIT_OUTCOMES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from pytest_agentproc.record import Record
-    from pytest_agentproc.verdict._rows import Bound
-    from pytest_agentproc.vocabulary import RunReport
 
 __all__ = ["has_ended", "is_before", "is_of_turn", "session_check"]
 
@@ -29,22 +26,6 @@ _CUT_OFF = (*LIMIT_OUTCOMES.values(),)
 """Outcomes of a turn whose time was over."""
 _LETS_GO = ("acknowledge", "answer", "result")
 """Steps with which an agent ends the turn in its hands: what it says behind them belongs to another."""
-
-
-@dataclass(frozen=True, slots=True)
-class _OfTurn:
-    """A play as one of its turns: the answer is the turn's."""
-
-    bound: Bound
-    record: Record
-    answer: RunReport | None
-    fault: Exception | None
-    tolerance: int
-    late: Callable[[int], int]
-    artifacts: Mapping[str, bytes] | None
-    undecided: str = ""
-    reference: None = None
-    unstated: None = None
 
 
 def session_check(key: str, check_of: Callable[[str], Check | None]) -> Check | None:
@@ -101,7 +82,7 @@ def _turn_check(head: str, number: int, leaf: str, check: Check) -> Check:
         may_wait = leaf == "elapsed" and head == "turns" and _waits_for_agent(played, number, wanted)
         if leaf == "elapsed" and seen is not None and (may_wait or fits_duration(played, wanted, seen)):
             return Finding(Verdict.PASSED, instant(seen))
-        turn = _OfTurn(
+        turn = PlayedPart(
             played.bound,
             played.record,
             turns[number - 1],

@@ -56,6 +56,13 @@ supervisor core, virtual time, asyncio
 
 passed, record 83b04f54829de1603b85aa7abd6d387740ff0c7a9b770ac428ec2ce2fcd4f891
 """
+ENDS = """
+import asyncio
+
+async def supervise(order):
+    agent = await asyncio.create_subprocess_exec(*order.argv, env=order.env)
+    return {"outcome": "failed" if await agent.wait() else "completed", "elapsed": 0}
+"""
 BROKEN = """
 async def supervise(order):
     raise RuntimeError("no idea")
@@ -160,6 +167,17 @@ def test_run_exits_1_for_a_supervisor_that_is_wrong_or_broken(capsys: pytest.Cap
     assert (told["verdict"], told["subject"], told["rows"]) == ("not applicable", "supervise", [])
 
 
+def test_a_check_for_information_binds_no_other_supervisor(capsys: pytest.CaptureFixture[str]) -> None:
+    """So it is in pytest, too: the reference supervisor alone is held to its own choices."""
+    text = "scenario: it ends\nagent: raw\nscript: [{exit: 0}]\nexpect: {outcome: completed}\ninfo: {elapsed: 1s}\n"
+    Path("own.scenario.yaml").write_text(text, "utf-8")
+    Path("mine.py").write_text(ENDS, "utf-8")
+    assert main(["run", "own.scenario.yaml", "--subject", "mine:supervise"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("passed, record ")
+    assert main(["run", "own.scenario.yaml", "--clock", "model"]) == 1
+    assert capsys.readouterr().out.splitlines()[-1].startswith("failed, record ")
+
+
 @pytest.mark.slow
 def test_what_a_supervisor_prints_is_no_part_of_the_object(capsys: pytest.CaptureFixture[str]) -> None:
     """A program reads the one and a person the other, as it is imported and as it plays."""
@@ -192,7 +210,7 @@ def test_a_program_is_run_in_real_time(capsys: pytest.CaptureFixture[str]) -> No
         (["raw.scenario.yaml", "--scale", "0"], "agentproc run: --scale 0: it must be auto, or a number from 1 to"),
         (
             ["raw.scenario.yaml", "--subject", "null", "--clock", "model"],
-            "agentproc run: --clock model: it plays the core only, and null is another\nleave it out\n",
+            "agentproc run: --clock model: it plays the reference supervisor only, and null is another\nleave it out\n",
         ),
         (["raw.scenario.yaml", "--command", "x"], "agentproc run: the command ['x'] must be a list of words with"),
         (["raw.scenario.yaml", "--command", "'x"], 'agentproc run: the command "\'x" cannot be split: no closing'),

@@ -44,7 +44,7 @@ def test_the_model_does_not_play_other_peoples_supervisors(pytester: pytest.Pyte
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(
         [
-            "SKIPPED *not applicable: the model plays the kit's own supervisor only",
+            "SKIPPED *not applicable: the model plays the reference supervisor only",
             "agentproc: null is not conformant: *",
         ]
     )

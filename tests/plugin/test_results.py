@@ -100,3 +100,17 @@ def test_workers_write_the_same_file(pytester: pytest.Pytester) -> None:
     """The process that reports writes it, in an order of its own."""
     arguments = ["--agentproc-subject=mine:make,core", "--agentproc-backend=both"]
     assert written(pytester, "-n", "2", *arguments) == written(pytester, *arguments)
+
+
+def test_what_fails_before_it_is_played_is_an_entry_of_its_own(pytester: pytest.Pytester) -> None:
+    """A name of one agent that begins like the name of another leads to neither's supervisor."""
+    for name in ("one", "two"):
+        (pytester.path / f"{name}.scenario.yaml").unlink()
+    text = "scenario: it answers\nagent: {each: [gemini, gemini stream]}\nscript: [{answer: hi}]\nexpect: {text: hi}\n"
+    (pytester.path / "both.scenario.yaml").write_text(text)
+    pytester.makeconftest("def pytest_runtest_setup(item):\n    raise OSError('no room')\n")
+    found = written(pytester, "--agentproc-subject=mine:supervise")["results"]
+    assert [(one["scenario"], one["subject"], one["verdict"], one["reason"]) for one in found] == [
+        (f"both[{agent}]", "supervise", "kit error", "something failed before it was played")
+        for agent in ("gemini-stream", "gemini")
+    ]

@@ -205,7 +205,9 @@ def test_a_defect_is_the_cores(pytester: pytest.Pytester) -> None:
     """Beside another subject it means nothing."""
     result = pytester.runpytest("--agentproc-subject=mine:make", "--agentproc-defect=no-grace")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert result.errlines[0].startswith("ERROR: --agentproc-defect=no-grace is built into the core, and ")
+    assert result.errlines[0].startswith(
+        "ERROR: --agentproc-defect=no-grace is built into the reference supervisor, and "
+    )
     result = pytester.runpytest("-s", "--agentproc-subject=mine:make,core", "--agentproc-defect=no-grace")
     assert judged(result) == ["made virtual", "no-grace virtual"]
 

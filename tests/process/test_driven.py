@@ -13,11 +13,11 @@ from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import Client, Driven, Function
 from pytest_agentproc.verdict import Verdict, compare, conclude
+from pytest_agentproc.vocabulary import RunReport
 from tests.bundled import bundled, path_of
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner
-    from pytest_agentproc.vocabulary import RunReport
 
 TALK = "scenario: s\nagent: {dialect: pi, mode: rpc}\n"
 ONCE = TALK + "script:\n  - wait_for: prompt 1\n  - "
@@ -317,3 +317,21 @@ def test_what_is_no_client_is_refused() -> None:
         Driven(42)  # type: ignore[arg-type]  # the point of the test
     with pytest.raises(UsageError, match="there is no ability 'cancle', did you mean cancel"):
         Driven(Pi, cannot=["cancle"])
+
+
+@pytest.mark.parametrize("given", [None, 3, RunReport(outcome="completed")], ids=["nothing", "number", "report"])
+def test_a_prompt_that_gives_no_outcome_is_the_adapters_mistake(lab: ScenarioRunner, given: object) -> None:
+    """The client did nothing wrong, also if the adapter takes every exception for a lost agent."""
+
+    class Other(Pi):
+        async def prompt(self, text: str) -> Any:
+            await super().prompt(text)
+            return given
+
+        def lost(self, error: Exception) -> str:
+            return "agent_lost"
+
+    rows = compare(lab.play(loads(f"{ONCE}answer: hi\nexpect: {{turns: [{{text: hi}}]}}\n"), Driven(Other)))
+    assert conclude(rows) is Verdict.ADAPTER_ERROR
+    said = f"its prompt gave a {type(given).__name__}"
+    assert rows[0].seen == f"{said}\ngive the name of an outcome, or a mapping of RunReport fields"

@@ -98,7 +98,7 @@ def test_what_it_says_is_judged_and_what_it_does_not_say_is_seen_or_undecided(
     ("given", "message"),
     [
         ("complete", "it returned the outcome 'complete', which is no outcome\ndid you mean completed?"),
-        (3, "it returned 3\ngive an Answer, a mapping of its fields, the name of an outcome, or None"),
+        (3, "it returned 3\ngive a RunReport, a mapping of its fields, the name of an outcome, or None"),
         ({"outcom": "failed"}, "it returned the field 'outcom', which no answer has\ndid you mean outcome?"),
         ({"outcome": 1}, "it returned outcome 1, which is no outcome\nknown are completed, failed, *"),
         (
@@ -116,7 +116,7 @@ def test_what_it_says_is_judged_and_what_it_does_not_say_is_seen_or_undecided(
         ),
         (
             RunReport(turns=(None,)),  # type: ignore[arg-type]
-            "it returned turns 1 None\ngive an Answer, a mapping of its fields, the name of an outcome",
+            "it returned turns 1 None\ngive a RunReport, a mapping of its fields, the name of an outcome",
         ),
         ({"turns": [{"elapsed": "x"}]}, "it returned turns 1: elapsed 'x'\nturns 1: elapsed must be seconds *"),
         ({"turns": 2}, "it returned turns 2\nturns must be a list with one answer each, *"),
@@ -148,7 +148,7 @@ def test_a_function_that_returns_a_coroutine_is_told_so(lab: ScenarioRunner) -> 
 
     verdict, _, seen = played(lab, Function(supervise))
     assert verdict is Verdict.ADAPTER_ERROR
-    assert "its function is no `async def`, or lacks an await: give an Answer" in seen
+    assert "its function is no `async def`, or lacks an await: give a RunReport" in seen
 
 
 class Raises:

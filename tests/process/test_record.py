@@ -218,10 +218,10 @@ def test_a_kill_of_the_recorder_is_recorded_though_the_program_has_ended_before(
     gone = subprocess.Popen(["true"])
     gone.wait()
     written = tmp_path / "written"
-    scribe = RecordWriter(lambda record: written.write_text(str(len(record.events)), "utf-8"))
-    scribe.tell(0, "p", {"process": "agent", "pid": gone.pid})
-    os.close(scribe._writing)  # noqa: SLF001  # as the kernel does when the recorder is killed
-    os.waitpid(scribe._pid, 0)  # noqa: SLF001  # as above
+    writer = RecordWriter(lambda record: written.write_text(str(len(record.events)), "utf-8"))
+    writer.tell(0, "p", {"process": "agent", "pid": gone.pid})
+    os.close(writer._writing)  # noqa: SLF001  # as the kernel does when the recorder is killed
+    os.waitpid(writer._pid, 0)  # noqa: SLF001  # as above
     assert written.read_text("utf-8") == "2"
 
 

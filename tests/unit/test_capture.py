@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.capture import AgentIdentity, draft, require_linux, speaker_of
+from pytest_agentproc.capture import AgentIdentity, draft, identify_agent, require_linux
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.record import Event
 from pytest_agentproc.scenario import load
@@ -26,9 +26,9 @@ def printed(*chunks: tuple[int, bytes]) -> list[Event]:
     return [*events, Event(events[-1].at, "x", {"process": "agent", "code": 0})]
 
 
-def steps(folder: Path, events: list[Event], speaker: AgentIdentity = RAW) -> list[str]:
+def steps(folder: Path, events: list[Event], identity: AgentIdentity = RAW) -> list[str]:
     """Give the steps that are made of a recording."""
-    made = draft(folder / "x.scenario.yaml", events, speaker, [], "a program as it was recorded")
+    made = draft(folder / "x.scenario.yaml", events, identity, [], "a program as it was recorded")
     assert made.notes == []
     return [line.strip() for line in made.text.splitlines() if line.startswith("  - ")]
 
@@ -57,8 +57,8 @@ def test_pauses_are_rounded_and_what_is_lost_is_made_up_for(tmp_path: Path) -> N
 
 def test_half_a_line_stays_half_a_line(tmp_path: Path) -> None:
     """Where a program pauses inside of a line, its supervisor must not take that for silence."""
-    speaker = AgentIdentity("codex", "exec", ())
-    made = steps(tmp_path, printed((0, b'{"type":"x"'), (400, b"}\n")), speaker)
+    identity = AgentIdentity("codex", "exec", ())
+    made = steps(tmp_path, printed((0, b'{"type":"x"'), (400, b"}\n")), identity)
     assert made == ['- raw: "{\\"type\\":\\"x\\""', "- silence: 400ms", '- raw: "}\\n"']
 
 
@@ -109,5 +109,5 @@ def test_bytes_that_are_no_text_are_kept(tmp_path: Path) -> None:
 )
 def test_the_command_line_tells_who_speaks(command: str, dialect: str, mode: str) -> None:
     """A user who records claude should not have to say that it is claude."""
-    speaker = speaker_of(command.split(), b"")
-    assert (speaker.dialect, speaker.mode) == (dialect, mode)
+    identity = identify_agent(command.split(), b"")
+    assert (identity.dialect, identity.mode) == (dialect, mode)

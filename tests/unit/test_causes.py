@@ -81,7 +81,7 @@ def test_a_run_that_cannot_go_on_is_named_by_its_first_clause() -> None:
             f"it raised ValueError: chunk 65537{FRAMES.format(line=8)}",
             "crashed: sup.py:8 in go: ValueError: *",
         ),
-        ("adapter error", "it returned 3\ngive an Answer", "adapter error: it returned *"),
+        ("adapter error", "it returned 3\ngive a RunReport", "adapter error: it returned *"),
         ("kit error", "once 1\nthen 2", "kit error: once *"),
     ],
 )

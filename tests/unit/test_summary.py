@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 
 import pytest
@@ -37,7 +38,7 @@ def rows(**levels: str) -> tuple[JudgedRow, ...]:
 
 def test_it_crosses_a_wire() -> None:
     """A worker of xdist writes it, the process that reports reads it."""
-    assert Judged.of_line(ONE.line()) == ONE
+    assert Judged.of(json.loads(ONE.line())) == ONE
 
 
 @pytest.mark.parametrize(
@@ -189,5 +190,5 @@ def test_limits_that_are_not_stated_are_named_with_what_they_cost() -> None:
     assert "state kill_grace, close_grace to have 2 more checks judged" in lines
     assert "state kill_grace to have 1 more check judged" in summary([of("passed", rows=rows[:2])], "1.2.3")
     assert not any(line.startswith("state ") for line in summary([ONE], "1.2.3"))
-    crossed = Judged.of_line(of("passed", rows=rows).line())
+    crossed = Judged.of(json.loads(of("passed", rows=rows).line()))
     assert [row.unstated for row in crossed.rows] == [(), kill, both]

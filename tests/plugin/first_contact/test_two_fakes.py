@@ -212,6 +212,38 @@ def test_a_name_that_cannot_be_is_refused(pytester: pytest.Pytester) -> None:
     pytester.runpytest().assert_outcomes(passed=1)
 
 
+def test_blocks_of_one_object_share_nothing(pytester: pytest.Pytester) -> None:
+    """After a block the calls can be read, no fake can be made, and a second block begins with none."""
+    pytester.makepyfile(
+        """
+        import os
+        import subprocess
+
+        import pytest
+        from pytest_agentproc.errors import UsageError
+        from pytest_agentproc.plugin import FakeAgents
+
+        def test_again():
+            agents, before = FakeAgents(), os.environ["PATH"]
+            with agents:
+                agents.on_path("claude")
+                subprocess.run(["claude", "-p", "hi"], timeout=30)
+            agents["claude"].assert_called_once_with("-p", "hi")
+            with pytest.raises(UsageError, match="these fakes have no block to live in"):
+                agents.on_path("pi")
+            assert os.environ["PATH"] == before
+            with agents:
+                agents.on_path("pi")
+                with pytest.raises(FileNotFoundError):
+                    subprocess.run(["claude"], timeout=30)
+                with pytest.raises(UsageError, match="these fakes live in a block already"), agents:
+                    pass
+            assert os.environ["PATH"] == before
+        """
+    )
+    pytester.runpytest().assert_outcomes(passed=1)
+
+
 MISSING = """
 import shutil, subprocess
 import pytest
