@@ -28,7 +28,7 @@ def _terms(scenario: Scenario) -> Terms:
 
 
 def test_every_rule_is_covered_by_a_scenario() -> None:
-    """A promise that no scenario covers is a promise that nobody checks."""
+    """A promise that no scenario covers is a promise without a check."""
     covered = {rule for scenario in _corpus() for rule in scenario.covers}
     assert covered == set(RULES)
 

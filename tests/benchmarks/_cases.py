@@ -1,4 +1,4 @@
-"""What the determinism benchmark plays: the corpus, and what no scenario file can hold. Knows no load and no count."""
+"""Inputs of the determinism benchmark: bundled scenarios, and cases beyond files. Knows no load and no count."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ expect: {outcome: completed}
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What two plays must agree on.
+    """The data on which two runs must agree.
 
     Args:
         timeline: the record's normal form: every event, nanosecond, order.
@@ -112,7 +112,7 @@ class Case:
 
     @cached_property
     def foretold(self) -> Seen:
-        """What the model says, in which there is no process."""
+        """The report of the model, in which there is no process."""
         if len(self.scenarios) == 1:
             return _seen_alone(model_play(self.scenarios[0], core()))
         return _seen(*model_together(bind_all(self.scenarios)))

@@ -58,9 +58,9 @@ class CollectionPart:
     """collection_ratio: CPU of `pytest --collect-only` on 2,000 files, less that on none, over libyaml's composing.
 
     Every file is a copy of a bundled one with a content of its own. The kit's plugin is the only one beside pytest's
-    own, and what it loads for its first scenario counts. `floor` is a plugin that gives one item for each file, and
-    knows nothing of what it collects. `check_ratio` is what whoever plays them all pays for reading and checking them,
-    which is no part of the collection.
+    own, and the modules that it loads for its first scenario count. `floor` is a plugin that gives one item for each
+    file, and knows nothing of what it collects. `check_ratio` is what whoever plays them all pays for reading and
+    checking them, which is no part of the collection.
     """
 
     name = "collection"

@@ -1,4 +1,4 @@
-"""What sums repeated numbers up: median, spread, ratios round by round. Values only; measures nothing."""
+"""Summaries of repeated numbers: median, spread, ratios round by round. Values only; measures nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Part", "Samples", "ratios", "summary"]
 
 
 class Samples:
-    """What one thing cost, round by round: in each round the median of its repetitions counts."""
+    """The cost of one thing, round by round: in each round the median of its repetitions counts."""
 
     def __init__(self) -> None:
         self.rounds: list[float] = []

@@ -1,4 +1,4 @@
-"""What the kit's costs are divided by: bare interpreters, ping-pongs, steps. Owns these; knows nothing of the kit."""
+"""The units of the kit's costs: bare interpreters, ping-pongs, steps. Owns these; knows nothing of the kit."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class PingPong:
     """Two Python processes that send one small message to and fro over AF_UNIX SEQPACKET.
 
     Args:
-        interpreter: whose process is at the other end.
+        interpreter: the Python at the other end.
         placement: one of `PLACEMENTS`.
         polls: whether each side waits in `select.poll` before it receives, as an event-driven program does; else
             both block in `recv`, which is the least that two processes can do.
@@ -153,11 +153,11 @@ while receive(16):
 
 
 class BareSteps:
-    """The system calls of a virtual step, in its order, and nothing else: what no lockstep of this kind can be below.
+    """The system calls of a virtual step, in its order, and nothing else: no lockstep of this kind can cost less.
 
-    Here: a grant is sent, an answer is awaited and received, the polls of all processes and of one supervisor are
-    asked, a byte is read from a pipe, the poll of all is asked again. There: a grant is received, the pipe is asked for
-    room, a byte is written, the answer is sent.
+    Here: send a grant, await and receive an answer, ask the polls of all processes and of one supervisor, read a byte
+    from a pipe, ask the poll of all again. There: a grant is received, the pipe is asked for room, a byte is written,
+    the answer is sent.
 
     Args:
         interpreter: whose processes are at the other end.

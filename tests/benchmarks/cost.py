@@ -43,7 +43,7 @@ LIMITS = {
 }
 
 FLOORS = {"model_per_cpu_second": 1000.0}
-"""What must not be less."""
+"""Figures that must not be less."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

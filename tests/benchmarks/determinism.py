@@ -1,8 +1,8 @@
 """`python -m tests.benchmarks.determinism`: every run's complete timeline equals the model's, under any load.
 
 Each run is a scenario of the corpus or a case of `_cases`, with real processes, on asyncio or unseeded trio, on an idle
-machine or with every core burnt. What is compared: each event of the record's normal form with its nanosecond and its
-place, each answer, each fault. A run that raises deviates. Run by hand; it is no test.
+machine or with every core burnt. It compares each event of the record's normal form with its nanosecond and its place,
+each answer, each fault. A run that raises deviates. Run by hand; it is no test.
 """
 
 from __future__ import annotations

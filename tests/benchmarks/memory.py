@@ -57,7 +57,7 @@ def flood(player, stream, size):
     return player._emit(stream, (line * (min(65536, size - start) // 1024) for start in range(0, size, 65536)))
 sys.modules["fake_agents.player"].Player._do_flood = flood
 module.main("""
-"""What a fake is told so that its flood has lines, which no scenario can make it have."""
+"""An addition to a fake that gives its flood lines, which no scenario can do."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

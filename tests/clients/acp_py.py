@@ -21,7 +21,7 @@ __all__ = ["AcpPy", "Host"]
 
 
 class Host:
-    """What the agent may ask of its client: a permission, two files, a terminal.
+    """The requests of an agent to its client: a permission, two files, a terminal.
 
     Args:
         acp: the module.
@@ -98,7 +98,7 @@ class AcpPy:
 
     @property
     def record(self) -> Record:
-        """What the fake did."""
+        """The actions of the fake."""
         return self.fake.record
 
     def take(self, words: str) -> None:

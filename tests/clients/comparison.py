@@ -60,12 +60,12 @@ _CODEX = "@openai/codex-sdk"
 
 @dataclass(frozen=True)
 class _Contender:
-    """A subject, and what it is judged by.
+    """A supervisor under test, and the facts for judging it.
 
     Args:
-        package: what is installed.
-        version: of it.
-        subject: behind its adapter.
+        package: the installed package.
+        version: its version.
+        subject: the supervisor under test, in its adapter.
         agent: the dialect and mode of the scenarios.
         is_real: whether it is a program, so that its clock is the machine's.
     """
@@ -79,7 +79,7 @@ class _Contender:
 
 @dataclass(frozen=True)
 class _Result:
-    """What a scenario came to.
+    """The result of a scenario.
 
     Args:
         verdict: over all of it.

@@ -55,7 +55,7 @@ _UNREACHABLE = (
     "Read timed out",
     "ConnectTimeoutError",
 )
-"""What a package manager says where it cannot reach its registry; whatever else goes wrong fails the test."""
+"""The errors of a package manager that cannot reach its registry; any other error fails the test."""
 
 
 def from_pypi() -> Path:

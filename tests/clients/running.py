@@ -1,8 +1,8 @@
 """Programs that use a Node client, or a shell, run in real time against a fake and within a bound. Judges nothing.
 
-A program is a file of `programs/`, and a usage is one of the things that it can do. It tells what happens as lines of
-JSON, each with its instant on the machine's clock; that is the fakes' clock too, so all that is told and all that the
-fake's record has are times in one order: seconds since the fake was born.
+A program is a file of `programs/`, and a usage is one of the things that it can do. It reports each event as a line of
+JSON, with its instant on the machine's clock, which is also the fakes' clock. So the reports and the fake's record have
+times in one order: seconds since the fake was born.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ IGNORES_TERM = "- {when: {signal: TERM}, do: []}"
 """Steps of scripts."""
 
 _GRACE = 5.0
-"""Real seconds after a program's end in which whoever it is said not to leave must be gone."""
+"""Real seconds after a program's end until all processes that it must not leave must have ended."""
 
 _PROGRAMS = Path(__file__).with_name("programs")
 _SECOND = 1_000_000_000
@@ -58,7 +58,7 @@ class Ran:
 
     Args:
         code: the program's exit code; negative: the signal that ended it.
-        told: what it told, in order: `what` happened, `at` how many seconds (a shell cannot say), and more.
+        told: its reports, in order: `what` happened, `at` how many seconds (a shell cannot say), and more.
         errors: what it wrote to stderr.
         record: what the fake did.
     """
@@ -88,12 +88,12 @@ class Ran:
 
     @property
     def left(self) -> list[str]:
-        """Who was alive when the program was gone, and then ended by the kit."""
+        """The processes that were alive after the program ended, and that the kit then ended."""
         return [event.data["process"] for event in self.record.events if "leaked" in event.data]
 
     @property
     def signals(self) -> list[tuple[str, float]]:
-        """What the agent was sent and could catch, and when."""
+        """The signals that the agent was sent and could catch, and their instants."""
         return [(event.data["signal"], event.at / _SECOND) for event in self.record.events if event.code == "s"]
 
     @property
@@ -149,8 +149,8 @@ class Client:
         Args:
             usage: what the program does.
             script: the steps of the fake.
-            leaves: who is alive when the program is gone; whoever else is fails the test.
-            environ: what the program's environment has more.
+            leaves: the processes that are alive when the program has ended; any other one fails the test.
+            environ: additions to the program's environment.
         """
         steps = textwrap.indent(textwrap.dedent(script).strip(), "  ")
         told = "expect: {received: {argv: []}}"  # nobody judges; it has the agent tell what it is started with

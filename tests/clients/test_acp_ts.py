@@ -105,7 +105,7 @@ def test_a_crash_closes_the_connection(client: Client) -> None:
 
 @finding("@agentclientprotocol/sdk", "dies before the handshake", "throws that the connection is closed, and no cause")
 def test_a_death_before_the_handshake_closes_the_connection(client: Client) -> None:
-    """It is told at once."""
+    """The client learns of it at once."""
     script = """
         - handshake: never
         - wait_for: {stdin: "*initialize*"}
@@ -213,7 +213,7 @@ def test_files_and_terminals_are_the_clients(client: Client) -> None:
 
 @finding("@agentclientprotocol/sdk", "calls a method without a handler", "answers that it is not found, and goes on")
 def test_a_method_without_a_handler_is_refused(client: Client) -> None:
-    """The agent must not wait for ever for what nobody does."""
+    """The agent must not wait for ever for a method without a handler."""
     script = """
         - wait_for: prompt 1
         - request:

@@ -1,4 +1,4 @@
-"""PyPI's claude-agent-sdk, `query()`: one prompt, and the messages until the CLI is gone."""
+"""PyPI's claude-agent-sdk, `query()`: one prompt, and the messages until the CLI has ended."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_an_agent_that_lingers_is_a_deadlock(claude: ClaudePy) -> None:
     "returns from aclose() at once; in the background EOF follows, and TERM exactly 5 s later",
 )
 def test_a_caller_that_breaks_at_the_result_does_not_wait(claude: ClaudePy) -> None:
-    """The generator that is closed is not the one that has the agent: that one is closed when it is collected."""
+    """The closed generator is not the one with the agent: that one is closed when it is collected."""
     claude.plays("- wait_for: prompt 1\n- answer: done\n- linger: for ever")
 
     async def host() -> None:
@@ -115,7 +115,7 @@ async def until_the_result(claude: ClaudePy) -> None:
     "gives the result, then raises ResultError with its text",
 )
 def test_an_error_result_is_given_and_raised(claude: ClaudePy) -> None:
-    """Who reads the messages sees it twice."""
+    """A reader of the messages sees it twice."""
     claude.plays("- wait_for: prompt 1\n- result: {text: no credit, is_error: true}")
     with pytest.raises(claude.sdk.ResultError, match=r"^Claude Code returned an error result: no credit"):
         claude.query()
@@ -154,7 +154,7 @@ def test_an_exit_without_a_result_goes_unsaid(claude: ClaudePy) -> None:
     "raises, and the answer is lost",
 )
 def test_a_line_that_only_begins_as_json_is_fatal(claude: ClaudePy) -> None:
-    """The good answer behind it is never read."""
+    """The good answer after it is never read."""
     claude.plays(r"""
         - wait_for: prompt 1
         - raw: "{not json}\n"

@@ -23,7 +23,7 @@ def client(programs: Programs) -> Client:
 
 @finding("@openai/codex-sdk, run()", "answers and exits", "returns the last message and the usage")
 def test_a_run_is_answered(client: Client) -> None:
-    """The prompt comes on stdin, which is closed behind it."""
+    """The prompt comes on stdin, which is closed after it."""
     ran = client("run", "- wait_for: eof\n- say: well\n- answer: done")
     assert ran["turn"]["text"] == "done"
     assert ran["turn"]["usage"]["output_tokens"] == 5
@@ -65,7 +65,7 @@ def test_a_second_turn_resumes_the_thread(client: Client) -> None:
 
 @finding("@openai/codex-sdk, run()", "reports turn.failed and lingers", "throws its text at once, and sends TERM")
 def test_a_failed_turn_is_thrown_at_once(client: Client) -> None:
-    """What it does not do after a good turn, it does after a failed one."""
+    """It ends the process after a failed turn, but not after a good one."""
     ran = client("run", "- say: hm\n- result: {text: no credit, is_error: true}\n- linger: for ever")
     assert ran["threw"]["message"] == "no credit"
     assert ran.ends == [{"signal": "TERM"}]

@@ -110,7 +110,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def test_an_editor_offers_the_steps_with_their_words(server: Server) -> None:
-    """Who writes a scenario for the first time learns its words where he writes them."""
+    """A first-time author of a scenario learns its words in the editor."""
     uri = server.open(SCENARIO)
     steps = server.offered(uri, 5, 4)
     assert set(schema()["definitions"]["step"]["properties"]) - {"do"} <= set(steps)

@@ -27,7 +27,7 @@ _FOLDERS = {
 }
 """Where the recordings of each kind are kept; those of one folder serve the same tests of the decoders."""
 _DERIVED = ("claude/fast-tools", "claude/partial", "claude/subagent", "claude/whole", "pi/tool")
-"""What was made of others for the tests of a decoder: no recordings of their own."""
+"""These were made of others for the tests of a decoder: no recordings of their own."""
 _PLAIN_IN_CUT = ("perm", "stream")
 _IN_SESSIONS = ("acp",)
 _ASKED_FOR_STATES = ("claude/perm", "claude/perm-second", "claude/stream")
@@ -53,7 +53,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Recording:
-    """What one run of a real CLI was given and what came of it.
+    """The input of one run of a real CLI, and its events.
 
     Args:
         name: its folder and its name.
@@ -74,7 +74,7 @@ class Recording:
 
 
 _JOINED = {"claude/perm": "claude/perm-second"}
-"""A file that holds two runs, of which the second begins with its prompt; and what that one is called."""
+"""A file that holds two runs, of which the second begins with its prompt; and the second run's name."""
 
 
 def _files() -> Iterator[tuple[str, Path]]:
@@ -104,7 +104,7 @@ def recording(name: str) -> Recording:
 
 
 def _run_of(name: str, moments: list[Moment]) -> list[Moment]:
-    """Give the moments of a run; of two in one file those that are its own."""
+    """Give the moments of a run; if a file holds two runs, only its own moments."""
     if name not in (*_JOINED, *_JOINED.values()):
         return moments
     _first, second = (at for at, one in enumerate(moments) if one.kind == "in" and one.value["type"] == "user")

@@ -32,7 +32,7 @@ Row = tuple[int, int, int, int]
 
 @dataclass
 class Seen:
-    """What a fake did: the lines of stdout, the shapes of its tree where the recorder looked, how it ended."""
+    """The actions of a fake: the lines of stdout, the shapes of its tree where the recorder looked, its end."""
 
     lines: list[Any] = field(default_factory=list)
     shapes: list[Any] = field(default_factory=list)
@@ -129,7 +129,7 @@ class _Replay:
             self.seen.code = await self.process.wait()
 
     async def _on_end(self, _value: Any) -> None:
-        """Take whatever comes until the end of stdout: more lines than the recording has are told too."""
+        """Take every line until the end of stdout: lines beyond the recording are reported too."""
         rest = await self._rest()
         self.seen.lines += rest.splitlines()
 
@@ -162,7 +162,7 @@ async def _replay(argv: list[str], recording: Recording, pids: Callable[[], list
 
 
 def _row(pid: int) -> Row | None:
-    """Ask the kernel who a process is; None: it is gone, or a zombie."""
+    """Ask the kernel for a process; None: it has ended, or is a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

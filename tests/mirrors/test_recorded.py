@@ -39,7 +39,7 @@ in bytes, and it is said so. One that leaves this list is a step forward."""
 
 
 def given(recorded: Recording) -> list[Given]:
-    """Give what the real CLI was given, each behind the lines that it had printed."""
+    """Give the real CLI's input, each part after the lines that the CLI had printed."""
     found, lines = [], 0
     for moment in recorded.moments:
         if moment.kind == "out":

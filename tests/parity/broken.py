@@ -37,7 +37,7 @@ class DeathsAsTheyCome(Model):
 
 
 class HostLast(Model):
-    """Rule 3: processes go on although the host has something to read."""
+    """Rule 3: processes continue although the host has something to read."""
 
     class Rule(JumpRule):
         def host_first(self, host: Host) -> tuple[Move, int] | None:
@@ -50,7 +50,7 @@ class HostLast(Model):
 
 
 class YoungestFirst(Model):
-    """Rule 4: of those that ask or are due, the youngest goes first."""
+    """Rule 4: of the processes that ask or are due, the youngest comes first."""
 
     class Rule(JumpRule):
         def first_asker(self) -> Path | None:

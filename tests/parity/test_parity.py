@@ -71,7 +71,7 @@ def _told(files: Mapping[str, bytes] | None) -> dict[str, Any] | None:
 
 @pytest.mark.parametrize("scenario", _KEPT, ids=lambda scenario: scenario.id)
 def test_the_model_foretells_the_artifacts(lab: ScenarioRunner, backend: str, scenario: Scenario) -> None:
-    """What is written to a disk, and what a failing one leaves, is what is written to memory, byte for byte."""
+    """The bytes on a disk, or the leftovers of a failing one, equal the bytes in memory."""
     foretold = _told(model_play(scenario, core()).artifacts)
     assert foretold is not None
     if scenario.cannot_spawn is not None:  # only the words name what was not found

@@ -76,7 +76,7 @@ for head in range(int(sys.argv[1])):
 print(flush=True)
 sys.stdin.read()
 """
-"""So many heads, each a session of its own, that fork and leave without a pause: whoever is signalled is gone.
+"""Many heads, each in a session of its own, that fork and leave without a pause: a signal finds its target dead.
 
 After 1000 hops each head ends by itself: a test that fails must not fill the machine.
 """
@@ -114,7 +114,7 @@ def await_exit(child: Child) -> int:
 
 
 def await_alone(child: Child, seconds: float = CEILING) -> bool:
-    """Look whenever a child has news until it is alone, or for so many real seconds."""
+    """Look whenever a child has news, until the child is alone or the given real seconds have passed."""
     end = time.monotonic() + seconds
     while not child.is_alone():
         if not _wait(child, end - time.monotonic()):

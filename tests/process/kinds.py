@@ -1,4 +1,4 @@
-"""What /proc and a record say of a fake's processes: whose child, in which group and session. Expects nothing."""
+"""Describe a fake's processes by /proc and a record: whose child, in which group and session. Expects nothing."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def living(found: dict[str, Who]) -> dict[str, Who]:
 
 
 def kinship(found: dict[str, Who], child: str, above: str) -> tuple[str, str, str]:
-    """Say whose child it is, in whose group, in whose session; somebody's who is none of these is outside."""
+    """Say whose child the process is, and in which group and session; a process of none of these is outside."""
     names = {who.pid: name for name, who in found.items()}
     leaders = {**names, found[child].pid: "own", found["agent"].pid: "agent"}
     one = found[child]

@@ -53,7 +53,7 @@ def descriptors() -> list[str]:
 
 
 def is_gone(pid: int, seconds: float = CEILING) -> bool:
-    """Say whether a process of any parent is dead (a zombie is) within so many real seconds."""
+    """Say whether a process of any parent dies within the given real seconds; a zombie is dead."""
     pidfd = pidfd_of(pid)
     if pidfd is None:
         return True
@@ -73,7 +73,7 @@ async def start_and_wait(argv: list[str]) -> None:
 
 
 def reuse(pid: int, start: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
-    """Start a process that has a pid which somebody else had; skip the test where that cannot be had."""
+    """Start a process with a pid that another process had; skip the test if the kernel does not allow that."""
     last = Path("/proc/sys/kernel/ns_last_pid")
     greatest = last.read_text("ascii")
     try:
@@ -144,7 +144,7 @@ exec(marshal.loads(open({boot!r}, "rb").read()), {{"exec": load}})
 
 
 def make_spinning(argv: list[str]) -> list[str]:
-    """Have a fake burn its processor where its script is silent: what no scenario can make a fake do."""
+    """Have a fake burn its processor where its script is silent; no scenario can make a fake do that."""
     launcher = Path(argv[0])
     program = _SPINS.format(boot=str(launcher.parent.with_suffix(".boot")))
     launcher.write_text(f"#!{sys.executable} -IS{program}", "utf-8")

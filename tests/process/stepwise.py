@@ -1,4 +1,4 @@
-"""An awaitable that tells of each point at which it waits, so that a test can cancel there. Knows no expectation."""
+"""An awaitable that reports each point at which it waits, so that a test can cancel there. Knows no expectation."""
 
 from __future__ import annotations
 

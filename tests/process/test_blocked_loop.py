@@ -1,4 +1,4 @@
-"""A loop that other code kept from running: what came meanwhile and the timer that is due are found at once (A4)."""
+"""A loop that other code kept from running finds late events and due timers at once (A4)."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_agents_go_on_while_the_loop_is_blocked(stand: Stand, backend: str) -> N
 
 
 def test_timers_that_are_due_fire_at_the_next_iteration(stand: Stand, backend: str) -> None:
-    """None of them fires while the loop is blocked; one that is not due fires at its own time."""
+    """None of them fires while the loop is blocked; a timer that is due later fires at its own time."""
     fired: list[tuple[float, float]] = []
 
     async def sleeper(seconds: float) -> None:

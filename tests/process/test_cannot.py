@@ -1,4 +1,4 @@
-"""What a supervisor cannot do is stated in words, and scenarios that need it are not applicable."""
+"""A supervisor states in words which things it cannot do; scenarios that need them are not applicable."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def needs(text: str, *cannot: str) -> str:
     ],
 )
 def test_a_batch_client_knows_no_pause_between_prompts(drive: str, line: int) -> None:
-    """What it does after its last prompt, and the end of the turn before, are no pause."""
+    """Its actions after its last prompt, and the end of the turn before, are no pause."""
     text = f"{PI}{TWICE}drive: {drive}\n"
     assert needs(text) == ""
     reason = f"line {line} needs a pause between two prompts, which the subject does not have" if line else ""

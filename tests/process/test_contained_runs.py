@@ -56,7 +56,7 @@ anyio.run(main)
 def test_a_run_in_virtual_time_is_the_same_at_every_containment(
     stand: Stand, backend: str, containment: str, tmp_path: Path
 ) -> None:
-    """Who starts the agent is no event: instants, outcome and status are those of a child of ours."""
+    """The starter of the agent is no event: instants, outcome and status are those of a child of ours."""
     argv = stand.fake(HELPERS)
     policy = Policy(containment=containment, inactivity_timeout=60.0, kill_grace=2.0)
 
@@ -179,7 +179,7 @@ def test_whoever_is_killed_the_agent_and_all_that_left_it_go(victim: str) -> Non
 
 
 class Refusing(SystemClock):
-    """A clock that wants to meet nobody."""
+    """A clock that refuses every fake."""
 
     def meet(self, pid: int) -> None:
         """Refuse."""
@@ -187,7 +187,7 @@ class Refusing(SystemClock):
 
 
 def test_an_agent_that_a_clock_refuses_is_abandoned() -> None:
-    """The keeper goes with it: nobody else knows of either yet."""
+    """The keeper ends with it: no other code knows of either yet."""
     before = descriptors()
 
     async def host() -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 BUSY = "n=0; while [ $n -lt 100000 ]; do n=$((n+1)); done"
-"""Much longer than it takes until somebody looks who a silent child is."""
+"""Much longer than it takes until the clock looks at a silent child."""
 
 
 @pytest.mark.slow
@@ -45,7 +45,7 @@ def test_a_program_that_is_no_fake_is_refused(stand: Stand, backend: str) -> Non
 
 @pytest.mark.parametrize("line", ["true", "exit 3", "echo told", BUSY])
 def test_a_program_that_ends_by_itself_is_nobodys_trouble(stand: Stand, backend: str, line: str) -> None:
-    """`ps`, `pkill`, `git`: whoever starts it goes on when it has ended, and no time has gone by."""
+    """`ps`, `pkill`, `git`: the caller continues when the program has ended, and no time has passed."""
 
     async def host() -> tuple[int, bytes, float]:
         done = await anyio.run_process(["sh", "-c", line], check=False)
@@ -143,7 +143,7 @@ def test_a_declared_script_may_be_called_like_the_fake_that_it_starts(
 
 @pytest.mark.slow
 def test_a_program_that_a_thread_starts_is_refused_too(stand: Stand, backend: str) -> None:
-    """A start in a worker thread counts, and the program that waits for the thread is told."""
+    """A start in a worker thread counts, and the program that waits for the thread gets the error."""
 
     async def host() -> None:
         await anyio.to_thread.run_sync(lambda: subprocess.run(["cat"], check=False, stdin=subprocess.PIPE))

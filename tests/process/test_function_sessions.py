@@ -1,4 +1,4 @@
-"""A function that holds sessions: forty lines of somebody's own, driven by the same caller as the core is."""
+"""A function that holds sessions: forty lines of a user, driven by the same caller as the reference supervisor."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_a_function_holds_a_session_from_end_to_end(lab: ScenarioRunner, name: s
 
 @pytest.mark.slow
 def test_a_function_that_sends_the_second_prompt_too_early_is_red(lab: ScenarioRunner) -> None:
-    """What it does is judged, and not that it was driven: pi refuses a prompt while it works."""
+    """Its actions are judged, and not the caller's: pi refuses a prompt while it works."""
 
     class Eager(Conversation):
         async def deliver(self) -> None:

@@ -1,4 +1,4 @@
-"""An agent whose stdout or stderr is the test run's own: whoever reads it is nobody here, and takes no virtual time."""
+"""An agent with the test run's own stdout or stderr: the reader is outside, and takes no virtual time."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ expect: {outcome: completed, elapsed: 2s, signals: []}
 
 @contextmanager
 def _drained(number: int, reader: int, writer: int) -> Iterator[list[int]]:
-    """Have a descriptor of this process be read by somebody else, and give how much came of each read."""
+    """Have another process read a descriptor of this process, and give how much came of each read."""
     sizes: list[int] = []
     over, stop = os.pipe()  # whatever the kit keeps running has a copy of the other end: no end of file comes
 

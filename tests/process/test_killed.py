@@ -1,4 +1,4 @@
-"""Whoever is killed without a chance to clean up, within a second nothing is left of what it supervised."""
+"""A supervisor killed without a chance to clean up: within a second none of its processes is left."""
 
 from __future__ import annotations
 
@@ -132,13 +132,13 @@ def test_killing_a_worker_of_xdist_ends_its_fakes_wherever_they_are(tmp_path: Pa
 
 @pytest.mark.slow
 def test_an_agent_that_is_stopped_at_once_has_its_lifeline(tmp_path: Path) -> None:
-    """It holds it before it says hello: a process that stands still cannot hear that its supervisor is gone."""
+    """It holds it before it says hello: a stopped process cannot notice that its supervisor has ended."""
     _left_after_a_kill(tmp_path, AT_ONCE)
 
 
 @pytest.mark.slow
 def test_killing_pytest_ends_a_command_under_test_with_all_that_it_started(tmp_path: Path) -> None:
-    """What is no fake has no lifeline: its keeper sees that the host is gone."""
+    """A program that is no fake has no lifeline: its keeper sees that the host has ended."""
     _left_after_a_kill(tmp_path, COMMAND)
 
 

@@ -1,4 +1,4 @@
-"""What the promises leave open is held against nobody: the core, done otherwise there, stays green."""
+"""Behaviour that the promises leave open fails no supervisor: the reference supervisor, changed there, stays green."""
 
 from __future__ import annotations
 

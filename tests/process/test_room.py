@@ -78,7 +78,7 @@ def test_a_failing_disk_fails_for_who_writes_in_place(lab: ScenarioRunner, scena
 
 
 def test_a_full_disk_that_takes_bytes_is_no_verdict_on_who_wrote_them(lab: ScenarioRunner) -> None:
-    """Who writes under another name first cannot be given a full disk without its help; a red would be ours."""
+    """A writer with temporary file names cannot be given a full disk without its help; a red would be our mistake."""
     with pytest.raises(NotApplicable) as caught:
         lab.play(FULL, Renaming())
     assert (caught.value.name, caught.value.line) == ("files that meet the kit's full disk", 5)

@@ -1,4 +1,4 @@
-"""Cancelling whoever supervises a run, wherever it waits and whatever it does, leaves nobody and nothing (T4)."""
+"""A cancelled supervisor leaves no process and nothing else, wherever it waits and whatever it does (T4)."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_cancelled_at_any_point_a_run_leaves_nobody(make_stand: Callable[..., St
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", SCRIPTS)
 def test_cancelled_again_in_its_cleanup_a_run_leaves_nobody(make_stand: Callable[..., Stand], kind: str) -> None:
-    """Asyncio cancels a task as often as somebody asks: here at every point from one on."""
+    """Asyncio cancels a task as often as a caller asks: here at every point after the first."""
     script, _ = SCRIPTS[kind]
 
     def cancelled_from(stand: Stand, point: int) -> int:

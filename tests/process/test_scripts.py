@@ -106,7 +106,7 @@ def test_each_invocation_plays_the_next_script_and_the_last_one_repeats(
 def test_invocations_and_their_children_have_names_of_their_own(
     lab: ScenarioRunner, stand: Stand, backend: str
 ) -> None:
-    """Who is second of a name carries its number, in the order of the starts."""
+    """The second process of a name carries its number, in the order of the starts."""
     fake = fake_of(stand, lab, LONG)
 
     async def host() -> None:
@@ -171,7 +171,7 @@ def test_real_time_counts_invocations_too(lab: ScenarioRunner) -> None:
 
 
 def test_every_script_is_played_once_however_many_start_at_once(lab: ScenarioRunner) -> None:
-    """Nobody hands out the numbers but the kernel, which lets one at a time append its byte."""
+    """Only the kernel hands out the numbers: it lets one process at a time append its byte."""
     scripts = "".join(f"  - [{{exit: {number}}}]\n" for number in range(24))
     argv = lab.fake(loads(f"scenario: a\nagent: raw\nscripts:\n{scripts}")).argv
 

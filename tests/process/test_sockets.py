@@ -117,7 +117,7 @@ def test_the_sockets_are_in_a_folder_of_this_user_alone(stand: Stand, name: str)
 @only_root
 @pytest.mark.parametrize("name", _NAMES)
 def test_another_user_cannot_connect(stand: Stand, name: str) -> None:
-    """The folder keeps everybody else out, and the play goes on as ever."""
+    """The folder keeps all other users out, and the run continues as always."""
     with _visitor(_address(stand, name), _STRANGER) as printed:
         assert printed == ["may not connect"] * 6
         _plays(stand)
@@ -184,7 +184,7 @@ def test_a_process_that_stays_silent_is_turned_away(tmp_path: Path, monkeypatch:
 
 
 def test_a_hello_may_come_late(tmp_path: Path) -> None:
-    """A fake that is stopped between its connection and its hello takes part once it goes on."""
+    """A fake that is stopped between its connection and its hello takes part once it is continued."""
     with (
         contextlib.closing(Door()) as door,
         socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as link,

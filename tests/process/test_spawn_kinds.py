@@ -61,7 +61,7 @@ def meet(stand: Stand, backend: str) -> Callable[..., dict[str, Who]]:
 def test_a_kind_has_its_parent_group_and_session(
     meet: Callable[..., dict[str, Who]], how: str, expected: tuple[str, str, str]
 ) -> None:
-    """Whoever looks for a tree in the kernel's terms finds or misses it by these three."""
+    """A search for a tree in the kernel's terms finds or misses it by these three."""
     found = meet(
         f"- spawn: {{id: tool, script: [{{spawn: {{id: x, how: {how}}}}}, {{silence: for ever}}]}}\n- silence: 5s"
     )
@@ -105,7 +105,7 @@ def test_closed_descriptors_are_closed_and_others_are_inherited(meet: Callable[.
 
 @pytest.mark.parametrize("how", HOWS)
 def test_a_cleared_environment_is_empty_for_good(meet: Callable[..., dict[str, Who]], how: str) -> None:
-    """Also where it is re-forked, and whoever it starts has none either."""
+    """Also where it is re-forked; the processes that it starts have none either."""
     script = "" if how == "refork" else "script: [{spawn: below}, {silence: for ever}], "
     extra = "every: 400ms, " if how == "refork" else ""
     found = meet(
@@ -122,7 +122,7 @@ def test_a_cleared_environment_is_empty_for_good(meet: Callable[..., dict[str, W
 def test_a_stopped_process_takes_term_only_once_it_is_continued(
     meet: Callable[..., dict[str, Who]], stand: Stand, how: str
 ) -> None:
-    """That is why CONT follows every TERM; a deaf one goes on and begins its script."""
+    """That is why CONT follows every TERM; a process that ignores TERM continues and begins its script."""
 
     def signals(found: dict[str, int]) -> None:
         for name in ("x", "deaf"):
@@ -193,7 +193,7 @@ def adopting() -> Iterator[None]:
 
 
 def test_a_dead_orphan_that_was_adopted_is_nobodys_neglect(stand: Stand) -> None:
-    """Whoever made this process a subreaper may have been somebody else: a false accusation is worse than a miss."""
+    """Other code may have made this process a subreaper: a false accusation is worse than a miss."""
     argv = stand.fake("- spawn: {id: x, how: daemon, for: 100ms}\n- spawn: {id: y, for: 100ms}\n- silence: 5s")
     with adopting():
         stand.run(start_and_wait, argv)
@@ -221,7 +221,7 @@ def start_through_another(argv: list[str]) -> int:
 
 
 def test_an_agent_that_is_not_the_harness_own_child_tells_its_death(stand: Stand) -> None:
-    """Nobody but its parent, a keeper perhaps, can ask the kernel of which signal it died."""
+    """Only its parent, a keeper perhaps, can ask the kernel for the signal that ended it."""
     argv = stand.fake("- silence: 5s")
 
     async def host() -> None:

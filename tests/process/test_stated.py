@@ -1,4 +1,4 @@
-"""What a supervisor states of its outcomes, its first signal and its command line is not held against it."""
+"""The stated outcomes, first signal and command line of a supervisor are not held against it."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_a_statement_that_cannot_be_is_refused(stated: dict[str, Any], said: str
 
 
 def capped(seconds: float, outcome: str = "timed_out", **stated: Any) -> Driven:
-    """Make a client of pi that gives each turn so many seconds, whatever the agent says meanwhile."""
+    """Make a client of pi that gives each turn the given seconds, whatever the agent says meanwhile."""
 
     class Capped(Client):
         agent: asyncio.subprocess.Process

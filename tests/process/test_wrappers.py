@@ -1,4 +1,4 @@
-"""Agents that somebody else starts for the supervisor: a shell, `timeout`, a script. Time passes as without it."""
+"""Agents that another program starts for the supervisor: a shell, `timeout`, a script. Time passes as without it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_time_passes_as_without_it(stand: Stand, backend: str, around: Callable[
 
 
 def test_more_than_a_pipe_holds_goes_through(stand: Stand, backend: str) -> None:
-    """Whoever hands it on waits for the supervisor in the middle, and that is no trouble of virtual time."""
+    """A writer that hands it on waits for the supervisor in the middle; that is no trouble for virtual time."""
     argv = stand.fake("- silence: 2s\n- flood: {stdout: 300 KiB}\n- silence: 2s\n- exit: 0")
 
     async def host() -> tuple[int, int, float]:
@@ -134,7 +134,7 @@ def test_a_declared_shell_goes_with_its_agent_as_well(make_stand: Callable[..., 
 
 
 def test_what_is_left_of_a_shell_and_its_agent_is_ended(stand: Stand) -> None:
-    """Whoever forgets both leaves nobody to the next test."""
+    """A supervisor that forgets both leaves no process to the next test."""
     argv = stand.fake("- silence: 1h")
     started: list[subprocess.Popen[bytes]] = []
 
@@ -151,7 +151,7 @@ def test_what_is_left_of_a_shell_and_its_agent_is_ended(stand: Stand) -> None:
 
 @pytest.mark.slow
 def test_a_shell_without_an_agent_is_refused(stand: Stand) -> None:
-    """What it waits for is no fake, and virtual time cannot see what that does."""
+    """The program for which it waits is no fake, and virtual time cannot see what such a program does."""
 
     async def host() -> None:
         await anyio.run_process(["sh", "-c", "cat; :"], stdin=subprocess.PIPE)
@@ -199,7 +199,7 @@ def test_a_moment_of_sleep_is_waited_for(stand: Stand, backend: str) -> None:
 
 @pytest.mark.slow
 def test_a_shell_that_outlives_its_agent_holds_time(make_stand: Callable[..., Stand], backend: str) -> None:
-    """What it does then takes real time: it is named if that does not end."""
+    """Its later work takes real time: it is named if that does not end."""
     stand = make_stand(guard=0.5)
     argv = stand.fake("- silence: 1s\n- exit: 0")
 
@@ -222,7 +222,7 @@ def test_a_deadlock_with_a_shell_names_the_agent(stand: Stand, backend: str) -> 
         stand.run(host, backend=backend)
 
 
-# What is said of a supervisor.
+# The rows about a supervisor.
 
 HELLO = loads(
     "scenario: hello\nagent: raw\nscript: [silence: 2s, say: hello, silence: 2s]\nexpect: {outcome: completed}\n"
@@ -293,7 +293,7 @@ def test_a_program_that_waits_for_something_else_says_nothing_either(lab: Scenar
 
 
 def test_a_right_supervisor_is_right_behind_a_shell_as_well(lab: ScenarioRunner) -> None:
-    """But nobody can tell it that the agent closed its stdin, which the shell has open: that is not applicable."""
+    """But it cannot see that the agent closed its stdin, which the shell has open: that is not applicable."""
 
     async def supervise(order: RunRequest) -> Any:
         argv = ("/bin/sh", "-c", '"$0" "$@"; exit $?', *order.argv)
