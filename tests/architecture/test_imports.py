@@ -1,4 +1,4 @@
-"""The arrows of the house: one table of who may import whom, and one of where each third-party package lives."""
+"""The arrows of the house: one table of the allowed imports, and one of where each third-party package lives."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_a_defect_is_caught_on_a_key_that_the_scenario_expects() -> None:
 
 
 def test_every_must_names_the_harm_and_a_public_report_of_it() -> None:
-    """A check that decides whether a supervisor is conformant has a user who was hurt."""
+    """A check that decides whether a supervisor is conformant names a harm to a user."""
     bare = [
         scenario.id
         for scenario in _corpus()

@@ -89,7 +89,7 @@ class Seen:
 
     Args:
         timeline: the record's normal form: every event, nanosecond, order.
-        answers: what each supervised run reported, but for the wording of errors, which holds paths.
+        answers: the report of each supervised run, but for the wording of errors, which holds paths.
         fault: why virtual time stopped, if it did.
     """
 

@@ -59,8 +59,8 @@ class CollectionPart:
 
     Every file is a copy of a bundled one with a content of its own. The kit's plugin is the only one beside pytest's
     own, and the modules that it loads for its first scenario count. `floor` is a plugin that gives one item for each
-    file, and knows nothing of what it collects. `check_ratio` is what whoever plays them all pays for reading and
-    checking them, which is no part of the collection.
+    file, and knows nothing of what it collects. `check_ratio` is the cost of reading and checking for a user that runs
+    them all; it is no part of the collection.
     """
 
     name = "collection"

@@ -24,8 +24,8 @@ __all__ = ["AgentsPart"]
 class AgentsPart:
     """agent_step_us: microseconds of one agent's step when many agents drip at once, each due at the same instants.
 
-    `floor_100_over_5` is the same ratio of the bare system calls of a step, by processes that do nothing else: each
-    comes back to caches that all the others have used since.
+    `floor_100_over_5` is the same ratio of the bare system calls of a step. Its processes do nothing else: each comes
+    back to caches that all the others have used since.
     """
 
     name = "agents"

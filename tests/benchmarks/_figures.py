@@ -20,7 +20,7 @@ class Samples:
 
 
 def ratios(above: Samples, below: Samples) -> list[float]:
-    """Divide round by round: what slows the whole machine down slows both."""
+    """Divide round by round: a slowdown of the whole machine slows both."""
     return [one / other for one, other in zip(above.rounds, below.rounds, strict=True)]
 
 

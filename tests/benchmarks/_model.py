@@ -23,7 +23,7 @@ __all__ = ["ModelPart"]
 class ModelPart:
     """Scenarios a second: every bundled scenario that the model can play, warmed up.
 
-    Of CPU time, of wall time, and of wall time where each core plays them all, as with `-n auto`. `model_spawns` is
+    Of CPU time, of wall time, and of wall time if each core runs them all, as with `-n auto`. `model_spawns` is
     what one costs in plain spawns on the same machine: a rate is the machine's as much as the model's.
     """
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["ENVIRONMENT", "PLACEMENTS", "BareSteps", "PingPong", "first_byte", "placed", "spawns"]
 
 ENVIRONMENT: Mapping[str, str] = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
-"""As small as a fake's: what it holds changes how an interpreter starts."""
+"""As small as a fake's: its content changes how an interpreter starts."""
 
 _CORES = sorted(os.sched_getaffinity(0))
 
@@ -155,9 +155,9 @@ while receive(16):
 class BareSteps:
     """The system calls of a virtual step, in its order, and nothing else: no lockstep of this kind can cost less.
 
-    Here: send a grant, await and receive an answer, ask the polls of all processes and of one supervisor, read a byte
-    from a pipe, ask the poll of all again. There: a grant is received, the pipe is asked for room, a byte is written,
-    the answer is sent.
+    Here: send a grant, await and receive an answer, and ask the polls of all processes and of one supervisor. Then read
+    a byte from a pipe, and ask the poll of all again. There: a grant is received, the pipe is asked for room, a byte is
+    written, the answer is sent.
 
     Args:
         interpreter: whose processes are at the other end.

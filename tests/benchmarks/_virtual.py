@@ -140,8 +140,8 @@ class ScenarioPart:
 
     A play is everything: the fake's files, a loop of its own, the spawn, all steps, the exit, the verdict's record.
     There are ten of each a round, so 200 in the 20 rounds of a whole run. `scenario_over_same_agent` compares with the
-    least work of a test without the kit. That test starts the same agent in a loop of its own, runs the same steps in
-    real time but for its silence, and waits for it.
+    least work of a test without the kit. That test starts the same agent in a loop of its own and waits for it. The
+    agent runs the same steps in real time but for its silence.
     """
 
     name = "scenario"
@@ -202,7 +202,7 @@ class StepPart:
     """step_ratio: one virtual step (an agent writes a byte, its supervisor reads it) over one bare round trip.
 
     The step's time is that of a thousand virtual seconds of a drip, divided; start and end are left out. Both sides of
-    the ratio are placed alike: across cores both sides mostly wait for a core to wake up, on one core they only work.
+    the ratio are placed alike. Across cores both sides mostly wait for a core to wake up; on one core they only work.
     If a process is not pinned, as in `step_ratio` itself, chance decides which it is for its whole life.
     `step_floor_ratio` is what the step's bare system calls cost over the same ping-pong. A step can cost less than
     either: where a core is free, its two sides look out for one another awake, and the ping-pong's sleep.
@@ -280,7 +280,7 @@ class StartPart:
     """fake_start_ratio: spawn of a fake of each dialect to its first byte over a bare interpreter that writes one byte.
 
     The fake keeps real time and has its lifeline. `fake_start_in_lockstep_ratio` is the same under a virtual clock,
-    from the call of `run_once` to its first read, so it holds the spawn window and the first grants.
+    from the call of `run_once` to its first read. So it holds the spawn window and the first grants.
     """
 
     name = "start"

@@ -24,7 +24,7 @@ LIMIT = 1800.0
 
 
 def red_of(report: Path) -> tuple[int, list[str]]:
-    """Count the tests of a junit file, and name those that failed."""
+    """Count the tests of a junit file, and name its failed tests."""
     cases = [*ET.parse(report).iter("testcase")]  # noqa: S314  # pytest has just written it
     red = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
     return len(cases), [f"{case.get('classname')}::{case.get('name')}" for case in red]

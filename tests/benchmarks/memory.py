@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks.memory`: what a supervised flood costs in memory, on the supervisor's side.
+"""`python -m tests.benchmarks.memory`: the memory cost of a supervised flood, on the supervisor's side.
 
 A real fake prints without end in one virtual instant, the core reads it in the lab, and both sides are recorded. Each
 case is played in a process of its own, whose largest resident size is compared with that of the same play with 1 KiB.

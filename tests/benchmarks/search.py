@@ -1,6 +1,6 @@
 """`python -m tests.benchmarks.search`: the search finds the timing defects by itself, from the generic open scenarios.
 
-Every defect of the rules that are about timing is looked for in the open scenarios that cover its rule, in turns, for a
+Every defect of the rules about timing is looked for in the open scenarios that cover its rule. They take turns, for a
 bounded number of seconds. A find counts if its file, loaded from its text alone, is red on the defect and green on the
 core. The last line is `found N of M`. Run by hand; it is no test. The exit code is 1 below 90 %.
 """

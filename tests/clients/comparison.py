@@ -141,7 +141,7 @@ def _verdict(lab: ScenarioRunner, scenario: Scenario, one: _Contender) -> tuple[
 
 
 def _short(text: str) -> str:
-    """Make it short, and leave out what is of this play alone: who of whom waits for what, and any pid."""
+    """Make it short, and leave out the details of this run alone: the chain of waiting processes, and any pid."""
     text = re.sub(r"(no outcome: )?deadlock: .*", "no end: it waits for ever", " ".join(text.split()))
     text = re.sub(r"(no outcome: )?(stall|late): .*", "no end: it waits on and on", text)
     text = re.sub(r" at \d+\.\d{4,} s", "", text)  # an instant of real time

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def _pypi() -> Iterator[None]:
-    """Have the Python clients importable, behind whatever is installed already."""
+    """Have the Python clients importable, after the packages that are installed already."""
     folder = str(from_pypi())
     sys.path.append(folder)
     yield

@@ -1,4 +1,4 @@
-"""PyPI's agent-client-protocol, client side: what a turn tells, what the agent asks for, and what goes wrong."""
+"""PyPI's agent-client-protocol, client side: the reports of a turn, the agent's requests, and the failures."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_noise_is_skipped_and_a_long_line_taken(acp_client: AcpPy) -> None:
     "agent-client-protocol", "writes 400 KiB to stderr", "never reads it: the agent blocks, and the turn waits for ever"
 )
 def test_an_stderr_that_nobody_reads_blocks_the_agent(acp_client: AcpPy) -> None:
-    """192 KiB still go through: what asyncio reads ahead of its user, and what the pipe holds."""
+    """192 KiB still pass: asyncio's read-ahead and the pipe hold that much."""
     script = "- wait_for: prompt 1\n- flood: {{stderr: {} KiB}}\n- answer: done"
     assert acp_client.plays(script.format(192)).ask()[-1] == "0 s: end_turn"
     with pytest.raises(Deadlock, match=r"room in stderr \(descriptor 2\), last at line \d+ \(flood\)"):

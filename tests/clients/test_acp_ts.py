@@ -25,7 +25,7 @@ def client(programs: Programs) -> Client:
     "@agentclientprotocol/sdk", "answers its prompts", "gives its updates to the handlers, and its stop reasons back"
 )
 def test_prompts_are_answered(client: Client) -> None:
-    """Its updates are those that the SDK's schema knows."""
+    """Its updates are those of the SDK's schema."""
     script = """
         - wait_for: prompt 1
         - think: hm
@@ -97,7 +97,7 @@ def test_a_loaded_session_is_prompted(client: Client) -> None:
     "@agentclientprotocol/sdk", "dies in the middle of a prompt", "throws that the connection is closed, and no cause"
 )
 def test_a_crash_closes_the_connection(client: Client) -> None:
-    """How the agent ended is for whoever started it."""
+    """The end of the agent is for the caller, which started it."""
     ran = client("prompt", "- wait_for: prompt 1\n- say: well\n- exit: 3")
     assert ran["threw"]["message"] == "ACP connection closed"
     assert ran["exit"]["code"] == 3
@@ -177,7 +177,7 @@ def test_an_agent_that_lingers_is_left(client: Client) -> None:
     "calls its handlers, and gives their answers back",
 )
 def test_files_and_terminals_are_the_clients(client: Client) -> None:
-    """Each answer is one that the script waits for."""
+    """The script waits for each answer."""
     script = """
         - wait_for: prompt 1
         - request:

@@ -44,7 +44,7 @@ def test_an_answer_is_waited_for(claude: ClaudePy, backend: str) -> None:
     "claude-agent-sdk, query()", "lives on after its result", "waits for the exit for ever: a day later it still does"
 )
 def test_an_agent_that_lingers_is_waited_for_a_day(claude: ClaudePy) -> None:
-    """The messages end with stdout and nothing else; whoever gives up waits 5 s more, until the SDK sends TERM."""
+    """The messages end with stdout and nothing else; a caller that gives up waits 5 s more, until TERM."""
     claude.plays("- wait_for: prompt 1\n- answer: done\n- linger: for ever")
 
     async def host() -> None:
@@ -59,7 +59,7 @@ def test_an_agent_that_lingers_is_waited_for_a_day(claude: ClaudePy) -> None:
 
 @finding("claude-agent-sdk, query()", "lives on after its result", "has no timer that runs: nobody can move any more")
 def test_an_agent_that_lingers_is_a_deadlock(claude: ClaudePy) -> None:
-    """Without a limit of the caller's own, virtual time has nowhere to go, and says who waits for what."""
+    """Without a limit of the caller's own, virtual time has nowhere to go, and names each process and its wait."""
     claude.plays("- wait_for: prompt 1\n- answer: done\n- linger: for ever")
     with pytest.raises(Deadlock, match=r"the supervising program waits, and no timer of it runs; agent .* last at"):
         claude.query()

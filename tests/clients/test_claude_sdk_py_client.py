@@ -1,4 +1,4 @@
-"""PyPI's claude-agent-sdk, `ClaudeSDKClient`: a conversation, what happens in its turns, and its close."""
+"""PyPI's claude-agent-sdk, `ClaudeSDKClient`: a conversation, the events in its turns, and its close."""
 
 from __future__ import annotations
 

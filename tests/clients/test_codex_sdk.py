@@ -33,7 +33,7 @@ def test_a_run_is_answered(client: Client) -> None:
 
 @finding("@openai/codex-sdk, runStreamed()", "uses a tool", "yields every event as it stands")
 def test_a_streamed_run_yields_every_event(client: Client) -> None:
-    """The fake's events are those that the SDK knows."""
+    """The fake's events are those of the SDK."""
     script = """
         - tool: {id: a, name: command_execution, input: {command: ls}}
         - tool_done: {id: a, output: x}
@@ -53,7 +53,7 @@ def test_a_streamed_run_yields_every_event(client: Client) -> None:
 
 @finding("@openai/codex-sdk, run()", "is asked again", "starts another process, which resumes the thread by its id")
 def test_a_second_turn_resumes_the_thread(client: Client) -> None:
-    """The id is the one that the first process told."""
+    """The id is from the report of the first process."""
     ran = client("resume", "- wait_for: eof\n- answer: done")
     [thread, _] = ran.all("turn", "thread")
     first, second = ran.argv

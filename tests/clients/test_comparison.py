@@ -10,7 +10,7 @@ _LONGEST = 40
 
 
 def test_an_adapter_is_short() -> None:
-    """A user who wants to judge a supervisor of their own writes no more than this."""
+    """A user with a supervisor of their own writes no more than this."""
     lines = {path.name: len([line for line in path.read_text("utf-8").splitlines() if line]) for path in ADAPTERS}
     assert len(lines) == 3
     assert {name: count for name, count in lines.items() if count > _LONGEST} == {}

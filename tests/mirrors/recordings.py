@@ -1,7 +1,7 @@
 """The recordings of the real CLIs, read into moments. Knows no dialect, no fake and no expectation.
 
-Two forms: one moment a line with the time at which it came (`timed`, `runs`, `cut`), and what was printed as it
-stands, where what the CLI was sent is marked by `>>`.
+Two forms: one moment a line with its time (`timed`, `runs`, `cut`), and the output as printed. In the second form, `>>`
+marks the input of the CLI.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DERIVED = ("claude/fast-tools", "claude/partial", "claude/subagent", "claude/wh
 _PLAIN_IN_CUT = ("perm", "stream")
 _IN_SESSIONS = ("acp",)
 _ASKED_FOR_STATES = ("claude/perm", "claude/perm-second", "claude/stream")
-"""Those whose environment was not kept: what was printed tells it."""
+"""These environments were not kept: the printed lines show that it was set."""
 _MESSAGE, _TOOL = "msg_01", "toolu_01"
 
 
@@ -112,7 +112,7 @@ def _run_of(name: str, moments: list[Moment]) -> list[Moment]:
 
 
 def _own_ids(moments: list[Moment]) -> Iterator[Moment]:
-    """Give each message and tool an id of its own: the API behind these recordings gave all of them the same."""
+    """Give each message and tool an id of its own: the API of these recordings gave all of them the same."""
     prompt = message = 0
     begun: list[str] = []
     for moment in moments:

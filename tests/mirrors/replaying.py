@@ -49,7 +49,7 @@ class _Replay:
         self.named: dict[int, int] = {}
 
     async def go(self, moments: tuple[Moment, ...]) -> Seen:
-        """Go through the moments; what has no method here needs none."""
+        """Go through the moments; a moment without a method here needs none."""
         for moment in moments:
             does = getattr(self, f"_on_{moment.kind}", None)
             if does is not None:
@@ -85,7 +85,7 @@ class _Replay:
         await self.process.stdin.send(json.dumps(self._addressed(value)).encode() + b"\n")
 
     def _addressed(self, value: Any) -> Any:
-        """Have what goes to a session go to the one that the fake made: a client tells the id that it was given."""
+        """Send a session's message to the session that the fake made: a client repeats the id that it was given."""
         params = value.get("params")
         if not isinstance(params, dict) or "sessionId" not in params:
             return value
@@ -114,7 +114,7 @@ class _Replay:
         os.kill(self.process.pid if pid is None else self.named[pid], signal.SIGKILL)
 
     async def _on_clean(self, _value: Any) -> None:
-        """End whoever is left of its group, as the recorder did."""
+        """End every process left in its group, as the recorder did."""
         for pid in self.pids():
             os.kill(pid, signal.SIGKILL)
 
@@ -172,6 +172,6 @@ def _row(pid: int) -> Row | None:
 
 
 def shape(rows: list[Row]) -> list[tuple[Any, ...]]:
-    """Say of each process who of them is its parent and leads its group and session; 'gone' for none of them."""
+    """Say of each process which of them is its parent and leads its group and session; 'gone' for none of them."""
     places = {row[0]: index for index, row in enumerate(rows)}
     return [tuple(places.get(pid, "gone") for pid in row[1:]) for row in rows]

@@ -34,8 +34,8 @@ IN_BYTES = {
     "timed/two-prompts-midtool-uuid",
     "timed/two-prompts-queued-tool",
 }
-"""Those in which the dialect's fake answers at another place than was recorded, unless a person writes the script: told
-in bytes, and it is said so. One that leaves this list is a step forward."""
+"""In these, the dialect's fake answers at another place than was recorded, unless a person writes the script: they are
+written in bytes, and say so. A recording that leaves this list is a step forward."""
 
 
 def given(recorded: Recording) -> list[Given]:

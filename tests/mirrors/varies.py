@@ -1,9 +1,8 @@
 """The parts of a line that are never the same twice, or are the machine's: the one table of omissions in a comparison.
 
-An ID is compared by its other places: the first ID is #1 wherever it comes again. For the other kinds,
-only three facts are compared: the field is there, whether it is empty, and its place. CUT is what the recorder left
-out. How much of a text pi had got when it printed an update is a time, too: two recordings of the same two pieces
-differ in it.
+An ID is compared by its other places: the first ID is #1 wherever it comes again. For the other kinds, only three facts
+are compared: the field is there, whether it is empty, and its place. CUT is what the recorder left out. The length of a
+text that pi had got when it printed an update is a time, too. Two recordings of the same two pieces differ in it.
 """
 
 from __future__ import annotations

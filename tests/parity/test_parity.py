@@ -89,7 +89,7 @@ def test_the_model_foretells_the_cases_of_the_tie_rules(lab: ScenarioRunner, bac
 def test_the_model_foretells_an_answer_at_the_instant_of_something_else(
     lab: ScenarioRunner, backend: str, deed: str
 ) -> None:
-    """The handler is a task of its own: it answers when the caller, who acts at the same instant, waits again."""
+    """The handler is a task of its own: it answers when the caller, which acts at the same instant, waits again."""
     scenario = loads(
         "scenario: an answer comes late\nagent: acp\nhandler: {permission: allow, after: 10s}\n"
         f"drive: [{{prompt: one}}, {{wait: 10s}}, {deed}]\n"
@@ -101,7 +101,7 @@ def test_the_model_foretells_an_answer_at_the_instant_of_something_else(
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("claim", KINDS)
 def test_the_model_foretells_every_kind_of_descendant(lab: ScenarioRunner, backend: str, claim: str, end: str) -> None:
-    """Whom a supervisor finds, what the kernel sends, and who is left: that is all that the kinds differ in."""
+    """The kinds differ only in the processes found by a supervisor, the kernel's signals, and the processes left."""
     assert _difference(lab, kind(claim, end), backend) == ""
 
 

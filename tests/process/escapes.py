@@ -88,7 +88,7 @@ def program(script: str, *arguments: str) -> list[str]:
 
 
 def escape(*ways: str) -> list[str]:
-    """Give the command of a program that tells the pids of those that leave it.
+    """Give the command of a program that prints the pids of the processes that leave it.
 
     It lives until its stdin ends, or for ever if "stay" is among the ways.
     """

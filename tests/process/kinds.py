@@ -41,12 +41,12 @@ def look(pid: int) -> Who:
 
 
 def pids(record: Record) -> dict[str, int]:
-    """Give the pid of everyone who was seen, by name."""
+    """Give the pid of each process that was seen, by name."""
     return {event.data["process"]: event.data["pid"] for event in record.events if event.data.get("seen")}
 
 
 def ends(record: Record) -> dict[str, Any]:
-    """Give how everyone ended who did, by name, as the agents tell."""
+    """Give the end of each process that ended, by name, as the agents report it."""
     told = [event for event in record.events if event.code == "x" and "by" not in event.data]
     return {event.data["process"]: event.data.get("signal", event.data.get("code")) for event in told}
 
@@ -67,7 +67,7 @@ def kinship(found: dict[str, Who], child: str, above: str) -> tuple[str, str, st
 
 
 def leaks(record: Record) -> dict[str, str]:
-    """Give who was left, and how."""
+    """Give the processes that were left, and their states."""
     return {event.data["process"]: event.data["leaked"] for event in record.events if "leaked" in event.data}
 
 

@@ -90,14 +90,14 @@ def reuse(pid: int, start: Callable[[], subprocess.Popen[bytes]]) -> subprocess.
         pytest.skip("others on this machine took the pid each time")
     finally:
         with contextlib.suppress(OSError):
-            last.write_text(greatest, "ascii")  # who comes next has a pid that nobody has had
+            last.write_text(greatest, "ascii")  # the next process has a pid that no other one has had
 
 
 class Stand:
     """One test's virtual clock and its fakes.
 
     Args:
-        lab: who makes the fakes.
+        lab: the maker of the fakes.
         options: those of `VirtualClock`.
     """
 

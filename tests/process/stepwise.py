@@ -15,7 +15,7 @@ class Stepwise:
     """A coroutine, to be awaited once.
 
     Args:
-        runs: what it runs.
+        runs: the coroutine that it runs.
         step: called whenever that is about to wait.
     """
 

@@ -1,4 +1,4 @@
-"""A caller who goes away in the middle of a run: what supervisors of many a style make of it (T4)."""
+"""A caller that leaves in the middle of a run: how supervisors of many styles handle it (T4)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # of what the wrong ones leave
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # of faulty cleanups
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 

@@ -221,7 +221,7 @@ def test_how_an_agent_died_is_known_though_it_is_reaped_at_once(stand: Stand, ba
 
 
 def test_a_pid_that_comes_again_is_somebody_new(stand: Stand, backend: str) -> None:
-    """Time waits for a fake that has just been started, whoever had its number before."""
+    """Time waits for a fake that has just been started, even if another one had its number before."""
     argv = stand.fake("- say: up\n- linger: for ever")
 
     def start() -> subprocess.Popen[bytes]:

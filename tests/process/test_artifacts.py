@@ -107,7 +107,7 @@ print(json.dumps([result.outcome, len(result.stderr_tail), result.warnings, resu
 
 @pytest.mark.slow
 def test_a_file_that_cannot_grow_on_is_not_left_in_part(tmp_path: Path) -> None:
-    """The kernel refuses in the middle of a file: what was written of it goes, the others stay."""
+    """The kernel refuses in the middle of a file: the written part is removed, the other files stay."""
     done = subprocess.run(
         [PYTHON, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, timeout=CEILING, check=False, cwd=ROOT
     )
@@ -157,7 +157,7 @@ def test_a_run_that_is_cancelled_leaves_its_files_whole(backend: str, outcome: s
         async with anyio.create_task_group() as group:
             group.start_soon(supervise)
             await anyio.wait_readable(begin)
-            for _ in range(100):  # what was printed before is read in the looks of these rounds
+            for _ in range(100):  # the looks of these rounds read the bytes printed before
                 await anyio.lowlevel.checkpoint()
             group.cancel_scope.cancel()
 

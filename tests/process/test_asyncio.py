@@ -310,7 +310,7 @@ def test_what_a_program_leaves_behind_is_told_to_no_later_test(stand: Stand, cap
 def test_who_has_pipes_open_as_a_fault_unwinds_it_is_told_of_the_fault_alone(
     stand: Stand, caplog: pytest.LogCaptureFixture, said: bytes, *, closes: bool
 ) -> None:
-    """A pipe that ends already is not ended again, and one that would wait for its reader for ever is."""
+    """A pipe that is already ending is not ended again; a pipe that would wait for its reader for ever is ended."""
     argv = stand.fake("- stdin: stop\n- silence: for ever")
 
     async def host() -> None:

@@ -43,7 +43,7 @@ LIMITS = {"inactivity_timeout": 120, "kill_grace": 0, "linger_kill_grace": 0}
 
 
 async def with_timeout(agent: Any, limit: float) -> bytes | None:
-    """Read under asyncio's own `timeout`: what comes from a pipe takes two iterations more than the timer."""
+    """Read under asyncio's own `timeout`: bytes from a pipe take two iterations more than the timer."""
     with suppress(TimeoutError):
         async with asyncio.timeout(limit):
             return bytes(await agent.stdout.read(65536))
@@ -131,7 +131,7 @@ def verdicts(lab: ScenarioRunner, read: Any, backend: str) -> set[str]:
 def test_a_supervisor_that_looks_before_it_gives_up_is_green(
     lab: ScenarioRunner, read: Any, backend: str, verdict: str
 ) -> None:
-    """Each library has a careful way, and a careless one that throws an answer away."""
+    """Each library has a careful way, and a careless way that throws an answer away."""
     assert verdicts(lab, read, backend) == {verdict}
 
 

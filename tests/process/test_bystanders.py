@@ -73,7 +73,7 @@ def start_other() -> Process:
     process.stdout.readline()
     seen = stat_of(process.pid)
     while seen is not None and ticks() <= seen.started:
-        pass  # whoever is as old as a run, by the kernel's ticks of 10 ms, is not held for older than it
+        pass  # a process as old as a run, by the kernel's ticks of 10 ms, does not count as older than it
     return process
 
 
@@ -189,7 +189,7 @@ def test_a_pid_that_is_somebody_elses_by_now_is_a_bystanders(other: Process) -> 
 
 
 def handled(signum: signal.Signals) -> None:
-    """Signal this very process as who has a handler for it may."""
+    """Signal this very process, as a program with a handler for the signal may."""
     heard: list[int] = []
     before = signal.signal(signum, lambda number, _frame: heard.append(number))
     try:

@@ -167,7 +167,7 @@ def test_a_hit_between_two_runs_is_no_runs_doing(canaries: Callable[[], Canaries
 
 
 def test_one_is_in_the_group_of_pytest_and_one_is_not(canaries: Callable[[], Canaries]) -> None:
-    """And both look like agents to who kills by name."""
+    """And both look like agents to a program that kills by name."""
     watched = canaries()
     first, second = pids(watched)
     assert (os.getpgid(first), os.getsid(second)) == (os.getpgrp(), second)

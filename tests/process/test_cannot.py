@@ -124,7 +124,7 @@ def test_every_kind_of_subject_states_it(lab: ScenarioRunner, tmp_path: Path) ->
 
 
 def test_deeds_are_abilities_too() -> None:
-    """One word states what is missing of a session, whoever drives it."""
+    """One word names the missing part of a session, for every driver of it."""
     cancels = f"{PI}{TWICE}drive: [{{prompt: x}}, {{cancel: {{}}, after: 1s}}]\n"
     assert needs(cancels, "cancel") == "line 4 needs sessions with cancel, which the subject does not have"
     with pytest.raises(UsageError, match="there is no ability 'pauses', did you mean pause"):

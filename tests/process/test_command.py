@@ -278,7 +278,7 @@ async def unscaled(order: RunRequest) -> str:
     ids=["function", "command"],
 )
 def test_who_keeps_limits_and_does_not_divide_them_is_told_so(lab: ScenarioRunner, subject: Any, word: str) -> None:
-    """It is no verdict on the supervisor that time went faster than it knew; what is green without it stays green."""
+    """Time ran faster than the supervisor knew, so red gives no verdict about it; a green scenario stays green."""
     rows = tuple(played(lab, subject, SILENT).values())
     assert conclude(rows) is Verdict.ADAPTER_ERROR
     assert rows[0].seen == (
@@ -291,7 +291,7 @@ def test_who_keeps_limits_and_does_not_divide_them_is_told_so(lab: ScenarioRunne
 
 @pytest.mark.slow
 def test_who_keeps_no_time_need_not_divide_it(lab: ScenarioRunner) -> None:
-    """A red of who waits for ever is its own."""
+    """If a supervisor waits for ever, the red is its own."""
 
     async def waits(order: RunRequest) -> str:
         return await unscaled(order)

@@ -101,7 +101,7 @@ def test_agents_of_a_keeper_are_numbered_in_the_order_of_their_starts(stand: Sta
 
 
 def test_a_program_that_is_no_fake_is_one_of_a_keepers_too(make_stand: Callable[..., Stand]) -> None:
-    """Virtual time cannot see what it does, whoever starts it."""
+    """Virtual time cannot see its work, whichever program starts it."""
     stand = make_stand(guard=5.0)
 
     async def host() -> None:

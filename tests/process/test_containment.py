@@ -183,7 +183,7 @@ def test_many_heads_without_a_pause_are_dead_within_a_second(start: Callable[...
 def test_who_forks_again_in_the_session_is_ended_where_it_is_in_reach(
     start: Callable[..., Child], containment: str
 ) -> None:
-    """A member that forks after the kill has found it was never killed: now whoever is found later is."""
+    """A member that forks after the kill has found it was never killed: now every member found later is killed."""
     child = start(program(RESPAWN), containment)
     read_line(child)
     child.kill("agent")

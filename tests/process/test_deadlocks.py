@@ -140,7 +140,7 @@ def test_an_error_on_the_way_out_of_a_deadlock_changes_no_verdict(stand: Stand, 
 
 
 def test_another_clock_runs_after_a_deadlock(make_stand: Callable[..., Stand], backend: str) -> None:
-    """A fault leaves nothing behind in the interpreter: patches are undone, loops closed, processes reaped."""
+    """A fault leaves the interpreter clean: patches are undone, loops closed, processes reaped."""
     deadlock(make_stand(), backend, anyio.sleep_forever)
     stand = make_stand()
     argv = stand.fake("- silence: 3s\n- exit: 2")

@@ -74,7 +74,7 @@ def test_a_client_is_driven_from_end_to_end(lab: ScenarioRunner, name: str, back
 
 
 class Late(Pi):
-    """One that starts its agent as it is asked."""
+    """A client that starts its agent when it is asked."""
 
     async def start(self) -> None:
         """Start nothing."""
@@ -91,7 +91,7 @@ class Late(Pi):
 
 
 class Grouped(Pi):
-    """One that has a task group open as it finds no agent."""
+    """A client that has a task group open when it finds no agent."""
 
     async def start(self) -> None:
         """Start it from a task."""
@@ -145,7 +145,7 @@ class Prompt(Patient):
 
 
 class Slow(Patient):
-    """One that waits on when the agent has let go, for what never comes, a virtual second long."""
+    """A client that waits on after the agent has let go, a virtual second long, for an event that never comes."""
 
     async def acknowledged(self) -> None:
         """Wait for nothing."""
@@ -159,7 +159,7 @@ class Slow(Patient):
 def test_a_client_may_wait_for_the_agent_that_lets_go_of_a_turn(
     lab: ScenarioRunner, client: type[Client], verdict: str
 ) -> None:
-    """It cannot tell that it is ready, so that both are a style of its own; the turn behind has its whole time."""
+    """The client cannot see that pi is ready, so both styles are right; the turn after it has its whole time."""
     scenario = bundled("session-timeout-cancels-the-turn")
     rows = compare(lab.play(scenario, Driven(client, limits={"prompt_timeout": 5})))
     assert conclude(rows).value == verdict, rows
@@ -182,7 +182,7 @@ def test_an_agent_lets_go_of_a_turn_by_its_answer_too(lab: ScenarioRunner, clien
 
 
 class Unscaled(Pi):
-    """One that measures a second and a half of real time, however fast the play's goes."""
+    """A client that measures a second and a half of real time, at any speed of the run."""
 
     async def prompt(self, text: str) -> Any:
         """Give up in the middle of the turn."""

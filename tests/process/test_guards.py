@@ -226,7 +226,7 @@ class Restless:
         return False
 
     def describe(self) -> str:
-        """Say who it is."""
+        """Name the process."""
         return "is restless"
 
 

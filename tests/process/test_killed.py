@@ -87,7 +87,7 @@ def test_that_is_killed_in_its_middle():
 
 
 def _left_after_a_kill(tmp_path: Path, suite: str, *options: str, victim: int | None = None) -> None:
-    """Run a suite until it has told its pids, kill one of them or pytest, and see the others end within a second."""
+    """Run a suite until it has printed its pids, kill pytest or one process, and see the others end within a second."""
     page = tmp_path / "page"
     os.mkfifo(page)
     (tmp_path / "test_suite.py").write_text(f"PAGE = {str(page)!r}\n{suite}", "utf-8")

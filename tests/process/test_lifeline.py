@@ -1,4 +1,4 @@
-"""The net under every fake: whoever dies, however, within a second no fake is left."""
+"""The net under every fake: within a second of any kind of death of any process, no fake is left."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def pids_of(process: subprocess.Popen[bytes]) -> list[int]:
 def test_killing_pytest_leaves_no_process_be_it_deaf_spinning_or_stopped(tmp_path: Path) -> None:
     """SIGKILL gives pytest no chance to clean up: the broker removes the files and goes; the kernel does the rest.
 
-    It takes less than a second. A busy machine is not held against it: two plain processes, chained as the broker and
+    It takes less than a second. A busy machine is not held against it. Two plain processes, chained as the broker and
     the fakes are, show how long the same kill takes at least.
     """
     (tmp_path / "test_suite.py").write_text(SUITE, "utf-8")

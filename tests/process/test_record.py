@@ -80,7 +80,7 @@ def normal(file: Path) -> dict[str, Any]:
 
 
 def assert_alike(one: Path, two: Path) -> None:
-    """Have two records say the same; whoever lived long enough to be seen for sure in one has to be in the other."""
+    """Have two records say the same; a process seen for sure in one of them must be in the other."""
     first, second = normal(one), normal(two)
     trees = first.pop("tree"), second.pop("tree")
     assert first == second
@@ -120,7 +120,7 @@ def test_the_second_recording_of_a_program_equals_the_first(name: str, lab: Scen
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["claude/tool", "codex/tool", "gemini/stream", "pi/hello"])
 def test_a_fake_of_a_real_cli_is_recorded_in_its_dialect(name: str, lab: ScenarioRunner, tmp_path: Path) -> None:
-    """Of each dialect one with processes and pipes; all others are played in memory (tests/mirrors)."""
+    """One of each dialect runs with processes and pipes; all others run in memory (tests/mirrors)."""
     fake = lab.fake(load(mirror_of(name)))
     one, two = twice(lab, tmp_path, fake.argv)
     fake.finish()
@@ -235,7 +235,7 @@ def test_a_terminal_is_one(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_is_told_behind_a_recording(tmp_path: Path) -> None:
-    """These lines and this file are the first sight of a user who records for the first time."""
+    """These lines and this file are the first sight for a first-time user of the recorder."""
     command = ["sh", "-c", 'echo "$MY_TOKEN"; echo "a rather long text"; exit 3']
     env = {**os.environ, "MY_TOKEN": "s3cr3t-v4lu3", "OTHER_TOKEN": "1"}
     done = record(tmp_path / "x.scenario.yaml", command, "--shorten", "14", env=env, cwd=tmp_path)

@@ -101,7 +101,7 @@ def test_checks_of_files_are_not_applicable_without_artifacts(lab: ScenarioRunne
 
 
 def test_a_play_leaves_no_directory(lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The files of one run are none of the next one's; what links to /dev/full is not read."""
+    """The files of one run are none of the next one's; a link to /dev/full is not read."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     room = ArtifactDirectory(FULL, tmp_path, keeps_artifacts=True)
     assert room.path is not None

@@ -180,7 +180,7 @@ def test_much_output_on_both_streams_is_all_read(backend: str) -> None:
 
 @pytest.mark.slow
 def test_silence_ends_a_run_and_says_how_long_it_was(backend: str) -> None:
-    """The real clock keeps the limit: not before; one that obeys TERM gets no more (A1)."""
+    """The real clock keeps the limit: not before; an agent that obeys TERM gets no more signals (A1)."""
     result = shell(backend, f"echo begun; exec {NEVER}", policy=Policy(inactivity_timeout=0.2))
     assert (result.outcome, result.exit_code, result.agent_status) == (Outcome.INACTIVE, 124, -15)
     assert (result.text, result.forced) == ("begun", True)

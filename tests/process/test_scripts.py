@@ -42,7 +42,7 @@ class Retrying(Core):
 
 
 class Impatient(Core):
-    """Starts a second agent beside one that says nothing for a second."""
+    """Starts a second agent beside a first that says nothing for a second."""
 
     async def run(self, order: RunRequest) -> RunReport:
         """Start one, and another one."""

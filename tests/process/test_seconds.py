@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def test_a_deadline_that_is_a_sum_is_over_when_its_time_has_come(stand: Stand, backend: str) -> None:
-    """In binary 9.999 + 20.0 lies above 29.999: who compares the two must not find it too early, for ever."""
+    """In binary 9.999 + 20.0 lies above 29.999: a comparison of the two must not find it too early, for ever."""
     stand.fake("- linger: for ever")
     rounds = 0
 
@@ -212,7 +212,7 @@ def test_no_timer_of_asyncios_is_called_before_its_time(stand: Stand) -> None:
 
 
 def test_a_sum_of_many_means_its_instant(stand: Stand, backend: str) -> None:
-    """Ten tenths behind 9,000 s are a few rounding errors more than a second, and no nanosecond."""
+    """Ten tenths after 9,000 s are a few rounding errors more than a second, and no nanosecond."""
     stand.fake("- linger: for ever")
     deadline = 9_000.0
     for _ in range(10):

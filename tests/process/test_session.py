@@ -130,7 +130,7 @@ def test_close_waits_its_graces(stand: Stand, backend: str) -> None:
 
 
 def test_viewers_see_the_whole_transcript_whenever_they_attach(stand: Stand, backend: str) -> None:
-    """One from the beginning, one that goes and comes back, one after the end: all see the same (P4)."""
+    """A viewer from the beginning, a viewer that leaves and returns, a viewer after the end: all see the same (P4)."""
     script = GREETS + takes(1) + "- silence: 5s\n" + says("ONE") + ENDS + WAITS
     seen: dict[str, list[SessionEvent]] = {"early": [], "back": [], "late": []}
 

@@ -136,7 +136,7 @@ def _open_place(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("_open_place")
 @pytest.mark.parametrize("name", _NAMES)
 def test_another_user_who_gets_through_is_refused(name: str) -> None:
-    """If the folder is opened by mistake, the kernel's word on who connects counts before anything is read."""
+    """If the folder is opened by mistake, the kernel's word on the connecting user counts before anything is read."""
     with ScenarioRunner() as lab, contextlib.closing(Stand(lab)) as stand:
         path = _address(stand, name)
         path.parent.chmod(0o755)

@@ -165,7 +165,7 @@ def test_a_stopped_group_that_loses_its_parent_is_hung_up_by_the_kernel(stand: S
 
 
 def test_a_zombie_stays_until_its_parent_ends(meet: Callable[..., dict[str, Who]]) -> None:
-    """Its sibling is waited for at once, and so is whoever ends later; the agent, too, may run: it looks out."""
+    """Its sibling is reaped at once, and so is a child that ends later; the agent, too, may run: it looks out."""
     found = meet(
         "- spawn: {id: zombie, zombie: true, for: 100ms}\n"
         "- spawn: {id: plain, for: 100ms}\n- spawn: {id: late, for: 500ms}\n- silence: 5s"

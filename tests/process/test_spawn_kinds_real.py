@@ -47,7 +47,7 @@ def test_every_kind_keeps_its_lifeline(is_virtual: bool) -> None:
 
 @pytest.mark.slow
 def test_kinds_are_the_same_in_real_time(lab: ScenarioRunner) -> None:
-    """The diaries of all that a fake starts are one record, and a daemon's parent there is whoever spawned it."""
+    """The diaries of all processes that a fake starts are one record; a daemon's parent there is its spawner."""
     up = "script: [{say: up}, {silence: for ever}], inherits: [stdout]"
     spawns = "".join(f"- spawn: {{id: {how}, how: {how}, {up}}}\n" for how in HOWS if how != "refork")
     fake = lab.fake(scenario_of(f"{spawns}- spawn: {{id: cleared, how: daemon, clear_env: true, {up}}}\n- silence: 9s"))

@@ -238,7 +238,7 @@ def capped(seconds: float, outcome: str = "timed_out", **stated: Any) -> Driven:
 
 
 def test_a_hard_cap_for_each_turn_is_max_runtime(lab: ScenarioRunner) -> None:
-    """Scenarios of a limit that progress moves do not apply; one that allows more or less than it states is red."""
+    """Scenarios of a limit that progress moves do not apply; a client with more or less time than it states is red."""
     hard = {"max_runtime": 60, "cancel_grace": 600}
     assert red(lab, "session-turn-overruns[pi]", capped(60, limits=hard)) == {}
     for name in ("session-progress-moves-the-deadline", "pi-session-question-after-the-timeout"):

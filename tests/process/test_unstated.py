@@ -51,7 +51,7 @@ SHORT = supervisor(signal.SIGTERM, signal.SIGKILL, grace=0.5)
 
 
 def test_a_kill_without_a_stated_grace_is_judged_by_nobody(lab: ScenarioRunner) -> None:
-    """A supervisor may give no grace; one that states a grace owes it."""
+    """A supervisor may give no grace; a supervisor that states a grace owes it."""
     name = "silent-past-the-limit"
     assert verdicts(lab, name, AT_ONCE, kill_grace=2)["signals"] == "failed"
     assert verdicts(lab, name, AT_ONCE, kill_grace=0)["signals"] == "passed"

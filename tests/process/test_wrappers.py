@@ -53,7 +53,7 @@ AROUND: dict[str, Callable[[list[str]], list[str]]] = {
 
 @pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
 def test_time_passes_as_without_it(stand: Stand, backend: str, around: Callable[[list[str]], list[str]]) -> None:
-    """Each byte and the end come at their instants, whoever is between the supervisor and its agent."""
+    """Each byte and the end come at their instants, with any program between the supervisor and its agent."""
     argv = around(stand.fake("- silence: 2s\n- say: one\n- silence: 1h\n- say: two\n- exit: 3"))
 
     async def host() -> list[Any]:
@@ -77,7 +77,7 @@ def test_more_than_a_pipe_holds_goes_through(stand: Stand, backend: str) -> None
 
 
 def test_a_signal_to_the_shell_alone_leaves_the_agent(stand: Stand) -> None:
-    """That is the fault of whoever sends it, and it is seen: the shell dies at once, the agent lives."""
+    """That is the fault of the signal's sender, and it is seen: the shell dies at once, the agent lives."""
     argv = stand.fake("- silence: 1h\n- exit: 0")
 
     async def host() -> tuple[int, float, list[str]]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # of what a deadlock leaves
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # from a deadlock's garbage
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 

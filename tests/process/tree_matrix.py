@@ -173,7 +173,7 @@ def subject_of(cell: Cell) -> Subject:
 
 
 def verdict_of(lab: ScenarioRunner, cell: Cell) -> tuple[Verdict, tuple[str, ...]]:
-    """Play a cell; give the verdict on its tree, and who was left."""
+    """Run a cell; give the verdict on its tree, and the processes that were left."""
     scenario, subject = scenario_of_cell(cell), subject_of(cell)
     played = lab.play_real(scenario, subject) if cell.is_real else lab.play(scenario, subject)
     rows = {row.key: row.verdict for row in compare(played)}

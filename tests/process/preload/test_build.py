@@ -1,4 +1,4 @@
-"""Where the coordinator and the shim come from, and who may have written them."""
+"""Checks the origin of the coordinator and the shim, and the users that may have written them."""
 
 from __future__ import annotations
 

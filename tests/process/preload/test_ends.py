@@ -1,4 +1,4 @@
-"""How a command in virtual time ends, and what is left of it: nothing, whoever is killed."""
+"""The end of a command in virtual time, whichever process is killed: nothing is left of it."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def test_time_moves_for_a_program_that_spins() -> None:
 
 
 def test_a_hundred_children_end_at_their_instants() -> None:
-    """Each is forked, waits, and ends: whoever is not seen in time would be late."""
+    """Each is forked, waits, and ends: a child that is not seen in time would be late."""
     script = "for i in {1..100}; do sleep $((i % 10)).5 & done; wait; echo $SECONDS"
     ran = timed("bash", "-c", script)
     assert (ran.out, ran.virtual) == ("9\n", "9.5")
