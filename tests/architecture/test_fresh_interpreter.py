@@ -21,7 +21,7 @@ LIGHT = {
 @pytest.mark.slow
 @pytest.mark.parametrize("module", LIGHT)
 def test_an_import_loads_nothing_that_it_does_not_need(module: str) -> None:
-    """A supervisor in production has no pytest, and every pytest start pays for what the plugin loads."""
+    """A supervisor in production has no pytest, and every pytest start pays for the modules that the plugin loads."""
     code = f"import sys, {module}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     heavy = [name for name in loaded for banned in LIGHT[module] if _is(name, banned)]

@@ -90,7 +90,7 @@ def test_every_part_of_the_house_has_its_row() -> None:
 
 
 def test_the_table_has_no_cycle() -> None:
-    """Layers are layers only as long as nothing below knows what is above."""
+    """Layers are layers only as long as no lower one knows a higher one."""
     assert list(TopologicalSorter(MAY_IMPORT).static_order())
 
 

@@ -133,7 +133,7 @@ def _seen(record: Record, answers: Sequence[RunReport | None], fault: str = "") 
 
 
 def _plain(answer: RunReport) -> RunReport:
-    """Leave the wording of errors out, those of a session's turns and of what its viewers read included."""
+    """Leave the wording of errors out, also in a session's turns and in the reports that its viewers read."""
     views = answer.viewers and {name: replace(view, transcript="") for name, view in answer.viewers.items()}
     return replace(
         answer,

@@ -52,4 +52,4 @@ class Part(Protocol):
         """Give the figures by their names in the JSON."""
 
     def close(self) -> None:
-        """End what was started and remove what was written."""
+        """End all started processes and remove all written files."""

@@ -29,13 +29,13 @@ PLACEMENTS: Mapping[str, tuple[list[int], list[int]]] = {
     "apart": (_CORES[:1], _CORES[-1:]),
     "together": (_CORES[:1], _CORES[:1]),
 }
-"""Where two processes that take turns run: the cores of the first and of the second. Waking a core that sleeps costs
-several times what a change of process on one core does, so that the same code has three prices."""
+"""Where two processes that take turns run: the cores of the first and of the second. Waking a sleeping core costs
+several times as much as a change of process on one core. So the same code has three prices."""
 
 
 @contextlib.contextmanager
 def placed(cores: Sequence[int]) -> Iterator[None]:
-    """Keep this process, and what it starts, on these cores."""
+    """Keep this process, and its children, on these cores."""
     os.sched_setaffinity(0, cores)
     try:
         yield

@@ -204,7 +204,7 @@ class StepPart:
     The step's time is that of a thousand virtual seconds of a drip, divided; start and end are left out. Both sides of
     the ratio are placed alike. Across cores both sides mostly wait for a core to wake up; on one core they only work.
     If a process is not pinned, as in `step_ratio` itself, chance decides which it is for its whole life.
-    `step_floor_ratio` is what the step's bare system calls cost over the same ping-pong. A step can cost less than
+    `step_floor_ratio` is the cost of the step's bare system calls over the same ping-pong. A step can cost less than
     either: where a core is free, its two sides look out for one another awake, and the ping-pong's sleep.
     """
 

@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks.clients`: real Python clients close a fake, and every instant is what it was before.
+"""`python -m tests.benchmarks.clients`: real Python clients close a fake, and every instant is as it was before.
 
 Each run starts a process, closes it as the client does, and compares each instant of its end in nanoseconds. The
 agents: a cooperative one, another that ignores the end of its stdin, and a third that ignores TERM, too. Run by hand;

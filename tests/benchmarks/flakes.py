@@ -49,7 +49,7 @@ def play(report: Path, workers: int, words: list[str]) -> tuple[int, list[str]]:
 
 
 def main() -> int:
-    """Play all runs, and say what came of them."""
+    """Play all runs, and report their results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--workers", type=int, default=8)

@@ -2,8 +2,8 @@
 
 A real fake prints without end in one virtual instant, the core reads it in the lab, and both sides are recorded. Each
 case is played in a process of its own, whose largest resident size is compared with that of the same play with 1 KiB.
-The record is measured as its JSON lines and as what it holds. Exit code 1: a limit is passed. Run by hand; it is no
-test.
+The record is measured as its JSON lines and as its content in memory. Exit code 1: a limit is passed. Run by hand; it
+is no test.
 """
 
 from __future__ import annotations

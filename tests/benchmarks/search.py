@@ -42,7 +42,7 @@ def open_scenarios() -> list[Scenario]:
 
 
 def replays(find: Find, defect: Defect) -> str:
-    """Say what is wrong with the file of a find; "" if it is red on the defect and green on the core."""
+    """Name the fault in the file of a find; "" if it is red on the defect and green on the core."""
     text = written(find, subject=defect.name, seed=0, run=0, replay="", is_defect=True)
     scenario = loads(text, "found.scenario.yaml")
     if judged(model_play(scenario, wrong(defect))).verdict is not Verdict.FAILED:

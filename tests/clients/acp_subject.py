@@ -10,7 +10,7 @@ from pytest_agentproc.subjects import Client, Driven
 acp: Any = import_module("acp")
 
 
-class Acp(Client):  # noqa: D101  # what the agent may ask of its client, and say to it, too
+class Acp(Client):  # noqa: D101  # the agent's requests to its client, and its reports, too
     said = ""
 
     async def start(self) -> None:  # noqa: D102

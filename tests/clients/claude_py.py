@@ -90,12 +90,12 @@ class ClaudePy:
             self.take(message)
 
     def take(self, message: Any) -> None:
-        """Keep in words what the SDK gave, with its instant."""
+        """Keep in words the SDK's messages, with their instants."""
         self.given += [f"{self.clock.now:g} s: {words}" for words in _words(message)]
 
 
 def _words(message: Any) -> list[str]:
-    """Say what a message tells, each block for itself; a message of the system is its subtype."""
+    """Say the content of a message, each block for itself; a message of the system is its subtype."""
     kind = type(message).__name__
     if kind == "ResultMessage":
         return [f"{'error' if message.is_error else 'result'} {message.result or message.subtype}"]

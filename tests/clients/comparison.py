@@ -1,6 +1,6 @@
 """Public supervisors and the kit's own, judged by the same scenarios; makes COMPARISON.md of it. Knows no client.
 
-Scenarios that need what a client does not have, in its adapter's words or in the kit's, are not applicable to it.
+Scenarios that need a missing ability of a client, in its adapter's words or the kit's, are not applicable to it.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _judged(lab: ScenarioRunner, one: _Contender) -> Iterator[_Result]:
 
 
 def _verdict(lab: ScenarioRunner, scenario: Scenario, one: _Contender) -> tuple[Verdict, dict[str, str]]:
-    """Run a scenario, and give what it came to with the first failed check of each level, or what it needs."""
+    """Run a scenario, and give its result with the first failed check of each level, or with its needs."""
     try:
         played = (lab.play_real if one.is_real else lab.play)(scenario, one.subject)
     except NotApplicable as limit:

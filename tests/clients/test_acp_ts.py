@@ -159,7 +159,7 @@ def test_a_refused_prompt_is_thrown(client: Client) -> None:
     "@agentclientprotocol/sdk", "lingers after the last prompt", "returns, and leaves it: its end is its user's affair"
 )
 def test_an_agent_that_lingers_is_left(client: Client) -> None:
-    """Neither a signal nor the end of its stdin comes from the SDK."""
+    """The SDK sends no signal, and does not end its stdin."""
     script = f"""
         {IGNORES_EOF}
         - wait_for: prompt 1

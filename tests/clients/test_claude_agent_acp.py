@@ -43,7 +43,7 @@ def either(programs: Programs, request: pytest.FixtureRequest) -> Client:
 
 
 def answers(ran: Ran) -> list[str]:
-    """Join what was shown in answer to each prompt."""
+    """Join the text shown in answer to each prompt."""
     shown: list[str] = []
     for one in ran.told:
         if one["what"] == "prompt":

@@ -96,7 +96,7 @@ def test_a_caller_that_ends_at_the_result_leaves_its_agent(claude: ClaudePy) -> 
     claude.clock.run(until_the_result, claude)
     assert ending(claude.record) == []
     (pid,) = [event.data["pid"] for event in claude.record.events if "pid" in event.data]
-    import_module(AT_EXIT)._kill_active_children()  # noqa: SLF001  # what the SDK has registered with atexit
+    import_module(AT_EXIT)._kill_active_children()  # noqa: SLF001  # the SDK registered it with atexit
     assert os.waitpid(pid, 0) == (pid, signal.SIGTERM)
     gc.collect()
 
@@ -139,7 +139,7 @@ def test_a_death_is_an_error(claude: ClaudePy) -> None:
 
 @finding("claude-agent-sdk, query()", "exits 0 without a result", "ends as if all were well: no result, no error")
 def test_an_exit_without_a_result_goes_unsaid(claude: ClaudePy) -> None:
-    """Only the missing ResultMessage tells that the answer is not whole."""
+    """Only the missing ResultMessage shows that the answer is not whole."""
     claude.plays("""
         - wait_for: prompt 1
         - say: {text: half, stop: end_turn}

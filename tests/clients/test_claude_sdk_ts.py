@@ -138,7 +138,7 @@ def test_a_drain_waits_for_an_agent_that_lingers(client: Client) -> None:
     "waits for that child",
 )
 def test_a_drain_waits_for_a_grandchild_that_holds_stdout(client: Client) -> None:
-    """The end of the stream is what it waits for, and not the exit."""
+    """It waits for the end of the stream, and not for the exit."""
     script = """
         - wait_for: prompt 1
         - spawn: {id: helper, inherits: [stdout], for: 1s}
@@ -267,7 +267,7 @@ def test_an_exit_without_a_result_is_thrown(client: Client) -> None:
 
 @finding("@anthropic-ai/claude-agent-sdk, query()", "exits 3 after a good result", "yields the result, and throws then")
 def test_an_exit_code_after_a_good_result_is_thrown(client: Client) -> None:
-    """A success becomes a failure by what the process does after it."""
+    """A later act of the process turns a success into a failure."""
     ran = client("drain", "- wait_for: prompt 1\n- answer: done\n- exit: 3")
     assert ran.all("message", "is_error") == [False]
     assert ran["threw"]["message"] == "Claude Code process exited with code 3"

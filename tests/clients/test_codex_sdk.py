@@ -73,7 +73,7 @@ def test_a_failed_turn_is_thrown_at_once(client: Client) -> None:
 
 @finding("@openai/codex-sdk, run()", "exits 3 after turn.completed", "throws, and the answer is lost")
 def test_an_exit_code_after_the_answer_loses_it(client: Client) -> None:
-    """A success becomes a failure by what the process does after it."""
+    """A later act of the process turns a success into a failure."""
     ran = client("run", "- answer: done\n- raw: {text: boom, to: stderr}\n- exit: 3")
     assert ran["threw"]["message"] == "Codex Exec exited with code 3: boom"
     assert ran.all("turn", "text") == []
@@ -108,7 +108,7 @@ def test_a_run_waits_for_an_agent_that_lingers(client: Client) -> None:
 
 @finding("@openai/codex-sdk, run()", "exits after its answer, and a child of it holds stdout", "waits for that child")
 def test_a_run_waits_for_a_grandchild_that_holds_stdout(client: Client) -> None:
-    """The end of the stream is what it waits for, and not the exit."""
+    """It waits for the end of the stream, and not for the exit."""
     ran = client("run", "- spawn: {id: helper, inherits: [stdout], for: 1s}\n- answer: done\n- exit: 0")
     assert ran["turn"]["at"] >= 1
     assert ran.at("x", process="agent") < ran["turn"]["at"]

@@ -1,4 +1,4 @@
-"""The page of the comparison is what the scenarios say today of each client, played afresh."""
+"""The page of the comparison equals the scenarios' verdicts on each client today, played afresh."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scripts that run `pi` as they find it on their PATH, in real time: a shell's ways, and those of Node.
+"""Scripts that run `pi` as they find it on their PATH, in real time: the ways of a shell and of Node.
 
 The scripts are ours; one does as the wrapper of seed 001 did after its fix.
 """
@@ -34,7 +34,7 @@ def script(programs: Programs) -> Client:
 
 @finding("a shell script that runs pi, $(pi)", "answers and exits", "has the answer and the exit code")
 def test_a_shell_captures_the_answer(shell: Client) -> None:
-    """A folder on the PATH is all that it takes."""
+    """It needs only a folder on the PATH."""
     ran = shell("captures", "- tool: {id: a, name: bash}\n- tool_done: {id: a, output: x}\n- answer: done")
     assert (ran["ran"]["code"], ran["ran"]["ends"]) == (0, 1)
     assert ran.argv == [["--mode", "json", "-p", "hi"]]

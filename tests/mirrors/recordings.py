@@ -173,7 +173,7 @@ def _timed(name: str, entries: list[dict[str, Any]]) -> Recording:
 
 
 def _note(line: dict[str, Any]) -> list[Moment]:
-    """Read what the recorder did or saw."""
+    """Read one action or sight of the recorder."""
     if "stderr" in line:
         return [Moment("stderr", line["stderr"])]
     event = line["event"]

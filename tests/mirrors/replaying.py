@@ -1,4 +1,4 @@
-"""Gives a fake what a real CLI was given, in the recorded order, and sees what it does. Knows no dialect."""
+"""Gives a fake the input of a real CLI, in the recorded order, and watches its actions. Knows no dialect."""
 
 from __future__ import annotations
 

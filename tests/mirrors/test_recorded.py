@@ -54,7 +54,7 @@ def given(recorded: Recording) -> list[Given]:
 
 
 def played(scenario: Scenario, argv: list[str] | None, what: list[Given]) -> list[Event]:
-    """Play a scenario, given what the agent was given, and record it."""
+    """Play a scenario, with the agent's recorded input, and record it."""
     bound = scenario.bind(scenario.terms(core()))
     done = replay(bound, argv or [], scenario.prompt, what)
     return [Event(*event) for event in done.events]

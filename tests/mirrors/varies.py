@@ -1,8 +1,9 @@
 """The parts of a line that are never the same twice, or are the machine's: the one table of omissions in a comparison.
 
 An ID is compared by its other places: the first ID is #1 wherever it comes again. For the other kinds, only three facts
-are compared: the field is there, whether it is empty, and its place. CUT is what the recorder left out. The length of a
-text that pi had got when it printed an update is a time, too. Two recordings of the same two pieces differ in it.
+are compared: the field is there, whether it is empty, and its place. CUT are the keys that the recorder left out. The
+length of a text that pi had got when it printed an update is a time, too. Two recordings of the same two pieces differ
+in it.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def as_cut(made: Any, real: Any) -> Any:
 
 
 def until_cut(line: str) -> str:
-    """Give what the recorder kept of a line of JSON that it cut: all before the list, or the text, that has the cut."""
+    """Give the kept part of a line of JSON that the recorder cut: all before the list, or the text, with the cut."""
     kept = line.removesuffix("...")
     lists: list[int] = []
     text = None

@@ -1,4 +1,4 @@
-"""The lockstep with real processes tells the model's timeline: every event, nanosecond and order, on both loops."""
+"""The lockstep with real processes gives the model's timeline: every event, nanosecond and order, on both loops."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_the_model_foretells_the_artifacts(lab: ScenarioRunner, backend: str, sc
     """The bytes on a disk, or the leftovers of a failing one, equal the bytes in memory."""
     foretold = _told(model_play(scenario, core()).artifacts)
     assert foretold is not None
-    if scenario.cannot_spawn is not None:  # only the words name what was not found
+    if scenario.cannot_spawn is not None:  # only the words name the missing file
         foretold["result.json"][1]["error"] = lab.play(scenario, core()).answer.error  # type: ignore[union-attr]
     assert _told(lab.play(scenario, core(), backend=backend).artifacts) == foretold
 

@@ -1,4 +1,4 @@
-"""Every tie rule matters: a model in which it is broken tells another timeline than the true one, and than reality."""
+"""Every tie rule matters: a model in which it is broken gives another timeline than the true one and reality."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def escape(*ways: str) -> list[str]:
 
 
 def read_line(child: Child) -> bytes:
-    """Read the line that a child tells."""
+    """Read the line that a child prints."""
     data = b""
     child.watch("stdout", wanted=True)
     while not data.endswith(b"\n"):

@@ -19,7 +19,7 @@ KITS_OWN = 200
 
 @dataclass(frozen=True)
 class Who:
-    """A process as /proc has it; descriptors are those between the standard streams and the kit's, by what they are."""
+    """A process as /proc has it; descriptors, by kind, are all between the standard streams and the kit's own."""
 
     pid: int
     parent: int
@@ -72,7 +72,7 @@ def leaks(record: Record) -> dict[str, str]:
 
 
 def read(fake: FakeAgent) -> Record:
-    """Give the record of a fake, as far as it has come, with what was left."""
+    """Give the record of a fake, up to now, with the processes left."""
     record: Record = fake.record
     fake.watch.collect(record)
     return record

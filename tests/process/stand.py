@@ -126,7 +126,7 @@ class Stand:
         return [event.data["pid"] for fake in self.fakes for event in fake.record.events if event.data.get("seen")]
 
     def close(self) -> None:
-        """End what is left."""
+        """End the processes that are left."""
         self.clock.close()
 
 

@@ -24,7 +24,7 @@ class Stepwise:
         self._step = step
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        """Pass on what it waits for, and what comes of that."""
+        """Pass on each wait of the coroutine, and its result."""
         go_on: Callable[[], Any] = partial(self._runs.send, None)
         while True:
             try:

@@ -52,7 +52,7 @@ LIMITS = {"kill_grace": 2}
 
 
 def of_task(clean: Callable[[Process], Awaitable[Any]]) -> Callable[[RunRequest], Any]:
-    """Give a supervisor in asyncio's own style, by what it does when it is cancelled."""
+    """Give a supervisor in asyncio's own style, by its reaction to a cancellation."""
 
     async def supervise(order: RunRequest) -> str:
         agent = await asyncio.create_subprocess_exec(

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def names(folder: Path) -> list[str]:
-    """List what is in a folder."""
+    """List the files in a folder."""
     return sorted(file.name for file in folder.iterdir())
 
 

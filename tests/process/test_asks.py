@@ -50,13 +50,13 @@ async def talk_to_claude(argv: list[str], think: float) -> tuple[list[Any], int]
 
 
 def questions(record: Record) -> list[tuple[Any, ...]]:
-    """List what the agent says that it asked and heard, without the instants."""
+    """List the agent's words about its questions and their answers, without the instants."""
     marks = [event.data for event in record.events if event.code == "m"]
     return [tuple(data.values())[1:] for data in marks if "asked" in data or "answered" in data]
 
 
 def row_of(record: Record, wanted: str) -> tuple[str, str]:
-    """Judge a record by what a scenario expects of its questions."""
+    """Judge a record by a scenario's expectations of its questions."""
     lines = f"scenario: a\nagent: {{dialect: claude, mode: session}}\nscript: []\nexpect:\n  asked: [{wanted}]\n"
     bound = loads(lines).bind(Policy())
     expected = tuple(Expected(one.key, one.wanted) for one in bound.expect if one.key == "asked")

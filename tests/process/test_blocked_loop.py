@@ -113,7 +113,7 @@ def supervisor(read: Callable[[Any, float], Awaitable[bytes | None]]) -> Functio
 
 
 def verdicts(lab: ScenarioRunner, read: Any, backend: str) -> set[str]:
-    """Play all scenarios of a run, and give what they come to."""
+    """Play all scenarios of a run, and give their results."""
     return {conclude(compare(lab.play(one, supervisor(read), backend=backend))).value for one in SCENARIOS}
 
 

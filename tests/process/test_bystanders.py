@@ -125,7 +125,7 @@ def name_of(pid: int) -> str:
 
 @pytest.mark.parametrize("deed", WRONG)
 def test_a_signal_for_somebody_else_is_told_and_not_delivered(lab: ScenarioRunner, other: Process, deed: str) -> None:
-    """Red on `bystanders`, with whom and the line of the subject's own code; this test lives to tell."""
+    """Red on `bystanders`, with the victim and the line of the supervisor's own code; this test survives."""
     does, words = WRONG[deed]
     played = lab.play(SCENARIO, Faulty(lambda agent: does(agent, other)))
     row = bystanders(played)

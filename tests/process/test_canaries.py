@@ -79,7 +79,7 @@ def canaries() -> Iterator[Callable[[], Canaries]]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 def test_a_subject_whose_shell_signals_a_bystander_fails() -> None:
-    """In real time it may start what it likes; the next run begins with canaries that sing."""
+    """In real time it may start any program; the next run begins with decoys that are alive."""
 
     class Shelled(Null):
         async def run_one(self, order: RunRequest) -> RunReport:

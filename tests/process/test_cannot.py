@@ -29,7 +29,7 @@ async def nobody(_order: RunRequest) -> RunReport:
 
 
 def needs(text: str, *cannot: str) -> str:
-    """Give what a scenario needs that a supervisor of sessions and runs lacks; nothing if it lacks nothing."""
+    """Give the needs of a scenario that a supervisor of sessions and runs does not meet; nothing if it meets all."""
     try:
         bind_to(loads(text), Function(nobody, sessions=True, cannot=cannot))
     except NotApplicable as limit:

@@ -70,7 +70,7 @@ STREAM = (
 
 @pytest.mark.slow
 def test_a_shell_around_an_agent_that_a_program_leaves_is_a_leak(lab: ScenarioRunner) -> None:
-    """It has the fake's name among its words, and is none."""
+    """The fake's name is among its words, but it is no fake."""
     around = '"$0" >/dev/null; kill -KILL $PPID; sleep 1000'
     row = played(lab, Command(["sh", "-c", f"sh -c '{around}' \"$0\" & wait", "{agent}"]))["leaks"]
     assert row.verdict is Verdict.FAILED
@@ -106,7 +106,7 @@ def test_a_file_of_its_own_says_what_its_exit_code_does_not(lab: ScenarioRunner)
 def test_a_program_that_does_not_say_what_it_should_is_told_with_its_end(
     lab: ScenarioRunner, written: str, why: str
 ) -> None:
-    """Its author sees what it did not write, how it ended and what it said of that."""
+    """Its author sees the missing file, the end of the program, and its words about that."""
     program = (
         '"$@" >/dev/null; [ -z "$WRITTEN" ] || echo "$WRITTEN" >"$0/r.json"; echo no such thing >&2; kill -SEGV $$'
     )

@@ -73,7 +73,7 @@ def test_a_run_in_virtual_time_is_the_same_at_every_containment(
 
 @pytest.mark.parametrize("containment", CONTAINMENTS)
 def test_a_cancelled_run_leaves_nobody_at_any_containment(stand: Stand, backend: str, containment: str) -> None:
-    """The keeper is ended with what it keeps, in the cleanup of the caller (T4)."""
+    """The keeper is ended with its processes, in the cleanup of the caller (T4)."""
     argv = stand.fake(HELPERS)
 
     async def host() -> None:

@@ -238,7 +238,7 @@ def test_a_status_survives_the_keeper(start: Callable[..., Child], ended: str) -
 
 @pytest.mark.parametrize("missing", ["keeper", "both"])
 def test_what_cannot_be_had_is_replaced_by_the_next(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
-    """A supervisor runs its agent all the same, and tells which containment holds."""
+    """A supervisor runs its agent all the same, and reports which containment holds."""
     before = descriptors()
     monkeypatch.setattr(_keeper, "_STUB", "raise SystemExit(1)")
     if missing == "both":

@@ -1,4 +1,4 @@
-"""An exception out of a supervisor: whether the supervisor crashed or its adapter is wrong, and what is printed."""
+"""An exception out of a supervisor: whether the supervisor crashed or its adapter is wrong, and the message."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ ORPHAN = "sleep 1000 >/dev/null 2>&1 &"
 
 @contextmanager
 def custody() -> Iterator[LeakTracker]:
-    """Watch while the block runs, and end what it leaves."""
+    """Watch while the block runs, and end the processes that it leaves."""
     watch = LeakTracker()
     watch.begin()
     try:

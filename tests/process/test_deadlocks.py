@@ -113,7 +113,7 @@ def test_cleaning_up_after_a_deadlock_may_wait_again(stand: Stand, backend: str)
 
 
 def test_a_clean_up_that_deadlocks_again_changes_no_verdict(stand: Stand, backend: str) -> None:
-    """A shielded wait for ever in a finally: the first message is what the user sees, whatever breaks after it."""
+    """A shielded wait for ever in a finally: the user sees the first message, whatever breaks after it."""
     argv = stand.fake("- linger: for ever")
 
     async def host() -> None:

@@ -21,7 +21,7 @@ import pytest
 
 @pytest.fixture
 def clock() -> Iterator[VirtualClock]:
-    """Give a clock, and end what is left of it."""
+    """Give a clock, and end its processes that are left."""
     with VirtualClock() as clock:
         yield clock
 

@@ -85,7 +85,7 @@ class Late(Pi):
         return await super().prompt(text)
 
     async def close(self) -> None:
-        """End what was started."""
+        """End all that was started."""
         if hasattr(self, "agent"):
             await super().close()
 
@@ -102,7 +102,7 @@ class Grouped(Pi):
 
 @pytest.mark.parametrize("client", [Late, Grouped])
 def test_a_missing_program_is_told_wherever_it_is_missed(lab: ScenarioRunner, client: type[Client]) -> None:
-    """Neither is a lost agent, nor a mistake of the adapter's."""
+    """Neither is a lost agent or a mistake of the adapter."""
     scenario = bundled("session-cannot-be-executed")
     rows = compare(lab.play(scenario, Driven(client)))
     assert conclude(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]
@@ -277,7 +277,7 @@ def test_a_turn_that_a_close_cuts_short_is_stopped(lab: ScenarioRunner) -> None:
     ],
 )
 def test_what_no_client_can_do_is_not_applicable(lab: ScenarioRunner, drive: str, need: str) -> None:
-    """An action of the kit in its place, or a wait of the kit in vain, gives no verdict about the client."""
+    """An action of the kit in its place, or a useless wait of the kit, gives no verdict about the client."""
     scenario = loads(f"{TALK}drive: {drive}\nscript: [answer: hi]\n".replace("pi, mode: rpc", "claude, mode: session"))
     with pytest.raises(NotApplicable, match=need):
         lab.play(scenario, Driven(Pi, cannot=["cancel"]))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FREEZER = Path("/sys/fs/cgroup/freezer")
 LONGEST = 4.5
-"""Real seconds: the 3 of the promise, and what a busy machine adds."""
+"""Real seconds: the 3 of the promise, and the addition of a busy machine."""
 
 pytestmark = pytest.mark.slow
 

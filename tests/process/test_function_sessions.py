@@ -60,7 +60,7 @@ class Conversation:
         return {"turns": self.turns}
 
     async def do(self, kind: str, value: Any) -> None:
-        """Do what the caller wants."""
+        """Do the caller's actions."""
         if kind == "prompt":
             self.turns.append({})
             self.queue.append((len(self.turns), value))
@@ -100,7 +100,7 @@ class Conversation:
                     await self.end(text, "cancelled" if stop == "aborted" else "completed")
 
     async def end(self, text: str, outcome: str) -> None:
-        """Note what a turn came to."""
+        """Note the outcome of a turn."""
         number, _ = self.queue.pop(0)
         code = 130 if outcome == "cancelled" else 0
         self.turns[number - 1] = {

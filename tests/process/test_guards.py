@@ -43,7 +43,7 @@ def fault(stand: Stand, backend: str, host: Callable[[], Any], *, least: float =
 
 @pytest.fixture
 def guarded(make_stand: Callable[..., Stand]) -> Stand:
-    """Give a stand with a very short guard, once what a first run loads is loaded."""
+    """Give a stand with a very short guard, after all modules of a first run are loaded."""
     for name in ("asyncio", "trio"):
         make_stand().run(anyio.sleep, 0, backend=name)
     return make_stand(guard=GUARD)

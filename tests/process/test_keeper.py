@@ -102,7 +102,7 @@ def test_its_environment_is_ours_and_the_cookie(keeper: Keeper) -> None:
 def test_a_start_fails_as_one_of_subprocess_does(
     keeper: Keeper, argv: list[str], cwd: str | None, error: OSError | None
 ) -> None:
-    """Errno, words and the name of what is missing: the caller's message is made of them."""
+    """The caller's message is made of errno, words and the name of the missing thing."""
     if error is None:
         assert keeper.status(run(keeper, ["/bin/sh", "-c", "exit 3", *argv])[0]) in (None, 3)
         return

@@ -144,5 +144,5 @@ def test_killing_pytest_ends_a_command_under_test_with_all_that_it_started(tmp_p
 
 @pytest.mark.slow
 def test_killing_the_keeper_of_a_command_ends_all_that_it_held(tmp_path: Path) -> None:
-    """Pytest is a subreaper too while a keeper lives, and knows what it adopts by the mark that all of it carries."""
+    """Pytest is a subreaper too while a keeper lives, and knows adopted processes by the mark that they carry."""
     _left_after_a_kill(tmp_path, COMMAND, victim=0)

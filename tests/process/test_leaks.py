@@ -71,7 +71,7 @@ class Forgetful(SpawnAndForget):
 
 @pytest.fixture
 def forgetful() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Reap at the end what a subject forgot; the lab has killed it by then."""
+    """Reap at the end the processes that a supervisor forgot; the lab has killed them by then."""
     forgotten: list[subprocess.Popen[bytes]] = []
     yield forgotten
     for process in forgotten:

@@ -187,7 +187,7 @@ def test_a_play_whose_broker_is_killed_is_no_verdict(backend: str) -> None:
 
 @contextmanager
 def deaf_tree(lab: ScenarioRunner) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """Start a deaf fake with a deaf helper; give both, the helper as its pid."""
+    """Start a fake that ignores signals with such a child process; give both, the child as its pid."""
     deaf = "- when: {signal: TERM}\n  do: []\n- spawn: {id: helper, ignores_signals: true}\n"
     script = f"{deaf}- say: ready\n- linger: for ever"
     with subprocess.Popen(lab.fake(scenario_of(script)).argv, stdout=subprocess.PIPE) as process:
@@ -201,7 +201,7 @@ def deaf_tree(lab: ScenarioRunner) -> Iterator[tuple[subprocess.Popen[bytes], in
 
 
 def test_fakes_go_with_their_lab() -> None:
-    """A fake that a test forgot goes with the lab that made it, be it deaf, and its helper too."""
+    """A fake that a test forgot ends with the lab that made it, even if it ignores signals, and its child too."""
     with ScenarioRunner() as lab, deaf_tree(lab) as (process, helper):
         lab.close()
         assert process.wait(CEILING) == -signal.SIGKILL

@@ -39,7 +39,7 @@ class Helped(subjects.Core):
 
 
 def leaks_row(played: Played) -> tuple[Verdict, str]:
-    """Give the verdict on leaks, and what was seen."""
+    """Give the verdict on leaks, and the leaks seen."""
     [row] = [row for row in compare(played) if row.key == "leaks"]
     return row.verdict, row.seen
 

@@ -247,7 +247,7 @@ def test_a_real_time_fake_keeps_a_record(lab: ScenarioRunner) -> None:
 
 
 def test_each_start_of_a_real_time_fake_has_its_own_name(lab: ScenarioRunner) -> None:
-    """As in virtual time, and each with what it said."""
+    """As in virtual time, and each with its own words."""
     fake = lab.fake(loads("scenario: a\nagent: raw\nscripts:\n  - [{say: one}, {exit: 3}]\n  - [{say: two}]\n"))
     codes = [subprocess.run(fake.argv, check=False, capture_output=True).returncode for _ in range(2)]
     said = [(event.data["process"], event.data["bytes"]) for event in fake.finish().events if event.code == "o"]

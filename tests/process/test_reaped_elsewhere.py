@@ -30,7 +30,7 @@ at_every_containment = pytest.mark.parametrize("containment", ["group", "subreap
 
 
 def report(how: str, containment: str, *before: str) -> dict[str, Any]:
-    """Run the program, and give what it reports."""
+    """Run the program, and give its report."""
     done = subprocess.run(
         [*before, sys.executable, PROGRAM, how, containment],
         env={**os.environ, "PYTHONPATH": str(ROOT)},

@@ -97,7 +97,7 @@ def duration(file: Path) -> float:
 
 
 def twice(lab: ScenarioRunner, folder: Path, command: list[str], **how: Any) -> tuple[Path, Path]:
-    """Record a program, and the fake that plays what was recorded; give both records."""
+    """Record a program, and the fake that plays the recording; give both records."""
     one, two = folder / "one.scenario.yaml", folder / "two.scenario.yaml"
     record(one, command, **how)
     fake = lab.fake(load(one))

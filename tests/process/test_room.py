@@ -73,7 +73,7 @@ def verdict(lab: ScenarioRunner, scenario: Scenario, subject: Core) -> Verdict:
 
 @pytest.mark.parametrize("scenario", [READ_ONLY, FULL], ids=lambda scenario: scenario.id)
 def test_a_failing_disk_fails_for_who_writes_in_place(lab: ScenarioRunner, scenario: Scenario) -> None:
-    """A foreign supervisor meets the kernel's own refusal, and is judged by what it makes of it."""
+    """A foreign supervisor meets the kernel's own refusal, and is judged by its reaction."""
     assert verdict(lab, scenario, InPlace()) is Verdict.PASSED
 
 
@@ -93,7 +93,7 @@ def test_a_scenario_about_the_disk_is_not_applicable_without_artifacts(lab: Scen
 
 
 def test_checks_of_files_are_not_applicable_without_artifacts(lab: ScenarioRunner) -> None:
-    """Everything else of the scenario is judged as ever."""
+    """Everything else of the scenario is judged as always."""
     rows = compare(lab.play(KEPT, Bare()))
     of_files = {row.verdict for row in rows if row.key.startswith("artifacts")}
     others = {row.verdict for row in rows if not row.key.startswith("artifacts")}

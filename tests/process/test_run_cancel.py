@@ -47,7 +47,7 @@ SCRIPTS["is silent"] = (IS_SILENT, Outcome.INACTIVE)
 
 
 def cancelled_at(stand: Stand, backend: str, script: str, point: int) -> tuple[int, Result | None]:
-    """Cancel where it waits or tells what it did, at one such point; give how many there were, and the result."""
+    """Cancel at one point where it waits or reports an action; give how many points there were, and the result."""
     argv = stand.fake(script, "pi")
     count, results = 0, []
 

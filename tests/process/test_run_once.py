@@ -43,7 +43,7 @@ class Trace:
     on_output: Callable[[], None] | None = None
 
     def __call__(self, at: int, code: str, data: dict[str, Any]) -> None:
-        """Keep what was done."""
+        """Keep the actions."""
         self.events.append((at, code, data))
         if code == "o" and self.on_output is not None:
             self.on_output()
@@ -128,7 +128,7 @@ def test_exit_codes_and_signals_become_outcomes(
 
 
 def test_a_command_that_does_not_exist_is_spawn_failed(backend: str) -> None:
-    """It is an outcome and not an exception, and it says what was not found."""
+    """It is an outcome and not an exception, and it names the missing program."""
     result = once(backend, "/nope/agent")
     assert (result.outcome, result.exit_code, result.agent_status) == (Outcome.SPAWN_FAILED, 127, None)
     assert result.error == "/nope/agent: /nope/agent: No such file or directory (errno 2)"
@@ -303,7 +303,7 @@ def test_many_runs_at_once_keep_apart(backend: str) -> None:
 
 
 def test_an_agent_that_closes_its_output_is_still_waited_for(backend: str) -> None:
-    """A closed stream is neither an exit nor a reason to spin (A5)."""
+    """A closed stream is no exit, and no reason to spin (A5)."""
     code = "import os; os.close(1); os.close(2); os._exit(len(os.read(0, 99)))"
     result = once(backend, PYTHON, "-S", "-c", code, prompt=b"seven..")
     assert (result.agent_status, result.text) == (7, None)

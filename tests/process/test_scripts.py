@@ -1,4 +1,4 @@
-"""A script for each invocation: which one plays what, how the record names it, and what a check makes of a retry."""
+"""A script for each invocation: which one plays which script, its name in the record, and the checks of a retry."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def corpus(name: str) -> Scenario:
 
 
 def red(lab: ScenarioRunner, scenario: Scenario, subject: Core, backend: str) -> dict[str, str]:
-    """Play, and give what was seen on the keys that failed."""
+    """Play, and give the seen values of the keys that failed."""
     rows = compare(lab.play(scenario, subject, backend=backend))
     return {row.key: row.seen for row in rows if row.verdict is Verdict.FAILED}
 
@@ -85,7 +85,7 @@ def test_a_supervisor_that_tries_again_is_red_on_its_starts(lab: ScenarioRunner,
 def test_a_supervisor_that_starts_another_one_beside_the_first_is_red_on_those_alive(
     lab: ScenarioRunner, backend: str
 ) -> None:
-    """Two agents in one working copy are what the report is about."""
+    """The report is about two agents in one working copy."""
     seen = red(lab, corpus("silent-and-is-not-tried-again"), Impatient(), backend)
     assert (seen["spawns"], seen["alive_at_once"]) == ("0 s, 1 s", "2")
 

@@ -88,7 +88,7 @@ def test_the_same_supervisor_with_a_mistake_is_found(lab: ScenarioRunner) -> Non
 
 
 async def _raises(order: RunRequest) -> dict[str, Any]:
-    """Look for a process that has just gone, where the agent was killed or took long."""
+    """Look for a process that has just ended, where the agent was killed or took long."""
     answer = await careful.supervise(order, careful.Run)
     if answer["exit_code"] == _KILLED or answer["elapsed"] > _LONG:
         raise ProcessLookupError(3, "No such process")

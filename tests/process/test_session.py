@@ -70,7 +70,7 @@ def test_a_timeout_leaves_agent_and_session_as_they_are(stand: Stand, backend: s
 
 
 def test_an_agent_that_ignores_its_cancel_is_replaced_for_the_prompts_that_wait(stand: Stand, backend: str) -> None:
-    """TERM after cancel_grace, KILL after kill_grace, and a new agent takes what was asked meanwhile (P3)."""
+    """TERM after cancel_grace, KILL after kill_grace, and a new agent gets the prompts that came meanwhile (P3)."""
     deaf = "- when: {signal: TERM}\n  do: []\n"
     argv = stand.fake(deaf + GREETS + "- wait_for: {stdin: '*\"prompt-*'}\n- silence: 400s\n" + WAITS)
 
@@ -104,7 +104,7 @@ def test_a_crash_is_answered_by_a_new_agent_after_the_backoff(stand: Stand, back
 
 
 def test_stop_returns_when_the_whole_tree_is_gone(stand: Stand, backend: str) -> None:
-    """A deaf descendant is killed after kill_grace; then the next agent starts."""
+    """A descendant that ignores signals is killed after kill_grace; then the next agent starts."""
     script = "- spawn: {id: tool, ignores_signals: true}\n" + GREETS + takes(1) + WAITS
 
     async def talk(session: Session) -> list[Any]:

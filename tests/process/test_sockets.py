@@ -148,14 +148,14 @@ def test_another_user_who_gets_through_is_refused(name: str) -> None:
 
 
 def test_a_process_that_says_nothing_or_nonsense_stops_nobody(stand: Stand) -> None:
-    """Another process of the same user may connect: it is neither waited for, nor is what it sends decoded."""
+    """Another process of the same user may connect: the hub does not wait for it, and its bytes are not decoded."""
     with _visitor(_address(stand)) as printed:
         assert printed == []
         _plays(stand)
 
 
 def test_nothing_is_decoded_without_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Code that reads marshal trusts what it reads; the descriptor that came with it is closed again."""
+    """Code that reads marshal trusts its input; the descriptor that came with it is closed again."""
     decoded: list[bytes] = []
     monkeypatch.setattr(wire, "introduced", decoded.append)
     with contextlib.closing(Door()) as door:

@@ -1,4 +1,4 @@
-"""Every kind of descendant is what it says, as /proc has it: whose child, in which group and session."""
+"""Every kind of descendant is as its name says, by /proc: whose child, in which group and session."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def meet(stand: Stand, backend: str) -> Callable[..., dict[str, Who]]:
-    """Give a function that runs a script for a second, has something done, and looks at everyone after it."""
+    """Give a function that runs a script for a second, performs an action, and looks at all processes after it."""
 
     def meeting(script: str, does: Callable[[dict[str, int]], None] = len, **options: Any) -> dict[str, Who]:  # type: ignore[assignment]
         argv = stand.fake(script)
@@ -68,7 +68,7 @@ def test_a_kind_has_its_parent_group_and_session(
     assert kinship(found, "x", "tool") == expected
     if how == "daemon":
         assert found["x"].group == found["x"].session
-        assert process_state(found["x"].session) == ""  # its leader is gone
+        assert process_state(found["x"].session) == ""  # its leader has ended
 
 
 def test_what_reforks_is_a_chain_of_orphans_with_sessions_of_their_own(
@@ -175,7 +175,7 @@ def test_a_zombie_stays_until_its_parent_ends(meet: Callable[..., dict[str, Who]
 
 
 def test_a_nested_subreaper_adopts_what_is_let_go_of_below_it(meet: Callable[..., dict[str, Who]]) -> None:
-    """Neither init nor a supervisor that adopts, too, gets it."""
+    """It comes neither to init, nor to a supervisor that adopts, too."""
     spawned = "{spawn: {id: x, how: daemon, closed_fds: true, clear_env: true}}"
     found = meet(f"- spawn: {{id: reaper, subreaper: true, script: [{spawned}, {{silence: for ever}}]}}\n- silence: 5s")
     assert found["x"].parent == found["reaper"].pid
@@ -183,7 +183,7 @@ def test_a_nested_subreaper_adopts_what_is_let_go_of_below_it(meet: Callable[...
 
 @contextmanager
 def adopting() -> Iterator[None]:
-    """Have this process adopt what is let go of below it."""
+    """Have this process adopt the orphans below it."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     assert prctl(36, 1, 0, 0, 0) == 0
     try:

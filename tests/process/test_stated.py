@@ -67,7 +67,7 @@ def made(rungs: Rungs = TERM, silent: str = "failed", **stated: Any) -> Function
 
 
 def red(lab: ScenarioRunner, name: str, subject: Function) -> dict[str, tuple[str, str]]:
-    """Play a bundled scenario, and give what was wanted and seen of each check that failed."""
+    """Play a bundled scenario, and give the wanted and the seen value of each check that failed."""
     played = lab.play(bundled(name), subject)
     rows = judged(played, is_reference=False).rows
     return {row.key: (row.wanted, row.seen) for row in rows if row.verdict == "failed"}
@@ -112,7 +112,7 @@ def test_a_supervisor_that_knows_good_and_bad_alone_is_right_about_silence(lab: 
 )
 @pytest.mark.parametrize("name", ["silent-past-the-limit", "deaf-and-silent", "talks-while-it-is-ended"])
 def test_an_escalation_may_begin_with_another_signal(lab: ScenarioRunner, name: str, first: str, rungs: Rungs) -> None:
-    """Scenarios expect it where they say TERM, agents do at it what they do at TERM, and other rungs may follow."""
+    """Scenarios expect it where they say TERM, agents react to it as to TERM, and other steps may follow."""
     assert red(lab, name, made(rungs, outcomes=KNOWN, first_signal=first)) == {}
 
 

@@ -47,7 +47,7 @@ def wait_for(child: Child, name: str) -> None:
 
 
 def read(child: Child, name: str = "stdout") -> bytes:
-    """Read what comes next on a stream."""
+    """Read the next bytes on a stream."""
     child.watch(name, wanted=True)
     wait_for(child, name)
     child.watch(name, wanted=False)

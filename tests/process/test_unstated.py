@@ -103,7 +103,7 @@ class Impatient(Pi):
         return given
 
     async def cancel(self) -> None:
-        """Abort, and kill what has not acknowledged soon."""
+        """Abort, and kill an agent that has not acknowledged soon."""
         self.is_cancelled = True
         await super().cancel()
         await anyio.sleep(10)

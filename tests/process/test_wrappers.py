@@ -94,7 +94,7 @@ def test_a_signal_to_the_shell_alone_leaves_the_agent(stand: Stand) -> None:
 
 
 def test_a_signal_to_the_group_takes_both(stand: Stand, backend: str) -> None:
-    """The agent has its last words, and the shell, which waits for it, tells its code."""
+    """The agent has its last words, and the shell, which waits for it, reports its code."""
     argv = stand.fake("- when: {signal: TERM}\n  do: [{silence: 1s}, {say: bye}, {exit: 7}]\n- silence: 1h")
     line = f"trap : TERM; {argv[0]} & wait $!; wait $!; exit $?"
 
@@ -230,7 +230,7 @@ HELLO = loads(
 
 
 def rows_of(lab: ScenarioRunner, supervise: Callable[[RunRequest], Any]) -> dict[str, tuple[Verdict, str]]:
-    """Play HELLO, and give what came of each check."""
+    """Play HELLO, and give the result of each check."""
     return {row.key: (row.verdict, row.seen) for row in compare(lab.play(HELLO, Function(supervise)))}
 
 
@@ -246,7 +246,7 @@ def shell_of(order: RunRequest) -> subprocess.Popen[bytes]:
     ids=["zombie", "alive"],
 )
 def test_a_shell_that_nobody_waits_for_is_a_leak(lab: ScenarioRunner, seconds: float, begin: str, end: str) -> None:
-    """It is the supervisor's own child; its command line has a fake's in it, and it is none."""
+    """It is the supervisor's own child; its command line has a fake's in it, but it is no fake."""
     shells: list[subprocess.Popen[bytes]] = []
 
     async def supervise(order: RunRequest) -> str:

@@ -72,7 +72,7 @@ async def drops_stderr_and_writes_first(order: RunRequest) -> str:
 
 
 async def reads_stdout_and_writes_before_stderr(order: RunRequest) -> str:
-    """Read stdout all the time, and stderr at the end, so that only what comes there can block."""
+    """Read stdout all the time, and stderr at the end, so that only bytes on stderr can block."""
     agent = await start(order, stderr=PIPE, limit=MEBIBYTE)
     reading = asyncio.create_task(agent.stdout.read())
     await write(agent, order)
@@ -126,7 +126,7 @@ ASYNCIO = (
 
 
 def outcome(lab: ScenarioRunner, scenario: Any, function: Any, backend: str) -> str:
-    """Play, and give what was seen of the outcome."""
+    """Play, and give the outcome that was seen."""
     rows = compare(lab.play(scenario, Function(function), backend=backend))
     return next(f"{row.verdict}: {row.seen}" for row in rows if row.key == "outcome")
 

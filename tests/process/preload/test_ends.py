@@ -92,7 +92,7 @@ def test_the_exit_code_is_the_commands(script: str, code: int) -> None:
 
 
 def test_a_command_that_cannot_be_started_is_named() -> None:
-    """The codes are those of a shell."""
+    """The codes are the same as those of a shell."""
     for path, code, reason in (
         ("/no/where", 127, "No such file or directory"),
         ("/dev/null", 126, "Permission denied"),

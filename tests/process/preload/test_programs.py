@@ -1,4 +1,4 @@
-"""Programs that do what is seldom done: spin, fork without end, scrub the environment, change what they are."""
+"""Programs that do rare things: spin, fork without end, scrub the environment, change into another program."""
 
 from __future__ import annotations
 
