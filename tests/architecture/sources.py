@@ -16,7 +16,7 @@ _BUILDS = frozenset({"build", "dist"})
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """One import, wherever in the file it stands: what it loads (dotted, absolute), and at which place."""
+    """One import, at any place in the file: the module that it loads (dotted, absolute), and its place."""
 
     module: str
     where: str

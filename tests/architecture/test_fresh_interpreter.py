@@ -1,4 +1,4 @@
-"""What an import loads, measured in a fresh interpreter: parts that are used alone must come alone."""
+"""The modules that an import loads, in a fresh interpreter: a part that is used alone must not load the others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIGHT = {
 @pytest.mark.slow
 @pytest.mark.parametrize("module", LIGHT)
 def test_an_import_loads_nothing_that_it_does_not_need(module: str) -> None:
-    """A supervisor in production has no pytest, and every pytest start pays for what the plugin loads."""
+    """A supervisor in production has no pytest, and every pytest start pays for the modules that the plugin loads."""
     code = f"import sys, {module}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     heavy = [name for name in loaded for banned in LIGHT[module] if _is(name, banned)]
@@ -44,8 +44,9 @@ def test_the_help_of_the_command_loads_no_command() -> None:
 
 
 ELSEWHERE = ("fcntl", "grp", "pwd", "resource", "termios", "_posixsubprocess", "psutil", "anyio", "pytest")
-"""What another platform, or an installation of the language alone, does not have; it calls itself darwin, since the
-standard library of a CPython that was built for Linux cannot be that of Windows."""
+"""Modules that another platform, or an installation of the language alone, does not have.
+
+The test's platform calls itself darwin: the standard library of a CPython built for Linux cannot be that of Windows."""
 
 
 @pytest.mark.slow
@@ -53,7 +54,7 @@ standard library of a CPython that was built for Linux cannot be that of Windows
     "command", [["check", "scenarios/completion/lingers-deaf.scenario.yaml"], ["list", "lingers-deaf"], ["new"]]
 )
 def test_commands_of_the_language_run_on_any_platform(command: list[str]) -> None:
-    """Who writes scenarios on another platform has them checked there."""
+    """An author of scenarios on another platform can check them there."""
     code = (
         f"import sys; sys.modules.update(dict.fromkeys({ELSEWHERE!r})); sys.platform = 'darwin'\n"
         f"from pytest_agentproc.cli import main; sys.exit(main({command!r}))"

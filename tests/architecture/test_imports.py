@@ -1,4 +1,4 @@
-"""The arrows of the house: one table of who may import whom, and one of where each third-party package lives."""
+"""The arrows of the house: one table of the allowed imports, and one of where each third-party package lives."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_every_part_of_the_house_has_its_row() -> None:
 
 
 def test_the_table_has_no_cycle() -> None:
-    """Layers are layers only as long as nothing below knows what is above."""
+    """Layers are layers only as long as no lower one knows a higher one."""
     assert list(TopologicalSorter(MAY_IMPORT).static_order())
 
 
@@ -108,7 +108,7 @@ def test_parts_import_only_what_their_row_allows() -> None:
 
 
 def test_parts_meet_at_their_public_names_only() -> None:
-    """A file `_noun.py` is free to change as long as nobody outside its subpackage names it."""
+    """A file `_noun.py` is free to change as long as no code outside its subpackage names it."""
     wrong = [
         f"{loaded.where}: {loaded.module} is private"
         for file in product_files()
@@ -127,7 +127,7 @@ def test_files_inside_a_subpackage_are_private_nouns() -> None:
 
 
 def test_third_party_packages_stay_at_home() -> None:
-    """What one part imports can be replaced in one place, and loads only where it is needed."""
+    """A package that one part imports can be replaced in one place, and loads only if it is needed."""
     wrong = [
         f"{loaded.where}: {package_of(file)} imports {loaded.package}"
         for file in product_files()
@@ -141,7 +141,7 @@ def test_third_party_packages_stay_at_home() -> None:
 
 @pytest.mark.parametrize("package", ["freezegun", "hypothesis", "psutil", "trio", "yaml"])
 def test_a_package_that_could_be_replaced_has_one_file(package: str) -> None:
-    """Whoever replaces it, or reads how we use it, opens one file; anyio and pytest are what code is written in."""
+    """Its replacement, or a look at our use of it, concerns one file; anyio and pytest are the code's own language."""
     files = {file for file in product_files() for loaded in imports(file) if loaded.package == package}
     assert len(files) <= 1, sorted(str(file.relative_to(ROOT)) for file in files)
 

@@ -1,4 +1,4 @@
-"""The net under our own suite holds: a test of ours that leaves a process behind fails."""
+"""The net under our own suite holds: a test of ours that leaves a process fails."""
 
 from __future__ import annotations
 

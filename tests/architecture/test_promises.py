@@ -28,7 +28,7 @@ def _terms(scenario: Scenario) -> Terms:
 
 
 def test_every_rule_is_covered_by_a_scenario() -> None:
-    """A promise that no scenario covers is a promise that nobody checks."""
+    """A promise that no scenario covers is a promise without a check."""
     covered = {rule for scenario in _corpus() for rule in scenario.covers}
     assert covered == set(RULES)
 
@@ -57,7 +57,7 @@ def test_a_defect_is_caught_on_a_key_that_the_scenario_expects() -> None:
 
 
 def test_every_must_names_the_harm_and_a_public_report_of_it() -> None:
-    """A check that decides whether a supervisor is conformant has a user who was hurt."""
+    """A check that decides whether a supervisor is conformant names a harm to a user."""
     bare = [
         scenario.id
         for scenario in _corpus()

@@ -1,4 +1,4 @@
-"""What the determinism benchmark plays: the corpus, and what no scenario file can hold. Knows no load and no count."""
+"""Inputs of the determinism benchmark: bundled scenarios, and cases beyond files. Knows no load and no count."""
 
 from __future__ import annotations
 
@@ -85,11 +85,11 @@ expect: {outcome: completed}
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What two plays must agree on.
+    """The data on which two runs must agree.
 
     Args:
         timeline: the record's normal form: every event, nanosecond, order.
-        answers: what each supervised run reported, but for the wording of errors, which holds paths.
+        answers: the report of each supervised run, but for the wording of errors, which holds paths.
         fault: why virtual time stopped, if it did.
     """
 
@@ -112,7 +112,7 @@ class Case:
 
     @cached_property
     def foretold(self) -> Seen:
-        """What the model says, in which there is no process."""
+        """The report of the model, in which there is no process."""
         if len(self.scenarios) == 1:
             return _seen_alone(model_play(self.scenarios[0], core()))
         return _seen(*model_together(bind_all(self.scenarios)))
@@ -133,7 +133,7 @@ def _seen(record: Record, answers: Sequence[RunReport | None], fault: str = "") 
 
 
 def _plain(answer: RunReport) -> RunReport:
-    """Leave the wording of errors out, those of a session's turns and of what its viewers read included."""
+    """Leave the wording of errors out, also in a session's turns and in the reports that its viewers read."""
     views = answer.viewers and {name: replace(view, transcript="") for name, view in answer.viewers.items()}
     return replace(
         answer,

@@ -51,16 +51,16 @@ def pytest_collect_file(file_path, parent):
     if file_path.name.endswith(".scenario.yaml"):
         return File.from_parent(parent, path=file_path)
 """
-"""A plugin that knows nothing of what it collects."""
+"""A plugin that knows nothing of the files that it collects."""
 
 
 class CollectionPart:
     """collection_ratio: CPU of `pytest --collect-only` on 2,000 files, less that on none, over libyaml's composing.
 
     Every file is a copy of a bundled one with a content of its own. The kit's plugin is the only one beside pytest's
-    own, and what it loads for its first scenario counts. `floor` is a plugin that gives one item for each file, and
-    knows nothing of what it collects. `check_ratio` is what whoever plays them all pays for reading and checking them,
-    which is no part of the collection.
+    own, and the modules that it loads for its first scenario count. `floor` is a plugin that gives one item for each
+    file, and knows nothing of its content. `check_ratio` is the cost of reading and checking for a user that runs them
+    all; it is no part of the collection.
     """
 
     name = "collection"

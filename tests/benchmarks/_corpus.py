@@ -1,4 +1,4 @@
-"""What the whole corpus costs under pytest on two cores, in plain spawns. Owns the run and the formula."""
+"""The cost of all bundled scenarios under pytest on two cores, in plain spawns. Owns the run and the formula."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a step costs among many agents, and what its bare system calls do there. Owns how both are measured."""
+"""The cost of a step among many agents, and of its bare system calls there. Owns how both are measured."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ __all__ = ["AgentsPart"]
 
 
 class AgentsPart:
-    """agent_step_us: microseconds of one agent's step when so many drip at once, each due at the same instants.
+    """agent_step_us: microseconds of one agent's step when many agents drip at once, each due at the same instants.
 
-    `floor_100_over_5` is the same ratio of the bare system calls of a step, by processes that do nothing else: each
-    comes back to caches that all the others have used since.
+    `floor_100_over_5` is the same ratio of the bare system calls of a step. Its processes do nothing else: each comes
+    back to caches that all the others have used since.
     """
 
     name = "agents"

@@ -18,7 +18,7 @@ _SHOWN = 160
 
 
 def difference(foretold: Seen, real: Seen) -> str:
-    """Tell the first difference in full, with what stands around it; nothing if both are equal."""
+    """Give the first difference in full, with the lines around it; nothing if both are equal."""
     if foretold == real:
         return ""
     pairs = zip_longest(foretold.timeline, real.timeline)

@@ -1,4 +1,4 @@
-"""What sums repeated numbers up: median, spread, ratios round by round. Values only; measures nothing."""
+"""Summaries of repeated numbers: median, spread, ratios round by round. Values only; measures nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Part", "Samples", "ratios", "summary"]
 
 
 class Samples:
-    """What one thing cost, round by round: in each round the median of its repetitions counts."""
+    """The cost of one thing, round by round: in each round the median of its repetitions counts."""
 
     def __init__(self) -> None:
         self.rounds: list[float] = []
@@ -20,7 +20,7 @@ class Samples:
 
 
 def ratios(above: Samples, below: Samples) -> list[float]:
-    """Divide round by round: what slows the whole machine down slows both."""
+    """Divide round by round: a slowdown of the whole machine slows both."""
     return [one / other for one, other in zip(above.rounds, below.rounds, strict=True)]
 
 
@@ -52,4 +52,4 @@ class Part(Protocol):
         """Give the figures by their names in the JSON."""
 
     def close(self) -> None:
-        """End what was started and remove what was written."""
+        """End all started processes and remove all written files."""

@@ -1,4 +1,4 @@
-"""What a keeper costs before it holds anybody, and what an agent's start costs below one. Owns how it is measured."""
+"""The cost of a keeper before it holds a process, and of an agent's start below one. Owns how it is measured."""
 
 from __future__ import annotations
 

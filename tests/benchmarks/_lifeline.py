@@ -1,4 +1,4 @@
-"""What the verdict on a clean run costs: who was left, and whether bystanders were harmed. Owns how it is measured."""
+"""The cost of the verdict on a clean run: is no process left, no unrelated one harmed? Owns how it is measured."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _REPETITIONS = 300
 
 
 class LifelinePart:
-    """lifeline_verdict_us: from "everyone is inert" to "nobody is left, nobody was harmed", after a clean run.
+    """lifeline_verdict_us: after a clean run, from "all are inert" to "no process is left, none was harmed".
 
-    Beside it what a run pays for its signals being watched, one of them judged, and what the same round paid for the
-    bare settle poll and for 100 system calls that do nothing.
+    It also gives the cost of watching a run's signals, with one of them judged. Beside it are the same round's bare
+    settle poll and 100 system calls that do nothing.
     """
 
     name = "lifeline"

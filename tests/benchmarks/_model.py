@@ -23,8 +23,8 @@ __all__ = ["ModelPart"]
 class ModelPart:
     """Scenarios a second: every bundled scenario that the model can play, warmed up.
 
-    Of CPU time, of wall time, and of wall time where each core plays them all, as with `-n auto`. `model_spawns` is
-    what one costs in plain spawns on the same machine: a rate is the machine's as much as the model's.
+    Of CPU time, of wall time, and of wall time if each core runs them all, as with `-n auto`. `model_spawns` is the
+    cost of one in plain spawns on the same machine: a rate is the machine's as much as the model's.
     """
 
     name = "model"
@@ -87,7 +87,7 @@ def _play_all(scenarios: list[Scenario]) -> None:
 
 
 def _is_playable(scenario: Scenario) -> bool:
-    """Play it once, which warms up what is made once, too."""
+    """Play it once, which warms up the things that are made once, too."""
     try:
         model_play(scenario, core())
     except NotApplicable:

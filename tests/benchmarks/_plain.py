@@ -1,4 +1,4 @@
-"""What the kit's costs are divided by: bare interpreters, ping-pongs, steps. Owns these; knows nothing of the kit."""
+"""The units of the kit's costs: bare interpreters, ping-pongs, steps. Owns these; knows nothing of the kit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["ENVIRONMENT", "PLACEMENTS", "BareSteps", "PingPong", "first_byte", "placed", "spawns"]
 
 ENVIRONMENT: Mapping[str, str] = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
-"""As small as a fake's: what it holds changes how an interpreter starts."""
+"""As small as a fake's: its content changes how an interpreter starts."""
 
 _CORES = sorted(os.sched_getaffinity(0))
 
@@ -29,13 +29,13 @@ PLACEMENTS: Mapping[str, tuple[list[int], list[int]]] = {
     "apart": (_CORES[:1], _CORES[-1:]),
     "together": (_CORES[:1], _CORES[:1]),
 }
-"""Where two processes that take turns run: the cores of the first and of the second. Waking a core that sleeps costs
-several times what a change of process on one core does, so that the same code has three prices."""
+"""Where two processes that take turns run: the cores of the first and of the second. Waking a sleeping core costs
+several times as much as a change of process on one core. So the same code has three prices."""
 
 
 @contextlib.contextmanager
 def placed(cores: Sequence[int]) -> Iterator[None]:
-    """Keep this process, and what it starts, on these cores."""
+    """Keep this process, and its children, on these cores."""
     os.sched_setaffinity(0, cores)
     try:
         yield
@@ -99,7 +99,7 @@ class PingPong:
     """Two Python processes that send one small message to and fro over AF_UNIX SEQPACKET.
 
     Args:
-        interpreter: whose process is at the other end.
+        interpreter: the Python at the other end.
         placement: one of `PLACEMENTS`.
         polls: whether each side waits in `select.poll` before it receives, as an event-driven program does; else
             both block in `recv`, which is the least that two processes can do.
@@ -153,11 +153,11 @@ while receive(16):
 
 
 class BareSteps:
-    """The system calls of a virtual step, in its order, and nothing else: what no lockstep of this kind can be below.
+    """The system calls of a virtual step, in its order, and nothing else: no lockstep of this kind can cost less.
 
-    Here: a grant is sent, an answer is awaited and received, the polls of all processes and of one supervisor are
-    asked, a byte is read from a pipe, the poll of all is asked again. There: a grant is received, the pipe is asked for
-    room, a byte is written, the answer is sent.
+    Here: send a grant, await and receive an answer, and ask the polls of all processes and of one supervisor. Then read
+    a byte from a pipe, and ask the poll of all again. There: a grant is received, the pipe is asked for room, a byte is
+    written, the answer is sent.
 
     Args:
         interpreter: whose processes are at the other end.

@@ -28,8 +28,8 @@ print(json.dumps([[name for name in {_HEAVY} if name in sys.modules], own]))
 class PluginPart:
     """plugin_import_ratio: user CPU of `pytest --collect-only` on an empty suite, with the plugin over without it.
 
-    Both environments hold the same other packages; the plugin comes as a wheel. anyio's own pytest plugin loads anyio
-    in both, so that what the plugin loads is told with that one switched off.
+    Both environments hold the same other packages; the plugin comes as a wheel. The pytest
+    plugin of anyio loads anyio in both. So it is switched off while the benchmark counts the kit's modules.
 
     Args:
         interpreter: of what the environments are made.

@@ -1,4 +1,4 @@
-"""Several supervised runs at once under one clock, for real and in the model. Owns who is who in one record.
+"""Several supervised runs at once under one clock, for real and in the model. Owns the identities in one record.
 
 Every event of the supervisor's side carries the number of its run, so that a timeline tells whose it is.
 """

@@ -1,4 +1,4 @@
-"""What virtual time costs: a scenario, a step, a fake's start. Owns how each is measured."""
+"""The cost of virtual time: a scenario, a step, a fake's start. Owns how each is measured."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ SPOKEN = (
 """Every dialect in every mode: each loads modules of its own."""
 
 _PRIMARY = "free"
-"""The limits are on processes that nobody pins, as the words of the figure have it.
+"""The limits are on processes that are not pinned, as the words of the figure say.
 
-The ping-pong then has two prices, one core shared or a core each, and the scheduler decides between them. Both are told
-beside it; on one shared core, which is pure work, a step is far over the limits.
+The ping-pong then has two prices, one core shared or a core each, and the scheduler decides between them. Both are
+printed beside it; on one shared core, which is pure work, a step is far over the limits.
 """
 
 _BARE = ("polling", "blocking", "floor")
-"""What a step is compared with: two ping-pongs, and its own system calls."""
+"""The bases to which a step is compared: two ping-pongs, and its own system calls."""
 
 WARM_UP = 5
 """Virtual seconds of a drip that are not counted: the births are over by then."""
@@ -139,9 +139,9 @@ class ScenarioPart:
     """scenario_ratio: `ScenarioRunner.play` of a scenario with one agent over a plain spawn-and-wait in a running loop.
 
     A play is everything: the fake's files, a loop of its own, the spawn, all steps, the exit, the verdict's record.
-    There are ten of each a round, so 200 in the 20 rounds of a whole run. `scenario_over_same_agent` compares with what
-    a test without the kit does at least: a loop of its own, in which the same agent is started, plays the same steps in
-    real time but for its silence, and is waited for.
+    There are ten of each a round, so 200 in the 20 rounds of a whole run. `scenario_over_same_agent` compares with the
+    least work of a test without the kit. That test starts the same agent in a loop of its own and waits for it. The
+    agent runs the same steps in real time but for its silence.
     """
 
     name = "scenario"
@@ -202,9 +202,9 @@ class StepPart:
     """step_ratio: one virtual step (an agent writes a byte, its supervisor reads it) over one bare round trip.
 
     The step's time is that of a thousand virtual seconds of a drip, divided; start and end are left out. Both sides of
-    the ratio are placed alike: across cores both sides mostly wait for a core to wake up, on one core they only work,
-    and where nobody pins them, as in `step_ratio` itself, chance decides for a process's whole life which it is.
-    `step_floor_ratio` is what the step's bare system calls cost over the same ping-pong. A step can cost less than
+    the ratio are placed alike. Across cores both sides mostly wait for a core to wake up; on one core they only work.
+    If a process is not pinned, as in `step_ratio` itself, chance decides which it is for its whole life.
+    `step_floor_ratio` is the cost of the step's bare system calls over the same ping-pong. A step can cost less than
     either: where a core is free, its two sides look out for one another awake, and the ping-pong's sleep.
     """
 
@@ -279,8 +279,8 @@ class StepPart:
 class StartPart:
     """fake_start_ratio: spawn of a fake of each dialect to its first byte over a bare interpreter that writes one byte.
 
-    The fake keeps real time and has its lifeline; `fake_start_in_lockstep_ratio` is the same under a virtual clock,
-    from the call of `run_once` to its first read, so it holds the spawn window and the first grants.
+    The fake keeps real time and has its lifeline. `fake_start_in_lockstep_ratio` is the same under a virtual clock,
+    from the call of `run_once` to its first read. So it holds the spawn window and the first grants.
     """
 
     name = "start"

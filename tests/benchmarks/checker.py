@@ -1,8 +1,8 @@
 """`python -m tests.benchmarks.checker`: checking a file takes time as its length, and not as the square of it.
 
-Each kind of file is checked with so many lines and with four times as many, in turns; printed is how many times longer
-the long one took, the median of five. What grows with the square takes sixteen times as long. Run by hand; it is no
-test. The exit code is 1 if a ratio is above eight.
+Each kind of file is checked with a number of lines and with four times as many, in turns. It prints how many times
+longer the long one took, the median of five. A check that grows with the square takes sixteen times as long. Run by
+hand; it is no test. The exit code is 1 if a ratio is above eight.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""`python -m tests.benchmarks.clients`: real Python clients close a fake, and every instant is what it was before.
+"""`python -m tests.benchmarks.clients`: real Python clients close a fake, and every instant is as it was before.
 
-Each run starts a process, closes it as the client does, and compares each instant of its end in nanoseconds: an agent
-that cooperates, one that ignores the end of its stdin, and one that ignores TERM, too. Run by hand; it is no test.
+Each run starts a process, closes it as the client does, and compares each instant of its end in nanoseconds. The
+agents: a cooperative one, another that ignores the end of its stdin, and a third that ignores TERM, too. Run by hand;
+it is no test.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""`python -m tests.benchmarks.cost`: what virtual time costs, as ratios to what a machine does without it.
+"""`python -m tests.benchmarks.cost`: the cost of virtual time, as ratios to a machine's cost without it.
 
-All parts are measured in turn, round by round, so that both sides of a ratio see the same machine; a ratio is taken in
-each round, and the median over the rounds counts. Exit code 1: a limit is passed. Run by hand; it is no test.
+All parts are measured in turn, round by round, so that both sides of a ratio see the same machine. Each round gives a
+ratio, and the median over the rounds counts. Exit code 1: a limit is passed. Run by hand; it is no test.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LIMITS = {
 }
 
 FLOORS = {"model_per_cpu_second": 1000.0}
-"""What must not be less."""
+"""Figures that must not be less."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,7 +1,7 @@
 """`python -m tests.benchmarks.determinism`: every run's complete timeline equals the model's, under any load.
 
-Each run is a scenario of the corpus or a case of `_cases`, with real processes, on asyncio or unseeded trio, on an idle
-machine or with every core burnt. What is compared: each event of the record's normal form with its nanosecond and its
+Each run is a scenario of the corpus or a case of `_cases`, with real processes, on asyncio or unseeded trio. The
+machine is idle, or every core is burnt. It compares each event of the record's normal form with its nanosecond and its
 place, each answer, each fault. A run that raises deviates. Run by hand; it is no test.
 """
 
@@ -55,7 +55,7 @@ class _Tally:
         self._start = self._told = time.perf_counter()
 
     def count(self, run: _Run, deviation: str) -> None:
-        """Take one run's result: what deviates, or nothing."""
+        """Take one run's result: its deviations, or nothing."""
         self.runs += 1
         if deviation:
             self.deviations += 1

@@ -1,12 +1,12 @@
 """`python -m tests.benchmarks.explore`: explore finds defects from scenarios that do not claim to catch them.
 
-Each defect of a rule about timing is looked for in the bundled scenarios that cover its rule, do not name it under
-`catches`, and are green on it as they stand. A find counts if its file, loaded from its text alone, is red on the
-defect and green on the core. A defect for which there is no such scenario is told, and not counted. The last line is
+Each defect of a rule about timing is looked for in bundled scenarios. Such a scenario covers its rule, does not name it
+under `catches`, and is green on it as it stands. A find counts if its file, loaded from its text alone, is red on the
+defect and green on the core. A defect for which there is no such scenario is printed, and not counted. The last line is
 `found N of M`.
 
-With `--core` the core itself is explored, in all bundled scenarios for so many seconds each; whatever is found is
-printed, and the exit code is 1. Run by hand; it is no test.
+With `--core` the reference supervisor itself is explored, in all bundled scenarios, for the given seconds each. Every
+find is printed, and the exit code is 1. Run by hand; it is no test.
 """
 
 from __future__ import annotations

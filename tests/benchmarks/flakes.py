@@ -1,10 +1,10 @@
-"""Finds tests that do not always pass: plays the suite, or a part of it, many times over, and names what was red.
+"""Finds tests that do not always pass: runs the suite, or a part of it, many times, and names the red tests.
 
     python -m tests.benchmarks.flakes --runs 20 --workers 8          the whole suite
-    python -m tests.benchmarks.flakes --runs 20 scenarios            the corpus alone; further words go to pytest
+    python -m tests.benchmarks.flakes --runs 20 scenarios            the bundled ones; further words go to pytest.
 
-Workers, more than there are cores, take the time away from each other: that is where races show. Prints a line for each
-run, and how often each test was red at the end; ends with 1 if one was, or if pytest itself did not come to its end.
+With more workers than cores, the workers take time from each other, and races show. Prints a line for each run, and at
+the end how often each test was red. Ends with 1 if a test was red, or if pytest itself did not come to its end.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from time import monotonic
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 1800.0
-"""Seconds for one run: what hangs is a flake."""
+"""Seconds for one run: a longer run counts as a flake."""
 
 
 def red_of(report: Path) -> tuple[int, list[str]]:
-    """Count the tests of a junit file, and name those that failed."""
+    """Count the tests of a junit file, and name its failed tests."""
     cases = [*ET.parse(report).iter("testcase")]  # noqa: S314  # pytest has just written it
     red = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
     return len(cases), [f"{case.get('classname')}::{case.get('name')}" for case in red]
@@ -49,7 +49,7 @@ def play(report: Path, workers: int, words: list[str]) -> tuple[int, list[str]]:
 
 
 def main() -> int:
-    """Play all runs, and say what came of them."""
+    """Play all runs, and report their results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--workers", type=int, default=8)

@@ -1,9 +1,9 @@
-"""`python -m tests.benchmarks.memory`: what a supervised flood costs in memory, on the supervisor's side.
+"""`python -m tests.benchmarks.memory`: the memory cost of a supervised flood, on the supervisor's side.
 
 A real fake prints without end in one virtual instant, the core reads it in the lab, and both sides are recorded. Each
 case is played in a process of its own, whose largest resident size is compared with that of the same play with 1 KiB.
-The record is measured as its JSON lines and as what it holds. Exit code 1: a limit is passed. Run by hand; it is no
-test.
+The record is measured as its JSON lines and as its content in memory. Exit code 1: a limit is passed. Run by hand; it
+is no test.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def flood(player, stream, size):
     return player._emit(stream, (line * (min(65536, size - start) // 1024) for start in range(0, size, 65536)))
 sys.modules["fake_agents.player"].Player._do_flood = flood
 module.main("""
-"""What a fake is told so that its flood has lines, which no scenario can make it have."""
+"""An addition to a fake that gives its flood lines, which no scenario can do."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,8 +1,8 @@
 """`python -m tests.benchmarks.search`: the search finds the timing defects by itself, from the generic open scenarios.
 
-Every defect of the rules that are about timing is looked for in the open scenarios that cover its rule, in turns,
-for at most so many seconds. A find counts if its file, loaded from its text alone, is red on the defect and
-green on the core. The last line is `found N of M`. Run by hand; it is no test. The exit code is 1 below 90 %.
+Every defect of the rules about timing is looked for in the open scenarios that cover its rule. They take turns, for a
+bounded number of seconds. A find counts if its file, loaded from its text alone, is red on the defect and green on the
+core. The last line is `found N of M`. Run by hand; it is no test. The exit code is 1 below 90 %.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def open_scenarios() -> list[Scenario]:
 
 
 def replays(find: Find, defect: Defect) -> str:
-    """Say what is wrong with the file of a find; "" if it is red on the defect and green on the core."""
+    """Name the fault in the file of a find; "" if it is red on the defect and green on the core."""
     text = written(find, subject=defect.name, seed=0, run=0, replay="", is_defect=True)
     scenario = loads(text, "found.scenario.yaml")
     if judged(model_play(scenario, wrong(defect))).verdict is not Verdict.FAILED:

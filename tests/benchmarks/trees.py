@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks.trees`: what it costs to know that a tree is empty, and to hold one.
+"""`python -m tests.benchmarks.trees`: the cost of knowing that a tree is empty, and of holding one.
 
 All parts are measured in turn, round by round, and the median over the rounds counts. Exit code 1: a limit is passed.
 Run by hand; it is no test.

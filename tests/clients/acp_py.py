@@ -1,4 +1,4 @@
-"""The PyPI package agent-client-protocol in the hands of its tests: a client that answers its agent, and what it heard.
+"""The PyPI package agent-client-protocol in the hands of its tests: a client that answers its agent, and its log.
 
 Asserts nothing. An instant is in seconds of the test's virtual clock.
 """
@@ -21,7 +21,7 @@ __all__ = ["AcpPy", "Host"]
 
 
 class Host:
-    """What the agent may ask of its client: a permission, two files, a terminal.
+    """The requests of an agent to its client: a permission, two files, a terminal.
 
     Args:
         acp: the module.
@@ -98,11 +98,11 @@ class AcpPy:
 
     @property
     def record(self) -> Record:
-        """What the fake did."""
+        """The actions of the fake."""
         return self.fake.record
 
     def take(self, words: str) -> None:
-        """Keep what was heard, with its instant."""
+        """Keep an update or a question, with its instant."""
         self.given.append(f"{self.clock.now:g} s: {words}")
 
     def connect(self, caller: Callable[[Any], Awaitable[Any]]) -> list[str]:
@@ -145,7 +145,7 @@ class AcpPy:
 
 
 def _words(update: Any) -> str:
-    """Say what an update tells; one without words of its own is its name."""
+    """Say the content of an update; one without words of its own is its name."""
     kind = update.session_update
     if kind == "plan":
         return "plan: " + ", ".join(f"{entry.content} {entry.status}" for entry in update.entries)

@@ -10,7 +10,7 @@ from pytest_agentproc.subjects import Client, Driven
 acp: Any = import_module("acp")
 
 
-class Acp(Client):  # noqa: D101  # what the agent may ask of its client, and say to it, too
+class Acp(Client):  # noqa: D101  # the agent's requests to its client, and its reports, too
     said = ""
 
     async def start(self) -> None:  # noqa: D102
@@ -43,5 +43,5 @@ class Acp(Client):  # noqa: D101  # what the agent may ask of its client, and sa
         return "handshake_failed" if isinstance(error, acp.RequestError) else super().unstarted(error)
 
 
-# Its own limits: from the end of stdin to TERM, and to KILL; it has none on silence, a turn, a cancel or a handshake.
+# Its own limits: end of stdin to TERM, and to KILL; it has none on silence, a turn, a cancel or a handshake.
 SUBJECT = Driven(Acp, name="agent-client-protocol", limits={"close_grace": 2, "kill_grace": 2}, dialects=["acp"])

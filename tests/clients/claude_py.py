@@ -1,4 +1,4 @@
-"""The PyPI package claude-agent-sdk in the hands of its tests: what it is given, and what it gave, in words.
+"""The PyPI package claude-agent-sdk in the hands of its tests: its input, and its output in words.
 
 Asserts nothing. An instant is in seconds of the test's virtual clock.
 """
@@ -46,7 +46,7 @@ class ClaudePy:
 
     @property
     def record(self) -> Record:
-        """What the fake did."""
+        """The actions of the fake."""
         return self.fake.record
 
     def options(self, **more: Any) -> Any:
@@ -54,7 +54,7 @@ class ClaudePy:
         return self.sdk.ClaudeAgentOptions(cli_path=self.fake.path, **more)
 
     def query(self, prompt: str = "hi", **options: Any) -> list[str]:
-        """Read `query()` to its end; what came is `given` also where it raises."""
+        """Read `query()` to its end; its messages are `given` also if it raises."""
 
         async def host() -> None:
             async for message in self.sdk.query(prompt=prompt, options=self.options(**options)):
@@ -90,12 +90,12 @@ class ClaudePy:
             self.take(message)
 
     def take(self, message: Any) -> None:
-        """Keep in words what the SDK gave, with its instant."""
+        """Keep in words the SDK's messages, with their instants."""
         self.given += [f"{self.clock.now:g} s: {words}" for words in _words(message)]
 
 
 def _words(message: Any) -> list[str]:
-    """Say what a message tells, each block for itself; a message of the system is its subtype."""
+    """Say the content of a message, each block for itself; a message of the system is its subtype."""
     kind = type(message).__name__
     if kind == "ResultMessage":
         return [f"{'error' if message.is_error else 'result'} {message.result or message.subtype}"]

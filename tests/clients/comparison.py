@@ -1,6 +1,6 @@
 """Public supervisors and the kit's own, judged by the same scenarios; makes COMPARISON.md of it. Knows no client.
 
-Scenarios that need what a client does not have, in its adapter's words or in the kit's, are not applicable to it.
+Scenarios that need a missing ability of a client, in its adapter's words or the kit's, are not applicable to it.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ _CODEX = "@openai/codex-sdk"
 
 @dataclass(frozen=True)
 class _Contender:
-    """A subject, and what it is judged by.
+    """A supervisor under test, and the facts for judging it.
 
     Args:
-        package: what is installed.
-        version: of it.
-        subject: behind its adapter.
+        package: the installed package.
+        version: its version.
+        subject: the supervisor under test, in its adapter.
         agent: the dialect and mode of the scenarios.
         is_real: whether it is a program, so that its clock is the machine's.
     """
@@ -79,7 +79,7 @@ class _Contender:
 
 @dataclass(frozen=True)
 class _Result:
-    """What a scenario came to.
+    """The result of a scenario.
 
     Args:
         verdict: over all of it.
@@ -120,7 +120,7 @@ def _judged(lab: ScenarioRunner, one: _Contender) -> Iterator[_Result]:
 
 
 def _verdict(lab: ScenarioRunner, scenario: Scenario, one: _Contender) -> tuple[Verdict, dict[str, str]]:
-    """Run a scenario, and give what it came to with the first failed check of each level, or what it needs."""
+    """Run a scenario, and give its result with the first failed check of each level, or with its needs."""
     try:
         played = (lab.play_real if one.is_real else lab.play)(scenario, one.subject)
     except NotApplicable as limit:
@@ -141,7 +141,7 @@ def _verdict(lab: ScenarioRunner, scenario: Scenario, one: _Contender) -> tuple[
 
 
 def _short(text: str) -> str:
-    """Make it short, and leave out what is of this play alone: who of whom waits for what, and any pid."""
+    """Make it short, and leave out the details of this run alone: the chain of waiting processes, and any pid."""
     text = re.sub(r"(no outcome: )?deadlock: .*", "no end: it waits for ever", " ".join(text.split()))
     text = re.sub(r"(no outcome: )?(stall|late): .*", "no end: it waits on and on", text)
     text = re.sub(r" at \d+\.\d{4,} s", "", text)  # an instant of real time

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def _pypi() -> Iterator[None]:
-    """Have the Python clients importable, behind whatever is installed already."""
+    """Have the Python clients importable, after the packages that are installed already."""
     folder = str(from_pypi())
     sys.path.append(folder)
     yield
@@ -44,13 +44,13 @@ def acp(_pypi: None) -> Any:
 
 @pytest.fixture
 def claude(claude_sdk: Any, fake_agent: Callable[[Any], FakeAgent], virtual_clock: VirtualClock) -> ClaudePy:
-    """Give claude-agent-sdk, ready to be told what its agent plays."""
+    """Give claude-agent-sdk, ready to be given its agent's script."""
     return ClaudePy(claude_sdk, fake_agent, virtual_clock)
 
 
 @pytest.fixture
 def acp_client(acp: Any, fake_agent: Callable[[Any], FakeAgent], virtual_clock: VirtualClock) -> AcpPy:
-    """Give agent-client-protocol's client side, ready to be told what its agent plays."""
+    """Give agent-client-protocol's client side, ready to be given its agent's script."""
     return AcpPy(acp, fake_agent, virtual_clock)
 
 

@@ -13,10 +13,10 @@ COOPERATES = "- wait_for: prompt 1"
 """The script of an agent that exits at the end of its stdin."""
 
 IGNORES_EOF = "- when: eof\n  do: []\n- linger: for ever"
-"""The script of one that only a signal ends."""
+"""The script of an agent that only a signal ends."""
 
 IGNORES_ALL = "- when: {signal: TERM}\n  do: []\n" + IGNORES_EOF
-"""The script of one that only KILL ends."""
+"""The script of an agent that only KILL ends."""
 
 
 def ending(record: Record) -> list[tuple[int, str]]:

@@ -1,4 +1,4 @@
-"""What each client does on each fault, as its tests say and show; makes FINDINGS.md of them. Runs no client.
+"""The behaviour of each client on each fault, as its tests say and show; makes FINDINGS.md of them. Runs no client.
 
 A test carries its statement: `@finding("claude-agent-sdk, query()", "lingers after its result", "waits for ever")`.
 """
@@ -31,7 +31,7 @@ class Finding:
     """One statement.
 
     Args:
-        client: whose behaviour it is: the package, and which of its doors if it has several.
+        client: the client that behaves so: the package, and its entry point if it has several.
         situation: what the agent does.
         does: what the client does then, in one sentence.
         test: the test that shows it.

@@ -1,7 +1,7 @@
 """The clients' packages: their versions, and where they are. Installs each once, outside the tree; imports none.
 
-They stay in the user's cache folder (`$XDG_CACHE_HOME` or `~/.cache`, there `pytest-agentproc-clients`), one folder for
-each set of versions, so that only the first run needs a registry.
+They stay in the user's cache folder (`$XDG_CACHE_HOME` or `~/.cache`, there `pytest-agentproc-clients`). Each set of
+versions has one folder, so that only the first run needs a registry.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _UNREACHABLE = (
     "Read timed out",
     "ConnectTimeoutError",
 )
-"""What a package manager says where it cannot reach its registry; whatever else goes wrong fails the test."""
+"""The errors of a package manager that cannot reach its registry; any other error fails the test."""
 
 
 def from_pypi() -> Path:
@@ -94,7 +94,7 @@ def node() -> str:
 
 
 def _folder(name: str, pins: list[str], command: Callable[[Path], list[str]]) -> Path:
-    """Give the folder of these packages; the first who asks installs them, all others wait for that."""
+    """Give the folder of these packages; the first caller installs them, all others wait for that."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pytest-agentproc-clients"
     base.mkdir(parents=True, exist_ok=True)
     folder = base / f"{name}-{hashlib.sha256(repr(pins).encode()).hexdigest()[:12]}"

@@ -1,8 +1,8 @@
 """Programs that use a Node client, or a shell, run in real time against a fake and within a bound. Judges nothing.
 
-A program is a file of `programs/`, and a usage is one of the things that it can do. It tells what happens as lines of
-JSON, each with its instant on the machine's clock; that is the fakes' clock too, so all that is told and all that the
-fake's record has are times in one order: seconds since the fake was born.
+A program is a file of `programs/`, and a usage is one of the things that it can do. It reports each event as a line of
+JSON, with its instant on the machine's clock, which is also the fakes' clock. So the reports and the fake's record have
+times in one order: seconds since the fake was born.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ IGNORES_TERM = "- {when: {signal: TERM}, do: []}"
 """Steps of scripts."""
 
 _GRACE = 5.0
-"""Real seconds after a program's end in which whoever it is said not to leave must be gone."""
+"""Real seconds after a program's end until all processes that it must not leave must have ended."""
 
 _PROGRAMS = Path(__file__).with_name("programs")
 _SECOND = 1_000_000_000
@@ -58,9 +58,9 @@ class Ran:
 
     Args:
         code: the program's exit code; negative: the signal that ended it.
-        told: what it told, in order: `what` happened, `at` how many seconds (a shell cannot say), and more.
-        errors: what it wrote to stderr.
-        record: what the fake did.
+        told: its reports, in order: `what` happened, `at` how many seconds (a shell cannot say), and more.
+        errors: its text on stderr.
+        record: the actions of the fake.
     """
 
     code: int
@@ -69,7 +69,7 @@ class Ran:
     record: Record
 
     def __getitem__(self, what: str) -> dict[str, Any]:
-        """Give the first thing of that name that the program told."""
+        """Give the first report of that name by the program."""
         found = [one for one in self.told if one["what"] == what]
         assert found, f"nothing was told of {what!r}: {self.told}\n{self.errors}"
         return found[0]
@@ -88,12 +88,12 @@ class Ran:
 
     @property
     def left(self) -> list[str]:
-        """Who was alive when the program was gone, and then ended by the kit."""
+        """The processes that were alive after the program ended, and that the kit then ended."""
         return [event.data["process"] for event in self.record.events if "leaked" in event.data]
 
     @property
     def signals(self) -> list[tuple[str, float]]:
-        """What the agent was sent and could catch, and when."""
+        """The signals that the agent was sent and could catch, and their instants."""
         return [(event.data["signal"], event.at / _SECOND) for event in self.record.events if event.code == "s"]
 
     @property
@@ -131,9 +131,9 @@ class Client:
     """One client in the hands of one program.
 
     Args:
-        lab: who makes its fakes.
+        lab: the maker of its fakes.
         command: the program, to which a usage and the fake's executable are added.
-        agent: what a scenario's `agent` is for it.
+        agent: the value of a scenario's `agent` for it.
         folder: the program's home.
     """
 
@@ -149,11 +149,11 @@ class Client:
         Args:
             usage: what the program does.
             script: the steps of the fake.
-            leaves: who is alive when the program is gone; whoever else is fails the test.
-            environ: what the program's environment has more.
+            leaves: the processes that are alive when the program has ended; any other one fails the test.
+            environ: additions to the program's environment.
         """
         steps = textwrap.indent(textwrap.dedent(script).strip(), "  ")
-        told = "expect: {received: {argv: []}}"  # nobody judges; it has the agent tell what it is started with
+        told = "expect: {received: {argv: []}}"  # it judges nothing; it has the agent report its start arguments
         scenario = loads(f"scenario: a client's agent\nagent: {self._agent}\nscript:\n{steps}\n{told}\n")
         fake = self._lab.fake(scenario)
         environ = {"PATH": f"{fake.folder}:{os.environ['PATH']}", "HOME": str(self._folder), **environ}
@@ -177,7 +177,7 @@ class Client:
 
     @contextmanager
     def _start(self, command: list[str], environ: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-        """Start it with files for its output, as whoever it leaves may hold a pipe open; end it with its group."""
+        """Start it with files for its output, as a leftover process may hold a pipe open; end it with its group."""
         with (self._folder / "stdout").open("wb") as stdout, (self._folder / "stderr").open("wb") as stderr:
             program = subprocess.Popen(
                 command,
@@ -191,7 +191,7 @@ class Client:
         try:
             yield program
         finally:
-            os.killpg(program.pid, signal.SIGKILL)  # nobody has waited for it, so that the group is still its own
+            os.killpg(program.pid, signal.SIGKILL)  # it is not reaped yet, so that the group is still its own
             program.wait()
 
     def _told(self, fake: FakeAgent) -> list[dict[str, Any]]:
@@ -211,7 +211,7 @@ def _processes(fake: FakeAgent) -> list[int]:
 
 
 def _await_ends(pids: Iterable[int]) -> None:
-    """Give who was sent a signal with the program's last breath the time to die of it."""
+    """Give processes that the program signalled last the time to die of it."""
     deadline = time.monotonic() + _GRACE
     for pid in pids:
         is_gone(pid, max(0.0, deadline - time.monotonic()))
@@ -221,7 +221,7 @@ def _members(group: int) -> dict[int, str]:
     """Find a process group's members, and their commands, without its leader and the dead."""
     found = {}
     for process in Path("/proc").iterdir():
-        with contextlib.suppress(OSError):  # no process, or one that has ended meanwhile
+        with contextlib.suppress(OSError):  # no process, or a process that has ended meanwhile
             state, _, owner = (process / "stat").read_text("utf-8").rpartition(")")[2].split()[:3]
             if int(owner) == group and int(process.name) != group and state != "Z":
                 found[int(process.name)] = (process / "cmdline").read_text("utf-8").replace("\0", " ")
@@ -232,7 +232,7 @@ class Programs:
     """The programs, each beside the packages that it imports.
 
     Args:
-        lab: who makes the fakes.
+        lab: the maker of the fakes.
         folder: an empty folder of the session.
     """
 
@@ -246,7 +246,7 @@ class Programs:
         Args:
             name: the program's file.
             package: the key of `packages.NPM` that it imports; None: no package.
-            agent: what a scenario's `agent` is for it.
+            agent: the value of a scenario's `agent` for it.
         """
         folder = self._folder / (package or "node")
         if not folder.exists():
@@ -260,7 +260,7 @@ class Programs:
 
         Args:
             name: the script's file.
-            agent: what a scenario's `agent` is for it.
+            agent: the value of a scenario's `agent` for it.
         """
         folder = self._folder / "shell"
         folder.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""PyPI's agent-client-protocol, client side: what a turn tells, what the agent asks for, and what goes wrong."""
+"""PyPI's agent-client-protocol, client side: the reports of a turn, the agent's requests, and the failures."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_files_and_terminals_are_the_callers(acp_client: AcpPy) -> None:
 
 @finding("agent-client-protocol", "asks for what its caller lacks or cannot do", "answers with an error at once")
 def test_what_the_caller_cannot_do_is_refused(acp_client: AcpPy) -> None:
-    """A file that is not there, and a method that nobody knows."""
+    """A file that is not there, and a method that is unknown."""
     acp_client.plays("""
         - wait_for: prompt 1
         - request: {method: fs/read_text_file, params: {path: /nowhere}, refused: [{say: no file}]}
@@ -99,7 +99,7 @@ def test_what_the_caller_cannot_do_is_refused(acp_client: AcpPy) -> None:
 
 @finding("agent-client-protocol", "loads a session with a past", "gives its history before session/load returns")
 def test_a_loaded_session_has_its_history(acp_client: AcpPy) -> None:
-    """What was asked and what was answered."""
+    """The questions and the answers."""
     acp_client.plays(
         "- handshake: {history: [{prompt: hi}, {think: hm}, {answer: hello}]}\n- wait_for: prompt 1\n- answer: again"
     )
@@ -175,14 +175,14 @@ def test_a_handshake_is_waited_for_for_ever(acp_client: AcpPy) -> None:
     "agent-client-protocol", "speaks version 2 of the protocol", "returns the number: to refuse it is the caller's"
 )
 def test_a_version_is_the_callers_to_refuse(acp_client: AcpPy) -> None:
-    """The turn goes on as if nothing were."""
+    """The turn continues as if nothing had happened."""
     acp_client.plays("- handshake: {version: 2}\n- wait_for: prompt 1\n- answer: done")
     assert acp_client.ask()[-1] == "0 s: end_turn"
 
 
 @finding("agent-client-protocol", "answers a prompt with an error", "raises RequestError with its code and words")
 def test_an_error_result_is_raised(acp_client: AcpPy) -> None:
-    """What was said before was given."""
+    """The earlier messages were given."""
     acp_client.plays("- wait_for: prompt 1\n- say: half\n- result: {text: no credit, is_error: true}")
     with pytest.raises(acp_client.acp.RequestError, match=r"^no credit$") as raised:
         acp_client.ask()
@@ -203,7 +203,7 @@ def test_a_death_in_a_turn_is_an_error(acp_client: AcpPy, end: str) -> None:
 
 @finding("agent-client-protocol", "tells an update that the protocol does not know", "drops it")
 def test_an_unknown_update_is_dropped(acp_client: AcpPy) -> None:
-    """The turn goes on."""
+    """The turn continues."""
     acp_client.plays("- wait_for: prompt 1\n- event: {sessionUpdate: dance, steps: 3}\n- answer: done")
     assert acp_client.ask() == ["0 s: says done", "0 s: end_turn"]
 
@@ -226,7 +226,7 @@ def test_noise_is_skipped_and_a_long_line_taken(acp_client: AcpPy) -> None:
     "agent-client-protocol", "writes 400 KiB to stderr", "never reads it: the agent blocks, and the turn waits for ever"
 )
 def test_an_stderr_that_nobody_reads_blocks_the_agent(acp_client: AcpPy) -> None:
-    """192 KiB still go through: what asyncio reads ahead of its user, and what the pipe holds."""
+    """192 KiB still pass: asyncio's read-ahead and the pipe hold that much."""
     script = "- wait_for: prompt 1\n- flood: {{stderr: {} KiB}}\n- answer: done"
     assert acp_client.plays(script.format(192)).ask()[-1] == "0 s: end_turn"
     with pytest.raises(Deadlock, match=r"room in stderr \(descriptor 2\), last at line \d+ \(flood\)"):

@@ -1,4 +1,4 @@
-"""Every line of a fake ACP agent is what the models of agent-client-protocol say it is, with nothing left over."""
+"""Every line of a fake ACP agent fits the models of agent-client-protocol, with nothing left over."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ SCRIPT = """
 
 
 def test_every_line_is_what_the_models_say(acp_client: AcpPy) -> None:
-    """A conversation with all that a script can tell: each message is read by its model and comes out as it went in."""
+    """A conversation with all messages of a script: each is read by its model and comes out as it went in."""
     acp_client.plays(SCRIPT)
     acp_client.connect(lambda connection: everything(acp_client, connection))
     record = acp_client.record

@@ -25,7 +25,7 @@ def client(programs: Programs) -> Client:
     "@agentclientprotocol/sdk", "answers its prompts", "gives its updates to the handlers, and its stop reasons back"
 )
 def test_prompts_are_answered(client: Client) -> None:
-    """Its updates are those that the SDK's schema knows."""
+    """Its updates are those of the SDK's schema."""
     script = """
         - wait_for: prompt 1
         - think: hm
@@ -97,7 +97,7 @@ def test_a_loaded_session_is_prompted(client: Client) -> None:
     "@agentclientprotocol/sdk", "dies in the middle of a prompt", "throws that the connection is closed, and no cause"
 )
 def test_a_crash_closes_the_connection(client: Client) -> None:
-    """How the agent ended is for whoever started it."""
+    """The end of the agent is for the caller, which started it."""
     ran = client("prompt", "- wait_for: prompt 1\n- say: well\n- exit: 3")
     assert ran["threw"]["message"] == "ACP connection closed"
     assert ran["exit"]["code"] == 3
@@ -105,7 +105,7 @@ def test_a_crash_closes_the_connection(client: Client) -> None:
 
 @finding("@agentclientprotocol/sdk", "dies before the handshake", "throws that the connection is closed, and no cause")
 def test_a_death_before_the_handshake_closes_the_connection(client: Client) -> None:
-    """It is told at once."""
+    """The client learns of it at once."""
     script = """
         - handshake: never
         - wait_for: {stdin: "*initialize*"}
@@ -159,7 +159,7 @@ def test_a_refused_prompt_is_thrown(client: Client) -> None:
     "@agentclientprotocol/sdk", "lingers after the last prompt", "returns, and leaves it: its end is its user's affair"
 )
 def test_an_agent_that_lingers_is_left(client: Client) -> None:
-    """Neither a signal nor the end of its stdin comes from the SDK."""
+    """The SDK sends no signal, and does not end its stdin."""
     script = f"""
         {IGNORES_EOF}
         - wait_for: prompt 1
@@ -177,7 +177,7 @@ def test_an_agent_that_lingers_is_left(client: Client) -> None:
     "calls its handlers, and gives their answers back",
 )
 def test_files_and_terminals_are_the_clients(client: Client) -> None:
-    """Each answer is one that the script waits for."""
+    """The script waits for each answer."""
     script = """
         - wait_for: prompt 1
         - request:
@@ -213,7 +213,7 @@ def test_files_and_terminals_are_the_clients(client: Client) -> None:
 
 @finding("@agentclientprotocol/sdk", "calls a method without a handler", "answers that it is not found, and goes on")
 def test_a_method_without_a_handler_is_refused(client: Client) -> None:
-    """The agent must not wait for ever for what nobody does."""
+    """The agent must not wait for ever for a method without a handler."""
     script = """
         - wait_for: prompt 1
         - request:

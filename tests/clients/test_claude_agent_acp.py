@@ -43,7 +43,7 @@ def either(programs: Programs, request: pytest.FixtureRequest) -> Client:
 
 
 def answers(ran: Ran) -> list[str]:
-    """Join what was shown in answer to each prompt."""
+    """Join the text shown in answer to each prompt."""
     shown: list[str] = []
     for one in ran.told:
         if one["what"] == "prompt":
@@ -118,7 +118,7 @@ def test_before_the_fix_late_output_is_stale_too(before: Client) -> None:
     "answers the next prompt by that late output, and the prompt's own answer is not shown",
 )
 def test_after_the_fix_late_output_is_stale_still(after: Client) -> None:
-    """It drops the late result, and takes the late idle for the end of the prompt's turn."""
+    """It drops the late result, and reads the late idle as the end of the prompt's turn."""
     ran = after("prompts", LATE)
     assert "consuming background task result" in ran.errors
     assert answers(ran) == ["may I go on?|", "I still wait for your answer|"]
@@ -148,7 +148,7 @@ def test_before_the_fix_a_cancel_leaves_the_session(before: Client) -> None:
     "gives the stop reason, and ends the next prompt at once without an answer",
 )
 def test_after_the_fix_the_prompt_after_a_cancel_has_no_answer(after: Client) -> None:
-    """The error result ends the turn, and the idle behind it the next one."""
+    """The error result ends the turn, and the idle after it ends the next one."""
     ran = after("cancels", CANCELLED)
     assert ran.all("turn", "stop") == ["cancelled", "end_turn"]
     assert answers(ran) == ["well|", ""]
@@ -238,7 +238,7 @@ def test_noise_is_an_error_of_the_prompt(either: Client) -> None:
     "answers session/new by an error that does not tell why",
 )
 def test_a_death_before_the_handshake_is_an_error_without_a_cause(either: Client) -> None:
-    """What claude said on stderr is nowhere."""
+    """Claude's words on stderr are nowhere."""
     ran = either("prompt", "- raw: {text: no licence, to: stderr}\n- exit: 1")
     assert ran["threw"]["message"] == "Internal error Query closed before response received"
     assert "no licence" not in ran.errors
@@ -262,7 +262,7 @@ def test_the_end_of_stdin_is_not_noticed(either: Client) -> None:
     "goes without a word to claude, which lives on",
 )
 def test_an_agent_that_is_terminated_leaves_its_claude(either: Client) -> None:
-    """It has no handler, and what its SDK does at an exit is not done at a signal."""
+    """It has no handler, and a signal does not run the steps that its SDK does at an exit."""
     script = f"""
         {IGNORES_EOF}
         - wait_for: prompt 1

@@ -1,4 +1,4 @@
-"""PyPI's claude-agent-sdk, `query()`: one prompt, and the messages until the CLI is gone."""
+"""PyPI's claude-agent-sdk, `query()`: one prompt, and the messages until the CLI has ended."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_an_answer_is_waited_for(claude: ClaudePy, backend: str) -> None:
     "claude-agent-sdk, query()", "lives on after its result", "waits for the exit for ever: a day later it still does"
 )
 def test_an_agent_that_lingers_is_waited_for_a_day(claude: ClaudePy) -> None:
-    """The messages end with stdout and nothing else; whoever gives up waits 5 s more, until the SDK sends TERM."""
+    """The messages end with stdout and nothing else; a caller that gives up waits 5 s more, until TERM."""
     claude.plays("- wait_for: prompt 1\n- answer: done\n- linger: for ever")
 
     async def host() -> None:
@@ -59,7 +59,7 @@ def test_an_agent_that_lingers_is_waited_for_a_day(claude: ClaudePy) -> None:
 
 @finding("claude-agent-sdk, query()", "lives on after its result", "has no timer that runs: nobody can move any more")
 def test_an_agent_that_lingers_is_a_deadlock(claude: ClaudePy) -> None:
-    """Without a limit of the caller's own, virtual time has nowhere to go, and says who waits for what."""
+    """Without a limit of the caller's own, virtual time has nowhere to go, and names each process and its wait."""
     claude.plays("- wait_for: prompt 1\n- answer: done\n- linger: for ever")
     with pytest.raises(Deadlock, match=r"the supervising program waits, and no timer of it runs; agent .* last at"):
         claude.query()
@@ -72,7 +72,7 @@ def test_an_agent_that_lingers_is_a_deadlock(claude: ClaudePy) -> None:
     "returns from aclose() at once; in the background EOF follows, and TERM exactly 5 s later",
 )
 def test_a_caller_that_breaks_at_the_result_does_not_wait(claude: ClaudePy) -> None:
-    """The generator that is closed is not the one that has the agent: that one is closed when it is collected."""
+    """The closed generator is not the one with the agent: that one is closed when it is collected."""
     claude.plays("- wait_for: prompt 1\n- answer: done\n- linger: for ever")
 
     async def host() -> None:
@@ -96,7 +96,7 @@ def test_a_caller_that_ends_at_the_result_leaves_its_agent(claude: ClaudePy) -> 
     claude.clock.run(until_the_result, claude)
     assert ending(claude.record) == []
     (pid,) = [event.data["pid"] for event in claude.record.events if "pid" in event.data]
-    import_module(AT_EXIT)._kill_active_children()  # noqa: SLF001  # what the SDK has registered with atexit
+    import_module(AT_EXIT)._kill_active_children()  # noqa: SLF001  # the SDK registered it with atexit
     assert os.waitpid(pid, 0) == (pid, signal.SIGTERM)
     gc.collect()
 
@@ -115,7 +115,7 @@ async def until_the_result(claude: ClaudePy) -> None:
     "gives the result, then raises ResultError with its text",
 )
 def test_an_error_result_is_given_and_raised(claude: ClaudePy) -> None:
-    """Who reads the messages sees it twice."""
+    """A reader of the messages sees it twice."""
     claude.plays("- wait_for: prompt 1\n- result: {text: no credit, is_error: true}")
     with pytest.raises(claude.sdk.ResultError, match=r"^Claude Code returned an error result: no credit"):
         claude.query()
@@ -139,7 +139,7 @@ def test_a_death_is_an_error(claude: ClaudePy) -> None:
 
 @finding("claude-agent-sdk, query()", "exits 0 without a result", "ends as if all were well: no result, no error")
 def test_an_exit_without_a_result_goes_unsaid(claude: ClaudePy) -> None:
-    """Only the missing ResultMessage tells that the answer is not whole."""
+    """Only the missing ResultMessage shows that the answer is not whole."""
     claude.plays("""
         - wait_for: prompt 1
         - say: {text: half, stop: end_turn}
@@ -154,7 +154,7 @@ def test_an_exit_without_a_result_goes_unsaid(claude: ClaudePy) -> None:
     "raises, and the answer is lost",
 )
 def test_a_line_that_only_begins_as_json_is_fatal(claude: ClaudePy) -> None:
-    """The good answer behind it is never read."""
+    """The good answer after it is never read."""
     claude.plays(r"""
         - wait_for: prompt 1
         - raw: "{not json}\n"

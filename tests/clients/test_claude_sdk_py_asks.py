@@ -41,7 +41,7 @@ def test_a_permission_is_the_callbacks(claude: ClaudePy, answer: str, told: str)
     "claude-agent-sdk, ClaudeSDKClient", "asks for a permission nobody was named for", "answers with an error at once"
 )
 def test_a_permission_without_a_callback_is_an_error(claude: ClaudePy) -> None:
-    """The agent takes it for a denial."""
+    """The agent reads it as a denial."""
     claude.plays("- wait_for: prompt 1\n- ask: {permission: Bash, denied: [{answer: not allowed}]}")
     assert claude.talk(lambda client: claude.turn(client, "build"))[-1] == "0 s: result not allowed"
     assert b"canUseTool callback is not provided" in heard(claude.record)
@@ -103,7 +103,7 @@ def test_a_hook_denies_a_tool(claude: ClaudePy) -> None:
     "answers with an error; its caller hears of nothing",
 )
 def test_a_hook_that_raises_is_an_error(claude: ClaudePy) -> None:
-    """The fake goes on: for it, only a hook that says no denies."""
+    """The fake continues: for it, only a hook that says no denies."""
     claude.plays("- wait_for: prompt 1\n- ask: {hook: hook_0, allowed: [{answer: went on}]}")
 
     async def hook(*_: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""PyPI's claude-agent-sdk, `ClaudeSDKClient`: a conversation, what happens in its turns, and its close."""
+"""PyPI's claude-agent-sdk, `ClaudeSDKClient`: a conversation, the events in its turns, and its close."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def test_a_death_in_a_turn_is_an_error(claude: ClaudePy) -> None:
 
 @finding("claude-agent-sdk, ClaudeSDKClient", "exits 0 in a turn", "ends the turn without a result, and raises nothing")
 def test_an_exit_in_a_turn_ends_it_unsaid(claude: ClaudePy) -> None:
-    """Only the missing result tells."""
+    """Only the missing result shows it."""
     claude.plays("- wait_for: prompt 1\n- say: {text: half, stop: end_turn}\n- exit: 0")
     assert claude.talk(lambda client: claude.turn(client, "work")) == ["0 s: init", "0 s: says half"]
 

@@ -76,7 +76,7 @@ def test_an_interrupt_leaves_the_agent_for_the_next_prompt(client: Client) -> No
     "answers each, and its answer decides what the agent does",
 )
 def test_hooks_and_permissions_are_answered(client: Client) -> None:
-    """The script goes on by the answer that it gets."""
+    """The script continues with the answer that it gets."""
     script = """
         - wait_for: prompt 1
         - tool: {id: a, name: Bash, input: {command: ls}}
@@ -101,7 +101,7 @@ def test_hooks_and_permissions_are_answered(client: Client) -> None:
     "yields two results for one prompt",
 )
 def test_a_background_task_brings_a_second_result(client: Client) -> None:
-    """Who takes the first result for the last misses the second, or takes it for the next prompt's."""
+    """A reader that stops at the first result misses the second, or reads it as the next prompt's."""
     script = """
         - wait_for: prompt 1
         - task: build
@@ -138,7 +138,7 @@ def test_a_drain_waits_for_an_agent_that_lingers(client: Client) -> None:
     "waits for that child",
 )
 def test_a_drain_waits_for_a_grandchild_that_holds_stdout(client: Client) -> None:
-    """The end of the stream is what it waits for, and not the exit."""
+    """It waits for the end of the stream, and not for the exit."""
     script = """
         - wait_for: prompt 1
         - spawn: {id: helper, inherits: [stdout], for: 1s}
@@ -156,7 +156,7 @@ def test_a_drain_waits_for_a_grandchild_that_holds_stdout(client: Client) -> Non
     "closes its stdin, and ends it by TERM after 2 s, for which the loop's caller waits",
 )
 def test_a_break_ends_an_agent_that_lingers(client: Client) -> None:
-    """The loop is left when the agent is gone."""
+    """The loop is left when the agent has ended."""
     script = f"""
         {IGNORES_EOF}
         - wait_for: prompt 1
@@ -174,7 +174,7 @@ def test_a_break_ends_an_agent_that_lingers(client: Client) -> None:
     "goes on after 2 s while the agent lives, and kills it 5 s later",
 )
 def test_a_break_kills_an_agent_that_ignores_term(client: Client) -> None:
-    """The caller goes on at TERM, so that a new agent may run beside the old one."""
+    """The caller continues at TERM, so that a new agent may run beside the old one."""
     script = f"""
         {IGNORES_EOF}
         {IGNORES_TERM}
@@ -197,7 +197,7 @@ def test_a_break_kills_an_agent_that_ignores_term(client: Client) -> None:
     "returns at once, and ends the agent by TERM after 2 s",
 )
 def test_close_ends_an_agent_that_lingers(client: Client) -> None:
-    """Nobody is told when the agent is gone."""
+    """The caller gets no notice when the agent has ended."""
     script = f"""
         {IGNORES_EOF}
         - wait_for: prompt 1
@@ -251,7 +251,7 @@ def test_an_abort_waits_for_term(client: Client) -> None:
     "@anthropic-ai/claude-agent-sdk, query()", "reports an error result", "yields that result, and throws its text then"
 )
 def test_an_error_result_is_yielded_and_thrown(client: Client) -> None:
-    """Who stops at the result never sees the error."""
+    """A reader that stops at the result never sees the error."""
     ran = client("drain", "- wait_for: prompt 1\n- result: {text: no credit, is_error: true}")
     assert ran.all("message", "is_error") == [True]
     assert ran["threw"]["message"] == "Claude Code returned an error result: no credit"
@@ -259,7 +259,7 @@ def test_an_error_result_is_yielded_and_thrown(client: Client) -> None:
 
 @finding("@anthropic-ai/claude-agent-sdk, query()", "exits 3 without a result", "throws the code and the end of stderr")
 def test_an_exit_without_a_result_is_thrown(client: Client) -> None:
-    """What was said before is yielded."""
+    """The earlier messages are yielded."""
     ran = client("drain", "- wait_for: prompt 1\n- say: well\n- raw: {text: boom, to: stderr}\n- exit: 3")
     assert ran.all("message", "text") == ["well"]
     assert ran["threw"]["message"] == "Claude Code process exited with code 3. stderr: boom"
@@ -267,7 +267,7 @@ def test_an_exit_without_a_result_is_thrown(client: Client) -> None:
 
 @finding("@anthropic-ai/claude-agent-sdk, query()", "exits 3 after a good result", "yields the result, and throws then")
 def test_an_exit_code_after_a_good_result_is_thrown(client: Client) -> None:
-    """A success becomes a failure by what the process does after it."""
+    """A later act of the process turns a success into a failure."""
     ran = client("drain", "- wait_for: prompt 1\n- answer: done\n- exit: 3")
     assert ran.all("message", "is_error") == [False]
     assert ran["threw"]["message"] == "Claude Code process exited with code 3"

@@ -23,7 +23,7 @@ def client(programs: Programs) -> Client:
 
 @finding("@openai/codex-sdk, run()", "answers and exits", "returns the last message and the usage")
 def test_a_run_is_answered(client: Client) -> None:
-    """The prompt comes on stdin, which is closed behind it."""
+    """The prompt comes on stdin, which is closed after it."""
     ran = client("run", "- wait_for: eof\n- say: well\n- answer: done")
     assert ran["turn"]["text"] == "done"
     assert ran["turn"]["usage"]["output_tokens"] == 5
@@ -33,7 +33,7 @@ def test_a_run_is_answered(client: Client) -> None:
 
 @finding("@openai/codex-sdk, runStreamed()", "uses a tool", "yields every event as it stands")
 def test_a_streamed_run_yields_every_event(client: Client) -> None:
-    """The fake's events are those that the SDK knows."""
+    """The fake's events are those of the SDK."""
     script = """
         - tool: {id: a, name: command_execution, input: {command: ls}}
         - tool_done: {id: a, output: x}
@@ -53,7 +53,7 @@ def test_a_streamed_run_yields_every_event(client: Client) -> None:
 
 @finding("@openai/codex-sdk, run()", "is asked again", "starts another process, which resumes the thread by its id")
 def test_a_second_turn_resumes_the_thread(client: Client) -> None:
-    """The id is the one that the first process told."""
+    """The id is from the report of the first process."""
     ran = client("resume", "- wait_for: eof\n- answer: done")
     [thread, _] = ran.all("turn", "thread")
     first, second = ran.argv
@@ -65,7 +65,7 @@ def test_a_second_turn_resumes_the_thread(client: Client) -> None:
 
 @finding("@openai/codex-sdk, run()", "reports turn.failed and lingers", "throws its text at once, and sends TERM")
 def test_a_failed_turn_is_thrown_at_once(client: Client) -> None:
-    """What it does not do after a good turn, it does after a failed one."""
+    """It ends the process after a failed turn, but not after a good one."""
     ran = client("run", "- say: hm\n- result: {text: no credit, is_error: true}\n- linger: for ever")
     assert ran["threw"]["message"] == "no credit"
     assert ran.ends == [{"signal": "TERM"}]
@@ -73,7 +73,7 @@ def test_a_failed_turn_is_thrown_at_once(client: Client) -> None:
 
 @finding("@openai/codex-sdk, run()", "exits 3 after turn.completed", "throws, and the answer is lost")
 def test_an_exit_code_after_the_answer_loses_it(client: Client) -> None:
-    """A success becomes a failure by what the process does after it."""
+    """A later act of the process turns a success into a failure."""
     ran = client("run", "- answer: done\n- raw: {text: boom, to: stderr}\n- exit: 3")
     assert ran["threw"]["message"] == "Codex Exec exited with code 3: boom"
     assert ran.all("turn", "text") == []
@@ -108,7 +108,7 @@ def test_a_run_waits_for_an_agent_that_lingers(client: Client) -> None:
 
 @finding("@openai/codex-sdk, run()", "exits after its answer, and a child of it holds stdout", "waits for that child")
 def test_a_run_waits_for_a_grandchild_that_holds_stdout(client: Client) -> None:
-    """The end of the stream is what it waits for, and not the exit."""
+    """It waits for the end of the stream, and not for the exit."""
     ran = client("run", "- spawn: {id: helper, inherits: [stdout], for: 1s}\n- answer: done\n- exit: 0")
     assert ran["turn"]["at"] >= 1
     assert ran.at("x", process="agent") < ran["turn"]["at"]

@@ -1,4 +1,4 @@
-"""The page of the comparison is what the scenarios say today of each client, played afresh."""
+"""The page of the comparison equals the scenarios' verdicts on each client today, played afresh."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LONGEST = 40
 
 
 def test_an_adapter_is_short() -> None:
-    """Whoever wants to judge a supervisor of their own writes no more than this."""
+    """A user with a supervisor of their own writes no more than this."""
     lines = {path.name: len([line for line in path.read_text("utf-8").splitlines() if line]) for path in ADAPTERS}
     assert len(lines) == 3
     assert {name: count for name, count in lines.items() if count > _LONGEST} == {}

@@ -1,4 +1,4 @@
-"""The page of findings is what the tests say. Runs no client."""
+"""The page of findings equals the statements of the tests. Runs no client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scripts that run `pi` as they find it on their PATH, in real time: a shell's ways, and those of Node.
+"""Scripts that run `pi` as they find it on their PATH, in real time: the ways of a shell and of Node.
 
 The scripts are ours; one does as the wrapper of seed 001 did after its fix.
 """
@@ -34,7 +34,7 @@ def script(programs: Programs) -> Client:
 
 @finding("a shell script that runs pi, $(pi)", "answers and exits", "has the answer and the exit code")
 def test_a_shell_captures_the_answer(shell: Client) -> None:
-    """A folder on the PATH is all that it takes."""
+    """It needs only a folder on the PATH."""
     ran = shell("captures", "- tool: {id: a, name: bash}\n- tool_done: {id: a, output: x}\n- answer: done")
     assert (ran["ran"]["code"], ran["ran"]["ends"]) == (0, 1)
     assert ran.argv == [["--mode", "json", "-p", "hi"]]
@@ -66,7 +66,7 @@ def test_a_shell_waits_for_an_agent_that_lingers(shell: Client) -> None:
 
 @finding("a shell script that runs pi, $(pi)", "exits, and a child of it holds stdout", "waits for that child")
 def test_a_shell_waits_for_a_grandchild_that_holds_stdout(shell: Client) -> None:
-    """The helper is gone when the script is: it was waited for."""
+    """The child process ends before the script: the shell waited for it."""
     ran = shell("captures", "- spawn: {id: helper, inherits: [stdout], for: 1s}\n- answer: done\n- exit: 0")
     assert (ran["ran"]["code"], ran["ran"]["ends"]) == (0, 1)
     assert ran.at("x", process="agent") < ran.at("x", process="helper")
@@ -110,7 +110,7 @@ def test_a_pipe_hides_the_exit_code(shell: Client) -> None:
     "has exit code 143 for both",
 )
 def test_a_shell_cannot_tell_a_signal_from_a_code(shell: Client, end: dict[str, int | str]) -> None:
-    """Who ends the agent must not judge by the code."""
+    """A caller that ends the agent must not judge by the code."""
     steps = [AT_TERM] if "code" in end else []
     ran = shell("stops", "\n".join([*steps, "- answer: done", "- linger: for ever"]))
     assert (ran["ran"]["code"], ran["ran"]["ends"]) == (143, 1)
@@ -136,7 +136,7 @@ def test_a_script_waits_for_the_end_of_stdout(script: Client) -> None:
 
 @finding("a Node script that runs pi, on 'exit'", "exits, and a child of it lives on", "goes on at once, and leaves it")
 def test_a_script_leaves_a_grandchild(script: Client) -> None:
-    """Nobody knows of it any more."""
+    """No process knows of it any more."""
     ran = script("exits", "- spawn: {id: helper, inherits: [stdout]}\n- answer: done\n- exit: 0", leaves=("helper",))
     assert ran["ended"]["code"] == 0
 
@@ -160,7 +160,7 @@ def test_the_wrapper_takes_a_death_by_term_for_a_success(script: Client) -> None
     "reports a failure, with the whole answer in its hands",
 )
 def test_the_wrapper_takes_an_exit_at_term_for_a_failure(script: Client) -> None:
-    """What saves the other is missing here: a handler in the agent, and its success is one no more."""
+    """The other client's safety is missing here: a handler in the agent, and its success is a success no more."""
     ran = script("wraps", f"{AT_TERM}\n- answer: done\n- linger: for ever")
     assert ran.all("message", "text") == ["done"]
     assert ran["ended"]["code"] == 143
@@ -186,7 +186,7 @@ def test_the_wrapper_kills_who_ignores_term(script: Client) -> None:
     "ends it at work, and reports success",
 )
 def test_the_wrapper_ends_an_agent_at_work(script: Client) -> None:
-    """It takes any stop reason for the end, that of a tool too."""
+    """It reads any stop reason as the end, that of a tool too."""
     ran = script(
         "wraps", "- tool: {id: a, name: bash}\n- silence: 10s\n- tool_done: {id: a, output: x}\n- answer: done"
     )

@@ -41,7 +41,7 @@ def test_a_prompt_is_answered(client: Client) -> None:
 
 @finding("@mariozechner/pi-coding-agent, RpcClient", "is told to abort a tool", "is free for the next prompt then")
 def test_an_abort_leaves_the_agent_for_the_next_prompt(client: Client) -> None:
-    """The answer to the abort comes behind the end of the run."""
+    """The answer to the abort comes after the end of the run."""
     script = """
         - wait_for: prompt 1
         - tool: {id: a, name: bash}
@@ -112,7 +112,7 @@ def test_garbage_is_dropped(client: Client) -> None:
     "returns as after a good one: the error is in an event",
 )
 def test_an_error_is_an_event(client: Client) -> None:
-    """Who does not look at the last message takes it for a success."""
+    """A caller that does not look at the last message reads it as a success."""
     ran = client("prompt", "- wait_for: prompt 1\n- result: {text: no credit, is_error: true}")
     assert ran.all("message", "stop") == ["error"]
     assert ran["returned"]["at"] > ran["agent_end"]["at"]
@@ -174,7 +174,7 @@ def test_a_program_that_exits_is_followed_by_its_agent(client: Client) -> None:
     "kills the launcher after 1 s and returns, and the agent lives on",
 )
 def test_a_stop_kills_the_launcher_alone(client: Client) -> None:
-    """What it starts is one process for it."""
+    """It ends only the process that it started."""
     script = f"""
         {IGNORES_EOF}
         {IGNORES_TERM}

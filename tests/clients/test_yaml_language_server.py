@@ -1,4 +1,4 @@
-"""The YAML language server that editors run, headless: with the schema it offers what a QA author may write.
+"""The YAML language server that editors run, headless: with the schema it offers the words that a QA author may write.
 
 It is asked as an editor asks it, over its stdin and stdout; the package stays in the user's cache folder.
 """
@@ -29,7 +29,7 @@ WRONG = "scenario: a\nagent: claude\nscript:\n  - sya: done\n"
 
 
 class Server:
-    """A server and what it says.
+    """A server and its messages.
 
     Args:
         process: it.
@@ -40,7 +40,7 @@ class Server:
         self._process, self._folder, self._count = process, folder, 0
 
     def ask(self, method: str, params: Any) -> Any:
-        """Call a method; answer what the server asks meanwhile with nothing."""
+        """Call a method; answer the server's requests meanwhile with nothing."""
         self._count += 1
         self._send({"id": self._count, "method": method, "params": params})
         while (told := self._read()).get("id") != self._count or "method" in told:
@@ -62,13 +62,13 @@ class Server:
         return uri
 
     def offered(self, uri: str, line: int, character: int) -> dict[str, Any]:
-        """Give what it offers at a place, by its label."""
+        """Give its offers at a place, by their labels."""
         place = {"line": line, "character": character}
         found = self.ask("textDocument/completion", {"textDocument": {"uri": uri}, "position": place})
         return {item["label"]: item for item in found["items"]}
 
     def diagnosed(self) -> list[str]:
-        """Wait for what it finds wrong."""
+        """Wait for its list of mistakes."""
         while (told := self._read()).get("method") != "textDocument/publishDiagnostics":
             pass
         return [one["message"] for one in told["params"]["diagnostics"]]
@@ -110,7 +110,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def test_an_editor_offers_the_steps_with_their_words(server: Server) -> None:
-    """Who writes a scenario for the first time learns its words where he writes them."""
+    """A first-time author of a scenario learns its words in the editor."""
     uri = server.open(SCENARIO)
     steps = server.offered(uri, 5, 4)
     assert set(schema()["definitions"]["step"]["properties"]) - {"do"} <= set(steps)

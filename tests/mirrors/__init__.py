@@ -1,1 +1,1 @@
-"""Every recording of a real CLI, mirrored by a scenario: the fake prints what the real one printed."""
+"""Every recording of a real CLI, mirrored by a scenario: the fake prints the same as the real one."""

@@ -1,4 +1,4 @@
-"""The mirrors are scripts for fakes, not claims about a supervisor: nobody plays them by themselves."""
+"""The mirrors are scripts for fakes, not claims about a supervisor: they are not run by themselves."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The recordings of the real CLIs, read into moments. Knows no dialect, no fake and no expectation.
 
-Two forms: one moment a line with the time at which it came (`timed`, `runs`, `cut`), and what was printed as it
-stands, where what the CLI was sent is marked by `>>`.
+Two forms: one moment a line with its time (`timed`, `runs`, `cut`), and the output as printed. In the second form, `>>`
+marks the input of the CLI.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _FOLDERS = {
 }
 """Where the recordings of each kind are kept; those of one folder serve the same tests of the decoders."""
 _DERIVED = ("claude/fast-tools", "claude/partial", "claude/subagent", "claude/whole", "pi/tool")
-"""What was made of others for the tests of a decoder: no recordings of their own."""
+"""These were made of others for the tests of a decoder: no recordings of their own."""
 _PLAIN_IN_CUT = ("perm", "stream")
 _IN_SESSIONS = ("acp",)
 _ASKED_FOR_STATES = ("claude/perm", "claude/perm-second", "claude/stream")
-"""Those whose environment was not kept: what was printed tells it."""
+"""These environments were not kept: the printed lines show that it was set."""
 _MESSAGE, _TOOL = "msg_01", "toolu_01"
 
 
@@ -53,7 +53,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Recording:
-    """What one run of a real CLI was given and what came of it.
+    """The input of one run of a real CLI, and its events.
 
     Args:
         name: its folder and its name.
@@ -74,7 +74,7 @@ class Recording:
 
 
 _JOINED = {"claude/perm": "claude/perm-second"}
-"""A file that holds two runs, of which the second begins with its prompt; and what that one is called."""
+"""A file that holds two runs, of which the second begins with its prompt; and the second run's name."""
 
 
 def _files() -> Iterator[tuple[str, Path]]:
@@ -104,7 +104,7 @@ def recording(name: str) -> Recording:
 
 
 def _run_of(name: str, moments: list[Moment]) -> list[Moment]:
-    """Give the moments of a run; of two in one file those that are its own."""
+    """Give the moments of a run; if a file holds two runs, only its own moments."""
     if name not in (*_JOINED, *_JOINED.values()):
         return moments
     _first, second = (at for at, one in enumerate(moments) if one.kind == "in" and one.value["type"] == "user")
@@ -112,7 +112,7 @@ def _run_of(name: str, moments: list[Moment]) -> list[Moment]:
 
 
 def _own_ids(moments: list[Moment]) -> Iterator[Moment]:
-    """Give each message and tool an id of its own: the API behind these recordings gave all of them the same."""
+    """Give each message and tool an id of its own: the API of these recordings gave all of them the same."""
     prompt = message = 0
     begun: list[str] = []
     for moment in moments:
@@ -173,7 +173,7 @@ def _timed(name: str, entries: list[dict[str, Any]]) -> Recording:
 
 
 def _note(line: dict[str, Any]) -> list[Moment]:
-    """Read what the recorder did or saw."""
+    """Read one action or sight of the recorder."""
     if "stderr" in line:
         return [Moment("stderr", line["stderr"])]
     event = line["event"]

@@ -1,4 +1,4 @@
-"""Gives a fake what a real CLI was given, in the recorded order, and sees what it does. Knows no dialect."""
+"""Gives a fake the input of a real CLI, in the recorded order, and watches its actions. Knows no dialect."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Row = tuple[int, int, int, int]
 
 @dataclass
 class Seen:
-    """What a fake did: the lines of stdout, the shapes of its tree where the recorder looked, how it ended."""
+    """The actions of a fake: the lines of stdout, the shapes of its tree where the recorder looked, its end."""
 
     lines: list[Any] = field(default_factory=list)
     shapes: list[Any] = field(default_factory=list)
@@ -49,7 +49,7 @@ class _Replay:
         self.named: dict[int, int] = {}
 
     async def go(self, moments: tuple[Moment, ...]) -> Seen:
-        """Go through the moments; what has no method here needs none."""
+        """Go through the moments; a moment without a method here needs none."""
         for moment in moments:
             does = getattr(self, f"_on_{moment.kind}", None)
             if does is not None:
@@ -85,7 +85,7 @@ class _Replay:
         await self.process.stdin.send(json.dumps(self._addressed(value)).encode() + b"\n")
 
     def _addressed(self, value: Any) -> Any:
-        """Have what goes to a session go to the one that the fake made: a client tells the id that it was given."""
+        """Send a session's message to the session that the fake made: a client repeats the id that it was given."""
         params = value.get("params")
         if not isinstance(params, dict) or "sessionId" not in params:
             return value
@@ -114,7 +114,7 @@ class _Replay:
         os.kill(self.process.pid if pid is None else self.named[pid], signal.SIGKILL)
 
     async def _on_clean(self, _value: Any) -> None:
-        """End whoever is left of its group, as the recorder did."""
+        """End every process left in its group, as the recorder did."""
         for pid in self.pids():
             os.kill(pid, signal.SIGKILL)
 
@@ -129,7 +129,7 @@ class _Replay:
             self.seen.code = await self.process.wait()
 
     async def _on_end(self, _value: Any) -> None:
-        """Take whatever comes until the end of stdout: more lines than the recording has are told too."""
+        """Take every line until the end of stdout: lines beyond the recording are reported too."""
         rest = await self._rest()
         self.seen.lines += rest.splitlines()
 
@@ -162,7 +162,7 @@ async def _replay(argv: list[str], recording: Recording, pids: Callable[[], list
 
 
 def _row(pid: int) -> Row | None:
-    """Ask the kernel who a process is; None: it is gone, or a zombie."""
+    """Ask the kernel for a process; None: it has ended, or is a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -172,6 +172,6 @@ def _row(pid: int) -> Row | None:
 
 
 def shape(rows: list[Row]) -> list[tuple[Any, ...]]:
-    """Say of each process who of them is its parent and leads its group and session; 'gone' for none of them."""
+    """Say of each process which of them is its parent and leads its group and session; 'gone' for none of them."""
     places = {row[0]: index for index, row in enumerate(rows)}
     return [tuple(places.get(pid, "gone") for pid in row[1:]) for row in rows]

@@ -1,4 +1,4 @@
-"""Each fake prints what the real CLI printed: the same lines in the same order, and the same tree of processes."""
+"""Each fake prints the output of the real CLI: the same lines in the same order, and the same tree of processes."""
 
 from __future__ import annotations
 

@@ -34,12 +34,12 @@ IN_BYTES = {
     "timed/two-prompts-midtool-uuid",
     "timed/two-prompts-queued-tool",
 }
-"""Those in which the dialect's fake answers at another place than was recorded, unless a person writes the script: told
-in bytes, and it is said so. One that leaves this list is a step forward."""
+"""In these, the dialect's fake answers at another place than was recorded, unless a person writes the script: they are
+written in bytes, and say so. A recording that leaves this list is a step forward."""
 
 
 def given(recorded: Recording) -> list[Given]:
-    """Give what the real CLI was given, each behind the lines that it had printed."""
+    """Give the real CLI's input, each part after the lines that the CLI had printed."""
     found, lines = [], 0
     for moment in recorded.moments:
         if moment.kind == "out":
@@ -54,7 +54,7 @@ def given(recorded: Recording) -> list[Given]:
 
 
 def played(scenario: Scenario, argv: list[str] | None, what: list[Given]) -> list[Event]:
-    """Play a scenario, given what the agent was given, and record it."""
+    """Play a scenario, with the agent's recorded input, and record it."""
     bound = scenario.bind(scenario.terms(core()))
     done = replay(bound, argv or [], scenario.prompt, what)
     return [Event(*event) for event in done.events]

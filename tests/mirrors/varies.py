@@ -1,9 +1,9 @@
-"""What of a line is never the same twice, or is the machine's: the one table of what a comparison leaves out.
+"""The parts of a line that are never the same twice, or are the machine's: the one table of omissions in a comparison.
 
-An ID is compared by where else it stands: the first one that comes is #1 wherever it comes again. Of the other kinds
-only that the field is there, whether it is empty, and its place among the others, is compared. CUT is what the recorder
-left out. How much of a text pi had got when it printed an update is a time, too: two recordings of the same two pieces
-differ in it.
+An ID is compared by its other places: the first ID is #1 wherever it comes again. For the other kinds, only three facts
+are compared: the field is there, whether it is empty, and its place. CUT are the keys that the recorder left out. The
+length of a text that pi had got when it printed an update is a time, too. Two recordings of the same two pieces differ
+in it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _WORD = re.compile(r"[\w-]+")
 _CUT_TEXT = re.compile(r"\.\.\.\[\+\d+\]$")
 
 _CUT = ("commands", "agents", "available_output_styles", "models", "account")
-"""Of the answer to claude's `initialize`."""
+"""These come from the answer to claude's `initialize`."""
 
 VARIES: dict[str, dict[str, str]] = {
     "claude": {
@@ -81,9 +81,9 @@ class Names:
 
 
 def as_cut(made: Any, real: Any) -> Any:
-    """Cut each long text of the fake's as the recorder cut the real one: so much of it, then how much more it had.
+    """Cut each long text of the fake as the recorder cut the real one: a beginning, then the length of the rest.
 
-    One recorder kept only some keys of claude's answer to `initialize`, and put empty lists behind them.
+    One recorder kept only some keys of claude's answer to `initialize`, and put empty lists after them.
     """
     if isinstance(made, dict) and isinstance(real, dict):
         is_short = real.get("commands") == real.get("agents") == real.get("models") == []
@@ -100,7 +100,7 @@ def as_cut(made: Any, real: Any) -> Any:
 
 
 def until_cut(line: str) -> str:
-    """Give what the recorder kept of a line of JSON that it cut: all before the list, or the text, that has the cut."""
+    """Give the kept part of a line of JSON that the recorder cut: all before the list, or the text, with the cut."""
     kept = line.removesuffix("...")
     lists: list[int] = []
     text = None
@@ -117,7 +117,7 @@ def until_cut(line: str) -> str:
 def normal(dialect: str, line: Any, names: Names) -> Any:
     """Give a line with its keys in their order, and what varies taken out; a `system` line is known by its subtype.
 
-    An object over many lines is told apart from one that is laid out otherwise.
+    An object over many lines differs from an object in another layout.
     """
     if isinstance(line, str) and line.startswith("{\n"):
         value = json.loads(line)

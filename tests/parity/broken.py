@@ -1,8 +1,8 @@
 """Models in which one tie rule is broken. Each lies in one way; the parity tests show where that can be seen.
 
-Of rule 9 the half 'caught signals first' cannot be seen: a supervisor acts only when no process is due, so no track can
-be due in the grant that a signal asks for. Of rule 8 neither can a tie between runs that are ready to read: a grant
-makes one run ready, and that run looks before the next grant.
+A supervisor acts only when no process is due, so no track can be due in the grant that a signal asks for. So the half
+'caught signals first' of rule 9 cannot be seen. A tie of rule 8 between runs that are ready to read cannot be seen
+either: a grant makes one run ready, and that run looks before the next grant.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class DeathsAsTheyCome(Model):
 
 
 class HostLast(Model):
-    """Rule 3: processes go on although the host has something to read."""
+    """Rule 3: processes continue although the host has something to read."""
 
     class Rule(JumpRule):
         def host_first(self, host: Host) -> tuple[Move, int] | None:
@@ -50,7 +50,7 @@ class HostLast(Model):
 
 
 class YoungestFirst(Model):
-    """Rule 4: of those that ask or are due, the youngest goes first."""
+    """Rule 4: of the processes that ask or are due, the youngest comes first."""
 
     class Rule(JumpRule):
         def first_asker(self) -> Path | None:
@@ -85,7 +85,7 @@ class OtherLookOrder(Model):
 
 
 class LooksTwice(Model):
-    """Rule 6: what a look's commands brought about is looked at in the same wake."""
+    """Rule 6: the effects of a look's commands are looked at in the same wake."""
 
     class Look(Driver):
         def look(self) -> bool:
@@ -95,7 +95,7 @@ class LooksTwice(Model):
 
 
 class LastRunFirst(Model):
-    """Rule 8: of several runs whose deadlines are due at one instant the one that was declared last goes first."""
+    """Rule 8: of several runs with deadlines due at one instant, the run that was declared last comes first."""
 
     def host(self) -> Host:
         host = super().host()
@@ -139,7 +139,7 @@ class DeathWaitsForAGrant(Model):
         deadly = 0
 
         def hear(self, signum: int) -> None:
-            if signum in self.caught or not self.is_alive or signum == 9:  # KILL waits for nobody
+            if signum in self.caught or not self.is_alive or signum == 9:  # KILL does not wait
                 super().hear(signum)
             else:
                 self.deadly = signum

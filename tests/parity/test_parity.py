@@ -1,4 +1,4 @@
-"""The lockstep with real processes tells the model's timeline: every event, nanosecond and order, on both loops."""
+"""The lockstep with real processes gives the model's timeline: every event, nanosecond and order, on both loops."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def _told(files: Mapping[str, bytes] | None) -> dict[str, Any] | None:
 
 @pytest.mark.parametrize("scenario", _KEPT, ids=lambda scenario: scenario.id)
 def test_the_model_foretells_the_artifacts(lab: ScenarioRunner, backend: str, scenario: Scenario) -> None:
-    """What is written to a disk, and what a failing one leaves, is what is written to memory, byte for byte."""
+    """The bytes on a disk, or the leftovers of a failing one, equal the bytes in memory."""
     foretold = _told(model_play(scenario, core()).artifacts)
     assert foretold is not None
-    if scenario.cannot_spawn is not None:  # only the words name what was not found
+    if scenario.cannot_spawn is not None:  # only the words name the missing file
         foretold["result.json"][1]["error"] = lab.play(scenario, core()).answer.error  # type: ignore[union-attr]
     assert _told(lab.play(scenario, core(), backend=backend).artifacts) == foretold
 
@@ -89,7 +89,7 @@ def test_the_model_foretells_the_cases_of_the_tie_rules(lab: ScenarioRunner, bac
 def test_the_model_foretells_an_answer_at_the_instant_of_something_else(
     lab: ScenarioRunner, backend: str, deed: str
 ) -> None:
-    """The handler is a task of its own: it answers when the caller, who acts at the same instant, waits again."""
+    """The handler is a task of its own: it answers when the caller, which acts at the same instant, waits again."""
     scenario = loads(
         "scenario: an answer comes late\nagent: acp\nhandler: {permission: allow, after: 10s}\n"
         f"drive: [{{prompt: one}}, {{wait: 10s}}, {deed}]\n"
@@ -101,7 +101,7 @@ def test_the_model_foretells_an_answer_at_the_instant_of_something_else(
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("claim", KINDS)
 def test_the_model_foretells_every_kind_of_descendant(lab: ScenarioRunner, backend: str, claim: str, end: str) -> None:
-    """Whom a supervisor finds, what the kernel sends, and who is left: that is all that the kinds differ in."""
+    """The kinds differ only in the processes found by a supervisor, the kernel's signals, and the processes left."""
     assert _difference(lab, kind(claim, end), backend) == ""
 
 

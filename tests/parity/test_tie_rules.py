@@ -1,4 +1,4 @@
-"""Every tie rule matters: a model in which it is broken tells another timeline than the true one, and than reality."""
+"""Every tie rule matters: a model in which it is broken gives another timeline than the true one and reality."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _told(name: str = "") -> dict[str, object]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_tie_rule_changes_a_timeline(name: str) -> None:
-    """What no case can show is not proven by the equality of model and reality."""
+    """The equality of model and reality does not prove a rule that no case can show."""
     true, false = _told(), _told(name)
     assert [claim for claim in true if true[claim] != false[claim]]
 

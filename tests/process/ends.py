@@ -1,4 +1,4 @@
-"""When processes end that nobody here can wait for, and how long such a death takes on this machine at least."""
+"""Report when processes end for which this process cannot wait, and how long such a death takes here at least."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ for head in range(int(sys.argv[1])):
 print(flush=True)
 sys.stdin.read()
 """
-"""So many heads, each a session of its own, that fork and leave without a pause: whoever is signalled is gone.
+"""Many heads, each in a session of its own, that fork and leave without a pause: a signal finds its target dead.
 
 After 1000 hops each head ends by itself: a test that fails must not fill the machine.
 """
@@ -88,7 +88,7 @@ def program(script: str, *arguments: str) -> list[str]:
 
 
 def escape(*ways: str) -> list[str]:
-    """Give the command of a program that tells the pids of those that leave it.
+    """Give the command of a program that prints the pids of the processes that leave it.
 
     It lives until its stdin ends, or for ever if "stay" is among the ways.
     """
@@ -96,7 +96,7 @@ def escape(*ways: str) -> list[str]:
 
 
 def read_line(child: Child) -> bytes:
-    """Read the line that a child tells."""
+    """Read the line that a child prints."""
     data = b""
     child.watch("stdout", wanted=True)
     while not data.endswith(b"\n"):
@@ -114,7 +114,7 @@ def await_exit(child: Child) -> int:
 
 
 def await_alone(child: Child, seconds: float = CEILING) -> bool:
-    """Look whenever a child has news until it is alone, or for so many real seconds."""
+    """Look whenever a child has news, until the child is alone or the given real seconds have passed."""
     end = time.monotonic() + seconds
     while not child.is_alone():
         if not _wait(child, end - time.monotonic()):

@@ -1,7 +1,8 @@
 """Which scenario turns red for which defect, and on which keys. Starts no process.
 
 `python -m tests.process.kill_matrix` runs every defect through the bundled scenarios in the model and prints the table.
-It takes some minutes. Compare the tables of two commits to see what a change of a scenario or a rule lets through.
+It takes some minutes. Compare the tables of two commits to see the faults that a change of a scenario or a rule lets
+pass.
 """
 
 from __future__ import annotations

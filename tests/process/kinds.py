@@ -1,4 +1,4 @@
-"""What /proc and a record say of a fake's processes: whose child, in which group and session. Expects nothing."""
+"""Describe a fake's processes by /proc and a record: whose child, in which group and session. Expects nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KITS_OWN = 200
 
 @dataclass(frozen=True)
 class Who:
-    """A process as /proc has it; descriptors are those between the standard streams and the kit's, by what they are."""
+    """A process as /proc has it; descriptors, by kind, are all between the standard streams and the kit's own."""
 
     pid: int
     parent: int
@@ -41,12 +41,12 @@ def look(pid: int) -> Who:
 
 
 def pids(record: Record) -> dict[str, int]:
-    """Give the pid of everyone who was seen, by name."""
+    """Give the pid of each process that was seen, by name."""
     return {event.data["process"]: event.data["pid"] for event in record.events if event.data.get("seen")}
 
 
 def ends(record: Record) -> dict[str, Any]:
-    """Give how everyone ended who did, by name, as the agents tell."""
+    """Give the end of each process that ended, by name, as the agents report it."""
     told = [event for event in record.events if event.code == "x" and "by" not in event.data]
     return {event.data["process"]: event.data.get("signal", event.data.get("code")) for event in told}
 
@@ -57,7 +57,7 @@ def living(found: dict[str, Who]) -> dict[str, Who]:
 
 
 def kinship(found: dict[str, Who], child: str, above: str) -> tuple[str, str, str]:
-    """Say whose child it is, in whose group, in whose session; somebody's who is none of these is outside."""
+    """Say whose child the process is, and in which group and session; a process of none of these is outside."""
     names = {who.pid: name for name, who in found.items()}
     leaders = {**names, found[child].pid: "own", found["agent"].pid: "agent"}
     one = found[child]
@@ -67,12 +67,12 @@ def kinship(found: dict[str, Who], child: str, above: str) -> tuple[str, str, st
 
 
 def leaks(record: Record) -> dict[str, str]:
-    """Give who was left, and how."""
+    """Give the processes that were left, and their states."""
     return {event.data["process"]: event.data["leaked"] for event in record.events if "leaked" in event.data}
 
 
 def read(fake: FakeAgent) -> Record:
-    """Give the record of a fake, as far as it has come, with what was left."""
+    """Give the record of a fake, up to now, with the processes left."""
     record: Record = fake.record
     fake.watch.collect(record)
     return record

@@ -1,4 +1,4 @@
-"""What pi says in a session: as steps of a fake's script, and as a program of its own. Knows no expectation."""
+"""The words of pi in a session: as steps of a fake's script, and as a program of its own. Knows no expectation."""
 
 from __future__ import annotations
 

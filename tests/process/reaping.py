@@ -1,7 +1,7 @@
-"""Supervise agents in a program that somebody else reaps in, and report what each came to, one line of JSON for each.
+"""Supervise agents in a program in which other code reaps, and report each outcome as one line of JSON.
 
-Usage: reaping.py HOW CONTAINMENT, where HOW is nobody, handler (a handler of SIGCHLD reaps every child) or ignored. The
-last line counts the descriptors that were kept, and the zombies.
+Usage: reaping.py HOW CONTAINMENT. HOW is `nobody` (no other code reaps), handler (a handler of SIGCHLD reaps every
+child) or ignored. The last line counts the descriptors that were kept, and the zombies.
 """
 
 from __future__ import annotations

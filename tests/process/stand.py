@@ -53,7 +53,7 @@ def descriptors() -> list[str]:
 
 
 def is_gone(pid: int, seconds: float = CEILING) -> bool:
-    """Say whether a process of any parent is dead (a zombie is) within so many real seconds."""
+    """Say whether a process of any parent dies within the given real seconds; a zombie is dead."""
     pidfd = pidfd_of(pid)
     if pidfd is None:
         return True
@@ -73,7 +73,7 @@ async def start_and_wait(argv: list[str]) -> None:
 
 
 def reuse(pid: int, start: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
-    """Start a process that has a pid which somebody else had; skip the test where that cannot be had."""
+    """Start a process with a pid that another process had; skip the test if the kernel does not allow that."""
     last = Path("/proc/sys/kernel/ns_last_pid")
     greatest = last.read_text("ascii")
     try:
@@ -90,14 +90,14 @@ def reuse(pid: int, start: Callable[[], subprocess.Popen[bytes]]) -> subprocess.
         pytest.skip("others on this machine took the pid each time")
     finally:
         with contextlib.suppress(OSError):
-            last.write_text(greatest, "ascii")  # who comes next has a pid that nobody has had
+            last.write_text(greatest, "ascii")  # the next process has a pid that no other one has had
 
 
 class Stand:
     """One test's virtual clock and its fakes.
 
     Args:
-        lab: who makes the fakes.
+        lab: the maker of the fakes.
         options: those of `VirtualClock`.
     """
 
@@ -126,7 +126,7 @@ class Stand:
         return [event.data["pid"] for fake in self.fakes for event in fake.record.events if event.data.get("seen")]
 
     def close(self) -> None:
-        """End what is left."""
+        """End the processes that are left."""
         self.clock.close()
 
 
@@ -144,7 +144,7 @@ exec(marshal.loads(open({boot!r}, "rb").read()), {{"exec": load}})
 
 
 def make_spinning(argv: list[str]) -> list[str]:
-    """Have a fake burn its processor where its script is silent: what no scenario can make a fake do."""
+    """Have a fake burn its processor where its script is silent; no scenario can make a fake do that."""
     launcher = Path(argv[0])
     program = _SPINS.format(boot=str(launcher.parent.with_suffix(".boot")))
     launcher.write_text(f"#!{sys.executable} -IS{program}", "utf-8")

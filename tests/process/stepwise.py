@@ -1,4 +1,4 @@
-"""An awaitable that tells of each point at which it waits, so that a test can cancel there. Knows no expectation."""
+"""An awaitable that reports each point at which it waits, so that a test can cancel there. Knows no expectation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Stepwise:
     """A coroutine, to be awaited once.
 
     Args:
-        runs: what it runs.
+        runs: the coroutine that it runs.
         step: called whenever that is about to wait.
     """
 
@@ -24,7 +24,7 @@ class Stepwise:
         self._step = step
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        """Pass on what it waits for, and what comes of that."""
+        """Pass on each wait of the coroutine, and its result."""
         go_on: Callable[[], Any] = partial(self._runs.send, None)
         while True:
             try:

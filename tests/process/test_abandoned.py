@@ -1,4 +1,4 @@
-"""A caller who goes away in the middle of a run: what supervisors of many a style make of it (T4)."""
+"""A caller that leaves in the middle of a run: how supervisors of many styles handle it (T4)."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # of what the wrong ones leave
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # of faulty cleanups
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 
 
 @pytest.fixture(autouse=True)
 def no_litter() -> Iterator[None]:
-    """Collect what the wrong ones leave while nobody minds it."""
+    """Collect the garbage of the faulty cleanups while no test runs."""
     yield
     gc.collect()
 
@@ -52,7 +52,7 @@ LIMITS = {"kill_grace": 2}
 
 
 def of_task(clean: Callable[[Process], Awaitable[Any]]) -> Callable[[RunRequest], Any]:
-    """Give a supervisor in asyncio's own style, by what it does when it is cancelled."""
+    """Give a supervisor in asyncio's own style, by its reaction to a cancellation."""
 
     async def supervise(order: RunRequest) -> str:
         agent = await asyncio.create_subprocess_exec(
@@ -135,7 +135,7 @@ async def raises(agent: Process) -> None:
     ],
 )
 def test_a_task_that_is_cancelled_may_clean_up_in_many_ways(lab: ScenarioRunner, clean: Any, verdicts: str) -> None:
-    """It is cancelled once, as by `Task.cancel`, so that it may wait; what its loop ends soon after is ended."""
+    """It is cancelled once, as by `Task.cancel`, so it may wait; a child that its loop ends soon after has ended."""
     subject = Function(of_task(clean), limits=LIMITS, dialects=["raw"])
     seen = [conclude(compare(lab.play(scenario, subject))).value for scenario in SCENARIOS]
     assert " ".join(seen) == verdicts
@@ -225,7 +225,7 @@ def test_a_scope_that_is_cancelled_is_left(lab: ScenarioRunner, function: Any, v
 
 
 def test_in_real_time_it_is_the_same(lab: ScenarioRunner) -> None:
-    """As fast as it can be told apart."""
+    """The scale is the fastest at which real time can still separate the two."""
     verdicts = {}
     for clean in (climbs, nothing):
         subject = Function(of_task(clean), dialects=["raw"])
@@ -241,6 +241,6 @@ def in_a_thread(_order: RunRequest) -> None:
     "subject", [Command(["timeout", "60", "{agent}"]), Function(in_a_thread)], ids=lambda one: one.name
 )
 def test_who_cannot_be_cancelled_is_not_asked(lab: ScenarioRunner, subject: Any) -> None:
-    """A thread goes on whatever becomes of its caller, and a program has none."""
+    """A thread continues whatever happens to its caller, and a program has no thread."""
     with pytest.raises(NotApplicable, match="a supervisor that is async, and can be cancelled"):
         lab.play_real(SCENARIOS[0], subject)

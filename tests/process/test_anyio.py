@@ -172,7 +172,7 @@ def test_a_signal_by_any_door_has_its_whole_effect_at_once(stand: Stand, backend
 
 
 def test_a_stopped_agent_is_left_out_until_it_is_continued(stand: Stand, backend: str) -> None:
-    """SIGSTOP takes an agent out of time: its instants pass, and it goes on when continued."""
+    """SIGSTOP takes an agent out of time: its instants pass, and it runs again when it is continued."""
     argv = stand.fake("- silence: 2s\n- exit: 4")
 
     async def host() -> tuple[int | None, int | None, float]:
@@ -208,7 +208,7 @@ def test_no_descriptor_is_left_open(stand: Stand, backend: str) -> None:
 
 @pytest.mark.parametrize("end", ["TERM", "KILL"])
 def test_how_an_agent_died_is_known_though_it_is_reaped_at_once(stand: Stand, backend: str, end: str) -> None:
-    """`poll()` right behind the signal reaps it: then nobody but the reaper can ask the kernel for its status."""
+    """`poll()` right after the signal reaps it: then only the reaper can ask the kernel for its status."""
     argv = stand.fake("- linger: for ever")
 
     async def host() -> int | None:
@@ -221,7 +221,7 @@ def test_how_an_agent_died_is_known_though_it_is_reaped_at_once(stand: Stand, ba
 
 
 def test_a_pid_that_comes_again_is_somebody_new(stand: Stand, backend: str) -> None:
-    """Time waits for a fake that has just been started, whoever had its number before."""
+    """Time waits for a fake that has just been started, even if another one had its number before."""
     argv = stand.fake("- say: up\n- linger: for ever")
 
     def start() -> subprocess.Popen[bytes]:

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def names(folder: Path) -> list[str]:
-    """List what is in a folder."""
+    """List the files in a folder."""
     return sorted(file.name for file in folder.iterdir())
 
 
@@ -55,7 +55,7 @@ def test_a_run_leaves_its_five_files(backend: str, tmp_path: Path) -> None:
 
 
 def test_an_agent_that_cannot_start_leaves_a_result(backend: str, tmp_path: Path) -> None:
-    """What was tried and why it failed is what its reader wants to know; a run without a name gets one."""
+    """The reader of a result wants to know the attempt and the reason of its failure; a run without a name gets one."""
     once(backend, "/nope/agent", artifacts=str(tmp_path))
     assert names(tmp_path) == sorted(ARTIFACTS)
     fields = told(tmp_path)
@@ -107,7 +107,7 @@ print(json.dumps([result.outcome, len(result.stderr_tail), result.warnings, resu
 
 @pytest.mark.slow
 def test_a_file_that_cannot_grow_on_is_not_left_in_part(tmp_path: Path) -> None:
-    """The kernel refuses in the middle of a file: what was written of it goes, the others stay."""
+    """The kernel refuses in the middle of a file: the written part is removed, the other files stay."""
     done = subprocess.run(
         [PYTHON, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, timeout=CEILING, check=False, cwd=ROOT
     )
@@ -119,7 +119,7 @@ def test_a_file_that_cannot_grow_on_is_not_left_in_part(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_failing_disk_costs_no_descriptor(backend: str, tmp_path: Path) -> None:
-    """Ten runs on a disk that works and ten on one that does not leave as many open as before."""
+    """Ten runs on a failing disk leave as many descriptors open as ten runs on a good disk."""
     (tmp_path / "stdout.log").mkdir()
     shell(backend, "exit 0", artifacts=tmp_path)
     before = descriptors()
@@ -130,7 +130,7 @@ def test_a_failing_disk_costs_no_descriptor(backend: str, tmp_path: Path) -> Non
 
 
 def test_an_agent_gets_no_descriptor_of_a_file(backend: str, tmp_path: Path) -> None:
-    """What it inherited it could write to, and hold open beyond its run."""
+    """The agent could write to an inherited descriptor, and hold it open beyond its run."""
     result = shell(backend, "ls -l /proc/self/fd", artifacts=tmp_path)
     assert "part" not in result.transcript
 
@@ -146,7 +146,7 @@ PRINTS = {
 
 @pytest.mark.parametrize("outcome", PRINTS)
 def test_a_run_that_is_cancelled_leaves_its_files_whole(backend: str, outcome: str, tmp_path: Path) -> None:
-    """Whoever cancels gets no result, so result.json is all there is: what was there, or `stopped`."""
+    """A caller that cancels gets no result, so result.json is the only report: the outcome reached, or `stopped`."""
     fifo, folder = tmp_path / "pids", tmp_path / "run"
     os.mkfifo(fifo)
     begin = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
@@ -157,7 +157,7 @@ def test_a_run_that_is_cancelled_leaves_its_files_whole(backend: str, outcome: s
         async with anyio.create_task_group() as group:
             group.start_soon(supervise)
             await anyio.wait_readable(begin)
-            for _ in range(100):  # what was printed before is read in the looks of these rounds
+            for _ in range(100):  # the looks of these rounds read the bytes printed before
                 await anyio.lowlevel.checkpoint()
             group.cancel_scope.cancel()
 
@@ -195,7 +195,7 @@ anyio.run(lambda: run_once(argv, artifacts=sys.argv[1], deciders=Deciders(artifa
 
 @pytest.mark.slow
 def test_a_supervisor_that_is_killed_leaves_no_result_and_no_half_file(tmp_path: Path) -> None:
-    """What it had read is there under names that nobody takes for the files."""
+    """The lines that it had read are there, under names that no reader mistakes for the files."""
     done = subprocess.run([PYTHON, "-c", KILLED, str(tmp_path)], timeout=CEILING, check=False, cwd=ROOT)
     assert done.returncode == -signal.SIGKILL
     parts = {name.rsplit(".", 2)[0]: tmp_path / name for name in names(tmp_path) if name.endswith(".part")}

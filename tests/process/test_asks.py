@@ -1,4 +1,4 @@
-"""Fakes that ask their client, as processes: when they asked and what they heard is in the record, and in its text."""
+"""Fakes that ask their client, as processes: the record and its text show when they asked and which answer they got."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ async def talk_to_claude(argv: list[str], think: float) -> tuple[list[Any], int]
 
 
 def questions(record: Record) -> list[tuple[Any, ...]]:
-    """List what the agent says that it asked and heard, without the instants."""
+    """List the agent's words about its questions and their answers, without the instants."""
     marks = [event.data for event in record.events if event.code == "m"]
     return [tuple(data.values())[1:] for data in marks if "asked" in data or "answered" in data]
 
 
 def row_of(record: Record, wanted: str) -> tuple[str, str]:
-    """Judge a record by what a scenario expects of its questions."""
+    """Judge a record by a scenario's expectations of its questions."""
     lines = f"scenario: a\nagent: {{dialect: claude, mode: session}}\nscript: []\nexpect:\n  asked: [{wanted}]\n"
     bound = loads(lines).bind(Policy())
     expected = tuple(Expected(one.key, one.wanted) for one in bound.expect if one.key == "asked")
@@ -130,7 +130,7 @@ async def never(_question: Question) -> bool:
 def test_the_core_answers_within_a_turn_and_after_it(
     stand: Stand, backend: str, agent: str, handler: Any, answer: str, after: str, text: str
 ) -> None:
-    """By its handler, by its limit for one that does not answer, or at once if there is none (P7)."""
+    """The answer comes from its handler, from its limit if the handler is silent, or at once if there is none (P7)."""
     argv = stand.fake(BRANCHES, f"{{dialect: {agent}, mode: session}}")
 
     async def host() -> Any:
@@ -145,7 +145,7 @@ def test_the_core_answers_within_a_turn_and_after_it(
 
 
 def test_the_core_has_nobody_to_ask_what_an_extension_of_pis_asks(stand: Stand, backend: str) -> None:
-    """It says at once that nobody answers, which an extension takes for a no."""
+    """It says at once that nothing answers, and an extension reads that as a no."""
     branches = "allowed: [{answer: done}], denied: [{answer: refused}]"
     argv = stand.fake(
         f"- wait_for: prompt 1\n- ask: {{permission: bash, {branches}}}\n- answer: on", "{dialect: pi, mode: rpc}"
@@ -162,7 +162,7 @@ def test_the_core_has_nobody_to_ask_what_an_extension_of_pis_asks(stand: Stand, 
 
 @pytest.mark.parametrize(("agent", "answer"), [("claude", "deny"), ("acp", "cancelled")])
 def test_a_cancel_of_the_cores_answers_what_is_open(stand: Stand, backend: str, agent: str, answer: str) -> None:
-    """No agent is left waiting; what its handler says later is for nobody."""
+    """No agent is left waiting; a later answer of the handler is dropped."""
     script = "- wait_for: prompt 1\n- tool: {id: t, name: Bash}\n- ask: {permission: Bash, allowed: [{exit: 9}]}\n"
     argv = stand.fake(f"{script}- wait_for: cancel\n- acknowledge: cancel", f"{{dialect: {agent}, mode: session}}")
 

@@ -172,7 +172,7 @@ def test_timers_fire_at_their_instants_in_order(stand: Stand) -> None:
 
 @pytest.mark.parametrize("when", [-math.inf, -1.0, math.nan])
 def test_a_timer_that_has_always_been_due_fires_at_once(stand: Stand, when: float) -> None:
-    """Whoever wants to be called now may say so by any instant of the past, as under asyncio's own clock."""
+    """A call that is due now may be scheduled at any instant of the past, as under asyncio's own clock."""
     argv = stand.fake("- silence: 3s")
 
     async def host() -> float:
@@ -281,7 +281,7 @@ def test_an_agent_left_running_ends_with_the_clock(stand: Stand) -> None:
 
 
 def test_what_a_program_leaves_behind_is_told_to_no_later_test(stand: Stand, caplog: pytest.LogCaptureFixture) -> None:
-    """The garbage collector comes when it likes: what it finds of a program that has ended is nobody's any more."""
+    """The garbage collector runs at any time: its finds from an ended program belong to no later test."""
 
     def leave() -> None:
         future = asyncio.get_running_loop().create_future()
@@ -310,7 +310,7 @@ def test_what_a_program_leaves_behind_is_told_to_no_later_test(stand: Stand, cap
 def test_who_has_pipes_open_as_a_fault_unwinds_it_is_told_of_the_fault_alone(
     stand: Stand, caplog: pytest.LogCaptureFixture, said: bytes, *, closes: bool
 ) -> None:
-    """A pipe that ends already is not ended again, and one that would wait for its reader for ever is."""
+    """A pipe that is already ending is not ended again; a pipe that would wait for its reader for ever is ended."""
     argv = stand.fake("- stdin: stop\n- silence: for ever")
 
     async def host() -> None:

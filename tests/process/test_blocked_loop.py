@@ -1,4 +1,4 @@
-"""A loop that other code kept from running: what came meanwhile and the timer that is due are found at once (A4)."""
+"""A loop that other code kept from running finds late events and due timers at once (A4)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LIMITS = {"inactivity_timeout": 120, "kill_grace": 0, "linger_kill_grace": 0}
 
 
 async def with_timeout(agent: Any, limit: float) -> bytes | None:
-    """Read under asyncio's own `timeout`: what comes from a pipe takes two iterations more than the timer."""
+    """Read under asyncio's own `timeout`: bytes from a pipe take two iterations more than the timer."""
     with suppress(TimeoutError):
         async with asyncio.timeout(limit):
             return bytes(await agent.stdout.read(65536))
@@ -113,7 +113,7 @@ def supervisor(read: Callable[[Any, float], Awaitable[bytes | None]]) -> Functio
 
 
 def verdicts(lab: ScenarioRunner, read: Any, backend: str) -> set[str]:
-    """Play all scenarios of a run, and give what they come to."""
+    """Play all scenarios of a run, and give their results."""
     return {conclude(compare(lab.play(one, supervisor(read), backend=backend))).value for one in SCENARIOS}
 
 
@@ -131,7 +131,7 @@ def verdicts(lab: ScenarioRunner, read: Any, backend: str) -> set[str]:
 def test_a_supervisor_that_looks_before_it_gives_up_is_green(
     lab: ScenarioRunner, read: Any, backend: str, verdict: str
 ) -> None:
-    """Each library has a careful way, and a careless one that throws an answer away."""
+    """Each library has a careful way, and a careless way that throws an answer away."""
     assert verdicts(lab, read, backend) == {verdict}
 
 
@@ -176,7 +176,7 @@ def test_agents_go_on_while_the_loop_is_blocked(stand: Stand, backend: str) -> N
 
 
 def test_timers_that_are_due_fire_at_the_next_iteration(stand: Stand, backend: str) -> None:
-    """None of them fires while the loop is blocked; one that is not due fires at its own time."""
+    """None of them fires while the loop is blocked; a timer that is due later fires at its own time."""
     fired: list[tuple[float, float]] = []
 
     async def sleeper(seconds: float) -> None:

@@ -28,7 +28,7 @@ def test_a_fake_that_fails_is_no_verdict_in_virtual_time(lab: ScenarioRunner, ba
 
 
 def test_the_next_play_of_the_same_fake_is_judged(lab: ScenarioRunner) -> None:
-    """Its files are used again; what broke in the one play says nothing of the other."""
+    """Its files are used again; the failure in the first run says nothing of the second."""
     with pytest.raises(KitError, match=FAILED):
         lab.play(loads(EARLY, "x.scenario.yaml"), subjects.core())
     text = "scenario: a\nagent: codex\nscript: [{answer: done}]\nexpect: {outcome: completed}\n"
@@ -36,7 +36,7 @@ def test_the_next_play_of_the_same_fake_is_judged(lab: ScenarioRunner) -> None:
 
 
 def test_a_fake_that_fails_is_no_verdict_in_real_time(lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model knows it before; what it cannot know, such as a machine without room, the fake says itself."""
+    """The model knows it before; the fake itself reports other faults, such as a machine without room."""
     told, core = loads(EARLY, "x.scenario.yaml"), subjects.core()
     with pytest.raises(KitError, match=FAILED.partition(r" \(")[0]):
         lab.play_real(told, core)

@@ -1,4 +1,4 @@
-"""Bystanders: a supervisor that signals somebody else is told so, and nobody else gets it; the core signals nobody."""
+"""A signal to an unrelated process is reported and stopped; the reference supervisor sends none."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Faulty(Null):
     """Kills its agent as it should, and does one thing more.
 
     Args:
-        deed: what that is; it is given the agent.
+        deed: the extra action; it is given the agent.
         is_reaped: whether the agent is reaped before.
     """
 
@@ -53,7 +53,7 @@ class Faulty(Null):
         self.is_reaped = is_reaped
 
     async def run_one(self, order: RunRequest) -> RunReport:
-        """Start it, do the deed, and leave nobody."""
+        """Start it, perform the action, and leave no process."""
         process = _start(order)
         if not self.is_reaped:
             self.deed(process)
@@ -66,14 +66,14 @@ class Faulty(Null):
 
 
 def start_other() -> Process:
-    """Start a process that is no part of any run: what another test has, or another worker."""
+    """Start a process that is part of no run, like one of another test or of another worker."""
     pipe = subprocess.PIPE
     process = subprocess.Popen([sys.executable, "-IS", "-c", PROGRAM], stdin=pipe, stdout=pipe, start_new_session=True)
     assert process.stdout is not None
     process.stdout.readline()
     seen = stat_of(process.pid)
     while seen is not None and ticks() <= seen.started:
-        pass  # whoever is as old as a run, by the kernel's ticks of 10 ms, is not held for older than it
+        pass  # a process as old as a run, by the kernel's ticks of 10 ms, does not count as older than it
     return process
 
 
@@ -125,7 +125,7 @@ def name_of(pid: int) -> str:
 
 @pytest.mark.parametrize("deed", WRONG)
 def test_a_signal_for_somebody_else_is_told_and_not_delivered(lab: ScenarioRunner, other: Process, deed: str) -> None:
-    """Red on `bystanders`, with whom and the line of the subject's own code; this test lives to tell."""
+    """Red on `bystanders`, with the victim and the line of the supervisor's own code; this test survives."""
     does, words = WRONG[deed]
     played = lab.play(SCENARIO, Faulty(lambda agent: does(agent, other)))
     row = bystanders(played)
@@ -165,7 +165,7 @@ def test_the_group_of_an_agent_that_leads_none_is_that_of_pytest(
 def test_a_pid_that_is_free_by_now_is_noted_and_fails_nothing(
     lab: ScenarioRunner, send: Callable[[int, int], None]
 ) -> None:
-    """Nobody was harmed this time; whoever reads the timeline sees that somebody could have been."""
+    """It harmed no process this time; the timeline shows its reader that it could have."""
 
     def late(agent: Process) -> None:
         with pytest.raises(ProcessLookupError):
@@ -181,7 +181,7 @@ def test_a_pid_that_is_free_by_now_is_noted_and_fails_nothing(
 
 
 def test_a_pid_that_is_somebody_elses_by_now_is_a_bystanders(other: Process) -> None:
-    """It was an agent's, which is gone and reaped, and its number was given away."""
+    """Its agent had that number, has ended and is reaped, and the kernel gave the number away."""
     notes: list[dict[str, Any]] = []
     with warden(notes.append, lambda _pid: _Known("agent", is_reaped=True, is_agent=True)):
         os.kill(other.pid, signal.SIGKILL)
@@ -189,7 +189,7 @@ def test_a_pid_that_is_somebody_elses_by_now_is_a_bystanders(other: Process) -> 
 
 
 def handled(signum: signal.Signals) -> None:
-    """Signal this very process as who has a handler for it may."""
+    """Signal this very process, as a program with a handler for the signal may."""
     heard: list[int] = []
     before = signal.signal(signum, lambda number, _frame: heard.append(number))
     try:
@@ -208,7 +208,7 @@ def own_program(_agent: Process, _other: Process) -> None:
 
 
 def reaped_leader(agent: Process, _other: Process) -> None:
-    """End an agent alone, then what it left in its group, whose number is taken as long as somebody is in it."""
+    """End an agent alone, then its leftovers in its group, whose number is taken while the group has a member."""
     agent.kill()
     agent.wait()
     with contextlib.suppress(ProcessLookupError):
@@ -234,14 +234,14 @@ RIGHT: dict[str, CallerAction] = {
 def test_what_a_supervisor_may_signal_is_no_bystander(
     lab: ScenarioRunner, other: Process, deed: str, *, is_real: bool
 ) -> None:
-    """Its agent and its own programs, itself if it listens, and anybody by signal 0: an accusation must be right."""
+    """Allowed: its agent, its own programs, itself if it listens, signal 0 to any one: an accusation must be right."""
     does = RIGHT[deed]
     played = (lab.play_real if is_real else lab.play)(SCENARIO, Faulty(lambda agent: does(agent, other)))
     assert [event.data for event in played.record.events if "stray" in event.data] == []
 
 
 def test_what_a_dead_agent_left_in_its_group_may_be_signalled(lab: ScenarioRunner) -> None:
-    """The number of a group is taken as long as somebody is in it."""
+    """The number of a group is taken while the group has a member."""
 
     class Patient(Null):
         async def run_one(self, order: RunRequest) -> RunReport:
@@ -299,7 +299,7 @@ def _line(function: Callable[..., object]) -> int:
 
 
 def test_only_a_subjects_run_is_watched() -> None:
-    """A test of ^C under the virtual clock is nobody's run, and gets its signal."""
+    """A test of ^C under the virtual clock is not the run of a supervisor under test, and gets its signal."""
     plain = os.kill
 
     async def host() -> None:

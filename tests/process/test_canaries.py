@@ -35,7 +35,7 @@ def pids(canaries: Canaries) -> list[int]:
 
 
 class Shell:
-    """A shell that signals somebody and then waits, so that the kernel can say who it was."""
+    """A shell that signals a process and then waits, so that the kernel can name the sender."""
 
     def __init__(self, command: str) -> None:
         pipe = subprocess.PIPE
@@ -79,7 +79,7 @@ def canaries() -> Iterator[Callable[[], Canaries]]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 def test_a_subject_whose_shell_signals_a_bystander_fails() -> None:
-    """In real time it may start what it likes; the next run begins with canaries that sing."""
+    """In real time it may start any program; the next run begins with decoys that are alive."""
 
     class Shelled(Null):
         async def run_one(self, order: RunRequest) -> RunReport:
@@ -104,7 +104,7 @@ def test_a_subject_whose_shell_signals_a_bystander_fails() -> None:
 
 
 class Killing(Null):
-    """Kills its agent and nobody else."""
+    """Kills its agent and no other process."""
 
     async def run_one(self, order: RunRequest) -> RunReport:
         """Start it and kill it."""
@@ -116,7 +116,7 @@ class Killing(Null):
 
 @pytest.mark.usefixtures("alone")
 def test_every_signal_is_noted(canaries: Callable[[], Canaries]) -> None:
-    """What a process cannot block leaves no word: KILL is a death, STOP a silence."""
+    """A process cannot report a signal that it cannot block: KILL shows as a death, STOP as silence."""
     watched = canaries()
     first, second = pids(watched)
     for name in ("TERM", "HUP", "INT", "QUIT", "USR1", "USR2", "CONT", "CHLD"):
@@ -147,7 +147,7 @@ def test_what_is_pending_when_the_question_is_read_is_in_the_answer() -> None:
 
 @pytest.mark.usefixtures("beside")
 def test_beside_other_workers_only_a_sender_that_is_known_counts(canaries: Callable[[], Canaries]) -> None:
-    """Another worker's test may kill by name: what nobody can tell apart from that accuses nobody."""
+    """Another worker's test may kill by name: without proof of the sender, no run is accused."""
     watched = canaries()
     first, second = pids(watched)
     shell = Shell(f"kill -TERM {first}")
@@ -158,7 +158,7 @@ def test_beside_other_workers_only_a_sender_that_is_known_counts(canaries: Calla
 
 @pytest.mark.usefixtures("alone")
 def test_a_hit_between_two_runs_is_no_runs_doing(canaries: Callable[[], Canaries]) -> None:
-    """Whatever a test did before is forgotten when the next run begins."""
+    """A hit of an earlier test is forgotten when the next run begins."""
     watched = canaries()
     shell = Shell(f"kill -TERM {pids(watched)[0]}; kill -KILL {pids(watched)[1]}")
     watched.ready()
@@ -167,7 +167,7 @@ def test_a_hit_between_two_runs_is_no_runs_doing(canaries: Callable[[], Canaries
 
 
 def test_one_is_in_the_group_of_pytest_and_one_is_not(canaries: Callable[[], Canaries]) -> None:
-    """And both look like agents to who kills by name."""
+    """And both look like agents to a program that kills by name."""
     watched = canaries()
     first, second = pids(watched)
     assert (os.getpgid(first), os.getsid(second)) == (os.getpgrp(), second)
@@ -176,7 +176,7 @@ def test_one_is_in_the_group_of_pytest_and_one_is_not(canaries: Callable[[], Can
 
 
 def test_where_a_signal_came_from() -> None:
-    """A terminal, this process, a process of somebody else, one that is gone."""
+    """The senders: a terminal, this process, a process of another user, a process that has ended."""
     nobody = 2**22 + 1
     assert canary_program.origin(signal.SI_KERNEL if hasattr(signal, "SI_KERNEL") else 0x80, 0, os.getpid()) == "kernel"
     assert canary_program.origin(0, os.getpid(), os.getpid()) == "run"

@@ -1,4 +1,4 @@
-"""What a supervisor cannot do is stated in words, and scenarios that need it are not applicable."""
+"""A supervisor states in words which things it cannot do; scenarios that need them are not applicable."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def nobody(_order: RunRequest) -> RunReport:
 
 
 def needs(text: str, *cannot: str) -> str:
-    """Give what a scenario needs that a supervisor of sessions and runs lacks; nothing if it lacks nothing."""
+    """Give the needs of a scenario that a supervisor of sessions and runs does not meet; nothing if it meets all."""
     try:
         bind_to(loads(text), Function(nobody, sessions=True, cannot=cannot))
     except NotApplicable as limit:
@@ -51,7 +51,7 @@ def needs(text: str, *cannot: str) -> str:
     ],
 )
 def test_a_batch_client_knows_no_pause_between_prompts(drive: str, line: int) -> None:
-    """What it does after its last prompt, and the end of the turn before, are no pause."""
+    """Its actions after its last prompt, and the end of the turn before, are no pause."""
     text = f"{PI}{TWICE}drive: {drive}\n"
     assert needs(text) == ""
     reason = f"line {line} needs a pause between two prompts, which the subject does not have" if line else ""
@@ -124,7 +124,7 @@ def test_every_kind_of_subject_states_it(lab: ScenarioRunner, tmp_path: Path) ->
 
 
 def test_deeds_are_abilities_too() -> None:
-    """One word states what is missing of a session, whoever drives it."""
+    """One word names the missing part of a session, for every driver of it."""
     cancels = f"{PI}{TWICE}drive: [{{prompt: x}}, {{cancel: {{}}, after: 1s}}]\n"
     assert needs(cancels, "cancel") == "line 4 needs sessions with cancel, which the subject does not have"
     with pytest.raises(UsageError, match="there is no ability 'pauses', did you mean pause"):

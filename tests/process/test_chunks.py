@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_the_model_writes_the_same_pieces(lab: ScenarioRunner, backend: str) -> None:
-    """Else a cut that the search finds would be one that no agent makes."""
+    """Otherwise a cut that the search finds would be a cut that no agent makes."""
     file = path_of("hook-given-up-is-called-no-more")
     text = load(file).text.replace("dialect: claude", "dialect: claude, chunk: 61 B")
     scenario = loads(text, str(file), file.parent)

@@ -1,4 +1,4 @@
-"""A clock that is closed: nobody is left and nothing is open, whatever comes in between."""
+"""A closed clock: no process is left and nothing is open, whatever comes in between."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def interrupted(*_: object) -> None:
 
 
 def test_ctrl_c_while_a_clock_is_closed_leaves_nobody(lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was left to be ended is ended, and every descriptor is given back."""
+    """All processes that were still to be ended are ended, and every descriptor is given back."""
     before = descriptors()
     stand, started = left_running(lab)
     monkeypatch.setattr(_virtual, "end_started", interrupted)
@@ -49,7 +49,7 @@ def test_ctrl_c_while_a_clock_is_closed_leaves_nobody(lab: ScenarioRunner, monke
 
 
 def test_ctrl_c_at_one_agent_s_end_ends_the_others(lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever comes behind it is ended all the same, and nobody can knock any more."""
+    """All later agents are ended all the same, and no fake can knock any more."""
     stand, started = left_running(lab)
     first, *_ = stand.clock.hub.roll.in_order()
     monkeypatch.setattr(_virtual, "end_started", lambda _hub: None)

@@ -1,4 +1,4 @@
-"""A program as the supervisor under test: how it is told, what its end says, and what becomes of mistakes in that."""
+"""A program as the supervisor under test: its input, the meaning of its end, and its mistakes in both."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ STREAM = (
 
 @pytest.mark.slow
 def test_a_shell_around_an_agent_that_a_program_leaves_is_a_leak(lab: ScenarioRunner) -> None:
-    """It has the fake's name among its words, and is none."""
+    """The fake's name is among its words, but it is no fake."""
     around = '"$0" >/dev/null; kill -KILL $PPID; sleep 1000'
     row = played(lab, Command(["sh", "-c", f"sh -c '{around}' \"$0\" & wait", "{agent}"]))["leaks"]
     assert row.verdict is Verdict.FAILED
@@ -79,7 +79,7 @@ def test_a_shell_around_an_agent_that_a_program_leaves_is_a_leak(lab: ScenarioRu
 
 @pytest.mark.slow
 def test_a_program_may_speak_one_mode_of_a_dialect(lab: ScenarioRunner) -> None:
-    """What it is not made for says nothing of it."""
+    """A mode that the program does not support gives no verdict about it."""
     subject = Command(["timeout", "60", "{agent}"], says={"outcome": ENDS}, dialects=["gemini stream"])
     assert conclude(tuple(played(lab, subject, loads(STREAM.replace("MODE", "stream")), 1).values())) is Verdict.PASSED
     with pytest.raises(NotApplicable, match="agents of gemini json"):
@@ -106,7 +106,7 @@ def test_a_file_of_its_own_says_what_its_exit_code_does_not(lab: ScenarioRunner)
 def test_a_program_that_does_not_say_what_it_should_is_told_with_its_end(
     lab: ScenarioRunner, written: str, why: str
 ) -> None:
-    """Its author sees what it did not write, how it ended and what it said of that."""
+    """Its author sees the missing file, the end of the program, and its words about that."""
     program = (
         '"$@" >/dev/null; [ -z "$WRITTEN" ] || echo "$WRITTEN" >"$0/r.json"; echo no such thing >&2; kill -SEGV $$'
     )
@@ -122,7 +122,7 @@ def test_a_program_that_does_not_say_what_it_should_is_told_with_its_end(
 
 @pytest.mark.slow
 def test_a_program_that_dies_of_a_realtime_signal_is_told_by_its_number(lab: ScenarioRunner) -> None:
-    """It has no name, and that is no mistake of the kit's."""
+    """The signal has no name, and that is no mistake of the kit."""
     play = lab.play_real(HELLO, Command(["sh", "-c", "kill -40 $$", "{agent}"]), scale=100)
     assert "  the program dies of signal 40" in explain(play, compare(play))
 
@@ -130,7 +130,7 @@ def test_a_program_that_dies_of_a_realtime_signal_is_told_by_its_number(lab: Sce
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ['"text": null', '"other": 0'])
 def test_a_final_text_that_a_program_should_tell_and_does_not_is_lost(lab: ScenarioRunner, text: str) -> None:
-    """Of a completed run it survives, whatever became of the agent (C3)."""
+    """The text of a completed run survives, whatever happened to the agent (C3)."""
     program = f'"$@" >/dev/null; echo \'{{"status": "completed", {text}}}\' >"$0/r.json"'
     says = {"outcome": {"json": "r.json", "key": "status"}, "text": {"json": "r.json", "key": "text"}}
     rows = played(lab, Command(["sh", "-c", program, "{folder}", "{agent}"], says=says))
@@ -152,7 +152,7 @@ def test_a_final_text_that_a_program_should_tell_and_does_not_is_lost(lab: Scena
     ],
 )
 def test_a_file_that_says_nonsense_is_the_adapters_error(lab: ScenarioRunner, written: str, seen: str) -> None:
-    """It is told with file, key and value."""
+    """The error names file, key and value."""
     says = {
         "outcome": {"json": "r.json", "key": "end", "words": {"ok": "completed"}},
         "noise": {"json": "r.json", "key": "n"},
@@ -168,7 +168,7 @@ def test_a_file_that_says_nonsense_is_the_adapters_error(lab: ScenarioRunner, wr
 def test_a_program_that_prints_without_end_is_the_adapters_error(
     lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
-    """It is ended before it fills the disk, and nobody reads all of it into memory."""
+    """It is ended before it fills the disk, and its output is never all in memory."""
     monkeypatch.setattr(_command, "_MOST_BYTES", 8 * 1024**2)
     answer = played(lab, Command(["sh", "-c", script, "{agent}"]))["answer"]
     stream = "stderr" if "2" in script else "stdout"
@@ -177,7 +177,7 @@ def test_a_program_that_prints_without_end_is_the_adapters_error(
 
 
 def test_a_program_that_is_not_there_is_the_adapters_error(lab: ScenarioRunner) -> None:
-    """Nobody reads a stack to learn that."""
+    """A user should not have to read a stack to learn that."""
     rows = played(lab, Command(["no-such-program", "{agent}"]))
     assert rows["answer"].seen.startswith("no-such-program could not be started: No such file or directory\nname an ex")
 
@@ -278,7 +278,7 @@ async def unscaled(order: RunRequest) -> str:
     ids=["function", "command"],
 )
 def test_who_keeps_limits_and_does_not_divide_them_is_told_so(lab: ScenarioRunner, subject: Any, word: str) -> None:
-    """It is no verdict on the supervisor that time went faster than it knew; what is green without it stays green."""
+    """Time ran faster than the supervisor knew, so red gives no verdict about it; a green scenario stays green."""
     rows = tuple(played(lab, subject, SILENT).values())
     assert conclude(rows) is Verdict.ADAPTER_ERROR
     assert rows[0].seen == (
@@ -291,7 +291,7 @@ def test_who_keeps_limits_and_does_not_divide_them_is_told_so(lab: ScenarioRunne
 
 @pytest.mark.slow
 def test_who_keeps_no_time_need_not_divide_it(lab: ScenarioRunner) -> None:
-    """A red of who waits for ever is its own."""
+    """If a supervisor waits for ever, the red is its own."""
 
     async def waits(order: RunRequest) -> str:
         return await unscaled(order)
@@ -302,7 +302,7 @@ def test_who_keeps_no_time_need_not_divide_it(lab: ScenarioRunner) -> None:
 
 @pytest.mark.slow
 def test_what_a_program_gives_its_agent_beside_the_command_is_its_own(lab: ScenarioRunner) -> None:
-    """It is told a command, and no environment and no folder for it; it adds what it has itself."""
+    """It is given a command, but no environment and no folder for it; it adds its own."""
     scenario = bundled("sees-its-command-line-plain")
     rows = played(lab, Command(["env", "HOME=/", "{agent}"]), scenario)
     assert {key: rows[key].verdict.value for key in ("received.argv", "received.env", "received.cwd")} == {

@@ -1,4 +1,4 @@
-"""What the corpus promises of trees holds however the tree is held: no stronger containment costs an instant."""
+"""The bundled scenarios hold for every containment of the tree: stronger containment costs no instant."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ anyio.run(main)
 def test_a_run_in_virtual_time_is_the_same_at_every_containment(
     stand: Stand, backend: str, containment: str, tmp_path: Path
 ) -> None:
-    """Who starts the agent is no event: instants, outcome and status are those of a child of ours."""
+    """The starter of the agent is no event: instants, outcome and status are those of a child of ours."""
     argv = stand.fake(HELPERS)
     policy = Policy(containment=containment, inactivity_timeout=60.0, kill_grace=2.0)
 
@@ -73,7 +73,7 @@ def test_a_run_in_virtual_time_is_the_same_at_every_containment(
 
 @pytest.mark.parametrize("containment", CONTAINMENTS)
 def test_a_cancelled_run_leaves_nobody_at_any_containment(stand: Stand, backend: str, containment: str) -> None:
-    """The keeper is ended with what it keeps, in the cleanup of the caller (T4)."""
+    """The keeper is ended with its processes, in the cleanup of the caller (T4)."""
     argv = stand.fake(HELPERS)
 
     async def host() -> None:
@@ -101,7 +101,7 @@ def test_agents_of_a_keeper_are_numbered_in_the_order_of_their_starts(stand: Sta
 
 
 def test_a_program_that_is_no_fake_is_one_of_a_keepers_too(make_stand: Callable[..., Stand]) -> None:
-    """Virtual time cannot see what it does, whoever starts it."""
+    """Virtual time cannot see its work, whichever program starts it."""
     stand = make_stand(guard=5.0)
 
     async def host() -> None:
@@ -179,7 +179,7 @@ def test_whoever_is_killed_the_agent_and_all_that_left_it_go(victim: str) -> Non
 
 
 class Refusing(SystemClock):
-    """A clock that wants to meet nobody."""
+    """A clock that refuses every fake."""
 
     def meet(self, pid: int) -> None:
         """Refuse."""
@@ -187,7 +187,7 @@ class Refusing(SystemClock):
 
 
 def test_an_agent_that_a_clock_refuses_is_abandoned() -> None:
-    """The keeper goes with it: nobody else knows of either yet."""
+    """The keeper ends with it: no other code knows of either yet."""
     before = descriptors()
 
     async def host() -> None:

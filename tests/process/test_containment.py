@@ -1,4 +1,4 @@
-"""What each containment promises of an agent's tree, with programs that leave it in every way."""
+"""The promises of each containment about an agent's tree, with programs that leave it in every way."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BEYOND = {
     "subreaper": {"daemon with a cleared environment", "daemon with neither"},
     "keeper": set[str](),
 }
-"""Who is out of reach of which containment."""
+"""The kinds that each containment cannot reach."""
 
 
 RESPAWN = """
@@ -136,7 +136,7 @@ def start() -> Iterator[Callable[..., Child]]:
 
 
 def end_lost(pid: int) -> None:
-    """End what nobody holds any more, and its zombie if it is ours."""
+    """End a process that has no holder any more, and its zombie if it is ours."""
     os.kill(pid, signal.SIGKILL)
     assert is_gone(pid)
     try:
@@ -148,7 +148,7 @@ def end_lost(pid: int) -> None:
 @pytest.mark.parametrize("containment", CONTAINMENTS)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_kill_reaches_who_left_the_tree(start: Callable[..., Child], way: str, containment: str) -> None:
-    """What is in reach is dead, and what is not is alive: a promise that is too small is one as well."""
+    """Every process in reach is dead, and every other one is alive: a promise that is too small is also wrong."""
     before = descriptors()
     child = start(escape(WAYS[way]), containment)
     pid = int(read_line(child))
@@ -168,7 +168,7 @@ def test_a_kill_reaches_who_left_the_tree(start: Callable[..., Child], way: str,
 @pytest.mark.slow
 @pytest.mark.parametrize("containment", ["subreaper", "keeper"])
 def test_many_heads_without_a_pause_are_dead_within_a_second(start: Callable[..., Child], containment: str) -> None:
-    """Each is gone before it can be signalled, and another one there: killing has to converge."""
+    """Each has ended before it can be signalled, and another has started: killing has to converge."""
     child = start(program(HYDRA, "16"), containment)
     read_line(child)
     begin = time.monotonic()
@@ -183,7 +183,7 @@ def test_many_heads_without_a_pause_are_dead_within_a_second(start: Callable[...
 def test_who_forks_again_in_the_session_is_ended_where_it_is_in_reach(
     start: Callable[..., Child], containment: str
 ) -> None:
-    """A member that forks after the kill has found it was never killed: now whoever is found later is."""
+    """A member that forks after the kill has found it was never killed: now every member found later is killed."""
     child = start(program(RESPAWN), containment)
     read_line(child)
     child.kill("agent")
@@ -208,7 +208,7 @@ def test_stopping_all_first_converges_too(
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_killed_keeper_costs_containment_and_nobody(start: Callable[..., Child], way: str) -> None:
-    """What it held is adopted here, and known by its mark."""
+    """The keeper's processes are adopted here, and known by their mark."""
     child = start(escape("stay", WAYS[way]), "keeper")
     pid = int(read_line(child))
     os.kill(parent_of(child.pid), signal.SIGKILL)
@@ -238,7 +238,7 @@ def test_a_status_survives_the_keeper(start: Callable[..., Child], ended: str) -
 
 @pytest.mark.parametrize("missing", ["keeper", "both"])
 def test_what_cannot_be_had_is_replaced_by_the_next(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
-    """A supervisor runs its agent all the same, and tells which containment holds."""
+    """A supervisor runs its agent all the same, and reports which containment holds."""
     before = descriptors()
     monkeypatch.setattr(_keeper, "_STUB", "raise SystemExit(1)")
     if missing == "both":

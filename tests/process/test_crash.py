@@ -1,4 +1,4 @@
-"""An exception out of a supervisor: whether the supervisor crashed or its adapter is wrong, and what is printed."""
+"""An exception out of a supervisor: whether the supervisor crashed or its adapter is wrong, and the message."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_an_exception_of_the_supervisor_is_a_crash(
 def test_an_exception_of_the_adapters_module_is_its_error_until_an_agent_is_started(
     lab: ScenarioRunner, scenario: Any, supervise: Any, verdict: Verdict
 ) -> None:
-    """A supervisor of one file is its own adapter: what it does once an agent is started is the supervisor's work."""
+    """A supervisor of one file is its own adapter: once an agent is started, every action is the supervisor's."""
     rows, text = rows_of(lab, scenario, supervise)
     assert conclude(rows) is rows[0].verdict is verdict, text
 
@@ -173,7 +173,7 @@ READS = {"outcome": {"exit_code": {"0": "completed", "other": "failed"}}}
 def test_the_end_of_a_program_says_what_went_wrong(
     lab: ScenarioRunner, program: list[str], verdict: Verdict, said: str
 ) -> None:
-    """A program that never starts an agent is called wrongly; one that ends in a traceback has crashed."""
+    """A program that never starts an agent is called wrongly; a program that ends in a traceback has crashed."""
     if shutil.which(program[0]) is None:
         pytest.skip(f"there is no {program[0]}")
     rows = compare(lab.play_real(BYTES, Command(program, says=READS)))

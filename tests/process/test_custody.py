@@ -1,4 +1,4 @@
-"""What a custody does to this process while it lasts: adoption and patches, taken away again; and how it looks."""
+"""The effects of a custody on this process, adoption and patches, end with it; and the way it looks at processes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ORPHAN = "sleep 1000 >/dev/null 2>&1 &"
 
 @contextmanager
 def custody() -> Iterator[LeakTracker]:
-    """Watch while the block runs, and end what it leaves."""
+    """Watch while the block runs, and end the processes that it leaves."""
     watch = LeakTracker()
     watch.begin()
     try:
@@ -77,7 +77,7 @@ def test_everything_is_as_it_was_afterwards() -> None:
 
 
 def test_a_class_that_somebody_put_in_place_of_another_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was patched for one season is patched again for the next only if it is still what everybody uses."""
+    """A class patched for one custody is patched again for the next only if it is still the class in use."""
 
     class Other(threading.Thread):
         """Starts as threads do."""
@@ -92,7 +92,7 @@ def test_a_class_that_somebody_put_in_place_of_another_is_watched(monkeypatch: p
 
 
 def test_two_custodies_know_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pytest within a pytest is watched by both, and what was there before the inner one is not the inner one's."""
+    """A pytest within a pytest is watched by both; processes older than the inner one are not the inner one's."""
     monkeypatch.setenv(COOKIE, "somebody.else")
     with custody() as outer:
         subprocess.run(ORPHAN, shell=True, check=True)
@@ -149,7 +149,7 @@ def test_the_end_takes_in_whoever_comes_late() -> None:
 BECOMES = '[ "$LEFT" = 0 ] && exit; export LEFT=$((LEFT-1)); exec sh -c "$AGAIN"'
 
 EXITING = [b"4"] * 7
-"""What is left of the kernel's word of one that is gone: its flags."""
+"""The rest of the kernel's entry of an ended process: its flags."""
 
 
 def test_a_process_that_becomes_another_program_keeps_its_environment() -> None:

@@ -1,4 +1,4 @@
-"""A program in which nobody can move any more fails at once, and the message names who waits for what."""
+"""A program in which no process can move fails at once, and the message names each process and its wait."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def deadlock(stand: Stand, backend: str, host: Callable[[], Any]) -> str:
-    """Run into a deadlock; give its message once every process is gone."""
+    """Run into a deadlock; give its message once every process has ended."""
     with pytest.raises(Deadlock) as dead:
         stand.run(host, backend=backend)
     assert all(is_gone(pid) for pid in stand.pids())
@@ -62,7 +62,7 @@ def test_an_stderr_that_nobody_reads_is_named_by_its_descriptor(stand: Stand, ba
 
 
 def test_a_stopped_agent_is_named_as_stopped(stand: Stand, backend: str) -> None:
-    """Nobody continues it, so nothing can ever happen."""
+    """No process continues it, so nothing can ever happen."""
     argv = stand.fake("- silence: 5s")
 
     async def host() -> None:
@@ -113,7 +113,7 @@ def test_cleaning_up_after_a_deadlock_may_wait_again(stand: Stand, backend: str)
 
 
 def test_a_clean_up_that_deadlocks_again_changes_no_verdict(stand: Stand, backend: str) -> None:
-    """A shielded wait for ever in a finally: the first message is what the user sees, whatever breaks after it."""
+    """A shielded wait for ever in a finally: the user sees the first message, whatever breaks after it."""
     argv = stand.fake("- linger: for ever")
 
     async def host() -> None:
@@ -128,7 +128,7 @@ def test_a_clean_up_that_deadlocks_again_changes_no_verdict(stand: Stand, backen
 
 
 def test_an_error_on_the_way_out_of_a_deadlock_changes_no_verdict(stand: Stand, backend: str) -> None:
-    """What the program says about its own cancellation is the cause's consequence."""
+    """The program's words about its own cancellation are a consequence of the cause."""
 
     async def host() -> None:
         try:
@@ -140,7 +140,7 @@ def test_an_error_on_the_way_out_of_a_deadlock_changes_no_verdict(stand: Stand, 
 
 
 def test_another_clock_runs_after_a_deadlock(make_stand: Callable[..., Stand], backend: str) -> None:
-    """A fault leaves nothing behind in the interpreter: patches are undone, loops closed, processes reaped."""
+    """A fault leaves the interpreter clean: patches are undone, loops closed, processes reaped."""
     deadlock(make_stand(), backend, anyio.sleep_forever)
     stand = make_stand()
     argv = stand.fake("- silence: 3s\n- exit: 2")

@@ -110,7 +110,7 @@ class Starts(Client):
 
 
 class Prompts(Client):
-    """A client that declines its first prompt, and starts nobody before."""
+    """A client that declines its first prompt, and starts no agent before."""
 
     async def prompt(self, text: str) -> str:
         """Decline."""
@@ -118,7 +118,7 @@ class Prompts(Client):
 
 
 class Cancels(Client):
-    """A client that declines to cancel, and starts nobody before."""
+    """A client that declines to cancel, and starts no agent before."""
 
     async def prompt(self, text: str) -> str:
         """Wait for ever."""
@@ -146,7 +146,7 @@ class Cancels(Client):
 )
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_an_order_may_be_declined_anywhere(lab: ScenarioRunner, subject: Any, scenario: Any, backend: str) -> None:
-    """An adapter says in one way what its supervisor cannot do, and nobody calls that an error."""
+    """An adapter says in one way which things its supervisor cannot do, and that is never called an error."""
     with pytest.raises(NotApplicable) as caught:
         lab.play(scenario, subject, backend=backend)
     assert caught.value.reason() == WHY
@@ -200,7 +200,7 @@ def test_a_wrong_code_of_declining_is_a_mistake(declines: Any) -> None:
 
 
 def test_a_function_of_limits_takes_the_request_alone() -> None:
-    """The form with two parameters is named in the error, so that nobody has to guess."""
+    """The form with two parameters is named in the error, so that the user does not have to guess."""
     with pytest.raises(UsageError) as caught:
         Function(declines, limits=old_limits)  # type: ignore[arg-type]
     assert str(caught.value) == (

@@ -44,7 +44,7 @@ def _of_claim(value: object) -> str:
 
 
 def test_a_rule_is_broken_by_a_defect_or_it_is_said_why_not() -> None:
-    """A promise that no defect breaks is a promise of which nobody knows whether the corpus would notice."""
+    """Without a defect that breaks a promise, we cannot know whether the bundled scenarios check it."""
     broken = {defect.breaks for defect in defects.DEFECTS.values()}
     assert broken | set(UNBREAKABLE) == set(RULES)
     assert broken & set(UNBREAKABLE) == set()
@@ -71,7 +71,7 @@ def test_a_claim_holds_in_the_model(scenario: Scenario, defect: str, key: str) -
 @pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")  # some defects leave theirs
 @pytest.mark.parametrize("defect", defects.NAMES)
 def test_what_a_defect_does_is_the_same_with_processes(lab: ScenarioRunner, defect: str) -> None:
-    """What is wrong in the model only would be a mistake of the model."""
+    """A defect that shows in the model only would be a mistake of the model."""
     subject = _subject(defect)
     gc.disable()  # a forgotten child is reaped with its object, and that must not be between the run and the look
     try:
@@ -87,7 +87,7 @@ def test_what_a_defect_does_is_the_same_with_processes(lab: ScenarioRunner, defe
 
 
 def _parted(played: _Told, model: _Told) -> tuple[object, ...]:
-    """Give the keys that failed, and the first lines in which two timelines part: who reads of it can see why."""
+    """Give the keys that failed, and the first lines in which two timelines differ, so that a reader can see why."""
     lines = next((both for both in zip_longest(played[1], model[1]) if both[0] != both[1]), ())
     return played[0], model[0], *lines
 

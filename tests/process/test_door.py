@@ -22,7 +22,7 @@ import pytest
 
 @pytest.fixture
 def clock() -> Iterator[VirtualClock]:
-    """Give a clock, and end what is left of it."""
+    """Give a clock, and end its processes that are left."""
     with VirtualClock() as clock:
         yield clock
 
@@ -33,7 +33,7 @@ def _fake(lab: ScenarioRunner, clock: VirtualClock, script: str) -> FakeAgent:
 
 
 def _knock(clock: VirtualClock, fake: FakeAgent) -> subprocess.Popen[bytes]:
-    """Start a fake, and return once it stands at the open door, where nobody has let it in."""
+    """Start a fake, and return once it stands at the open door and has not been let in."""
     clock.hub.roll.open_door()
     process = subprocess.Popen(fake.argv, stdout=subprocess.PIPE)
     assert select.select([clock.hub.roll.door], [], [], CEILING)[0]
@@ -51,7 +51,7 @@ def test_a_fake_that_stands_at_a_door_that_is_shut_is_in_real_time(lab: Scenario
 
 
 def test_a_fake_that_is_gone_before_it_is_let_in_is_no_fault(lab: ScenarioRunner, clock: VirtualClock) -> None:
-    """Whoever started it has killed it and waited for it, so the kernel knows no such process."""
+    """Its starter has killed it and waited for it, so the kernel knows no such process."""
     fake = _fake(lab, clock, "- say: hi")
     with _knock(clock, fake) as process:
         process.kill()
@@ -69,7 +69,7 @@ def test_a_fake_without_real_time_exits_when_nobody_lets_it_in(lab: ScenarioRunn
 
 
 def test_a_signal_is_known_before_it_can_be_asked_for(lab: ScenarioRunner, clock: VirtualClock) -> None:
-    """What a fake does while the test asks is waited for: an answer that is too early would be a false one."""
+    """The test waits until the fake has acted: an answer that is too early would be a false one."""
     fake = _fake(lab, clock, "- when: {signal: TERM}\n  do: [{say: no}]\n- say: ready\n- linger: until eof")
     with subprocess.Popen(fake.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

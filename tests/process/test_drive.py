@@ -1,4 +1,4 @@
-"""Drives with real processes: what the caller does at an instant is there at that instant, as in the model."""
+"""Drives with real processes: the effect of a caller's action is there at the same instant as in the model."""
 
 from __future__ import annotations
 

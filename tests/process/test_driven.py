@@ -1,4 +1,4 @@
-"""Somebody's client under the caller of a scenario: what its methods come to, and what becomes of their mistakes."""
+"""A client of another author under the caller of a scenario: the effects of its methods and of their mistakes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ONCE = TALK + "script:\n  - wait_for: prompt 1\n  - "
 
 
 class Pi(Client):
-    """A client of pi's, as short as it can be."""
+    """A client of pi, as short as it can be."""
 
     async def start(self) -> None:
         """Start it."""
@@ -74,7 +74,7 @@ def test_a_client_is_driven_from_end_to_end(lab: ScenarioRunner, name: str, back
 
 
 class Late(Pi):
-    """One that starts its agent as it is asked."""
+    """A client that starts its agent when it is asked."""
 
     async def start(self) -> None:
         """Start nothing."""
@@ -85,13 +85,13 @@ class Late(Pi):
         return await super().prompt(text)
 
     async def close(self) -> None:
-        """End what was started."""
+        """End all that was started."""
         if hasattr(self, "agent"):
             await super().close()
 
 
 class Grouped(Pi):
-    """One that has a task group open as it finds no agent."""
+    """A client that has a task group open when it finds no agent."""
 
     async def start(self) -> None:
         """Start it from a task."""
@@ -102,14 +102,14 @@ class Grouped(Pi):
 
 @pytest.mark.parametrize("client", [Late, Grouped])
 def test_a_missing_program_is_told_wherever_it_is_missed(lab: ScenarioRunner, client: type[Client]) -> None:
-    """Neither is a lost agent, nor a mistake of the adapter's."""
+    """Neither is a lost agent or a mistake of the adapter."""
     scenario = bundled("session-cannot-be-executed")
     rows = compare(lab.play(scenario, Driven(client)))
     assert conclude(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]
 
 
 class Patient(Pi):
-    """One with a limit of its own: it tells of a turn whose time was over once the agent has let go of it."""
+    """A client with a limit of its own: it reports an overdue turn once the agent has let go of it."""
 
     async def prompt(self, text: str) -> Any:
         """Ask, and give up after five seconds."""
@@ -129,7 +129,7 @@ class Patient(Pi):
 
 
 class Prompt(Patient):
-    """One that tells of it at once, and holds the next prompt back."""
+    """A client that reports it at once, and holds the next prompt back."""
 
     is_owed = False
 
@@ -145,7 +145,7 @@ class Prompt(Patient):
 
 
 class Slow(Patient):
-    """One that waits on when the agent has let go, for what never comes, a virtual second long."""
+    """A client that waits on after the agent has let go, a virtual second long, for an event that never comes."""
 
     async def acknowledged(self) -> None:
         """Wait for nothing."""
@@ -159,7 +159,7 @@ class Slow(Patient):
 def test_a_client_may_wait_for_the_agent_that_lets_go_of_a_turn(
     lab: ScenarioRunner, client: type[Client], verdict: str
 ) -> None:
-    """It cannot tell that it is ready, so that both are a style of its own; the turn behind has its whole time."""
+    """The client cannot see that pi is ready, so both styles are right; the turn after it has its whole time."""
     scenario = bundled("session-timeout-cancels-the-turn")
     rows = compare(lab.play(scenario, Driven(client, limits={"prompt_timeout": 5})))
     assert conclude(rows).value == verdict, rows
@@ -182,7 +182,7 @@ def test_an_agent_lets_go_of_a_turn_by_its_answer_too(lab: ScenarioRunner, clien
 
 
 class Unscaled(Pi):
-    """One that measures a second and a half of real time, however fast the play's goes."""
+    """A client that measures a second and a half of real time, at any speed of the run."""
 
     async def prompt(self, text: str) -> Any:
         """Give up in the middle of the turn."""
@@ -210,14 +210,14 @@ def test_a_limit_that_is_not_divided_in_real_time_is_told(
 
 
 def test_an_agent_that_gets_one_prompt_is_for_others(lab: ScenarioRunner) -> None:
-    """It would be started, asked nothing, and told to go."""
+    """It would be started, be asked nothing, and be ended."""
     with pytest.raises(NotApplicable, match="agents that get one prompt and end"):
         lab.play(loads("scenario: s\nagent: pi\nscript: [{answer: hi}]\nexpect: {text: hi}\n"), Driven(Pi))
 
 
 @pytest.mark.slow
 def test_a_lost_connection_is_an_outcome(lab: ScenarioRunner) -> None:
-    """Every client tells of it in its own way, and these are everybody's."""
+    """Every client reports it in its own way, and these ways are common to all."""
     assert [turn.outcome for turn in turns(lab, Pi, ONCE + "exit: 3\n")] == ["agent_lost"]
 
     class Refused(Pi):
@@ -246,7 +246,7 @@ def test_an_exception_of_a_client_is_no_outcome(lab: ScenarioRunner, method: str
 
 @pytest.mark.slow
 def test_a_close_that_finds_the_agent_gone_is_no_mistake(lab: ScenarioRunner) -> None:
-    """Many a client raises there what its broken pipe has raised; who is left is judged as ever."""
+    """Many clients raise there the error of their broken pipe; leftover processes are judged as always."""
 
     class Breaks(Pi):
         async def close(self) -> None:
@@ -259,7 +259,7 @@ def test_a_close_that_finds_the_agent_gone_is_no_mistake(lab: ScenarioRunner) ->
 
 @pytest.mark.slow
 def test_a_turn_that_a_close_cuts_short_is_stopped(lab: ScenarioRunner) -> None:
-    """Nobody waits for an answer that nobody will read."""
+    """A turn does not wait for an answer that has no reader."""
     drive = "drive: [{prompt: one}, {wait_for: status prompting}, {close: {}, after: 3s}]\n"
     script = "script: [{wait_for: prompt 1}, {silence: 1h}]\n"
     [turn] = turns(lab, Pi, TALK + drive + script)
@@ -277,7 +277,7 @@ def test_a_turn_that_a_close_cuts_short_is_stopped(lab: ScenarioRunner) -> None:
     ],
 )
 def test_what_no_client_can_do_is_not_applicable(lab: ScenarioRunner, drive: str, need: str) -> None:
-    """What the kit does in its place, or waits for in vain, says nothing of it."""
+    """An action of the kit in its place, or a useless wait of the kit, gives no verdict about the client."""
     scenario = loads(f"{TALK}drive: {drive}\nscript: [answer: hi]\n".replace("pi, mode: rpc", "claude, mode: session"))
     with pytest.raises(NotApplicable, match=need):
         lab.play(scenario, Driven(Pi, cannot=["cancel"]))
@@ -285,7 +285,7 @@ def test_what_no_client_can_do_is_not_applicable(lab: ScenarioRunner, drive: str
 
 @pytest.mark.slow
 def test_who_gets_no_other_agent_is_judged_by_the_turn_that_was_lost(lab: ScenarioRunner) -> None:
-    """Pi's client starts one, and says so; what the turn behind comes to is then no merit and no fault of its own."""
+    """Pi's client starts one, and says so; the outcome of the turn after it is then neither its merit nor its fault."""
     text = path_of("session-killed-while-prompting").read_text()
     scenario = loads(text.replace("  spawns: [0s, 2s + restart_backoff]\n", ""))
     verdicts = {}

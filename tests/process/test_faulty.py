@@ -83,7 +83,7 @@ def red(lab: ScenarioRunner, name: str, subject: Subject) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("fault", "caught"), CASES, ids=[f"{one.rpartition('.')[2]}" for one, _ in CASES])
 def test_a_fault_is_red_on_the_check_that_names_it(lab: ScenarioRunner, fault: str, caught: str) -> None:
-    """A supervisor that does one thing wrong must not be called conformant: that is what the kit is for."""
+    """A supervisor that does one thing wrong must not be called conformant: the kit exists for that."""
     module, _, name = fault.partition(":")
     scenario, _, key = caught.partition(": ")
     if module == faulty.__name__:
@@ -105,7 +105,7 @@ LOOKED_AT = [
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LOOKED_AT)
 def test_a_fault_is_red_though_its_supervisor_looks_in_turns(lab: ScenarioRunner, name: str) -> None:
-    """What is late by its looks is forgiven, and nothing else."""
+    """A delay that comes from its way of looking is forgiven, and nothing else."""
     scenario, _, key = PLAIN[name].partition(": ")
     fault = type(name, (getattr(faulty, name), polling.Polling), {})
     assert key in red(lab, scenario, careful.of_plain(fault))
@@ -130,7 +130,7 @@ def test_a_crash_may_be_called_a_failure(lab: ScenarioRunner) -> None:
     ids=["plain", "pi", "polling", "polling pi", "polling the end"],
 )
 def test_without_the_fault_it_is_green_there(lab: ScenarioRunner, subject: Subject, table: dict[str, str]) -> None:
-    """A check that is red for everybody catches nobody."""
+    """A check that is red for every supervisor catches no fault."""
     names = dict.fromkeys(caught.partition(": ")[0] for caught in table.values())
     assert {name: checks for name in names if (checks := red(lab, name, subject))} == {}
 
@@ -143,7 +143,7 @@ LATE = [*LOOKED_AT, "PollsNowAndThen", "ClosedOutputIsTheEnd", "TimerBeatsExit",
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LATE)
 def test_a_fault_is_red_though_its_supervisor_looks_at_the_end(lab: ScenarioRunner, name: str) -> None:
-    """What it did before the first look is exact, and what follows is late by its looks alone."""
+    """Its actions before the first look are exact, and the later ones are late only by its looks."""
     scenario, _, key = PLAIN[name].partition(": ")
     fault = type(name, (getattr(faulty, name), polling.PollingTheEnd), {})
     assert key in red(lab, scenario, careful.of_plain(fault))

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 BUSY = "n=0; while [ $n -lt 100000 ]; do n=$((n+1)); done"
-"""Much longer than it takes until somebody looks who a silent child is."""
+"""Much longer than it takes until the clock looks at a silent child."""
 
 
 @pytest.mark.slow
 def test_a_program_that_is_no_fake_is_refused(stand: Stand, backend: str) -> None:
-    """Virtual time cannot see what it does; it is named, with what to do about it, and does not live on."""
+    """Virtual time cannot see its work; it is named, with a remedy, and does not live on."""
     path = str(shutil.which("cat"))
 
     async def host() -> None:
@@ -45,7 +45,7 @@ def test_a_program_that_is_no_fake_is_refused(stand: Stand, backend: str) -> Non
 
 @pytest.mark.parametrize("line", ["true", "exit 3", "echo told", BUSY])
 def test_a_program_that_ends_by_itself_is_nobodys_trouble(stand: Stand, backend: str, line: str) -> None:
-    """`ps`, `pkill`, `git`: whoever starts it goes on when it has ended, and no time has gone by."""
+    """`ps`, `pkill`, `git`: the caller continues when the program has ended, and no time has passed."""
 
     async def host() -> tuple[int, bytes, float]:
         done = await anyio.run_process(["sh", "-c", line], check=False)
@@ -56,7 +56,7 @@ def test_a_program_that_ends_by_itself_is_nobodys_trouble(stand: Stand, backend:
 
 
 def test_what_a_helper_does_to_an_agent_is_done_when_the_helper_has_ended(stand: Stand) -> None:
-    """Many a supervisor has `pkill` end its agent's children, and looks at them then."""
+    """Many supervisors have `pkill` end their agent's children, and look at them then."""
     argv = stand.fake("- silence: 1h")
 
     def started_and_ended() -> int | None:
@@ -73,7 +73,7 @@ def test_what_a_helper_does_to_an_agent_is_done_when_the_helper_has_ended(stand:
 @pytest.mark.parametrize("line", [f"{BUSY}; touch done", "touch done"], ids=["slow", "quick"])
 @pytest.mark.parametrize("form", ["by its path", "by its name", "as a script"])
 def test_a_real_cli_is_not_even_started(stand: Stand, tmp_path: Path, form: str, line: str) -> None:
-    """It is called like a fake, and is none: it would ask a real model. How fast it is decides nothing."""
+    """Its command line is a fake's, but it is no fake: it would ask a real model. How fast it is decides nothing."""
     name = Path(stand.fake("- exit: 0")[0]).name
     real = script(tmp_path / name, line)
     argv = {"by its path": [real], "by its name": [name], "as a script": ["/bin/sh", real]}[form]
@@ -143,7 +143,7 @@ def test_a_declared_script_may_be_called_like_the_fake_that_it_starts(
 
 @pytest.mark.slow
 def test_a_program_that_a_thread_starts_is_refused_too(stand: Stand, backend: str) -> None:
-    """A start in a worker thread counts, and the program that waits for the thread is told."""
+    """A start in a worker thread counts, and the program that waits for the thread gets the error."""
 
     async def host() -> None:
         await anyio.to_thread.run_sync(lambda: subprocess.run(["cat"], check=False, stdin=subprocess.PIPE))
@@ -276,7 +276,7 @@ def test_a_fake_starts_from_whatever_folder_it_is_in(
 
 
 def test_a_fake_that_cannot_even_begin_is_seen_as_the_exit_that_it_is(stand: Stand) -> None:
-    """A launcher whose files are gone dies before its hello: that is an exit, no stall and no foreign program."""
+    """A launcher without its files dies before its hello: that is an exit, no stall and no foreign program."""
     fake = stand.fake("- silence: 1s")
     folder = fake[0].rpartition("/")[0]
     Path(f"{folder}.baked").unlink()

@@ -1,4 +1,4 @@
-"""What the kernel does not let run blocks no caller: a cancellation takes 3 s of real time, and a keeper stays."""
+"""A frozen process blocks no caller: a cancellation takes 3 s of real time, and a keeper stays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FREEZER = Path("/sys/fs/cgroup/freezer")
 LONGEST = 4.5
-"""Real seconds: the 3 of the promise, and what a busy machine adds."""
+"""Real seconds: the 3 of the promise, and the addition of a busy machine."""
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +75,7 @@ def test_a_cancelled_run_of_a_frozen_agent_returns_within_the_promise(freezer: P
 def test_a_frozen_descendant_of_a_cancelled_run_leaves_no_zombie(
     freezer: Path, tmp_path: Path, containment: str
 ) -> None:
-    """It ends when it is thawed, long after the run, and nobody else can reap it."""
+    """It ends when it is thawed, long after the run, and no other process can reap it."""
     freeze = f"echo $! > {freezer}/tasks; echo FROZEN > {freezer}/freezer.state"
     agent = ["bash", "-c", f"setsid sleep 60 & echo $! > {tmp_path}/pid; {freeze}; sleep 60"]
 

@@ -1,4 +1,4 @@
-"""A function as the supervisor under test: what it is given, what it may return, and what becomes of its mistakes."""
+"""A function as the supervisor under test: its arguments, its return values, and its mistakes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_function_that_does_it_right_passes(lab: ScenarioRunner, backend: str)
 
 
 def test_its_name_is_the_functions() -> None:
-    """Also behind a partial; whoever wants another one says so."""
+    """A partial has its function's name, too; the caller may pass another one."""
     subjects = [
         Function(asyncio_run),
         Function(functools.partial(asyncio_run, noise=0)),
@@ -89,7 +89,7 @@ def test_its_name_is_the_functions() -> None:
 def test_what_it_says_is_judged_and_what_it_does_not_say_is_seen_or_undecided(
     lab: ScenarioRunner, given: Any, outcome: Verdict, elapsed: Verdict
 ) -> None:
-    """The record shows the rest: nobody was left here, and when it was over."""
+    """The record shows the rest: no process was left here, and the run has an end."""
     _, rows, _ = played(lab, returning(given))
     assert rows == {"outcome": outcome, "elapsed": elapsed, "leaks": Verdict.PASSED}
 
@@ -290,7 +290,7 @@ def sleepless(order: RunRequest) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_function_that_is_not_async_is_for_real_time_only(lab: ScenarioRunner) -> None:
-    """Virtual time stands still while its thread runs; why is told with its place."""
+    """Virtual time stands still while its thread runs; the message gives the reason and the place."""
     subject = Function(sleepless)
     line = sleepless.__code__.co_firstlineno
     assert subject.real_time_only.startswith(f"tests/process/test_function.py:{line}: sleepless is no `async def`, so ")

@@ -1,4 +1,4 @@
-"""A function that holds sessions: forty lines of somebody's own, driven by the same caller as the core is."""
+"""A function that holds sessions: forty lines of a user, driven by the same caller as the reference supervisor."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Conversation:
         return {"turns": self.turns}
 
     async def do(self, kind: str, value: Any) -> None:
-        """Do what the caller wants."""
+        """Do the caller's actions."""
         if kind == "prompt":
             self.turns.append({})
             self.queue.append((len(self.turns), value))
@@ -100,7 +100,7 @@ class Conversation:
                     await self.end(text, "cancelled" if stop == "aborted" else "completed")
 
     async def end(self, text: str, outcome: str) -> None:
-        """Note what a turn came to."""
+        """Note the outcome of a turn."""
         number, _ = self.queue.pop(0)
         code = 130 if outcome == "cancelled" else 0
         self.turns[number - 1] = {
@@ -137,7 +137,7 @@ def test_a_function_holds_a_session_from_end_to_end(lab: ScenarioRunner, name: s
 
 @pytest.mark.slow
 def test_a_function_that_sends_the_second_prompt_too_early_is_red(lab: ScenarioRunner) -> None:
-    """What it does is judged, and not that it was driven: pi refuses a prompt while it works."""
+    """Its actions are judged, and not the caller's: pi refuses a prompt while it works."""
 
     class Eager(Conversation):
         async def deliver(self) -> None:

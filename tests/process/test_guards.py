@@ -1,4 +1,4 @@
-"""Whoever runs on without end fails within the guard of real time and is named; nothing is left of it."""
+"""A program that runs without end fails within the guard of real time and is named; no process of it is left."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GUARD = 0.2
 
 
 def fault(stand: Stand, backend: str, host: Callable[[], Any], *, least: float = GUARD * 0.9) -> ClockError:
-    """Run into a fault; give it once every process is gone, and that in time, but not before so many seconds."""
+    """Run into a fault; give it once every process has ended: in time, but not before the given seconds."""
     begun = time.monotonic()
     with pytest.raises(ClockError) as found:
         stand.run(host, backend=backend)
@@ -43,7 +43,7 @@ def fault(stand: Stand, backend: str, host: Callable[[], Any], *, least: float =
 
 @pytest.fixture
 def guarded(make_stand: Callable[..., Stand]) -> Stand:
-    """Give a stand with a very short guard, once what a first run loads is loaded."""
+    """Give a stand with a very short guard, after all modules of a first run are loaded."""
     for name in ("asyncio", "trio"):
         make_stand().run(anyio.sleep, 0, backend=name)
     return make_stand(guard=GUARD)
@@ -65,7 +65,7 @@ def test_an_agent_that_spins_is_a_stall_that_names_its_line(guarded: Stand, back
 
 @pytest.mark.slow
 def test_a_descendant_that_spins_is_named_too(guarded: Stand, backend: str) -> None:
-    """Whoever spins is named, and the whole tree goes."""
+    """The spinning process is named, and the whole tree is ended."""
     argv = make_spinning(guarded.fake("- spawn: {id: helper, script: [{silence: 1s}]}\n- linger: until signal"))
 
     async def host() -> None:
@@ -122,7 +122,7 @@ def test_a_program_that_computes_for_ever_is_a_spin_that_names_its_line(guarded:
 
 
 def test_a_timer_that_is_set_again_for_the_same_instant_is_a_spin(guarded: Stand, backend: str) -> None:
-    """What is less than a rounding error never passes."""
+    """A step smaller than a rounding error never passes."""
     argv = guarded.fake("- linger: for ever")
 
     async def host() -> None:
@@ -173,7 +173,7 @@ def test_a_ring_of_the_kits_own_alarm_is_nothing_that_a_loop_meets(
 
 @pytest.fixture
 def no_litter() -> Iterator[None]:
-    """Collect what a run that was broken off leaves while nobody minds it."""
+    """Collect the garbage of a run that was broken off while no test runs."""
     yield
     gc.collect()
 
@@ -226,7 +226,7 @@ class Restless:
         return False
 
     def describe(self) -> str:
-        """Say who it is."""
+        """Name the process."""
         return "is restless"
 
 
@@ -249,7 +249,7 @@ def test_a_run_that_looks_for_ever_is_a_spin(stand: Stand, backend: str) -> None
 def test_a_run_that_looks_slowly_for_ever_is_a_spin_too(
     stand: Stand, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who reads all of /proc at each look would take minutes for ten thousand; a guard period is enough."""
+    """Reading all of /proc at each look takes minutes for ten thousand looks; a guard period is enough."""
     monkeypatch.setattr(Hub, "longest_run", 0.0)
     begin, end = os.pipe()
     os.close(end)

@@ -1,4 +1,4 @@
-"""An agent whose stdout or stderr is the test run's own: whoever reads it is nobody here, and takes no virtual time."""
+"""An agent with the test run's own stdout or stderr: the reader is outside, and takes no virtual time."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ expect: {outcome: completed, elapsed: 2s, signals: []}
 
 @contextmanager
 def _drained(number: int, reader: int, writer: int) -> Iterator[list[int]]:
-    """Have a descriptor of this process be read by somebody else, and give how much came of each read."""
+    """Have another process read a descriptor of this process, and give how much came of each read."""
     sizes: list[int] = []
-    over, stop = os.pipe()  # whatever the kit keeps running has a copy of the other end: no end of file comes
+    over, stop = os.pipe()  # the kit's running programs have a copy of the other end: no end of file comes
 
     def drain() -> None:
         while reader in select.select([reader, over], [], [])[0] and (part := os.read(reader, 65536)):
@@ -102,7 +102,7 @@ def test_a_word_comes_after_each_chunk_that_may_have_taken_long() -> None:
 
 
 async def _inheriting(order: RunRequest) -> dict[str, Any]:
-    """Keep no stderr, as many do who want the user to see it, and give up on an agent that is silent for long."""
+    """Keep no stderr, as many supervisors do to show it to the user, and give up on a long silent agent."""
     begun = anyio.current_time()
     with anyio.move_on_after(60) as scope:
         done = await anyio.run_process(order.argv, env=order.env, stderr=None, check=False, start_new_session=True)

@@ -102,7 +102,7 @@ def test_its_environment_is_ours_and_the_cookie(keeper: Keeper) -> None:
 def test_a_start_fails_as_one_of_subprocess_does(
     keeper: Keeper, argv: list[str], cwd: str | None, error: OSError | None
 ) -> None:
-    """Errno, words and the name of what is missing: the caller's message is made of them."""
+    """The caller's message is made of errno, words and the name of the missing thing."""
     if error is None:
         assert keeper.status(run(keeper, ["/bin/sh", "-c", "exit 3", *argv])[0]) in (None, 3)
         return
@@ -112,7 +112,7 @@ def test_a_start_fails_as_one_of_subprocess_does(
 
 
 def test_an_end_is_told_until_it_is_reaped_and_after(keeper: Keeper) -> None:
-    """The pid is nobody else's until the host says so; how it ended is never lost."""
+    """The pid is not given away until the host says so; the way it ended is never lost."""
     pid, _ = run(keeper, ["sh", "-c", "exit 7"])
     assert is_gone(pid)
     assert (keeper.status(pid), keeper.status(pid)) == (7, 7)

@@ -1,4 +1,4 @@
-"""Whoever is killed without a chance to clean up, within a second nothing is left of what it supervised."""
+"""A supervisor killed without a chance to clean up: within a second none of its processes is left."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_that_is_killed_in_its_middle():
 
 
 def _left_after_a_kill(tmp_path: Path, suite: str, *options: str, victim: int | None = None) -> None:
-    """Run a suite until it has told its pids, kill one of them or pytest, and see the others end within a second."""
+    """Run a suite until it has printed its pids, kill pytest or one process, and see the others end within a second."""
     page = tmp_path / "page"
     os.mkfifo(page)
     (tmp_path / "test_suite.py").write_text(f"PAGE = {str(page)!r}\n{suite}", "utf-8")
@@ -132,17 +132,17 @@ def test_killing_a_worker_of_xdist_ends_its_fakes_wherever_they_are(tmp_path: Pa
 
 @pytest.mark.slow
 def test_an_agent_that_is_stopped_at_once_has_its_lifeline(tmp_path: Path) -> None:
-    """It holds it before it says hello: a process that stands still cannot hear that its supervisor is gone."""
+    """It holds it before it says hello: a stopped process cannot notice that its supervisor has ended."""
     _left_after_a_kill(tmp_path, AT_ONCE)
 
 
 @pytest.mark.slow
 def test_killing_pytest_ends_a_command_under_test_with_all_that_it_started(tmp_path: Path) -> None:
-    """What is no fake has no lifeline: its keeper sees that the host is gone."""
+    """A program that is no fake has no lifeline: its keeper sees that the host has ended."""
     _left_after_a_kill(tmp_path, COMMAND)
 
 
 @pytest.mark.slow
 def test_killing_the_keeper_of_a_command_ends_all_that_it_held(tmp_path: Path) -> None:
-    """Pytest is a subreaper too while a keeper lives, and knows what it adopts by the mark that all of it carries."""
+    """Pytest is a subreaper too while a keeper lives, and knows adopted processes by the mark that they carry."""
     _left_after_a_kill(tmp_path, COMMAND, victim=0)

@@ -1,4 +1,4 @@
-"""Who outlived a run: known by name, state and command; a scenario may expect exactly these."""
+"""Processes that outlive a run: known by name, state and command; a scenario may expect exactly these."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class DirectChildOnly(Null):
     """Gives each agent two seconds, kills it, reaps it, and never looks further.
 
     Args:
-        starts: so many times, one after the other.
+        starts: how many agents, one after the other.
     """
 
     name = "direct-child-only"
@@ -48,11 +48,11 @@ class DirectChildOnly(Null):
 
 
 class Forgetful(SpawnAndForget):
-    """Starts an agent so many times, and does something to the last one.
+    """Starts an agent a given number of times, and does something to the last one.
 
     Args:
         starts: how often.
-        signum: what each is sent; None: nothing.
+        signum: the signal that each is sent; None: nothing.
     """
 
     def __init__(self, starts: int = 1, signum: signal.Signals | None = None) -> None:
@@ -71,7 +71,7 @@ class Forgetful(SpawnAndForget):
 
 @pytest.fixture
 def forgetful() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Reap at the end what a subject forgot; the lab has killed it by then."""
+    """Reap at the end the processes that a supervisor forgot; the lab has killed them by then."""
     forgotten: list[subprocess.Popen[bytes]] = []
     yield forgotten
     for process in forgotten:
@@ -204,7 +204,7 @@ def test_the_tree_is_drawn_with_the_steps_that_started_it(lab: ScenarioRunner) -
 
 
 def test_a_run_that_leaks_nobody_draws_nothing(lab: ScenarioRunner) -> None:
-    """Whoever reads why a text was wrong needs no list of processes."""
+    """The reader of a wrong text needs no list of processes."""
     told = scenario("""
         scenario: a wrong expectation
         agent: raw

@@ -1,4 +1,4 @@
-"""The net under every fake: whoever dies, however, within a second no fake is left."""
+"""The net under every fake: within a second of any kind of death of any process, no fake is left."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def pids_of(process: subprocess.Popen[bytes]) -> list[int]:
 def test_killing_pytest_leaves_no_process_be_it_deaf_spinning_or_stopped(tmp_path: Path) -> None:
     """SIGKILL gives pytest no chance to clean up: the broker removes the files and goes; the kernel does the rest.
 
-    It takes less than a second. A machine that lets nobody run is not held against it: two plain processes, of which
-    one follows pytest and the other the first, as the broker and the fakes do, say what the same kill takes at least.
+    It takes less than a second. A busy machine is not held against it. Two plain processes, chained as the broker and
+    the fakes are, show how long the same kill takes at least.
     """
     (tmp_path / "test_suite.py").write_text(SUITE, "utf-8")
     (tmp_path / "made").mkdir()
@@ -129,7 +129,7 @@ def test_killing_the_broker_kills_every_fake(end: str) -> None:
 
 
 def test_a_broker_whose_harness_is_gone_before_it_starts_goes_without_a_word(tmp_path: Path) -> None:
-    """A harness may be killed at any instant; what it left is removed."""
+    """A harness may be killed at any instant; its files are removed."""
     gone = subprocess.Popen(["true"])
     gone.wait()
     folder = tmp_path / "left"
@@ -187,7 +187,7 @@ def test_a_play_whose_broker_is_killed_is_no_verdict(backend: str) -> None:
 
 @contextmanager
 def deaf_tree(lab: ScenarioRunner) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """Start a deaf fake with a deaf helper; give both, the helper as its pid."""
+    """Start a fake that ignores signals with such a child process; give both, the child as its pid."""
     deaf = "- when: {signal: TERM}\n  do: []\n- spawn: {id: helper, ignores_signals: true}\n"
     script = f"{deaf}- say: ready\n- linger: for ever"
     with subprocess.Popen(lab.fake(scenario_of(script)).argv, stdout=subprocess.PIPE) as process:
@@ -201,7 +201,7 @@ def deaf_tree(lab: ScenarioRunner) -> Iterator[tuple[subprocess.Popen[bytes], in
 
 
 def test_fakes_go_with_their_lab() -> None:
-    """A fake that a test forgot goes with the lab that made it, be it deaf, and its helper too."""
+    """A fake that a test forgot ends with the lab that made it, even if it ignores signals, and its child too."""
     with ScenarioRunner() as lab, deaf_tree(lab) as (process, helper):
         lab.close()
         assert process.wait(CEILING) == -signal.SIGKILL
@@ -210,7 +210,7 @@ def test_fakes_go_with_their_lab() -> None:
 
 @pytest.mark.slow
 def test_a_fake_has_a_hard_lifetime(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever holds the broker and the lab alive, no fake outlives its real-time limit; it ends none before."""
+    """Even if the broker and the lab are kept alive, no fake outlives its real-time limit; none ends before it."""
     monkeypatch.setattr(_lab, "LIFETIME", 0.3)
     begun = time.monotonic()
     with ScenarioRunner() as lab, deaf_tree(lab) as (process, helper):
@@ -220,7 +220,7 @@ def test_a_fake_has_a_hard_lifetime(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_fake_whose_broker_goes_while_it_takes_the_line_does_not_live() -> None:
-    """Between connecting and asking for the signal the line may break: the kernel then has nobody to tell any more."""
+    """Between connecting and asking for the signal the line may break: the kernel then has no receiver any more."""
     code = """
 import sys, _socket
 from fake_agents import main

@@ -51,7 +51,7 @@ def _agent(script: str) -> Iterator[Child]:
 
 
 def _await_end(child: Child) -> None:
-    """Do what a run does after a kill, until nobody is left."""
+    """Do the steps of a run after a kill, until no process is left."""
     end = time.monotonic() + _PATIENCE
     has_exited = False
     while not (has_exited and child.is_alone()):

@@ -25,7 +25,7 @@ SOUND = "scenario: a\nagent: raw\nscript: [{answer: x}]\nexpect: {outcome: compl
 
 @pytest.fixture(autouse=True)
 def _anew() -> Any:
-    """What was seen of the machine is kept; here each test has one of its own."""
+    """The sight of the machine is kept; here each test has one of its own."""
     _machine.require_machine_at.cache_clear()
     yield
     _machine.require_machine_at.cache_clear()

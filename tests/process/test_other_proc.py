@@ -38,7 +38,7 @@ anyio.run(main)
 
 
 def test_a_proc_of_ones_own_is_accepted() -> None:
-    """Nobody else is refused."""
+    """A normal /proc is not refused."""
     check_proc()
 
 

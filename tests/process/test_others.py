@@ -1,4 +1,4 @@
-"""Supervisors that start other programs beside their agents: what they leave is a leak, what is not theirs is not."""
+"""Supervisors that start other programs beside their agents: their leftovers are leaks, unrelated processes are not."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Helped(subjects.Core):
 
 
 def leaks_row(played: Played) -> tuple[Verdict, str]:
-    """Give the verdict on leaks, and what was seen."""
+    """Give the verdict on leaks, and the leaks seen."""
     [row] = [row for row in compare(played) if row.key == "leaks"]
     return row.verdict, row.seen
 
@@ -67,7 +67,7 @@ def test_another_program_that_is_left_in_real_time_is_a_leak(lab: ScenarioRunner
 
 
 def test_another_program_that_is_left_in_virtual_time_is_a_leak(lab: ScenarioRunner) -> None:
-    """What the clock is not told of is found among the children."""
+    """A program that the clock does not know is found among the children."""
     subject = Helped(lambda: os.posix_spawn("/bin/sleep", SLEEP, {}))
     verdict, seen = leaks_row(lab.play(scenario_of("- say: hello"), subject))
     assert verdict is Verdict.FAILED
@@ -109,7 +109,7 @@ def test_help_that_is_waited_for_is_no_leak(lab: ScenarioRunner) -> None:
 
 @pytest.mark.slow
 def test_a_bystander_is_neither_a_leak_nor_ended(lab: ScenarioRunner) -> None:
-    """What runs beside the play was there before, or is another thread's."""
+    """A process beside the run was there before, or belongs to another thread."""
     with subprocess.Popen(SLEEP) as bystander:
         for play in (lab.play, lab.play_real):
             assert leaks_row(play(scenario_of("- say: hello"), subjects.core())) == (Verdict.PASSED, "none")

@@ -1,4 +1,4 @@
-"""What the promises leave open is held against nobody: the core, done otherwise there, stays green."""
+"""Behaviour that the promises leave open fails no supervisor: the reference supervisor, changed there, stays green."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ForgetfulTurns(Turns):
 
 
 def _wait_for_the_next(monkeypatch: pytest.MonkeyPatch) -> SessionDeciders:
-    """Start the next agent after `restart_backoff`, whoever ended the last one (P6 speaks of crashes)."""
+    """Start the next agent after `restart_backoff`, even after an end by the supervisor (P6 speaks of crashes)."""
     exited = vars(AgentLifecycle)["_exited"]
 
     def slow(self: Any, event: Exited, now: int) -> list[Command]:

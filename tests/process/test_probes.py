@@ -1,4 +1,4 @@
-"""Who only asks what is installed gets the real CLI's answer, and has started no agent."""
+"""A caller that only asks for the installed version gets the real CLI's answer, and has started no agent."""
 
 from __future__ import annotations
 

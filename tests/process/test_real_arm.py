@@ -1,4 +1,4 @@
-"""Scenarios in real time, with real processes: what is right is green, what is wrong red, and nobody is left."""
+"""Scenarios in real time, with real processes: a right supervisor is green, a wrong one red, no process is left."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_scenario_is_green_in_real_time(lab: ScenarioRunner, name: str, backen
 
 
 def test_a_tie_is_not_for_real_time(lab: ScenarioRunner) -> None:
-    """Whoever is faster by chance would win."""
+    """The event that is faster by chance would win."""
     with pytest.raises(NotForReal, match="at the same time"):
         played(lab, scenario("exits-at-the-deadline"))
 
@@ -119,7 +119,7 @@ def test_who_does_not_return_is_given_up(lab: ScenarioRunner, monkeypatch: pytes
 def test_what_a_subject_leaves_behind_is_told_to_no_later_test(
     lab: ScenarioRunner, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The garbage collector comes when it likes: what it finds of a run that is over is nobody's any more."""
+    """The garbage collector runs at any time: its finds from an ended run belong to no later test."""
     gc.disable()
     try:
         run = lab.play_real(scenario_of("- say: ready"), Leaves())
@@ -151,7 +151,7 @@ class Twice(subjects.Core):
 
 
 class Leaves(subjects.Core):
-    """Leaves a future behind whose exception nobody looks at."""
+    """Leaves a future with an exception that no code retrieves."""
 
     async def run(self, order: RunRequest) -> RunReport:
         """Leave it to the garbage collector."""
@@ -179,7 +179,7 @@ class Both(subjects.Core):
 
 
 def test_each_of_two_that_live_at_once_has_its_own_end(lab: ScenarioRunner) -> None:
-    """The one that goes on is not taken for the one whose exit was seen first."""
+    """The running one is not mistaken for the one whose exit was seen first."""
     told = loads("scenario: a\nagent: raw\nscripts:\n  - [{silence: 3s}]\n  - [{silence: 30s}]\n")
     record = lab.play_real(told, Both("both"), scale=100).record
     ends = {event.data["process"]: event.at for event in record.events if event.code == "x" and "by" not in event.data}
@@ -188,7 +188,7 @@ def test_each_of_two_that_live_at_once_has_its_own_end(lab: ScenarioRunner) -> N
 
 
 def test_a_second_start_ends_after_it_began(lab: ScenarioRunner) -> None:
-    """What the supervisor saw of the first exit says nothing of the second."""
+    """The supervisor's sight of the first exit says nothing of the second."""
     told = loads("scenario: a\nagent: raw\nscripts:\n  - [{say: one}, {exit: 3}]\n  - [{say: two}]\n")
     record = played(lab, told, Twice("twice")).record
     ((_, first), (name, second)) = invocations(record)
@@ -222,7 +222,7 @@ def test_a_zombie_that_a_thread_is_about_to_reap_is_none(lab: ScenarioRunner, mo
 
 
 def test_a_real_time_fake_keeps_a_record(lab: ScenarioRunner) -> None:
-    """Whoever starts it: what it got and did, counted from its own start."""
+    """With any starter: its input and actions, counted from its own start."""
     fake = lab.fake(
         scenario_of(
             "- when: {signal: TERM}\n  do: [{exit: 5}]\n- wait_for: {stdin: go}\n- say: ready\n- linger: for ever"
@@ -247,7 +247,7 @@ def test_a_real_time_fake_keeps_a_record(lab: ScenarioRunner) -> None:
 
 
 def test_each_start_of_a_real_time_fake_has_its_own_name(lab: ScenarioRunner) -> None:
-    """As in virtual time, and each with what it said."""
+    """As in virtual time, and each with its own words."""
     fake = lab.fake(loads("scenario: a\nagent: raw\nscripts:\n  - [{say: one}, {exit: 3}]\n  - [{say: two}]\n"))
     codes = [subprocess.run(fake.argv, check=False, capture_output=True).returncode for _ in range(2)]
     said = [(event.data["process"], event.data["bytes"]) for event in fake.finish().events if event.code == "o"]
@@ -255,7 +255,7 @@ def test_each_start_of_a_real_time_fake_has_its_own_name(lab: ScenarioRunner) ->
 
 
 def test_a_real_time_fake_whose_pid_comes_again_is_somebody_new(lab: ScenarioRunner) -> None:
-    """The kernel gives a number again once it has gone round; both are told of, each with its own end."""
+    """The kernel gives a number again after a full cycle; both are reported, each with its own end."""
     fake = lab.fake(loads("scenario: a\nagent: raw\nscripts:\n  - [{say: one}, {exit: 3}]\n  - [{say: two}]\n"))
 
     def start() -> subprocess.Popen[bytes]:

@@ -72,7 +72,7 @@ def test_a_fake_reads_its_stdin(lab: ScenarioRunner) -> None:
 
 
 def test_a_fake_whose_output_nobody_reads_yet_waits(lab: ScenarioRunner) -> None:
-    """A full pipe parks the fake, and it goes on when there is room: no byte is lost."""
+    """A full pipe parks the fake, and it continues when there is room: no byte is lost."""
     done = run(lab, "- flood: {stdout: 300 KiB}\n- flood: {stderr: 300 KiB}\n- exit: 5")
     assert (done.returncode, len(done.stdout), len(done.stderr)) == (5, 307_200, 307_200)
 
@@ -85,7 +85,7 @@ def test_a_silence_takes_its_real_time(lab: ScenarioRunner) -> None:
 
 
 def test_a_reaction_to_a_signal_runs(lab: ScenarioRunner) -> None:
-    """A parked fake hears the signal at once and goes on with what it was told to do."""
+    """A parked fake gets the signal at once and continues with its script."""
     script = "- when: {signal: TERM}\n  do: [{say: bye}, {exit: 9}]\n- say: ready\n- silence: for ever"
     with started(lab, script) as process:
         process.terminate()
@@ -103,7 +103,7 @@ def test_a_signal_that_is_not_caught_kills_by_itself(lab: ScenarioRunner) -> Non
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_lingering_until_a_signal_ends_with_it(lab: ScenarioRunner, signum: signal.Signals) -> None:
-    """A server's life: any of the polite signals ends it, and the script goes on."""
+    """A server's life: any of the polite signals ends the step, and the script continues."""
     script = "- meanwhile: [say: ready]\n- linger: until signal\n- exit: 4"  # it is ready once it lingers
     with started(lab, script) as process:
         process.send_signal(signum)
@@ -120,7 +120,7 @@ def test_a_fake_that_lost_its_reader_dies_of_it(lab: ScenarioRunner, output: str
 
 
 def test_a_descendant_holds_the_stream_it_was_given(lab: ScenarioRunner) -> None:
-    """The agent is gone, its helper keeps stdout open, and goes at its own time or with the lab."""
+    """The agent has ended, its child process keeps stdout open, and ends at its own time or with the lab."""
     script = "- spawn: {id: helper, inherits: [stdout], ignores_signals: true}\n- say: ready\n- exit: 0"
     with started(lab, script, process_group=0) as process:
         assert process.stdout is not None

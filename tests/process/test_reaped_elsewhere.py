@@ -1,4 +1,4 @@
-"""Supervision holds where somebody else reaps, and where this process is the first one and must reap everybody."""
+"""Supervision holds if other code reaps, and if this process is the first one and must reap all."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ PROGRAM = Path(__file__).with_name("reaping.py")
 ROOT = Path(__file__).parents[2]
 FIRST = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child"]
 KNOWS_EXITS = (6, 15)
-"""From this version on Linux reports the exit of a process that somebody else reaped."""
+"""From this version on Linux reports the exit of a process that another process reaped."""
 
 pytestmark = pytest.mark.slow
 at_every_containment = pytest.mark.parametrize("containment", ["group", "subreaper", "keeper"])
 
 
 def report(how: str, containment: str, *before: str) -> dict[str, Any]:
-    """Run the program, and give what it reports."""
+    """Run the program, and give its report."""
     done = subprocess.run(
         [*before, sys.executable, PROGRAM, how, containment],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -57,7 +57,7 @@ def test_an_exit_that_somebody_else_took_is_still_known_and_nothing_is_kept(how:
 
 @pytest.mark.parametrize("containment", ["group", "subreaper"])
 def test_an_agent_that_is_reaped_at_once_was_started(containment: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A handler may take it before its pidfd is open: nobody knows its exit, but it ran, and its tree is ended."""
+    """A handler may reap it before its pidfd is open: its exit is unknown, but it ran, and its tree is ended."""
     plain = os.pidfd_open
 
     def open_late(pid: int) -> int:
@@ -80,7 +80,7 @@ def test_an_agent_that_is_reaped_at_once_was_started(containment: str, monkeypat
 
 @at_every_containment
 def test_the_first_process_of_a_namespace_keeps_no_zombie(containment: str) -> None:
-    """In a container the supervisor may be process 1, and nobody reaps what it leaves."""
+    """In a container the supervisor may be process 1, and then no other process reaps its leftovers."""
     try:
         probe = subprocess.run([*FIRST, "true"], check=False, timeout=60)
     except FileNotFoundError:

@@ -49,7 +49,7 @@ def record(out: Path, command: list[str], *options: str, **how: Any) -> subproce
 
 
 def words(stream: bytes) -> list[Any]:
-    """Give what counts of each line; of one that nobody could read in a failure, its digest."""
+    """Give the relevant part of each line; of a line that a reader of a failure could not read, its digest."""
     return [likeness(line) if len(line) < _LONG else sha256(line).digest() for line in stream.split(b"\n")]
 
 
@@ -80,7 +80,7 @@ def normal(file: Path) -> dict[str, Any]:
 
 
 def assert_alike(one: Path, two: Path) -> None:
-    """Have two records say the same; whoever lived long enough to be seen for sure in one has to be in the other."""
+    """Have two records say the same; a process seen for sure in one of them must be in the other."""
     first, second = normal(one), normal(two)
     trees = first.pop("tree"), second.pop("tree")
     assert first == second
@@ -97,7 +97,7 @@ def duration(file: Path) -> float:
 
 
 def twice(lab: ScenarioRunner, folder: Path, command: list[str], **how: Any) -> tuple[Path, Path]:
-    """Record a program, and the fake that plays what was recorded; give both records."""
+    """Record a program, and the fake that plays the recording; give both records."""
     one, two = folder / "one.scenario.yaml", folder / "two.scenario.yaml"
     record(one, command, **how)
     fake = lab.fake(load(one))
@@ -111,7 +111,7 @@ def twice(lab: ScenarioRunner, folder: Path, command: list[str], **how: Any) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_second_recording_of_a_program_equals_the_first(name: str, lab: ScenarioRunner, tmp_path: Path) -> None:
-    """What was recorded is what the scenario does: bytes, ends, who descends from it and how long it takes."""
+    """The recording holds the scenario's actions: bytes, ends, the descent of each process and how long it takes."""
     one, two = twice(lab, tmp_path, ["sh", "-c", PROGRAMS[name]])
     assert_alike(one, two)
     assert duration(two) >= duration(one) - 0.25
@@ -120,7 +120,7 @@ def test_the_second_recording_of_a_program_equals_the_first(name: str, lab: Scen
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["claude/tool", "codex/tool", "gemini/stream", "pi/hello"])
 def test_a_fake_of_a_real_cli_is_recorded_in_its_dialect(name: str, lab: ScenarioRunner, tmp_path: Path) -> None:
-    """Of each dialect one with processes and pipes; all others are played in memory (tests/mirrors)."""
+    """One of each dialect runs with processes and pipes; all others run in memory (tests/mirrors)."""
     fake = lab.fake(load(mirror_of(name)))
     one, two = twice(lab, tmp_path, fake.argv)
     fake.finish()
@@ -132,7 +132,7 @@ def test_a_fake_of_a_real_cli_is_recorded_in_its_dialect(name: str, lab: Scenari
 
 @pytest.mark.slow
 def test_a_supervisor_does_not_notice_the_recorder(lab: ScenarioRunner, tmp_path: Path) -> None:
-    """It holds a session through it; what is written is that session, prompt by prompt."""
+    """It holds a session through the recorder; the file has that session, prompt by prompt."""
     script = "{wait_for: prompt 1}, {answer: one}, {wait_for: prompt 2}, {answer: two}"
     fake = lab.fake(loads(f"scenario: x\nagent: {{dialect: pi, mode: rpc}}\nscript: [{script}]\n"))
     out = tmp_path / "x.scenario.yaml"
@@ -153,7 +153,7 @@ def test_a_supervisor_does_not_notice_the_recorder(lab: ScenarioRunner, tmp_path
 
 @pytest.mark.slow
 def test_the_bytes_pass_through_as_they_are(tmp_path: Path) -> None:
-    """A supervisor behind the recorder sees what it would see without."""
+    """A supervisor sees the same with the recorder and without it."""
     done = record(
         tmp_path / "x.scenario.yaml", ["sh", "-c", "cat; printf '\\377\\000'; echo oops >&2; exit 5"], input=b"in"
     )
@@ -173,7 +173,7 @@ def stubborn(folder: Path, name: str, command: list[str]) -> Path:
 
 @pytest.mark.slow
 def test_a_program_that_ignores_the_signal_goes_on_in_both(lab: ScenarioRunner, tmp_path: Path) -> None:
-    """TERM goes through, and nobody dies of it: neither the program nor the fake that plays it."""
+    """TERM passes through and is deadly for neither: not for the program, and not for the fake that plays it."""
     one = stubborn(tmp_path, "one", ["sh", "-c", "trap '' TERM; echo ready; sleep 0.4; echo still here; exit 4"])
     fake = lab.fake(load(tmp_path / "one.scenario.yaml"))
     two = stubborn(tmp_path, "two", fake.argv[:1])
@@ -185,7 +185,7 @@ def test_a_program_that_ignores_the_signal_goes_on_in_both(lab: ScenarioRunner, 
 
 @pytest.mark.slow
 def test_a_program_that_dies_of_the_signal_is_told_by_its_code(tmp_path: Path) -> None:
-    """Who sent the signal sees the end that a shell would tell: 128 and the signal's number."""
+    """The sender of the signal sees the same end as from a shell: 128 and the signal's number."""
     line = [*RECORD, "--out", str(tmp_path / "x.scenario.yaml"), "--", "sh", "-c", "echo ready; exec sleep 1000"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -198,7 +198,7 @@ def test_a_program_that_dies_of_the_signal_is_told_by_its_code(tmp_path: Path) -
 
 @pytest.mark.slow
 def test_a_kill_of_the_recorder_is_one_of_the_program_and_recorded(tmp_path: Path) -> None:
-    """The last step of every ladder is KILL: what does not heed TERM is what one wants to record."""
+    """The last step of every escalation is KILL: a program that ignores TERM is worth a recording."""
     command = ["sh", "-c", "trap '' TERM; echo ready; exec sleep 1000"]
     line = [*RECORD, "--out", str(tmp_path / "x.scenario.yaml"), "--", *command]
     with adopting(), subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -214,7 +214,7 @@ def test_a_kill_of_the_recorder_is_one_of_the_program_and_recorded(tmp_path: Pat
 
 
 def test_a_kill_of_the_recorder_is_recorded_though_the_program_has_ended_before(tmp_path: Path) -> None:
-    """A program that is short is gone before the process that keeps its record hears of it."""
+    """A short program has ended before the process that keeps its record hears of it."""
     gone = subprocess.Popen(["true"])
     gone.wait()
     written = tmp_path / "written"
@@ -235,7 +235,7 @@ def test_a_terminal_is_one(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_is_told_behind_a_recording(tmp_path: Path) -> None:
-    """These lines and this file are what somebody reads who has recorded for the first time."""
+    """These lines and this file are the first sight for a first-time user of the recorder."""
     command = ["sh", "-c", 'echo "$MY_TOKEN"; echo "a rather long text"; exit 3']
     env = {**os.environ, "MY_TOKEN": "s3cr3t-v4lu3", "OTHER_TOKEN": "1"}
     done = record(tmp_path / "x.scenario.yaml", command, "--shorten", "14", env=env, cwd=tmp_path)
@@ -289,7 +289,7 @@ def test_what_is_told_behind_a_recording(tmp_path: Path) -> None:
 )
 @pytest.mark.slow
 def test_a_mistake_is_told_before_anything_runs(options: list[str], code: int, message: str, tmp_path: Path) -> None:
-    """What was wrong, and what to do; no file is left."""
+    """The message says the mistake and the remedy; no file is left."""
     done = subprocess.run(
         [*RECORD, *options], capture_output=True, text=True, check=False, timeout=CEILING, cwd=tmp_path
     )
@@ -318,7 +318,7 @@ def test_a_flood_is_passed_on_and_its_beginning_is_recorded(program: str, least:
 
 @pytest.mark.slow
 def test_a_pipe_in_the_place_of_a_file_is_replaced(tmp_path: Path) -> None:
-    """To open it for writing takes until somebody reads it, which is for ever."""
+    """Opening it for writing waits for a reader, which never comes."""
     out = tmp_path / "x.scenario.yaml"
     os.mkfifo(tmp_path / "x.record.jsonl")
     assert record(out, ["echo", "hi"]).returncode == 0
@@ -327,7 +327,7 @@ def test_a_pipe_in_the_place_of_a_file_is_replaced(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_folder_in_the_place_of_a_file_is_found_before_anything_runs(tmp_path: Path) -> None:
-    """What the program did was lost, with a traceback."""
+    """The effects of the program were lost, with a traceback."""
     (tmp_path / "x.record.jsonl").mkdir()
     done = record(tmp_path / "x.scenario.yaml", ["touch", str(tmp_path / "ran")])
     place = f'--out is "{tmp_path}/x.scenario.yaml", and {tmp_path}/x.record.jsonl is a folder'

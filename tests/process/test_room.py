@@ -73,12 +73,12 @@ def verdict(lab: ScenarioRunner, scenario: Scenario, subject: Core) -> Verdict:
 
 @pytest.mark.parametrize("scenario", [READ_ONLY, FULL], ids=lambda scenario: scenario.id)
 def test_a_failing_disk_fails_for_who_writes_in_place(lab: ScenarioRunner, scenario: Scenario) -> None:
-    """A foreign supervisor meets the kernel's own refusal, and is judged by what it makes of it."""
+    """A foreign supervisor meets the kernel's own refusal, and is judged by its reaction."""
     assert verdict(lab, scenario, InPlace()) is Verdict.PASSED
 
 
 def test_a_full_disk_that_takes_bytes_is_no_verdict_on_who_wrote_them(lab: ScenarioRunner) -> None:
-    """Who writes under another name first cannot be given a full disk without its help; a red would be ours."""
+    """A writer with temporary file names cannot be given a full disk without its help; a red would be our mistake."""
     with pytest.raises(NotApplicable) as caught:
         lab.play(FULL, Renaming())
     assert (caught.value.name, caught.value.line) == ("files that meet the kit's full disk", 5)
@@ -93,7 +93,7 @@ def test_a_scenario_about_the_disk_is_not_applicable_without_artifacts(lab: Scen
 
 
 def test_checks_of_files_are_not_applicable_without_artifacts(lab: ScenarioRunner) -> None:
-    """Everything else of the scenario is judged as ever."""
+    """Everything else of the scenario is judged as always."""
     rows = compare(lab.play(KEPT, Bare()))
     of_files = {row.verdict for row in rows if row.key.startswith("artifacts")}
     others = {row.verdict for row in rows if not row.key.startswith("artifacts")}
@@ -101,7 +101,7 @@ def test_checks_of_files_are_not_applicable_without_artifacts(lab: ScenarioRunne
 
 
 def test_a_play_leaves_no_directory(lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The files of one run are none of the next one's; what links to /dev/full is not read."""
+    """The files of one run are none of the next one's; a link to /dev/full is not read."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     room = ArtifactDirectory(FULL, tmp_path, keeps_artifacts=True)
     assert room.path is not None

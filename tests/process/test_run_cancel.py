@@ -1,4 +1,4 @@
-"""Cancelling whoever supervises a run, wherever it waits and whatever it does, leaves nobody and nothing (T4)."""
+"""A cancelled supervisor leaves no process and nothing else, wherever it waits and whatever it does (T4)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SCRIPTS["is silent"] = (IS_SILENT, Outcome.INACTIVE)
 
 
 def cancelled_at(stand: Stand, backend: str, script: str, point: int) -> tuple[int, Result | None]:
-    """Cancel where it waits or tells what it did, at one such point; give how many there were, and the result."""
+    """Cancel at one point where it waits or reports an action; give how many points there were, and the result."""
     argv = stand.fake(script, "pi")
     count, results = 0, []
 
@@ -95,7 +95,7 @@ def test_cancelled_at_any_point_a_run_leaves_nobody(make_stand: Callable[..., St
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", SCRIPTS)
 def test_cancelled_again_in_its_cleanup_a_run_leaves_nobody(make_stand: Callable[..., Stand], kind: str) -> None:
-    """Asyncio cancels a task as often as somebody asks: here at every point from one on."""
+    """Asyncio cancels a task as often as a caller asks: here at every point after the first."""
     script, _ = SCRIPTS[kind]
 
     def cancelled_from(stand: Stand, point: int) -> int:

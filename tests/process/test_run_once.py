@@ -1,4 +1,4 @@
-"""The core on the real clock, with ordinary commands, on both loops: what it does is true of any program.
+"""The reference supervisor on the real clock, with ordinary commands, on both loops: it works for any program.
 
 Nothing hangs, nothing leaks, nothing outlives its run.
 """
@@ -37,13 +37,13 @@ DEAF_AFTER_ITS_END = "trap '' TERM; echo '{\"type\": \"agent_end\"}'; " + NEVER
 
 @dataclass
 class Trace:
-    """What the supervisor did, and what is called when it first reads."""
+    """The actions of the supervisor, and a function to call at its first read."""
 
     events: list[tuple[int, str, dict[str, Any]]] = field(default_factory=list)
     on_output: Callable[[], None] | None = None
 
     def __call__(self, at: int, code: str, data: dict[str, Any]) -> None:
-        """Keep what was done."""
+        """Keep the actions."""
         self.events.append((at, code, data))
         if code == "o" and self.on_output is not None:
             self.on_output()
@@ -122,14 +122,14 @@ def test_the_agent_is_reaped(backend: str) -> None:
 def test_exit_codes_and_signals_become_outcomes(
     backend: str, line: str, outcome: Outcome, code: int, status: int
 ) -> None:
-    """128 + n for a signal, the agent's own code else; what it printed is kept."""
+    """128 + n for a signal, the agent's own code else; its output is kept."""
     result = shell(backend, f"echo hello; {line}")
     assert (result.outcome, result.exit_code, result.agent_status) == (outcome, code, status)
     assert (result.text, result.forced) == ("hello", False)
 
 
 def test_a_command_that_does_not_exist_is_spawn_failed(backend: str) -> None:
-    """It is an outcome and not an exception, and it says what was not found."""
+    """It is an outcome and not an exception, and it names the missing program."""
     result = once(backend, "/nope/agent")
     assert (result.outcome, result.exit_code, result.agent_status) == (Outcome.SPAWN_FAILED, 127, None)
     assert result.error == "/nope/agent: /nope/agent: No such file or directory (errno 2)"
@@ -144,13 +144,13 @@ def test_a_command_that_cannot_be_executed_is_spawn_failed_with_126(backend: str
 
 
 def test_no_command_is_a_callers_mistake(backend: str) -> None:
-    """What no agent does is raised, before anything is started."""
+    """An error that is no agent's doing is raised, before anything is started."""
     with pytest.raises(UsageError, match="argv is empty, but must name the agent's command"):
         once(backend)
 
 
 def test_a_prompt_too_long_for_an_argument_is_spawn_failed(backend: str) -> None:
-    """The kernel refuses it; the caller is told and not hit by an exception."""
+    """The kernel refuses it; the caller gets an outcome and no exception."""
     result = once(backend, "true", "x" * (1 << 18))
     assert (result.outcome, result.exit_code) == (Outcome.SPAWN_FAILED, 126)
 
@@ -181,7 +181,7 @@ def test_much_output_on_both_streams_is_all_read(backend: str) -> None:
 
 @pytest.mark.slow
 def test_silence_ends_a_run_and_says_how_long_it_was(backend: str) -> None:
-    """The real clock keeps the limit: not before; one that obeys TERM gets no more (A1)."""
+    """The real clock keeps the limit: not before; an agent that obeys TERM gets no more signals (A1)."""
     result = shell(backend, f"echo begun; exec {NEVER}", policy=Policy(inactivity_timeout=0.2))
     assert (result.outcome, result.exit_code, result.agent_status) == (Outcome.INACTIVE, 124, -15)
     assert (result.text, result.forced) == ("begun", True)
@@ -214,7 +214,7 @@ def test_a_deaf_agent_is_killed_and_not_before_its_grace(backend: str) -> None:
 
 @pytest.mark.parametrize("streams", ["", ">/dev/null 2>&1"], ids=["holds-the-pipes", "holds-nothing"])
 def test_leftovers_end_before_the_run_returns(backend: str, streams: str) -> None:
-    """An agent's exit leaves nobody behind, and its pipes' end is not waited for (C4, T6)."""
+    """An agent's exit leaves no process, and the run does not wait for the end of its pipes (C4, T6)."""
     result = shell(backend, f"{NEVER} {streams} & echo $!; exit 3", policy=Policy())
     assert (result.outcome, result.forced) == (Outcome.FAILED, False)
     assert result.text is not None
@@ -236,7 +236,7 @@ def test_deaf_leftovers_are_killed_after_their_grace(backend: str) -> None:
 
 @pytest.mark.parametrize("way", ["deadline", "cancel"])
 def test_cancelling_a_run_kills_and_reaps_its_tree(backend: str, way: str, tmp_path: Path) -> None:
-    """When the cancelled task goes on, nobody is left, deaf or not (T4)."""
+    """When the cancelled task continues, no process is left, whether it ignores signals or not (T4)."""
     fifo = tmp_path / "pids"
     os.mkfifo(fifo)
     begin = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
@@ -263,7 +263,7 @@ def test_cancelling_a_run_kills_and_reaps_its_tree(backend: str, way: str, tmp_p
 
 
 def test_a_run_that_is_cancelled_by_its_own_trace_leaves_nobody(backend: str, tmp_path: Path) -> None:
-    """In the middle of a read: the tree is killed and the agent reaped before the cancellation goes on (T3, T4)."""
+    """In the middle of a read: the tree is killed and the agent reaped before the cancellation continues (T3, T4)."""
     pids = tmp_path / "pids"
     assert cancelled(backend, f"trap '' TERM; {NEVER} & echo $$ $! > {pids}; echo ready; wait")
     agent, child = pids.read_text().split()
@@ -304,7 +304,7 @@ def test_many_runs_at_once_keep_apart(backend: str) -> None:
 
 
 def test_an_agent_that_closes_its_output_is_still_waited_for(backend: str) -> None:
-    """A closed stream is neither an exit nor a reason to spin (A5)."""
+    """A closed stream is no exit, and no reason to spin (A5)."""
     code = "import os; os.close(1); os.close(2); os._exit(len(os.read(0, 99)))"
     result = once(backend, PYTHON, "-S", "-c", code, prompt=b"seven..")
     assert (result.agent_status, result.text) == (7, None)

@@ -1,4 +1,4 @@
-"""A script for each invocation: which one plays what, how the record names it, and what a check makes of a retry."""
+"""A script for each invocation: which one plays which script, its name in the record, and the checks of a retry."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Retrying(Core):
 
 
 class Impatient(Core):
-    """Starts a second agent beside one that says nothing for a second."""
+    """Starts a second agent beside a first that says nothing for a second."""
 
     async def run(self, order: RunRequest) -> RunReport:
         """Start one, and another one."""
@@ -64,7 +64,7 @@ def corpus(name: str) -> Scenario:
 
 
 def red(lab: ScenarioRunner, scenario: Scenario, subject: Core, backend: str) -> dict[str, str]:
-    """Play, and give what was seen on the keys that failed."""
+    """Play, and give the seen values of the keys that failed."""
     rows = compare(lab.play(scenario, subject, backend=backend))
     return {row.key: row.seen for row in rows if row.verdict is Verdict.FAILED}
 
@@ -85,7 +85,7 @@ def test_a_supervisor_that_tries_again_is_red_on_its_starts(lab: ScenarioRunner,
 def test_a_supervisor_that_starts_another_one_beside_the_first_is_red_on_those_alive(
     lab: ScenarioRunner, backend: str
 ) -> None:
-    """Two agents in one working copy are what the report is about."""
+    """The report is about two agents in one working copy."""
     seen = red(lab, corpus("silent-and-is-not-tried-again"), Impatient(), backend)
     assert (seen["spawns"], seen["alive_at_once"]) == ("0 s, 1 s", "2")
 
@@ -106,7 +106,7 @@ def test_each_invocation_plays_the_next_script_and_the_last_one_repeats(
 def test_invocations_and_their_children_have_names_of_their_own(
     lab: ScenarioRunner, stand: Stand, backend: str
 ) -> None:
-    """Who is second of a name carries its number, in the order of the starts."""
+    """The second process of a name carries its number, in the order of the starts."""
     fake = fake_of(stand, lab, LONG)
 
     async def host() -> None:
@@ -171,7 +171,7 @@ def test_real_time_counts_invocations_too(lab: ScenarioRunner) -> None:
 
 
 def test_every_script_is_played_once_however_many_start_at_once(lab: ScenarioRunner) -> None:
-    """Nobody hands out the numbers but the kernel, which lets one at a time append its byte."""
+    """Only the kernel hands out the numbers: it lets one process at a time append its byte."""
     scripts = "".join(f"  - [{{exit: {number}}}]\n" for number in range(24))
     argv = lab.fake(loads(f"scenario: a\nagent: raw\nscripts:\n{scripts}")).argv
 

@@ -53,7 +53,7 @@ _NUMBERS = {
 def test_a_correct_supervisor_in_another_style_is_not_found_wrong(
     lab: ScenarioRunner, subject: Function, backend: str
 ) -> None:
-    """How it warns, signals and counts is its own; a find that is none costs more than one that is missed."""
+    """It warns, signals and counts in its own way; a false find costs more than a missed one."""
     if backend == "trio":
         pytest.importorskip("trio")
     came = search(_PLAIN, subject, runs=8, seed=1, lab=lab, backend=backend)
@@ -64,7 +64,7 @@ def test_a_correct_supervisor_in_another_style_is_not_found_wrong(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["open-run-activity", "open-run-ending"])
 def test_a_correct_supervisor_of_pi_is_not_found_wrong(lab: ScenarioRunner, name: str) -> None:
-    """It takes words behind the agent's end for a new turn, which no pi has: nobody can be wrong about these."""
+    """It reads words after the agent's end as a new turn, which no pi has: these prove no supervisor wrong."""
     came = search(bundled(name), streaming.subject, runs=60, seed=1, lab=lab)
     assert came.find is None, f"{came.find.reason}\n{came.find.scenario.text}"
     assert came.runs > 40
@@ -80,7 +80,7 @@ class _Early(careful.Run):
 
 @pytest.mark.slow
 def test_the_same_supervisor_with_a_mistake_is_found(lab: ScenarioRunner) -> None:
-    """What is asked of every supervisor is enough: how it ended, with which code, and when."""
+    """The questions for every supervisor are enough: how it ended, with which code, and when."""
     came = search(_PLAIN, careful.of_plain(_Early), runs=20, seed=1, lab=lab)
     assert came.find is not None
     assert came.find.key in ("outcome", "elapsed")
@@ -88,7 +88,7 @@ def test_the_same_supervisor_with_a_mistake_is_found(lab: ScenarioRunner) -> Non
 
 
 async def _raises(order: RunRequest) -> dict[str, Any]:
-    """Look for a process that has just gone, where the agent was killed or took long."""
+    """Look for a process that has just ended, where the agent was killed or took long."""
     answer = await careful.supervise(order, careful.Run)
     if answer["exit_code"] == _KILLED or answer["elapsed"] > _LONG:
         raise ProcessLookupError(3, "No such process")
@@ -101,7 +101,7 @@ _LONG = 10.0
 
 @pytest.mark.slow
 def test_a_supervisor_that_raises_in_some_settings_is_found(lab: ScenarioRunner) -> None:
-    """Whoever looks by hand looks in the settings in which it gives an answer."""
+    """A search by hand tries only the settings in which it gives an answer."""
     subject = Function(_raises, limits=_NUMBERS, dialects=["raw"])
     came = search(_PLAIN, subject, runs=40, seed=1, lab=lab)
     assert came.find is not None

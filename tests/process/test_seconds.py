@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def test_a_deadline_that_is_a_sum_is_over_when_its_time_has_come(stand: Stand, backend: str) -> None:
-    """In binary 9.999 + 20.0 lies above 29.999: who compares the two must not find it too early, for ever."""
+    """In binary 9.999 + 20.0 lies above 29.999: a comparison of the two must not find it too early, for ever."""
     stand.fake("- linger: for ever")
     rounds = 0
 
@@ -121,7 +121,7 @@ def test_a_limit_is_over_when_a_timer_of_its_length_fires(stand: Stand, backend:
 
 
 def test_a_timeout_is_raised_beside_a_timer_between_nanoseconds(stand: Stand, backend: str) -> None:
-    """It is over a rounding error behind a nanosecond, and the other timer not within that one."""
+    """Its deadline is a rounding error after a nanosecond; the other timer is not within that nanosecond."""
     stand.fake("- linger: for ever")
 
     async def host() -> bool:
@@ -138,7 +138,7 @@ def test_a_timeout_is_raised_beside_a_timer_between_nanoseconds(stand: Stand, ba
 
 @pytest.mark.parametrize("order", [*itertools.permutations(range(3))])
 def test_no_timer_fires_before_its_time(stand: Stand, backend: str, order: tuple[int, ...]) -> None:
-    """Three fire within one nanosecond, a fourth behind it, in whatever order they stand in a loop's heap."""
+    """Three fire within one nanosecond, a fourth after it, in whatever order they stand in a loop's heap."""
     stand.fake("- linger: for ever")
     deadlines = [9.001, math.nextafter(9.001, 10), 9.001 + 0.1e-9]
     behind = 9.001 + 0.4e-9
@@ -212,7 +212,7 @@ def test_no_timer_of_asyncios_is_called_before_its_time(stand: Stand) -> None:
 
 
 def test_a_sum_of_many_means_its_instant(stand: Stand, backend: str) -> None:
-    """Ten tenths behind 9,000 s are a few rounding errors more than a second, and no nanosecond."""
+    """Ten tenths after 9,000 s are a few rounding errors more than a second, and no nanosecond."""
     stand.fake("- linger: for ever")
     deadline = 9_000.0
     for _ in range(10):
@@ -253,7 +253,7 @@ def test_an_instant_weeks_after_the_start_comes(stand: Stand, backend: str, dead
 
 
 def test_a_pace_of_tenths_is_kept_for_minutes(stand: Stand, backend: str) -> None:
-    """Who counts on from deadline to deadline adds up rounding errors, and each tick is on its nanosecond."""
+    """Counting from deadline to deadline adds up rounding errors, but each tick is on its nanosecond."""
     stand.fake("- linger: for ever")
 
     async def host() -> list[int]:

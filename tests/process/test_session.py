@@ -70,7 +70,7 @@ def test_a_timeout_leaves_agent_and_session_as_they_are(stand: Stand, backend: s
 
 
 def test_an_agent_that_ignores_its_cancel_is_replaced_for_the_prompts_that_wait(stand: Stand, backend: str) -> None:
-    """TERM after cancel_grace, KILL after kill_grace, and a new agent takes what was asked meanwhile (P3)."""
+    """TERM after cancel_grace, KILL after kill_grace, and a new agent gets the prompts that came meanwhile (P3)."""
     deaf = "- when: {signal: TERM}\n  do: []\n"
     argv = stand.fake(deaf + GREETS + "- wait_for: {stdin: '*\"prompt-*'}\n- silence: 400s\n" + WAITS)
 
@@ -87,7 +87,7 @@ def test_an_agent_that_ignores_its_cancel_is_replaced_for_the_prompts_that_wait(
 
 
 def test_a_crash_is_answered_by_a_new_agent_after_the_backoff(stand: Stand, backend: str) -> None:
-    """The prompt in flight is agent_lost; nobody sends it again."""
+    """The prompt in flight is agent_lost; it is not sent again."""
     script = GREETS + "- wait_for: {stdin: '*\"prompt-*'}\n- exit: 3\n"
 
     async def talk(session: Session) -> list[Any]:
@@ -104,7 +104,7 @@ def test_a_crash_is_answered_by_a_new_agent_after_the_backoff(stand: Stand, back
 
 
 def test_stop_returns_when_the_whole_tree_is_gone(stand: Stand, backend: str) -> None:
-    """A deaf descendant is killed after kill_grace; then the next agent starts."""
+    """A descendant that ignores signals is killed after kill_grace; then the next agent starts."""
     script = "- spawn: {id: tool, ignores_signals: true}\n" + GREETS + takes(1) + WAITS
 
     async def talk(session: Session) -> list[Any]:
@@ -130,7 +130,7 @@ def test_close_waits_its_graces(stand: Stand, backend: str) -> None:
 
 
 def test_viewers_see_the_whole_transcript_whenever_they_attach(stand: Stand, backend: str) -> None:
-    """One from the beginning, one that goes and comes back, one after the end: all see the same (P4)."""
+    """A viewer from the beginning, a viewer that leaves and returns, a viewer after the end: all see the same (P4)."""
     script = GREETS + takes(1) + "- silence: 5s\n" + says("ONE") + ENDS + WAITS
     seen: dict[str, list[SessionEvent]] = {"early": [], "back": [], "late": []}
 
@@ -191,7 +191,7 @@ ASKS = [
 def test_the_callers_handler_answers_the_agent(
     stand: Stand, backend: str, handler: str, answer: str, seconds: float
 ) -> None:
-    """It may take its time; one that raises or never comes back is a no, and the turn goes on (P7)."""
+    """It may take its time; a handler that raises or never returns is a no, and the turn continues (P7)."""
     ended = prints({"jsonrpc": "2.0", "id": 2, "result": {"stopReason": "end_turn"}})
     argv = stand.fake("\n".join([*ASKS, f"- wait_for: {{stdin: '*\"{answer}\"*'}}", ended, WAITS]))
 
@@ -213,7 +213,7 @@ def test_the_callers_handler_answers_the_agent(
 
 
 def test_what_the_body_raises_comes_out_as_itself_after_the_end(stand: Stand, backend: str) -> None:
-    """A caller's own error is not wrapped into a group, and the agent is gone when it arrives."""
+    """A caller's own error is not wrapped into a group, and the agent has ended when it arrives."""
 
     async def talk(session: Session) -> None:
         await anyio.sleep(1)
@@ -234,7 +234,7 @@ def test_what_the_body_raises_comes_out_as_itself_after_the_end(stand: Stand, ba
     ],
 )
 def test_a_callers_mistake_is_told(backend: str, arguments: dict[str, Any], message: str) -> None:
-    """What no agent did is raised before anything is started."""
+    """An error that is no agent's doing is raised before anything is started."""
 
     async def host() -> None:
         async with open_session(**arguments):

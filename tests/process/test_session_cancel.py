@@ -1,4 +1,4 @@
-"""Cancelling whoever holds a session, at every point at which it does anything, leaves nobody and nothing (T4)."""
+"""Cancelling the holder of a session at any point of its work leaves no process and nothing else (T4)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def cancelled_at(stand: Stand, backend: str, point: int) -> int:
 
 @pytest.mark.slow
 def test_cancelled_at_any_point_it_leaves_nobody(make_stand: Callable[..., Stand], backend: str) -> None:
-    """Everything that it does is a point: reads, writes, signals, timers, what viewers are told, what callers await."""
+    """Each action is a point: reads, writes, signals, timers, reports to viewers, waits of callers."""
     whole = make_stand(guard=10.0)
     points = cancelled_at(whole, backend, 0)
     whole.close()
@@ -95,7 +95,7 @@ def test_cancelled_at_any_point_it_leaves_nobody(make_stand: Callable[..., Stand
 
 @pytest.mark.parametrize("word", ["turn", "close", "stop"])
 def test_cancelling_who_waits_cancels_the_waiting_and_nothing_else(stand: Stand, backend: str, word: str) -> None:
-    """The turn goes on, and the word was given: who is stopped is replaced, and a queued prompt goes to the new one."""
+    """The turn continues and the order stands: a stopped agent is replaced, and gets the queued prompt."""
     argv = stand.fake(
         GREETS + takes(1) + "- silence: 10s\n" + says("ONE") + ENDS + "- wait_for: eof\n- silence: 1000s\n"
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Client:
-    """What a supervisor does with an agent's pipes."""
+    """A supervisor's use of an agent's pipes."""
 
     def __init__(self, process: anyio.abc.Process) -> None:
         self._process = process

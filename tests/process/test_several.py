@@ -102,7 +102,7 @@ def test_several_sessions_are_played_as_the_model_foretells(lab: ScenarioRunner,
 
 
 class _Mixed(Core):
-    """A supervisor that keeps its sessions apart no better than a test tells it."""
+    """A supervisor that mixes its sessions up in the way that a test chooses."""
 
     def __init__(self, wrong: str) -> None:
         super().__init__(f"mixed: {wrong}")
@@ -137,7 +137,7 @@ class _Mixed(Core):
     ],
 )
 def test_a_supervisor_that_mixes_its_sessions_up_is_red(lab: ScenarioRunner, name: str, wrong: str, red: str) -> None:
-    """A scenario about keeping things apart is worth what it finds where they are not."""
+    """A scenario about keeping sessions apart must find a supervisor that mixes them up."""
     scenario = bundled(name)
     rows = compare(lab.play(scenario, _Mixed(wrong)))
     assert red in [row.key for row in rows if row.verdict is Verdict.FAILED]

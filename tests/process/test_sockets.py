@@ -117,7 +117,7 @@ def test_the_sockets_are_in_a_folder_of_this_user_alone(stand: Stand, name: str)
 @only_root
 @pytest.mark.parametrize("name", _NAMES)
 def test_another_user_cannot_connect(stand: Stand, name: str) -> None:
-    """The folder keeps everybody else out, and the play goes on as ever."""
+    """The folder keeps all other users out, and the run continues as always."""
     with _visitor(_address(stand, name), _STRANGER) as printed:
         assert printed == ["may not connect"] * 6
         _plays(stand)
@@ -136,7 +136,7 @@ def _open_place(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("_open_place")
 @pytest.mark.parametrize("name", _NAMES)
 def test_another_user_who_gets_through_is_refused(name: str) -> None:
-    """If the folder is opened by mistake, the kernel's word on who connects counts before anything is read."""
+    """If the folder is opened by mistake, the kernel's word on the connecting user counts before anything is read."""
     with ScenarioRunner() as lab, contextlib.closing(Stand(lab)) as stand:
         path = _address(stand, name)
         path.parent.chmod(0o755)
@@ -148,14 +148,14 @@ def test_another_user_who_gets_through_is_refused(name: str) -> None:
 
 
 def test_a_process_that_says_nothing_or_nonsense_stops_nobody(stand: Stand) -> None:
-    """Another process of the same user may connect: it is neither waited for, nor is what it sends decoded."""
+    """Another process of the same user may connect: the hub does not wait for it, and its bytes are not decoded."""
     with _visitor(_address(stand)) as printed:
         assert printed == []
         _plays(stand)
 
 
 def test_nothing_is_decoded_without_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Code that reads marshal trusts what it reads; the descriptor that came with it is closed again."""
+    """Code that reads marshal trusts its input; the descriptor that came with it is closed again."""
     decoded: list[bytes] = []
     monkeypatch.setattr(wire, "introduced", decoded.append)
     with contextlib.closing(Door()) as door:
@@ -184,7 +184,7 @@ def test_a_process_that_stays_silent_is_turned_away(tmp_path: Path, monkeypatch:
 
 
 def test_a_hello_may_come_late(tmp_path: Path) -> None:
-    """A fake that is stopped between its connection and its hello takes part once it goes on."""
+    """A fake that is stopped between its connection and its hello takes part once it is continued."""
     with (
         contextlib.closing(Door()) as door,
         socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as link,

@@ -1,4 +1,4 @@
-"""Every kind of descendant is what it says, as /proc has it: whose child, in which group and session."""
+"""Every kind of descendant is as its name says, by /proc: whose child, in which group and session."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def meet(stand: Stand, backend: str) -> Callable[..., dict[str, Who]]:
-    """Give a function that runs a script for a second, has something done, and looks at everyone after it."""
+    """Give a function that runs a script for a second, performs an action, and looks at all processes after it."""
 
     def meeting(script: str, does: Callable[[dict[str, int]], None] = len, **options: Any) -> dict[str, Who]:  # type: ignore[assignment]
         argv = stand.fake(script)
@@ -61,14 +61,14 @@ def meet(stand: Stand, backend: str) -> Callable[..., dict[str, Who]]:
 def test_a_kind_has_its_parent_group_and_session(
     meet: Callable[..., dict[str, Who]], how: str, expected: tuple[str, str, str]
 ) -> None:
-    """Whoever looks for a tree in the kernel's terms finds or misses it by these three."""
+    """A search for a tree in the kernel's terms finds or misses it by these three."""
     found = meet(
         f"- spawn: {{id: tool, script: [{{spawn: {{id: x, how: {how}}}}}, {{silence: for ever}}]}}\n- silence: 5s"
     )
     assert kinship(found, "x", "tool") == expected
     if how == "daemon":
         assert found["x"].group == found["x"].session
-        assert process_state(found["x"].session) == ""  # its leader is gone
+        assert process_state(found["x"].session) == ""  # its leader has ended
 
 
 def test_what_reforks_is_a_chain_of_orphans_with_sessions_of_their_own(
@@ -105,7 +105,7 @@ def test_closed_descriptors_are_closed_and_others_are_inherited(meet: Callable[.
 
 @pytest.mark.parametrize("how", HOWS)
 def test_a_cleared_environment_is_empty_for_good(meet: Callable[..., dict[str, Who]], how: str) -> None:
-    """Also where it is re-forked, and whoever it starts has none either."""
+    """Also where it is re-forked; the processes that it starts have none either."""
     script = "" if how == "refork" else "script: [{spawn: below}, {silence: for ever}], "
     extra = "every: 400ms, " if how == "refork" else ""
     found = meet(
@@ -122,7 +122,7 @@ def test_a_cleared_environment_is_empty_for_good(meet: Callable[..., dict[str, W
 def test_a_stopped_process_takes_term_only_once_it_is_continued(
     meet: Callable[..., dict[str, Who]], stand: Stand, how: str
 ) -> None:
-    """That is why CONT follows every TERM; a deaf one goes on and begins its script."""
+    """That is why CONT follows every TERM; a process that ignores TERM continues and begins its script."""
 
     def signals(found: dict[str, int]) -> None:
         for name in ("x", "deaf"):
@@ -165,7 +165,7 @@ def test_a_stopped_group_that_loses_its_parent_is_hung_up_by_the_kernel(stand: S
 
 
 def test_a_zombie_stays_until_its_parent_ends(meet: Callable[..., dict[str, Who]]) -> None:
-    """Its sibling is waited for at once, and so is whoever ends later; the agent, too, may run: it looks out."""
+    """Its sibling is reaped at once, and so is a child that ends later; the agent, too, may run: it looks out."""
     found = meet(
         "- spawn: {id: zombie, zombie: true, for: 100ms}\n"
         "- spawn: {id: plain, for: 100ms}\n- spawn: {id: late, for: 500ms}\n- silence: 5s"
@@ -175,7 +175,7 @@ def test_a_zombie_stays_until_its_parent_ends(meet: Callable[..., dict[str, Who]
 
 
 def test_a_nested_subreaper_adopts_what_is_let_go_of_below_it(meet: Callable[..., dict[str, Who]]) -> None:
-    """Neither init nor a supervisor that adopts, too, gets it."""
+    """It comes neither to init, nor to a supervisor that adopts, too."""
     spawned = "{spawn: {id: x, how: daemon, closed_fds: true, clear_env: true}}"
     found = meet(f"- spawn: {{id: reaper, subreaper: true, script: [{spawned}, {{silence: for ever}}]}}\n- silence: 5s")
     assert found["x"].parent == found["reaper"].pid
@@ -183,7 +183,7 @@ def test_a_nested_subreaper_adopts_what_is_let_go_of_below_it(meet: Callable[...
 
 @contextmanager
 def adopting() -> Iterator[None]:
-    """Have this process adopt what is let go of below it."""
+    """Have this process adopt the orphans below it."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     assert prctl(36, 1, 0, 0, 0) == 0
     try:
@@ -193,7 +193,7 @@ def adopting() -> Iterator[None]:
 
 
 def test_a_dead_orphan_that_was_adopted_is_nobodys_neglect(stand: Stand) -> None:
-    """Whoever made this process a subreaper may have been somebody else: a false accusation is worse than a miss."""
+    """Other code may have made this process a subreaper: a false accusation is worse than a miss."""
     argv = stand.fake("- spawn: {id: x, how: daemon, for: 100ms}\n- spawn: {id: y, for: 100ms}\n- silence: 5s")
     with adopting():
         stand.run(start_and_wait, argv)
@@ -221,7 +221,7 @@ def start_through_another(argv: list[str]) -> int:
 
 
 def test_an_agent_that_is_not_the_harness_own_child_tells_its_death(stand: Stand) -> None:
-    """Nobody but its parent, a keeper perhaps, can ask the kernel of which signal it died."""
+    """Only its parent, a keeper perhaps, can ask the kernel for the signal that ended it."""
     argv = stand.fake("- silence: 5s")
 
     async def host() -> None:

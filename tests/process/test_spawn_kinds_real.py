@@ -15,7 +15,7 @@ from tests.process.stand import CEILING, descriptors, is_gone, scenario_of, star
 @pytest.mark.slow
 @pytest.mark.parametrize("is_virtual", [True, False], ids=["virtual", "real"])
 def test_every_kind_keeps_its_lifeline(is_virtual: bool) -> None:
-    """Whatever it closes, clears or leaves: when the harness goes, it is gone within a second."""
+    """It ends within a second of the harness, whatever it closes, clears or leaves."""
     spawns = "".join(
         f"- spawn: {{id: {how}-{number}, how: {how}, closed_fds: true, clear_env: true, ignores_signals: true}}\n"
         for how in HOWS
@@ -47,7 +47,7 @@ def test_every_kind_keeps_its_lifeline(is_virtual: bool) -> None:
 
 @pytest.mark.slow
 def test_kinds_are_the_same_in_real_time(lab: ScenarioRunner) -> None:
-    """The diaries of all that a fake starts are one record, and a daemon's parent there is whoever spawned it."""
+    """The diaries of all processes that a fake starts are one record; a daemon's parent there is its spawner."""
     up = "script: [{say: up}, {silence: for ever}], inherits: [stdout]"
     spawns = "".join(f"- spawn: {{id: {how}, how: {how}, {up}}}\n" for how in HOWS if how != "refork")
     fake = lab.fake(scenario_of(f"{spawns}- spawn: {{id: cleared, how: daemon, clear_env: true, {up}}}\n- silence: 9s"))
@@ -96,7 +96,7 @@ _FAMILY = """
 
 @pytest.mark.slow
 def test_ends_are_followed_and_signals_sent_in_real_time_too(lab: ScenarioRunner) -> None:
-    """A launcher hands a signal on and exits behind its child, whose tools go by a signal or with their parent."""
+    """A launcher hands a signal on and exits after its child, whose tools end by a signal or with their parent."""
     fake = lab.fake(scenario_of(_FAMILY.strip()))
     with subprocess.Popen(fake.argv, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None

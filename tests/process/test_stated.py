@@ -1,4 +1,4 @@
-"""What a supervisor states of its outcomes, its first signal and its command line is not held against it."""
+"""The stated outcomes, first signal and command line of a supervisor are not held against it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def made(rungs: Rungs = TERM, silent: str = "failed", **stated: Any) -> Function
 
 
 def red(lab: ScenarioRunner, name: str, subject: Function) -> dict[str, tuple[str, str]]:
-    """Play a bundled scenario, and give what was wanted and seen of each check that failed."""
+    """Play a bundled scenario, and give the wanted and the seen value of each check that failed."""
     played = lab.play(bundled(name), subject)
     rows = judged(played, is_reference=False).rows
     return {row.key: (row.wanted, row.seen) for row in rows if row.verdict == "failed"}
@@ -112,7 +112,7 @@ def test_a_supervisor_that_knows_good_and_bad_alone_is_right_about_silence(lab: 
 )
 @pytest.mark.parametrize("name", ["silent-past-the-limit", "deaf-and-silent", "talks-while-it-is-ended"])
 def test_an_escalation_may_begin_with_another_signal(lab: ScenarioRunner, name: str, first: str, rungs: Rungs) -> None:
-    """Scenarios expect it where they say TERM, agents do at it what they do at TERM, and other rungs may follow."""
+    """Scenarios expect it where they say TERM, agents react to it as to TERM, and other steps may follow."""
     assert red(lab, name, made(rungs, outcomes=KNOWN, first_signal=first)) == {}
 
 
@@ -196,7 +196,7 @@ def test_a_statement_that_cannot_be_is_refused(stated: dict[str, Any], said: str
 
 
 def capped(seconds: float, outcome: str = "timed_out", **stated: Any) -> Driven:
-    """Make a client of pi that gives each turn so many seconds, whatever the agent says meanwhile."""
+    """Make a client of pi that gives each turn the given seconds, whatever the agent says meanwhile."""
 
     class Capped(Client):
         agent: asyncio.subprocess.Process
@@ -238,7 +238,7 @@ def capped(seconds: float, outcome: str = "timed_out", **stated: Any) -> Driven:
 
 
 def test_a_hard_cap_for_each_turn_is_max_runtime(lab: ScenarioRunner) -> None:
-    """Scenarios of a limit that progress moves do not apply; one that allows more or less than it states is red."""
+    """Scenarios of a limit that progress moves do not apply; a client with more or less time than it states is red."""
     hard = {"max_runtime": 60, "cancel_grace": 600}
     assert red(lab, "session-turn-overruns[pi]", capped(60, limits=hard)) == {}
     for name in ("session-progress-moves-the-deadline", "pi-session-question-after-the-timeout"):

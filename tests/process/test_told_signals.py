@@ -1,4 +1,4 @@
-"""A fake that waits has told of every signal that it caught: no instant goes by before it is heard."""
+"""A waiting fake has reported every signal that it caught: no instant passes before it gets the signal."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _open(door: Door, folder: str) -> str:
 
 @contextmanager
 def _fake() -> Iterator[tuple[int, socket.socket]]:
-    """Start a fake that is past Python's last look at the signals that came, and behind that waits; give its line."""
+    """Start a fake that is past Python's last look at the signals, and waits after that; give its line."""
     with (
         closing(Door()) as door,
         tempfile.TemporaryDirectory() as folder,
@@ -70,7 +70,7 @@ def _fake() -> Iterator[tuple[int, socket.socket]]:
 
 
 def test_a_signal_is_told_before_the_handler_has_run() -> None:
-    """One that comes between the interpreter's last look and the call that waits is not told by a handler in Python."""
+    """A handler in Python does not report a signal between the interpreter's last look and the call that waits."""
     with _fake() as (pid, link):
         os.kill(pid, signal.SIGTERM)
         assert link.recv(16) == bytes([signal.SIGTERM])

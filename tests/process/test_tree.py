@@ -39,7 +39,7 @@ def start() -> Iterator[Callable[..., Child]]:
 
 
 def wait_for(child: Child, name: str) -> None:
-    """Wait until a child's poll tells of something."""
+    """Wait until a child's poll reports an event."""
     poll = select.poll()
     poll.register(child.descriptor, select.POLLIN)
     while name not in child.poll():
@@ -47,7 +47,7 @@ def wait_for(child: Child, name: str) -> None:
 
 
 def read(child: Child, name: str = "stdout") -> bytes:
-    """Read what comes next on a stream."""
+    """Read the next bytes on a stream."""
     child.watch(name, wanted=True)
     wait_for(child, name)
     child.watch(name, wanted=False)
@@ -118,7 +118,7 @@ def test_killing_the_tree_kills_a_grandchild_wherever_it_is(start: Callable[...,
 
 
 def test_signalling_the_agent_alone_spares_the_grandchild(start: Callable[..., Child]) -> None:
-    """What is left is then found by its session, though its parent is gone."""
+    """The leftovers are then found by their session, though their parent has ended."""
     child = start(sys.executable, "-S", "-c", GRANDCHILD.format(False))
     grandchild = int(read(child))
     child.kill("agent")
@@ -141,7 +141,7 @@ def test_terminating_reaches_a_stopped_child(start: Callable[..., Child]) -> Non
 
 
 def test_signalling_after_the_exit_harms_nobody(start: Callable[..., Child]) -> None:
-    """Signals go by pidfd: a pid that may be somebody else's by now is never used (T2)."""
+    """Signals go by pidfd: a pid that may belong to another process by now is never used (T2)."""
     child = start("/bin/true")
     wait_for(child, "exit")
     child.terminate()
@@ -173,7 +173,7 @@ def test_abandoning_kills_and_reaps_and_may_be_done_twice(start: Callable[..., C
 def test_a_descendant_that_may_not_be_signalled_is_a_leak(
     start: Callable[..., Child], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A program of another user can be neither ended nor forgotten: who asks is told of it, if it lives on."""
+    """A program of another user can be neither ended nor forgotten: the caller learns of it, if it lives on."""
     send, refused = signal.pidfd_send_signal, set[int]()
 
     def refuse(pidfd: int, signum: int) -> None:

@@ -1,4 +1,4 @@
-"""The table of trees holds for a user who is not root, and where pytest itself is the first process there is."""
+"""The table of trees holds for a user without root, and where pytest itself is the first process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 HERE = Path(__file__).parent
 NOT_ROOT = ["unshare", "--user", "--map-user=1000", "--map-group=1000"]
-"""No capability, and files as their owner: what a user has who runs tests at home."""
+"""No capability, and files as their owner: the rights of a user that runs tests at home."""
 
 FIRST = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child"]
 """A namespace of its own, where every orphan is a child of pytest."""
@@ -20,7 +20,7 @@ FIRST = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-pro
 @pytest.mark.slow
 @pytest.mark.parametrize(("world", "check"), [(NOT_ROOT, "os.getuid() != 0"), (FIRST, "os.getpid() == 1")])
 def test_every_cell_is_judged_as_promised_there(world: list[str], check: str) -> None:
-    """Who may not do everything, or adopts everybody, sees the same leaks and accuses nobody else."""
+    """A supervisor with fewer rights, or one that adopts orphans, sees the same leaks and accuses no others."""
     try:
         probe = subprocess.run([*world, sys.executable, "-c", f"import os; assert {check}"], check=False, timeout=60)
     except FileNotFoundError:

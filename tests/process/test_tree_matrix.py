@@ -27,17 +27,17 @@ TRIALS = [
     for cell in PLAYED
     if not (number and cell.is_real)
 ]
-"""What is real takes seconds, and is played once."""
+"""A cell in real time takes seconds, and is run once."""
 
 
 @pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", TRIALS)
 def test_a_cell_is_judged_as_promised(lab: ScenarioRunner, cell: Cell) -> None:
-    """Who is not found is left, and whoever is left is seen, by name; nobody else is accused."""
+    """A process that is not found is left; every process left is seen, by name; no other one is accused."""
     verdict, left = verdict_of(lab, cell)
     expected = tuple(sorted(cell.expected))
-    if cell.is_real and expected:  # what re-forks there has had time to become another
+    if cell.is_real and expected:  # a process that re-forks there has had time to become another
         left = expected if len(left) >= len(expected) else left
     assert set(left) >= set(expected), "a leak was missed"
     assert set(left) <= set(expected), "a leak was made up"

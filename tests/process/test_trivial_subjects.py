@@ -1,4 +1,4 @@
-"""What supervisors that do next to nothing pass: a scenario that they pass asks for no more than they do."""
+"""The scenarios that trivial supervisors pass: such a scenario asks for no more than they do."""
 
 from __future__ import annotations
 

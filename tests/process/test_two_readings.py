@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 
 class Acp(Client):
-    """A client of ACP's that ignores what it cannot assign, and has no abilities of its own."""
+    """A client of ACP that ignores updates that it cannot assign, and has no abilities of its own."""
 
     denial: ClassVar[dict[str, str]] = {"outcome": "selected", "optionId": "reject-once"}
 
@@ -68,7 +68,7 @@ class Acp(Client):
         return None
 
     def answer(self, method: str) -> dict[str, Any]:
-        """Refuse what is not offered, and deny whatever is asked."""
+        """Refuse every request that is not offered, and deny every permission."""
         if method == "session/request_permission":
             return {"result": {"outcome": self.denial}}
         return {"error": {"code": -32601, "message": "there is no such method"}}
@@ -121,7 +121,7 @@ class Reading(Acp):
     """Has files and a terminal to offer."""
 
     def answer(self, method: str) -> dict[str, Any]:
-        """Give the agent what it asks for."""
+        """Give the agent its answer."""
         given = {"fs/read_text_file": {"content": "notes"}, "terminal/create": {"terminalId": "t1"}}
         return {"result": given[method]} if method in given else super().answer(method)
 

@@ -51,7 +51,7 @@ SHORT = supervisor(signal.SIGTERM, signal.SIGKILL, grace=0.5)
 
 
 def test_a_kill_without_a_stated_grace_is_judged_by_nobody(lab: ScenarioRunner) -> None:
-    """A supervisor may give no grace; one that states a grace owes it."""
+    """A supervisor may give no grace; a supervisor that states a grace owes it."""
     name = "silent-past-the-limit"
     assert verdicts(lab, name, AT_ONCE, kill_grace=2)["signals"] == "failed"
     assert verdicts(lab, name, AT_ONCE, kill_grace=0)["signals"] == "passed"
@@ -90,7 +90,7 @@ class Impatient(Pi):
     is_cancelled = is_waiting = False
 
     async def prompt(self, text: str) -> Any:
-        """Ask; what the kill cuts off was cancelled."""
+        """Ask; a turn that the kill cuts off was cancelled."""
         self.is_waiting = True
         try:
             given = await super().prompt(text)
@@ -103,7 +103,7 @@ class Impatient(Pi):
         return given
 
     async def cancel(self) -> None:
-        """Abort, and kill what has not acknowledged soon."""
+        """Abort, and kill an agent that has not acknowledged soon."""
         self.is_cancelled = True
         await super().cancel()
         await anyio.sleep(10)
@@ -145,7 +145,7 @@ def test_a_script_may_use_the_default_where_the_verdict_cannot_be_wrong(
 
 
 def test_the_reference_supervisor_states_all_its_limits(lab: ScenarioRunner) -> None:
-    """So does an object that gives a whole Policy; a program states what it is told, and what its file says."""
+    """So does an object that gives a whole Policy; a program states its command line and its file."""
     assert lab.play(bundled("deaf-and-silent"), core()).unstated is None
     told = Command(["x", "{agent}", "{kill_grace}"], limits={"close_grace": 1})
     policy = told.policy(LimitsRequest({}, "raw"))
@@ -178,7 +178,7 @@ class Mapped:
 
 
 def test_an_object_may_state_some_limits_only() -> None:
-    """A whole Policy states all, a mapping those that are in it."""
+    """A whole Policy states all limits, a mapping only its own."""
     policy = taken(Mapped()).policy(LimitsRequest({}, "raw"))
     assert (policy.kill_grace, policy.inactivity_timeout) == (5, None)
     assert "linger_grace" in policy.unstated

@@ -1,4 +1,4 @@
-"""Who sleeps by the clock is told by the system call that he is in. With real processes."""
+"""A process that sleeps by the clock is known by its system call. With real processes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WAITS = {
 @pytest.mark.skipif(not Path("/proc/self/syscall").exists(), reason="the kernel does not tell system calls")
 @pytest.mark.parametrize(("program", "is_told"), WAITS.values(), ids=WAITS)
 def test_a_wait_with_a_limit_is_told_from_one_without(program: str, is_told: bool) -> None:
-    """Whatever the call, and whatever its limit is called."""
+    """This holds for each call, and for each name of its limit."""
     argv = [sys.executable, "-IS", "-c", f"print(flush=True); {program}"]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

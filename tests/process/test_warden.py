@@ -1,4 +1,4 @@
-"""What the warden of a run notes of one signal, told who is of the run. With real processes, and without a play."""
+"""The notes of a run's signal guard on one signal, by the run's processes. With real processes, and without a play."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_when_a_descendants_pid_is_free_is_nobodys_word(is_reaped: bool) -> None
 
 @pytest.mark.parametrize("seen", [None, Stat("sh", "S", 1, 2, 2, 3)], ids=["nobody", "somebody else"])
 def test_who_is_reaped_meanwhile_is_no_stray(seen: Stat | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A keeper reaps it between two looks, and its pid may be somebody else's by then."""
+    """A keeper reaps it between two looks, and another process may have its pid by then."""
     notes: list[dict[str, Any]] = []
     monkeypatch.setattr(_warden, "stat_of", lambda _pid: seen)
     monkeypatch.setattr(_warden, "is_bystander", lambda *_: True)

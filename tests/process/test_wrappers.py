@@ -1,4 +1,4 @@
-"""Agents that somebody else starts for the supervisor: a shell, `timeout`, a script. Time passes as without it."""
+"""Agents that another program starts for the supervisor: a shell, `timeout`, a script. Time passes as without it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ AROUND: dict[str, Callable[[list[str]], list[str]]] = {
 
 @pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
 def test_time_passes_as_without_it(stand: Stand, backend: str, around: Callable[[list[str]], list[str]]) -> None:
-    """Each byte and the end come at their instants, whoever is between the supervisor and its agent."""
+    """Each byte and the end come at their instants, with any program between the supervisor and its agent."""
     argv = around(stand.fake("- silence: 2s\n- say: one\n- silence: 1h\n- say: two\n- exit: 3"))
 
     async def host() -> list[Any]:
@@ -66,7 +66,7 @@ def test_time_passes_as_without_it(stand: Stand, backend: str, around: Callable[
 
 
 def test_more_than_a_pipe_holds_goes_through(stand: Stand, backend: str) -> None:
-    """Whoever hands it on waits for the supervisor in the middle, and that is no trouble of virtual time."""
+    """A writer that hands it on waits for the supervisor in the middle; that is no trouble for virtual time."""
     argv = stand.fake("- silence: 2s\n- flood: {stdout: 300 KiB}\n- silence: 2s\n- exit: 0")
 
     async def host() -> tuple[int, int, float]:
@@ -77,7 +77,7 @@ def test_more_than_a_pipe_holds_goes_through(stand: Stand, backend: str) -> None
 
 
 def test_a_signal_to_the_shell_alone_leaves_the_agent(stand: Stand) -> None:
-    """That is the fault of whoever sends it, and it is seen: the shell dies at once, the agent lives."""
+    """That is the fault of the signal's sender, and it is seen: the shell dies at once, the agent lives."""
     argv = stand.fake("- silence: 1h\n- exit: 0")
 
     async def host() -> tuple[int, float, list[str]]:
@@ -94,7 +94,7 @@ def test_a_signal_to_the_shell_alone_leaves_the_agent(stand: Stand) -> None:
 
 
 def test_a_signal_to_the_group_takes_both(stand: Stand, backend: str) -> None:
-    """The agent has its last words, and the shell, which waits for it, tells its code."""
+    """The agent has its last words, and the shell, which waits for it, reports its code."""
     argv = stand.fake("- when: {signal: TERM}\n  do: [{silence: 1s}, {say: bye}, {exit: 7}]\n- silence: 1h")
     line = f"trap : TERM; {argv[0]} & wait $!; wait $!; exit $?"
 
@@ -134,7 +134,7 @@ def test_a_declared_shell_goes_with_its_agent_as_well(make_stand: Callable[..., 
 
 
 def test_what_is_left_of_a_shell_and_its_agent_is_ended(stand: Stand) -> None:
-    """Whoever forgets both leaves nobody to the next test."""
+    """A supervisor that forgets both leaves no process to the next test."""
     argv = stand.fake("- silence: 1h")
     started: list[subprocess.Popen[bytes]] = []
 
@@ -151,7 +151,7 @@ def test_what_is_left_of_a_shell_and_its_agent_is_ended(stand: Stand) -> None:
 
 @pytest.mark.slow
 def test_a_shell_without_an_agent_is_refused(stand: Stand) -> None:
-    """What it waits for is no fake, and virtual time cannot see what that does."""
+    """The program for which it waits is no fake, and virtual time cannot see what such a program does."""
 
     async def host() -> None:
         await anyio.run_process(["sh", "-c", "cat; :"], stdin=subprocess.PIPE)
@@ -199,7 +199,7 @@ def test_a_moment_of_sleep_is_waited_for(stand: Stand, backend: str) -> None:
 
 @pytest.mark.slow
 def test_a_shell_that_outlives_its_agent_holds_time(make_stand: Callable[..., Stand], backend: str) -> None:
-    """What it does then takes real time: it is named if that does not end."""
+    """Its later work takes real time: it is named if that does not end."""
     stand = make_stand(guard=0.5)
     argv = stand.fake("- silence: 1s\n- exit: 0")
 
@@ -222,7 +222,7 @@ def test_a_deadlock_with_a_shell_names_the_agent(stand: Stand, backend: str) -> 
         stand.run(host, backend=backend)
 
 
-# What is said of a supervisor.
+# The rows about a supervisor.
 
 HELLO = loads(
     "scenario: hello\nagent: raw\nscript: [silence: 2s, say: hello, silence: 2s]\nexpect: {outcome: completed}\n"
@@ -230,7 +230,7 @@ HELLO = loads(
 
 
 def rows_of(lab: ScenarioRunner, supervise: Callable[[RunRequest], Any]) -> dict[str, tuple[Verdict, str]]:
-    """Play HELLO, and give what came of each check."""
+    """Play HELLO, and give the result of each check."""
     return {row.key: (row.verdict, row.seen) for row in compare(lab.play(HELLO, Function(supervise)))}
 
 
@@ -246,7 +246,7 @@ def shell_of(order: RunRequest) -> subprocess.Popen[bytes]:
     ids=["zombie", "alive"],
 )
 def test_a_shell_that_nobody_waits_for_is_a_leak(lab: ScenarioRunner, seconds: float, begin: str, end: str) -> None:
-    """It is the supervisor's own child; its command line has a fake's in it, and it is none."""
+    """It is the supervisor's own child; its command line has a fake's in it, but it is no fake."""
     shells: list[subprocess.Popen[bytes]] = []
 
     async def supervise(order: RunRequest) -> str:
@@ -293,7 +293,7 @@ def test_a_program_that_waits_for_something_else_says_nothing_either(lab: Scenar
 
 
 def test_a_right_supervisor_is_right_behind_a_shell_as_well(lab: ScenarioRunner) -> None:
-    """But nobody can tell it that the agent closed its stdin, which the shell has open: that is not applicable."""
+    """But it cannot see that the agent closed its stdin, which the shell has open: that is not applicable."""
 
     async def supervise(order: RunRequest) -> Any:
         argv = ("/bin/sh", "-c", '"$0" "$@"; exit $?', *order.argv)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # of what a deadlock leaves
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # from a deadlock's garbage
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 
@@ -64,7 +64,7 @@ async def writes_first_with_a_long_limit(order: RunRequest) -> str:
 
 
 async def drops_stderr_and_writes_first(order: RunRequest) -> str:
-    """Leave stderr to nobody, so that only what comes on stdout can block."""
+    """Leave stderr without a reader, so that only bytes on stdout can block."""
     agent = await start(order, stderr=DEVNULL, limit=MEBIBYTE)
     await write(agent, order)
     await agent.stdout.read()
@@ -72,7 +72,7 @@ async def drops_stderr_and_writes_first(order: RunRequest) -> str:
 
 
 async def reads_stdout_and_writes_before_stderr(order: RunRequest) -> str:
-    """Read stdout all the time, and stderr at the end, so that only what comes there can block."""
+    """Read stdout all the time, and stderr at the end, so that only bytes on stderr can block."""
     agent = await start(order, stderr=PIPE, limit=MEBIBYTE)
     reading = asyncio.create_task(agent.stdout.read())
     await write(agent, order)
@@ -107,7 +107,7 @@ async def writes_first_on_anyio(order: RunRequest) -> str:
 
 
 async def writes_first_on_trio(order: RunRequest) -> str:
-    """Write, then read, and leave stderr to nobody."""
+    """Write, then read, and leave stderr without a reader."""
     agent = await trio.lowlevel.open_process([*order.argv], env=order.env, stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
     assert agent.stdin is not None
     await agent.stdin.send_all(order.prompt.encode())
@@ -126,7 +126,7 @@ ASYNCIO = (
 
 
 def outcome(lab: ScenarioRunner, scenario: Any, function: Any, backend: str) -> str:
-    """Play, and give what was seen of the outcome."""
+    """Play, and give the outcome that was seen."""
     rows = compare(lab.play(scenario, Function(function), backend=backend))
     return next(f"{row.verdict}: {row.seen}" for row in rows if row.key == "outcome")
 
@@ -143,11 +143,11 @@ def test_to_write_first_is_a_deadlock_on_asyncio(lab: ScenarioRunner, function: 
     "function", [writes_first_on_trio, writes_first_on_anyio], ids=lambda function: function.__name__
 )
 def test_to_write_first_is_a_deadlock_on_trio(lab: ScenarioRunner, function: Any, scenario: Any) -> None:
-    """Nobody reads ahead there."""
+    """There, no code reads ahead."""
     assert outcome(lab, scenario, function, "trio").startswith("failed: deadlock")
 
 
 @pytest.mark.parametrize("scenario", RUNS, ids=lambda scenario: scenario.id)
 def test_to_read_meanwhile_is_right(lab: ScenarioRunner, scenario: Any) -> None:
-    """Whatever the agent prints is taken."""
+    """All output of the agent is read."""
     assert outcome(lab, scenario, reads_meanwhile, "asyncio").startswith("passed")

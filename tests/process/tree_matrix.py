@@ -1,8 +1,9 @@
 """Every way to get away from a supervisor against every way to hold a tree. Owns the table, and how a cell is played.
 
-`python -m tests.process.tree_matrix --runs 400` plays so many cells on two workers of pytest at once, those that must
-be red and those that must be green side by side, and prints how many verdicts were wrong. The table is DESIGN's
-promise, written by hand: what a supervisor with this containment ends, and what therefore is left.
+`python -m tests.process.tree_matrix --runs 400` runs the given number of cells on two workers of pytest at once. Cells
+that must be red run beside cells that must be green; the program prints how many verdicts were wrong. The table is
+DESIGN's promise, written by hand: the processes that a supervisor with this containment ends, and the rest, which is
+left.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ class Kind(NamedTuple):
 
     Args:
         step: what the agent's script says.
-        names: who lives on below the agent if nobody ends it.
+        names: the processes that survive below the agent if no supervisor ends them.
         leaves_session: whether they are in another session than the agent.
         is_orphan: whether they have lost their parent before the agent ends.
-        is_pauseless: whether virtual time would never go on.
+        is_pauseless: whether virtual time would never move again.
         is_nameless: whether they cleared their environment, too, so that an adopter cannot tell whose they are.
     """
 
@@ -92,7 +93,7 @@ ENDINGS = {"exits": "exit: 0", "is ended": "silence: for ever"}
 """How the agent ends: by itself, or by its supervisor, which then walks the tree first."""
 
 SUBJECTS = ("group", "subreaper", "keeper", "direct child only", "faulty command", "sound command")
-"""The core at each containment; the core that ends nobody but the agent; programs below the harness's keeper."""
+"""The reference supervisor at each containment; a defect of it that ends only the agent; programs below a keeper."""
 
 _REAL = ("faulty command", "sound command")
 _LEAVES_ALL = ("direct child only", "faulty command")
@@ -112,7 +113,7 @@ class Cell(NamedTuple):
 
     @property
     def expected(self) -> tuple[str, ...]:
-        """Who is left, by DESIGN."""
+        """List the processes that are left, by DESIGN."""
         kind = KINDS[self.kind]
         if self.subject in _LEAVES_ALL:
             return kind.names
@@ -145,7 +146,7 @@ _SOUND = (
 
 
 def scenario_of_cell(cell: Cell) -> Scenario:
-    """Write the scenario of a cell; that nobody may be left is what every scenario expects."""
+    """Write the scenario of a cell; every scenario expects that no process is left."""
     containment = cell.subject if cell.subject in SUBJECTS[:3] else "group"
     return loads(
         f"""scenario: {cell.kind}, and the agent {cell.ending}
@@ -172,7 +173,7 @@ def subject_of(cell: Cell) -> Subject:
 
 
 def verdict_of(lab: ScenarioRunner, cell: Cell) -> tuple[Verdict, tuple[str, ...]]:
-    """Play a cell; give the verdict on its tree, and who was left."""
+    """Run a cell; give the verdict on its tree, and the processes that were left."""
     scenario, subject = scenario_of_cell(cell), subject_of(cell)
     played = lab.play_real(scenario, subject) if cell.is_real else lab.play(scenario, subject)
     rows = {row.key: row.verdict for row in compare(played)}

@@ -1,7 +1,7 @@
 """Tests that leave processes beside tests that do not, on two workers at once: how often the verdict is right.
 
-`python -m tests.process.tree_trials --runs N` plays the file of all ways of leaving a process, with as many clean tests
-among them, N times, prints what was found, and fails if a leak was missed or a clean test blamed.
+`python -m tests.process.tree_trials --runs N` runs N times the file of all ways of leaving a process, with as many
+clean tests among them. It prints the verdicts, and fails if a leak was missed or a clean test was blamed.
 """
 
 from __future__ import annotations

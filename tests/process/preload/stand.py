@@ -20,7 +20,7 @@ LIMIT = 60
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a command did in virtual time."""
+    """The effects of a command in virtual time."""
 
     code: int
     out: str

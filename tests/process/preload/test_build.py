@@ -1,4 +1,4 @@
-"""Where the coordinator and the shim come from, and who may have written them."""
+"""Checks the origin of the coordinator and the shim, and the users that may have written them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_it_is_compiled_once_however_many_ask_for_it(cache: Path) -> None:
 
 
 def test_a_folder_to_which_others_can_write_is_refused(cache: Path) -> None:
-    """What lies there is executed."""
+    """The files in that folder are executed."""
     cache.mkdir()
     cache.chmod(0o777)
     with pytest.raises(UsageError) as error:

@@ -1,4 +1,4 @@
-"""How a command in virtual time ends, and what is left of it: nothing, whoever is killed."""
+"""The end of a command in virtual time, whichever process is killed: nothing is left of it."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _wait_for_end(pid: int) -> None:
 
 
 def test_what_is_left_behind_is_killed_and_named() -> None:
-    """Nobody would move the time of a process that outlives the command."""
+    """Time would never move for a process that outlives the command."""
     ran = timed("sh", "-c", "sleep 1000 & exit 3")
     assert (ran.code, ran.virtual) == (3, "0")
     assert ran.notes == ["sleep (pid N) was still there after the command's end, and was killed"]
@@ -87,12 +87,12 @@ def test_what_is_left_behind_is_killed_and_named() -> None:
     ("script", "code"), [("exit 7", 7), ("kill -TERM $$", 143), ("sleep 5; exec true", 0), ("kill -ALRM $PPID", 0)]
 )
 def test_the_exit_code_is_the_commands(script: str, code: int) -> None:
-    """Signals count as in a shell; what the command sends to its parent does no harm."""
+    """Signals count as in a shell; signals that the command sends to its parent do no harm."""
     assert timed("sh", "-c", script).code == code
 
 
 def test_a_command_that_cannot_be_started_is_named() -> None:
-    """The codes are those of a shell."""
+    """The codes are the same as those of a shell."""
     time = str(coordinator())
     for path, code, reason in (
         ("/no/where", 127, "No such file or directory"),

@@ -1,4 +1,4 @@
-"""What Node has that waits: each gives its own milliseconds, exactly."""
+"""All of Node's ways to wait: each gives its own milliseconds, exactly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that do what is seldom done: spin, fork without end, scrub the environment, change what they are."""
+"""Programs that do rare things: spin, fork without end, scrub the environment, change into another program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_time_moves_for_a_program_that_spins() -> None:
 
 
 def test_a_hundred_children_end_at_their_instants() -> None:
-    """Each is forked, waits, and ends: whoever is not seen in time would be late."""
+    """Each is forked, waits, and ends: a child that is not seen in time would be late."""
     script = "for i in {1..100}; do sleep $((i % 10)).5 & done; wait; echo $SECONDS"
     ran = timed("bash", "-c", script)
     assert (ran.out, ran.virtual) == ("9\n", "9.5")
@@ -33,7 +33,7 @@ def test_a_scrubbed_environment_does_not_leave_virtual_time() -> None:
 
 
 def test_a_limit_outlives_another_image_of_the_process() -> None:
-    """An alarm goes on after exec, as in the kernel; `timeout` counts by a timer of its own."""
+    """An alarm survives exec, as in the kernel; `timeout` counts by a timer of its own."""
     ran = timed("perl", "-e", "alarm 30; exec 'sleep', '1000'")
     assert (ran.code, ran.virtual) == (142, "30")
     ran = timed("timeout", "-k", "5", "100", "sh", "-c", "trap '' TERM; while :; do sleep 1; done")
@@ -41,7 +41,7 @@ def test_a_limit_outlives_another_image_of_the_process() -> None:
 
 
 def test_a_stopped_process_does_not_hold_time() -> None:
-    """Its wait is over when it goes on, as in real time."""
+    """Its wait is over when it is continued, as in real time."""
     script = "sleep 10 & sleep 1; kill -STOP $!; sleep 100; kill -CONT $!; wait; echo $SECONDS"
     assert timed("bash", "-c", script).out == "101\n"
 

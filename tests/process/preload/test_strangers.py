@@ -38,7 +38,7 @@ GO = 'package main\nimport "time"\nfunc main() { time.Sleep(300 * time.Milliseco
 
 @pytest.mark.parametrize("compiler", [["cc", "-static"], ["musl-gcc"]], ids=["static", "musl"])
 def test_a_program_without_the_shim_is_named(compiler: list[str], tmp_path: Path) -> None:
-    """It counts in real time, so a limit of its supervisor must, too: 0.3 s are 0.3 s, and what follows is virtual."""
+    """It counts in real time, so its supervisor must, too: 0.3 s are 0.3 s, and the later steps are virtual."""
     (tmp_path / "sleeper.c").write_text(SLEEPER)
     require(compiler[0])
     assert timed(*compiler, tmp_path / "sleeper.c", "-o", tmp_path / "sleeper").code == 0
@@ -101,7 +101,7 @@ def _answer(server: socket.socket) -> None:
 
 
 def test_a_read_from_outside_is_named() -> None:
-    """Nobody waits for an instant, so nothing would ever be printed."""
+    """No process waits for an instant, so nothing would ever be printed."""
     ends = os.pipe()
     timer = threading.Timer(1.5, os.close, [ends[1]])  # real time: it is outside
     timer.start()
