@@ -33,7 +33,7 @@ class Trial:
     Args:
         folder: where it runs; its temporary files go to `t` there.
         argv: the command.
-        env: what its environment has besides ours.
+        env: additions to our environment.
         limit: the seconds within which it must end.
         how: more for `Popen`.
     """
