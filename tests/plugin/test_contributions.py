@@ -1,4 +1,4 @@
-"""What other packages add: a dialect, steps, a defect; in one session, and in no other of the same process."""
+"""Additions of other packages: a dialect, steps, a defect; in one session, and in no other of the same process."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_what_is_added_stays_in_its_session(pytester: pytest.Pytester) -> None:
 def test_a_wrong_contribution_is_refused_with_the_name_of_its_plugin(
     pytester: pytest.Pytester, hook: str, given: str, message: str | None
 ) -> None:
-    """Whoever reads it has many plugins, and has written none of them."""
+    """The reader has many plugins, and has written none of them."""
     pytester.makeconftest(
         "import pytest_agentproc.vocabulary as v, pytest_agentproc.defects as d\n"
         f"def pytest_agentproc_{hook}(config):\n    return {given}\n"

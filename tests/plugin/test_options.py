@@ -1,4 +1,4 @@
-"""The command line: backends, defects, the bundled corpus; what cannot be run is refused in one sentence."""
+"""The command line: backends, defects, the bundled scenarios; an impossible run is refused in one sentence."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_the_ini_file_can_ask_for_the_corpus(pytester: pytest.Pytester, ini: str
 
 @pytest.mark.slow
 def test_the_corpus_stands_in_for_other_tests_unless_they_are_named(pytester: pytest.Pytester) -> None:
-    """Who asks for the corpus judges a supervisor; the project's own tests are another question."""
+    """The option for the bundled scenarios judges a supervisor; the project's own tests are another question."""
     pytester.makepyfile(test_own="def test_own(): pass")
     alone = collected(pytester.runpytest("--agentproc-corpus", "--collect-only", "-q"))
     both = collected(pytester.runpytest("--agentproc-corpus", "--collect-only", "-q", "test_own.py"))
