@@ -126,7 +126,7 @@ def test_a_mistake_of_the_kits_is_3_and_never_a_verdict(
     monkeypatch.setattr("pytest_agentproc.cli._check.load_each", lambda _file: 1 // 0)
     assert main(["check", "good.scenario.yaml"]) == 3
     assert capsys.readouterr().err.endswith(
-        "agentproc check: this is a mistake of the kit's, not yours: please report the lines above\n"
+        "agentproc check: this is a mistake of the kit, not yours: please report the lines above\n"
     )
 
 

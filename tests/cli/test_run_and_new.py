@@ -25,7 +25,7 @@ agent: raw
 script:                               # what the fake agent does
   - say: almost done                  # some output
   - silence: inactivity_timeout + 1m  # then nothing more
-expect:                               # what must be true of whoever supervises it
+expect:                               # what must be true of its supervisor
   outcome: inactive
   elapsed: inactivity_timeout
 """

@@ -80,7 +80,7 @@ def test_what_is_added_stays_in_its_session(pytester: pytest.Pytester) -> None:
         (
             "dialects",
             "[v.Dialect(name='pi', encoder='a', decoders={'text': 'a:B'})]",
-            "dialect pi: the name is taken, it is one of the kit's: choose another name",
+            "dialect pi: the name is taken, the kit has it: choose another name",
         ),
         (
             "dialects",
@@ -101,7 +101,7 @@ def test_what_is_added_stays_in_its_session(pytester: pytest.Pytester) -> None:
         (
             "defects",
             "[d.Defect('no-grace', 'A1', 'x')]",
-            "defect no-grace: the name is taken, it is one of the kit's: *",
+            "defect no-grace: the name is taken, the kit has it: *",
         ),
         ("defects", "[d.Defect('bad', 'Z1', 'x')]", "defect bad: it breaks 'Z1': rules are A1, A2, *"),
         ("defects", "[d.Defect('bad', 'A1', 'x')]", None),

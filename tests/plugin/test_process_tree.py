@@ -77,7 +77,7 @@ def test_the_failure_word_for_word(pytester: pytest.Pytester) -> None:
         "    started at started.py:4, by the test at test_left.py:5",
         "",
         "  true in vain",
-        "    pid N, a zombie: it has exited, and nobody waited for it",
+        "    pid N, a zombie: it has exited, and no process waited for it",
         "    a child of pytest (N)",
         "    started at test_left.py:8",
         "",
