@@ -36,7 +36,7 @@ MOST_WAITS = 100_000
 """So many times one process waits until a stream has room: that is a flood of 6 GiB, or 100 KB byte by byte."""
 
 MOST_HOPS = 2_000
-"""So many times a process is followed by a fork of itself."""
+"""So many times a process is followed by a fork of itself in virtual time."""
 
 
 class Endless(Exception):
@@ -80,6 +80,8 @@ class Player:
         self.acting: Key | None = None
         self.reactions: dict[Key, Sequence[Step]] = {}
         self.children = self.line = self.drips = self.waits = 0
+        self.most_hops = MOST_HOPS
+        """In real time there is no such number: a process without a pause forks itself as often as the machine can."""
         self.session: Session | None = None
         self.main = Track(self._main(program["steps"]))
         self.tracks = [self.main]
@@ -324,8 +326,8 @@ class Player:
         yield (TIME, next_hop if end is None else min(next_hop, end))
         if end is None or self.now < end:
             hops = self.program.get("hops", 0) + 1
-            if hops > MOST_HOPS:
-                raise Endless(f"it forked itself {MOST_HOPS} times, and nothing ended it")
+            if hops > self.most_hops:
+                raise Endless(f"it forked itself {self.most_hops} times, and nothing ended it")
             self.program = {**self.program, "hops": hops}
             self._bear({**fields, "how": "new_session"}, None)
         self.stage.leave(0)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import _signal
 import fcntl
 import posix
+import sys
 import time
 
 from fake_agents import diary
@@ -163,6 +164,7 @@ def play(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any],
         harness = guard.descriptors()
     stage = Stage(send, None if book is None else tell_death, parent)
     player = Player(program, stage, encoder(program))
+    player.most_hops = sys.maxsize
     hear_signals()
     if fields.get("stopped"):
         stop()

@@ -41,9 +41,9 @@ def parsed(name: str, about: str, module: ModuleType, words: Sequence[str]) -> a
     """Read a command's arguments.
 
     Args:
-        name: the command's.
-        about: what it is for, in one line.
-        module: its module: `declare` adds the arguments, `HELP` is what its help says after them.
+        name: the command's name.
+        about: its purpose, in one line.
+        module: its module: `declare` adds the arguments, and `HELP` follows them in its help.
         words: the arguments.
 
     Raises:

@@ -17,7 +17,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "search": ("pytest_agentproc.cli._search", "look for the timing under which a supervisor breaks a promise"),
     "time": ("pytest_agentproc.cli._time", "run any command in virtual time"),
 }
-"""Of each command its module, and what it is for in one line."""
+"""The module of each command, and its purpose in one line."""
 
 LINUX_ONLY: frozenset[str] = frozenset({"conform", "fake", "record", "run", "search", "time"})
 """Commands that start processes, which needs Linux; all others run on any platform."""

@@ -1,8 +1,8 @@
 """Owns `agentproc conform`: supervisors judged over the bundled scenarios. Plays and judges nothing itself.
 
-The plays are those of the pytest plugin, in a process of its own: its loop (attempts, replays), its baseline, its pages
-and its workers are the only ones there are, and a second loop would come to other verdicts one day. That process gets
-no settings, no plugins and no words of the user's pytest; its results come back as the file of results.
+The pytest plugin runs the scenarios, in a process of its own. Its loop (attempts, replays), its baseline, its pages and
+its workers are the only ones: a second loop would come to other verdicts one day. That process gets no settings, no
+plugins and no words of the user's pytest; its results come back as the file of results.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add_play_options(parser)
     parser.add_argument("-k", metavar="WORDS", help="only scenarios whose id has them, such as 'lingers and not deaf'")
     parser.add_argument("--rule", action="append", default=[], help="only scenarios that cover it; may be repeated")
-    parser.add_argument("-j", type=int, default=1, metavar="N", help="so many at a time; needs pytest-xdist")
+    parser.add_argument("-j", type=int, default=1, metavar="N", help="scenarios at a time; needs pytest-xdist")
     parser.add_argument("--baseline", metavar="FILE", help="known failures, as pytest --agentproc-baseline has them")
     parser.add_argument("--results", metavar="FILE", help="write the results of all scenarios as JSON")
     parser.add_argument("--report", metavar="DIR", help="write a page of each run, and an index of them")

@@ -141,7 +141,7 @@ def _told(place: str, error: BaseException) -> int:
         from traceback import print_exception
 
         print_exception(error)
-        words = "this is a mistake of the kit's, not yours: please report the lines above"
+        words = "this is a mistake of the kit, not yours: please report the lines above"
     _say(f"{place}: {words}\n")
     return 3
 

@@ -22,11 +22,11 @@ __all__ = ["HELP", "declare", "run"]
 HELP = """\
 The fake is one executable file that plays the scenario's script in real time, for tests in any language: put the folder
 first in PATH, or start the file. It needs the Python that made it, and nothing else. The names of all other agent CLIs
-in the folder refuse with exit code 127, so that a test never starts a real one; make a second fake in the same folder
-and its name is a fake, too. `expect:` is not judged: your own test does that.
+in the folder refuse with exit code 127, so that a test never starts a real one. If you make a second fake in the same
+folder, its name is a fake, too. `expect:` is not judged: your own test does that.
 
-A fake never runs on: the kernel kills it, and all that it has spawned, after its lifetime; and it ends with its
-harness: the process of --harness, or of AGENTPROC_HARNESS in its environment.
+After its lifetime the kernel kills the fake and all its descendants. It also ends with its harness: the process of
+--harness, or of AGENTPROC_HARNESS in its environment.
 
 exit codes:
   0  the fake is written, and its path printed
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"--name {name}: it cannot be a command's name", "write one word, such as claude")
     if scenario.cannot_spawn == "not_found":
         raise UsageError(
-            f"{scenario.path}: its agent is one that is not there",
+            f"{scenario.path}: its agent does not exist",
             "use an empty folder as PATH: there is no file to make",
         )
     path = Path(options.dir, name)

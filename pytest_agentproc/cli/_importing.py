@@ -21,8 +21,8 @@ _MOST_BYTES = 1 << 24
 
 HELP = """\
 The log may be pasted as it is: with words around it, times before its lines, quotes, fences, arrows, and lines that
-were shortened. What cannot be read stands in the draft as a comment; what the reporter saw becomes its end and its
-`expect`.
+were shortened. Unreadable lines become comments of the draft; the behaviour that the reporter saw becomes its end and
+its `expect`.
 Nothing is made secret: read the draft before you publish it.
 
 exit codes:

@@ -43,14 +43,14 @@ script:                               # what the fake agent does
 _LINGERS = """\
   - answer: done                      # its text, and that it is done
   - linger: for ever                  # and then it stays
-expect:                               # what must be true of whoever supervises it
+expect:                               # what must be true of its supervisor
   outcome: completed
   text: done
   returned: linger_grace"""
 _HANGS = """\
   - say: almost done                  # some output
   - silence: inactivity_timeout + 1m  # then nothing more
-expect:                               # what must be true of whoever supervises it
+expect:                               # what must be true of its supervisor
   outcome: inactive
   elapsed: inactivity_timeout"""
 _CONVERSES = """\
@@ -58,7 +58,7 @@ _CONVERSES = """\
   - say: almost done                  # some output
   - wait_for: cancel                  # then nothing more, until it is cancelled
   - acknowledge: cancel
-policy: {prompt_timeout: 60s}         # what the supervisor is told
+policy: {prompt_timeout: 60s}         # limits of the supervisor
 expect:                               # what must be true of it
   turns: [{outcome: timed_out}]"""
 _CLAIMS = {

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 __all__ = ["declare", "run"]
 
 _EPILOG = """\
-The program runs as if nobody stood between: stdin, stdout and stderr, TERM, INT and HUP, the window's size and the
-exit code go through; a KILL that ends this command ends the program, too. All is kept in memory until then, at most
-16 MiB, fewer if lines are short; what comes after that goes through and is not recorded. Only when secrets have been
-replaced by placeholders of the same length are files written: NAME.scenario.yaml, the record as NAME.record.jsonl and,
-if there are many bytes, NAME.1.bin and so on. What was redacted, and where the scenario is not what was recorded, is
-told on stderr and stands on top of the scenario. Read it before you give it away: what no rule knows for a secret is
-not found.
+The program runs as without this command: stdin, stdout and stderr, TERM, INT and HUP, the window's size and the exit
+code go through. A KILL that ends this command ends the program, too. All is kept in memory until then, at most 16 MiB,
+fewer if lines are short. Later bytes go through and are not recorded. Only when secrets have been replaced by
+placeholders of the same length are files written: NAME.scenario.yaml, the record as NAME.record.jsonl and, if there are
+many bytes, NAME.1.bin and so on. The redactions, and each difference between the scenario and the record, are printed
+on stderr and at the top of the scenario. Read it before you give it away: a secret that no rule knows is not
+found.
 
 exit codes: that of the program, 128 + n if signal n ended it; 127 or 126 if it could not be started; 2 if an option is
 wrong.

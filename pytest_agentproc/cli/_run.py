@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "declare", "run"]
 
 HELP = """\
-In real time the agent keeps a log of its own: the supervisor's side is printed as it happens, both at the end.
+In real time the agent keeps a log. The supervisor's side is printed as it happens, both sides at the end.
 
 exit codes:
   0  passed

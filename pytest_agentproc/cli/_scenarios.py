@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["ELSEWHERE", "is_unknown", "scenario_of"]
 
 ELSEWHERE = "dialects and steps that a conftest.py or a plugin adds are known to pytest alone: try pytest FILE"
-"""What to say of a scenario that may be right where its words are known."""
+"""The hint for a scenario that may be right where its words are known."""
 
 
 def is_unknown(problem: Problem) -> bool:

@@ -32,14 +32,14 @@ __all__ = ["HELP", "declare", "run"]
 
 HELP = """\
 A scenario may leave values open: {between: [0s, 700s]}, {one_of: [TERM, KILL]}, any_order, some_of. Settings of them
-are drawn mostly just before, at and just after the supervisor's own limits. What breaks an expectation, or what must
-hold of every run, or differs from what the reference supervisor does, is made small and played three times with real
-processes.
+are drawn mostly just before, at and just after the supervisor's own limits. A setting is a find if it breaks
+an expectation or a rule of every run, or if the supervisor differs from the reference supervisor. Each find is made
+small and run three times with real processes.
 
-With --explore scenarios without open values are searched: each of their times is moved, pauses are put between their
-steps, raw bytes are cut elsewhere, and neighbours on two streams change places, as long as the reference supervisor
-still meets the file's expectations (instants excepted: they are those of the reference). What then breaks one is made
-small, played and written in the same way.
+With --explore scenarios without open values are searched. Each of their times is moved, pauses are put between their
+steps, raw bytes are cut elsewhere, and neighbours on two streams change places. A change counts
+only if the reference supervisor still meets the file's expectations (instants excepted: they are those of the
+reference). Finds are made small, run and written in the same way.
 
 exit codes:
   0  nothing was found
@@ -57,25 +57,20 @@ examples:
 
 _MOST_SECONDS = 86_400.0
 _UNEXPLORED = "not explored: with these limits the reference does not meet what the file expects"
-_UNSEARCHED = "not searched: in no setting it is a valid file with an agent that is silent after its last word"
+_UNSEARCHED = "not searched: no setting is a valid file with an agent that is silent after its last word"
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("pattern", metavar="PATTERN", help="a file, a folder, or a pattern of ids of bundled scenarios")
-    parser.add_argument(
-        "--subject",
-        help="core (the reference supervisor), null, kill-at-once, ... or package.module:attribute; core without it",
-    )
+    parser.add_argument("--subject", help="core (the reference), null, kill-at-once, ... or package.module:attribute; core without it")
     parser.add_argument("--defect", help="the reference supervisor with this defect built in")
-    parser.add_argument("--explore", action="store_true", help="move what scenarios without open values say")
+    parser.add_argument("--explore", action="store_true", help="vary scenarios without open values")
     parser.add_argument("--runs", type=int, default=2000, help="settings of each scenario; 2000 without it")
     parser.add_argument("--seed", type=int, default=0, help="the same seed draws the same settings; 0 without it")
-    parser.add_argument(
-        "--seconds", type=float, default=600.0, help="at most so long for each scenario; 600 without it"
-    )
+    parser.add_argument("--seconds", type=float, default=600.0, help="the limit for each scenario; 600 without it")
     parser.add_argument("--backend", choices=("asyncio", "trio"), default="asyncio", help="the event loop")
-    parser.add_argument("-j", type=int, metavar="N", help="so many scenarios at a time; one for each core without it")
+    parser.add_argument("-j", type=int, metavar="N", help="scenarios at a time; one for each core without it")
     parser.add_argument("--out", default=".", metavar="FOLDER", help="where finds are written; here without it")
 
 
@@ -187,7 +182,7 @@ def _searched(
     confirmed = confirm(came.find, subject, lab, backend=options.backend)
     if not confirmed.repeats:
         say(f"{told}: setting {came.first} broke a promise in the model, and real processes do not repeat it")
-        say(f"{confirmed.difference}\nthis is a mistake of the kit's, not the supervisor's: please report it")
+        say(f"{confirmed.difference}\nthis is a mistake of the kit, not of the supervisor: please report it")
         return 3
     return _write(came, scenario, subject, options, say, told)
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "declare", "run"]
 
 HELP = """\
-The command and all programs that it starts live in one virtual time, which moves only when all of them wait: a sleep
-of an hour is over at once, and a limit of 180 s ends exactly 180 s after it began. Any language does, as long as the
+The command and all programs that it starts live in one virtual time, which moves only when all of them wait. A sleep of
+an hour is over at once, and a limit of 180 s ends exactly 180 s after it began. Any language does, as long as the
 program uses glibc: Python, Node, Rust, C, perl, bash, Java. At the end the virtual and the real time are printed on
 stderr. Fakes that `agentproc fake` has made follow the same time, whatever their --scale, and live for a day of it at
 least, whatever their --lifetime.

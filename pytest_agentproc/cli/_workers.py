@@ -31,14 +31,14 @@ __all__ = ["serve", "shared"]
 
 _PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from pytest_agentproc.cli._workers import serve; serve()"
 _PATIENCE = 1.0
-"""Real seconds that a worker may go on once nobody asks, until it interrupts itself."""
+"""Real seconds that a worker may work after its other end has closed, until it interrupts itself."""
 _LAST = 5.0
-"""Real seconds after which one that has not ended then is killed."""
+"""Real seconds after which a worker that has not ended then is killed."""
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 Came = tuple[Any, BaseException | None]
-"""What came of a task, or what it raised."""
+"""The result of a task, or the exception that it raised."""
 
 
 def shared(
@@ -47,10 +47,10 @@ def shared(
     """Do tasks, several at a time, and yield what comes of them in their order.
 
     Args:
-        worker: gives what does a task; entered once in each process that does any, and pickled before for others than
-            this one.
-        tasks: what is done; pickled, as are the results.
-        jobs: how many at a time at most; one: in this process.
+        worker: gives the function that does a task. It is entered once in each process that does any, and pickled for
+            other processes.
+        tasks: the work; pickled, as are the results.
+        jobs: the most tasks at a time; one: in this process.
 
     Raises:
         KitError: a process ended before it had to.

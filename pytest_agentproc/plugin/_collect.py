@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["CORPUS", "place_in_corpus", "pytest_collect_file", "pytest_load_initial_conftests"]
 
 CORPUS = "agentproc-corpus"
-"""What the node ids of bundled scenarios begin with, wherever these are installed."""
+"""The beginning of the node ids of bundled scenarios, wherever these are installed."""
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -40,9 +40,9 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 
 def place_in_corpus(config: pytest.Config, word: str) -> str | None:
-    """Give what follows `agentproc-corpus/` in a node id; None: the word is no node id of a bundled scenario.
+    """Give what follows `agentproc-corpus/` in a node id; None if the word is no node id of a bundled scenario.
 
-    pytest prints a node id as seen from the rootdir, and in its summary as seen from the directory of the call.
+    pytest prints a node id relative to the rootdir, and in its summary relative to the directory of the call.
     """
     path, colons, name = word.partition("::")
     if CORPUS not in path:

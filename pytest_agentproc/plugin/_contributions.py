@@ -38,7 +38,7 @@ def language_of(config: pytest.Config) -> Language:
     """Give the language of the session's scenarios: the kit's, with what plugins add.
 
     Raises:
-        pytest.UsageError: what a plugin adds is none, or its name is taken.
+        pytest.UsageError: a plugin adds another kind of object, or its name is taken.
     """
     language = config.stash.get(_LANGUAGE, None)
     if language is None:
@@ -64,8 +64,8 @@ def defect_named(config: pytest.Config, name: str) -> Defect:
     """Give a defect by its name: the kit has it, or a plugin adds it.
 
     Raises:
-        ValueError: there is none of that name; the text says which was meant.
-        pytest.UsageError: what a plugin adds is none, or its name is taken.
+        ValueError: there is none of that name; the text gives the nearest name.
+        pytest.UsageError: a plugin adds another kind of object, or its name is taken.
     """
     from pytest_agentproc import defects
 
@@ -94,7 +94,7 @@ def _defects(config: pytest.Config) -> dict[str, Defect]:
         if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
             problem = UsageError(f"defect {name!r}: that is no name", 'write small letters with "-" between the words')
         elif name in defects.NAMES or name in found:
-            whose = f"{found[name][1]} adds one, too" if name in found else "it is one of the kit's"
+            whose = f"{found[name][1]} adds one, too" if name in found else "the kit has it"
             problem = UsageError(f"defect {name}: the name is taken, {whose}", "choose another name")
         elif given.breaks not in RULES:
             problem = UsageError(f"defect {name}: it breaks {given.breaks!r}", f"rules are {', '.join(RULES)}")

@@ -70,7 +70,7 @@ def notice_on(descriptor: int, place: str, scenario: Scenario) -> tuple[str, str
 
 
 def _output_of(config: pytest.Config) -> int:
-    """Give a descriptor of the real output: while a test runs, descriptor 1 is a file of pytest's."""
+    """Give a descriptor of the real output: while a test runs, descriptor 1 is a file of pytest."""
     capture = config.pluginmanager.getplugin("capturemanager")
     with nullcontext() if capture is None else capture.global_and_fixture_disabled():
         return os.dup(1)
@@ -184,7 +184,7 @@ _UNKNOWN = {
     "agent": "raw",
     "script": [{"raw": {"text": "no script is for these arguments\n", "to": "stderr"}}, {"exit": 2}],
 }
-"""What a fake plays whose arguments fit none of its patterns."""
+"""The script of a fake whose arguments fit none of its patterns."""
 
 _DIALECTS = {command: dialect for dialect, command in COMMANDS.items() if dialect == command}
 _KEYS = {"agent", "script", "scripts", "sessions"}
@@ -276,7 +276,7 @@ class FakeAgents:
         return self
 
     def _missing(self) -> list[str]:
-        """List the fakes that nobody may find.
+        """List the fakes that must not be found.
 
         Raises:
             UsageError: the real PATH has such a program.
@@ -327,7 +327,7 @@ class _OwnFakes:
         """End all of it.
 
         Args:
-            error: what goes on its way already, which a leak does not hide.
+            error: an exception that is raised already; a leak does not hide it.
 
         Raises:
             AssertionError: a fake is still alive.

@@ -1,4 +1,4 @@
-"""Owns the fixtures: their names, lifetimes and docs. Thin doors; what is behind them loads when a test uses one."""
+"""Owns the fixtures: their names, lifetimes and docs. Their code loads when a test uses one."""
 
 from __future__ import annotations
 
@@ -86,11 +86,11 @@ def _with_process_tree(item: pytest.Item, names: list[str]) -> list[str]:
 def fake_agent(request: pytest.FixtureRequest, virtual_clock: VirtualClock) -> Iterator[Fakes]:
     """Make a fake agent: a real program that plays a script, to be started by your own code.
 
-    `fake_agent(script)` takes the text of a scenario, or just its list of steps (`- say: hello`), the path of a
-    scenario file (relative to the test's), the id of a bundled one (`silent-past-the-limit`), or a mapping of scenario
-    keys. It gives `.argv`, the command to start, `.path`, its executable, and `.env`, an environment whose PATH leads
-    to it alone; and `.starts`, each start so far with `argv`, `env`, `cwd`, `stdin`, `signals` and their times. A fake
-    or a descendant of one that is alive when the test ends fails it.
+    `fake_agent(script)` takes the text of a scenario, its list of steps (`- say: hello`), the path of a scenario file
+    (relative to the test's), a bundled id (`silent-past-the-limit`), or a mapping of scenario keys. It gives `.argv`,
+    the command to start, `.path`, its executable, and `.env`, an environment whose PATH leads to it alone; and
+    `.starts`, each start so far with `argv`, `env`, `cwd`, `stdin`, `signals` and their times. If a fake or a
+    descendant of a fake is alive when the test ends, the test fails.
 
     A start inside `virtual_clock.run` is in virtual time. Every other start is in real time: durations are as written,
     or divided by `scale` (`fake_agent(script, scale=60)`), and after 60 s of real time the fake is ended and the test
@@ -137,10 +137,10 @@ def agent_session(request: pytest.FixtureRequest) -> Iterator[Sessions]:
     """Talk to an agent through the reference supervisor in virtual time, one word after the other.
 
     `agent_session(scenario, permission=True, prompt_timeout=60, backend="asyncio")` takes what `agent_run` takes; steps
-    alone are those of a pi. Of what it gives, `prompt(text)` waits for the turn and gives its `outcome`, `text` and
-    `elapsed`; `begin(text)` does not wait, and `cancel()`, `wait(seconds)`, `wait_for(status)` and `stop()` are what
-    can be done meanwhile; `now`, `status` and `events` tell where it stands. `close()` gives what `agent_run` would. A
-    leak or a deadlock fails the test. It serves sync and async tests: the test's own loop is not used.
+    alone are those of a pi. `prompt(text)` waits for the turn and gives its `outcome`, `text` and `elapsed`.
+    `begin(text)` does not wait; `cancel()`, `wait(seconds)`, `wait_for(status)` and `stop()` are possible meanwhile.
+    `now`, `status` and `events` report its state. `close()` gives what `agent_run` would. A leak or a deadlock fails
+    the test. It serves sync and async tests: the test's own loop is not used.
     """
     from pytest_agentproc.plugin._session import Sessions
 
@@ -169,7 +169,7 @@ def agent_timeline(request: pytest.FixtureRequest) -> Iterator[AgentTimeline]:
 
 @pytest.fixture
 def process_tree(request: pytest.FixtureRequest) -> Iterator[ProcessTree]:
-    """Fail this test if it leaves a process behind: alive, stopped, or a child that nobody has waited for.
+    """Fail this test if it leaves a process behind: alive, stopped, or a child that was not waited for.
 
     The failure names each with its command and the line that started it; they are killed and reaped, so that the next
     test starts clean. `@pytest.mark.process_tree` does the same, and `agentproc_process_tree = true` for every test.

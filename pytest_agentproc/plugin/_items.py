@@ -38,10 +38,10 @@ class Written:
 
     Args:
         path: the file.
-        name: what it is called, as it is when it is collected: a test may go to another folder.
-        language: what it may speak of.
+        name: its name at collection: a test may go to another folder.
+        language: its steps, keys and dialects.
         agent: the agent to load it for, of a file that runs once for each of several.
-        scenario: what it says, if it is read already.
+        scenario: its content, if it is read already.
     """
 
     def __init__(

@@ -101,9 +101,9 @@ def settle(judgement: Judgement, *, is_reference: bool = True) -> None:
 
     Raises:
         ScenarioFailed: a check failed, was not exercised or could not be decided.
-        pytest.skip.Exception: no check is about a limit that the subject has, or the scenario is informational, or is
-            undecided and need not be decided.
-        pytest.xfail.Exception: what failed is known.
+        pytest.skip.Exception: no check is about a limit that the subject has, or the scenario is informational or may
+            stay undecided.
+        pytest.xfail.Exception: the failure is known.
     """
     if judgement.verdict is Verdict.NOT_APPLICABLE:
         pytest.skip(f"not applicable: {judgement.reason}")
@@ -134,7 +134,7 @@ def look_for_more(node: pytest.Item, scenario: Scenario, backend: str, subject: 
         node: the test whose scenario it is.
         scenario: one with open values is searched, one without is explored.
         backend: the event loop on which it is played.
-        subject: the supervisor under test; the reference supervisor is searched in the model.
+        subject: the supervisor under test; the reference supervisor runs in the model.
 
     Raises:
         ScenarioFailed: a promise is broken; the text has the scenario that shows it, whole.
@@ -177,7 +177,7 @@ def look_for_more(node: pytest.Item, scenario: Scenario, backend: str, subject: 
 
 _TRIES = 3
 _FROZEN = 5_000
-"""So many objects an interpreter may have put aside by itself (3.12: 375), and nobody who has loaded pytest so few."""
+"""An interpreter puts fewer objects aside by itself (3.12: 375); a process that has loaded pytest puts more aside."""
 
 
 def judge(item: ScenarioItem) -> None:

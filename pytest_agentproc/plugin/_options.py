@@ -40,8 +40,8 @@ class _Option(NamedTuple):
 
     Args:
         name: `NAME` of `--agentproc-NAME` (with hyphens there) and of `agentproc_NAME`.
-        doc: what it is for, as `--help` shows it.
-        read: makes the value of a text, or raises ValueError with what is allowed; None: it is a flag.
+        doc: its purpose, as `--help` shows it.
+        read: makes the value of a text, or raises ValueError with the allowed values. None: it is a flag.
         default: the text that is read if the option is not given.
     """
 
@@ -128,10 +128,10 @@ _OPTIONS = (
         "virtual",
     ),
     _Option(
-        "repeat", "play each scenario so often in virtual time; what differs is a kit error, and reported", _count, "1"
+        "repeat", "run each scenario this many times in virtual time; report a difference as a kit error", _count, "1"
     ),
-    _Option("search", "try so many settings of each scenario's open values; what breaks is reported", _settings, "0"),
-    _Option("explore", "move what scenarios without open values say, so many settings of each", _settings, "0"),
+    _Option("search", "try this many settings of each scenario's open values; report each failure", _settings, "0"),
+    _Option("explore", "vary scenarios without open values, in this many settings of each", _settings, "0"),
     _Option("scale", "in real time every duration is divided by it; auto: as fast as can be judged", _scale, "auto"),
     _Option("process_tree", "fail every test that leaves a process behind, as if it had asked for process_tree"),
     _Option(

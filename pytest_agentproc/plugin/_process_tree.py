@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["LeftProcess", "ProcessTree"]
 
 _SETTLE = 200_000_000
-"""Real nanoseconds that a process may take to be gone once its test is over; a test that leaves none pays nothing."""
+"""Real nanoseconds that a process may take to end once its test is over; a test that leaves none pays nothing."""
 
 _LONGEST = 160
 _WATCHED: pytest.StashKey[list[LeakTracker]] = pytest.StashKey()
@@ -209,7 +209,7 @@ def _explained(found: Ownership, refused: Sequence[ProcessSnapshot]) -> str:
 
 def _described(one: OwnedProcess) -> list[str]:
     pid, state = one.sighting.pid, one.sighting.state
-    state = "a zombie: it has exited, and nobody waited for it" if state == "zombie" else state
+    state = "a zombie: it has exited, and no process waited for it" if state == "zombie" else state
     lines = [f"  {_clipped(_command(one))}", f"    pid {pid}, {state}", f"    {_kin(one)}"]
     if one.start is not None and one.start.places:
         nearest, *further = one.start.places
@@ -231,7 +231,7 @@ def _kin(one: OwnedProcess) -> str:
     root = ""
     if one.start is not None and one.start.command:
         pid = f" ({one.start.pid})" if one.start.pid else ""
-        root = f" of {_clipped(one.start.command)}{pid}, which is gone"
+        root = f" of {_clipped(one.start.command)}{pid}, which has exited"
     return f"an orphan{root}; {one.why}"
 
 

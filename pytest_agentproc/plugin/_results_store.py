@@ -157,7 +157,7 @@ def _scenarios(folder: Path | None) -> Iterator[str]:
 
 
 _ID = re.compile(r"(?P<file>.*)::[^\[]*\[(?P<axes>.*)\](@.*)?")
-"""As `ScenarioFile` gives it; `--dist=loadgroup` puts the group behind it."""
+"""As `ScenarioFile` gives it; `--dist=loadgroup` puts the group after it."""
 
 
 def lost(config: pytest.Config, report: pytest.TestReport) -> Judged | None:

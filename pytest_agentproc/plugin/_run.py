@@ -61,8 +61,8 @@ class AgentRun:
         text: the final message.
         elapsed: from the start to the outcome.
         returned: from the start until the supervisor was done with the tree.
-        signals: what the agent got, and when: [("TERM", 120.0), ...].
-        warnings: what the supervisor noted beside the outcome.
+        signals: the agent's signals and their times: [("TERM", 120.0), ...].
+        warnings: the supervisor's notes beside the outcome.
         turns: of a session: one for each prompt.
         background: of a session: those that the agent began by itself.
         statuses: of a session: where it stood, one after the other.

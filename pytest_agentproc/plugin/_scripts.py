@@ -37,8 +37,8 @@ class Place(NamedTuple):
     Args:
         file: the test's file: paths are relative to its folder, and text that stands in it keeps its line numbers.
         first_line: the line of the function that gives it.
-        name: what the test is called.
-        language: what the script may speak of.
+        name: the name of the test.
+        language: the steps, keys and dialects of the script.
     """
 
     file: Path
@@ -104,8 +104,8 @@ def named(name: str | Path, folder: Path, language: Language = BUNDLED) -> Scena
 
     Args:
         name: the path or the id.
-        folder: whence the path is relative.
-        language: what it may speak of.
+        folder: the folder that the path is relative to.
+        language: its steps, keys and dialects.
 
     Raises:
         ScenarioError: every problem of it.

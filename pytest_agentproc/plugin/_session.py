@@ -108,7 +108,7 @@ class AgentSession:
         """Run an async function of your own in the session's loop: `call(function)` awaits `function(session)`.
 
         Args:
-            function: gets the `supervisor.Session`; what it raises is raised here.
+            function: gets the `supervisor.Session`; its exception is raised here.
         """
         return self._do(lambda held: held.call(function))
 
@@ -209,7 +209,7 @@ class Sessions:
                 `drive`, if it has one, is left to you.
             backend: asyncio or trio; default: the first of the session's.
             permission: how questions of the agent are answered: True, False, or by a function, async or not, that gets
-            the question; None: no answer.
+                the question. None: no answer.
             policy: limits in seconds, and `host_tools`.
 
         Raises:

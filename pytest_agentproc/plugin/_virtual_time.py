@@ -81,7 +81,7 @@ def run_without_plugin(function: Any) -> None:
     """Have a marked async test that no plugin runs be run in virtual time when it is called.
 
     Raises:
-        UsageError: the marker chooses an event loop for a test that somebody else runs.
+        UsageError: the marker chooses an event loop for a test that another plugin runs.
     """
     marker = function.get_closest_marker(MARK)
     if marker is None:

@@ -193,7 +193,7 @@ def with_step(language: Language, step: ScriptStep, origin: str) -> Language:
 
 def _require_free(what: str, name: str, own: Map[str, Any], others: Map[str, str]) -> None:
     if name in own or name in others:
-        whose = f"{others[name]} adds one, too" if name in others else "it is one of the kit's"
+        whose = f"{others[name]} adds one, too" if name in others else "the kit has it"
         raise UsageError(f"{what} {name}: the name is taken, {whose}", "choose another name")
 
 

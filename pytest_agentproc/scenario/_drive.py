@@ -149,9 +149,7 @@ _ABANDON = Fields(
 
 _KEYS = (
     Key("prompt", PROMPT, "asks; a prompt is queued at once"),
-    Key(
-        "wait_for", _Awaited(), "until the turn has its outcome, so many background turns are over, or it stands there"
-    ),
+    Key("wait_for", _Awaited(), "until the turn has its outcome, this many background turns are over, or this status"),
     Key("wait", Time(), "for a time"),
     Key(
         "cancel",
@@ -164,7 +162,7 @@ _KEYS = (
     Key("attach", Word("VIEWER"), "attaches a viewer, which sees everything from the beginning"),
     Key("detach", Word("VIEWER"), "detaches it"),
     Key("at", Time(), "beside another key: not before this instant"),
-    Key("after", Time(), "beside another key: not before so long after the item before it"),
+    Key("after", Time(), "beside another key: at least this long after the item before it"),
     Key(
         "session", Word("NAME"), "beside another key: in which session; needed where there are several, and only there"
     ),

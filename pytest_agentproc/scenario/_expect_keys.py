@@ -263,7 +263,7 @@ ASKED_KEYS = (
     Key("permission", Text("TOOL", may_be_empty=False), "the tool that it wanted to use"),
     Key("hook", Text("NAME", may_be_empty=False), "the callback that it wanted called"),
     Key("request", Text("METHOD", may_be_empty=False), "the method that it called"),
-    Key("answer", Choice(_WORDS), "what it was told; not checked if absent"),
+    Key("answer", Choice(_WORDS), "its answer; not checked if absent"),
     Key("after", Time(), "from the question to the answer; not checked if absent"),
 )
 ASKED = ListOf(Fields(ASKED_KEYS, one_of=tuple(ANSWERS), finish=_item))

@@ -270,7 +270,7 @@ class _Agent:
 
 _KEYS = (
     Key("agent", _Agent(), "who its agent is", required=True),
-    Key("policy", Policies(), "limits that its supervisor is told"),
+    Key("policy", Policies(), "limits that its supervisor gets"),
     Key("handler", HANDLERS, "how its caller answers; all questions are denied if absent"),
     Key("script", Script(), "what its fake does"),
     Key("scripts", Scripts(), "what it does in each invocation instead; the last holds for all further ones"),
@@ -411,12 +411,12 @@ HOST = Fields(
         Key(
             "artifacts",
             Choice(("read_only", "full")),
-            "how the disk is that they go to: nobody can make a file there, or nothing can be written to one",
+            "the state of their disk: no file can be made there, or no byte can be written to a file",
         ),
         Key(
             "loop_blocked",
             BLOCKAGE,
-            "when other code keeps the event loop from running: what comes and what is due then is found at once",
+            "when other code keeps the event loop from running; then it finds all input and due timers at once",
         ),
     ),
     finish=_host_finish,
@@ -449,7 +449,7 @@ FILE = Fields(
         Key("level", Choice(LEVELS), "how much the checks under expect count; must if absent"),
         Key("harm", Text(may_be_empty=False), "what a user loses if the supervisor breaks it, in one sentence"),
         Key("agent", AGENT, "who the agent is: a dialect, or more", required=True, unless="sessions"),
-        Key("policy", Policies(), "limits that the supervisor is told before the run"),
+        Key("policy", Policies(), "limits that the supervisor gets before the run"),
         Key("host", HOST, "the world around the supervisor"),
         Key("sessions", SEVERAL, "several agents at a time; each session has these keys for itself"),
         Key("handler", HANDLERS, "how the caller of a session answers its agent; all questions are denied if absent"),

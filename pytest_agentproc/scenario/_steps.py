@@ -204,8 +204,8 @@ _FORMS = Fields(
         Key("hex", Text("HEX"), "the bytes, as pairs of hexadecimal digits; blanks do not count"),
         Key("file", Text("FILE", may_be_empty=False), "the bytes are a file's, which stays in the scenario's folder"),
         Key("base64", Text("BASE64"), "the bytes, in base64"),
-        Key("repeat", Whole(1, _LARGEST), "so many times"),
-        Key("size", Size(1, _LARGEST, bindable=True), "repeated, whole, until there are at least so many"),
+        Key("repeat", Whole(1, _LARGEST), "this many times"),
+        Key("size", Size(1, _LARGEST, bindable=True), "repeated, whole, up to at least this size"),
         Key("cut", ListOf(Whole(1, _LARGEST)), "offsets in bytes at which one write ends and the next begins"),
         Key("gap", Time(), "the time between the pieces"),
         Key("to", Choice(("stdout", "stderr")), "the stream; stdout if absent"),
@@ -334,7 +334,7 @@ _DRIP = Fields(
     one_of=_OUTPUTS,
 )
 _FLOOD = Fields(
-    tuple(Key(name, Size(low=1, bindable=True), f"so many bytes on {name}") for name in _STREAMS),
+    tuple(Key(name, Size(low=1, bindable=True), f"this many bytes on {name}") for name in _STREAMS),
     one_of=_STREAMS,
 )
 _AWAITED = Fields(
@@ -350,7 +350,7 @@ _EVENT = Fields(
 )
 
 _ENTRIES = (
-    Entry("say", Either(Text(), _SAY, "text"), "text; it goes on: no completion unless stop says so", build=_say),
+    Entry("say", Either(Text(), _SAY, "text"), "text; no completion unless stop says so", build=_say),
     Entry("answer", Text(), "text and completion", build=_answer),
     Entry("result", Either(Text(), _RESULT, "text"), "completion alone", build=_result),
     Entry("begin", BEGIN, "what it prints before its first word, and no word yet", build=build_event),
@@ -395,7 +395,7 @@ _ENTRIES = (
     Entry(
         "when",
         Either(HAPPENS, _EVENT, "event"),
-        "from this line on, what to do if that happens (epipe: nobody reads it any more; cancel: of the turn in hand); "
+        "from this line on, what to do if that happens (epipe: its reader has closed; cancel: of the turn in hand); "
         "`do: []` ignores it",
         build=_when,
         also=Key("do", Steps(), "the steps of the reaction", required=True),

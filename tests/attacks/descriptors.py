@@ -1,4 +1,4 @@
-"""Supervise one agent after the other while only so many descriptors are free, and report what each came to.
+"""Supervise one agent after the other while only a given number of descriptors is free, and report each result.
 
 Usage: descriptors.py CONTAINMENT KIND NUMBERS..., where KIND is run, cancel, session or crowd. One line of JSON for
 each number of free descriptors: the number, the outcome, its error, descriptors kept, and commands of processes left.
@@ -57,7 +57,7 @@ async def _supervise(kind: str, containment: str) -> tuple[str, str]:
 
 @contextmanager
 def only_free(count: int) -> Iterator[None]:
-    """Leave so many descriptors free while the block runs."""
+    """Leave this number of descriptors free while the block runs."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (_LIMIT, before[1]))
     taken: list[int] = []

@@ -1,8 +1,7 @@
 """Spoil files of one kind, hand each to the kit, and report what breaks.
 
-Usage: fuzzing.py KIND SEED COUNT. It prints one object of JSON: how many inputs there were, how many were accepted,
-the slowest one in seconds of computing, the memory at its highest in MB, descriptors kept, and what broke, each kind
-of it once.
+Usage: fuzzing.py KIND SEED COUNT. It prints one JSON object: the number of inputs, how many were accepted,
+the computing seconds of the slowest one, the highest memory in MB, the descriptors kept, and each kind of fault once.
 """
 
 from __future__ import annotations

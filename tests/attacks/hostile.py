@@ -1,8 +1,7 @@
 """Agents that do harm, and a program that supervises one of them and says what it cost.
 
-Usage: hostile.py WAY supervises the agent `hostile.py WAY agent` as a run of claude's, and prints one object of JSON:
-its outcome, its seconds of computing, the memory at its highest in MB, the descriptors kept, and the commands that are
-left.
+Usage: hostile.py WAY supervises the agent `hostile.py WAY agent` as a claude run. It prints one JSON object: the
+outcome, the seconds of computing, the highest memory in MB, the descriptors kept, and the commands that are left.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whatever an agent does, its supervisor ends it in time, with memory that is bounded, and nothing of it is left."""
+"""The supervisor ends every hostile agent in time, with bounded memory, and leaves no process of it."""
 
 from __future__ import annotations
 

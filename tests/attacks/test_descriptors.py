@@ -1,4 +1,4 @@
-"""Whatever number of descriptors is free, supervision ends with an outcome, ends the tree, and keeps nothing.
+"""With any number of free descriptors, supervision ends with an outcome, ends the tree, and keeps no descriptor.
 
 This takes a sample of a fixed seed, for less than a minute. `descriptors.py` takes any numbers, as often as you like.
 """

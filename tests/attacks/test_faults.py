@@ -1,4 +1,4 @@
-"""Whatever befalls a command while it runs, it ends with a code that its help names, and leaves nothing."""
+"""After any fault during its run, a command ends with an exit code that its help names, and leaves nothing."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ COMMANDS: dict[str, list[str]] = {
     ],
 }
 CODES = {0, 1, 2, 3, 130, 141}
-"""Also 141: nobody reads what is printed."""
+"""Also 141: the reader of the output is closed."""
 PYTEST_CODES = {0, 1, 2, 3, 4, 5}
 SIGNALS = ("INT", "INT", "TERM", "HUP", "KILL", "STOP")
 ENVIRONMENTS: tuple[dict[str, str], ...] = (
@@ -73,7 +73,7 @@ pytestmark = pytest.mark.slow
 
 
 def signalled(rnd: random.Random, _name: str) -> tuple[dict[str, Any], Callable[[Trial], bool]]:
-    """Signal a random process of the command at a random instant; one that is stopped goes on later."""
+    """Signal a random process of the command at a random instant; a stopped process continues later."""
     number, delay = getattr(signal, f"SIG{rnd.choice(SIGNALS)}"), rnd.uniform(0.4, 2.5)
     is_main = rnd.random() < 0.7
 
@@ -112,7 +112,7 @@ def starved(rnd: random.Random, name: str) -> tuple[dict[str, Any], Callable[[Tr
 
 
 def elsewhere(rnd: random.Random, name: str) -> tuple[dict[str, Any], Callable[[Trial], bool]]:
-    """Have an environment that nobody tests."""
+    """Have an environment that no other test covers."""
     env = rnd.choice(ENVIRONMENTS)
     is_pytests = name == "pytest" and "COLUMNS" in env  # it does not know what to do with such a terminal
     return {"env": {} if is_pytests else env}, lambda _trial: False

@@ -1,4 +1,4 @@
-"""Whatever a file that a user hands in says, the kit takes or refuses it, soon, with a message and no traceback."""
+"""The kit accepts or refuses any spoiled file of a user, soon, with a message and no traceback."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_spoiled_file_is_taken_or_refused(kind: str) -> None:
 
 
 def test_a_spoiled_scenario_that_is_taken_runs_with_processes(tmp_path: Path) -> None:
-    """What the check takes, a run judges, whatever the verdict; and it leaves nothing."""
+    """If the check accepts a file, a run judges it with some verdict, and leaves nothing."""
     rnd = random.Random(SEED)  # noqa: S311  # the same inputs each time
     folder = tmp_path / "spoiled"
     folder.mkdir()

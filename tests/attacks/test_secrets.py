@@ -61,7 +61,7 @@ def printed(rnd: random.Random, secret: str) -> tuple[str, list[str]]:
 
 
 def forms(secret: str) -> list[str]:
-    """Give what of a secret nobody may find: each eight of its characters, also in base64 and hex."""
+    """Give the parts of a secret that no output may contain: every eight characters, also in base64 and hex."""
     parts = [secret[at : at + 8] for at in range(len(secret) - 7)]
     inner = base64.b64encode(f"u:{secret}".encode()).decode()[4:-8]
     return [*parts, secret.encode().hex()[2:-2], *(inner[at : at + 12] for at in range(0, len(inner) - 11, 4))]

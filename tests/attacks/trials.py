@@ -22,7 +22,7 @@ __all__ = ["AGENTPROC", "Trial", "run_trial"]
 
 AGENTPROC = (sys.executable, "-m", "pytest_agentproc")
 _MARK = "ATTACKED"
-_WRONG = re.compile(r"Traceback \(most|mistake of the kit's|Exception ignored in|INTERNALERROR|Fatal Python")
+_WRONG = re.compile(r"Traceback \(most|mistake of the kit|Exception ignored in|INTERNALERROR|Fatal Python")
 _LOADING = re.compile(r"<frozen (?:importlib|runpy|site)|import_module|^    (?:from|import) ", re.MULTILINE)
 """An interrupt before a command has begun is Python's own to report."""
 
@@ -33,7 +33,7 @@ class Trial:
     Args:
         folder: where it runs; its temporary files go to `t` there.
         argv: the command.
-        env: what its environment has besides ours.
+        env: additions to our environment.
         limit: the seconds within which it must end.
         how: more for `Popen`.
     """

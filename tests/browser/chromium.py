@@ -32,7 +32,7 @@ _MEASURED = re.compile(r'<pre id="measured">(.*?)</pre>', re.DOTALL)
 
 
 class Seen(NamedTuple):
-    """What came of opening a page.
+    """The result of opening a page.
 
     Args:
         measured: what the script found.
@@ -50,8 +50,8 @@ def opened(page: str, script: str, folder: Path, *, width: int = 1280, height: i
         page: its HTML.
         script: the body of a function that returns what JSON can hold.
         folder: an empty one.
-        width: of the window, in pixels.
-        height: of the window, in pixels.
+        width: window width in pixels.
+        height: window height in pixels.
         dark: whether the user prefers dark pages.
 
     Raises:

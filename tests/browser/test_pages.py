@@ -1,4 +1,4 @@
-"""The pages as somebody sees them: what failed is in sight, no word covers another, and dark is as legible as light."""
+"""The pages as a user sees them: failures are in sight, no word covers another, and dark is as legible as light."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def drawn(name: str, defect: str = "") -> str:
 @pytest.mark.parametrize("width", [1280, 800])
 @pytest.mark.parametrize(("name", "defect"), [*RED, *((name, "") for name in GREEN)])
 def test_no_word_covers_another(name: str, defect: str, width: int, tmp_path: Path) -> None:
-    """Everything can be read and selected, nothing is painted, and what failed is in sight without scrolling."""
+    """Everything can be read and selected, nothing is painted, and each failure is in sight without scrolling."""
     seen = opened(drawn(name, defect), MEASURE, tmp_path, width=width)
     assert seen.console == []
     found = seen.measured
@@ -148,7 +148,7 @@ def test_no_word_covers_another(name: str, defect: str, width: int, tmp_path: Pa
 
 
 def test_a_script_that_fails_would_be_seen(tmp_path: Path) -> None:
-    """A console that nobody can hear is always silent; and words that cover each other are found."""
+    """A page's console output is read, and words that cover each other are found."""
     broken = (
         '<!doctype html><html lang="en"><head><title>x</title></head><body><p>one</p>'
         '<p style="margin-top:-30px">two</p><script>console.error("heard")</script></body></html>'
@@ -161,7 +161,7 @@ def test_a_script_that_fails_would_be_seen(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_every_colour_is_legible(tmp_path: Path, *, dark: bool) -> None:
-    """WCAG asks for 4.5 between a text and what is behind it; dark is dark."""
+    """WCAG asks for 4.5 between a text and its background; dark is dark."""
     found = opened(drawn(*RED[0]), COLOURS, tmp_path, dark=dark).measured
     assert {where: round(ratio, 1) for where, ratio in found["contrast"].items() if ratio < 4.5} == {}
     assert (max(found["paper"][:3]) < 64) == dark

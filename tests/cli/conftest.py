@@ -1,4 +1,4 @@
-"""What the command imports of a test's own folder is gone with the test."""
+"""Modules that the command imports from a test's own folder are forgotten after the test."""
 
 from __future__ import annotations
 

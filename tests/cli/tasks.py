@@ -1,4 +1,4 @@
-"""What workers of a test do: each task is a word and a name."""
+"""The tasks of workers in a test: each task is a word and a name."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Worker:
         (self.folder / name).read_bytes()
 
     def meet(self, name: str) -> None:
-        """Let the process go on that waits."""
+        """Let the waiting process continue."""
         (self.folder / name).write_bytes(b"")
 
     def told(self, name: str) -> None:
@@ -94,7 +94,7 @@ class Worker:
         raise KeyboardInterrupt(name)
 
     def interrupt_after(self, name: str) -> None:
-        """Be interrupted, when another process lets this one go on."""
+        """Be interrupted when another process lets this one continue."""
         self.wait(name)
         self.interrupt(name)
 
@@ -120,20 +120,20 @@ class Worker:
         self.wait("gate")
 
     def deaf(self, name: str) -> None:
-        """Take interrupts for nothing from now on, let the process go on that waits at the gate, and wait."""
+        """Ignore interrupts from now on, let the process that waits at the gate continue, and wait."""
         signal.signal(signal.SIGINT, lambda *_: None)
         (self.folder / "ignores_signals").write_text(str(os.getpid()), "utf-8")
         self.meet("gate")
         self.wait(name)
 
     def stay(self, name: str) -> None:
-        """Have a thread that never ends, and no time left once nobody asks."""
+        """Have a thread that never ends, and no time left once no process asks for work."""
         vars(_workers).update(_PATIENCE=0.1, _LAST=0.1)
         Thread(target=Event().wait).start()
         self.told(name)
 
     def hasty(self, name: str) -> None:
-        """Take interrupts for nothing, and have no time left once nobody asks."""
+        """Ignore interrupts, and have no time left once no process asks for work."""
         vars(_workers).update(_PATIENCE=0.1, _LAST=0.1)
         signal.signal(signal.SIGINT, lambda *_: None)
         self.told(name)

@@ -48,7 +48,7 @@ def test_check_tells_all_problems_of_all_files(capsys: pytest.CaptureFixture[str
 def test_a_word_that_somebody_else_may_add_is_told_to_be_known_to_pytest(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whoever has contributed a dialect learns at once who knows it; a slip of the pen has a hint of its own."""
+    """The author of a contributed dialect learns at once which plugin knows it; a typing mistake has its own hint."""
     here.joinpath("toy.scenario.yaml").write_text(GOOD.replace("raw", "toy"), "utf-8")
     for command, code in (("check", 1), ("run", 2)):
         assert main([command, "toy.scenario.yaml"]) == code
@@ -70,7 +70,7 @@ def test_the_corpus_is_without_mistake() -> None:
 
 @pytest.mark.slow
 def test_list_filters_by_what_it_groups_by(capsys: pytest.CaptureFixture[str]) -> None:
-    """Who has a bug report looks for the scenario that is like it."""
+    """A user with a bug report looks for the scenario that is like it."""
     assert main(["list", "--rule", "C1", "--dialect", "pi", "--json", "lingers", "deaf"]) == 0
     [row] = json.loads(capsys.readouterr().out)
     assert (row["id"], row["archetypes"], row["dialects"]) == ("lingers-deaf", ["K01", "K05"], ["pi"])
@@ -122,11 +122,11 @@ def test_what_needs_linux_says_so_elsewhere(
 def test_a_mistake_of_the_kits_is_3_and_never_a_verdict(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A script that reads 1 as not conformant must not take our bug for one of its supervisor."""
+    """A script that reads 1 as not conformant must not report our bug as its supervisor's bug."""
     monkeypatch.setattr("pytest_agentproc.cli._check.load_each", lambda _file: 1 // 0)
     assert main(["check", "good.scenario.yaml"]) == 3
     assert capsys.readouterr().err.endswith(
-        "agentproc check: this is a mistake of the kit's, not yours: please report the lines above\n"
+        "agentproc check: this is a mistake of the kit, not yours: please report the lines above\n"
     )
 
 

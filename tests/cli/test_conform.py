@@ -59,7 +59,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.slow
 def test_conform_sums_up_each_supervisor_without_pytests_words(capsys: pytest.CaptureFixture[str]) -> None:
-    """Who does not know pytest reads a table by rule and one sentence, and a script the exit code."""
+    """A user without pytest knowledge reads a table by rule and one sentence; a script reads the exit code."""
     argv = ["core", "mine", "--rule", "A9", "--results", "out/results.json", "--report", "pages"]
     assert main(["conform", *argv]) == 1
     told, errors = capsys.readouterr()
@@ -93,14 +93,14 @@ def test_a_program_to_which_nothing_applies_is_not_conformant(capsys: pytest.Cap
 def test_what_cannot_be_judged_is_a_sentence_and_2(
     argv: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A wrong word is no verdict on anybody."""
+    """A mistyped word is no verdict on any supervisor."""
     assert main(["conform", *argv]) == 2
     assert capsys.readouterr().err.startswith(f"agentproc conform: {told}")
 
 
 @pytest.mark.slow
 def test_a_conftest_that_breaks_is_the_users(capsys: pytest.CaptureFixture[str]) -> None:
-    """It contributes supervisors, so its mistake is told, and is no failure of the kit."""
+    """It contributes supervisors, so the command reports its mistake, and not a failure of the kit."""
     Path("conftest.py").write_text("import no_such_module\n", "utf-8")
     assert main(["conform", "core", "--rule", "A9"]) == 2
     assert "ModuleNotFoundError: No module named 'no_such_module'" in capsys.readouterr().err
@@ -129,7 +129,7 @@ def test_a_mistake_that_all_scenarios_tell_of_is_told_once(capsys: pytest.Captur
 
 @pytest.mark.slow
 def test_the_command_that_is_printed_for_a_program_is_the_commands_own(capsys: pytest.CaptureFixture[str]) -> None:
-    """The module that the judgement has written for it is gone by then."""
+    """The module that the judgement wrote for it is deleted by then."""
     assert main(["conform", "--command", "sh -c 'exit 3' {agent}", "-k", "claude-api-error"]) == 1
     told = capsys.readouterr().out
     assert "adapter error: it exits with code * before it starts an agent" in told
@@ -147,7 +147,7 @@ def test_a_wrapper_that_is_not_there_is_told_before_anything_is_run(capsys: pyte
 def test_a_judgement_leaves_no_folder_that_it_does_not_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A page that nobody knows of fills the disk of a machine that judges every night."""
+    """Forgotten pages fill the disk of a machine that judges every night."""
     elsewhere = tmp_path / "temporary"
     elsewhere.mkdir()
     monkeypatch.setenv("TMPDIR", str(elsewhere))

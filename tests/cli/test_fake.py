@@ -68,7 +68,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ids=["shell", "node", "python"],
 )
 def test_a_script_in_any_language_uses_a_fake(made: Path, language: list[str], script: str) -> None:
-    """Who tests a supervisor in another language has the fakes, without pytest and without this package."""
+    """Tests in another language have the fakes, without pytest and without this package."""
     program = shutil.which(language[0])
     if program is None:
         pytest.skip(f"there is no {language[0]} on this machine")
@@ -94,7 +94,7 @@ def test_a_folder_of_fakes_is_written_anew_but_nothing_else_is(made: Path, capsy
 
 @pytest.mark.slow
 def test_a_harness_that_is_none_is_told_at_once(made: Path) -> None:
-    """A fake that would outlive its harness by a misspelling is worse than one that does not start."""
+    """It is better that a fake does not start than that a misspelling lets it outlive its harness."""
     for harness, told in (("me", "AGENTPROC_HARNESS=me: it must be"), ("999999999", "process 999999999 is gone")):
         env = {"AGENTPROC_HARNESS": harness}
         done = subprocess.run([made / "claude"], env=env, capture_output=True, text=True, timeout=CEILING, check=False)

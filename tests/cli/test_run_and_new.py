@@ -25,7 +25,7 @@ agent: raw
 script:                               # what the fake agent does
   - say: almost done                  # some output
   - silence: inactivity_timeout + 1m  # then nothing more
-expect:                               # what must be true of whoever supervises it
+expect:                               # what must be true of its supervisor
   outcome: inactive
   elapsed: inactivity_timeout
 """
@@ -110,7 +110,7 @@ def test_run_tells_the_timeline_as_it_happens_and_the_verdict_last(capsys: pytes
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_a_reader_that_goes_ends_the_command_and_breaks_no_play(backend: str) -> None:
-    """Whoever pipes it to `head` gets the first lines, and no traceback out of the supervisor's loop."""
+    """A user who pipes it to `head` gets the first lines, and no traceback out of the supervisor's loop."""
     code = [sys.executable, "-m", "pytest_agentproc", "run", "raw.scenario.yaml", "--backend", backend]
     with subprocess.Popen(code, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as command:
         assert command.stdout is not None
@@ -123,7 +123,7 @@ def test_a_reader_that_goes_ends_the_command_and_breaks_no_play(backend: str) ->
 
 @pytest.mark.slow
 def test_a_full_disk_is_a_sentence() -> None:
-    """It is nobody's mistake, and no verdict either."""
+    """A full disk is neither a mistake nor a verdict."""
     code = [sys.executable, "-m", "pytest_agentproc", "run", "raw.scenario.yaml"]
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(code, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
@@ -132,7 +132,7 @@ def test_a_full_disk_is_a_sentence() -> None:
 
 
 def test_run_in_the_model_tells_the_same_without_a_process(capsys: pytest.CaptureFixture[str]) -> None:
-    """Whoever writes a scenario looks at it after each word; the record is the one of virtual time."""
+    """The author of a scenario looks at it after each word; the record is that of virtual time."""
     capsys.readouterr()
     assert main(["run", "raw.scenario.yaml", "--clock", "model"]) == 0
     shown = capsys.readouterr().out.splitlines()
@@ -142,7 +142,7 @@ def test_run_in_the_model_tells_the_same_without_a_process(capsys: pytest.Captur
 
 @pytest.mark.parametrize("name", ["pi-stderr-flood", "big-output-before-the-prompt", "claude-line-without-end"])
 def test_more_than_is_kept_of_an_instant_is_told_as_it_happens(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What was joined already is not joined once more."""
+    """A record that was joined already is not joined once more."""
     assert main(["run", str(path_of(name)), "--clock", "model"]) == 0
     told = capsys.readouterr().out
     assert re.search(r"std(out|err), \d+ [KM]iB ", told)
@@ -151,7 +151,7 @@ def test_more_than_is_kept_of_an_instant_is_told_as_it_happens(name: str, capsys
 
 @pytest.mark.slow
 def test_run_exits_1_for_a_supervisor_that_is_wrong_or_broken(capsys: pytest.CaptureFixture[str]) -> None:
-    """A defect, a trivial supervisor and one that raises are red, each in its words."""
+    """A defect, a trivial supervisor and a raising supervisor are red, each in its words."""
     Path("mine.py").write_text(BROKEN, "utf-8")
     assert main(["run", "raw.scenario.yaml", "--defect", "stderr-blind"]) == 0
     assert main(["run", "raw.scenario.yaml", "--subject", "null", "--backend", "trio"]) == 1

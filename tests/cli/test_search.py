@@ -168,7 +168,7 @@ def test_a_file_whose_agent_there_is_nowhere_is_not_searched(
     (tmp_path / "speaks.scenario.yaml").write_text(_PAST_ITS_END, "utf-8")
     assert main(["search", "speaks.scenario.yaml", "--subject", "of_pi:subject", "--runs", "5"]) == 0
     assert capsys.readouterr().out == (
-        "speaks: not searched: in no setting it is a valid file with an agent that is silent after its last word\n"
+        "speaks: not searched: no setting is a valid file with an agent that is silent after its last word\n"
     )
 
 

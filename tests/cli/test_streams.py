@@ -1,4 +1,4 @@
-"""No command prints a traceback because a standard stream is closed, full, or has nobody at its other end."""
+"""No command prints a traceback because a standard stream is closed, full, or has no reader."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_reader_that_has_gone_before_the_first_word_is_no_failure(number: int)
 
 @pytest.mark.slow
 def test_no_file_of_ours_takes_the_place_of_a_closed_stream() -> None:
-    """What a program prints goes nowhere then, and into no file that is being written."""
+    """The output of a program is discarded then, and reaches no file that is being written."""
     script = f'exec "{sys.executable}" -m pytest_agentproc record --out x.scenario.yaml -- echo hi <&- >&- 2>&-'
     assert subprocess.run(["sh", "-c", script], timeout=60, check=False).returncode == 0
     assert "say: hi" in Path("x.scenario.yaml").read_text("utf-8")

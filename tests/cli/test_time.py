@@ -37,7 +37,7 @@ def test_both_times_are_printed_and_the_exit_code_is_the_commands() -> None:
 def test_a_fake_follows_the_virtual_time_at_any_scale(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scale: str
 ) -> None:
-    """Nobody has to make it again: an hour is an hour there, and costs nothing."""
+    """The fake needs no rebuild: an hour is an hour there, and costs nothing."""
     monkeypatch.chdir(tmp_path)
     Path("drip.scenario.yaml").write_text(DRIP, "utf-8")
     assert main(["fake", "drip.scenario.yaml", "--dir", "fakes", "--name", "agent", "--scale", scale]) == 0

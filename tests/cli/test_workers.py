@@ -49,7 +49,7 @@ def test_what_comes_of_tasks_is_told_in_their_order(worker: Worker) -> None:
 
 @pytest.mark.parametrize(("tasks", "jobs"), [(["pass_on a", "pass_on b"], 1), (["pass_on a"], 8)])
 def test_one_at_a_time_is_done_here(worker: Worker, tasks: list[str], jobs: int) -> None:
-    """What one process does needs no other."""
+    """Work for one process needs no second process."""
     assert [pid for pid, _ in shared(worker, tasks, jobs)] == [os.getpid()] * len(tasks)
 
 
@@ -77,7 +77,7 @@ def test_what_a_task_raises_is_raised_in_its_place(worker: Worker) -> None:
 
 
 def test_a_worker_that_ends_by_itself_is_told(worker: Worker) -> None:
-    """Nobody waits for it, and the number of its end is there."""
+    """The command does not wait for it, and reports the number of its end."""
     assert _raised(worker, "go 9", KitError) == "a worker ended by itself, with 9; -j 1 does without any"
 
 
@@ -102,7 +102,7 @@ def _is_over(pid: int) -> bool:
 
 
 def test_a_worker_that_ended_while_it_had_nothing_to_do_is_told(worker: Worker) -> None:
-    """Nobody listens to it when it gets its next task."""
+    """It has no reader when it gets its next task."""
     doing = shared(worker, ["pass_on a", "wait gate", "pass_on c"], 2)
     pid, _ = next(doing)
     os.kill(pid, signal.SIGKILL)
@@ -112,7 +112,7 @@ def test_a_worker_that_ended_while_it_had_nothing_to_do_is_told(worker: Worker) 
 
 
 def test_a_worker_that_ended_before_it_heard_its_task_is_told(worker: Worker) -> None:
-    """The other one kills it, and what it has not read makes its line a broken one."""
+    """The other process kills it, and its unread data makes its line a broken one."""
     doing = shared(worker, ["pass_on a", "wait gate", "pass_on c", "end stopped"], 2)
     stopped, _ = next(doing)
     os.kill(stopped, signal.SIGSTOP)
@@ -211,7 +211,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("word", ["interrupt", "interrupt_group"])
 def test_a_task_that_is_interrupted_is_told_behind_what_is_done(worker: Worker, word: str) -> None:
-    """Whoever interrupts one worker means the command."""
+    """An interrupt of one worker is meant for the command."""
     came: list[str] = []
     with pytest.raises(KeyboardInterrupt):
         came.extend(name for _, name in shared(worker, ["wait gate", "pass_on b", f"{word} c"], 2))
@@ -219,7 +219,7 @@ def test_a_task_that_is_interrupted_is_told_behind_what_is_done(worker: Worker, 
 
 
 def test_an_interrupt_is_told_and_not_what_another_task_has_raised(worker: Worker) -> None:
-    """That one is behind a task that is not done."""
+    """That task waits after a task that is not done."""
     os.mkfifo(worker.folder / "failing")
     os.mkfifo(worker.folder / "other")
 
@@ -268,7 +268,7 @@ def test_no_worker_outlives_who_asks(worker: Worker, signum: signal.Signals, bef
 
 @pytest.mark.parametrize("word", ["hasty", "stay"])
 def test_a_worker_that_ignores_the_interrupt_outlives_nobody(worker: Worker, word: str) -> None:
-    """There is nobody left who could kill it, whether its work goes on or only a thread of it."""
+    """No process is left that could kill it, whether its work continues or only a thread of it."""
     _ended_with(signal.SIGKILL, [sys.executable, "-c", _ASKS, str(worker.folder), f"{word} gate"])
 
 

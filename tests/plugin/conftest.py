@@ -1,4 +1,4 @@
-"""What every inner pytest run needs: no foreign plugin that warns, nothing loaded twice. Knows no scenario."""
+"""The needs of every inner pytest run: no foreign plugin that warns, nothing loaded twice. Knows no scenario."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ WAYS = Ways(
         "daemon": (_SLEEP, "alive", _ORPHAN, '"-c", DAEMON'),
         "mp_fork": ("multiprocessing's ForkProcess-1", "alive", _CHILD, "# mp fork"),
         "asyncio": (_SLEEP, "alive", _CHILD, "await asyncio.create_subprocess_exec"),
-        "zombie": ("true", "a zombie: it has exited, and nobody waited for it", _CHILD, '["true"]'),
+        "zombie": ("true", "a zombie: it has exited, and no process waited for it", _CHILD, '["true"]'),
         "stopped": ("sleep 2000", "stopped", _CHILD, '["sleep", "2000"]'),
         "fork": (_SLEEP, "alive", _CHILD, "# plain fork"),
         "thread": (_SLEEP, "alive", _CHILD, 'cwd="/"'),

@@ -55,7 +55,7 @@ two.scenario.yaml:9: an agent says hello and exits with code 3
   passed: leaks
   the agent's last step: two.scenario.yaml:7: - exit: 3
 """
-"""What is said about RED, as two.scenario.yaml, before its timeline."""
+"""The report about RED, as two.scenario.yaml, before its timeline."""
 
 BROKEN = """\
 scenario: nothing in here is right

@@ -39,7 +39,7 @@ def test_a_test_talks_word_by_word(agent_session: Sessions, backend: str) -> Non
 
 
 def test_a_conversation_is_the_same_twice(agent_session: Sessions) -> None:
-    """What the test does at an instant comes after all that the agent does then, however fast the machine is."""
+    """At one instant the test acts after the agent, however fast the machine is."""
     digests = set()
     for _ in range(2):
         with agent_session("- wait_for: prompt 1\n- answer: hi\n- silence: 1s\n- say: more") as talk:
@@ -51,7 +51,7 @@ def test_a_conversation_is_the_same_twice(agent_session: Sessions) -> None:
 
 @pytest.mark.slow
 def test_questions_are_answered_by_a_word_or_a_function(agent_session: Sessions) -> None:
-    """Who asks for a permission is told by the test."""
+    """The test answers each question of the agent."""
     seen = []
     agent = {"dialect": "claude", "mode": "session"}
     ask = {"permission": "Bash", "allowed": [{"answer": "ran"}], "denied": [{"answer": "did not"}]}

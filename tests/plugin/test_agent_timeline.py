@@ -1,4 +1,4 @@
-"""What a test may ask of the order of things: exact words, exact times, and a timeline that shows what is wrong."""
+"""Claims of a test about the order of events: exact words, exact times, and a timeline that shows each error."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ TERM did not come after exit: it came at 5 s
 
 
 def test_a_wrong_order_is_marked_in_the_timeline(agent_run: Runner, agent_timeline: AgentTimeline) -> None:
-    """Whoever reads the failure sees how far the order held, and where the rest was."""
+    """The failure shows how far the order held, and where the rest was."""
     agent_run(SILENT, inactivity_timeout=5)
     with pytest.raises(AssertionError) as failure:
         agent_timeline.order("inactive", "exit", "TERM")

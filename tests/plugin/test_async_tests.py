@@ -1,4 +1,4 @@
-"""The fixtures in tests whose own event loop runs already: what works does, and what cannot says so in a sentence."""
+"""The fixtures in tests whose own event loop runs already: possible calls work, impossible calls say so."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def test_a_virtual_clock_cannot_begin_there(virtual_clock: VirtualClock) -
 
 
 async def test_two_clocks_cannot_run_at_once(agent_run: Runner, agent_session: Sessions) -> None:
-    """What one patches would be taken for the other's."""
+    """A patch of one would look like a patch of the other."""
     with agent_session("- wait_for: prompt 1\n- answer: hi") as talk:
         with pytest.raises(UsageError, match="virtual time runs already, and there is one clock at a time\n"):
             agent_run("- say: hello")

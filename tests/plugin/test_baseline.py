@@ -1,4 +1,4 @@
-"""Known failures of somebody else's supervisor: the file beside the ini file, what it excuses, how it is written."""
+"""Known failures of a supervisor under test: the file beside the ini file, what it excuses, how it is written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def fails(order):
 
 @pytest.fixture(autouse=True)
 def _scenarios(pytester: pytest.Pytester) -> None:
-    """Have one that `supervise` passes, one that it does not, and its name in the ini file."""
+    """Have a scenario that `supervise` passes, one that it fails, and its name in the ini file."""
     (pytester.path / "one.scenario.yaml").write_text(GREEN)
     (pytester.path / "two.scenario.yaml").write_text(RED)
     (pytester.path / "mine.py").write_text(MINE + FAILS)
@@ -109,7 +109,7 @@ def test_a_file_that_was_named_must_be_there(pytester: pytest.Pytester) -> None:
 
 
 def test_the_core_is_excused_by_no_list_of_others(pytester: pytest.Pytester) -> None:
-    """Whoever compares with the core sees the core."""
+    """A comparison with the core shows the core."""
     (pytester.path / FILE).write_text(KNOWN)
     pytester.runpytest("--agentproc-subject=core").assert_outcomes(passed=1, failed=1)
 
@@ -117,7 +117,7 @@ def test_the_core_is_excused_by_no_list_of_others(pytester: pytest.Pytester) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [[], pytest.param(["-n", "2"], marks=pytest.mark.once)], ids=["alone", "workers"])
 def test_the_file_is_written_and_the_next_session_is_green(pytester: pytest.Pytester, workers: list[str]) -> None:
-    """What is listed already keeps its words; the session that writes is green, too."""
+    """An entry that is listed already keeps its words; the session that writes is green, too."""
     mended = "# Mended long ago.\n- {scenario: one, check: text, reason: x}\n"
     (pytester.path / FILE).write_text(f"{KNOWN}{mended}- scenario: gone\n  check: a\n  reason: b\n")
     how = ["--agentproc-subject=mine:fails", *workers]

@@ -1,4 +1,4 @@
-"""Scenario files become pytest items: stable ids, located errors, and nobody else's tests disturbed."""
+"""Scenario files become pytest items: stable ids, located errors, and no other tests disturbed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_scenario_is_one_item_with_a_stable_id(pytester: pytest.Pytester) -> N
     ["scenarios/one.scenario.yaml", "scenarios/one.scenario.yaml::one", "scenarios/one.scenario.yaml::one[asyncio]"],
 )
 def test_an_id_selects_its_scenario(pytester: pytest.Pytester, selected: str) -> None:
-    """What pytest prints can be given to it again."""
+    """The ids that pytest prints can be given to it again."""
     write(pytester, one=GREEN, two=RED)
     result = pytester.runpytest("--collect-only", "-q", selected)
     assert ids(result) == ["scenarios/one.scenario.yaml::one[asyncio]"]
@@ -96,7 +96,7 @@ def test_a_malformed_file_is_no_part_of_a_rule(pytester: pytest.Pytester) -> Non
 
 
 def test_with_a_malformed_file_nobody_is_called_conformant(pytester: pytest.Pytester) -> None:
-    """It might have decided, for all that is known; that nobody could play it is no verdict on anybody."""
+    """It might have decided; that it could not be run is no verdict on any supervisor."""
     write(pytester, bad=BROKEN, one=GREEN)
     told = []
     for selected in ("one", "one or bad"):
@@ -152,7 +152,7 @@ def test_the_problems_of_a_file_are_in_the_junit_file(pytester: pytest.Pytester)
 
 
 def test_a_file_is_read_once_for_all_its_items(pytester: pytest.Pytester) -> None:
-    """Both event loops play the same text, though somebody edits the file meanwhile."""
+    """Both event loops play the same text, though a user edits the file meanwhile."""
     write(pytester, one=GREEN)
     pytester.makeconftest(
         f"""

@@ -1,4 +1,4 @@
-"""What other packages add: a dialect, steps, a defect; in one session, and in no other of the same process."""
+"""Additions of other packages: a dialect, steps, a defect; in one session, and in no other of the same process."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_what_is_added_stays_in_its_session(pytester: pytest.Pytester) -> None:
         (
             "dialects",
             "[v.Dialect(name='pi', encoder='a', decoders={'text': 'a:B'})]",
-            "dialect pi: the name is taken, it is one of the kit's: choose another name",
+            "dialect pi: the name is taken, the kit has it: choose another name",
         ),
         (
             "dialects",
@@ -101,7 +101,7 @@ def test_what_is_added_stays_in_its_session(pytester: pytest.Pytester) -> None:
         (
             "defects",
             "[d.Defect('no-grace', 'A1', 'x')]",
-            "defect no-grace: the name is taken, it is one of the kit's: *",
+            "defect no-grace: the name is taken, the kit has it: *",
         ),
         ("defects", "[d.Defect('bad', 'Z1', 'x')]", "defect bad: it breaks 'Z1': rules are A1, A2, *"),
         ("defects", "[d.Defect('bad', 'A1', 'x')]", None),
@@ -110,7 +110,7 @@ def test_what_is_added_stays_in_its_session(pytester: pytest.Pytester) -> None:
 def test_a_wrong_contribution_is_refused_with_the_name_of_its_plugin(
     pytester: pytest.Pytester, hook: str, given: str, message: str | None
 ) -> None:
-    """Whoever reads it has many plugins, and has written none of them."""
+    """The reader has many plugins, and has written none of them."""
     pytester.makeconftest(
         "import pytest_agentproc.vocabulary as v, pytest_agentproc.defects as d\n"
         f"def pytest_agentproc_{hook}(config):\n    return {given}\n"

@@ -1,4 +1,4 @@
-"""Supervisors of other people: who does it right is conformant, and what the others get is pinned, rule by rule."""
+"""Supervisors of other people: correct ones are conformant; the results of the others are pinned by rule."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_an_example_gets_the_verdicts_that_are_kept(folder: str) -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_an_example_is_a_repository_of_forty_lines(folder: str) -> None:
-    """What takes more is not tried."""
+    """Candidates with more lines are not tried."""
     files = [file for file in (HERE / folder).iterdir() if file.is_file() and file.name != VERDICTS]
     assert sum(len(file.read_text("utf-8").splitlines()) for file in files) <= LONGEST
 
@@ -71,7 +71,7 @@ def test_a_supervisor_whose_limits_are_in_another_order_is_conformant(pytester: 
 
 @pytest.mark.slow
 def test_limits_in_another_order_excuse_no_orphan(pytester: pytest.Pytester) -> None:
-    """Whatever ended the run, what the agent started is to go with it."""
+    """After any end of the run, the processes that the agent started end with it."""
     subject = "--agentproc-subject=tests.plugin.examples.capped:faulty"
     chosen = "silent-with-a or zombie-of or silent-past or (stopped-helper and not session)"
     result = pytester.runpytest_subprocess(
@@ -87,7 +87,7 @@ def test_limits_in_another_order_excuse_no_orphan(pytester: pytest.Pytester) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["subject", "at_the_end", "pi"])
 def test_a_supervisor_that_looks_in_turns_is_conformant(name: str, pytester: pytest.Pytester) -> None:
-    """It is told nothing, and so is later by up to a look at each step: that is a style, like any other."""
+    """It gets no events, and so is late by up to one poll at each step: that is a style, like any other."""
     subject = f"--agentproc-subject=tests.plugin.examples.polling:{name}"
     result = pytester.runpytest_subprocess("--agentproc-corpus", "-q", subject, "-o", f"pythonpath={ROOT}")
     [(_, verdict, figures, _, clock, _)] = said(result)

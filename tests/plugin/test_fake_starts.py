@@ -1,4 +1,4 @@
-"""What a fake tells of its starts, and a PATH that leads to fakes only."""
+"""The report of a fake about its starts, and a PATH that leads to fakes only."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_path_of_a_fake_leads_to_no_other_program(fake_agent: Fakes) -> None:
 
 
 def test_a_bundled_scenario_is_a_fake_by_its_id(fake_agent: Fakes, virtual_clock: VirtualClock) -> None:
-    """Somebody else's supervisor meets what the corpus knows, in one line."""
+    """A user's supervisor runs the bundled scenarios with one line."""
     agent = fake_agent("byte-a-minute")
     virtual_clock.run(anyio.run_process, agent.argv)
     assert (virtual_clock.now, agent.starts[0].status) == (300.0, 0)

@@ -26,7 +26,7 @@ def test_a_fake_obeys_the_virtual_clock(pytester: pytest.Pytester) -> None:
 
 @pytest.mark.parametrize("arguments", ["fake_agent, virtual_clock", "virtual_clock, fake_agent"])
 def test_a_fake_that_outlives_its_test_fails_it_at_its_line(pytester: pytest.Pytester, arguments: str) -> None:
-    """The message names the step in the test's own file; whoever is left is ended."""
+    """The message names the step in the test's own file; any process that is left is ended."""
     pytester.makepyfile(
         test_leak=f'''
         import anyio, subprocess
@@ -138,7 +138,7 @@ def test_a_supervised_run_gives_its_result_in_seconds(pytester: pytest.Pytester)
 
 
 def test_a_supervised_session_gives_its_turns(pytester: pytest.Pytester) -> None:
-    """Each prompt has its own outcome and text; of several sessions nobody could say which limit is whose."""
+    """Each prompt has its own outcome and text; with several sessions, no limit would belong to a clear session."""
     pytester.makepyfile(
         """
         import pytest
@@ -167,7 +167,7 @@ def test_a_supervised_session_gives_its_turns(pytester: pytest.Pytester) -> None
 
 
 def test_a_run_fails_by_itself_for_what_its_scenario_expects(pytester: pytest.Pytester) -> None:
-    """An `expect` that nobody looks at would be a false green."""
+    """An `expect` that no check reads would be a false green."""
     pytester.makepyfile(
         test_run='''
         def test_exit(agent_run):
@@ -186,7 +186,7 @@ def test_a_run_fails_by_itself_for_what_its_scenario_expects(pytester: pytest.Py
 
 
 def test_a_leak_fails_a_run_by_itself(pytester: pytest.Pytester) -> None:
-    """Nobody has to remember to look at the tree."""
+    """The user need not remember to look at the tree."""
     pytester.makepyfile(
         test_run='''
         def test_leak(agent_run):

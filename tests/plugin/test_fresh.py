@@ -48,7 +48,7 @@ def _link(distribution: metadata.Distribution, place: Path) -> None:
 
 @pytest.mark.slow
 def test_a_conftest_of_ten_lines_is_all_that_an_empty_directory_needs(tmp_path: Path) -> None:
-    """What is not declared as a requirement is missing here, and the failed rules are named."""
+    """An undeclared requirement is missing here, and the failed rules are named."""
     home = tmp_path / "venv"
     venv.create(home, symlinks=True, with_pip=False)
     [place] = home.glob("lib/python*/site-packages")

@@ -49,7 +49,7 @@ def test_two_workers_share_the_corpus(pytester: pytest.Pytester) -> None:
 
 
 def test_a_check_that_was_not_exercised_is_not_green(pytester: pytest.Pytester) -> None:
-    """What a process does that never came to life must not count as seen."""
+    """Steps of a process that never started must not count as seen."""
     text = GREEN.replace("script:\n", "script:\n  - {when: {signal: TERM}, do: [{spawn: child1}]}\n")
     text = text.replace("  elapsed: 0\n", "  processes: {child1: {gone_at: 0}}\n")
     (pytester.path / "one.scenario.yaml").write_text(text)
@@ -59,7 +59,7 @@ def test_a_check_that_was_not_exercised_is_not_green(pytester: pytest.Pytester) 
 
 
 def test_a_scenario_about_limits_that_are_off_is_skipped(pytester: pytest.Pytester) -> None:
-    """Whoever has no max_runtime is not judged by it; that is no success either."""
+    """A supervisor without max_runtime is not judged by it; that is no success either."""
     script = GREEN.replace("- say: hello", "- silence: max_runtime")
     checks = GREEN[: GREEN.index("  outcome")] + "  elapsed: max_runtime\n"
     (pytester.path / "script.scenario.yaml").write_text(script)

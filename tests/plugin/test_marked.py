@@ -45,7 +45,7 @@ def test_unmarked(agent_scenario):
 
 @pytest.mark.slow
 def test_a_marked_function_is_the_scenario(pytester: pytest.Pytester) -> None:
-    """Green, red and broken ones are told as scenario files tell them, and hurt nobody beside them."""
+    """Green, red and broken ones are reported as scenario files are, and disturb no other tests."""
     for name, text in FILES.items():
         (pytester.path / f"{name}.scenario.yaml").write_text(text, "utf-8")
     pytester.makepyfile(test_mine=TESTS)

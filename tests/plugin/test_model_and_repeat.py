@@ -38,7 +38,7 @@ def test_the_model_plays_what_processes_play(pytester: pytest.Pytester) -> None:
 
 
 def test_the_model_does_not_play_other_peoples_supervisors(pytester: pytest.Pytester) -> None:
-    """It holds the core alone; nobody is told conformant for what was not played."""
+    """It holds the core alone; no supervisor is reported conformant without a run."""
     (pytester.path / "one.scenario.yaml").write_text(GREEN)
     result = pytester.runpytest("-rs", "--agentproc-clock=model", "--agentproc-subject=null")
     result.assert_outcomes(skipped=1)

@@ -76,7 +76,7 @@ FILES = ["--agentproc-results=results.json", "--agentproc-report=pages", "--agen
 @pytest.mark.once
 @pytest.mark.slow
 def test_every_way_to_share_the_work_leaves_the_same_files(pytester: pytest.Pytester) -> None:
-    """The processes that play are others, and what was found is the same, a group behind an id or not."""
+    """Other processes run the scenarios; the findings are the same, with a group after an id or without."""
     scenarios(pytester, one=GREEN, two=f"covers: [A1]\n{RED}")
     pytester.makepyfile(test_own=OWN, mine=MINE)
     pytester.makeconftest(GROUPED)
@@ -94,7 +94,7 @@ def test_every_way_to_share_the_work_leaves_the_same_files(pytester: pytest.Pyte
 @pytest.mark.once
 @pytest.mark.slow
 def test_a_scenario_whose_worker_dies_is_missing_from_nobodys_count(pytester: pytest.Pytester) -> None:
-    """What was never judged must not look like what was never asked; what was known of it stays listed."""
+    """A scenario that was not judged must not look like one that was not asked for; its known failures stay listed."""
     scenarios(pytester, one=GREEN, die=f"level: should\ncovers: [A1]\n{GREEN.replace('raw', 'gemini')}")
     pytester.makepyfile(mine=ENDINGS)
     known = pytester.path / "agentproc-baseline.yaml"
@@ -269,7 +269,7 @@ def test_what_a_supervisor_leaves_to_the_collector_is_gone_before_the_next_test(
 @pytest.mark.slow
 @pytest.mark.parametrize(("done", "is_aside"), [("gc.freeze()", True), ("pass", False)])
 def test_what_a_test_run_put_aside_stays_aside(pytester: pytest.Pytester, done: str, is_aside: bool) -> None:
-    """What was there before a play is put aside while it is collected, and comes back, if nobody else put it there."""
+    """Objects from before a run are put aside during the collection, and come back unless other code froze them."""
     scenarios(pytester, one=GREEN)
     pytester.makepyfile(mine=LITTER)
     own = f"assert mine.GONE and (gc.get_freeze_count() > 1000) == {is_aside}"

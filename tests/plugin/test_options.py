@@ -1,4 +1,4 @@
-"""The command line: backends, defects, the bundled corpus; what cannot be run is refused in one sentence."""
+"""The command line: backends, defects, the bundled scenarios; an impossible run is refused in one sentence."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_the_ini_file_can_ask_for_the_corpus(pytester: pytest.Pytester, ini: str
 
 @pytest.mark.slow
 def test_the_corpus_stands_in_for_other_tests_unless_they_are_named(pytester: pytest.Pytester) -> None:
-    """Who asks for the corpus judges a supervisor; the project's own tests are another question."""
+    """The option for the bundled scenarios judges a supervisor; the project's own tests are another question."""
     pytester.makepyfile(test_own="def test_own(): pass")
     alone = collected(pytester.runpytest("--agentproc-corpus", "--collect-only", "-q"))
     both = collected(pytester.runpytest("--agentproc-corpus", "--collect-only", "-q", "test_own.py"))
@@ -188,11 +188,11 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "--agentproc-backend=BACKEND event loop of supervisors: asyncio, trio or both; default: asyncio "
         "--agentproc-clock=CLOCK time in which scenarios are played: virtual, real or both; or model: virtual "
         "without a process, the reference supervisor only; default: virtual "
-        "--agentproc-repeat=REPEAT play each scenario so often in virtual time; what differs is a kit error, and "
-        "reported; default: 1 "
-        "--agentproc-search=SEARCH try so many settings of each scenario's open values; what breaks is reported; "
+        "--agentproc-repeat=REPEAT run each scenario this many times in virtual time; report a difference as a kit "
+        "error; default: 1 "
+        "--agentproc-search=SEARCH try this many settings of each scenario's open values; report each failure; "
         "default: 0 "
-        "--agentproc-explore=EXPLORE move what scenarios without open values say, so many settings of each; "
+        "--agentproc-explore=EXPLORE vary scenarios without open values, in this many settings of each; "
         "default: 0 "
         "--agentproc-scale=SCALE in real time every duration is divided by it; auto: as fast as can be judged; "
         "default: auto "

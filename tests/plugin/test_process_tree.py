@@ -1,4 +1,4 @@
-"""The process tree of a user's test: who is left fails it with command and line, and nobody else is ever touched."""
+"""The process tree of a user's test: a process that is left fails it, and no other is touched."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_the_failure_word_for_word(pytester: pytest.Pytester) -> None:
         "    started at started.py:4, by the test at test_left.py:5",
         "",
         "  true in vain",
-        "    pid N, a zombie: it has exited, and nobody waited for it",
+        "    pid N, a zombie: it has exited, and no process waited for it",
         "    a child of pytest (N)",
         "    started at test_left.py:8",
         "",
@@ -123,7 +123,7 @@ def test_it_is_asked_for_in_every_usual_way(
 
 
 def test_a_doctest_has_lines_too(pytester: pytest.Pytester) -> None:
-    """Whoever asks for all tests asks for these."""
+    """A request for all tests includes these."""
     pytester.makepyfile(documented="\">>> import subprocess; p = subprocess.Popen(['sleep', '1000'])\"")
     result = pytester.runpytest_subprocess("--doctest-modules", "--agentproc-process-tree", "-W", "ignore")
     result.assert_outcomes(passed=1, errors=1)
@@ -150,7 +150,7 @@ def teardown_module():
 
 @pytest.mark.parametrize("arguments", ["process_tree, server", "server, process_tree"])
 def test_fixtures_of_the_test_may_end_their_own(pytester: pytest.Pytester, arguments: str) -> None:
-    """The order of a test's arguments decides nothing: a fixture that cleans up is clean, one that does not is red."""
+    """The order of a test's arguments decides nothing: a fixture that cleans up is clean, and any other is red."""
     pytester.makepyfile(
         f"""
         import pytest, subprocess
@@ -174,7 +174,7 @@ def test_fixtures_of_the_test_may_end_their_own(pytester: pytest.Pytester, argum
 
 
 def test_what_it_can_be_asked(pytester: pytest.Pytester) -> None:
-    """Who lives, whether they go, and who may stay."""
+    """The living processes, whether they end, and the processes that may stay."""
     pytester.makepyfile(
         """
         import os, pytest, subprocess
@@ -214,7 +214,7 @@ def test_what_it_can_be_asked(pytester: pytest.Pytester) -> None:
 
 @pytest.mark.slow
 def test_a_fake_is_its_lifelines_business(pytester: pytest.Pytester) -> None:
-    """The failure that names the line of the scenario is the one that is shown, and shown once."""
+    """The report shows the failure that names the line of the scenario, and shows it once."""
     pytester.makepyfile(
         test_fake="""
         import anyio, pytest, subprocess
@@ -244,7 +244,7 @@ def test_a_fake_is_its_lifelines_business(pytester: pytest.Pytester) -> None:
 
 
 def test_another_plugins_helper_is_its_own(pytester: pytest.Pytester) -> None:
-    """What a plugin starts in a hook of its own around a test is not the test's."""
+    """A process that a plugin starts in its own hook around a test does not belong to the test."""
     pytester.makeconftest(
         """
         import pytest, subprocess

@@ -24,7 +24,7 @@ _progress._PERIOD = 0
 
 @pytest.fixture(autouse=True)
 def _long(pytester: pytest.Pytester) -> None:
-    """Have a session in which a line is due after each of its three scenarios, and a test of somebody else's."""
+    """Have a session in which a line is due after each of its three scenarios, and a test of another project."""
     pytester.makeconftest(IMPATIENT)
     pytester.makepyfile(test_own="def test_own(): pass")
     for name, text in {"one": GREEN, "two": RED, "zzz": GREEN}.items():
@@ -56,7 +56,7 @@ LINES = [
 
 @pytest.mark.slow
 def test_a_terminal_shows_how_far_it_is(pytester: pytest.Pytester) -> None:
-    """Nobody looks at dots for an hour; other tests, and the last scenario, need no line."""
+    """Dots alone are too little for an hour; other tests, and the last scenario, need no line."""
     lines = [*printed(pytester, "-k", "not own")]
     begin = next(index for index, line in enumerate(lines) if line.startswith("one"))
     assert [re.sub(r" +\[.*", "", line) for line in lines[begin : begin + 5]] == [

@@ -43,7 +43,7 @@ EXAMPLE_IDS = [re.findall(r"def test_\w+\((.*)\)", block)[-1].replace(", ", "-")
 
 
 def test_the_first_screen_has_the_two_commands() -> None:
-    """Whoever clones the project pastes these; .ci/run does the same."""
+    """A user who clones the project pastes these; .ci/run does the same."""
     assert [block.strip() for block in _blocks("sh")] == COMMANDS
 
 
@@ -113,7 +113,7 @@ def test_a_supervisor_of_ones_own_is_judged_as_shown(pytester: pytest.Pytester) 
 
 
 def test_a_function_of_limits_is_asked_as_shown() -> None:
-    """It gives other graces in a session, and what the scenario gives counts."""
+    """It gives other graces in a session, and the scenario's own values count."""
     written: dict[str, Any] = {}
     exec(_with("def limits(request)"), written)  # noqa: S102  # it is ours
     limits = written["limits"]
@@ -125,7 +125,7 @@ def test_a_function_of_limits_is_asked_as_shown() -> None:
 
 @pytest.mark.slow
 def test_a_client_of_ones_own_is_judged_as_shown(pytester: pytest.Pytester) -> None:
-    """One short file shows a client that holds sessions; the scenario of a queue is told to be none of its own."""
+    """One short file shows a client that holds sessions; the scenario of a queue is reported as not its own."""
     conftest = _with("class Pi(Client)")
     assert len([line for line in conftest.splitlines() if line]) <= 30
     pytester.makepyfile(conftest=conftest)
@@ -149,7 +149,7 @@ def test_a_dialect_of_ones_own_is_added_as_shown(pytester: pytest.Pytester) -> N
 
 @pytest.mark.slow
 def test_the_session_runs_as_it_stands(tmp_path: Path) -> None:
-    """It is the ten lines that somebody tries in production."""
+    """It is the ten lines that a user tries in production."""
     program = tmp_path / "pi"
     program.write_text(f"#!{sys.executable}\n{PI}", "utf-8")
     program.chmod(0o755)

@@ -1,4 +1,4 @@
-"""A red of somebody else's supervisor is played once more: what cannot be repeated is no verdict."""
+"""A red of a supervisor under test is run once more: a result that cannot be repeated is no verdict."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ COUNT = "def pytest_unconfigure():\n    import mine\n    print('PLAYED', len(min
 
 @pytest.fixture(autouse=True)
 def _scenario(pytester: pytest.Pytester) -> None:
-    """Have one that is red."""
+    """Have a red scenario."""
     (pytester.path / "two.scenario.yaml").write_text(RED)
     (pytester.path / "mine.py").write_text(MINE)
     pytester.makeconftest(COUNT)
@@ -62,7 +62,7 @@ def _scenario(pytester: pytest.Pytester) -> None:
 
 @pytest.mark.parametrize("name", ["steady", "cured", "chancy", "hangs"])
 def test_a_red_that_comes_again_stands(pytester: pytest.Pytester, name: str) -> None:
-    """What decides is what happened, not what was said of it, nor an id that a client makes by chance."""
+    """The events decide, not the words about them, nor an id that a client makes by chance."""
     result = pytester.runpytest("-s", f"--agentproc-subject=mine:{name}")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["  outcome: failed  two.scenario.yaml:9", "failed, record *", "PLAYED 2"])
@@ -77,7 +77,7 @@ def test_what_is_done_as_a_deadlock_is_given_up_decides_nothing(pytester: pytest
 
 
 def test_a_red_that_is_another_one_the_second_time_is_a_kit_error(pytester: pytest.Pytester) -> None:
-    """It says where the two part, and what of theirs may be the cause."""
+    """It says where the two differ, and which of their parts may be the cause."""
     result = pytester.runpytest("-s", "--agentproc-subject=mine:fickle")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(

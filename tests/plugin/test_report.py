@@ -17,7 +17,7 @@ HEADING = "*- the run as a page -*"
 
 
 def write(pytester: pytest.Pytester) -> None:
-    """Write one scenario that is green, and one that is red."""
+    """Write a green scenario and a red scenario."""
     (pytester.path / "one.scenario.yaml").write_text(GREEN.replace("expect:", "covers: [A1, C4]\nexpect:"))
     (pytester.path / "two.scenario.yaml").write_text(RED)
 
@@ -28,7 +28,7 @@ def pages(folder: Path) -> list[str]:
 
 
 def test_a_red_run_is_kept_and_its_page_is_named(pytester: pytest.Pytester) -> None:
-    """Who reads the failure has the page at hand, without having asked for it; a green run leaves nothing."""
+    """The reader of the failure has the page at hand without a request; a green run leaves nothing."""
     write(pytester)
     result = pytester.runpytest()
     folder = pytester.path / ".pytest_cache" / "d" / "agentproc"
@@ -58,7 +58,7 @@ def test_a_page_goes_once_its_run_is_green(pytester: pytest.Pytester) -> None:
     ],
 )
 def test_a_report_keeps_what_is_asked_for(pytester: pytest.Pytester, arguments: list[str], kept: list[str]) -> None:
-    """All runs, unless somebody says otherwise."""
+    """All runs, unless an option says otherwise."""
     write(pytester)
     result = pytester.runpytest("--agentproc-report=some/pages", *arguments)
     folder = pytester.path / "some" / "pages"
@@ -115,7 +115,7 @@ def test_a_run_of_a_fixture_has_a_page(pytester: pytest.Pytester) -> None:
 
 
 def test_all_runs_need_a_folder(pytester: pytest.Pytester) -> None:
-    """Hundreds of pages in a cache would be found by nobody."""
+    """No user would find hundreds of pages in a cache."""
     result = pytester.runpytest("--agentproc-timeline=always")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert result.errlines[0] == (
@@ -141,7 +141,7 @@ def test_without_a_cache_a_page_is_kept_elsewhere(pytester: pytest.Pytester, mon
 
 
 def test_a_page_that_cannot_be_written_is_no_failure_of_its_own(pytester: pytest.Pytester) -> None:
-    """The verdict stands, and what is missing is said."""
+    """The verdict stands, and the report names the missing page."""
     write(pytester)
     folder = pytester.path / ".pytest_cache" / "d" / "agentproc"
     pytester.runpytest()
@@ -154,7 +154,7 @@ def test_a_page_that_cannot_be_written_is_no_failure_of_its_own(pytester: pytest
 
 
 def test_a_cache_that_cannot_be_written_fails_no_test(pytester: pytest.Pytester) -> None:
-    """A green test stays green in a folder of somebody else's."""
+    """A green test stays green in a folder of another user."""
     write(pytester)
     (pytester.path / ".pytest_cache").mkdir()
     (pytester.path / ".pytest_cache" / "d").write_text("")

@@ -13,14 +13,14 @@ from tests.plugin.test_subjects import MINE
 
 @pytest.fixture(autouse=True)
 def _scenarios(pytester: pytest.Pytester) -> None:
-    """Have one that `supervise` passes, and one that it does not."""
+    """Have a scenario that `supervise` passes, and one that it fails."""
     (pytester.path / "one.scenario.yaml").write_text(GREEN)
     (pytester.path / "two.scenario.yaml").write_text(f"covers: [A1]\n{RED}")
     (pytester.path / "mine.py").write_text(MINE)
 
 
 def written(pytester: pytest.Pytester, *arguments: str) -> dict[str, Any]:
-    """Run a session, and read its file; what the machine took is left out."""
+    """Run a session, and read its file; the machine's own times are left out."""
     pytester.runpytest("--agentproc-results=out/results.json", *arguments)
     found: dict[str, Any] = json.loads((pytester.path / "out" / "results.json").read_text("utf-8"))
     for result in found["results"]:
@@ -85,7 +85,7 @@ def test_it_has_every_scenario_with_its_rows(pytester: pytest.Pytester) -> None:
 
 
 def test_the_plain_core_has_them_too(pytester: pytest.Pytester) -> None:
-    """A file was asked for; where it is stands at the end, and what cannot be written is told there."""
+    """An option asks for the file; the end names its path, and reports an error of writing."""
     found = written(pytester)
     assert [result["verdict"] for result in found["results"]] == ["passed", "failed"]
     result = pytester.runpytest("--agentproc-results=one.scenario.yaml/x.json", "one.scenario.yaml")

@@ -28,7 +28,7 @@ async def run(order):
 
 @pytest.mark.slow
 def test_a_supervisor_of_ones_own_is_searched_with_real_processes(pytester: pytest.Pytester) -> None:
-    """What it plays right in the plain run it gets wrong a little later, and the scenario that says so is printed."""
+    """It passes the plain run and fails a slightly later setting; the scenario that shows it is printed."""
     (pytester.path / "one.scenario.yaml").write_text(_OPEN)
     (pytester.path / "mine.py").write_text(_IMPATIENT)
     pytester.runpytest("--agentproc-subject=mine:run").assert_outcomes(passed=1)

@@ -62,5 +62,5 @@ def test_a_careful_supervisor_of_threads_is_conformant(pytester: pytest.Pytester
 
 @pytest.mark.parametrize("name", ["threads_raw", *IN_VIRTUAL_TIME])
 def test_each_is_as_short_as_a_stranger_would_try(name: str) -> None:
-    """What takes more is not tried."""
+    """Users do not try a longer one."""
     assert len((STRANGERS / name / "supervisor.py").read_text("utf-8").splitlines()) <= LONGEST

@@ -1,4 +1,4 @@
-"""Which supervisors are under test: the option, the ini file, the hook; what cannot be one is refused in a sentence."""
+"""Which supervisors are under test: the option, the ini file, the hook; any other object is refused in a sentence."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_the_ini_file_names_subjects_too(pytester: pytest.Pytester) -> None:
 
 
 def test_a_conftest_contributes_one_in_a_few_lines(pytester: pytest.Pytester) -> None:
-    """It takes the core's place, until the option names somebody else; it can be named, too."""
+    """It takes the core's place, until the option names another supervisor; it can be named, too."""
     pytester.makeconftest(
         f"{SHOW}\ndef pytest_agentproc_subjects(config):\n    import mine\n    return [mine.supervise]\n"
     )
@@ -134,7 +134,7 @@ def test_a_conftest_contributes_one_in_a_few_lines(pytester: pytest.Pytester) ->
 
 
 def test_a_subject_of_real_time_is_played_there_unless_a_clock_was_chosen(pytester: pytest.Pytester) -> None:
-    """Nobody gets 'all not applicable' by default; whoever asks for virtual time is told why it cannot be."""
+    """No default run is 'all not applicable'; a request for virtual time reports why it cannot be."""
     result = pytester.runpytest("--collect-only", "-q", "--agentproc-subject=mine:sync")
     assert collected(result) == ["one.scenario.yaml::one[sync-asyncio-real]"]
     result = pytester.runpytest("-rs", "--agentproc-subject=mine:sync", "--agentproc-clock=virtual")
@@ -213,7 +213,7 @@ def test_a_defect_is_the_cores(pytester: pytest.Pytester) -> None:
 
 
 def test_a_subject_that_breaks_is_an_adapter_error(pytester: pytest.Pytester) -> None:
-    """What is shown is their line, no stack of pytest's or ours."""
+    """The report shows their line, and no stack of pytest or of ours."""
     result = pytester.runpytest("--agentproc-subject=mine:breaks")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
@@ -240,7 +240,7 @@ def test_workers_find_the_subjects_themselves(pytester: pytest.Pytester) -> None
 
 @pytest.mark.slow
 def test_programs_are_named_by_their_command_lines_and_files(pytester: pytest.Pytester) -> None:
-    """No Python is needed; a line each in the ini file, and a mistake is told with the option that led to it."""
+    """No Python is needed; a line each in the ini file, and a mistake is reported with the option that led to it."""
     (pytester.path / "mine.toml").write_text("command = 'env {agent}'\n")
     pytester.makeini("[pytest]\nagentproc_subject = mine.toml\nagentproc_command =\n  env {agent}\n  nice {agent}\n")
     result = pytester.runpytest("--collect-only", "-q")
@@ -267,7 +267,7 @@ def pytest_agentproc_subjects():
 
 
 def test_a_run_that_is_cancelled_counts_with_who_is_stated_to_bear_it(pytester: pytest.Pytester) -> None:
-    """Of who says nothing it is told what became of it, as of no fault; who says no is not asked."""
+    """Without a statement, the result is reported, but not as a fault; a supervisor that says no is not asked."""
     cases = 'CASES = [("stated", True), ("unstated", None), ("never", False)]\n'
     pytester.makeconftest(cases + LEAVING)
     chosen = ("-k", "run-with-servers-is-cancelled")

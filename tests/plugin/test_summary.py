@@ -1,4 +1,4 @@
-"""The end of a session that judged somebody else's supervisor: a table by rule, and one sentence."""
+"""The end of a session that judged a supervisor under test: a table by rule, and one sentence."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NONE_FAILED = "must: 0 failed, should: 0 failed, undecided: 0"
 
 @pytest.fixture(autouse=True)
 def _scenarios(pytester: pytest.Pytester) -> None:
-    """Have one that passes, one of which too little is said, and one that does not apply."""
+    """Have a scenario that passes, one with too little reported, and an inapplicable scenario."""
     (pytester.path / "one.scenario.yaml").write_text(f"covers: [F1]\n{GREEN}")
     (pytester.path / "two.scenario.yaml").write_text(f"covers: [A1, T1]\n{RED}")
     limit = GREEN.replace("- say: hello", "- silence: max_runtime")
@@ -83,7 +83,7 @@ def test_who_has_nothing_that_applies_is_not_conformant(pytester: pytest.Pyteste
 
 
 def test_of_the_plain_core_nothing_is_said(pytester: pytest.Pytester) -> None:
-    """Whoever tests scenarios sees what pytest shows of every test."""
+    """A test of scenarios shows the same lines as every test of pytest."""
     assert said(pytester.runpytest()) == []
     assert said(pytester.runpytest("--agentproc-subject=core")) == []
     assert said(pytester.runpytest("--agentproc-defect=no-grace")) == []
@@ -166,7 +166,7 @@ def test_what_a_supervisor_leaves_to_the_collector_breaks_no_report(pytester: py
 def test_a_kit_error_is_called_so_in_the_failure_and_in_the_summary(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody looks for it in the supervisor."""
+    """No user looks for its cause in the supervisor."""
 
     def fail(*_: object, **__: object) -> None:
         raise KitError("the fake agent itself failed")

@@ -1,4 +1,4 @@
-"""What pytest shows of scenarios under the options that people use, line by line; durations of the machine aside."""
+"""The output of pytest for scenarios under common options, line by line; durations of the machine aside."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ SUMMARY = [
 
 
 def test_without_options_scenarios_are_dots_like_any_test(pytester: pytest.Pytester) -> None:
-    """Who did not ask for durations sees what pytest shows of every test."""
+    """Without the option for durations, the lines are those of every test."""
     assert results(run(pytester)) == [
         "collected 2 items",
         "one.scenario.yaml . [ 50%]",
@@ -103,7 +103,7 @@ def test_a_verbosity_of_test_cases_is_enough(pytester: pytest.Pytester) -> None:
 
 
 def test_collect_only_shows_files_and_items(pytester: pytest.Pytester) -> None:
-    """What would run, and nothing runs."""
+    """It shows the tests that would run, and nothing runs."""
     assert run(pytester, "--collect-only", "--agentproc-backend=both") == [
         "collected 4 items",
         f"<Dir {pytester.path.name}>",

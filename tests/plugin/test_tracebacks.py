@@ -52,7 +52,7 @@ def _tests(pytester: pytest.Pytester) -> None:
 
 @pytest.mark.parametrize("style", ["auto", "long", "short", "native"])
 def test_a_failure_has_no_frames_of_the_kit_or_the_event_loop(pytester: pytest.Pytester, style: str) -> None:
-    """What is to be mended is in the test or in the supervisor."""
+    """The fault is in the test or in the supervisor."""
     result = pytester.runpytest("-p", "no:asyncio", f"--tb={style}")
     result.assert_outcomes(failed=5)
     printed = result.stdout.str()
@@ -61,7 +61,7 @@ def test_a_failure_has_no_frames_of_the_kit_or_the_event_loop(pytester: pytest.P
 
 
 def test_a_full_trace_has_them(pytester: pytest.Pytester) -> None:
-    """Who mends the kit sees its frames."""
+    """An author of the kit sees its frames."""
     printed = pytester.runpytest("-p", "no:asyncio", "--full-trace", "-k", "raises").stdout.str()
     assert re.search(r"pytest_agentproc/clock/_virtual\.py:\d+: ", printed)
     assert re.search(r"site-packages/anyio/\S+:\d+: ", printed)

@@ -1,4 +1,4 @@
-"""A package of somebody else's that adds a dialect, two steps and a defect: its files. Knows nothing of the tests."""
+"""A package of another author that adds a dialect, two steps and a defect: its files. Knows nothing of the tests."""
 
 from __future__ import annotations
 

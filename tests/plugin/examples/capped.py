@@ -25,7 +25,7 @@ class Capped(Run):
 
 
 class CappedAndFaulty(Capped, KillsTheAgentAlone):
-    """The same, and what the agent started is forgotten."""
+    """The same, and it forgets the processes that the agent started."""
 
 
 subject = of_plain(Capped, max_runtime=LONGEST)

@@ -95,7 +95,7 @@ class Run:
         self.last = self.loop.time()
 
     def write(self) -> None:
-        """Send what goes in, and the end behind it."""
+        """Send the input, and then its end."""
         with suppress(BlockingIOError):
             try:
                 self.unsent = self.unsent[os.write(self.agent.stdin.fileno(), self.unsent) :]
@@ -145,7 +145,7 @@ class Run:
         await self.kill_tree(members)
 
     async def kill_tree(self, members: Iterable[psutil.Process] = ()) -> None:
-        """KILL, as long as somebody lives, those among them who are known."""
+        """KILL the known members until none of them lives."""
         while members := [*filter(lives, {*members, *self.tree()})]:
             for process in members:
                 signalled(process, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Supervisors of pi with one fault each: the one that does it right, but for a line or two. Knows no scenario."""
+"""Supervisors of pi with one fault each: the correct one with a line or two changed. Knows no scenario."""
 
 from __future__ import annotations
 

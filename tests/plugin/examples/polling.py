@@ -1,4 +1,4 @@
-"""Supervisors of plain text and of pi that are told nothing: they look twenty times a second, and are right."""
+"""Supervisors of plain text and of pi that get no events: they look twenty times a second, and are right."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHORT_PERIOD = 0.02
 
 
 class Polling(Run):
-    """One agent, at which somebody looks."""
+    """One agent that the supervisor polls."""
 
     def __init__(self, order: RunRequest) -> None:
         super().__init__(order)
@@ -39,7 +39,7 @@ class Polling(Run):
             self.write()
 
     def limit(self) -> float:
-        """Say when somebody has to do something."""
+        """Say when the supervisor has to act."""
         return self.last + SILENCE
 
     async def end(self) -> str | None:
@@ -64,7 +64,7 @@ class Polling(Run):
 
 
 class PollingTheEnd(Run):
-    """One agent, at which somebody looks only while its tree is ended: fifty times a second."""
+    """One agent that the supervisor polls only while its tree is ended: fifty times a second."""
 
     async def gone(self, processes: Iterable[psutil.Process], longest: float | None) -> None:
         """Look until all have ended, as long as may be; the first look comes after a pause."""
@@ -77,7 +77,7 @@ class PollingTheEnd(Run):
 
 
 class PollingPi(PiRun, Polling):
-    """One pi, at which somebody looks."""
+    """One pi that the supervisor polls."""
 
     async def end(self) -> str | None:
         """Look until it has ended, or it is time."""

@@ -42,7 +42,7 @@ class PiRun(Run):
                     self.take(bytes(line))
 
     def take(self, line: bytes) -> None:
-        """Read the events of a line; what is none is noise."""
+        """Read the events of a line; all other text is noise."""
         try:
             text = line.decode().strip()
             events = objects(text.removeprefix("\ufeff"))
@@ -75,13 +75,13 @@ class PiRun(Run):
             self.done_at = self.loop.time()
 
     def limit(self) -> float:
-        """Say when somebody has to do something."""
+        """Say when the supervisor has to act."""
         if self.done:
             return self.done_at + LINGER
         return self.last + (TOOL if self.tools else SILENCE)
 
     async def end(self) -> str | None:
-        """Wait for the exit, or the answer and the time behind it, or too long a silence."""
+        """Wait for the exit, or the answer and the time after it, or too long a silence."""
         while True:
             self.news.clear()
             if self.has_ended():

@@ -1,1 +1,1 @@
-"""The tests that somebody writes first. Each passes with right code, and has a twin with a fault that fails clearly."""
+"""The first tests of a new user. Each passes with right code, and has a twin with a fault that fails clearly."""

@@ -1,4 +1,4 @@
-"""What a failed inner run says: the text of its exception, line by line. Knows no test."""
+"""The words of a failed inner run: the text of its exception, line by line. Knows no test."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ TEST = """
 
 
 def test_a_loop_that_a_test_runs_by_itself_is_in_real_time(pytester: pytest.Pytester) -> None:
-    """Nobody asked for virtual time, so nothing waits for it."""
+    """The test does not ask for virtual time, so nothing waits for it."""
     pytester.makepyfile(TEST.format(stop="process.terminate()"))
     pytester.runpytest().assert_outcomes(passed=2)
 

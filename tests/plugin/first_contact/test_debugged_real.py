@@ -1,4 +1,4 @@
-"""No limit of real time ends a fake or a run while somebody debugs; each twin shows that the same limit counts else."""
+"""No limit of real time ends a fake or a run during debugging; each twin shows that the limit counts otherwise."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ SCENARIO = "scenario: it answers\nagent: raw\nscript: [{answer: hi}]\nexpect: {o
 @pytest.mark.slow
 @pytest.mark.parametrize("is_debugged", [False, True])
 def test_a_run_in_real_time_is_not_given_up_while_somebody_debugs(pytester: pytest.Pytester, is_debugged: bool) -> None:
-    """Its limit goes by at the prompt, and the supervisor goes on."""
+    """Its limit passes at the prompt, and the supervisor continues."""
     first = "breakpoint()" if is_debugged else "pass"
     pytester.makeconftest(LIMITS.format(lifetime=60, broker=300) + SUPERVISOR.format(first=first))
     pytester.path.joinpath("it.scenario.yaml").write_text(SCENARIO)

@@ -1,4 +1,4 @@
-"""Code that waits without a limit for an agent that never goes on: it is told soon, and ended in the end."""
+"""Code that waits without a limit for a stuck agent gets a report soon, and is ended in the end."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ give the code that waits for it a limit (timeout=10), or run that code in virtua
 
 
 def _output(pytester: pytest.Pytester, limit: str, *, lifetime: float, patience: float) -> str:
-    """Run the test as from a shell whose output somebody reads."""
+    """Run the test as from a shell with a visible output."""
     pytester.makepyfile(test_endless=TEST.format(limit=limit))
     pytester.makeconftest(CONFTEST.format(lifetime=lifetime, patience=patience))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]

@@ -1,4 +1,4 @@
-"""What the code under test gives its agent: stdin, environment, a limit of time, and a kill when that is over."""
+"""The input of an agent from the code under test: stdin, environment, a limit of time, and a kill when that is over."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_code_that_gives_what_it_should_passes(pytester: pytest.Pytester) -> Non
     ],
 )
 def test_a_fault_is_seen(pytester: pytest.Pytester, case: str, fault: dict[str, object], said: list[str]) -> None:
-    """The twins: part of the prompt is lost, a secret goes on to the agent, the limit is too short."""
+    """The twins: part of the prompt is lost, a secret reaches the agent, the limit is too short."""
     pytester.makepyfile(TEST.format(**{**RIGHT, **fault}))
     result = pytester.runpytest("-k", case)
     result.assert_outcomes(failed=1)

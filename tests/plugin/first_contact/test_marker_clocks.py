@@ -106,7 +106,7 @@ def test_the_marker_says_when_time_begins(pytester: pytest.Pytester) -> None:
 
 @pytest.mark.parametrize("where", ["inside", "around"])
 def test_freeze_time_beside_virtual_time_is_refused(pytester: pytest.Pytester, where: str) -> None:
-    """Two owners of the clocks would show dates that nobody meant."""
+    """Two owners of the clocks would show unintended dates."""
     decorator = "@freezegun.freeze_time('2020-01-01')" if where == "around" else ""
     body = "freezegun.freeze_time('2020-01-01').start()" if where == "inside" else "pass"
     pytester.makepyfile(

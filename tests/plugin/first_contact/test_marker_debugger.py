@@ -1,4 +1,4 @@
-"""No guard of real time fires while somebody debugs, whatever the guard is for.
+"""No guard of real time fires during debugging.
 
 The guards are lowered to a fraction of a second; the twin shows that the same guard fires without a debugger.
 """
@@ -50,7 +50,7 @@ def test_without_a_debugger_the_guard_fires(pytester: pytest.Pytester) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("call", ["breakpoint()", "import pdb; pdb.set_trace()"])
 def test_breakpoint_switches_the_guards_off(pytester: pytest.Pytester, call: str) -> None:
-    """Somebody reads code at the prompt for minutes, and goes on."""
+    """The user reads code at the prompt for minutes, and continues."""
     lowered(pytester, call)
     result = pytester.run(*PYTEST, timeout=30, stdin=b"p 6 * 7\ncontinue\n")
     result.assert_outcomes(passed=1)

@@ -147,7 +147,7 @@ def test_pytest_trio_runs_the_test_in_virtual_time(pytester: pytest.Pytester, mo
 @pytest.mark.slow
 @pytest.mark.parametrize(("library", "code"), [("asyncio", ASYNCIO), ("trio", TRIO)])
 def test_the_marker_alone_runs_an_async_test(pytester: pytest.Pytester, library: str, code: str) -> None:
-    """Nobody needs a plugin for async tests; `backend` chooses the event loop."""
+    """No plugin is needed for async tests; `backend` chooses the event loop."""
     marker = "virtual_time" if library == "asyncio" else 'virtual_time(backend="trio")'
     body = BODY.replace("virtual_time", marker)
     fixture = "\n@pytest.fixture\ndef begun():\n    return 60.0\n"
@@ -217,7 +217,7 @@ def test_a_fixture_with_a_clock_of_its_own_is_refused_in_a_marked_test(pytester:
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_a_test_that_can_never_end_says_why(pytester: pytest.Pytester, backend: str) -> None:
-    """Where nobody can move any more, the message says it at once, and so does the twin that a plugin runs."""
+    """If no part can move any more, the message says it at once, and so does the twin that a plugin runs."""
     pytester.makepyfile(
         f"""
         import anyio, pytest

@@ -58,7 +58,7 @@ def test_a_module_and_a_session_share_fakes(pytester: pytest.Pytester) -> None:
 
 
 def test_a_leak_fails_the_last_test_that_had_the_fakes(pytester: pytest.Pytester) -> None:
-    """The twin: nobody can say sooner that nobody will end it."""
+    """The twin: only the end of the module shows that nothing will end it."""
     pytester.makepyfile(
         test_module=TEST.format(scope="module", more="- linger: until signal").split("def test_")[0] + LEAK
     )

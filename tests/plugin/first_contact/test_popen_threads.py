@@ -54,7 +54,7 @@ TEST = '''
 
 
 def test_a_supervisor_with_threads_talks_to_a_fake(pytester: pytest.Pytester) -> None:
-    """What the fake has read and written is known as soon as its answer is there."""
+    """The input and output of the fake are known as soon as its answer is there."""
     pytester.makepyfile(TEST.format(close="self.process.stdin.close()"))
     pytester.runpytest().assert_outcomes(passed=1)
 

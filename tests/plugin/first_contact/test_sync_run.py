@@ -1,4 +1,4 @@
-"""`subprocess.run` in a plain test: the first test that anybody writes."""
+"""`subprocess.run` in a plain test: the first test of most users."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TEST = """
 
 
 def test_a_plain_test_runs_a_fake_at_once(pytester: pytest.Pytester) -> None:
-    """No clock is asked for, and what the fake was given is known while the test runs."""
+    """The test asks for no clock, and sees the input of the fake while it runs."""
     pytester.makepyfile(TEST.format(extra=""))
     pytester.runpytest().assert_outcomes(passed=3)
 

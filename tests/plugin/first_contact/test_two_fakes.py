@@ -1,4 +1,4 @@
-"""Several fakes by name on one PATH, and what they were called with."""
+"""Several fakes by name on one PATH, and the arguments of their calls."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_codex_is_asked_if_claude_fails(fake_agents):
 
 
 def test_plain_subprocess_code_has_fakes_in_real_time(pytester: pytest.Pytester) -> None:
-    """Whoever has no event loop needs no clock, either."""
+    """Code without an event loop needs no clock, either."""
     pytester.makepyfile(supervisor=SYNC, test_fallback=SYNC_TEST)
     pytester.runpytest().assert_outcomes(passed=1)
 
@@ -153,7 +153,7 @@ def test_beside_the_real_path_no_real_agent_is_reached(pytester: pytest.Pytester
 
 
 def test_a_reply_depends_on_the_arguments(pytester: pytest.Pytester) -> None:
-    """A session that is resumed answers otherwise than a new one; what is for no script is an error, as with a CLI."""
+    """A session that is resumed answers otherwise than a new one; a call that fits no script is an error."""
     pytester.makepyfile(
         """
         import anyio
@@ -271,7 +271,7 @@ def test_pattern(fake_agents):
 
 
 def test_an_agent_that_is_not_installed_is_nowhere_on_path(pytester: pytest.Pytester) -> None:
-    """Code that looks for it finds no refusal, either; what cannot be so is refused."""
+    """Code that looks for it finds no refusal, either; an impossible request is refused."""
     pytester.makepyfile(MISSING)
     result = pytester.runpytest("--tb=short")
     result.assert_outcomes(passed=2, failed=2)

@@ -59,7 +59,7 @@ def test_a_test_case_has_fakes(pytester: pytest.Pytester) -> None:
 
 
 def test_a_leak_fails_the_test_case_at_its_line(pytester: pytest.Pytester) -> None:
-    """The twin: a fake that nobody ends is an exception as the block ends."""
+    """The twin: a fake that still runs is an exception as the block ends."""
     pytester.makepyfile(test_case=CASE + LEAK)
     result = pytester.runpytest()
     result.assert_outcomes(passed=2, failed=1)

@@ -1,4 +1,4 @@
-"""A claim about what nobody observed is an error, and never holds."""
+"""A claim about an unobserved value is an error, and never holds."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What almost everybody writes first."""
+"""The supervisor that most people write first."""
 
 import subprocess
 
 
 def supervise(argv, env, timeout):
-    """Give an agent so many seconds."""
+    """Give an agent a number of seconds."""
     try:
         done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired:

@@ -12,7 +12,7 @@ NAMES = {"inactivity_timeout": "silence", "internal_tool_timeout": "tool_silence
 
 
 def limits(request):
-    """State our own numbers; those that our caller can set are the scenario's."""
+    """State our own numbers; the scenario gives the numbers that our caller can set."""
     mine = {theirs: request.limits.get(theirs, getattr(MINE, ours)) for theirs, ours in NAMES.items()}
     graces = dict.fromkeys(["kill_grace", "linger_kill_grace", "leftover_kill_grace"], MINE.grace)
     return {**mine, **graces, "progress_timeout": None, "max_transcript_bytes": None}

@@ -38,7 +38,7 @@ class Result:
 async def run(argv: Sequence[str], env: Mapping[str, str] | None = None, prompt: str | None = None, *,
               cwd: str | None = None, limits: Limits = Limits()) -> Result:
     """Run claude once; `prompt` goes to its stdin, None if argv has it. Nothing that claude does is raised.
-    Whatever happens, a cancellation too, no process of claude's is left when this returns."""
+    No process of claude is left when this returns, after a cancellation either."""
     mark, watched, left = f"CLAUDE_RUN_{uuid.uuid4().hex}", _Run(limits), []
     stdin = subprocess.DEVNULL if prompt is None else subprocess.PIPE
     env = {**(os.environ if env is None else env), mark: "1"}  # descendants inherit the mark, and are found by it
@@ -71,7 +71,7 @@ async def run(argv: Sequence[str], env: Mapping[str, str] | None = None, prompt:
     return watched.conclude(process.returncode, left)
 
 class _Run:
-    """What is known of one run."""
+    """The known facts of one run."""
     def __init__(self, limits: Limits) -> None:
         self.limits, self.result, self.started, self.last = limits, Result(), current_time(), current_time()
         self.decided = self.exited = self.unfed = self.message = None
@@ -184,7 +184,7 @@ class _Run:
         if message.get("id") is None or message["id"] != self.message:
             self.message, self.fresh, self.compacting, self.tools = message.get("id"), True, False, set()
     def say(self, text: str, whole: bool) -> None:
-        """Keep the last words: whole blocks, and behind them the pieces of one that is not whole yet."""
+        """Keep the last words: whole blocks, then the pieces of an unfinished block."""
         words, self.fresh = [""] if self.fresh else self.words, False
         self.words = [*words[:-1], text, ""] if whole else [*words[:-1], words[-1] + text]
     def take_result(self, event: dict[str, Any]) -> None:
@@ -212,7 +212,7 @@ class _Run:
         return result
 
 class _Tree:
-    """Everybody who descends from claude, is in its session, or has inherited its mark."""
+    """Every process that descends from claude, is in its session, or has inherited its mark."""
     def __init__(self, root: int, mark: str) -> None:
         self.root, self.mark, self.known = root, mark, set()
     def alive(self) -> set[psutil.Process]:

@@ -163,7 +163,7 @@ class Session:
             if not isinstance(error, Exception): raise
             raise AcpError(f"no handshake: {str(error) or 'not in time' + agent.said}", "handshake_failed") from error
     async def prompt(self, text):
-        """Ask, and give the turn. Who cancels this task cancels the turn; the next prompt waits until that is over."""
+        """Ask, and give the turn. A cancel of this task cancels the turn; the next prompt waits until that is over."""
         turn = Turn()
         try:
             return await asyncio.shield(asyncio.create_task(self._take(turn, text)))

@@ -1,8 +1,8 @@
 """Hold a session with `claude -p --input-format stream-json --output-format stream-json --verbose`: asyncio, Linux, 3.11.
 
-What the agent does is never raised by prompt(): it is the Result. One prompt is in flight at a time, others queue. What the
-agent says of its own accord, when a background task has ended, goes to `background` and never into a prompt's result.
-A session whose agent has gone is over: open a new one.
+prompt() never raises the agent's behaviour: it is the Result. One prompt is in flight at a time, others queue.
+The agent's own messages, after a background task has ended, go to `background` and never into a prompt's result.
+A session whose agent has exited is over: open a new one.
 """
 import asyncio, json, os, signal, uuid
 from contextlib import suppress

@@ -1,5 +1,5 @@
 """Run a command-line agent to its end, whatever it does: plain threads and select, Linux, standard library only.
-Whoever descends from it, is in its session or has its environment's marker is its tree: none outlives `supervise`.
+Its tree is every process that descends from it, is in its session or has its marker: none outlives `supervise`.
 """
 
 import contextlib
@@ -39,8 +39,9 @@ def supervise(argv, env=None, *, cwd=None, stdin=None, inactivity_timeout=90.0, 
     """Run `argv`, block until it and all that it started are gone, and give a `Result`; only misuse raises.
 
     `stdin` is bytes, or None for /dev/null. Ended is who prints no byte on stdout and stderr for `inactivity_timeout`
-    seconds, or runs for `max_runtime` (None: no limit): by SIGTERM, and by SIGKILL `kill_grace` later. What an agent
-    leaves has `exit_grace` to end by itself. Kept is the end of stdout (`max_text`) and of stderr (`max_stderr`).
+    seconds, or runs for `max_runtime` (None: no limit): by SIGTERM, and by SIGKILL `kill_grace` later. A process that
+    an agent leaves has `exit_grace` to end by itself. Kept is the end of stdout (`max_text`) and of stderr
+    (`max_stderr`).
     """
     marker = f"AGENT_RUN_{uuid.uuid4().hex}"
     env = {**(os.environ if env is None else env), marker: "1"}
@@ -108,14 +109,14 @@ class _Tree:
 
 
 def _stat(pid):
-    """Give (state, parent, group, session, start time), or None if nobody is there."""
+    """Give (state, parent, group, session, start time), or None if there is no such process."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
         words = file.read().rpartition(b")")[2].split()
         return words[0].decode(), int(words[1]), int(words[2]), int(words[3]), int(words[19])
 
 
 def _send(pid, start, number):
-    """Signal this very process, and nobody who got its number since."""
+    """Signal this very process, and none that got its number since."""
     with contextlib.suppress(OSError), open(os.pidfd_open(pid), "rb", 0) as handle:
         if (stat := _stat(pid)) and stat[4] == start:
             signal.pidfd_send_signal(handle.fileno(), number)
@@ -205,7 +206,7 @@ class _Run:
         return None
 
     def gone_within(self, seconds, remind=False):
-        """Go on reading until nobody of the tree lives, or the time is over: tell which."""
+        """Read until no process of the tree lives, or the time is over: say which."""
         end = time.monotonic() + seconds
         while self.tree.signal(signal.SIGTERM, only_new=True) if remind else self.tree.living():
             if (now := time.monotonic()) >= end:
@@ -239,7 +240,7 @@ class _Run:
                       tuple(self.warnings))
 
     def close(self):
-        """Leave nobody and nothing, also if an exception came."""
+        """Leave no process and no descriptor, also after an exception."""
         if not self.exited or self.tree.living():
             self.kill()
         self.waiter.join(UNKILLABLE)

@@ -37,7 +37,7 @@ def answer(turn):
 
 
 class Watched(Session):
-    """Tells when a prompt is delivered, which the session itself tells nobody."""
+    """Reports when a prompt is delivered; the session itself does not report it."""
 
     tell = None
 

@@ -24,7 +24,7 @@ class Run:
 
 
 async def run_once(argv, *, prompt=b"", env=None, cwd=None, limits=Limits(), linger_grace=2, linger_kill_grace=2):
-    """agent_end is the end; the exit is, if that never comes. Whoever lingers is ended."""
+    """agent_end is the end; the exit is, if that never comes. A lingering process is ended."""
     run = Run(argv, env, cwd, dataclasses.replace(limits, prompt_timeout=None))
     turn, agent = run.turn, run.agent
     async with trio.open_nursery() as nursery:

@@ -1,4 +1,4 @@
-"""Sessions with `pi --mode rpc` under trio, on Linux. What pi does is a turn's `outcome`, never raised."""
+"""Sessions with `pi --mode rpc` under trio, on Linux. The behaviour of pi is a turn's `outcome`, never raised."""
 import json, logging, math, os, signal, uuid
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
