@@ -63,7 +63,9 @@ _UNSEARCHED = "not searched: no setting is a valid file with an agent that is si
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("pattern", metavar="PATTERN", help="a file, a folder, or a pattern of ids of bundled scenarios")
-    parser.add_argument("--subject", help="core (the reference), null, kill-at-once, ... or package.module:attribute; core without it")
+    parser.add_argument(
+        "--subject", help="core (the reference), null, kill-at-once, ... or package.module:attribute; core without it"
+    )
     parser.add_argument("--defect", help="the reference supervisor with this defect built in")
     parser.add_argument("--explore", action="store_true", help="vary scenarios without open values")
     parser.add_argument("--runs", type=int, default=2000, help="settings of each scenario; 2000 without it")
