@@ -39,7 +39,8 @@ Foundations
     errors        a caller's mistakes, scenario problems, clock errors
 
 Beside this package
-    fake_agents/  runs in the child: player, stage, wire formats; standard library only, never imports this package
+    fake_agents/  runs in the child: player, stage, wire formats; standard library only, never imports another part; its
+                  name in an import is `pytest_agentproc.fake_agents`: there a link leads to it, there it is installed
     scenarios/    the corpus (in a wheel: `pytest_agentproc/_corpus`), its README is the language on one page
     tests/        unit, process, plugin, cli, parity with the model, mirrors of recorded CLIs, their clients,
                   architecture, benchmarks; browser looks at pages

@@ -137,7 +137,7 @@ def spin(player, duration):
         pass
 def load(code, scope):
     exec(code, scope)
-    if scope["__name__"] == "fake_agents.player":
+    if scope["__name__"] == "pytest_agentproc.fake_agents.player":
         scope["Player"]._do_sleep = spin
 exec(marshal.loads(open({boot!r}, "rb").read()), {{"exec": load}})
 """
