@@ -276,14 +276,18 @@ class VirtualClock:
     async def _guarded(self, function: Callable[..., Awaitable[Any]], args: tuple[Any, ...]) -> Any:
         hub = self.hub
         result: Any = None
+        trace: TracebackType | None = None
         with anyio.CancelScope() as scope:
             hub.on_fault = scope.cancel
             try:
                 result = await function(*args)
+            except BaseException as error:
+                trace = error.__traceback__
+                raise
             finally:
                 hub.on_fault = None
         if hub.fault is not None:
-            raise hub.fault
+            raise hub.fault.with_traceback(trace)  # it shows the line that was cancelled for the fault
         hub.settle()
         return result
 
