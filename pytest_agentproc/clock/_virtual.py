@@ -163,9 +163,8 @@ class VirtualClock:
         require_backend(backend)
         if _library() is not None and _one_at_a_time.locked():
             raise UsageError(
-                "virtual time runs already in this event loop, and agent_run, agent_session and run() begin their own",
-                "await the code here, or take @pytest.mark.virtual_time away: "
-                "agent_run and agent_session work without it",
+                "virtual time runs already in this event loop, and run() begins its own",
+                "await the code here: result = await function(...)",
             )
         if _library() is not None:
             raise UsageError(
