@@ -34,6 +34,7 @@ Domain
 Foundations
     vocabulary/   words that scenarios and supervisors share: policy, outcomes, exit codes, rule ids
     corpus        where the bundled scenarios are
+    places        lines of the user's program, for messages
     files         the files that a user names: checked before they are read, and read with a bound
     procfs        what /proc says of a process
     errors        a caller's mistakes, scenario problems, clock errors

@@ -13,7 +13,7 @@ import pytest
 import pytest_agentproc
 from tests.architecture.sources import PRODUCT, ROOT, Import, imports, package_of, parse, product_files, python_files
 
-GROUND = {"errors", "files", "procfs", "vocabulary"}
+GROUND = {"errors", "files", "places", "procfs", "vocabulary"}
 LOWER = {"clock", "record", "scenario", "supervisor", "tree"}
 MIDDLE = {"harness", "subjects", "verdict"}
 
@@ -23,6 +23,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "corpus": set(),
     "errors": set(),
     "files": set(),
+    "places": {"files"},
     "procfs": set(),
     "vocabulary": {"errors"},
     "hookspecs": {"defects", "record", "vocabulary"},
