@@ -1,4 +1,4 @@
-"""The wire format of `pi --mode json`, as PROTOCOLS has it from the real CLI. Knows no other dialect.
+"""The wire format of `pi --mode json`; docs/explanation/protocol-pi.md describes it. Knows no other dialect.
 
 The header and `agent_start` come with the first event, so that a silent agent is silent. Every update of a message has
 the message so far, twice: as it was then, and as it is when the update is printed. The two differ where the model asks

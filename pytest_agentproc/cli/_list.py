@@ -119,7 +119,7 @@ def _lines(rows: list[dict[str, Any]], by: str | None) -> list[str]:
 
 def _heads(rows: list[dict[str, Any]], by: str) -> dict[str, str]:
     if by == "rule":
-        return RULES
+        return {name: rule.demands for name, rule in RULES.items()}
     if by == "archetype":
         return {name: title for name, (title, _) in ARCHETYPES.items()}
     return dict.fromkeys(_dialects(rows), "")

@@ -69,7 +69,7 @@ def _counts(played: Sequence[Listed]) -> str:
 
 
 def _rule(rule: str, entries: Sequence[Listed], ways: Sequence[tuple[str, ...]]) -> str:
-    title = f"<code>{safe(rule)}</code>{safe(RULES.get(rule, ''))}" if rule else "no rule"
+    title = f"<code>{safe(rule)}</code>{safe(RULES[rule].demands)}" if rule else "no rule"
     rows = [f'<tr class="rule"><th scope="colgroup" colspan="{len(ways) + 1}">{title}</th></tr>']
     for name, claim in dict.fromkeys((entry.name, entry.claim) for entry in entries):
         own = [entry for entry in entries if (entry.name, entry.claim) == (name, claim)]

@@ -164,7 +164,11 @@ def summary(judged: Sequence[Judged], version: str, width: int = 80) -> list[str
     rows.sort(key=lambda row: [not row[1].get(column) for column in (*_LEVELS, "errors", "undecided")])
     applied = [(rule, counts) for rule, counts in rows if counts["n/a"] < sum(counts.values())]
     others = [rule for rule, counts in rows if counts["n/a"] == sum(counts.values())]
-    lines = _table(_RULES, [(f"{rule}  {RULES[rule]}", counts) for rule, counts in applied], width) if applied else []
+    lines = (
+        _table(_RULES, [(f"{rule}  {RULES[rule].demands}", counts) for rule, counts in applied], width)
+        if applied
+        else []
+    )
     unseen = [rule for rule in others if any(one.reason.startswith(NOT_IN_REAL_TIME) for one in by_rule[rule])]
     others = [rule for rule in others if rule not in unseen]
     lines += textwrap.wrap(f"nothing applied of: {', '.join(others)}", width) if others else []

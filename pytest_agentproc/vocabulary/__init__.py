@@ -31,7 +31,7 @@ from pytest_agentproc.vocabulary._policy import (
     time_names,
     to_nanoseconds,
 )
-from pytest_agentproc.vocabulary._rules import RULES
+from pytest_agentproc.vocabulary._rules import RULES, Rule
 from pytest_agentproc.vocabulary._script_step import VALUE_TYPES, ScriptStep
 from pytest_agentproc.vocabulary._signals import FIRST_SIGNALS, SIGNALS, signal_name, signal_number
 from pytest_agentproc.vocabulary._stated import PartlyStated, with_unstated
@@ -70,6 +70,7 @@ __all__ = [
     "PartlyStated",
     "Policy",
     "Role",
+    "Rule",
     "RunReport",
     "RunRequest",
     "ScriptStep",

@@ -193,7 +193,7 @@ def _by_rule(found: Sequence[tuple[_Contender, Sequence[_Result]]]) -> str:
             applied = [it for it in results if rule in it.scenario.covers and it.verdict != Verdict.NOT_APPLICABLE]
             cells += [" / ".join(str(count) for count in _count(applied)[:4]) if applied else ""]
         if any(cells):
-            rows.append([f"{rule} {RULES[rule]}", *cells])
+            rows.append([f"{rule} {RULES[rule].demands}", *cells])
     return _table(["rule", *(one.package for one, _ in found)], rows)
 
 

@@ -1,0 +1,96 @@
+"""The pages are true: each block of code does what its page says, and each link leads somewhere."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.errors import ScenarioError
+from tests.architecture.sources import ROOT
+from tests.docs.blocks import Block, blocks, fits, play
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.once
+
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(DOCS).with_suffix("")) for page in PAGES])
+def test_each_block_does_what_the_page_says(page: Path, tmp_path: Path) -> None:
+    """A reader copies it before reading on."""
+    play(page, tmp_path)
+
+
+def _played(text: str, folder: Path) -> str:
+    """Play a page with this text; give the message of its failure, or nothing."""
+    folder.mkdir(exist_ok=True)
+    page = folder / "page.md"
+    page.write_text(text, "utf-8")
+    try:
+        play(page, folder)
+    except AssertionError as error:
+        return str(error)
+    return ""
+
+
+def test_blocks_are_found_with_their_lines_and_files() -> None:
+    """A failure names the line of the block; a directive of the page is no example."""
+    page = "# T\n\n```{toctree}\na\n```\n\n```yaml\n# a.scenario.yaml\nscenario: x\n```\n\n````text\n```\n````\n"
+    assert blocks(page) == [Block("yaml", "# a.scenario.yaml\nscenario: x\n", 7), Block("text", "```\n", 12)]
+    assert [block.file for block in blocks(page)] == ["a.scenario.yaml", ""]
+
+
+def test_output_fits_but_for_what_varies() -> None:
+    """Pids, durations and digests differ from run to run; three dots stand for lines."""
+    assert fits("a\n...\n1 passed in 0.10s\n", "a\nb\nc\n1 passed in 7.31s\n")
+    assert fits("", "")
+    assert not fits("a\n", "b\n")
+    assert not fits("a\n", "a\nb\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "```\nx\n```\n",
+            "page.md:1: a block is one of yaml, python, console, sh, toml, json, text, js, ini, not without",
+        ),
+        ("```yaml\na: 1\n```\n", "page.md:1: name the file in the first line, such as # hang.scenario.yaml"),
+        ("\n```console\n$ echo b\na\n```\n", "page.md:2: $ echo b\nshown:\na\n\nprinted:\nb\n"),
+        ("```sh\nfalse\n```\n", "page.md:1: false\n"),
+        ("```python\n1 / 0\n```\n", "page.md:1: Traceback"),
+        ("```js\nlet a\n```\n", "page.md:1: name the file in the first line, such as // agent.test.mjs"),
+    ],
+)
+def test_a_false_block_is_reported_with_its_line(text: str, message: str, tmp_path: Path) -> None:
+    """The author of a page has to find the block."""
+    assert _played(text, tmp_path).startswith(message)
+
+
+@pytest.mark.slow
+def test_the_blocks_of_a_page_share_a_folder(tmp_path: Path) -> None:
+    """A file that one block writes is there for the command of the next; what no command names is run at the end."""
+    scenario = "scenario: it answers\nagent: raw\nscript:\n- answer: done\nexpect: {outcome: completed}\n"
+    command = "```console\n$ head -n 1 a.scenario.yaml\n# a.scenario.yaml\n```\n"
+    page = f"```yaml\n# a.scenario.yaml\n{scenario}```\n\n{command}"
+    assert _played(page, tmp_path / "good") == ""
+    assert "1 failed" in _played(f"```yaml\n{scenario.replace('completed', 'failed')}```\n", tmp_path / "bad")
+    with pytest.raises(ScenarioError, match='unknown step "anser"'):
+        _played("```yaml\n# agent: claude\n- anser: x\n```\n", tmp_path / "steps")
+
+
+def test_every_link_leads_somewhere() -> None:
+    """A map with a road that ends is no map."""
+    broken = [
+        f"{page.relative_to(ROOT)}: {link}"
+        for page in (*PAGES, *ROOT.glob("*.md"))
+        for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8"))
+        if not re.match(r"https?:|mailto:|#", link) and not (page.parent / link.partition("#")[0]).exists()
+    ]
+    assert broken == []
