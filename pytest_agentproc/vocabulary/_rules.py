@@ -155,7 +155,7 @@ _RULES = (
             "time."
         ),
         report="https://github.com/akashgit/remote-factory/issues/525",
-        reference="A policy with `inactivity_timeout` alone limits silence and nothing else.",
+        reference="`run_once(argv, timeout=60)` limits silence to 60 s, and limits nothing else.",
         open="A supervisor that has no such short form is not asked.",
     ),
     Rule(
