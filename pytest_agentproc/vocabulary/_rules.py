@@ -505,7 +505,7 @@ _RULES = (
             "It signals through pidfds, or processes that it has not reaped yet. An agent that exits at the instant of "
             "a signal gets none."
         ),
-        open="Only a decoy process in the agent's old group can be watched; a supervisor that is lucky passes.",
+        open="A signal to a pid that is free by then is shown in the timeline, and decides nothing.",
     ),
     Rule(
         name="T3",
