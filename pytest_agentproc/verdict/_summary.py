@@ -16,7 +16,7 @@ from pytest_agentproc.errors import ClockError
 from pytest_agentproc.verdict._judgement import NOT_IN_REAL_TIME, corpus_hash, digest_of
 from pytest_agentproc.verdict._rows import Verdict
 from pytest_agentproc.verdict._words import shortened
-from pytest_agentproc.vocabulary import ARCHETYPES, RULES
+from pytest_agentproc.vocabulary import BUG_FAMILIES, RULES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -153,7 +153,7 @@ def summary(judged: Sequence[Judged], version: str, width: int = 80) -> list[str
     Returns:
         a table by rule, those that failed first, with a column for errors of an adapter's or the kit's if there are
         any; those of which nothing applied in a line of their own, and those of which real time could show nothing
-        in another; a table of the archetypes of bug reports in which something failed; a table of causes, those of
+        in another; a table of the bug families in which something failed; a table of causes, those of
         failed musts first, each with the command that runs one of its scenarios; the limits to state so that more is
         judged; and the sentence that says whether the subject is conformant.
     """
@@ -173,7 +173,7 @@ def summary(judged: Sequence[Judged], version: str, width: int = 80) -> list[str
     others = [rule for rule in others if rule not in unseen]
     lines += textwrap.wrap(f"nothing applied of: {', '.join(others)}", width) if others else []
     lines += textwrap.wrap(f"real time could show nothing of: {', '.join(unseen)}", width) if unseen else []
-    lines += _by_archetype(counted, columns, width)
+    lines += _by_family(counted, columns, width)
     lines += _by_cause(counted, width)
     lines += _not_stated(counted, width)
     return [*lines, *([""] if lines else []), _sentence(judged, counted, version)]
@@ -211,10 +211,10 @@ def _counts(judged: Sequence[Judged], columns: Sequence[str] = ()) -> dict[str, 
     return {column: counts[column] for column in columns or counts}
 
 
-def _by_archetype(counted: Sequence[Judged], columns: list[str], width: int) -> list[str]:
+def _by_family(counted: Sequence[Judged], columns: list[str], width: int) -> list[str]:
     """Say which kinds of public bug reports these reds are; a scenario may be of several."""
     rows = []
-    for name, (words, rules) in ARCHETYPES.items():
+    for name, (words, rules) in BUG_FAMILIES.items():
         counts = _counts([one for one in counted if {*rules} & {*one.covers}], columns)
         if any(counts[column] for column in (*_LEVELS, "undecided")):
             rows.append((f"{name}  {words}", counts))
