@@ -1,4 +1,4 @@
-"""The wire format of `pi --mode json`, as PROTOCOLS has it from the real CLI. Knows no other dialect.
+"""The wire format of `pi --mode json`; docs/explanation/protocol-pi.md describes it. Knows no other dialect.
 
 The header and `agent_start` come with the first event, so that a silent agent is silent. Every update of a message has
 the message so far, twice: as it was then, and as it is when the update is printed. The two differ where the model asks
@@ -7,16 +7,16 @@ for a tool, which comes in one piece.
 
 from __future__ import annotations
 
-from fake_agents.lines import Lines
-from fake_agents.objects import line, wide
-from fake_agents.program import argument
+from pytest_agentproc.fake_agents.lines import Lines
+from pytest_agentproc.fake_agents.objects import line, wide
+from pytest_agentproc.fake_agents.program import argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fake_agents.contracts import Events
-    from fake_agents.program import Program
+    from pytest_agentproc.fake_agents.contracts import Events
+    from pytest_agentproc.fake_agents.program import Program
 
     Part = tuple[str, dict[str, Any]]
     Parts = tuple[Part, ...]

@@ -18,9 +18,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from fake_agents.player import NEVER, TIME, Player
 from pytest_agentproc.clock import LONGEST, ROUNDING, Move
 from pytest_agentproc.errors import Spin
+from pytest_agentproc.fake_agents.player import NEVER, TIME, Player
 from pytest_agentproc.harness._actors import Process
 from pytest_agentproc.harness._claims import REFERENCE, FiniteRule
 from pytest_agentproc.harness._model import Model
@@ -31,9 +31,9 @@ from pytest_agentproc.vocabulary import NANOSECONDS
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
-    from fake_agents.player import Track, Wait
-    from fake_agents.program import Step
     from pytest_agentproc.clock import Host, Path, PollingDetector
+    from pytest_agentproc.fake_agents.player import Track, Wait
+    from pytest_agentproc.fake_agents.program import Step
     from pytest_agentproc.harness._faults import FakeFault
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Bound, Scenario, Terms

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from fake_agents.program import CHUNK
+from pytest_agentproc.fake_agents.program import CHUNK
 from pytest_agentproc.scenario._drive import DRIVE, DRIVE_KEYS, HANDLERS, Item
 from pytest_agentproc.scenario._expect import EXPECT, EXPECT_BELOW, EXPECT_KEYS, Expected
 from pytest_agentproc.scenario._expressions import Expression, Unfit, evaluate, names
@@ -444,7 +444,7 @@ def _finish(values: dict[str, Any], node: Node, _what: str, check: Check) -> dic
 FILE = Fields(
     (
         Key("scenario", Text(may_be_empty=False), "the claim, in one sentence", required=True),
-        Key("source", Text(may_be_empty=False), "the URL of a bug report, or a seed"),
+        Key("source", Text(may_be_empty=False), "the URL of the bug report that it comes from"),
         Key("covers", ListOf(_Covers("RULE"), unique=True), "ids of the rules that it covers"),
         Key("level", Choice(LEVELS), "how much the checks under expect count; must if absent"),
         Key("harm", Text(may_be_empty=False), "what a user loses if the supervisor breaks it, in one sentence"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fake_agents.program import FORMAT
+from pytest_agentproc.fake_agents.program import FORMAT
 from pytest_agentproc.scenario._drive import bind_deed, bind_handler, bind_hooks
 from pytest_agentproc.scenario._expect import Expected, bind_value
 from pytest_agentproc.scenario._expect_keys import split

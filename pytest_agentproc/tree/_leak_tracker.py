@@ -13,9 +13,9 @@ import weakref
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.places import places_of
 from pytest_agentproc.tree._hold import held, kill, reap, wait
 from pytest_agentproc.tree._ownership import Knowledge, OwnedProcess, Ownership, attribute
-from pytest_agentproc.tree._places import places_of
 from pytest_agentproc.tree._snapshots import ProcessSnapshot, check_proc, children, has_children, sight, variable_of
 from pytest_agentproc.tree._starts import COOKIE, Start, listening, publish
 from pytest_agentproc.tree._subreaper import adopting

@@ -1,7 +1,8 @@
 """The summary of a session: a table by rule, the causes of failures, one sentence. Prints nothing.
 
 A cause is a check and the shape of its difference: numbers, instants and quoted texts are left out. A scenario that
-several causes explain counts for the one that explains the most scenarios, so that one missing rule is one line.
+several causes explain counts for the one that explains the most scenarios, so that one missing rule is one line. Each
+line has a scenario whose first failed check it is: run alone, that scenario is printed with the same words.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Cause(NamedTuple):
 
     Args:
         words: the verdict, the check, what was expected and what was seen, without what varies.
-        judged: the scenarios, those at level `must` first.
+        judged: the scenarios: first those whose first failed check it is, and of these those at level `must`.
         counts: how many of them are red at each level.
     """
 
@@ -64,12 +65,13 @@ def causes(judged: Iterable[Judged]) -> list[Cause]:
     found: list[Cause] = []
     while open_scenarios:
         counts = Counter(shape for _, _, shapes in open_scenarios for shape in shapes)
-        words = max(counts, key=lambda shape: (counts[shape], shape))
-        mine = [(level, one) for level, one, shapes in open_scenarios if words in shapes]
-        open_scenarios = [(level, one, shapes) for level, one, shapes in open_scenarios if words not in shapes]
-        levels = Counter(level for level, _ in mine)
-        ordered = sorted(mine, key=lambda pair: ([*_RED].index(pair[0]), pair[1].place))
-        found.append(Cause(words, tuple(one for _, one in ordered), {level: levels[level] for level in _RED}))
+        # Only first shapes are candidates, because a scenario that runs alone has its first shape as its cause.
+        words = max((shapes[0] for _, _, shapes in open_scenarios), key=lambda shape: (counts[shape], shape))
+        mine = [entry for entry in open_scenarios if words in entry[2]]
+        open_scenarios = [entry for entry in open_scenarios if words not in entry[2]]
+        levels = Counter(level for level, _, _ in mine)
+        mine.sort(key=lambda entry: (entry[2][0] != words, [*_RED].index(entry[0]), entry[1].place))
+        found.append(Cause(words, tuple(one for _, one, _ in mine), {level: levels[level] for level in _RED}))
     return sorted(found, key=lambda cause: (*(-cause.counts[level] for level in _RED), cause.words))
 
 
@@ -78,15 +80,15 @@ def _level(one: Judged) -> str:
     return "" if one.level == "info" else next((level for level in _RED if one.at(level) in _RED[level]), "")
 
 
-def _shapes(one: Judged, level: str) -> set[str]:
-    """Give the shapes of the rows that make a scenario red."""
+def _shapes(one: Judged, level: str) -> list[str]:
+    """Give the shapes of the rows that make a scenario red, in the order of the rows."""
     verdict = one.at(level)
     rows = [row for row in one.rows if row.level == level and row.verdict == verdict]
     if not rows:
         reason = one.reason.removeprefix(f"{one.verdict}: ") or "there was no play to judge"
-        return {f"{one.verdict}: {_without_values(reason)}"}
+        return [f"{one.verdict}: {_without_values(reason)}"]
     first = [row for row in rows if row.key.rpartition(".")[2] not in _FOLLOWS] or rows
-    return {_shape(row) for row in first}
+    return [*dict.fromkeys(map(_shape, first))]
 
 
 def _shape(row: JudgedRow) -> str:

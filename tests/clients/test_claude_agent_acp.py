@@ -1,4 +1,4 @@
-"""The ACP agent over Claude Code against fakes of claude, in real time: seed 004's program before its fix, and after.
+"""The ACP agent over Claude Code against fakes of claude, in real time, before its fix and after it.
 
 They differ in when a turn is over: for 0.20.2 it is with the next result, for 0.23.1 when claude says that it is idle.
 """
@@ -79,7 +79,7 @@ LATE = """
 
 @finding(
     "@zed-industries/claude-agent-acp 0.20.2",
-    "goes on before it is idle, as a background task has ended (seed 004)",
+    "goes on before it is idle, as a background task has ended",
     "answers the next prompt by that late output, and the prompt's own answer is not shown",
 )
 def test_before_the_fix_the_next_prompt_is_answered_by_stale_output(before: Client) -> None:
@@ -91,7 +91,7 @@ def test_before_the_fix_the_next_prompt_is_answered_by_stale_output(before: Clie
 
 @finding(
     "@zed-industries/claude-agent-acp 0.23.1",
-    "goes on before it is idle, as a background task has ended (seed 004)",
+    "goes on before it is idle, as a background task has ended",
     "holds the turn until it is idle and shows the output there, and the next prompt has its own answer",
 )
 def test_after_the_fix_the_next_prompt_has_its_own_answer(after: Client) -> None:
@@ -180,7 +180,7 @@ def test_a_permission_is_the_clients(either: Client) -> None:
     "complains on stderr that nobody waits for it: the callback comes with the tool",
 )
 def test_a_hook_before_its_tool_has_no_callback(either: Client) -> None:
-    """The race of seed 004: the callback is registered when the tool is shown."""
+    """The race of docs/explanation/five-reports.md: the callback is registered when the tool is shown."""
     script = """
         - wait_for: prompt 1
         - ask: {hook: hook_0, event: PostToolUse}

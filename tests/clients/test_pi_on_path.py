@@ -1,6 +1,6 @@
 """Scripts that run `pi` as they find it on their PATH, in real time: the ways of a shell and of Node.
 
-The scripts are ours; one does as the wrapper of seed 001 did after its fix.
+The scripts are ours; one does as the wrapper of pi-subagents did after its fix (docs/explanation/five-reports.md).
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def test_a_script_leaves_a_grandchild(script: Client) -> None:
 
 
 @finding(
-    "a Node script that runs pi, as seed 001's wrapper",
+    "a Node script that runs pi, as the wrapper of pi-subagents",
     "lingers after its answer, and dies of TERM",
     "reports success, 250 ms after the answer at the earliest",
 )
@@ -155,7 +155,7 @@ def test_the_wrapper_takes_a_death_by_term_for_a_success(script: Client) -> None
 
 
 @finding(
-    "a Node script that runs pi, as seed 001's wrapper",
+    "a Node script that runs pi, as the wrapper of pi-subagents",
     "lingers after its answer, and exits 143 at TERM",
     "reports a failure, with the whole answer in its hands",
 )
@@ -168,7 +168,7 @@ def test_the_wrapper_takes_an_exit_at_term_for_a_failure(script: Client) -> None
 
 
 @finding(
-    "a Node script that runs pi, as seed 001's wrapper",
+    "a Node script that runs pi, as the wrapper of pi-subagents",
     "lingers after its answer, and ignores TERM",
     "kills it, and reports success",
 )
@@ -181,7 +181,7 @@ def test_the_wrapper_kills_who_ignores_term(script: Client) -> None:
 
 
 @finding(
-    "a Node script that runs pi, as seed 001's wrapper",
+    "a Node script that runs pi, as the wrapper of pi-subagents",
     "works with a tool for longer than 250 ms",
     "ends it at work, and reports success",
 )
@@ -196,7 +196,7 @@ def test_the_wrapper_ends_an_agent_at_work(script: Client) -> None:
 
 
 @finding(
-    "a Node script that runs pi, as seed 001's wrapper",
+    "a Node script that runs pi, as the wrapper of pi-subagents",
     "lingers after its answer with a child of its own",
     "ends the agent alone, and the child lives on",
 )

@@ -1,4 +1,4 @@
-"""Every way to get away, against every way to hold a tree, gives the verdict that DESIGN promises."""
+"""Every way to get away, against every way to hold a tree, gives the verdict that is promised."""
 
 from __future__ import annotations
 

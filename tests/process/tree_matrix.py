@@ -2,8 +2,8 @@
 
 `python -m tests.process.tree_matrix --runs 400` runs the given number of cells on two workers of pytest at once. Cells
 that must be red run beside cells that must be green; the program prints how many verdicts were wrong. The table is
-DESIGN's promise, written by hand: the processes that a supervisor with this containment ends, and the rest, which is
-left.
+the promise of docs/explanation/process-trees.md, written by hand: the processes that a supervisor with this
+containment ends, and the rest, which is left.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Cell(NamedTuple):
 
     @property
     def expected(self) -> tuple[str, ...]:
-        """List the processes that are left, by DESIGN."""
+        """List the processes that are left, by the promise."""
         kind = KINDS[self.kind]
         if self.subject in _LEAVES_ALL:
             return kind.names

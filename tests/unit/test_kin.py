@@ -1,4 +1,4 @@
-"""Whom a supervisor finds of a tree in the model, by how it holds it: what DESIGN promises of each containment."""
+"""Each containment finds in the model the processes that docs/explanation/process-trees.md promises."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ OTHER = {
 }
 """Another supervisor's numbers, odd enough that no sum of some is another."""
 
-REPORTS = re.compile(r"seeds/00\d|https://github\.com/[\w./-]+/(issues|pull)/\d+")
+REPORTS = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/(issues/\d+|pull/\d+|blob/[0-9a-f]{40}/[\w./%-]+)")
 
 
 def _by_id(scenario: Scenario) -> str:
@@ -107,8 +107,8 @@ def test_the_examples_of_the_page_are_scenarios() -> None:
 
 
 def _rows() -> list[tuple[str, list[str], list[str]]]:
-    """List the rows of the page's tables of seeds and reports: the line, the defects that it names, its files."""
-    page = (SCENARIOS / "README.md").read_text("utf-8").partition("## Which line of a seed is which file")[2]
+    """List the rows of the page's tables of reports: the line, the defects that it names, its files."""
+    page = (SCENARIOS / "README.md").read_text("utf-8").partition("## Which line of a report is which file")[2]
     rows = []
     for line in page.splitlines():
         files = re.findall(r"\]\([a-z]+/([a-z0-9-]+)\.scenario\.yaml\)", line)
@@ -137,7 +137,12 @@ def test_every_kind_of_bug_report_has_two_files_at_least() -> None:
     assert [kind for kind, files in kinds.items() if len(ids & set(files)) < 2] == []
 
 
-def test_every_seed_has_its_fault_before_and_after_the_fix() -> None:
+def test_every_program_has_its_fault_before_and_after_the_fix() -> None:
     """The reference supervisor is green where each of the five programs was red, and where it stayed so."""
-    told = {(line[2:5], "before" if " before: " in line else "stayed") for line, names, _ in _rows() if names}
-    assert {(seed, when) for seed in ("000", "001", "002", "003", "004") for when in ("before", "stayed")} <= told
+    told = {
+        (line.split("|")[1].strip(), "before" if " before: " in line else "stayed")
+        for line, names, _ in _rows()
+        if names
+    }
+    programs = ("pi-claude-cli", "pi-subagents", "simple-agent-manager", "surreal-mind", "claude-agent-acp")
+    assert {(program, when) for program in programs for when in ("before", "stayed")} <= told

@@ -28,13 +28,17 @@ def test_a_small_scenario_has_the_defaults_of_the_language() -> None:
 def test_a_full_scenario_keeps_everything() -> None:
     """Harness and verdict get the values of the file."""
     scenario = loads(
-        "scenario: a claim\nsource: seeds/003\ncovers: [A1, A4]\nlevel: should\n"
+        "scenario: a claim\nsource: https://example.test/issues/3\ncovers: [A1, A4]\nlevel: should\n"
         "agent: {dialect: pi, mode: json, prompt: stdin}\n"
         "policy: {inactivity_timeout: 1.5m, max_runtime: 1h - 1s, linger_grace: 10ms}\n"
         "drive: [{prompt: {repeat: 'é', size: 5 B}}]\nscript: []\n"
         "expect: {outcome: completed}\ncatches: {timer-beats-exit: outcome, direct-child-only: leaks}\n"
     )
-    assert (scenario.source, scenario.covers, scenario.level) == ("seeds/003", ("A1", "A4"), "should")
+    assert (scenario.source, scenario.covers, scenario.level) == (
+        "https://example.test/issues/3",
+        ("A1", "A4"),
+        "should",
+    )
     assert scenario.catches == {"timer-beats-exit": "outcome", "direct-child-only": "leaks"}
     assert scenario.policy == {"inactivity_timeout": 90.0, "max_runtime": 3599.0, "linger_grace": 0.01}
     assert (scenario.dialect, scenario.mode, scenario.prompt_by, scenario.prompt) == ("pi", "json", "stdin", "éé")

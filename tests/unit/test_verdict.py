@@ -89,7 +89,7 @@ def test_one_deciding_key_that_is_reported_decides(
     ],
 )
 def test_what_else_is_odd_is_a_supervisors_own_to_say(warning: str, catches: dict[str, str], verdict: str) -> None:
-    """A name of its own is none of DESIGN's; no file is about a sentence that does not turn on warnings."""
+    """A warning that is no name of the kit's decides only in a scenario whose defect turns on warnings."""
     expected = Expected("outcome", "completed"), Expected("warnings", [])
     record = Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})

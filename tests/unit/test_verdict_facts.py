@@ -211,7 +211,7 @@ TOLD = " is how the agent ended, which agent_status tells; exit_code is the supe
     ],
 )
 def test_an_exit_code_that_is_the_agents_own_is_told(events: Events, code: int, hint: str) -> None:
-    """S1's program passed the agent's 143 on as its own failure."""
+    """A wrapper of pi passed the agent's 143 on as its own failure."""
     assert judge("exit_code", 124, events=events, exit_code=code)[3] == hint
 
 

@@ -17,6 +17,7 @@ from pytest_agentproc.vocabulary import (
     RULES,
     Outcome,
     Policy,
+    Rule,
     exit_code,
     signal_name,
     signal_number,
@@ -218,6 +219,17 @@ def test_rule_ids_are_a_letter_and_a_number_and_rules_are_clauses() -> None:
     """Ids stand in scenario files for ever, and a rule is printed after its id."""
     assert [rule for rule in RULES if not re.fullmatch(r"[A-Z][1-9][0-9]*", rule)] == []
     assert [name for name, rule in RULES.items() if rule.demands.endswith(".") or rule.name != name] == []
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.name)
+def test_a_rule_says_why_it_exists_and_cites_a_public_report(rule: Rule) -> None:
+    """Its page and `agentproc explain` print these texts; a reader must understand each sentence at once."""
+    assert re.fullmatch(r"https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+", rule.report)
+    for text in filter(None, (rule.why, rule.reference, rule.open)):
+        assert text.endswith(".")
+        assert [part for part in re.split(r"(?<=[.;:]) ", text) if len(part.split()) > 28] == []
+    assert rule.why
+    assert rule.reference
 
 
 def test_containment_is_one_of_three_words_in_order() -> None:

@@ -37,7 +37,7 @@ const usages = {
     process.exit();
   },
 
-  /** Do as the wrapper of seed 001: a stop reason starts TERM after 250 ms, then KILL; no code is success. */
+  /** Do as the wrapper of pi-subagents: a stop reason starts TERM after 250 ms, then KILL; no code is success. */
   async wraps() {
     const pi = start();
     const kill = () => pi.kill("SIGKILL");

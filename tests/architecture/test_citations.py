@@ -1,0 +1,86 @@
+"""What the project cites, its reader can open: a file of the repository, or a public address."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from functools import cache
+from typing import TYPE_CHECKING
+
+from tests.architecture.sources import ROOT, parse, python_files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_NOTES = "|".join(
+    (
+        "seeds" + "/0",
+        "DE" + "SIGN",
+        "PROTO" + "COLS",
+        "CLO" + r"CK\.md",
+        "UP" + "STREAM",
+        "BUG-" + "REPORTS",
+        "CONFORM" + "ANCE",
+    )
+)
+"""Notes of the authors that do not ship. In pieces, so that this file does not cite them."""
+_FOLDERS = r"(?:docs|tests|scenarios|pytest_agentproc|fake_agents|\.ci)"
+_PATH = re.compile(rf"(?<![\w./~-]){_FOLDERS}/[\w./-]+\.(?:md|py|yaml|jsonl|json|mjs|txt|toml|c|h)\b")
+_BUILT = "docs/reference/"
+"""Sphinx makes these pages of the tables."""
+_PAGES = ("*.md", "docs/explanation/*.md", "docs/glossary.md", "scenarios/README.md", "tests/clients/*.md")
+_FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+_SOURCE = re.compile(r"^source: (\S+)$", re.MULTILINE)
+_ADDRESS = "https://"
+
+
+@cache
+def _tracked() -> tuple[Path, ...]:
+    """List the files of the repository; in a source archive, all files in folders that are not hidden."""
+    asked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if asked.returncode == 0:
+        return tuple(file for name in asked.stdout.split("\0") if name and (file := ROOT / name).is_file())
+    return tuple(file for file in ROOT.rglob("*") if file.is_file() and file.relative_to(ROOT).parts[0][0] != ".")
+
+
+def _words(file: Path) -> str:
+    """Give the docstrings and comments of a Python file."""
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docs = [ast.get_docstring(node) or "" for node in ast.walk(parse(file)) if isinstance(node, kinds)]
+    return "\n".join([*docs, *re.findall(r"#.*", file.read_text("utf-8"))])
+
+
+def test_no_text_cites_a_document_that_does_not_ship() -> None:
+    """A reader who follows such a name finds nothing."""
+    found = []
+    for file in _tracked():
+        text = file.read_bytes().decode(errors="replace")
+        found += [f"{file.relative_to(ROOT)}: {name}" for name in re.findall(rf"\b(?:{_NOTES})", text)]
+    assert found == []
+
+
+def test_each_path_in_a_docstring_or_a_comment_exists() -> None:
+    """A file that was moved or deleted leaves no name behind."""
+    texts = {file: _words(file) for file in python_files()}
+    for pattern in _PAGES:
+        texts |= {page: _FENCE.sub("", page.read_text("utf-8")) for page in ROOT.glob(pattern)}
+    missing = [
+        f"{file.relative_to(ROOT)}: {path}"
+        for file, text in texts.items()
+        for path in _PATH.findall(text)
+        if not path.startswith(_BUILT) and not (ROOT / path).exists()
+    ]
+    assert missing == []
+
+
+def test_each_source_of_a_scenario_is_an_address_or_a_file() -> None:
+    """A scenario says where its facts come from, and the reader can look."""
+    sources = [
+        (file.relative_to(ROOT), source)
+        for folder in ("scenarios", "tests/mirrors")
+        for file in (ROOT / folder).rglob("*.yaml")
+        for source in _SOURCE.findall(file.read_text("utf-8"))
+    ]
+    assert sources
+    assert [one for one in sources if not one[1].startswith(_ADDRESS) and not (ROOT / one[1]).exists()] == []
