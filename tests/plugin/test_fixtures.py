@@ -52,7 +52,7 @@ def test_a_fake_that_outlives_its_test_fails_it_at_its_line(pytester: pytest.Pyt
         [
             "test_leak.py:6: agent was left (still alive): - linger: for ever",
             "  the tree at the end:",
-            "    agent (pid *): still alive  agent hi",
+            "    agent (pid *): still alive  agent",
             "",
             "time *",
             "*  [[]line 5[]]",
