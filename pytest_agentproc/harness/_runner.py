@@ -269,7 +269,10 @@ class ScenarioRunner:
         clock = clock or self._clock or SystemClock(1, time.monotonic_ns())
         if isinstance(clock, VirtualClock):
             bound.in_virtual_time()
-        return self._make(bound, clock, record, name, outside, command=command, instead=instead)
+        # A user who starts a raw program by `argv` gave no prompt, and would be surprised to find one.
+        is_bare = scenario.dialect == "raw" and not scenario.states_prompt
+        arguments = () if is_bare else command_line(scenario)
+        return self._make(bound, clock, record, name, outside, arguments, command=command, instead=instead)
 
     def virtual_clock(self, **options: Any) -> VirtualClock:
         """Make a virtual clock, which the fakes made from now on obey; see `VirtualClock` for the options."""
@@ -321,6 +324,7 @@ class ScenarioRunner:
         record: Record,
         name: str = "",
         outside: Outside | None = None,
+        arguments: tuple[str, ...] | None = None,
         *,
         command: str = "",
         instead: Sequence[tuple[tuple[str, ...], str]] = (),
@@ -354,7 +358,8 @@ class ScenarioRunner:
         if diaries is not None:
             diaries.command = path
         inside = isinstance(watch, Lockstep)
-        fake = FakeAgent(path, command_line(scenario), record, watch, name, diaries if inside else None)
+        arguments = command_line(scenario) if arguments is None else arguments
+        fake = FakeAgent(path, arguments, record, watch, name, diaries if inside else None)
         record.header.setdefault("argv", {})[name] = [fake.name, *(word[:_ARGUMENT_SHOWN] for word in fake.argv[1:])]
         fake.launcher = path
         return fake

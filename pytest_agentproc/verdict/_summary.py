@@ -142,13 +142,14 @@ def undecided(judged: Sequence[Judged]) -> int:
     return sum(one.at("must") in _OPEN for one in judged if one.level != "info")
 
 
-def summary(judged: Sequence[Judged], version: str, width: int = 80) -> list[str]:
+def summary(judged: Sequence[Judged], version: str, width: int = 80, *, is_whole: bool = True) -> list[str]:
     """Sum up what came of one subject.
 
     Args:
         judged: every scenario that was judged with it.
         version: the kit's.
         width: how many columns a line may have.
+        is_whole: whether all scenarios were run that were to be; a part allows no verdict on the subject.
 
     Returns:
         a table by rule, those that failed first, with a column for errors of an adapter's or the kit's if there are
@@ -176,7 +177,7 @@ def summary(judged: Sequence[Judged], version: str, width: int = 80) -> list[str
     lines += _by_family(counted, columns, width)
     lines += _by_cause(counted, width)
     lines += _not_stated(counted, width)
-    return [*lines, *([""] if lines else []), _sentence(judged, counted, version)]
+    return [*lines, *([""] if lines else []), _sentence(judged, counted, version, is_whole=is_whole)]
 
 
 def _not_stated(judged: Sequence[Judged], width: int) -> list[str]:
@@ -248,7 +249,7 @@ def _table(heading: str, rows: Sequence[tuple[str, dict[str, int]]], width: int)
     return lines
 
 
-def _sentence(judged: Sequence[Judged], counted: Sequence[Judged], version: str) -> str:
+def _sentence(judged: Sequence[Judged], counted: Sequence[Judged], version: str, *, is_whole: bool) -> str:
     counts = _counts(counted)
     found = Counter(one.verdict for one in counted)
     figures = [f"{level}: {counts[level]} failed" for level in _LEVELS]
@@ -259,11 +260,15 @@ def _sentence(judged: Sequence[Judged], counted: Sequence[Judged], version: str)
     if informational:
         others.append(f"{informational} informational")
     clocks = " and ".join(dict.fromkeys(one.clock for one in sorted(judged, key=lambda one: one.clock == "real")))
+    verdict = _verdict(judged) if is_whole else _PART
     return (
-        f"agentproc: {judged[0].subject} {_verdict(judged)}: {', '.join(figures)}; {', '.join(others)}; "
+        f"agentproc: {judged[0].subject} {verdict}: {', '.join(figures)}; {', '.join(others)}; "
         f"pytest-agentproc {version}, corpus {corpus_hash(judged)[:_SHORT]}, {clocks} clock, "
         f"digest {digest_of(judged)[:_SHORT]}"
     )
+
+
+_PART = "was not judged to the end, as the session was interrupted"
 
 
 def _verdict(judged: Sequence[Judged]) -> str:
