@@ -22,7 +22,7 @@ from pytest_agentproc.harness._played import (
 )
 from pytest_agentproc.harness._supervise import NOBODY, MemoryStore, ModelDeparture
 from pytest_agentproc.record import Record, of_session
-from pytest_agentproc.supervisor import Conversation, Machine, Result, RunHeader, SessionTask, Setting, Task
+from pytest_agentproc.supervisor import Conversation, Machine, RunHeader, SessionTask, Setting, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -99,7 +99,7 @@ def _play(bound: Bound, subject: _Judges, model: type[Model]) -> Played:
         if caller is not None:
             answers.append(caller.answer())
         elif machine is not None and not answers:
-            result = Result.of(machine, 0, made.now(), containment=made.drivers[0].containment)
+            result = machine.result(0, made.now(), containment=made.drivers[0].containment)
             answers.append((kept.finish(result) if kept else result).answer())
         record.add(made.now(), "m", {"process": "supervisor", "returned": True})
 
@@ -148,7 +148,7 @@ def _leaving(
         answers.append(NOBODY)
         if kept:
             machine.stop(now, status, "the run was given up: CancelledError")
-            kept.finish(Result.of(machine, 0, now, containment=driver.containment))
+            kept.finish(machine.result(0, now, containment=driver.containment))
         model.leave(0)
 
     return ModelDeparture(deed, go)

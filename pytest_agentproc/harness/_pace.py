@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
     from pytest_agentproc.clock import Host, Path, PollingDetector
-    from pytest_agentproc.fake_agents.player import Track, Wait
+    from pytest_agentproc.fake_agents.contracts import Wait
+    from pytest_agentproc.fake_agents.player import Track
     from pytest_agentproc.fake_agents.program import Step
     from pytest_agentproc.harness._faults import FakeFault
     from pytest_agentproc.record import Record

@@ -14,7 +14,6 @@ import anyio.abc
 from pytest_agentproc.harness import Model, add_run, order_of
 from pytest_agentproc.record import Record
 from pytest_agentproc.subjects import core
-from pytest_agentproc.supervisor import Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -92,7 +91,7 @@ def model_together(bounds: Sequence[Bound], model_type: type[Model] = Model) -> 
 
     def over() -> None:
         number = next(number for number in model.over if answers[number] is None)
-        answers[number] = Result.of(machines[number], 0).answer()
+        answers[number] = machines[number].result(0).answer()
         tagged[number].add(model.now(), "m", {"process": "supervisor", "returned": True})
 
     model.on_over = over
