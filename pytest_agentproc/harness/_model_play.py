@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import gc
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_agentproc.errors import ClockError
+from pytest_agentproc.errors import ClockError, EndlessAgent
 from pytest_agentproc.fake_agents.program import LONGEST
 from pytest_agentproc.harness._blockage import ModelBlockage
-from pytest_agentproc.harness._faults import settle_fault
 from pytest_agentproc.harness._model import CALLER, REFERENCE, CallerHost, Model, SessionHost
 from pytest_agentproc.harness._played import (
     PROMPT_SHOWN,
@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pytest_agentproc.harness._actors import World
+    from pytest_agentproc.harness._faults import FakeFault
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.supervisor import Artifacts, Deciders, SessionDeciders
     from pytest_agentproc.vocabulary import CallerAction, LimitsRequest, Policy, RunReport
 
-__all__ = ["CoreSubject", "add_run", "model_play", "play_bound"]
+__all__ = ["CoreSubject", "add_run", "model_play", "play_bound", "settle_fault"]
 
 
 class _Judges(Protocol):
@@ -68,6 +69,27 @@ def model_play(scenario: Scenario, subject: CoreSubject, *, model: type[Model] =
         return played
     is_reference = subject.name == REFERENCE.name
     return settle_fault(played, played.broken, lambda: played if is_reference else play_bound(bound, REFERENCE))
+
+
+def settle_fault(played: Played, fault: FakeFault, reference: Callable[[], Any]) -> Played:
+    """Give a play in which the supervisor did not end an agent that it could have ended, as its fault.
+
+    Args:
+        played: the play in which the fake broke.
+        fault: what broke.
+        reference: plays the same with the kit's own supervisor.
+
+    Raises:
+        ScenarioError: the kit's own supervisor does not end the agent, either.
+        KitError: the fake failed, in a way that no supervisor can bring about.
+    """
+    path = str(played.bound.scenario.path)
+    if not fault.is_endless:
+        raise fault.error(path)
+    ended = reference()
+    if isinstance(ended.fault, ClockError):
+        raise fault.error(path)
+    return replace(played, answer=None, fault=EndlessAgent(f"the supervisor does not end the agent: {fault.words}"))
 
 
 def play_bound(bound: Bound, subject: _Judges, *, model: type[Model] = Model) -> Played:

@@ -16,15 +16,13 @@ from pytest_agentproc.harness._bystanders import plays
 from pytest_agentproc.harness._claims import Reference, Unstated, bind_to, parts_of
 from pytest_agentproc.harness._fake import FakeAgent, Lockstep, Outside
 from pytest_agentproc.harness._fake_log import FakeLog
-from pytest_agentproc.harness._faults import probes_of, require_machine, settle_fault
+from pytest_agentproc.harness._faults import probes_of, require_machine
 from pytest_agentproc.harness._launch import FakeBuilder, interpreter
 from pytest_agentproc.harness._model import REFERENCE
-from pytest_agentproc.harness._model_play import play_bound
+from pytest_agentproc.harness._model_play import play_bound, settle_fault
 from pytest_agentproc.harness._pace import (
     Foreseen,
     NotForReal,
-    Pace,
-    Turns,
     exact_pace,
     foresee,
     later,
@@ -33,7 +31,7 @@ from pytest_agentproc.harness._pace import (
     pace_of,
     patience_of,
 )
-from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line, header
+from pytest_agentproc.harness._played import PROMPT_SHOWN, Pace, Played, PollingPace, command_line, header
 from pytest_agentproc.harness._preload import OutOfReach, PreloadRunner
 from pytest_agentproc.harness._signal_guard import Canaries
 from pytest_agentproc.harness._standalone import COMMANDS, REFUSED, write_refusal
@@ -425,8 +423,8 @@ def _judged_in_turns(
         began = naps[0][0] if naps else 0
     if period and not hasattr(subject, "deciders"):
         margin = foresee(scenario, scenario.terms(subject)).margin
-        return replace(played, turns=Turns.of(bound, played.record, period, margin, began))
-    return replace(played, turns=Turns(0, None, naps=naps)) if naps else played
+        return replace(played, polling=PollingPace.of(bound, played.record, period, margin, began))
+    return replace(played, polling=PollingPace(0, None, naps=naps)) if naps else played
 
 
 def _arm(subject: Subject) -> dict[str, str]:

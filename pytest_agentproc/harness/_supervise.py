@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock import Clock, VirtualClock
     from pytest_agentproc.harness._fake import FakeAgent
-    from pytest_agentproc.harness._pace import Pace
+    from pytest_agentproc.harness._played import Pace
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import CallerAction, Subject
