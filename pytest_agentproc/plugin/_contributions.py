@@ -1,4 +1,4 @@
-"""The additions of other plugins, and the supervisors under test. Asks no supervisor anything.
+"""What a session shares: additions of plugins, supervisors under test, the runner. Asks no supervisor anything.
 
 Plugins are asked one by one, so that each problem of a contribution is reported with the plugin's name.
 """
@@ -16,16 +16,28 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.plugin._options import asked
+from pytest_agentproc.plugin._options import asked, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from pytest_agentproc.defects import Defect
-    from pytest_agentproc.scenario import Language
+    from pytest_agentproc.harness import Played, ScenarioRunner
+    from pytest_agentproc.scenario import Language, Scenario
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["axes_of", "core_of", "defect_named", "is_core", "is_plain", "language_of", "subjects_of"]
+__all__ = [
+    "ScenarioTest",
+    "axes_of",
+    "core_of",
+    "defect_asked_for",
+    "is_core",
+    "is_fake",
+    "is_plain",
+    "lab_of",
+    "language_of",
+    "subjects_of",
+]
 
 
 _LANGUAGE: pytest.StashKey[Language] = pytest.StashKey()
@@ -60,13 +72,15 @@ def language_of(config: pytest.Config) -> Language:
     return language
 
 
-def defect_named(config: pytest.Config, name: str) -> Defect:
-    """Give a defect by its name: the kit has it, or a plugin adds it.
+def defect_asked_for(config: pytest.Config) -> Defect | None:
+    """Give the defect that the options name: the kit has it, or a plugin adds it; None: none is named.
 
     Raises:
-        ValueError: there is none of that name; the text gives the nearest name.
-        pytest.UsageError: a plugin adds another kind of object, or its name is taken.
+        pytest.UsageError: there is none of that name, a plugin adds another kind of object, or its name is taken.
     """
+    name = asked(config, "defect")
+    if name is None:
+        return None
     from pytest_agentproc import defects
 
     if name in defects.NAMES:
@@ -77,9 +91,8 @@ def defect_named(config: pytest.Config, name: str) -> Defect:
     if name not in added:
         known = (*defects.NAMES, *added)
         near = difflib.get_close_matches(name, known, 1)
-        raise ValueError(
-            "there is no such defect, " + (f"did you mean {near[0]}?" if near else f"only {', '.join(known)}")
-        )
+        hint = f"did you mean {near[0]}?" if near else f"only {', '.join(known)}"
+        raise pytest.UsageError(f"{''.join(said(config, 'defect'))}: there is no such defect, {hint}")
     return added[name]
 
 
@@ -169,12 +182,11 @@ def core_of(config: pytest.Config) -> Subject:
     if core is None:
         from pytest_agentproc import subjects
 
-        defect = asked(config, "defect")
+        defect = defect_asked_for(config)
         if defect is None:
             core = subjects.core()
         else:
-            made = defect_named(config, defect)
-            core = subjects.Core(defect, made.deciders, made.session_deciders)
+            core = subjects.Core(defect.name, defect.deciders, defect.session_deciders)
         config.stash[_CORE] = core
     return core
 
@@ -298,3 +310,38 @@ def _program(line: str, place: str) -> Subject:
     except UsageError as error:
         words = ": ".join(part.strip() for part in str(error).splitlines() if part.strip())
         raise pytest.UsageError(f"{place}: {words}") from error
+
+
+_LAB: pytest.StashKey[ScenarioRunner] = pytest.StashKey()
+
+
+def is_fake(config: pytest.Config, command: str) -> bool:
+    """Say whether a command line is that of one of the session's fakes; makes no lab."""
+    lab = config.stash.get(_LAB, None)
+    return lab is not None and lab.is_fake(command)
+
+
+def lab_of(config: pytest.Config) -> ScenarioRunner:
+    """Give the session's lab; the first to ask makes it."""
+    lab = config.stash.get(_LAB, None)
+    if lab is None:
+        from pytest_agentproc.harness import ScenarioRunner
+
+        added = language_of(config).dialects.values()
+        lab = config.stash[_LAB] = ScenarioRunner(commands=[one.dialect.command for one in added])
+        config.add_cleanup(lab.close)  # and with it every fake that may be left
+    return lab
+
+
+class ScenarioTest(pytest.Item):
+    """The test of one scenario, with one subject on one backend under one clock."""
+
+    subject: Subject
+    backend: str
+    clock: str
+    played: Played | None
+
+    @property
+    def scenario(self) -> Scenario:
+        """Give the scenario; it is loaded when it is first asked for."""
+        raise NotImplementedError

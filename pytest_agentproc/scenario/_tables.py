@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pytest_agentproc.scenario._check import Key
-
     from pytest_agentproc.scenario._yaml import Node
 
 __all__ = ["Table", "Use", "tables", "uses"]
