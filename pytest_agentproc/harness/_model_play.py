@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Artifacts, Deciders, SessionDeciders
     from pytest_agentproc.vocabulary import CallerAction, LimitsRequest, Policy, RunReport
 
-__all__ = ["CoreSubject", "add_run", "model_play", "play_bound", "settle_fault"]
+__all__ = ["ReferenceSubject", "add_run", "model_play", "play_bound", "settle_fault"]
 
 
 class _Judges(Protocol):
@@ -44,18 +44,18 @@ class _Judges(Protocol):
     session_deciders: SessionDeciders
 
 
-class CoreSubject(_Judges, Protocol):
-    """The core as a subject: its judgements are what the model needs of it."""
+class ReferenceSubject(_Judges, Protocol):
+    """The reference supervisor as a subject: its judgements are what the model needs of it."""
 
     def policy(self, request: LimitsRequest) -> Policy: ...
 
 
-def model_play(scenario: Scenario, subject: CoreSubject, *, model: type[Model] = Model) -> Played:
+def model_play(scenario: Scenario, subject: ReferenceSubject, *, model: type[Model] = Model) -> Played:
     """Run a scenario against the reference supervisor, or one with judgements replaced, in the model.
 
     Args:
         scenario: the fake's script and the expectations.
-        subject: the supervisor, as `subjects.core()` or a defect gives it.
+        subject: the supervisor, as `subjects.reference_supervisor()` or a defect gives it.
         model: the model; a broken one shows that a tie rule matters.
 
     Raises:

@@ -33,7 +33,7 @@ from pytest_agentproc.harness._pace import (
 )
 from pytest_agentproc.harness._played import PROMPT_SHOWN, Pace, Played, PollingPace, command_line, header
 from pytest_agentproc.harness._preload import OutOfReach, PreloadRunner
-from pytest_agentproc.harness._signal_guard import Canaries
+from pytest_agentproc.harness._signal_guard import Decoys
 from pytest_agentproc.harness._standalone import COMMANDS, REFUSED, write_refusal
 from pytest_agentproc.harness._supervise import (
     ArtifactDirectory,
@@ -95,7 +95,7 @@ class ScenarioRunner:
         on_debugger(self.stop_lifetimes)
         self._preload = PreloadRunner()
         self._out_of_reach: dict[str, str] = {}
-        self._canaries = Canaries(sorted({*COMMANDS.values(), *commands}))
+        self._decoys = Decoys(sorted({*COMMANDS.values(), *commands}))
 
     def __enter__(self) -> ScenarioRunner:  # noqa: PYI034  # it has no subclass
         return self
@@ -205,7 +205,7 @@ class ScenarioRunner:
         self, bound: Bound, subject: Subject, backend: str, pace: Pace
     ) -> tuple[Played, PollingDetector | None]:
         """Play by the machine's clock; give how the supervisor polls, too, where that clock is virtual."""
-        self._canaries.ready()
+        self._decoys.ready()
         room = ArtifactDirectory(bound.scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
         record = self.new_record({**header(bound, subject.name), **_arm(subject), "scale": pace.scale})
         clock = SystemClock(pace.scale, time.monotonic_ns())
@@ -213,8 +213,8 @@ class ScenarioRunner:
         fakes = [self._make(part, clock, record) for part in parts_of(bound)]
         try:
             played = _settled(supervise_real(subject, bound, fakes, pace, backend, room), fakes)
-            for hit in self._canaries.hits():
-                told = {"stray": hit.signal, "to": "decoy", "who": hit.canary, "origin": hit.origin}
+            for hit in self._decoys.hits():
+                told = {"stray": hit.signal, "to": "decoy", "who": hit.decoy, "origin": hit.origin}
                 record.add(clock.instant(), "m", {"process": "supervisor", **told})
             self._require_broker()
             return played, None if wakes is None else wakes.pulse(record, clock)
@@ -299,7 +299,7 @@ class ScenarioRunner:
     def close(self) -> None:
         """End the decoys, the broker, and with it every fake that is left, and remove the files."""
         self._preload.close()
-        self._canaries.close()
+        self._decoys.close()
         if self._broker is not None:
             self._broker.kill()
             self._broker.wait()
@@ -336,10 +336,10 @@ class ScenarioRunner:
         if isinstance(clock, VirtualClock):
             watch = Lockstep(clock, record, str(shop.folder))
             if outside is not None:
-                diaries = FakeLog(shop.new_diary(), shop.deaths, outside.clock, name, clock.hub.roll.is_known)
+                diaries = FakeLog(shop.new_diary(), shop.deaths, outside.clock, name, clock.hub.registry.is_known)
                 life = round(outside.lifetime * NANOSECONDS), str(shop.debugged)
                 diaries.baked |= {"lifetime": life, "notice": outside.notice}
-                clock.hub.roll.before_opening.append(diaries.require_none)
+                clock.hub.registry.before_opening.append(diaries.require_none)
         else:
             watch = diaries = FakeLog(shop.new_diary(), shop.deaths, clock, name)
         baked = {

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 __all__ = [
     "ScenarioTest",
     "axes_of",
-    "core_of",
     "defect_asked_for",
-    "is_core",
     "is_fake",
     "is_plain",
+    "is_reference_supervisor",
     "lab_of",
     "language_of",
+    "reference_of",
     "subjects_of",
 ]
 
@@ -149,21 +149,21 @@ def _told(hook: str, origin: str, error: UsageError) -> str:
 
 
 _SUBJECTS: pytest.StashKey[tuple[Subject, ...]] = pytest.StashKey()
-_CORE: pytest.StashKey[Subject] = pytest.StashKey()
+_REFERENCE: pytest.StashKey[Subject] = pytest.StashKey()
 _OPTION = "--agentproc-subject"
 _HOOK = "pytest_agentproc_subjects"
 
 
 def is_plain(config: pytest.Config) -> bool:
     """Say whether the reference supervisor alone is under test, as it ships or with a defect built in."""
-    return [subject is core_of(config) for subject in subjects_of(config)] == [True]
+    return [subject is reference_of(config) for subject in subjects_of(config)] == [True]
 
 
-def is_core(subject: Subject) -> bool:
+def is_reference_supervisor(subject: Subject) -> bool:
     """Say whether a subject is the kit's own, as it ships or with a defect built in."""
-    from pytest_agentproc.subjects import Core
+    from pytest_agentproc.subjects import ReferenceSupervisor
 
-    return isinstance(subject, Core)
+    return isinstance(subject, ReferenceSupervisor)
 
 
 def axes_of(config: pytest.Config, subject: Subject, clock: str, backend: str) -> str:
@@ -172,23 +172,23 @@ def axes_of(config: pytest.Config, subject: Subject, clock: str, backend: str) -
     Each supervisor is named, but for the reference supervisor where that alone is under test: so an id never runs
     another supervisor than the one that it was printed for.
     """
-    is_named = subject.name != "core" or len(subjects_of(config)) > 1
+    is_named = subject.name != "reference" or len(subjects_of(config)) > 1
     return "-".join([*([subject.name] if is_named else []), backend, *([clock] if clock == "real" else [])])
 
 
-def core_of(config: pytest.Config) -> Subject:
+def reference_of(config: pytest.Config) -> Subject:
     """Give the reference supervisor, with the defect that was asked for, if one was."""
-    core = config.stash.get(_CORE, None)
-    if core is None:
+    reference_supervisor = config.stash.get(_REFERENCE, None)
+    if reference_supervisor is None:
         from pytest_agentproc import subjects
 
         defect = defect_asked_for(config)
         if defect is None:
-            core = subjects.core()
+            reference_supervisor = subjects.reference_supervisor()
         else:
-            core = subjects.Core(defect.name, defect.deciders, defect.session_deciders)
-        config.stash[_CORE] = core
-    return core
+            reference_supervisor = subjects.ReferenceSupervisor(defect.name, defect.deciders, defect.session_deciders)
+        config.stash[_REFERENCE] = reference_supervisor
+    return reference_supervisor
 
 
 def subjects_of(config: pytest.Config) -> tuple[Subject, ...]:
@@ -207,11 +207,11 @@ def _chosen(config: pytest.Config) -> tuple[Subject, ...]:
     names, commands, defect = asked(config, "subject"), asked(config, "command"), asked(config, "defect")
     contributed = _contributed(config)
     if not names and not commands:
-        return tuple(contributed.values()) if contributed and defect is None else (core_of(config),)
-    if defect is not None and "core" not in names:
+        return tuple(contributed.values()) if contributed and defect is None else (reference_of(config),)
+    if defect is not None and "reference" not in names:
         raise pytest.UsageError(
             f"--agentproc-defect={defect} is built into the reference supervisor, and "
-            f"{_asked_for(names, commands)} leaves that out: choose one of the two, or name core, too"
+            f"{_asked_for(names, commands)} leaves that out: choose one of the two, or name reference, too"
         )
     known = _known(config) | contributed
     chosen = [_found(config, name, known) for name in dict.fromkeys(names)]
@@ -229,7 +229,7 @@ def _asked_for(names: tuple[str, ...], commands: tuple[str, ...]) -> str:
 def _known(config: pytest.Config) -> dict[str, Any]:
     from pytest_agentproc.subjects import bundled
 
-    return bundled() | {"core": core_of(config)}
+    return bundled() | {"reference": reference_of(config)}
 
 
 def _contributed(config: pytest.Config) -> dict[str, Subject]:

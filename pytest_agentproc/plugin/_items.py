@@ -13,7 +13,13 @@ import pytest
 from pytest_agentproc.corpus import SUFFIX
 from pytest_agentproc.errors import AgentprocError, KitError, ScenarioError, UsageError
 from pytest_agentproc.files import read_text_file
-from pytest_agentproc.plugin._contributions import ScenarioTest, axes_of, is_core, language_of, subjects_of
+from pytest_agentproc.plugin._contributions import (
+    ScenarioTest,
+    axes_of,
+    is_reference_supervisor,
+    language_of,
+    subjects_of,
+)
 from pytest_agentproc.plugin._options import asked, rerun_command, ways_of
 from pytest_agentproc.plugin._scripts import shown_path
 
@@ -73,7 +79,7 @@ class Written:
 
 
 def _is_real(subject: Subject) -> bool:
-    if is_core(subject):
+    if is_reference_supervisor(subject):
         return False
     from pytest_agentproc.harness import not_virtual
 

@@ -132,7 +132,7 @@ _OPTIONS = (
     _Option(
         "subject",
         "supervisors that are judged in place of the reference supervisor, with commas: null, "
-        "spawn-and-forget, subprocess.run, kill-at-once, core (the reference supervisor), those of the hook "
+        "spawn-and-forget, subprocess.run, kill-at-once, reference (the reference supervisor), those of the hook "
         "pytest_agentproc_subjects, package.module:attribute, or a TOML file that describes a program",
         _names,
     ),

@@ -24,7 +24,7 @@ import pytest
 from pytest_agentproc.corpus import SUFFIX, corpus_folder
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.files import read_text_file
-from pytest_agentproc.plugin._contributions import is_core, is_plain, language_of, subjects_of
+from pytest_agentproc.plugin._contributions import is_plain, is_reference_supervisor, language_of, subjects_of
 from pytest_agentproc.plugin._options import CORPUS, asked, rerun_command
 from pytest_agentproc.plugin._scripts import shown_path
 from pytest_agentproc.scenario import load, read_agents
@@ -128,7 +128,7 @@ def read_by_baseline(item: ScenarioTest, rows: Sequence[Row]) -> tuple[Row, ...]
     baseline = item.config.stash.get(_BASELINE, None)
     if baseline is None:
         return tuple(rows)
-    return baseline.apply(rows, item.scenario.id, item.subject.name, is_core=is_core(item.subject))
+    return baseline.apply(rows, item.scenario.id, item.subject.name, is_reference=is_reference_supervisor(item.subject))
 
 
 def update_baseline(config: pytest.Config, judged: Sequence[Judged]) -> str:
@@ -136,8 +136,8 @@ def update_baseline(config: pytest.Config, judged: Sequence[Judged]) -> str:
     path = _path(config)
     baseline = config.stash.get(_BASELINE, None) or Baseline("", shown_path(path))
     scenarios = [*_scenarios(corpus_folder()), *_scenarios(config.rootpath), *(one.scenario for one in judged)]
-    core = [subject.name for subject in subjects_of(config) if is_core(subject)]
-    text = baseline.updated(judged, scenarios, core)
+    references = [subject.name for subject in subjects_of(config) if is_reference_supervisor(subject)]
+    text = baseline.updated(judged, scenarios, references)
     write_atomically(path, text)
     return f"agentproc: {shown_path(path)} lists {len(Baseline(text, str(path)).known)} known failures"
 

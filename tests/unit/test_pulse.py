@@ -9,7 +9,7 @@ from pytest_agentproc.harness._pace import later, may_look_in_turns, naps_of
 from pytest_agentproc.harness._played import PollingPace
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.subjects import SpawnAndForget, core
+from pytest_agentproc.subjects import SpawnAndForget, reference_supervisor
 from pytest_agentproc.verdict import Verdict, compare
 from pytest_agentproc.vocabulary import Policy, RunReport
 from tests.unit.handmade import Bound, Expected, Played
@@ -55,7 +55,7 @@ def test_a_wake_at_an_own_limit_is_no_look() -> None:
         pulse.beat(1_000 * MS)
         pulse.beat((1_000 + gap) * MS)
         assert may_look_in_turns(SpawnAndForget(), bound, pulse) is may
-        assert not may_look_in_turns(core(), bound, pulse)
+        assert not may_look_in_turns(reference_supervisor(), bound, pulse)
     soon = PollingDetector()
     soon.beat(250 * MS)
     assert may_look_in_turns(SpawnAndForget(), bound, soon)  # it may be its first look
@@ -111,7 +111,7 @@ def test_a_nap_as_long_as_a_limit_is_none() -> None:
     pulse = PollingDetector()
     pulse.naps = [(0, 250 * MS), (300 * MS, 320 * MS)]
     assert naps_of(SpawnAndForget(), bound, pulse) == ((300 * MS, 320 * MS),)
-    assert naps_of(core(), bound, pulse) == ()
+    assert naps_of(reference_supervisor(), bound, pulse) == ()
 
 
 def test_a_steady_pace_has_a_beginning() -> None:
