@@ -135,7 +135,7 @@ def _become(baked: dict[str, Any], parent: int, index: int, fields: dict[str, An
         from pytest_agentproc.fake_agents import guard
 
         guard.go_on()
-        held += guard.descriptors()
+    held += _harness(baked)
     if fields.get("closed_fds"):
         birth.close_inherited(held)
     if fields.get("subreaper"):
@@ -179,7 +179,16 @@ def _live(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any]
     if not baked["hub"]:
         from pytest_agentproc.fake_agents import realtime
 
-        realtime.play(baked, parent, index, fields, program)
+        realtime.play(baked, parent, index, fields, program, _harness(baked))
+
+
+def _harness(baked: dict[str, Any]) -> list[int]:
+    """Give the descriptor that is readable once the harness has ended; none if this fake ends with no harness."""
+    if "guard" not in baked:
+        return []
+    from pytest_agentproc.fake_agents import guard
+
+    return guard.descriptors()
 
 
 def _live_by_grants(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program) -> None:

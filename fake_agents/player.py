@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
     from typing import Any
 
-    from pytest_agentproc.fake_agents.contracts import Encoder, Stage
+    from pytest_agentproc.fake_agents.contracts import Encoder, Stage, Wait
     from pytest_agentproc.fake_agents.program import Program, Step
     from pytest_agentproc.fake_agents.session import Session
 
-    Wait = tuple[int, Any]
     Key = tuple[str, int | None]
 
 TIME, BUSY, SPACE, LINE, EOF, SIGNAL, NEVER, WHEN = range(8)  # the first two end at an instant

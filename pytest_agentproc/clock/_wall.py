@@ -17,7 +17,7 @@ import types
 import weakref
 from contextlib import contextmanager
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import freezegun
 import freezegun.api
@@ -27,7 +27,7 @@ from pytest_agentproc.errors import Spin, UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pytest_agentproc.clock._virtual import VirtualClock
+    from pytest_agentproc.clock._hub import Hub
 
 __all__ = ["follow"]
 
@@ -51,10 +51,22 @@ _READINGS: dict[str, Callable[[_Follower], float]] = {
 }
 
 
+class _Followed(Protocol):
+    """The part of a virtual clock that the clocks of Python follow."""
+
+    start: dt.datetime
+    hub: Hub
+
+    @property
+    def now_ns(self) -> int: ...
+    @property
+    def is_attended(self) -> bool: ...
+
+
 class _Follower:
     """A factory of freezegun's kind: the instant is a virtual clock's, whenever it is asked."""
 
-    def __init__(self, clock: VirtualClock) -> None:
+    def __init__(self, clock: _Followed) -> None:
         self.clock = clock
         self.time_to_freeze = clock.start.replace(tzinfo=None)
         self.epoch: int = (clock.start - _EPOCH) // _MICROSECOND * 1000
@@ -102,7 +114,7 @@ _followers: list[_Follower] = []
 
 
 @contextmanager
-def follow(clock: VirtualClock) -> Iterator[None]:
+def follow(clock: _Followed) -> Iterator[None]:
     """Have every clock of Python follow a virtual clock while the block runs.
 
     Raises:

@@ -84,8 +84,8 @@ class Reference:
     def of(cls, scenario: Scenario, subject: Subject) -> Reference | None:
         """Give the reference of a play; None if there is nothing to measure.
 
-        So it is if the subject is the core, or keeps the limits of the file, or the file has a meaning under others
-        alone.
+        So it is if the subject is the reference supervisor, or keeps the limits of the file, or the file has a meaning
+        under others alone.
         """
         if hasattr(subject, "deciders"):
             return None

@@ -16,15 +16,13 @@ from pytest_agentproc.harness._bystanders import plays
 from pytest_agentproc.harness._claims import Reference, Unstated, bind_to, parts_of
 from pytest_agentproc.harness._fake import FakeAgent, Lockstep, Outside
 from pytest_agentproc.harness._fake_log import FakeLog
-from pytest_agentproc.harness._faults import probes_of, require_machine, settle_fault
+from pytest_agentproc.harness._faults import probes_of, require_machine
 from pytest_agentproc.harness._launch import FakeBuilder, interpreter
 from pytest_agentproc.harness._model import REFERENCE
-from pytest_agentproc.harness._model_play import play_bound
+from pytest_agentproc.harness._model_play import play_bound, settle_fault
 from pytest_agentproc.harness._pace import (
     Foreseen,
     NotForReal,
-    Pace,
-    Turns,
     exact_pace,
     foresee,
     later,
@@ -33,9 +31,9 @@ from pytest_agentproc.harness._pace import (
     pace_of,
     patience_of,
 )
-from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line, header
+from pytest_agentproc.harness._played import PROMPT_SHOWN, Pace, Played, PollingPace, command_line, header
 from pytest_agentproc.harness._preload import OutOfReach, PreloadRunner
-from pytest_agentproc.harness._signal_guard import Canaries
+from pytest_agentproc.harness._signal_guard import Decoys
 from pytest_agentproc.harness._standalone import COMMANDS, REFUSED, write_refusal
 from pytest_agentproc.harness._supervise import (
     ArtifactDirectory,
@@ -97,7 +95,7 @@ class ScenarioRunner:
         on_debugger(self.stop_lifetimes)
         self._preload = PreloadRunner()
         self._out_of_reach: dict[str, str] = {}
-        self._canaries = Canaries(sorted({*COMMANDS.values(), *commands}))
+        self._decoys = Decoys(sorted({*COMMANDS.values(), *commands}))
 
     def __enter__(self) -> ScenarioRunner:  # noqa: PYI034  # it has no subclass
         return self
@@ -207,7 +205,7 @@ class ScenarioRunner:
         self, bound: Bound, subject: Subject, backend: str, pace: Pace
     ) -> tuple[Played, PollingDetector | None]:
         """Play by the machine's clock; give how the supervisor polls, too, where that clock is virtual."""
-        self._canaries.ready()
+        self._decoys.ready()
         room = ArtifactDirectory(bound.scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
         record = self.new_record({**header(bound, subject.name), **_arm(subject), "scale": pace.scale})
         clock = SystemClock(pace.scale, time.monotonic_ns())
@@ -215,8 +213,8 @@ class ScenarioRunner:
         fakes = [self._make(part, clock, record) for part in parts_of(bound)]
         try:
             played = _settled(supervise_real(subject, bound, fakes, pace, backend, room), fakes)
-            for hit in self._canaries.hits():
-                told = {"stray": hit.signal, "to": "decoy", "who": hit.canary, "origin": hit.origin}
+            for hit in self._decoys.hits():
+                told = {"stray": hit.signal, "to": "decoy", "who": hit.decoy, "origin": hit.origin}
                 record.add(clock.instant(), "m", {"process": "supervisor", **told})
             self._require_broker()
             return played, None if wakes is None else wakes.pulse(record, clock)
@@ -301,7 +299,7 @@ class ScenarioRunner:
     def close(self) -> None:
         """End the decoys, the broker, and with it every fake that is left, and remove the files."""
         self._preload.close()
-        self._canaries.close()
+        self._decoys.close()
         if self._broker is not None:
             self._broker.kill()
             self._broker.wait()
@@ -338,10 +336,10 @@ class ScenarioRunner:
         if isinstance(clock, VirtualClock):
             watch = Lockstep(clock, record, str(shop.folder))
             if outside is not None:
-                diaries = FakeLog(shop.new_diary(), shop.deaths, outside.clock, name, clock.hub.roll.is_known)
+                diaries = FakeLog(shop.new_diary(), shop.deaths, outside.clock, name, clock.hub.registry.is_known)
                 life = round(outside.lifetime * NANOSECONDS), str(shop.debugged)
                 diaries.baked |= {"lifetime": life, "notice": outside.notice}
-                clock.hub.roll.before_opening.append(diaries.require_none)
+                clock.hub.registry.before_opening.append(diaries.require_none)
         else:
             watch = diaries = FakeLog(shop.new_diary(), shop.deaths, clock, name)
         baked = {
@@ -425,8 +423,8 @@ def _judged_in_turns(
         began = naps[0][0] if naps else 0
     if period and not hasattr(subject, "deciders"):
         margin = foresee(scenario, scenario.terms(subject)).margin
-        return replace(played, turns=Turns.of(bound, played.record, period, margin, began))
-    return replace(played, turns=Turns(0, None, naps=naps)) if naps else played
+        return replace(played, polling=PollingPace.of(bound, played.record, period, margin, began))
+    return replace(played, polling=PollingPace(0, None, naps=naps)) if naps else played
 
 
 def _arm(subject: Subject) -> dict[str, str]:

@@ -21,7 +21,7 @@ import pytest
 from pytest_agentproc.clock import SystemClock
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness import COMMANDS, FakeByArguments, Outside, ScenarioRunner
-from pytest_agentproc.plugin._options import lab_of
+from pytest_agentproc.plugin._contributions import lab_of
 from pytest_agentproc.plugin._scripts import place_of, place_of_caller, scenario_of
 from pytest_agentproc.plugin._timelines import keep_fake
 from pytest_agentproc.verdict import explain_leaks

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.fake_agents.program import CHUNK
+from pytest_agentproc.scenario._check import Key, Step
 from pytest_agentproc.scenario._drive import DRIVE, DRIVE_KEYS, HANDLERS, Item
 from pytest_agentproc.scenario._expect import EXPECT, EXPECT_BELOW, EXPECT_KEYS, Expected
 from pytest_agentproc.scenario._expressions import Expression, Unfit, evaluate, names
@@ -19,7 +20,6 @@ from pytest_agentproc.scenario._fields import (
     Fields,
     Flag,
     Form,
-    Key,
     ListOf,
     MapOf,
     Size,
@@ -27,7 +27,7 @@ from pytest_agentproc.scenario._fields import (
     Time,
     Word,
 )
-from pytest_agentproc.scenario._script import Step, Steps, check_children
+from pytest_agentproc.scenario._script import Steps, check_children
 from pytest_agentproc.scenario._steps import STEPS
 from pytest_agentproc.scenario._words import COMMANDS, choices, nearest, shorten, unknown, words
 from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.fake_agents.program import FORMAT
+from pytest_agentproc.scenario._check import Noting, ProgramStep, Scope, Step
 from pytest_agentproc.scenario._drive import bind_deed, bind_handler, bind_hooks
 from pytest_agentproc.scenario._expect import Expected, bind_value
 from pytest_agentproc.scenario._expect_keys import split
 from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._open import Choice, Opening, filled
-from pytest_agentproc.scenario._script import Noting, ProgramStep, Scope, Step
 from pytest_agentproc.vocabulary import POLICY_NAMES, LimitsRequest, Outcome, Policy
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ expect:                               # what must be true of its supervisor
 """
 TOLD = """\
 raw.scenario.yaml: an agent that says nothing more is ended as inactive
-supervisor core, virtual time, asyncio
+supervisor reference, virtual time, asyncio
 
      time  supervisor                                  agent and descendants
       0 s                                              starts
@@ -136,7 +136,7 @@ def test_run_in_the_model_tells_the_same_without_a_process(capsys: pytest.Captur
     capsys.readouterr()
     assert main(["run", "raw.scenario.yaml", "--clock", "model"]) == 0
     shown = capsys.readouterr().out.splitlines()
-    assert shown[1] == "supervisor core, in the model"
+    assert shown[1] == "supervisor reference, in the model"
     assert [line.split() for line in shown[2:]] == [line.split() for line in TOLD.splitlines()[2:]]
 
 

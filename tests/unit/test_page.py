@@ -8,7 +8,7 @@ import pytest
 
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.record import Judged, Record, page
-from pytest_agentproc.subjects import core
+from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.verdict import Row, Verdict, compare, conclude
 from tests.bundled import all_bundled
 from tests.unit.handmade import SECOND, Script
@@ -32,7 +32,7 @@ HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 
 def recorded(*events: tuple[int, str, dict[str, Any]]) -> Record:
     """Make a record; instants are in seconds, and the process is the agent unless it is named."""
-    record = Record({"subject": "core", "clock": "virtual"})
+    record = Record({"subject": "reference", "clock": "virtual"})
     for at, code, data in events:
         record.add(at * SECOND, code, {"process": "agent", **data})
     return record
@@ -87,7 +87,7 @@ def test_what_failed_comes_before_everything_that_happened() -> None:
     assert reading.elements.index(banner) < reading.elements.index(reading.all("table", "run")[0])
     assert [one.text for one in reading.all("h1")] == ["one"]
     assert [one.text for one in reading.all("dl", "facts")] == [
-        "verdictfailedsubjectcoreclockvirtualvirtual time130 stook102 ms"
+        "verdictfailedsubjectreferenceclockvirtualvirtual time130 stook102 ms"
     ]
     assert [one.text for one in reading.all("details", "others")] == ["checks: 1 passedoutcome (passed)"]
 
@@ -298,7 +298,7 @@ def test_a_process_may_be_called_as_a_lane_is() -> None:
 def test_every_kind_of_run_has_a_page() -> None:
     """Sessions, several agents, restarts, trees: all links lead somewhere, and no life-line is left behind."""
     for scenario in all_bundled()[::12]:
-        played = model_play(scenario, core())
+        played = model_play(scenario, reference_supervisor())
         rows = compare(played)
         html = page(played.record, played.bound.scenario, Judged(str(conclude(rows)), (), rows))
         reading = read(html)
