@@ -25,12 +25,14 @@ def pytest_agentproc_subjects():
 """
 TOLD = """\
 rule (must, should: failed)                                    must  should  undecided  passed  n/a
-A9  the one-number form of a limit means silence, never du...     -       -          -       1    -
+A9  the one-number form of a limit means silence, never           -       -          -       1    -
+    duration
 
 agentproc: reference is conformant: must: 0 failed, should: 0 failed, undecided: 0; 1 passed, ...
 
 rule (must, should: failed)                                    must  should  undecided  passed  n/a
-A9  the one-number form of a limit means silence, never du...     -       1          1       -    -
+A9  the one-number form of a limit means silence, never           -       1          1       -    -
+    duration
 
 as in bug reports                                              must  should  undecided  passed  n/a
 K02  silent but alive, and killed for it                          -       1          1       -    -

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.cli import main
+from pytest_agentproc.cli._shapes import SHAPES
 from pytest_agentproc.vocabulary import DIALECTS
 from tests.bundled import path_of
 
@@ -88,6 +89,15 @@ def test_new_writes_what_an_editor_helps_with_and_over_nothing(capsys: pytest.Ca
     )
     assert main(["new", "--claim", "yes: 'it' # holds", "--agent", "pi"]) == 0
     assert "scenario: \"yes: 'it' # holds\"\nagent: pi\n" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_shape_of_new_passes(shape: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A user changes what works."""
+    assert main(["new", shape, "--shape", shape]) == 0
+    assert main(["run", f"{shape}.scenario.yaml", "--clock", "model"]) == 0
+    assert "passed, record" in capsys.readouterr().out
 
 
 @pytest.mark.slow
