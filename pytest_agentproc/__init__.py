@@ -13,6 +13,8 @@ Entry points
 
 Tools built on the harness
     capture/      turn what really happened into a scenario: record a program and remove its secrets, read a pasted log
+    reference/    every word of scenarios and verdicts with its text and an example: `agentproc explain`, and the pages
+                  of the documentation
     search/       find the values of a scenario, or times near its own times, with which a supervisor breaks a promise
 
 Running and judging
@@ -42,7 +44,8 @@ Foundations
 Beside this package
     fake_agents/  runs in the child: player, stage, wire formats; standard library only, never imports another part; its
                   name in an import is `pytest_agentproc.fake_agents`: there a link leads to it, there it is installed
-    scenarios/    the corpus (in a wheel: `pytest_agentproc/_corpus`), its README is the language on one page
+    scenarios/    the corpus (in a wheel: `pytest_agentproc/_corpus`)
+    docs/         the documentation; its pages on single words are made by reference/
     tests/        unit, process, plugin, cli, parity with the model, mirrors of recorded CLIs, their clients,
                   architecture, benchmarks; browser looks at pages
 

@@ -7,9 +7,10 @@ __all__ = ["COMMANDS", "LINUX_ONLY"]
 COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("pytest_agentproc.cli._check", "tell every mistake of scenario files"),
     "conform": ("pytest_agentproc.cli._conform", "judge supervisors over the bundled scenarios"),
+    "explain": ("pytest_agentproc.cli._explain", "explain a rule, an outcome, a verdict, a step, a key or a defect"),
     "fake": ("pytest_agentproc.cli._fake", "write an executable fake agent for tests in any language"),
     "import": ("pytest_agentproc.cli._importing", "turn a log from a bug report into a draft of a scenario"),
-    "list": ("pytest_agentproc.cli._list", "list the bundled scenarios by behaviour, rule, archetype and dialect"),
+    "list": ("pytest_agentproc.cli._list", "list the bundled scenarios by behaviour, rule, bug family and dialect"),
     "new": ("pytest_agentproc.cli._new", "start a scenario file that an editor helps to write"),
     "record": ("pytest_agentproc.cli._record", "run a program and make a scenario of what it does"),
     "run": ("pytest_agentproc.cli._run", "play one scenario and watch: the timeline, then the verdict"),

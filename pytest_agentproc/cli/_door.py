@@ -69,7 +69,7 @@ def _command(words: list[str]) -> int:
         return _refuse(
             f"agentproc {name}",
             f"it starts processes, which needs Linux (pidfd, /proc), and this is {sys.platform}\n"
-            "check, new, schema and import run on any platform",
+            "check, explain, list, new, schema and import run on any platform",
         )
     return _guarded(name, words[1:])
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.corpus import corpus_files
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.scenario import load_each
-from pytest_agentproc.vocabulary import ARCHETYPES, RULES
+from pytest_agentproc.scenario import load_each, uses
+from pytest_agentproc.vocabulary import BUG_FAMILIES, RULES
 
 if TYPE_CHECKING:
     import argparse
@@ -21,30 +22,55 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "declare", "run"]
 
 HELP = """\
-A behaviour is the file's name and its claim. An archetype is a kind of bug that users report: K01 lingers after the
-final result, K13 a background turn in the next one; `agentproc list --by archetype` shows them all.
+A word is looked for in the id, the claim, the steps and the keys of a scenario, and so are words of the same meaning:
+`partial` finds half a line, too. A bug family is a kind of bug that users report: K01 lingers after the final result,
+K13 a background turn in the next one; `agentproc list --by family` shows them all.
 
 exit codes:
   0  something is listed
   1  no scenario is like that
-  2  there is no such rule, archetype or dialect
+  2  there is no such rule, bug family or dialect
 
 examples:
   agentproc list                            # every scenario: its id and its claim
-  agentproc list linger                     # those with a word in the id or the claim
+  agentproc list linger                     # those that have to do with a word
   agentproc list --rule C1 --dialect claude
   agentproc list --by rule                  # one heading for each rule
   agentproc list --json | jq -r '.[].id'
 """
 
-_BY = ("rule", "archetype", "dialect")
+_BY = {"rule": "rules", "family": "families", "dialect": "dialects"}
+"""What can be chosen and grouped by, with its name in a row."""
+
+_SAME = (
+    ("partial", "half", "pieces", "chunk", "split", "flush", "delta"),
+    ("zombie", "defunct", "unreaped", "reaped"),
+    ("orphan", "daemon", "double_fork", "launcher", "refork", "leftover", "leftovers"),
+    ("timeout", "timed_out", "inactive", "overran", "stalled"),
+    ("permission", "approval", "approve", "ask"),
+    ("hang", "freeze", "stuck", "lingers", "silent"),
+    ("crash", "die", "dies", "segfault"),
+    ("abandon", "cancelled", "interrupt", "abort"),
+    ("bystander", "bystanders", "unrelated"),
+    ("flood", "verbose", "chatty", "spam"),
+    ("sigterm", "term"),
+    ("sigkill", "kill"),
+    ("child", "subprocess", "descendant", "grandchild", "helper"),
+    ("mcp", "server"),
+    ("restart", "respawn", "restarting"),
+    ("utf8", "unicode", "encoding", "emoji"),
+    ("epipe", "broken pipe"),
+    ("garbage", "noise", "malformed", "invalid"),
+)
+"""Words that people type for one thing: each finds what the others find."""
+_NOWHERE = 3
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("words", nargs="*", metavar="WORD", help="a word of the behaviour: of the id or the claim")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="a word for the behaviour, such as zombie or timeout")
     parser.add_argument("--rule", help="only those that cover this rule, such as C1")
-    parser.add_argument("--archetype", help="only those of this kind of bug report, such as K01")
+    parser.add_argument("--family", help="only those of this kind of bug report, such as K01")
     parser.add_argument("--dialect", help="only those whose agent speaks it, such as claude or acp")
     parser.add_argument("--by", choices=_BY, help="group them")
     parser.add_argument("--json", action="store_true", help="print a JSON array of objects")
@@ -56,19 +82,35 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         UsageError: an option names what there is not.
     """
-    rows = [_row(scenario) for file in corpus_files() for scenario in load_each(file)]
-    for name, known in (("rule", RULES), ("archetype", ARCHETYPES), ("dialect", _dialects(rows))):
+    found = [(one, _place(one, options.words)) for file in corpus_files() for one in load_each(file)]
+    rows = [_row(one) for one, place in sorted(found, key=lambda pair: pair[1]) if place < _NOWHERE]
+    for name, known in (("rule", RULES), ("family", BUG_FAMILIES), ("dialect", _dialects(rows))):
         wanted = getattr(options, name)
         if wanted is not None:
             _require(name, wanted, known)
-            rows = [row for row in rows if wanted in row[f"{name}s"]]
-    words = [word.lower() for word in options.words]
-    rows = [row for row in rows if all(word in f"{row['id']} {row['claim']}".lower() for word in words)]
+            rows = [row for row in rows if wanted in row[_BY[name]]]
     if options.json:
         sys.stdout.write(f"{json.dumps(rows, indent=2, ensure_ascii=False)}\n")
     else:
         sys.stdout.writelines(f"{line}\n" for line in _lines(rows, options.by))
     return 0 if rows else 1
+
+
+def _place(scenario: Scenario, words: list[str]) -> int:
+    """Say how early a scenario comes: the word in its id, one of the same meaning there, one of both in its text."""
+    if not words:
+        return 0
+    used = (text for use in uses(scenario.text) for text in (use.key.name, *use.words))
+    said = " ".join((scenario.claim, *used)).lower()
+    return max(_place_of(word.lower(), scenario.id, said) for word in words)
+
+
+def _place_of(word: str, name: str, said: str) -> int:
+    own = rf"(?<![a-z_]){re.escape(word)}"
+    same = [re.escape(one) for group in _SAME if {word, word.removesuffix("s")} & {*group} for one in group]
+    meant = rf"{own}|(?<![a-z_])(?:{'|'.join(same) or '(?!)'})(?![a-z_])"
+    places = enumerate(((own, name), (meant, name), (meant, said)))
+    return next((place for place, (pattern, text) in places if re.search(pattern, text)), _NOWHERE)
 
 
 def _row(scenario: Scenario) -> dict[str, Any]:
@@ -77,7 +119,7 @@ def _row(scenario: Scenario) -> dict[str, Any]:
         "id": scenario.id,
         "claim": scenario.claim,
         "rules": list(scenario.covers),
-        "archetypes": [name for name, (_, rules) in ARCHETYPES.items() if {*rules} & {*scenario.covers}],
+        "families": [name for name, (_, rules) in BUG_FAMILIES.items() if {*rules} & {*scenario.covers}],
         "dialects": sorted({part.dialect for part in parts}),
         "modes": sorted({part.mode for part in parts}),
         "level": scenario.level,
@@ -101,13 +143,13 @@ def _require(name: str, wanted: str, known: Iterable[str]) -> None:
 
 def _lines(rows: list[dict[str, Any]], by: str | None) -> list[str]:
     if not rows:
-        return ["no scenario is like that: `agentproc list` shows them all"]
+        return ["no scenario matches: `agentproc list` shows them all"]
     width = max(len(row["id"]) for row in rows)
     if by is None:
         return [_line(row, width) for row in rows]
     found: list[str] = []
     for head, title in _heads(rows, by).items():
-        those = [row for row in rows if head in row[f"{by}s"]]
+        those = [row for row in rows if head in row[_BY[by]]]
         if those:
             found += [
                 *([""] if found else []),
@@ -120,8 +162,8 @@ def _lines(rows: list[dict[str, Any]], by: str | None) -> list[str]:
 def _heads(rows: list[dict[str, Any]], by: str) -> dict[str, str]:
     if by == "rule":
         return {name: rule.demands for name, rule in RULES.items()}
-    if by == "archetype":
-        return {name: title for name, (title, _) in ARCHETYPES.items()}
+    if by == "family":
+        return {name: title for name, (title, _) in BUG_FAMILIES.items()}
     return dict.fromkeys(_dialects(rows), "")
 
 

@@ -12,11 +12,13 @@ from __future__ import annotations
 from pytest_agentproc.scenario._additions import BUNDLED, with_dialect, with_step
 from pytest_agentproc.scenario._check import Language
 from pytest_agentproc.scenario._expressions import NotApplicable
+from pytest_agentproc.scenario._fields import Key
 from pytest_agentproc.scenario._load import load, load_each, loads, read_agents
 from pytest_agentproc.scenario._movable import Movable, movables, moved, restated
 from pytest_agentproc.scenario._open import Choice, Opening
 from pytest_agentproc.scenario._scenario import Bound, Expectation, Scenario, Terms
-from pytest_agentproc.scenario._schema import MODELINE, reference, schema
+from pytest_agentproc.scenario._schema import MODELINE, schema
+from pytest_agentproc.scenario._tables import Table, Use, tables, uses
 from pytest_agentproc.scenario._yaml import Entry, entries
 
 __all__ = [
@@ -26,12 +28,15 @@ __all__ = [
     "Choice",
     "Entry",
     "Expectation",
+    "Key",
     "Language",
     "Movable",
     "NotApplicable",
     "Opening",
     "Scenario",
+    "Table",
     "Terms",
+    "Use",
     "entries",
     "load",
     "load_each",
@@ -39,9 +44,10 @@ __all__ = [
     "movables",
     "moved",
     "read_agents",
-    "reference",
     "restated",
     "schema",
+    "tables",
+    "uses",
     "with_dialect",
     "with_step",
 ]

@@ -127,11 +127,7 @@ class Policies:
     """Limits for the supervisor, in seconds or bytes, `off` switches one off; names of tools; how a tree is held."""
 
     label = "{NAME: T / SIZE / [NAME, ...] / WORD / off}"
-
-    @property
-    def shape(self) -> Fields:
-        """Show every limit with its type."""
-        return Fields(tuple(_limit_of(name) for name in POLICY_NAMES))
+    shape = Fields(tuple(_limit_of(name) for name in POLICY_NAMES))
 
     def read(self, node: Node, what: str, check: Check) -> dict[str, Any]:
         """Read the limits; the check keeps them, because expressions are tried with them."""

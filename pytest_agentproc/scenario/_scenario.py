@@ -194,6 +194,11 @@ class Scenario:
         """The prompt of a run; the agent of a session is prompted during the session."""
         return "" if self.is_session else str(self.drive[0].value)
 
+    @property
+    def states_prompt(self) -> bool:
+        """Whether the scenario says what the caller does, and so gives a prompt: otherwise it is `hi`."""
+        return any(item.line for item in self.drive)
+
     def terms(self, subject: _States) -> Terms:
         """Give the limits that a subject states for this scenario."""
         if self.parts:

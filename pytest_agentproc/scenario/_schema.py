@@ -1,4 +1,4 @@
-"""Owns the JSON Schema of the language for editors, and the reference's tables, made from the tables that check.
+"""Owns the JSON Schema of the language for editors, made from the tables that check.
 
 Draft-07, which every editor reads. A step is one object with all steps as its properties, of which it takes one: with
 `oneOf` an editor would show what is wrong with it as every step that it is not. The schema sees one value at a time:
@@ -11,9 +11,6 @@ from functools import singledispatch
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.scenario._drive import DRIVE_KEYS, HANDLER, PROMPT
-from pytest_agentproc.scenario._expect import EXPECT_KEYS, PROCESS_KEYS, SAW_KEYS, SESSION_EXPECT_KEYS
-from pytest_agentproc.scenario._expect_keys import ARTIFACT_KEYS, ASKED_KEYS, RESULT_KEYS, TURN_KEYS, VIEWER_KEYS
 from pytest_agentproc.scenario._expressions import TIMES
 from pytest_agentproc.scenario._fields import (
     AnyOf,
@@ -35,17 +32,16 @@ from pytest_agentproc.scenario._fields import (
     Whole,
     Word,
 )
-from pytest_agentproc.scenario._file import AGENT, BLOCKAGE, FILE, HOST, SESSION_KEYS
+from pytest_agentproc.scenario._file import FILE
 from pytest_agentproc.scenario._open import MOST_OPTIONS, OPEN_WORDS
-from pytest_agentproc.scenario._script import FORM as SPAWN_FORM
 from pytest_agentproc.scenario._script import Steps
 from pytest_agentproc.scenario._steps import STEPS
 from pytest_agentproc.vocabulary import DIALECTS, TIME_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-__all__ = ["MODELINE", "reference", "schema", "snippets"]
+__all__ = ["MODELINE", "schema", "snippets"]
 
 
 def snippets() -> list[dict[str, Any]]:
@@ -326,59 +322,3 @@ def _fields(kind: Fields) -> dict[str, Any]:
 @_show.register
 def _either(kind: Either) -> dict[str, Any]:
     return {"anyOf": [_of(kind.scalar), _of(kind.mapping)]}
-
-
-def reference() -> str:
-    """Write the tables of the language in Markdown."""
-    parts = [
-        _table("top key", FILE.keys),
-        _table("agent", AGENT.mapping.keys),
-        _table("host", HOST.keys),
-        _table("loop_blocked: {...}", BLOCKAGE.keys),
-        _table("sessions: {NAME: {...}}", SESSION_KEYS.values()),
-        _table("handler", HANDLER.keys),
-        _table("drive item", DRIVE_KEYS.values()),
-        _table("prompt", PROMPT.mapping.keys),
-        _table("script step", STEPS.values(), beside=True),
-        *(_table(f"{name}: {{...}}", fields.keys) for name, fields in _long_forms()),
-        _table("expect key", EXPECT_KEYS.values()),
-        _table("asked: [{...}]", ASKED_KEYS),
-        _table("processes: {ID: {...}}", PROCESS_KEYS.values()),
-        _table("received: {...}", SAW_KEYS.values()),
-        _table("turns, background: [{...}]", TURN_KEYS.values()),
-        _table("viewers: {VIEWER: {...}}", VIEWER_KEYS.values()),
-        _of_each(),
-        _table("artifacts: {...}", ARTIFACT_KEYS.values()),
-        _table("result.json: {...}", RESULT_KEYS.values()),
-    ]
-    return "\n".join(parts)
-
-
-def _of_each() -> str:
-    listed = ", ".join(f"`{name}`" for name in SESSION_EXPECT_KEYS)
-    return f"`sessions: {{NAME: {{...}}}}` under `expect` takes {listed}.\n"
-
-
-def _long_forms() -> Iterator[tuple[str, Fields]]:
-    for name, entry in STEPS.items():
-        if isinstance(entry.kind, Either):
-            yield name, entry.kind.mapping
-        elif isinstance(entry.kind, Fields):
-            yield name, entry.kind
-        elif name == "spawn":
-            yield name, SPAWN_FORM
-
-
-def _table(title: str, keys: Iterable[Key], *, beside: bool = False) -> str:
-    rows = [f"| {title} | value | what it is | since |", "|---|---|---|---|"]
-    for key in keys:
-        label = key.kind.label
-        also = getattr(key, "also", None) if beside else None
-        if also is not None:
-            label = f"{label}, beside it `{also.name}:` {also.kind.label}"
-        rows.append(f"| `{key.name}` | {_escape(label)} | {_escape(key.doc)} | {key.since} |")
-    return "\n".join(rows) + "\n"
-
-
-def _escape(text: str) -> str:
-    return text.replace("|", "\\|")

@@ -20,12 +20,13 @@ from pytest_agentproc.verdict._judgement import (
     repeated,
 )
 from pytest_agentproc.verdict._results import RESULTS_VERSION, results
-from pytest_agentproc.verdict._rows import Played, Row, Verdict
+from pytest_agentproc.verdict._rows import VERDICT_TEXTS, Played, Row, Verdict
 from pytest_agentproc.verdict._summary import is_conformant, summary, undecided
 
 __all__ = [
     "NOT_IN_REAL_TIME",
     "RESULTS_VERSION",
+    "VERDICT_TEXTS",
     "Baseline",
     "Judged",
     "JudgedRow",

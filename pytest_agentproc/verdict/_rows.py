@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import RunReport
 
 __all__ = [
+    "VERDICT_TEXTS",
     "Bound",
     "Expectation",
     "Finding",
@@ -32,14 +33,7 @@ __all__ = [
 
 
 class Verdict(StrEnum):
-    """The verdict on one check, or on a whole scenario; the first of these that applies wins.
-
-    `kit error` and `adapter error` say nothing about the supervisor: the kit, or the adapter, is wrong. `crashed` means
-    that an exception came out of the supervisor, `failed` that it did something else than expected, `undecided` that it
-    did not report what the check needs, `not_exercised` that the run never came to what is checked, `known` that a list
-    of known failures names it, `not_applicable` that the subject has no such limit or ability, or does not report what
-    the scenario does not turn on.
-    """
+    """The verdict on one check, or on a whole scenario; the first of these that applies wins."""
 
     KIT_ERROR = "kit error"
     ADAPTER_ERROR = "adapter error"
@@ -50,6 +44,47 @@ class Verdict(StrEnum):
     NOT_EXERCISED = "not exercised"
     NOT_APPLICABLE = "not applicable"
     PASSED = "passed"
+
+
+VERDICT_TEXTS = {
+    Verdict.KIT_ERROR: (
+        "The kit itself went wrong, and this says nothing about the supervisor.",
+        "Report it as a bug of pytest-agentproc.",
+    ),
+    Verdict.ADAPTER_ERROR: (
+        "The code that connects the supervisor to the kit is wrong. This says nothing about the supervisor.",
+        "Correct that code as the message says.",
+    ),
+    Verdict.CRASHED: (
+        "An exception came out of the supervisor.",
+        "Read the exception. A fault of the agent must be a result, and never an exception.",
+    ),
+    Verdict.FAILED: (
+        "The supervisor did something else than the scenario expects.",
+        "Compare the lines `expected` and `seen`, and read the timeline below them.",
+    ),
+    Verdict.UNDECIDED: (
+        "The supervisor does not report the value that the check needs. At level `must`, undecided fails the test.",
+        "Have the supervisor report the value that the message names.",
+    ),
+    Verdict.KNOWN: (
+        "The check failed, and the file of known failures names it.",
+        "Nothing, until you correct the failure. Then remove its entry.",
+    ),
+    Verdict.NOT_EXERCISED: (
+        "The run never came to the point that the check is about.",
+        "Correct the other checks of the scenario first.",
+    ),
+    Verdict.NOT_APPLICABLE: (
+        "The supervisor has no such limit or ability, or it does not report a value that the scenario can do without.",
+        "Nothing, or state the limit or the ability if the supervisor has it.",
+    ),
+    Verdict.PASSED: (
+        "The supervisor did what the scenario expects.",
+        "Nothing.",
+    ),
+}
+"""Of each verdict, what happened, and what you can do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from pytest_agentproc.errors import ClockError
 from pytest_agentproc.verdict._judgement import NOT_IN_REAL_TIME, corpus_hash, digest_of
 from pytest_agentproc.verdict._rows import Verdict
 from pytest_agentproc.verdict._words import shortened
-from pytest_agentproc.vocabulary import ARCHETYPES, RULES
+from pytest_agentproc.vocabulary import BUG_FAMILIES, RULES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -142,18 +142,19 @@ def undecided(judged: Sequence[Judged]) -> int:
     return sum(one.at("must") in _OPEN for one in judged if one.level != "info")
 
 
-def summary(judged: Sequence[Judged], version: str, width: int = 80) -> list[str]:
+def summary(judged: Sequence[Judged], version: str, width: int = 80, *, is_whole: bool = True) -> list[str]:
     """Sum up what came of one subject.
 
     Args:
         judged: every scenario that was judged with it.
         version: the kit's.
         width: how many columns a line may have.
+        is_whole: whether all scenarios were run that were to be; a part allows no verdict on the subject.
 
     Returns:
         a table by rule, those that failed first, with a column for errors of an adapter's or the kit's if there are
         any; those of which nothing applied in a line of their own, and those of which real time could show nothing
-        in another; a table of the archetypes of bug reports in which something failed; a table of causes, those of
+        in another; a table of the bug families in which something failed; a table of causes, those of
         failed musts first, each with the command that runs one of its scenarios; the limits to state so that more is
         judged; and the sentence that says whether the subject is conformant.
     """
@@ -173,10 +174,10 @@ def summary(judged: Sequence[Judged], version: str, width: int = 80) -> list[str
     others = [rule for rule in others if rule not in unseen]
     lines += textwrap.wrap(f"nothing applied of: {', '.join(others)}", width) if others else []
     lines += textwrap.wrap(f"real time could show nothing of: {', '.join(unseen)}", width) if unseen else []
-    lines += _by_archetype(counted, columns, width)
+    lines += _by_family(counted, columns, width)
     lines += _by_cause(counted, width)
     lines += _not_stated(counted, width)
-    return [*lines, *([""] if lines else []), _sentence(judged, counted, version)]
+    return [*lines, *([""] if lines else []), _sentence(judged, counted, version, is_whole=is_whole)]
 
 
 def _not_stated(judged: Sequence[Judged], width: int) -> list[str]:
@@ -211,10 +212,10 @@ def _counts(judged: Sequence[Judged], columns: Sequence[str] = ()) -> dict[str, 
     return {column: counts[column] for column in columns or counts}
 
 
-def _by_archetype(counted: Sequence[Judged], columns: list[str], width: int) -> list[str]:
+def _by_family(counted: Sequence[Judged], columns: list[str], width: int) -> list[str]:
     """Say which kinds of public bug reports these reds are; a scenario may be of several."""
     rows = []
-    for name, (words, rules) in ARCHETYPES.items():
+    for name, (words, rules) in BUG_FAMILIES.items():
         counts = _counts([one for one in counted if {*rules} & {*one.covers}], columns)
         if any(counts[column] for column in (*_LEVELS, "undecided")):
             rows.append((f"{name}  {words}", counts))
@@ -248,7 +249,7 @@ def _table(heading: str, rows: Sequence[tuple[str, dict[str, int]]], width: int)
     return lines
 
 
-def _sentence(judged: Sequence[Judged], counted: Sequence[Judged], version: str) -> str:
+def _sentence(judged: Sequence[Judged], counted: Sequence[Judged], version: str, *, is_whole: bool) -> str:
     counts = _counts(counted)
     found = Counter(one.verdict for one in counted)
     figures = [f"{level}: {counts[level]} failed" for level in _LEVELS]
@@ -259,11 +260,15 @@ def _sentence(judged: Sequence[Judged], counted: Sequence[Judged], version: str)
     if informational:
         others.append(f"{informational} informational")
     clocks = " and ".join(dict.fromkeys(one.clock for one in sorted(judged, key=lambda one: one.clock == "real")))
+    verdict = _verdict(judged) if is_whole else _PART
     return (
-        f"agentproc: {judged[0].subject} {_verdict(judged)}: {', '.join(figures)}; {', '.join(others)}; "
+        f"agentproc: {judged[0].subject} {verdict}: {', '.join(figures)}; {', '.join(others)}; "
         f"pytest-agentproc {version}, corpus {corpus_hash(judged)[:_SHORT]}, {clocks} clock, "
         f"digest {digest_of(judged)[:_SHORT]}"
     )
+
+
+_PART = "was not judged to the end, as the session was interrupted"
 
 
 def _verdict(judged: Sequence[Judged]) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pytest_agentproc.vocabulary._abilities import ABILITIES
-from pytest_agentproc.vocabulary._archetypes import ARCHETYPES
 from pytest_agentproc.vocabulary._artifacts import ARTIFACTS, INCOMPLETE, RESULT_FIELDS
+from pytest_agentproc.vocabulary._bug_families import BUG_FAMILIES
 from pytest_agentproc.vocabulary._dialect import Dialect
 from pytest_agentproc.vocabulary._dialects import DIALECTS
 from pytest_agentproc.vocabulary._drive import (
@@ -17,7 +17,15 @@ from pytest_agentproc.vocabulary._drive import (
     Role,
     required,
 )
-from pytest_agentproc.vocabulary._outcomes import LEVELS, LIMIT_OUTCOMES, Outcome, exit_code, outcomes_for
+from pytest_agentproc.vocabulary._outcomes import (
+    LEVEL_TEXTS,
+    LEVELS,
+    LIMIT_OUTCOMES,
+    OUTCOME_TEXTS,
+    Outcome,
+    exit_code,
+    outcomes_for,
+)
 from pytest_agentproc.vocabulary._policy import (
     CONTAINMENTS,
     LIST_NAMES,
@@ -39,18 +47,20 @@ from pytest_agentproc.vocabulary._subject import LimitsRequest, RunReport, RunRe
 
 __all__ = [
     "ABILITIES",
-    "ARCHETYPES",
     "ARTIFACTS",
+    "BUG_FAMILIES",
     "CAPABILITIES",
     "CONTAINMENTS",
     "DIALECTS",
     "FIRST_SIGNALS",
     "INCOMPLETE",
     "LEVELS",
+    "LEVEL_TEXTS",
     "LIMIT_OUTCOMES",
     "LIST_NAMES",
     "NANOSECONDS",
     "OPTIONAL_NAMES",
+    "OUTCOME_TEXTS",
     "POLICY_NAMES",
     "RESULT_FIELDS",
     "RULES",

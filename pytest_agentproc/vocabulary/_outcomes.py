@@ -8,38 +8,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["LEVELS", "LIMIT_OUTCOMES", "Outcome", "exit_code", "outcomes_for"]
+__all__ = ["LEVELS", "LEVEL_TEXTS", "LIMIT_OUTCOMES", "OUTCOME_TEXTS", "Outcome", "exit_code", "outcomes_for"]
 
-LEVELS = ("must", "should", "info")
-"""How much a check counts.
-
-`must`: a supervisor that breaks it loses or mixes up an answer, reports a false outcome, hangs, kills work in progress,
-or leaves a process. `should`: good practice that a careful program may do otherwise. `info`: a choice of the reference
-supervisor.
-"""
+LEVEL_TEXTS = {
+    "must": "A supervisor that breaks it harms its user: it loses or mixes up an answer, reports a false outcome, "
+    "hangs, kills work in progress, or leaves a process.",
+    "should": "It is good practice, such as an instant, a grace, a signal, or the wording of a message. "
+    "A careful program may do it in another way.",
+    "info": "It is a choice of the reference supervisor, and informs only.",
+}
+"""How much a check counts, and what each level means."""
+LEVELS = tuple(LEVEL_TEXTS)
 
 
 class Outcome(StrEnum):
-    """The closed set of endings. None of them is ever raised.
-
-    | outcome | who caused it | what the caller can do |
-    |---|---|---|
-    | completed | the agent: a good result, whatever its process did next | use the result |
-    | failed | the agent: an error result, or an exit code above 0 | read `error`; ask otherwise |
-    | tool_use | the agent: it asks for a tool that the caller executes | execute it, run again with the answer |
-    | cancelled | the caller took the turn back; the agent lives | prompt again |
-    | stopped | the caller ended the agent, or gave the run up | start a new one |
-    | inactive | the agent: silent for `inactivity_timeout` (`internal_tool_timeout`) | see `stderr_tail`; raise it |
-    | stalled | the agent: bytes, but no event for `progress_timeout` | read `stderr_tail`; raise the limit |
-    | overran | the agent: at work for `max_runtime` | raise the limit, or ask for less |
-    | timed_out | the agent: no progress in a turn for `prompt_timeout`; it lives | prompt again |
-    | incomplete | the agent crashed, or somebody else killed it | read `agent_status`, `stderr_tail`; run again |
-    | input_failed | the agent closed its input and lives on without the prompt | give the prompt another way |
-    | spawn_failed | the caller: no such command (127), or not executable (126) | mend `argv` |
-    | handshake_failed | the agent did not begin to talk | read its version, `stderr_tail` |
-    | protocol_error | lines of no meaning in the dialect, or too long | see its version; raise `max_line_bytes` |
-    | agent_lost | the agent ended while the prompt was queued or in flight | prompt again, if it may run twice |
-    """
+    """The closed set of endings. None of them is ever raised. `OUTCOME_TEXTS` and `agentproc explain` describe each."""
 
     COMPLETED = "completed"
     FAILED = "failed"
@@ -67,6 +50,70 @@ class Outcome(StrEnum):
         """The supervisor's exit codes for this outcome; () if the code is the agent's own."""
         return _EXIT_CODES.get(self, ())
 
+
+OUTCOME_TEXTS = {
+    Outcome.COMPLETED: (
+        "The agent gave a good result. It does not matter what its process did after the result.",
+        "Use the result.",
+    ),
+    Outcome.FAILED: (
+        "The agent gave an error result, or it exited with a code above 0 and without a result.",
+        "Read `error`, and ask in another way.",
+    ),
+    Outcome.TOOL_USE: (
+        "The agent asks for a tool that the caller executes.",
+        "Execute the tool, and start a run with its answer.",
+    ),
+    Outcome.CANCELLED: (
+        "The caller cancelled the turn. The agent lives on.",
+        "Send the next prompt.",
+    ),
+    Outcome.STOPPED: (
+        "The caller ended the agent or gave the run up.",
+        "Start a new agent.",
+    ),
+    Outcome.INACTIVE: (
+        "The agent printed no byte for `inactivity_timeout`, or for `internal_tool_timeout` while a tool ran.",
+        "Read `stderr_tail`. Raise the limit if the agent was at work.",
+    ),
+    Outcome.STALLED: (
+        "The agent printed bytes, but no event of its dialect for `progress_timeout`.",
+        "Read `stderr_tail`. Raise the limit if the agent was at work.",
+    ),
+    Outcome.OVERRAN: (
+        "The agent was still at work after `max_runtime`.",
+        "Raise the limit, or ask for less.",
+    ),
+    Outcome.TIMED_OUT: (
+        "A turn of a session made no progress for `prompt_timeout`. The agent lives on.",
+        "Send the next prompt.",
+    ),
+    Outcome.INCOMPLETE: (
+        "The agent ended without a result: it crashed, or another process killed it.",
+        "Read `agent_status` and `stderr_tail`, and run the agent again.",
+    ),
+    Outcome.INPUT_FAILED: (
+        "The agent closed its stdin before it had read the prompt, and lived on.",
+        "Give the prompt in another way.",
+    ),
+    Outcome.SPAWN_FAILED: (
+        "The agent could not be started: there is no such command (127), or it is not executable (126).",
+        "Correct `argv`.",
+    ),
+    Outcome.HANDSHAKE_FAILED: (
+        "The agent of a session did not answer the first handshake, or refused it.",
+        "Read the version of the agent and `stderr_tail`.",
+    ),
+    Outcome.PROTOCOL_ERROR: (
+        "The agent printed lines that its dialect does not know, or a line that is too long.",
+        "Read the version of the agent. Raise `max_line_bytes` if the line was right.",
+    ),
+    Outcome.AGENT_LOST: (
+        "The agent ended while the prompt was in the queue or in work.",
+        "Send the prompt again if it may run twice.",
+    ),
+}
+"""Of each outcome, what happened, and what the caller can do."""
 
 LIMIT_OUTCOMES = {
     "inactivity_timeout": Outcome.INACTIVE,

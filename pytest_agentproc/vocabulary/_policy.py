@@ -53,7 +53,7 @@ CONTAINMENTS = ("group", "subreaper", "keeper")
 """How a supervisor holds the tree of its agent, from the weakest to the strongest; each can do what those before can.
 
 `group`: what descends from the agent, or is in its session. `subreaper`: the supervising process adopts what the tree
-lets go of, too. `keeper`: a process of its own between the two does, and ends all of it if the supervisor dies (T5).
+lets go of, too. `keeper`: a process of its own between the two does, and ends all of it if the supervisor dies.
 """
 
 
@@ -104,7 +104,7 @@ class Policy(_Counted):
             that came in pieces its end (F6).
         host_tools: names of the tools that the host executes, all others are the agent's own; `*`, `?` and `[...]`
             stand for what they do in file names. A message that asks for one ends the run as `tool_use` (A7).
-        containment: how the tree is held: "group", "subreaper" or "keeper" (T1, T5); see `CONTAINMENTS`.
+        containment: how the tree is held: "group", "subreaper" or "keeper" (T1); see `CONTAINMENTS`.
 
     Raises:
         UsageError: a duration is negative or not a number, a size is no whole number above 0, host_tools is no list of

@@ -155,7 +155,7 @@ _RULES = (
             "time."
         ),
         report="https://github.com/akashgit/remote-factory/issues/525",
-        reference="A policy with `inactivity_timeout` alone limits silence and nothing else.",
+        reference="`run_once(argv, timeout=60)` limits silence to 60 s, and limits nothing else.",
         open="A supervisor that has no such short form is not asked.",
     ),
     Rule(
@@ -505,7 +505,7 @@ _RULES = (
             "It signals through pidfds, or processes that it has not reaped yet. An agent that exits at the instant of "
             "a signal gets none."
         ),
-        open="Only a decoy process in the agent's old group can be watched; a supervisor that is lucky passes.",
+        open="A signal to a pid that is free by then is shown in the timeline, and decides nothing.",
     ),
     Rule(
         name="T3",

@@ -37,9 +37,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "harness": GROUND | LOWER | {"fake_agents"},
     "verdict": GROUND | LOWER | {"corpus"},
     "search": GROUND | LOWER | MIDDLE,
+    "reference": GROUND | {"corpus", "defects", "scenario", "verdict"},
     "plugin": GROUND | LOWER | MIDDLE | {"corpus", "defects", "hookspecs", "search"},
     "capture": GROUND | LOWER | {"fake_agents", "harness", "subjects"},
-    "cli": GROUND | LOWER | MIDDLE | {"pytest_agentproc", "capture", "corpus", "defects", "search"},
+    "cli": GROUND | LOWER | MIDDLE | {"pytest_agentproc", "capture", "corpus", "defects", "reference", "search"},
     "fake_agents": set(),
 }
 
@@ -74,7 +75,7 @@ def test_the_map_names_every_part_once_and_above_all_that_it_imports() -> None:
     doc = pytest_agentproc.__doc__ or ""
     assert re.findall(r"^([A-Z].*)$", doc[doc.index("\nEntry") :], re.MULTILINE)[:6] == HEADINGS
     parts = re.findall(r"^    (\w+)/?  ", doc, re.MULTILINE)
-    assert sorted(parts) == sorted((MAY_IMPORT.keys() | {"scenarios", "tests"}) - {"pytest_agentproc"})
+    assert sorted(parts) == sorted((MAY_IMPORT.keys() | {"docs", "scenarios", "tests"}) - {"pytest_agentproc"})
     order = {part: place for place, part in enumerate(parts)}
     own = MAY_IMPORT.keys() - {"pytest_agentproc"}
     wrong = [

@@ -73,10 +73,29 @@ def test_list_filters_by_what_it_groups_by(capsys: pytest.CaptureFixture[str]) -
     """A user with a bug report looks for the scenario that is like it."""
     assert main(["list", "--rule", "C1", "--dialect", "pi", "--json", "lingers", "deaf"]) == 0
     [row] = json.loads(capsys.readouterr().out)
-    assert (row["id"], row["archetypes"], row["dialects"]) == ("lingers-deaf", ["K01", "K05"], ["pi"])
-    assert main(["list", "--by", "archetype", "--rule", "T2"]) == 0
+    assert (row["id"], row["families"], row["dialects"]) == ("lingers-deaf", ["K01", "K05"], ["pi"])
+    assert main(["list", "--by", "family", "--rule", "T2"]) == 0
     assert "K18  a signal for the wrong process" in capsys.readouterr().out
     assert main(["list", "no-such-behaviour"]) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("word", "first"),
+    [
+        ("partial", "claude-half-a-line"),
+        ("zombie", "zombie-of-the-agents"),
+        ("zombies", "killed-agent-is-reaped"),
+        ("orphan", "launcher-with-a-server"),
+        ("timeout", "open-session-timeouts"),
+        ("permission", "claude-asks-the-host"),
+        ("double_fork", "launcher-with-a-server"),
+    ],
+)
+def test_list_finds_by_the_word_that_people_type(word: str, first: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Words of one meaning find the same; scenarios with such a word in the id come first."""
+    assert main(["list", word]) == 0
+    assert capsys.readouterr().out.startswith(f"{first} ")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +134,7 @@ def test_what_needs_linux_says_so_elsewhere(
     assert main(["run", "lingers-deaf"]) == 2
     assert capsys.readouterr().err == (
         "agentproc run: it starts processes, which needs Linux (pidfd, /proc), and this is win32\n"
-        "check, new, schema and import run on any platform\n"
+        "check, explain, list, new, schema and import run on any platform\n"
     )
 
 

@@ -16,6 +16,7 @@ LINES = {
     "": ["", "--help", "--version", "bogus"],
     "check": ["check hello.scenario.yaml", "check --help"],
     "conform": ["conform", "conform nobody"],
+    "explain": ["explain T1", "explain", "explain nothing"],
     "fake": ["fake hello.scenario.yaml --dir fakes"],
     "import": ["import log.txt --dialect raw"],
     "list": ["list", "list --help", "list --json"],

@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING
 import yaml
 
 from pytest_agentproc.scenario import loads
-from tests.process.stand import CEILING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Block", "blocks", "fits", "play"]
+__all__ = ["Block", "blocks", "fits", "play", "run"]
 
 HOME = "/home/me/project"
 """What a page writes for the folder in which its reader works."""
@@ -35,6 +34,7 @@ _FENCE = re.compile(
 _NAMED = re.compile(r"(?:#|//) (?P<name>[\w./-]+\.[a-z]+)\n")
 _COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 _INSTALLS = re.compile(r"(python3 -m venv|pip install|\.venv/bin/pip install|npm install)\b")
+_LONGEST = 60  # seconds for one command, on a machine under load
 _VARIES = (
     (re.compile(r"\bpid \d+"), "pid N"),
     (re.compile(r"\bin \d+\.\d+s\b.*"), "in Ns"),
@@ -119,7 +119,7 @@ def play(page: Path, folder: Path) -> None:
             folder.joinpath(name).write_text(block.text, "utf-8")
             left.append(name)
     if left:
-        done = _run([f"{sys.executable}", "-m", "pytest", "-q", "-W", "error", *left], folder)
+        done = run([f"{sys.executable}", "-m", "pytest", "-q", "-W", "error", *left], folder)
         assert done.returncode == 0, f"{page.name}: {' '.join(left)}\n{done.stdout}{done.stderr}"
 
 
@@ -127,7 +127,8 @@ def _is_run(file: str) -> bool:
     return file.endswith(".scenario.yaml") or re.search(r"(^|/)test_\w+\.py$", file) is not None
 
 
-def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command as the reader of a page would, in that folder."""
     tools = [Path(sys.executable).parent, *(Path(found).parent for name in ("node",) if (found := shutil.which(name)))]
     env = {
         "PATH": os.pathsep.join(dict.fromkeys([*map(str, tools), "/usr/local/bin", "/usr/bin", "/bin"])),
@@ -138,14 +139,14 @@ def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTEST_ADDOPTS": " ".join(["-p no:cacheprovider", *(f"-p no:{name}" for name in _NEIGHBOURS)]),
     }
+    bounded = ["timeout", "--kill-after=5", f"{_LONGEST:d}", *command]  # it ends all that the command has started
     return subprocess.run(
-        command,
+        bounded,
         cwd=folder,
         env=env,
         capture_output=True,
         text=True,
         check=False,
-        timeout=CEILING,
         stdin=subprocess.DEVNULL,
     )
 
@@ -171,7 +172,7 @@ def _of_python(block: Block, where: str, folder: Path) -> str:
     """A test is run by pytest, and any other program by Python."""
     if re.search(r"^(async )?def test_|^class Test", block.text, re.MULTILINE):
         return f"test_block_{block.line}.py"
-    done = _run([sys.executable, "-W", "error", "-c", block.text], folder)
+    done = run([sys.executable, "-W", "error", "-c", block.text], folder)
     assert done.returncode == 0, f"{where}: {done.stderr}"
     return ""
 
@@ -180,7 +181,7 @@ def _of_console(block: Block, where: str, folder: Path) -> str:
     """Each command prints what is shown below it, on stdout and then on stderr."""
     assert block.text.startswith("$ "), f"{where}: a console block begins with a command, such as $ agentproc list"
     for command, shown in block.commands:
-        done = _run(["sh", "-c", command], folder)
+        done = run(["sh", "-c", command], folder)
         printed = (done.stdout + done.stderr).replace(str(folder), HOME)
         assert fits(shown, printed), f"{where}: $ {command}\nshown:\n{shown}\nprinted:\n{printed}"
     return ""
@@ -189,7 +190,7 @@ def _of_console(block: Block, where: str, folder: Path) -> str:
 def _of_shell(block: Block, where: str, folder: Path) -> str:
     """Every command ends well; those that install something are not run."""
     if not _INSTALLS.match(block.text):
-        done = _run(["sh", "-euc", block.text], folder)
+        done = run(["sh", "-euc", block.text], folder)
         assert done.returncode == 0, f"{where}: {block.text}\n{done.stdout}{done.stderr}"
     return ""
 

@@ -10,6 +10,7 @@ import pytest
 from pytest_agentproc.errors import ScenarioError
 from tests.architecture.sources import ROOT
 from tests.docs.blocks import Block, blocks, fits, play
+from tests.docs.reference import is_made
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.once
 
 DOCS = ROOT / "docs"
-PAGES = sorted(DOCS.rglob("*.md"))
+PAGES = sorted(page for page in DOCS.rglob("*.md") if not is_made(page))
+"""Those that a person wrote; tests/docs/test_reference.py is about the others."""
 
 
 @pytest.mark.slow

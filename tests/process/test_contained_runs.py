@@ -153,7 +153,7 @@ def test_a_session_that_starts_nobody_holds_nobody(stand: Stand) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", ["host", "keeper"])
 def test_whoever_is_killed_the_agent_and_all_that_left_it_go(victim: str) -> None:
-    """A supervisor that is killed takes its agents along (T5); one whose keeper is killed ends them itself."""
+    """A supervisor that is killed takes its agents along; one whose keeper is killed ends them itself."""
     patience = "600" if victim == "host" else "0.5"
     command = [sys.executable, "-c", HOST, patience, *escape("stay", *WAYS.values(), "session orphan deaf")]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as host:

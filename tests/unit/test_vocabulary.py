@@ -13,6 +13,7 @@ from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.vocabulary import (
     CONTAINMENTS,
+    OUTCOME_TEXTS,
     POLICY_NAMES,
     RULES,
     Outcome,
@@ -79,9 +80,8 @@ def test_outcomes_are_the_closed_set() -> None:
 
 def test_every_outcome_says_who_caused_it_and_what_can_be_done() -> None:
     """A caller who meets one in a log looks it up here."""
-    rows = [row.split("|")[1:-1] for row in (Outcome.__doc__ or "").splitlines() if "|" in row][2:]
-    assert [row[0].strip() for row in rows] == [outcome.value for outcome in Outcome]
-    assert all(len(row) == 3 and all(cell.strip() for cell in row) for row in rows)
+    assert [*OUTCOME_TEXTS] == [*Outcome]
+    assert all(text.endswith(".") for texts in OUTCOME_TEXTS.values() for text in texts)
 
 
 def test_policy_defaults_are_the_documented_ones() -> None:

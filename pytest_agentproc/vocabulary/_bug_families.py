@@ -1,10 +1,10 @@
-"""The fault archetypes of public bug reports, each with the rules that it breaks. Ids are append-only."""
+"""The bug families of public reports, each with the rules that it breaks. Ids are append-only."""
 
 from __future__ import annotations
 
-__all__ = ["ARCHETYPES"]
+__all__ = ["BUG_FAMILIES"]
 
-ARCHETYPES: dict[str, tuple[str, tuple[str, ...]]] = {
+BUG_FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "K01": ("lingers after the final result", ("C1",)),
     "K02": ("silent but alive, and killed for it", ("A1", "A6", "A9")),
     "K03": ("hung but noisy", ("A2", "A3", "A8", "P2")),
@@ -21,6 +21,8 @@ ARCHETYPES: dict[str, tuple[str, tuple[str, ...]]] = {
     "K14": ("waits for an answer that never comes", ("A7", "B4", "P4", "P7")),
     "K15": ("does not end with its stdin or its host", ("P8",)),
     "K16": ("zombies", ("T3",)),
+    "K17": ("crash loops, restarts", ("P6",)),
     "K18": ("a signal for the wrong process", ("T2",)),
+    "K19": ("ids and answers that fit no question", ("P5", "P9")),
 }
-"""Each archetype with the rules that it breaks: a scenario that covers one of these rules is of that archetype."""
+"""Each family with the rules that it breaks: a scenario that covers one of these rules is of that family."""

@@ -1,0 +1,193 @@
+"""Writes the pages of the reference that are made from the tables of the code. Knows no text of its own but examples.
+
+As a Sphinx extension it writes them into docs/reference before the sources are read. Git ignores them. The tests take
+them from `pages`, and run every example.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+from pytest_agentproc.cli._calls import Help, parsed
+from pytest_agentproc.cli._commands import COMMANDS
+from pytest_agentproc.plugin._options import _OPTIONS
+from pytest_agentproc.reference import Entry, anchor, bundled, entries, page_of, written
+from pytest_agentproc.vocabulary import RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sphinx.application import Sphinx
+
+_ONE = "pytest --agentproc-corpus -k lingers-deaf"
+OPTION_EXAMPLES = {
+    "corpus": "pytest --agentproc-corpus -k lingers",
+    "backend": f"{_ONE} --agentproc-backend=both",
+    "clock": f"{_ONE} --agentproc-clock=model",
+    "repeat": f"{_ONE} --agentproc-repeat=3",
+    "search": "pytest --agentproc-corpus -k open-run-ending --agentproc-search=5",
+    "explore": f"{_ONE} --agentproc-explore=5",
+    "scale": f"{_ONE} --agentproc-clock=real --agentproc-scale=10",
+    "process_tree": "pytest --agentproc-process-tree test_mine.py",
+    "subject": f"{_ONE} --agentproc-subject=null",
+    "rule": "pytest --agentproc-corpus --agentproc-rule=T2,P3 --agentproc-clock=model",
+    "command": "pytest --agentproc-corpus -k exits-3-after-a-good-result --agentproc-command='{agent}'",
+    "baseline": f"{_ONE} --agentproc-subject=null --agentproc-baseline=known.yaml",
+    "update_baseline": f"{_ONE} --agentproc-subject=null --agentproc-baseline=known.yaml --agentproc-update-baseline",
+    "results": f"{_ONE} --agentproc-results=results.json",
+    "report": f"{_ONE} --agentproc-report=pages",
+    "timeline": f"{_ONE} --agentproc-report=pages --agentproc-timeline=on-failure",
+    "defect": f"{_ONE} --agentproc-defect=waits-for-exit",
+}
+"""A command line for each option."""
+
+COMMAND_EXAMPLES = {
+    "check": "agentproc check hang.scenario.yaml",
+    "conform": "agentproc conform core --rule T2 --clock model",
+    "explain": "agentproc explain T1",
+    "fake": "agentproc fake hang.scenario.yaml --dir fakes --name claude",
+    "import": "echo 'hello' | agentproc import - --dialect raw",
+    "list": "agentproc list partial",
+    "new": "agentproc new hang",
+    "record": "agentproc record --out hello.scenario.yaml -- echo hello",
+    "run": "agentproc run lingers-deaf",
+    "schema": "agentproc schema --out agentproc.schema.json",
+    "search": "agentproc search open-run-ending --runs 5",
+    "time": "agentproc time -- sleep 3600",
+}
+"""A command line for each command; `new` comes first."""
+
+_TITLES = {
+    "outcomes": ("Outcomes", "An outcome says how a run, or a turn of a session, ended. Each has an exit code."),
+    "verdicts": (
+        "Verdicts",
+        "Each check of a scenario has a verdict. The verdict of the scenario is the first of these that a check has.",
+    ),
+    "levels": (
+        "Levels",
+        "The level of a check says how much it counts. The level of a file is `must` if it names none.",
+    ),
+    "limits": (
+        "Limits",
+        "The key `policy` sets limits of the supervisor. An expression such as `kill_grace + 1s` uses them.",
+    ),
+    "steps": (
+        "Steps",
+        "The key `script` of a scenario is a list of steps. The fake agent plays them in this order.",
+    ),
+    "expect": ("Expect keys", "The keys below `expect`, `should` and `info` say what must be true after the run."),
+    "drive": ("Drive items", "The key `drive` lists what the caller of the supervisor does, one item after the other."),
+    "scenarios": ("File keys", "These are the keys of a scenario file, and the keys below `agent`, `host` and others."),
+    "defects": (
+        "Defects",
+        "A defect is a named fault that can be built into the reference supervisor. A scenario catches each of them.",
+    ),
+    "bug-families": ("Bug families", "A bug family is a kind of bug that users of supervisors report."),
+}
+_GROUPS = {"TEXT": "Forms of a text", "result.json": "Fields of result.json", "loop_blocked": "Keys of loop_blocked"}
+
+
+def is_made(name: str) -> bool:
+    """Say whether a page below docs/reference is one of these."""
+    return name.startswith("rules/") or name.removesuffix(".md") in (*_TITLES, "options", "commands")
+
+
+def pages() -> dict[str, str]:
+    """Give every page by its file below docs/reference."""
+    known = entries()
+    made = {f"{name}.md": _page(title, about, _of(known, name)) for name, (title, about) in _TITLES.items()}
+    rules = {f"{page_of(entry)}.md": _rule(entry) for entry in known if entry.kind == "rule"}
+    return {**made, **rules, "rules/index.md": _rules(), "options.md": _options(), "commands.md": _commands()}
+
+
+def _of(known: Iterable[Entry], page: str) -> list[Entry]:
+    return [entry for entry in known if page_of(entry) == page]
+
+
+def _page(title: str, about: str, those: list[Entry]) -> str:
+    parts = [f"# {title}", about, _contents(entry.name for entry in those if ": " not in entry.name)]
+    below: dict[str, list[Entry]] = {}
+    for entry in those:
+        head, colon, _ = entry.name.partition(": ")
+        below.setdefault(head if colon else "", []).append(entry)
+    for entry in below.pop("", []):
+        parts += [written(entry), *(written(inner, "###") for inner in below.pop(entry.name, []))]
+    for head, inner in below.items():
+        parts += [f"## {_GROUPS[head]}", *(written(entry, "###") for entry in inner)]
+    return "\n\n".join(part.rstrip() for part in parts) + "\n"
+
+
+def _contents(names: Iterable[str]) -> str:
+    return " · ".join(f"[`{name}`](#{anchor(name)})" for name in names)
+
+
+def _rule(entry: Entry) -> str:
+    rows = [one for one in bundled() if entry.name in one.covers]
+    listed = [f"- `{one.id}` ({one.level}): {one.claim}" for one in rows]
+    return "\n".join([written(entry, "#"), "## Scenarios", "", *listed, ""])
+
+
+def _rules() -> str:
+    listed = [f"| [{name}]({name}.md) | {rule.demands} |" for name, rule in RULES.items()]
+    toc = ["```{toctree}", ":hidden:", "", *RULES, "```"]
+    about = "A scenario covers one rule or more. A conformant supervisor breaks none of them at level `must`."
+    return "\n".join(["# Rules", "", about, "", "| rule | what it demands |", "|---|---|", *listed, "", *toc, ""])
+
+
+def _options() -> str:
+    parts = [
+        "# Options and ini keys",
+        "Each option of pytest also has an ini key, with underscores. The command line wins over the ini file.",
+    ]
+    for option in _OPTIONS:
+        flag = f"--agentproc-{option.name.replace('_', '-')}"
+        value = "" if option.read is None else f"={option.name.upper()}"
+        default = "false" if option.read is None else option.default or "none"
+        parts += [
+            f"## {flag}",
+            f"{option.doc[0].upper()}{option.doc[1:]}.",
+            f"- **Value:** `{flag}{value}`\n- **Ini key:** `agentproc_{option.name}`\n- **Default:** {default}",
+            f"```sh\n{OPTION_EXAMPLES[option.name]}\n```",
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _commands() -> str:
+    parts = ["# Commands", "`agentproc COMMAND --help` prints what stands here. Each command has its own exit codes."]
+    for name, (_, about) in COMMANDS.items():
+        parts += [
+            f"## {name}",
+            f"`agentproc {name}`: {about}.",
+            f"```sh\n{COMMAND_EXAMPLES[name]}\n```",
+            f"```text\n{_help(name)}\n```",
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _help(name: str) -> str:
+    module, about = COMMANDS[name]
+    printed = io.StringIO()
+    wide = mock.patch.dict(os.environ, COLUMNS="100")
+    with wide, contextlib.redirect_stdout(printed), contextlib.suppress(Help):
+        parsed(name, about, importlib.import_module(module), ["--help"])
+    return printed.getvalue().rstrip()
+
+
+def _write(app: Sphinx) -> None:
+    for name, text in pages().items():
+        file = Path(app.srcdir, "reference", name)
+        file.parent.mkdir(exist_ok=True)
+        if not file.exists() or file.read_text("utf-8") != text:  # a page that stays as it is is not read again
+            file.write_text(text, "utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Write the pages once Sphinx knows its folders."""
+    app.connect("builder-inited", _write)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,71 @@
+"""Owns `agentproc explain`: one word of a scenario or a verdict, as the reference has it. Runs on any platform."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.reference import entries, find, shown
+
+if TYPE_CHECKING:
+    import argparse
+
+__all__ = ["HELP", "declare", "run"]
+
+HELP = """\
+A word is a rule, an outcome, a verdict, a level, a limit, a step, a key, a defect or a bug family. A key that stands
+below another key has both names, such as `turns: elapsed`; its last name alone is enough.
+
+exit codes:
+  0  the word is explained
+  2  there is no such word
+
+examples:
+  agentproc explain T1                # a rule: what it demands, why, and what breaks it
+  agentproc explain undecided         # a verdict: what it means, and what to do
+  agentproc explain drip              # a step, with an example that runs
+  agentproc explain                   # every word
+"""
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("words", nargs="*", metavar="WORD", help="the word; without it all words are listed")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the text of a word, or the list of words.
+
+    Raises:
+        UsageError: there is no such word.
+    """
+    width = min(get_terminal_size().columns, 100)
+    word = " ".join(options.words)
+    if not word:
+        sys.stdout.write(_listed(width))
+        return 0
+    found, near = find(word)
+    if not found:
+        hint = f"did you mean {', '.join(near)}?" if near else "agentproc explain lists all words"
+        raise UsageError(f"there is no word {word!r}", hint)
+    sys.stdout.write("\n".join(shown(entry, width) for entry in found))
+    return 0
+
+
+def _listed(width: int) -> str:
+    """List the words of each kind; keys below others are left out."""
+    kinds: dict[str, list[str]] = {}
+    for entry in entries():
+        if ": " not in entry.name:
+            kinds.setdefault(entry.kind, []).append(entry.name)
+    lines = [
+        line
+        for kind, names in kinds.items()
+        for line in textwrap.wrap(
+            f"{kind}: {', '.join(names)}", width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False
+        )
+    ]
+    return "\n".join(lines) + "\n"

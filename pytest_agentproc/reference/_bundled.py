@@ -1,0 +1,85 @@
+"""Owns what the reference takes from the bundled scenarios: which of them uses a key, covers a rule, shows a defect.
+
+Examples of keys that none of them uses are in `examples.scenario.yaml` files beside this module.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from pytest_agentproc.corpus import SUFFIX, corpus_files
+from pytest_agentproc.scenario import load_each, uses
+
+__all__ = ["Bundled", "bundled", "excerpts"]
+
+_OWN = Path(__file__).parent
+_LONG = 10
+"""Lines of an excerpt from which on a shorter one is better."""
+
+
+class Bundled(NamedTuple):
+    """One scenario, as far as the reference speaks of it.
+
+    Args:
+        id: its id; of an example of the reference, empty.
+        claim: what must be true.
+        level: how much its checks count.
+        covers: its rules.
+        catches: its defects.
+        text: the whole file.
+    """
+
+    id: str
+    claim: str
+    level: str
+    covers: tuple[str, ...]
+    catches: tuple[str, ...]
+    text: str
+
+
+@cache
+def bundled() -> tuple[Bundled, ...]:
+    """Read every bundled scenario; a file for several agents counts once for each of them."""
+    return tuple(
+        Bundled(one.id, one.claim, one.level, one.covers, tuple(one.catches), one.text)
+        for file in corpus_files()
+        for one in load_each(file)
+    )
+
+
+@cache
+def excerpts() -> dict[tuple[int, str], tuple[str, str]]:
+    """Give the best example of each key: the lines of a file, and the id of that bundled scenario.
+
+    The key of this mapping is the identity of the entry in its table, and the value there if that is a single word, or
+    an empty text for any value. Short excerpts of short files are best.
+    """
+    examples = [Bundled("", "", "", (), (), file.read_text("utf-8")) for file in sorted(_OWN.glob(f"*{SUFFIX}"))]
+    files = {one.text: one for one in (*examples, *reversed(bundled()))}
+    found: dict[tuple[int, str], tuple[tuple[int, ...], str, str]] = {}
+    for text, one in files.items():
+        lines = text.splitlines()
+        for use in uses(text):
+            excerpt = _excerpt(lines, use.line)
+            rank = (len(excerpt) > _LONG, not one.id, len(text))
+            for value in {"", *use.words}:
+                place = (id(use.key), value)
+                if place not in found or rank < found[place][0]:
+                    found[place] = rank, "\n".join(excerpt), one.id
+    return {place: (excerpt, scenario) for place, (_, excerpt, scenario) in found.items()}
+
+
+def _excerpt(lines: list[str], line: int) -> list[str]:
+    """Take a line, and the deeper lines below it."""
+    first = lines[line - 1]
+    indent = len(first) - len(first.lstrip(" "))
+    taken = [first[indent:]]
+    for below in lines[line:]:
+        if below.strip() and len(below) - len(below.lstrip(" ")) <= indent:
+            break
+        taken.append(below[indent:])
+    while not taken[-1].strip():
+        taken.pop()
+    return taken

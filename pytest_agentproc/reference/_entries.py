@@ -1,0 +1,231 @@
+"""Owns the entries of the reference: each word with its text, facts and example. Refuses to write pages."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.defects import DEFECTS
+from pytest_agentproc.reference._bundled import bundled, excerpts
+from pytest_agentproc.scenario import tables
+from pytest_agentproc.verdict import VERDICT_TEXTS, Verdict
+from pytest_agentproc.vocabulary import BUG_FAMILIES, LEVEL_TEXTS, LIST_NAMES, OUTCOME_TEXTS, RULES, SIZE_NAMES, Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytest_agentproc.reference._bundled import Bundled
+    from pytest_agentproc.scenario import Key
+
+__all__ = ["Entry", "Example", "entries", "find"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """An example that runs.
+
+    Args:
+        text: lines of a file; empty: the commands are all.
+        language: of these lines.
+        file: the name of that file; empty: they are a part of what the commands run.
+        commands: what to type, one after the other.
+    """
+
+    text: str = ""
+    language: str = "yaml"
+    file: str = ""
+    commands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One word of the reference.
+
+    Args:
+        kind: what it is, such as `rule` or `step`.
+        name: the word; a key that stands below another one is named with it: `turns: elapsed`.
+        says: what it means, in whole sentences.
+        facts: titles, each with its text.
+        example: how it is used.
+    """
+
+    kind: str
+    name: str
+    says: str
+    facts: tuple[tuple[str, str], ...] = ()
+    example: Example
+
+
+@cache
+def entries() -> tuple[Entry, ...]:
+    """Give every entry, kind by kind, in the order of the tables."""
+    return (*_rules(), *_outcomes(), *_verdicts(), *_levels(), *_keys(), *_defects(), *_families())
+
+
+def find(word: str) -> tuple[list[Entry], list[str]]:
+    """Find the entries of a word; if there is none, the names that it may mean.
+
+    Small and capital letters are the same. The last part of a name is enough: `elapsed` finds `turns: elapsed`, too.
+    """
+    known = entries()
+    wanted = _plain(word)
+    found = [entry for entry in known if wanted == _plain(entry.name)]
+    found += [entry for entry in known if wanted == _plain(entry.name.rpartition(": ")[2]) and entry not in found]
+    names = {_plain(entry.name): entry.name for entry in known}
+    near = [] if found else [name for plain, name in names.items() if len(wanted) > 1 and wanted in plain.split()]
+    near += [] if found else [names[plain] for plain in get_close_matches(wanted, names, 3)]
+    return found, [*dict.fromkeys(near)][:5]
+
+
+def _plain(name: str) -> str:
+    return " ".join(re.split(r"[\s:._-]+", name.lower()))
+
+
+def _sentence(clause: str) -> str:
+    """Make a sentence of the clause that a table has."""
+    clause = clause.strip()
+    return f"{clause[0].upper()}{clause[1:]}{'' if clause[-1] in '.!?' else '.'}"
+
+
+def _rules() -> Iterator[Entry]:
+    for name, rule in RULES.items():
+        facts = (
+            ("Why", rule.why),
+            ("A public report", rule.report),
+            ("The reference supervisor", rule.reference),
+            ("Left open", rule.open),
+            ("Bug families", ", ".join(family for family, (_, rules) in BUG_FAMILIES.items() if name in rules)),
+            ("Defects that break it", ", ".join(one.name for one in DEFECTS.values() if one.breaks == name)),
+            ("Bundled scenarios", str(sum(name in one.covers for one in bundled()))),
+        )
+        example = Example(commands=(f"agentproc list --rule {name}", f"agentproc conform core --rule {name}"))
+        yield Entry(kind="rule", name=name, says=_sentence(rule.demands), facts=_given(facts), example=example)
+
+
+def _given(facts: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    return tuple((title, text) for title, text in facts if text)
+
+
+def _outcomes() -> Iterator[Entry]:
+    keys = [key for table in tables() for key in table.keys if key.name == "outcome" and table.kind == "expect key"]
+    for outcome, (says, advice) in OUTCOME_TEXTS.items():
+        codes = " or ".join(map(str, outcome.exit_codes)) or "the agent's own, at least 1"
+        facts = (("What to do", advice), ("Exit code", codes), ("Limit", outcome.limit or ""))
+        yield Entry(kind="outcome", name=outcome, says=says, facts=_given(facts), example=_example(keys, outcome))
+
+
+def _example(keys: list[Key], value: str = "") -> Example:
+    """Take the first excerpt that there is for one of these keys."""
+    text, scenario = next(excerpt for key in keys if (excerpt := excerpts().get((id(key), value))))
+    return Example(text=text, commands=(f"agentproc run {quote(scenario)}",) if scenario else ())
+
+
+_GOOD, _SILENT = "exits-3-after-a-good-result", "silent-past-the-limit"
+_CORPUS = "pytest --agentproc-corpus -k lingers-deaf"
+_RAISES = '''\
+import subprocess
+
+
+def supervise(request):
+    """Raise CalledProcessError for an agent that exits with 3."""
+    subprocess.run(request.argv, env=request.env, check=True)
+'''
+_VERDICT_EXAMPLES = {
+    Verdict.KIT_ERROR: Example(commands=(f"{_CORPUS} --agentproc-repeat=2",)),
+    Verdict.ADAPTER_ERROR: Example(commands=(f"agentproc run {_GOOD} --subject builtins:repr",)),
+    Verdict.CRASHED: Example(
+        text=_RAISES,
+        language="python",
+        file="mine.py",
+        commands=(f"agentproc run {_GOOD} --subject mine:supervise",),
+    ),
+    Verdict.FAILED: Example(commands=("agentproc run lingers-deaf --defect waits-for-exit",)),
+    Verdict.UNDECIDED: Example(commands=(f"agentproc run {_GOOD} --command '{{agent}}'",)),
+    Verdict.KNOWN: Example(
+        commands=(
+            f"{_CORPUS} --agentproc-defect=waits-for-exit --agentproc-update-baseline",
+            f"{_CORPUS} --agentproc-defect=waits-for-exit",
+        )
+    ),
+    Verdict.NOT_EXERCISED: Example(commands=(f"agentproc run {_SILENT} --subject null",)),
+    Verdict.NOT_APPLICABLE: Example(commands=(f"agentproc run {_SILENT} --command '{{agent}}'",)),
+    Verdict.PASSED: Example(commands=("agentproc run lingers-deaf",)),
+}
+
+
+def _verdicts() -> Iterator[Entry]:
+    for verdict, (says, advice) in VERDICT_TEXTS.items():
+        facts = (("What to do", advice),)
+        yield Entry(kind="verdict", name=verdict, says=says, facts=facts, example=_VERDICT_EXAMPLES[verdict])
+
+
+def _levels() -> Iterator[Entry]:
+    keys = {key.name: key for table in tables() if table.kind == "file key" and not table.path for key in table.keys}
+    effects = {
+        "must": "The test fails, and the supervisor is not conformant.",
+        "should": "The test fails. The check is counted, and decides nothing.",
+        "info": "The test fails for the reference supervisor only. The check is not counted.",
+    }
+    for level, says in LEVEL_TEXTS.items():
+        facts = (("If such a check fails", effects[level]),)
+        example = _example([keys.get(level, keys["harm"])])
+        yield Entry(kind="level", name=level, says=says, facts=facts, example=example)
+
+
+def _keys() -> Iterator[Entry]:
+    for table in tables():
+        for key in table.keys:
+            name = f"{table.path}: {key.name}" if table.path else key.name
+            facts = _facts_of_limit(key) if table.kind == "limit" else _facts_of_key(key)
+            says = _limits()[key.name] if table.kind == "limit" else key.doc
+            yield Entry(kind=table.kind, name=name, says=_sentence(says), facts=facts, example=_example([key]))
+
+
+def _facts_of_key(key: Key) -> tuple[tuple[str, str], ...]:
+    also = getattr(key, "also", None)
+    beside = f", and beside it `{also.name}:` {also.kind.label}" if also is not None else ""
+    return (("Value", f"{key.kind.label}{beside}"),)
+
+
+def _facts_of_limit(key: Key) -> tuple[tuple[str, str], ...]:
+    value = getattr(Policy(), key.name)
+    if key.name in LIST_NAMES:
+        default = "none"
+    elif value is None:
+        default = "off"
+    elif isinstance(value, str):
+        default = value
+    else:
+        default = f"{value // 1024**2} MiB" if key.name in SIZE_NAMES else f"{value:g} s"
+    return (("Value", key.kind.label), ("Default of the reference supervisor", default))
+
+
+def _limits() -> dict[str, str]:
+    """Read what the docstring of `Policy` says of each limit."""
+    [listed] = re.findall(r"Args:\n(.*?)\n\n", inspect.cleandoc(Policy.__doc__ or "") + "\n\n", re.DOTALL)
+    found = re.findall(r"^    (\w+): (.*?)(?=^    \w+: |\Z)", listed, re.DOTALL | re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in found}
+
+
+def _defects() -> Iterator[Entry]:
+    shown: dict[str, Bundled] = {}
+    for one in bundled():
+        for name in one.catches:
+            shown[name] = min(one, shown.get(name, one), key=lambda scenario: len(scenario.text))
+    for name, defect in DEFECTS.items():
+        facts = (("Rule", f"{defect.breaks}: {RULES[defect.breaks].demands}"),)
+        example = Example(commands=(f"agentproc run {quote(shown[name].id)} --defect {name}",) if name in shown else ())
+        says = _sentence(f"a supervisor with this defect {defect.story}")
+        yield Entry(kind="defect", name=name, says=says, facts=facts, example=example)
+
+
+def _families() -> Iterator[Entry]:
+    for name, (title, rules) in BUG_FAMILIES.items():
+        facts = (("Rules", ", ".join(rules)),)
+        example = Example(commands=(f"agentproc list --family {name}",))
+        yield Entry(kind="bug family", name=name, says=_sentence(title), facts=facts, example=example)

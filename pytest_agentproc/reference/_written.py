@@ -1,0 +1,65 @@
+"""Owns how an entry of the reference looks: plain text for a terminal, Markdown for a page. Knows no entry."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytest_agentproc.reference._entries import Entry
+
+__all__ = ["anchor", "page_of", "shown", "written"]
+
+_PAGES = {
+    "outcome": "outcomes",
+    "verdict": "verdicts",
+    "level": "levels",
+    "limit": "limits",
+    "step": "steps",
+    "expect key": "expect",
+    "drive item": "drive",
+    "file key": "scenarios",
+    "defect": "defects",
+    "bug family": "bug-families",
+}
+
+
+def page_of(entry: Entry) -> str:
+    """Name the page of an entry, below the folder of the reference and without its ending."""
+    return f"rules/{entry.name}" if entry.kind == "rule" else _PAGES[entry.kind]
+
+
+def anchor(name: str) -> str:
+    """Give the anchor of a heading, as GitHub and MyST make it."""
+    return re.sub(r"[^\w\- ]", "", name.lower()).replace(" ", "-")
+
+
+def shown(entry: Entry, width: int) -> str:
+    """Write an entry for a terminal."""
+    lines = [f"{entry.name} ({entry.kind})", *textwrap.wrap(entry.says, width), ""]
+    for title, text in entry.facts:
+        lines += textwrap.wrap(f"{title}: {text}", width, subsequent_indent="  ", break_on_hyphens=False)
+    lines += [""] if entry.facts else []
+    if entry.example.text:
+        lines += [f"example{f' ({entry.example.file})' if entry.example.file else ''}:"]
+        lines += textwrap.indent(entry.example.text.rstrip(), "  ").splitlines()
+    lines += [f"  $ {command}" for command in entry.example.commands]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def written(entry: Entry, heading: str = "##") -> str:
+    """Write an entry for a page: its heading is its anchor."""
+    parts = [f"{heading} {entry.name}", entry.says]
+    parts += ["\n".join(f"- **{title}:** {_escaped(text)}" for title, text in entry.facts)] if entry.facts else []
+    if entry.example.text:
+        name = f"# {entry.example.file}\n" if entry.example.file else ""
+        parts += [f"```{entry.example.language}\n{name}{entry.example.text.rstrip()}\n```"]
+    if entry.example.commands:
+        parts += ["```sh\n" + "\n".join(entry.example.commands) + "\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
+def _escaped(text: str) -> str:
+    """Keep what Markdown would take for its own; text between backquotes stays as it is."""
+    return re.sub(r"(`[^`]*`)|([*<>\[\]])", lambda found: found[1] or f"\\{found[2]}", text)

@@ -1,0 +1,47 @@
+"""Loads the writer of the reference's pages, which is no package. Knows no page."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.reference import anchor
+from tests.architecture.sources import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import ModuleType
+
+__all__ = ["anchors", "is_made", "made", "writer"]
+
+
+@cache
+def writer() -> ModuleType:
+    """Load docs/_ext/reference_pages.py."""
+    spec = importlib.util.spec_from_file_location("reference_pages", ROOT / "docs" / "_ext" / "reference_pages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@cache
+def made() -> dict[str, str]:
+    """Write every page of the reference that is made from tables, by its file below docs/reference."""
+    pages: dict[str, str] = writer().pages()
+    return pages
+
+
+def is_made(page: Path) -> bool:
+    """Say whether a page below docs is one of them, which a build has left there."""
+    folder = ROOT / "docs" / "reference"
+    return folder in page.parents and writer().is_made(str(page.relative_to(folder))) is True
+
+
+def anchors(page: str) -> list[str]:
+    """List the anchors of a page's headings; code is no heading."""
+    text = re.sub(r"^(`{3,}).*?^\1$", "", page, flags=re.MULTILINE | re.DOTALL)
+    return [anchor(title) for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE)]

@@ -1,0 +1,85 @@
+"""The explanations name what is there: versions, words, states. A name that changes in the code changes here."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from pytest_agentproc.errors import ClockError
+from pytest_agentproc.scenario._script import _HOWS
+from pytest_agentproc.supervisor import Status
+from pytest_agentproc.supervisor._machine import State
+from pytest_agentproc.vocabulary import CONTAINMENTS, DIALECTS, LEVELS, RULES, Dialect
+from tests.architecture.sources import ROOT
+from tests.mirrors.recordings import NAMES
+
+EXPLANATION = ROOT / "docs" / "explanation"
+TERM = re.compile(r"^(?P<term>\S.*)\n  (?P<meaning>\S.*(?:\n  \S.*)*)$", re.MULTILINE)
+
+
+def _page(name: str) -> str:
+    return (EXPLANATION / f"{name}.md").read_text("utf-8")
+
+
+def _terms() -> dict[str, str]:
+    text = (ROOT / "docs" / "glossary.md").read_text("utf-8")
+    return {found["term"]: found["meaning"] for found in TERM.finditer(text.partition(":::{glossary}")[2])}
+
+
+@pytest.mark.parametrize("dialect", [one for one in DIALECTS.values() if one.probes], ids=lambda one: one.name)
+def test_the_version_that_a_fake_imitates_is_on_its_pages(dialect: Dialect) -> None:
+    """A reader compares it with the version of the real CLI."""
+    version = re.search(r"\d+\.\d+\.\d+", dialect.probes["--version"])
+    assert version is not None
+    for name in ("fidelity", "protocols", f"protocol-{dialect.name}"):
+        assert version[0] in _page(name), name
+
+
+def test_each_dialect_but_raw_has_a_page_of_its_protocol() -> None:
+    """The overview leads to all of them."""
+    pages = {file.stem.removeprefix("protocol-") for file in EXPLANATION.glob("protocol-*.md")}
+    assert pages == {*DIALECTS} - {"raw"}
+    assert [name for name in pages if f"(protocol-{name}.md)" not in _page("protocols")] == []
+
+
+def test_the_number_of_recordings_is_the_number_of_recordings() -> None:
+    """Each of them is mirrored by a scenario."""
+    timed = sum(name.startswith("timed/") for name in NAMES)
+    assert f"each of the {len(NAMES)} recordings" in _page("fidelity")
+    assert f"most of the {timed} timed ones" in _page("fidelity")
+
+
+def test_each_word_for_a_run_that_stops_is_explained() -> None:
+    """Such a word stands at the beginning of a failure."""
+    reasons = {fault.reason for fault in ClockError.__subclasses__()}
+    assert reasons - {*_terms()} == set()
+    assert [reason for reason in reasons if f"{{term}}`{reason}`" not in _page("virtual-time")] == []
+
+
+def test_each_way_out_of_a_tree_and_each_way_to_hold_it_is_explained() -> None:
+    """The words are those of scenarios and of a policy."""
+    page = _page("process-trees")
+    assert [word for word in (*_HOWS, *CONTAINMENTS) if f"`{word}`" not in page] == []
+
+
+def test_each_state_and_each_level_is_explained() -> None:
+    """The page draws the machines with the names of the code."""
+    page = _page("reference-supervisor")
+    assert [state.name for state in (*State, *Status) if state.name not in page] == []
+    assert [level for level in LEVELS if f"| `{level}` |" not in _page("conformance")] == []
+
+
+def test_each_group_of_rules_is_explained() -> None:
+    """A new letter needs a word on what it is about."""
+    assert [letter for letter in {name[0] for name in RULES} if f"\n| {letter} |" not in _page("rules")] == []
+
+
+def test_the_glossary_has_each_term_once_in_order_and_in_sentences() -> None:
+    """A reader looks it up by the alphabet."""
+    terms = _terms()
+    assert [*terms] == sorted(terms, key=str.lower)
+    assert [term for term, meaning in terms.items() if not meaning.endswith(".")] == []
+    assert (ROOT / "docs" / "glossary.md").read_text("utf-8").count("\n  ") - sum(
+        meaning.count("\n") for meaning in terms.values()
+    ) == len(terms)

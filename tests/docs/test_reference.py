@@ -1,0 +1,121 @@
+"""The reference is whole: each word has an anchor, a sentence and an example that runs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.cli._commands import COMMANDS
+from pytest_agentproc.defects import NAMES
+from pytest_agentproc.plugin._options import _OPTIONS
+from pytest_agentproc.reference import anchor, bundled, entries, page_of, written
+from pytest_agentproc.scenario import tables
+from pytest_agentproc.verdict import VERDICT_TEXTS, Verdict
+from pytest_agentproc.vocabulary import BUG_FAMILIES, LEVELS, RULES, Outcome
+from tests.architecture.sources import ROOT
+from tests.docs.blocks import run
+from tests.docs.reference import anchors, made, writer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+pytestmark = pytest.mark.once
+
+OWN = sorted((ROOT / "pytest_agentproc" / "reference").glob("*.scenario.yaml"))
+
+
+def test_every_word_of_the_tables_has_an_entry() -> None:
+    """A new step, key, outcome, verdict, rule, level, limit, defect or bug family needs no work on a page."""
+    names = {(entry.kind, entry.name) for entry in entries()}
+    keys = {(table.kind, f"{table.path}: {key.name}".removeprefix(": ")) for table in tables() for key in table.keys}
+    words: dict[str, Iterable[str]] = {"rule": RULES, "outcome": Outcome, "verdict": Verdict, "level": LEVELS}
+    words |= {"defect": NAMES, "bug family": BUG_FAMILIES}
+    assert names == keys | {(kind, str(name)) for kind, those in words.items() for name in those}
+
+
+def test_each_entry_has_a_sentence_an_anchor_and_an_example() -> None:
+    """A reader who comes from a failure has to understand it here."""
+    pages = {name: (text, anchors(text)) for name, text in made().items()}
+    for entry in entries():
+        text, known = pages[f"{page_of(entry)}.md"]
+        where = f"{entry.kind} {entry.name}"
+        assert re.match(r"[A-Z`].*[a-z].*[.?!]$", entry.says, re.DOTALL), where
+        assert entry.example.text or entry.example.commands, where
+        assert anchor(entry.name) in known, where
+        assert written(entry).partition("\n")[2].strip() in text, where
+        assert writer().is_made(f"{page_of(entry)}.md"), where
+
+
+def test_no_two_headings_of_a_page_have_one_anchor() -> None:
+    """The second one could not be linked."""
+    found = {name: anchors(page) for name, page in made().items()}
+    assert {name: those for name, those in found.items() if len(set(those)) < len(those)} == {}
+
+
+def test_an_example_of_a_scenario_is_a_part_of_that_scenario() -> None:
+    """Bundled scenarios run as tests, so their lines do."""
+    texts = {one.id: one.text for one in bundled()}
+    own = [file.read_text("utf-8") for file in OWN]
+    for entry in entries():
+        for line in entry.example.text.splitlines() if entry.example.language == "yaml" else []:
+            named = [words[2] for command in entry.example.commands if (words := shlex.split(command))]
+            assert any(line.strip() in text for text in ([texts[named[0]]] if named else own)), (entry.name, line)
+    runs = [shlex.split(command) for entry in entries() for command in entry.example.commands]
+    assert [words for words in runs if words[:2] == ["agentproc", "run"] and words[2] not in texts] == []
+
+
+def test_each_defect_is_shown_by_a_scenario_that_catches_it() -> None:
+    """Its command turns red; tests/process/test_defects.py runs them all."""
+    catches = {one.id: one.catches for one in bundled()}
+    shown = [(entry.name, *shlex.split(entry.example.commands[0])[2:]) for entry in entries() if entry.kind == "defect"]
+    assert [words for words in shown if words[0] != words[-1] or words[0] not in catches[words[1]]] == []
+
+
+@pytest.mark.slow
+def test_the_examples_of_the_reference_itself_pass(pytester: pytest.Pytester) -> None:
+    """They are for keys that no bundled scenario uses."""
+    for file in OWN:
+        pytester.path.joinpath(file.name).write_text(file.read_text("utf-8"), "utf-8")
+    pytester.path.joinpath("greeting.txt").write_text("hello from a file\n", "utf-8")
+    pytester.runpytest_subprocess("-p", "no:asyncio", *(file.name for file in OWN)).assert_outcomes(passed=len(OWN))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verdict", [*VERDICT_TEXTS])
+def test_the_example_of_a_verdict_shows_it(verdict: Verdict, tmp_path: Path) -> None:
+    """A kit error cannot be made on purpose: its example is the command that looks for one."""
+    [entry] = [entry for entry in entries() if (entry.kind, entry.name) == ("verdict", verdict)]
+    if entry.example.file:
+        tmp_path.joinpath(entry.example.file).write_text(entry.example.text, "utf-8")
+    printed = ""
+    for command in entry.example.commands:
+        done = run(["sh", "-c", command], tmp_path)
+        printed = done.stdout + done.stderr
+    expected = {Verdict.KIT_ERROR: "passed", Verdict.KNOWN: "xfailed"}.get(verdict, str(verdict))
+    assert expected in printed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", [option.name for option in _OPTIONS])
+def test_the_example_of_an_option_runs(option: str, tmp_path: Path) -> None:
+    """Tests that fail are fine, a command line that pytest refuses is not."""
+    tmp_path.joinpath("test_mine.py").write_text("def test_nothing():\n    pass\n", "utf-8")
+    tmp_path.joinpath("known.yaml").write_text("[]\n", "utf-8")
+    example = writer().OPTION_EXAMPLES[option]
+    assert f"--agentproc-{option.replace('_', '-')}" in example
+    done = run(["sh", "-c", example], tmp_path)
+    assert done.returncode in (0, 1), f"{example}\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.slow
+def test_the_examples_of_commands_run(tmp_path: Path) -> None:
+    """`new` comes first: it writes the scenario that others take."""
+    examples = writer().COMMAND_EXAMPLES
+    assert sorted(examples) == sorted(COMMANDS)
+    for name in ("new", *(name for name in examples if name != "new")):
+        done = run(["sh", "-c", examples[name]], tmp_path)
+        assert done.returncode == 0, f"{examples[name]}\n{done.stdout}{done.stderr}"
