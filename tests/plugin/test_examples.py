@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 
 import pytest
 
 from tests.architecture.sources import ROOT
+from tests.docs.blocks import blocks
 from tests.plugin.examples.__main__ import FOLDERS, HERE, VERDICTS, verdicts
 from tests.plugin.test_summary import said
 
@@ -35,17 +35,13 @@ def test_an_example_is_a_repository_of_forty_lines(folder: str) -> None:
     assert sum(len(file.read_text("utf-8").splitlines()) for file in files) <= LONGEST
 
 
-def test_the_asyncio_example_is_the_readmes() -> None:
+@pytest.mark.parametrize("file", ["asyncio_wait_for/mine.py", "asyncio_wait_for/conftest.py", "node/wrapper.toml"])
+def test_the_example_is_the_tutorials(file: str) -> None:
     """One of the two would go stale."""
-    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    for name in ("mine.py", "conftest.py"):
-        assert (HERE / "asyncio_wait_for" / name).read_text("utf-8") in blocks
-
-
-def test_the_described_program_is_the_readmes() -> None:
-    """It is copied, and the word that is wrong in it would be found last."""
-    [block] = re.findall(r"^```toml\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    assert (HERE / "node" / "wrapper.toml").read_text("utf-8") == block
+    page = (ROOT / "docs/tutorials/judge-your-supervisor.md").read_text("utf-8")
+    name = (HERE / file).name
+    texts = [block.text.removeprefix(f"# {name}\n") for block in blocks(page) if block.file == name]
+    assert texts[0] == (HERE / file).read_text("utf-8")
 
 
 @pytest.mark.slow
