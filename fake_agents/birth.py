@@ -15,7 +15,7 @@ import posix
 import sys
 from _signal import SIG_BLOCK, SIG_SETMASK, pthread_sigmask
 
-from fake_agents.program import FATAL
+from pytest_agentproc.fake_agents.program import FATAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

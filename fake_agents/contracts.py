@@ -7,8 +7,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Protocol
 
-    from fake_agents.program import Program
-    from fake_agents.questions import Question, Questions
+    from pytest_agentproc.fake_agents.program import Program
+    from pytest_agentproc.fake_agents.questions import Question, Questions
 
     Events = Mapping[str, Callable[[Any, int], bytes]]
     """What a dialect can tell beside text: the name of a step, and the bytes for its value at an instant."""

@@ -1,7 +1,7 @@
 """The diary of a fake in real time: the messages for a hub, in a file of its own. Owns the form; knows no player.
 
 A file is called after the process's pid and holds entries, each four bytes of length and a marshalled tuple: the
-instant (nanoseconds of the machine's monotonic clock), and a message as `fake_agents.wire` has it:
+instant (nanoseconds of the machine's monotonic clock), and a message as `pytest_agentproc.fake_agents.wire` has it:
 
     ("H", parent pid, child index, name, line)   born; a root agent has index -1
     ("N", notes)                                 what it did since the last entry

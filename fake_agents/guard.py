@@ -10,7 +10,7 @@ import fcntl
 import posix
 import time
 
-from fake_agents.realtime import lifetime_of
+from pytest_agentproc.fake_agents.realtime import lifetime_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

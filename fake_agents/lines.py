@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fake_agents.program import Program
+    from pytest_agentproc.fake_agents.program import Program
 
 _ENDS = {"lf": b"\n", "crlf": b"\r\n", "none": b"\n"}
 

@@ -14,18 +14,18 @@ import posix
 import select
 import sys
 
-from fake_agents import birth, wire
-from fake_agents.dialects import encoder
-from fake_agents.player import Endless, Player
-from fake_agents.program import of_invocation
-from fake_agents.stage import Reborn, Stage, hear_signals, settle_signals, stop
+from pytest_agentproc.fake_agents import birth, wire
+from pytest_agentproc.fake_agents.dialects import encoder
+from pytest_agentproc.fake_agents.player import Endless, Player
+from pytest_agentproc.fake_agents.program import of_invocation
+from pytest_agentproc.fake_agents.stage import Reborn, Stage, hear_signals, settle_signals, stop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from fake_agents.program import Program
+    from pytest_agentproc.fake_agents.program import Program
 
     Born = tuple[int, int, dict[str, Any], Program]
     """Parent pid and child index (0 and -1: a root agent), what the spawn step says, and the program."""
@@ -90,7 +90,7 @@ def _first(baked: dict[str, Any], path: str) -> Born:
         posix.write(1, told)
         posix._exit(0)
     for pattern, other in baked.get("instead", ()):
-        from fake_agents.glob import fits
+        from pytest_agentproc.fake_agents.glob import fits
 
         if fits(pattern, sys.argv[1:]):
             posix.execv(other, [other, *sys.argv[1:]])
@@ -100,7 +100,7 @@ def _first(baked: dict[str, Any], path: str) -> Born:
     if baked["lifeline"]:
         _hold_lifeline(baked["lifeline"])
     if "guard" in baked:
-        from fake_agents import guard
+        from pytest_agentproc.fake_agents import guard
 
         guard.begin(*baked["guard"])
     return 0, -1, {"id": program["name"], "line": 0}, program
@@ -110,14 +110,14 @@ def _again(baked: dict[str, Any], state: tuple[Any, ...]) -> Born:
     """Go on as the descendant that executed this image; it holds its lifeline already."""
     parent, index, fields, program, lifeline, position, guarded = state
     if guarded is not None:
-        from fake_agents import guard
+        from pytest_agentproc.fake_agents import guard
 
         guard.go_on(guarded)
     if lifeline is not None:
         _lifelines.append(_socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, lifeline))
         posix.set_inheritable(lifeline, False)
     if position is not None:
-        from fake_agents import realtime
+        from pytest_agentproc.fake_agents import realtime
 
         baked["hub"] = b""
         realtime.go_on(position, baked)
@@ -132,7 +132,7 @@ def _become(baked: dict[str, Any], parent: int, index: int, fields: dict[str, An
         _hold_lifeline(baked["lifeline"])
     held = [line.fileno() for line in _lifelines]
     if "guard" in baked:
-        from fake_agents import guard
+        from pytest_agentproc.fake_agents import guard
 
         guard.go_on()
         held += guard.descriptors()
@@ -147,14 +147,14 @@ def _become(baked: dict[str, Any], parent: int, index: int, fields: dict[str, An
 def _renew(baked: dict[str, Any], born: Born) -> None:
     lifeline = position = guarded = None
     if "guard" in baked:
-        from fake_agents import guard
+        from pytest_agentproc.fake_agents import guard
 
         guarded = guard.state()
     if _lifelines:
         lifeline = _lifelines[0].fileno()
         posix.set_inheritable(lifeline, True)
     if not baked["hub"]:
-        from fake_agents import realtime
+        from pytest_agentproc.fake_agents import realtime
 
         position = realtime.position()
     birth.renew((*born, lifeline, position, guarded))
@@ -177,7 +177,7 @@ def _live(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any]
             posix._exit(_BROKEN)
         baked["hub"] = b""
     if not baked["hub"]:
-        from fake_agents import realtime
+        from pytest_agentproc.fake_agents import realtime
 
         realtime.play(baked, parent, index, fields, program)
 

@@ -11,17 +11,17 @@ main track; that of a session (`serves`) lives on until stdin ends.
 
 from __future__ import annotations
 
-from fake_agents.glob import matches
-from fake_agents.program import CHUNK, OF_SESSIONS, PIPE, POLITE, READ, descendant, together
+from pytest_agentproc.fake_agents.glob import matches
+from pytest_agentproc.fake_agents.program import CHUNK, OF_SESSIONS, PIPE, POLITE, READ, descendant, together
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
     from typing import Any
 
-    from fake_agents.contracts import Encoder, Stage
-    from fake_agents.program import Program, Step
-    from fake_agents.session import Session
+    from pytest_agentproc.fake_agents.contracts import Encoder, Stage
+    from pytest_agentproc.fake_agents.program import Program, Step
+    from pytest_agentproc.fake_agents.session import Session
 
     Wait = tuple[int, Any]
     Key = tuple[str, int | None]
@@ -60,8 +60,8 @@ class Player:
     """Play a program.
 
     Args:
-        program: see `fake_agents.program`.
-        stage: does what the program says; see `fake_agents.contracts`.
+        program: see `pytest_agentproc.fake_agents.program`.
+        stage: does what the program says; see `pytest_agentproc.fake_agents.contracts`.
         encoder: the dialect's bytes for say, answer and result.
     """
 
@@ -92,7 +92,7 @@ class Player:
             self._open_session()
 
     def _open_session(self) -> None:
-        from fake_agents.session import Session  # a one-shot fake does not pay for it
+        from pytest_agentproc.fake_agents.session import Session  # a one-shot fake does not pay for it
 
         self.session = Session(self, WHEN)
         self.tracks.insert(0, Track(self.session.desk()))

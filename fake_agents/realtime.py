@@ -15,17 +15,17 @@ import posix
 import sys
 import time
 
-from fake_agents import diary
-from fake_agents.dialects import encoder
-from fake_agents.player import Player
-from fake_agents.stage import Stage, hear_signals, stop
+from pytest_agentproc.fake_agents import diary
+from pytest_agentproc.fake_agents.dialects import encoder
+from pytest_agentproc.fake_agents.player import Player
+from pytest_agentproc.fake_agents.stage import Stage, hear_signals, stop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import select
     from typing import Any
 
-    from fake_agents.program import Program
+    from pytest_agentproc.fake_agents.program import Program
 
 _HIGH = 200
 """The diary lives up here, out of the way of what a scenario or a client does with low numbers."""
@@ -159,7 +159,7 @@ def play(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any],
         life = _Lifetime(times.zero + lifetime_of(lifetime), debugged, baked["notice"] if index < 0 else None)
     harness: list[int] = []
     if "guard" in baked:
-        from fake_agents import guard
+        from pytest_agentproc.fake_agents import guard
 
         harness = guard.descriptors()
     stage = Stage(send, None if book is None else tell_death, parent)

@@ -5,17 +5,17 @@ Owns the desk, the track that answers requests before any other track moves; kno
 
 from __future__ import annotations
 
-from fake_agents.questions import ALLOW, ANSWERED, DENY, REFUSED
+from pytest_agentproc.fake_agents.questions import ALLOW, ANSWERED, DENY, REFUSED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
     from typing import Any
 
-    from fake_agents.contracts import Host
-    from fake_agents.player import Player, Wait
-    from fake_agents.program import Step
-    from fake_agents.questions import Question
+    from pytest_agentproc.fake_agents.contracts import Host
+    from pytest_agentproc.fake_agents.player import Player, Wait
+    from pytest_agentproc.fake_agents.program import Step
+    from pytest_agentproc.fake_agents.questions import Question
 
     Opinion = Callable[[], bool]
 

@@ -7,15 +7,15 @@ import select
 import sys
 from _signal import SIG_DFL, SIG_IGN, SIG_SETMASK, SIGCHLD, pthread_sigmask, signal
 
-from fake_agents.birth import fork, is_alive, wait_for
-from fake_agents.program import CHUNK, ENVIRON, FATAL, FULL, LEADERS, LONGEST, PARENT
+from pytest_agentproc.fake_agents.birth import fork, is_alive, wait_for
+from pytest_agentproc.fake_agents.program import CHUNK, ENVIRON, FATAL, FULL, LEADERS, LONGEST, PARENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from fake_agents.program import Program
+    from pytest_agentproc.fake_agents.program import Program
 
 _NUMBERS = {"stdin": 0, "stdout": 1, "stderr": 2}
 _CODES = {"stdout": "o", "stderr": "e"}

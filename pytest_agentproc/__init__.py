@@ -36,12 +36,14 @@ Domain
 Foundations
     vocabulary/   words that scenarios and supervisors share: policy, outcomes, exit codes, rule ids
     corpus        where the bundled scenarios are
+    places        lines of the user's program, for messages
     files         the files that a user names: checked before they are read, and read with a bound
     procfs        what /proc says of a process
     errors        a caller's mistakes, scenario problems, clock errors
 
 Beside this package
-    fake_agents/  runs in the child: player, stage, wire formats; standard library only, never imports this package
+    fake_agents/  runs in the child: player, stage, wire formats; standard library only, never imports another part; its
+                  name in an import is `pytest_agentproc.fake_agents`: there a link leads to it, there it is installed
     scenarios/    the corpus (in a wheel: `pytest_agentproc/_corpus`)
     docs/         the documentation; its pages on single words are made by reference/
     tests/        unit, process, plugin, cli, parity with the model, mirrors of recorded CLIs, their clients,

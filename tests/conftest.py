@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 pytest_plugins = ["pytester"]
 
 _THREADS = Path("/proc/self/task")
-_LAB = ("harness/_broker.py", "harness/_decoy.py")
-"""The session's lifeline broker and canaries: they serve every later test, and go with the session's lab."""
+_LAB = ("harness/_broker.py", "harness/_decoy.py", "harness._preload")
+"""What serves every later test and goes with the session's lab: lifeline broker, decoys, virtual time of programs."""
 
 
 def _has_children() -> bool:

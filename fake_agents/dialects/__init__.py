@@ -6,8 +6,8 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fake_agents.contracts import Encoder
-    from fake_agents.program import Program
+    from pytest_agentproc.fake_agents.contracts import Encoder
+    from pytest_agentproc.fake_agents.program import Program
 
 
 def encoder(program: Program) -> Encoder:

@@ -7,19 +7,19 @@ second prompt waits for its turn. The agent's own requests wait for their answer
 
 from __future__ import annotations
 
-from fake_agents.lines import Lines
-from fake_agents.objects import line
-from fake_agents.questions import ALLOW, ANSWERED, CANCELLED, DENY, REFUSED, Questions
-from fake_agents.requests import read
+from pytest_agentproc.fake_agents.lines import Lines
+from pytest_agentproc.fake_agents.objects import line
+from pytest_agentproc.fake_agents.questions import ALLOW, ANSWERED, CANCELLED, DENY, REFUSED, Questions
+from pytest_agentproc.fake_agents.requests import read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from fake_agents.contracts import Events
-    from fake_agents.program import Program
-    from fake_agents.questions import Question
+    from pytest_agentproc.fake_agents.contracts import Events
+    from pytest_agentproc.fake_agents.program import Program
+    from pytest_agentproc.fake_agents.questions import Question
 
 _INITIALIZED = {
     "authMethods": [],

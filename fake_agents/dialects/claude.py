@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 
-from fake_agents.dialects.claude_forms import (
+from pytest_agentproc.fake_agents.dialects.claude_forms import (
     ABANDONED_USAGE,
     FAILED,
     INIT,
@@ -24,16 +24,16 @@ from fake_agents.dialects.claude_forms import (
     ended,
     granted,
 )
-from fake_agents.lines import Lines
-from fake_agents.objects import line, wide
-from fake_agents.program import argument
+from pytest_agentproc.fake_agents.lines import Lines
+from pytest_agentproc.fake_agents.objects import line, wide
+from pytest_agentproc.fake_agents.program import argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fake_agents.contracts import Events
-    from fake_agents.program import Program
+    from pytest_agentproc.fake_agents.contracts import Events
+    from pytest_agentproc.fake_agents.program import Program
 
 BASE_MS = 1_795_303_786_000
 SESSION = "7399a635-bc22-4a28-86d3-700ddd9547d5"

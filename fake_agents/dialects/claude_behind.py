@@ -6,11 +6,11 @@ this.
 
 from __future__ import annotations
 
-from fake_agents.dialects import claude_session
+from pytest_agentproc.fake_agents.dialects import claude_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fake_agents.program import Program
+    from pytest_agentproc.fake_agents.program import Program
 
 
 class Encoder(claude_session.Encoder):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from fake_agents.objects import line
-from fake_agents.questions import ALLOW, DENY
+from pytest_agentproc.fake_agents.objects import line
+from pytest_agentproc.fake_agents.questions import ALLOW, DENY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fake_agents.questions import Question, Questions
+    from pytest_agentproc.fake_agents.questions import Question, Questions
 
 __all__ = ["DECISIONS", "about_which", "answer_of", "asking", "failed", "initialized", "success", "withdrawn"]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fake_agents.questions import CANCELLED
+from pytest_agentproc.fake_agents.questions import CANCELLED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fake_agents.questions import Question, Questions
+    from pytest_agentproc.fake_agents.questions import Question, Questions
 
 __all__ = ["ABORTED", "REJECTED", "outcome", "rejection"]
 

@@ -6,7 +6,7 @@ runs is swallowed by that turn, and has no result of its own; so is the end of a
 
 from __future__ import annotations
 
-from fake_agents.dialects.claude_control import (
+from pytest_agentproc.fake_agents.dialects.claude_control import (
     DECISIONS,
     about_which,
     answer_of,
@@ -16,17 +16,17 @@ from fake_agents.dialects.claude_control import (
     success,
     withdrawn,
 )
-from fake_agents.dialects.claude_refusals import ABORTED, REJECTED, outcome, rejection
-from fake_agents.dialects.claude_turns import Turns
-from fake_agents.questions import CANCELLED, DENY, Questions
-from fake_agents.requests import read
+from pytest_agentproc.fake_agents.dialects.claude_refusals import ABORTED, REJECTED, outcome, rejection
+from pytest_agentproc.fake_agents.dialects.claude_turns import Turns
+from pytest_agentproc.fake_agents.questions import CANCELLED, DENY, Questions
+from pytest_agentproc.fake_agents.requests import read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fake_agents.program import Program
-    from fake_agents.questions import Question
+    from pytest_agentproc.fake_agents.program import Program
+    from pytest_agentproc.fake_agents.questions import Question
 
 _WITHOUT_DATA = ("set_permission_mode", "set_model")
 

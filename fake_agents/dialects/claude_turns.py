@@ -7,17 +7,17 @@ as the turn begins, and again as soon as its tools have ended. Words outside a t
 
 from __future__ import annotations
 
-from fake_agents.dialects import claude
-from fake_agents.dialects.claude_prompts import Prompts
-from fake_agents.dialects.claude_tasks import Tasks, origin
-from fake_agents.objects import line
-from fake_agents.requests import read
+from pytest_agentproc.fake_agents.dialects import claude
+from pytest_agentproc.fake_agents.dialects.claude_prompts import Prompts
+from pytest_agentproc.fake_agents.dialects.claude_tasks import Tasks, origin
+from pytest_agentproc.fake_agents.objects import line
+from pytest_agentproc.fake_agents.requests import read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fake_agents.program import Program
+    from pytest_agentproc.fake_agents.program import Program
 
 _READS, _EMITS = b"CLAUDE_CODE_SDK_READS_SESSION_STATE", b"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS"
 _EMPTY_FIRST = ("is_error", "duration_api_ms", "num_turns", "stop_reason")

@@ -8,16 +8,16 @@ exit code 1.
 
 from __future__ import annotations
 
-from fake_agents.lines import Lines
-from fake_agents.objects import line
+from pytest_agentproc.fake_agents.lines import Lines
+from pytest_agentproc.fake_agents.objects import line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from fake_agents.contracts import Events
-    from fake_agents.program import Program
+    from pytest_agentproc.fake_agents.contracts import Events
+    from pytest_agentproc.fake_agents.program import Program
 
 _THREAD = "01a20072-e39f-7280-8216-1a538c0445ff"
 _USAGE = {

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import time
 
-from fake_agents.lines import Lines
-from fake_agents.objects import line, pretty
-from fake_agents.program import argument
+from pytest_agentproc.fake_agents.lines import Lines
+from pytest_agentproc.fake_agents.objects import line, pretty
+from pytest_agentproc.fake_agents.program import argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fake_agents.contracts import Encoder as AnyEncoder
-    from fake_agents.contracts import Events
-    from fake_agents.program import Program
+    from pytest_agentproc.fake_agents.contracts import Encoder as AnyEncoder
+    from pytest_agentproc.fake_agents.contracts import Events
+    from pytest_agentproc.fake_agents.program import Program
 
 _BASE_MS = 1_795_304_218_000
 _SESSION = "60a8170f-4808-45da-8069-f11b9c1cba29"

@@ -7,16 +7,16 @@ for a tool, which comes in one piece.
 
 from __future__ import annotations
 
-from fake_agents.lines import Lines
-from fake_agents.objects import line, wide
-from fake_agents.program import argument
+from pytest_agentproc.fake_agents.lines import Lines
+from pytest_agentproc.fake_agents.objects import line, wide
+from pytest_agentproc.fake_agents.program import argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fake_agents.contracts import Events
-    from fake_agents.program import Program
+    from pytest_agentproc.fake_agents.contracts import Events
+    from pytest_agentproc.fake_agents.program import Program
 
     Part = tuple[str, dict[str, Any]]
     Parts = tuple[Part, ...]

@@ -7,17 +7,17 @@ Requests after an abort are answered only after the abort.
 
 from __future__ import annotations
 
-from fake_agents.dialects import pi
-from fake_agents.objects import line
-from fake_agents.questions import ALLOW, DENY, Questions
-from fake_agents.requests import read
+from pytest_agentproc.fake_agents.dialects import pi
+from pytest_agentproc.fake_agents.objects import line
+from pytest_agentproc.fake_agents.questions import ALLOW, DENY, Questions
+from pytest_agentproc.fake_agents.requests import read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fake_agents.program import Program
-    from fake_agents.questions import Question
+    from pytest_agentproc.fake_agents.program import Program
+    from pytest_agentproc.fake_agents.questions import Question
 
 _BUSY = "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
 _ASKED: dict[str, dict[str, Any]] = {

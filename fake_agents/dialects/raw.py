@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from fake_agents.lines import Lines
+from pytest_agentproc.fake_agents.lines import Lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fake_agents.contracts import Events
-    from fake_agents.program import Program
+    from pytest_agentproc.fake_agents.contracts import Events
+    from pytest_agentproc.fake_agents.program import Program
 
 
 class Encoder:

@@ -11,9 +11,9 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fake_agents.dialects import encoder
 from pytest_agentproc.capture._replay import duplicate
 from pytest_agentproc.capture._wording import flow, text
+from pytest_agentproc.fake_agents.dialects import encoder
 from pytest_agentproc.supervisor import Framing
 from pytest_agentproc.supervisor.dialects import Setting, decoder, talk
 

@@ -222,7 +222,7 @@ class CannotStart(UsageError):
     """
 
     def __init__(self, program: str, why: str, code: int) -> None:
-        super().__init__(f'"{program}" cannot be started: {why}', "name a program behind --")
+        super().__init__(f'"{program}" cannot be started: {why}', "name a program after --")
         self.code = code
 
 

@@ -21,8 +21,8 @@ from signal import Signals
 from types import MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fake_agents.dialects import encoder
-from fake_agents.player import Player
+from pytest_agentproc.fake_agents.dialects import encoder
+from pytest_agentproc.fake_agents.player import Player
 from pytest_agentproc.vocabulary import DIALECTS
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["EncoderCheck", "Given", "Replayed", "duplicate", "replay"]
 
 
-_HOME = "fake_agents."
+_HOME = "pytest_agentproc.fake_agents."
 
 
 def duplicate(encoder: Any) -> Any:

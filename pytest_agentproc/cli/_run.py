@@ -12,7 +12,7 @@ from pytest_agentproc.cli._scenarios import scenario_of
 from pytest_agentproc.cli._supervisors import add_play_options, scale_of, subject_of
 from pytest_agentproc.clock import require_backend
 from pytest_agentproc.errors import AdapterError, UsageError
-from pytest_agentproc.harness import NotForReal, ScenarioRunner, model_play, real_time_only
+from pytest_agentproc.harness import NotForReal, ScenarioRunner, model_play, not_virtual, real_time_only
 from pytest_agentproc.record import LiveRecord, Record, text
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import Core
@@ -96,7 +96,8 @@ def run(options: argparse.Namespace) -> int:
     backend = "model" if clock == "model" else options.backend
     way = _Way(scenario, subject, clock, backend, scale, _mute if options.json else _say)
     way.say(f"{scenario.path}: {scenario.claim}")
-    where = "in the model" if clock == "model" else f"{clock} time, {backend}"
+    apart = ", in a process of its own" if clock == "virtual" and real_time_only(subject) else ""
+    where = "in the model" if clock == "model" else f"{clock} time{apart}, {backend}"
     way.say(f"supervisor {subject.name}, {where}\n")
     begun = perf_counter()
     with told:
@@ -113,9 +114,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _clock_for(subject: Subject, clock: str | None) -> str:
-    reason = real_time_only(subject)
+    reason = not_virtual(subject)
     if clock == "virtual" and reason:
-        raise UsageError(f"--clock virtual: {subject.name} cannot be played so", "choose --clock real, or leave it out")
+        raise UsageError(f"--clock virtual: {reason}", "choose --clock real, or leave it out")
     if clock == "model" and not isinstance(subject, Core):
         raise UsageError(
             f"--clock model: it plays the reference supervisor only, and {subject.name} is another", "leave it out"
@@ -175,10 +176,10 @@ def _judged(way: _Way, lab: ScenarioRunner, live: _Live) -> Judgement:
         if judgement.is_red and played.was_starved:
             way.say("\nthe machine was too slow for that: once more\n")
             continue
-        if judgement.is_red and way.clock != "real" and not isinstance(way.subject, Core):
+        if judgement.is_red and played.pace is None and not isinstance(way.subject, Core):
             lab.new_record = Record
             judgement = confirmed(judgement, way.play(lab))
-        if way.clock == "real":
+        if played.pace is not None:
             way.say(f"\n{text(played.record, way.scenario)}")
         if way.clock == "model":
             way.say(text(played.record, way.scenario))

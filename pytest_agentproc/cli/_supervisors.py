@@ -25,8 +25,7 @@ def add_play_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--clock",
         choices=("virtual", "real", "model"),
-        help="virtual, unless the supervisor is a program; model: virtual without a process, for the reference "
-        "supervisor only",
+        help="virtual without it; model: virtual without a process, for the reference supervisor only",
     )
     parser.add_argument("--backend", choices=("asyncio", "trio"), default="asyncio", help="the event loop")
     parser.add_argument("--scale", default="auto", help="in real time every duration is divided by it; auto without it")

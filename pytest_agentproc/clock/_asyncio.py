@@ -110,6 +110,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         with self._attended():
             descriptor = self._selector.fileno()  # type: ignore[attr-defined]
             self._hub.watch_loop(descriptor)
+            self._hub.tasks = lambda: [task.get_coro() for task in asyncio.all_tasks(self)]
             try:
                 super().run_forever()
             finally:

@@ -23,11 +23,12 @@ from pytest_agentproc.clock._participant import Participant, State, process_stat
 from pytest_agentproc.clock._participants import ParticipantRegistry
 from pytest_agentproc.clock._protocol import Seconds
 from pytest_agentproc.clock._runs import Runs
-from pytest_agentproc.errors import BrokenFake, ClockError, Deadlock, Spin, Stall
+from pytest_agentproc.clock._waiters import place_of_call, places_that_wait
+from pytest_agentproc.errors import BrokenFake, ClockError, Deadlock, Foreign, Spin, Stall
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 __all__ = ["Hub"]
 
@@ -67,6 +68,8 @@ class Hub:
         self.fault: ClockError | None = None
         self.on_fault: Callable[[], None] | None = None
         self.hears_fault: Callable[[ClockError], None] | None = None
+        self.tasks: Callable[[], Iterable[Any]] = tuple
+        """Gives the coroutines of the tasks of the loop that runs."""
         self.busy = self.turns = 0
         self._thread = threading.get_ident()
         self.started: weakref.WeakSet[subprocess.Popen[Any]] = weakref.WeakSet()
@@ -357,6 +360,8 @@ class Hub:
         if self.fault is not None:
             raise error
         self.fault = error
+        if isinstance(error, Deadlock | Foreign | Stall) and (place := self._place()):
+            error.args = (f"{error}\n{place}",)
         if self.hears_fault is not None:
             self.hears_fault(error)
         self._kept = list(self.started)
@@ -368,6 +373,13 @@ class Hub:
         # it.
         if threading.get_ident() == self._thread:
             self._tell_fault()
+
+    def _place(self) -> str:
+        """Say where the supervising program is: where its tasks and threads wait, or where it called the kit."""
+        if not self.is_waiting:
+            return f"the supervising program is at {line}" if (line := place_of_call()) else ""
+        lines = places_that_wait(self.tasks(), has_threads=self.busy > 0)
+        return f"the supervising program waits at {' and '.join(lines)}" if lines else ""
 
     @property
     def _is_untold(self) -> bool:

@@ -23,7 +23,7 @@ import time
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fake_agents import wire
+from pytest_agentproc.fake_agents import wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
@@ -216,7 +216,8 @@ class Door:
 def bind_in(folder: str, name: str, backlog: int) -> tuple[socket.socket, bytes]:
     """Listen at a socket in a folder; give it, and its path. A file of that name is removed first.
 
-    A path that is too long for an address is reached through the folder's descriptor, as `fake_agents.main` does it.
+    A path that is too long for an address is reached through the folder's descriptor, as
+    `pytest_agentproc.fake_agents.main` does it.
     """
     path = os.path.join(os.fsencode(folder), name.encode("ascii"))
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

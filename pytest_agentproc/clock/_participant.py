@@ -8,7 +8,7 @@ import signal
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from fake_agents import wire
+from pytest_agentproc.fake_agents import wire
 from pytest_agentproc.vocabulary import signal_name
 
 if TYPE_CHECKING:

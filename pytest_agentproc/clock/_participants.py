@@ -13,12 +13,12 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fake_agents import wire
-from fake_agents.program import numbered
 from pytest_agentproc.clock._events import told
 from pytest_agentproc.clock._hub_socket import Door
 from pytest_agentproc.clock._participant import Participant, State
 from pytest_agentproc.clock._wrappers import Wrappers, ancestors
+from pytest_agentproc.fake_agents import wire
+from pytest_agentproc.fake_agents.program import numbered
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -140,6 +140,7 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         if self._descriptor is None:
             self._descriptor = runner.io_manager._epoll.fileno()
             self._hub.watch_loop(self._descriptor)
+            self._hub.tasks = lambda: [task.coro for task in runner.tasks]
         self._steps = 0
         if runner.waiting_for_idle:
             self._fire = False

@@ -163,9 +163,8 @@ class VirtualClock:
         require_backend(backend)
         if _library() is not None and _one_at_a_time.locked():
             raise UsageError(
-                "virtual time runs already in this event loop, and agent_run, agent_session and run() begin their own",
-                "await the code here, or take @pytest.mark.virtual_time away: "
-                "agent_run and agent_session work without it",
+                "virtual time runs already in this event loop, and run() begins its own",
+                "await the code here: result = await function(...)",
             )
         if _library() is not None:
             raise UsageError(
@@ -276,14 +275,18 @@ class VirtualClock:
     async def _guarded(self, function: Callable[..., Awaitable[Any]], args: tuple[Any, ...]) -> Any:
         hub = self.hub
         result: Any = None
+        trace: TracebackType | None = None
         with anyio.CancelScope() as scope:
             hub.on_fault = scope.cancel
             try:
                 result = await function(*args)
+            except BaseException as error:
+                trace = error.__traceback__
+                raise
             finally:
                 hub.on_fault = None
         if hub.fault is not None:
-            raise hub.fault
+            raise hub.fault.with_traceback(trace)  # it shows the line that was cancelled for the fault
         hub.settle()
         return result
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["follow"]
 
 _REAL = {
-    *("_pytest", "anyio", "asyncio", "concurrent", "coverage", "debugpy", "execnet", "fake_agents", "multiprocessing"),
+    *("_pytest", "anyio", "asyncio", "concurrent", "coverage", "debugpy", "execnet", "multiprocessing"),
     *("outcome", "pexpect", "pluggy", "psutil", "ptyprocess", "pydevd", "pytest", "queue", "sched", "selectors"),
     *("signal", "sniffio", "socket", "socketserver", "ssl", "subprocess", "threading", "trio", "xdist"),
 }

@@ -13,7 +13,7 @@ from pytest_agentproc.harness._pace import Foreseen, NotForReal, foresee
 from pytest_agentproc.harness._played import Played
 from pytest_agentproc.harness._runner import ScenarioRunner
 from pytest_agentproc.harness._standalone import COMMANDS, REFUSED, is_ours, write_fake, write_refusal
-from pytest_agentproc.harness._supervise import order_of, real_time_only
+from pytest_agentproc.harness._supervise import not_virtual, order_of, real_time_only
 
 __all__ = [
     "COMMANDS",
@@ -31,6 +31,7 @@ __all__ = [
     "foresee",
     "is_ours",
     "model_play",
+    "not_virtual",
     "order_of",
     "real_time_only",
     "require_machine",

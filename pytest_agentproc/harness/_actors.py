@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from fake_agents.dialects import encoder
-from fake_agents.player import Player
-from fake_agents.program import PARENT
 from pytest_agentproc.clock import told
+from pytest_agentproc.fake_agents.dialects import encoder
+from pytest_agentproc.fake_agents.player import Player
+from pytest_agentproc.fake_agents.program import PARENT
 from pytest_agentproc.vocabulary import SIGNALS, signal_name
 
 if TYPE_CHECKING:

@@ -37,7 +37,8 @@ def main() -> None:
     lines: dict[int, tuple[socket.socket, float]] = {}
     deaths = os.open(f"{sys.argv[3]}/deaths", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     while True:
-        for number, _ in poll.poll(1000 if lines else None):
+        earliest = min((end for _, end in lines.values()), default=None)
+        for number, _ in poll.poll(None if earliest is None else max(1000, (earliest - time.monotonic()) * 1000)):
             if number == pidfd:
                 return
             if number == listener.fileno():

@@ -6,10 +6,9 @@ A wrong accusation is worse than a miss: an unrelated process is one without any
 from __future__ import annotations
 
 import os
-import time
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.procfs import every_pid, stat_of, words_of
+from pytest_agentproc.procfs import every_pid, since_boot, stat_of, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,7 +28,7 @@ _GONE = "ZX"
 
 def ticks() -> int:
     """Give the present instant as `Stat.started` counts."""
-    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) * _TICKS // 1_000_000_000
+    return since_boot() * _TICKS // 1_000_000_000
 
 
 def how_it_lives(pid: int) -> str:

@@ -12,10 +12,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fake_agents import diary
-from fake_agents.program import numbered
 from pytest_agentproc.clock import SystemClock, told
 from pytest_agentproc.errors import KitError, UsageError
+from pytest_agentproc.fake_agents import diary
+from pytest_agentproc.fake_agents.program import numbered
 from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives, plays, ticks
 from pytest_agentproc.procfs import every_pid, has_memory, stat_of, words_of
 from pytest_agentproc.record import Event, Record

@@ -23,8 +23,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fake_agents.player import Endless
 from pytest_agentproc.errors import ClockError, EndlessAgent, KitError, Problem, ScenarioError, UsageError
+from pytest_agentproc.fake_agents.player import Endless
 from pytest_agentproc.procfs import every_pid, threads_of
 from pytest_agentproc.tree import check_proc
 

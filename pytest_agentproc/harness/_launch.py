@@ -17,15 +17,15 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import fake_agents
-from fake_agents import diary
+from pytest_agentproc import fake_agents
+from pytest_agentproc.fake_agents import diary
 from pytest_agentproc.harness._bystanders import PLAYER
 from pytest_agentproc.harness._faults import faults_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fake_agents.program import Program
+    from pytest_agentproc.fake_agents.program import Program
 
 __all__ = ["BOOT", "LOAD", "REAL_TIME", "FakeBuilder", "bundle", "head", "hears", "interpreter", "modules_of"]
 
@@ -80,8 +80,9 @@ def bundle(modules: Sequence[tuple[str, Path | None]]) -> bytes:
 _MODULES = ("", "program", "glob", "lines", "player", "wire", "birth", "stage", "dialects")
 REAL_TIME = ("diary", "realtime")
 _SESSION = ("requests", "questions", "session")
-_OURS = "fake_agents."
-_PLAIN = ("fake_agents.dialects.raw",)
+_HOME = fake_agents.__name__
+_OURS = f"{_HOME}."
+_PLAIN = (f"{_OURS}dialects.raw",)
 """The encoder of plain text, which needs no more than lines."""
 
 _LONGEST_SHEBANG = 250
@@ -129,7 +130,7 @@ class FakeBuilder:
 
         Args:
             name: the command's name, such as `pi`.
-            baked: what `fake_agents.main` reads.
+            baked: what `pytest_agentproc.fake_agents.main` reads.
             spawn_error: `not_executable` writes a file that cannot be executed; `not_found` writes none, so that no
                 supervisor finds it by its name on PATH.
         """
@@ -203,7 +204,8 @@ def modules_of(encoder: Sequence[str], more: Sequence[str], *, hears: bool) -> l
     """
     shared = () if tuple(encoder) == _PLAIN else ("objects",)
     names = (*_MODULES, *shared, *(_SESSION if hears else ()), *more)
-    return [*map(_source, names), *_sources_of(encoder), _source("main")]
+    root = _HOME.partition(".")[0]  # empty in a fake: it does not pay for the package that its modules are named after
+    return [(root, None), *map(_source, names), *_sources_of(encoder), _source("main")]
 
 
 def _sources_of(modules: Sequence[str]) -> list[tuple[str, Path | None]]:
@@ -225,7 +227,7 @@ def _sources_of(modules: Sequence[str]) -> list[tuple[str, Path | None]]:
 
 def _source(name: str) -> tuple[str, Path | None]:
     base = Path(fake_agents.__file__).parent.joinpath(*name.split("."))
-    full = f"fake_agents.{name}" if name else "fake_agents"
+    full = f"{_OURS}{name}" if name else _HOME
     return full, base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from fake_agents.program import numbered, of_invocation
 from pytest_agentproc.clock import Host, JumpRule, Move, SystemClock
 from pytest_agentproc.errors import BrokenFake, Deadlock, Spin
+from pytest_agentproc.fake_agents.program import numbered, of_invocation
 from pytest_agentproc.harness._actors import Kin, Left, Pipe, Process, World
 from pytest_agentproc.harness._faults import fault_of
 from pytest_agentproc.supervisor import (

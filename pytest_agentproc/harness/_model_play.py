@@ -6,8 +6,8 @@ import datetime as dt
 import gc
 from typing import TYPE_CHECKING, Protocol
 
-from fake_agents.program import LONGEST
 from pytest_agentproc.errors import ClockError
+from pytest_agentproc.fake_agents.program import LONGEST
 from pytest_agentproc.harness._blockage import ModelBlockage
 from pytest_agentproc.harness._faults import settle_fault
 from pytest_agentproc.harness._model import CALLER, REFERENCE, CallerHost, Model, SessionHost

@@ -18,22 +18,23 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from fake_agents.player import NEVER, TIME, Player
 from pytest_agentproc.clock import LONGEST, ROUNDING, Move
 from pytest_agentproc.errors import Spin
+from pytest_agentproc.fake_agents.player import NEVER, TIME, Player
 from pytest_agentproc.harness._actors import Process
 from pytest_agentproc.harness._claims import REFERENCE, FiniteRule
 from pytest_agentproc.harness._model import Model
 from pytest_agentproc.harness._model_play import play_bound
 from pytest_agentproc.record import duration
+from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import NANOSECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
-    from fake_agents.player import Track, Wait
-    from fake_agents.program import Step
     from pytest_agentproc.clock import Host, Path, PollingDetector
+    from pytest_agentproc.fake_agents.player import Track, Wait
+    from pytest_agentproc.fake_agents.program import Step
     from pytest_agentproc.harness._faults import FakeFault
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Bound, Scenario, Terms
@@ -45,6 +46,7 @@ __all__ = [
     "NotForReal",
     "Pace",
     "Turns",
+    "exact_pace",
     "foresee",
     "later",
     "may_look_in_turns",
@@ -72,6 +74,13 @@ _FINISH = 10
 """Real seconds beyond the expected end after which a supervisor that has not returned is given up."""
 
 
+_ROUNDED = 2_000_000
+"""Below a coordinator a thing happens this many nanoseconds late at most: some calls wait whole milliseconds."""
+
+_UNHURRIED = 3600
+"""Virtual seconds beyond the expected end after which a supervisor that has not returned is given up."""
+
+
 class NotForReal(Exception):
     """A scenario that real time cannot judge, at this scale or at all; the text says why."""
 
@@ -85,12 +94,14 @@ class Pace:
         margin: real nanoseconds between competing instants; None: nothing competes.
         tolerance: the allowed lateness, in nanoseconds of the scenario's time.
         limit: real seconds after which a supervisor that has not returned is given up.
+        is_exact: whether the machine's clock is a virtual one.
     """
 
     scale: float
     margin: int | None
     tolerance: int
     limit: float
+    is_exact: bool = False
 
 
 def pace_of(foreseen: Foreseen, scale: float | None, lifetime: float) -> Pace:
@@ -118,6 +129,17 @@ def pace_of(foreseen: Foreseen, scale: float | None, lifetime: float) -> Pace:
         raise NotForReal(f"it takes {seconds:.0f} s{_at(chosen)}, and {longest:g} s are allowed")
     left = None if margin is None else round(margin / chosen)
     return Pace(chosen, left, round(_LATE * chosen), seconds + _FINISH)
+
+
+def exact_pace(foreseen: Foreseen) -> Pace:
+    """Give the pace below a coordinator, where the machine's clock is virtual and no delay of the machine counts.
+
+    Raises:
+        NotApplicable: competing instants are the same, and the supervisor's own threads decide which of them is first.
+    """
+    if foreseen.margin == 0:
+        raise NotApplicable("an event loop in lockstep, since competing instants are the same", 1)
+    return Pace(1, None, _ROUNDED, foreseen.duration / 1e9 + _UNHURRIED, is_exact=True)
 
 
 def _left_to_itself(seconds: float, margin: int | None) -> float:

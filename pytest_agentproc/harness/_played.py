@@ -74,16 +74,18 @@ class Played:
 
         In virtual time that is 0, but for a supervisor that looks in turns, or has limits between the nanoseconds.
         """
+        paced = 0 if self.pace is None else self.pace.tolerance
         if self.turns is not None:
-            return self.turns.tolerance
+            return self.turns.tolerance + paced
         if self.pace is not None:
-            return self.pace.tolerance
+            return paced
         bounds = (self.bound, *self.bound.parts.values())
         return _ROUNDINGS if any(one.policy.has_parts for one in bounds) else 0
 
     def late(self, at: int) -> int:
         """How much later than expected a thing may happen at an instant of the play, in nanoseconds."""
-        return self.tolerance if self.turns is None else self.turns.late(at)
+        paced = 0 if self.pace is None else self.pace.tolerance
+        return self.tolerance if self.turns is None else self.turns.late(at) + paced
 
     @property
     def undecided(self) -> str:
@@ -102,7 +104,7 @@ class Played:
     @property
     def was_starved(self) -> bool:
         """Whether the machine was so slow that competing instants may have changed places, or come too late."""
-        if self.pace is None:
+        if self.pace is None or self.pace.is_exact:
             return False
         allowed = self.pace.tolerance / self.pace.scale
         if self.pace.margin is not None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import SystemClock, VirtualClock, bind_in, is_debugged, on_debugger
+from pytest_agentproc.clock.preload import is_virtual
 from pytest_agentproc.errors import KitError, UsageError
 from pytest_agentproc.harness._bystanders import plays
 from pytest_agentproc.harness._claims import Reference, Unstated, bind_to, parts_of
@@ -19,11 +20,31 @@ from pytest_agentproc.harness._faults import probes_of, require_machine, settle_
 from pytest_agentproc.harness._launch import FakeBuilder, interpreter
 from pytest_agentproc.harness._model import REFERENCE
 from pytest_agentproc.harness._model_play import play_bound
-from pytest_agentproc.harness._pace import Turns, foresee, later, may_look_in_turns, naps_of, pace_of, patience_of
+from pytest_agentproc.harness._pace import (
+    Foreseen,
+    NotForReal,
+    Pace,
+    Turns,
+    exact_pace,
+    foresee,
+    later,
+    may_look_in_turns,
+    naps_of,
+    pace_of,
+    patience_of,
+)
 from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line, header
+from pytest_agentproc.harness._preload import OutOfReach, PreloadRunner
 from pytest_agentproc.harness._signal_guard import Canaries
 from pytest_agentproc.harness._standalone import COMMANDS, REFUSED, write_refusal
-from pytest_agentproc.harness._supervise import ArtifactDirectory, real_time_only, supervise, supervise_real
+from pytest_agentproc.harness._supervise import (
+    ArtifactDirectory,
+    not_virtual,
+    real_time_only,
+    supervise,
+    supervise_real,
+)
+from pytest_agentproc.harness._wakes import Wakes
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.tree import disown
@@ -74,6 +95,8 @@ class ScenarioRunner:
         self._lifeline = b""
         self._clock: VirtualClock | None = None
         on_debugger(self.stop_lifetimes)
+        self._preload = PreloadRunner()
+        self._out_of_reach: dict[str, str] = {}
         self._canaries = Canaries(sorted({*COMMANDS.values(), *commands}))
 
     def __enter__(self) -> ScenarioRunner:  # noqa: PYI034  # it has no subclass
@@ -102,20 +125,44 @@ class ScenarioRunner:
             KitError: the harness or a fake failed, so there is no verdict on the supervisor.
         """
         if real_time_only(subject):
-            raise NotApplicable("virtual time", 1)
+            return self._play_preloaded(scenario, subject, backend)
         bound = bind_to(scenario, subject).in_virtual_time()
         played, pulse = self._play(bound, subject, backend, self.new_record({}) if record is None else record)
-        unstated = Unstated.of(bound)
-        played = replace(played, reference=Reference.of(scenario, subject), unstated=unstated)
-        naps = naps_of(subject, bound, pulse)
-        period, began = pulse.period, pulse.began
-        if not period and may_look_in_turns(subject, bound, pulse):
-            period = self._play(later(bound), subject, backend, Record())[1].period
-            began = naps[0][0] if naps else 0
-        if period and not hasattr(subject, "deciders"):
-            margin = foresee(scenario, scenario.terms(subject)).margin
-            return replace(played, turns=Turns.of(bound, played.record, period, margin, began))
-        return replace(played, turns=Turns(0, None, naps=naps)) if naps else played
+        return _judged_in_turns(
+            played, pulse, scenario, subject, lambda: self._play(later(bound), subject, backend, Record())[1]
+        )
+
+    def _play_preloaded(self, scenario: Scenario, subject: Subject, backend: str) -> Played:
+        """Play below a coordinator, or in real time if virtual time cannot reach the supervisor there."""
+        if is_virtual():
+            return self._play_exact(scenario, subject, backend)
+        reason = self._out_of_reach.get(subject.name)
+        if reason is None:
+            try:
+                return self._preload.play(scenario, subject, backend)
+            except OutOfReach as error:
+                reason = self._out_of_reach[subject.name] = str(error)
+        try:
+            played = self.play_real(scenario, subject, backend=backend)
+        except NotForReal as error:
+            raise NotForReal(f"{error}; virtual time cannot reach it: {reason}") from None
+        played.record.header["out_of_reach"] = reason
+        return played
+
+    def _play_exact(self, scenario: Scenario, subject: Subject, backend: str) -> Played:
+        """Play below the coordinator of this process, where the machine's clock is virtual."""
+        bound, foreseen = _foresee(scenario, subject)
+        bound.in_virtual_time()
+        pace = exact_pace(foreseen)
+        played, pulse = self._play_paced(bound, subject, backend, pace)
+        assert pulse is not None, "time is virtual here"
+
+        def play_later() -> PollingDetector:
+            found = self._play_paced(later(bound), subject, backend, pace)[1]
+            assert found is not None, "time is virtual here"
+            return found
+
+        return _judged_in_turns(played, pulse, scenario, subject, play_later)
 
     def _play(self, bound: Bound, subject: Subject, backend: str, record: Record) -> tuple[Played, PollingDetector]:
         """Play in virtual time; give the pace of the subject's own loop, too."""
@@ -152,17 +199,19 @@ class ScenarioRunner:
             ScenarioError: the script has no end, and the reference supervisor does not end it, either.
             KitError: the harness or a fake failed, so there is no verdict on the supervisor.
         """
-        bound = bind_to(scenario, subject)
-        if bound.blocked is not None:
-            raise NotApplicable("virtual time", bound.blocked.line)
-        foreseen = foresee(scenario, scenario.terms(subject))
-        if foreseen.broken is not None:
-            raise foreseen.broken.error(str(scenario.path))
-        pace = pace_of(foreseen, scale, LIFETIME)
+        bound, foreseen = _foresee(scenario, subject)
+        played, _ = self._play_paced(bound, subject, backend, pace_of(foreseen, scale, LIFETIME))
+        return replace(played, reference=Reference.of(scenario, subject), unstated=Unstated.of(bound))
+
+    def _play_paced(
+        self, bound: Bound, subject: Subject, backend: str, pace: Pace
+    ) -> tuple[Played, PollingDetector | None]:
+        """Play by the machine's clock; give how the supervisor polls, too, where that clock is virtual."""
         self._canaries.ready()
-        room = ArtifactDirectory(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
-        record = self.new_record({**header(bound, subject.name), "clock": "real", "scale": pace.scale})
+        room = ArtifactDirectory(bound.scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
+        record = self.new_record({**header(bound, subject.name), **_arm(subject), "scale": pace.scale})
         clock = SystemClock(pace.scale, time.monotonic_ns())
+        wakes = Wakes() if is_virtual() else None
         fakes = [self._make(part, clock, record) for part in parts_of(bound)]
         try:
             played = _settled(supervise_real(subject, bound, fakes, pace, backend, room), fakes)
@@ -170,9 +219,10 @@ class ScenarioRunner:
                 told = {"stray": hit.signal, "to": "decoy", "who": hit.canary, "origin": hit.origin}
                 record.add(clock.instant(), "m", {"process": "supervisor", **told})
             self._require_broker()
-            unstated = Unstated.of(bound)
-            return replace(played, reference=Reference.of(scenario, subject), unstated=unstated)
+            return played, None if wakes is None else wakes.pulse(record, clock)
         finally:
+            if wakes is not None:
+                wakes.close()
             for fake in fakes:
                 fake.watch.end()
             room.close()
@@ -219,7 +269,10 @@ class ScenarioRunner:
         clock = clock or self._clock or SystemClock(1, time.monotonic_ns())
         if isinstance(clock, VirtualClock):
             bound.in_virtual_time()
-        return self._make(bound, clock, record, name, outside, command=command, instead=instead)
+        # A user who starts a raw program by `argv` gave no prompt, and would be surprised to find one.
+        is_bare = scenario.dialect == "raw" and not scenario.states_prompt
+        arguments = () if is_bare else command_line(scenario)
+        return self._make(bound, clock, record, name, outside, arguments, command=command, instead=instead)
 
     def virtual_clock(self, **options: Any) -> VirtualClock:
         """Make a virtual clock, which the fakes made from now on obey; see `VirtualClock` for the options."""
@@ -247,6 +300,7 @@ class ScenarioRunner:
 
     def close(self) -> None:
         """End the decoys, the broker, and with it every fake that is left, and remove the files."""
+        self._preload.close()
         self._canaries.close()
         if self._broker is not None:
             self._broker.kill()
@@ -270,6 +324,7 @@ class ScenarioRunner:
         record: Record,
         name: str = "",
         outside: Outside | None = None,
+        arguments: tuple[str, ...] | None = None,
         *,
         command: str = "",
         instead: Sequence[tuple[tuple[str, ...], str]] = (),
@@ -303,7 +358,8 @@ class ScenarioRunner:
         if diaries is not None:
             diaries.command = path
         inside = isinstance(watch, Lockstep)
-        fake = FakeAgent(path, command_line(scenario), record, watch, name, diaries if inside else None)
+        arguments = command_line(scenario) if arguments is None else arguments
+        fake = FakeAgent(path, arguments, record, watch, name, diaries if inside else None)
         record.header.setdefault("argv", {})[name] = [fake.name, *(word[:_ARGUMENT_SHOWN] for word in fake.argv[1:])]
         fake.launcher = path
         return fake
@@ -325,6 +381,60 @@ class ScenarioRunner:
                 self._broker = _Broker(command, stdin=listener.fileno(), start_new_session=True)
                 disown(self._broker.pid)
         return self._lifeline
+
+
+def _foresee(scenario: Scenario, subject: Subject) -> tuple[Bound, Foreseen]:
+    """Bind a scenario for the machine's clock, and predict its run.
+
+    Raises:
+        NotApplicable: it needs something that the supervisor does not have, or an event loop.
+        ScenarioError: the script has no end.
+    """
+    bound = bind_to(scenario, subject)
+    if bound.blocked is not None:
+        needed = "a supervisor that is async" if real_time_only(subject) else "virtual time"
+        raise NotApplicable(needed, bound.blocked.line)
+    foreseen = foresee(scenario, scenario.terms(subject))
+    if foreseen.broken is not None:
+        raise foreseen.broken.error(str(scenario.path))
+    return bound, foreseen
+
+
+def _judged_in_turns(
+    played: Played,
+    pulse: PollingDetector,
+    scenario: Scenario,
+    subject: Subject,
+    play_later: Callable[[], PollingDetector],
+) -> Played:
+    """Give a play in virtual time with what its verdict needs: the reference's view, and how the supervisor polls.
+
+    Args:
+        played: the play.
+        pulse: the wakes of its supervisor.
+        scenario: what was played.
+        subject: that supervisor.
+        play_later: plays it again with a pause before the script, long enough to find a pace, and gives the wakes.
+    """
+    bound = played.bound
+    played = replace(played, reference=Reference.of(scenario, subject), unstated=Unstated.of(bound))
+    naps = naps_of(subject, bound, pulse)
+    period, began = pulse.period, pulse.began
+    if not period and may_look_in_turns(subject, bound, pulse):
+        period = play_later().period
+        began = naps[0][0] if naps else 0
+    if period and not hasattr(subject, "deciders"):
+        margin = foresee(scenario, scenario.terms(subject)).margin
+        return replace(played, turns=Turns.of(bound, played.record, period, margin, began))
+    return replace(played, turns=Turns(0, None, naps=naps)) if naps else played
+
+
+def _arm(subject: Subject) -> dict[str, str]:
+    """Say in a record which clock a play goes by that goes by the machine's, and why if that is not a virtual one."""
+    if is_virtual():
+        return {"clock": "virtual", "arm": "preload"}
+    reason = not_virtual(subject)
+    return {"clock": "real", "out_of_reach": reason} if reason else {"clock": "real"}
 
 
 def _settled(played: Played, fakes: Sequence[FakeAgent]) -> Played:

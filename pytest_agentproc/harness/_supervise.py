@@ -18,12 +18,14 @@ import stat
 import tempfile
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from pytest_agentproc.clock import SystemClock, is_debugged, require_backend, silence_loop_warnings
+from pytest_agentproc.clock.preload import coordinator
 from pytest_agentproc.errors import (
     AdapterError,
     ClockError,
@@ -33,6 +35,7 @@ from pytest_agentproc.errors import (
     Stall,
     SubjectError,
     SupervisorCrash,
+    UsageError,
 )
 from pytest_agentproc.harness._blockage import blocked_meanwhile
 from pytest_agentproc.harness._leftovers import KeeperScope, SideProcesses
@@ -59,6 +62,7 @@ __all__ = [
     "aftermath",
     "asked_until",
     "needs_keeper",
+    "not_virtual",
     "order_of",
     "real_time_only",
     "supervise",
@@ -292,10 +296,26 @@ def needs_keeper(subject: Subject) -> bool:
 
 
 def real_time_only(subject: Subject) -> str:
-    """Say why a subject cannot be played in virtual time; nothing if it can."""
+    """Say why a subject cannot be played in lockstep, so that it needs a process of its own; nothing if it can."""
     if needs_keeper(subject):
-        return f"{subject.name} is a program, and virtual time cannot see what it does: choose --agentproc-clock=real"
+        return f"{subject.name} is a program"
     return str(getattr(subject, "real_time_only", ""))
+
+
+def not_virtual(subject: Subject) -> str:
+    """Say why a subject cannot be played in virtual time; nothing if it can, in lockstep or below a coordinator."""
+    reason = real_time_only(subject)
+    missing = _missing() if reason else ""
+    return f"{reason}, and {missing}" if missing else ""
+
+
+@cache
+def _missing() -> str:
+    try:
+        coordinator()
+    except UsageError as error:
+        return str(error)
+    return ""
 
 
 def supervise(
@@ -402,7 +422,8 @@ def supervise_real(
     with SideProcesses(fakes, adopts=True) as others, KeeperScope(fakes, wanted=needs_keeper(subject)) as kept:
         order = replace(order, keeper=kept.keeper)
         anyio.run(kept.hold, run, backend=backend)
-        answer = said[0] if said else Stall(f"the supervisor did not return within {pace.limit:.0f} real seconds")
+        kind = "virtual" if pace.is_exact else "real"
+        answer = said[0] if said else Stall(f"the supervisor did not return within {pace.limit:.0f} {kind} seconds")
         lateness = max(*(fake.watch.collect(record) for fake in fakes), _latest_timer(record))
         answer = answer if isinstance(answer, Stall) else _settled(answer, bound, record)
         kept.tell(record, clock.instant())

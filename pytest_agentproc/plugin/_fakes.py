@@ -27,7 +27,7 @@ from pytest_agentproc.plugin._timelines import keep_fake
 from pytest_agentproc.verdict import explain_leaks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from types import TracebackType
 
     from pytest_agentproc.clock import VirtualClock
@@ -180,12 +180,6 @@ def end_fakes(made: Sequence[tuple[FakeAgent, Scenario]], see: Callable[[Record]
 
 _STDERR = 2
 _DEFAULT = "- answer: done"
-_UNKNOWN = {
-    "agent": "raw",
-    "script": [{"raw": {"text": "no script is for these arguments\n", "to": "stderr"}}, {"exit": 2}],
-}
-"""The script of a fake whose arguments fit none of its patterns."""
-
 _DIALECTS = {command: dialect for dialect, command in COMMANDS.items() if dialect == command}
 _KEYS = {"agent", "script", "scripts", "sessions"}
 """Keys of which every scenario has one."""
@@ -358,5 +352,13 @@ def _made(fakes: Fakes | _OwnFakes, name: str, script: Any) -> FakeAgent | FakeB
             other = fakes.make(scenario, name=f"{name} {pattern}", command=name)
             others.append(other)
             instead.append((tuple(pattern.replace("=", " ").split()), other.path))
-    rest = fakes.read(script.get("", _UNKNOWN), agent)
+    rest = fakes.read(script.get("", _unknown(script)), agent)
     return FakeByArguments(fakes.make(rest, name=name, command=name, instead=instead), others)
+
+
+def _unknown(patterns: Iterable[str]) -> dict[str, Any]:
+    """Give the script of a call whose arguments fit no pattern: it says so, and exits 2."""
+    words = (
+        f'no script is for these arguments; there are scripts for: {", ".join(patterns)}\n"" is for all other calls\n'
+    )
+    return {"agent": "raw", "script": [{"raw": {"text": words, "to": "stderr"}}, {"exit": 2}]}

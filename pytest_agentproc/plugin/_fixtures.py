@@ -86,11 +86,11 @@ def _with_process_tree(item: pytest.Item, names: list[str]) -> list[str]:
 def fake_agent(request: pytest.FixtureRequest, virtual_clock: VirtualClock) -> Iterator[Fakes]:
     """Make a fake agent: a real program that plays a script, to be started by your own code.
 
-    `fake_agent(script)` takes the text of a scenario, its list of steps (`- say: hello`), the path of a scenario file
-    (relative to the test's), a bundled id (`silent-past-the-limit`), or a mapping of scenario keys. It gives `.argv`,
-    the command to start, `.path`, its executable, and `.env`, an environment whose PATH leads to it alone; and
-    `.starts`, each start so far with `argv`, `env`, `cwd`, `stdin`, `signals` and their times. If a fake or a
-    descendant of a fake is alive when the test ends, the test fails.
+    `fake_agent(script)` takes the text of a scenario, its list of steps (`- say: hello`, or `[{"say": "hello"}]`), the
+    path of a scenario file (relative to the test's), a bundled id (`silent-past-the-limit`), or a mapping of scenario
+    keys. It gives `.argv`, the command to start, `.path`, its executable, and `.env`, an environment whose PATH leads
+    to it alone; and `.starts`, each start so far with `argv`, `env`, `cwd`, `stdin`, `signals` and their times. If a
+    fake or a descendant of a fake is alive when the test ends, the test fails.
 
     A start inside `virtual_clock.run` is in virtual time. Every other start is in real time: durations are as written,
     or divided by `scale` (`fake_agent(script, scale=60)`), and after 60 s of real time the fake is ended and the test

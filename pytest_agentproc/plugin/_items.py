@@ -76,9 +76,9 @@ class Written:
 def _is_real(subject: Subject) -> bool:
     if is_core(subject):
         return False
-    from pytest_agentproc.harness import real_time_only
+    from pytest_agentproc.harness import not_virtual
 
-    return bool(real_time_only(subject))
+    return bool(not_virtual(subject))
 
 
 class ScenarioFile(pytest.File):

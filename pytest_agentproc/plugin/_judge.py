@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from pytest_agentproc.errors import AdapterError, KitError
-from pytest_agentproc.harness import NotForReal, model_play, real_time_only
+from pytest_agentproc.harness import NotForReal, model_play, not_virtual, real_time_only
 from pytest_agentproc.plugin._contributions import is_core
 from pytest_agentproc.plugin._corpus import rerun_command
 from pytest_agentproc.plugin._options import asked, lab_of
@@ -55,12 +55,19 @@ def play(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) 
         pytest.skip.Exception: the subject has none of the limits that the script needs, declined the order, or is for
             real time only.
     """
-    reason = real_time_only(subject)
+    reason = not_virtual(subject)
     if reason:
         pytest.skip(f"not applicable: {reason}")
     record = Record()
-    keep_record(node, record, scenario)
-    return _shown(node, lambda: lab_of(node.config).play(scenario, subject, backend=backend, record=record))
+    if not real_time_only(subject):
+        keep_record(node, record, scenario)
+    try:
+        played = _shown(node, lambda: lab_of(node.config).play(scenario, subject, backend=backend, record=record))
+    except NotForReal as out_of_reach:
+        pytest.skip(f"{NOT_IN_REAL_TIME}: {out_of_reach}")
+    if played.record is not record:
+        keep_record(node, played.record, scenario)
+    return played
 
 
 def play_real(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> Played:
@@ -196,14 +203,14 @@ def judge(item: ScenarioItem) -> None:
         note(item, played, real)
         is_reference = is_core(item.subject)
         judgement = judged(played, partial(read_by_baseline, item), is_reference=is_reference)
-        if judgement.is_red and item.clock == "virtual" and not is_reference:
+        if judgement.is_red and played.pace is None and item.clock == "virtual" and not is_reference:
             judgement = confirmed(judgement, _play(item))
         judgement = _repeated(item, judgement)
         if not (judgement.is_red and played.was_starved):
             keep(item, judgement, real)
             keep_page(item, played, judgement.rows, judgement.verdict)
             settle(judgement, is_reference=is_reference)
-            return None if item.clock == "real" else _searched(item)
+            return None if played.pace is not None else _searched(item)
     reason = f"in real time the machine was too slow {_TRIES} times"
     keep(item, Judgement(Verdict.UNDECIDED, reason=reason))
     pytest.skip(f"undecided: {reason}")
@@ -220,7 +227,7 @@ def _searched(item: ScenarioItem) -> None:
 
 def _repeated(item: ScenarioItem, judgement: Judgement) -> Judgement:
     """Play it as often as the session asks for, and stop at the first play that goes another way."""
-    times = 1 if item.clock == "real" else asked(item.config, "repeat")
+    times = 1 if item.played is not None and item.played.pace is not None else asked(item.config, "repeat")
     for _ in range(1, times):
         if judgement.verdict is not Verdict.KIT_ERROR:
             judgement = repeated(judgement, _play(item))

@@ -12,8 +12,10 @@ import importlib.metadata
 import json
 import os
 import re
+import signal
 import tempfile
-from contextlib import suppress
+import threading
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,7 @@ from pytest_agentproc.vocabulary import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
+    from types import FrameType
 
     from pytest_agentproc.plugin._items import ScenarioItem
     from pytest_agentproc.scenario import Language
@@ -278,6 +281,12 @@ class _Account:
         if entry is not None:
             self._judged[report.nodeid] = entry
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        """Take a TERM, such as that of `timeout 120 pytest`, for an interrupt while scenarios run."""
+        with nullcontext() if hasattr(self._config, "workerinput") else _terminable():
+            return (yield)
+
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, exitstatus: int) -> Generator[None]:
         """Write the files first, and print the summary also if the report of another plugin, or pytest's own, fails.
@@ -320,23 +329,49 @@ class _Account:
             self._print(terminalreporter, exitstatus)
 
     def _print(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
-        """Print a table and a sentence for each subject, once, unless the session was broken off."""
-        if self._is_printed or not self._judged or exitstatus == pytest.ExitCode.INTERRUPTED:
+        """Print a table and a sentence for each subject, once; without a verdict if the session was interrupted."""
+        if self._is_printed or not self._judged:
             return
         self._is_printed = True
         if not self._told and not _is_summed_up(self._config):
             return
         terminalreporter.section("agentproc")
         width = max(self._config.get_terminal_writer().fullwidth - 1, 79)
-        for line in (*(self._summaries(width) if _is_summed_up(self._config) else ()), *self._told):
+        for line in (*(self._summaries(width, exitstatus) if _is_summed_up(self._config) else ()), *self._told):
             terminalreporter.write_line(line)
 
-    def _summaries(self, width: int) -> Iterator[str]:
+    def _summaries(self, width: int, exitstatus: int) -> Iterator[str]:
         """Give the summary of each subject, in the order in which they were named."""
+        is_whole = exitstatus != pytest.ExitCode.INTERRUPTED
         for subject in subjects_of(self._config):
             of_one = [one for one in self._judged.values() if one.subject == subject.name]
             if of_one:
-                yield from summary(of_one, self._version, width)
+                yield from summary(of_one, self._version, width, is_whole=is_whole)
                 for one in of_one:
                     if one.verdict in (Verdict.KIT_ERROR, Verdict.UNDECIDED) and one.reason and not one.digest:
                         yield f"agentproc: there is no verdict on {subject.name} in {one.scenario}: {one.reason}"
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Take SIGTERM for SIGINT while the block runs, unless other code handles it."""
+    is_free = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    if not is_free or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    me = os.getpid()
+
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        if os.getpid() == me:
+            signal.raise_signal(signal.SIGINT)
+            return
+        # A supervisor may fork, and end its child by TERM: that child ends as if this handler were not there.
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGTERM) is interrupt:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -16,6 +16,7 @@ from pytest_agentproc.plugin._judge import ScenarioFailed, play, settle
 from pytest_agentproc.plugin._options import backends_of
 from pytest_agentproc.plugin._report import begin_pages, keep_page
 from pytest_agentproc.plugin._scripts import place_of, scenario_of
+from pytest_agentproc.plugin._virtual_time import refuse_nested
 from pytest_agentproc.record import Record, text
 from pytest_agentproc.verdict import judged, returned_at, signals
 from pytest_agentproc.vocabulary import NANOSECONDS, POLICY_NAMES
@@ -101,8 +102,10 @@ class Runner:
 
         Raises:
             pytest.fail.Exception: a check failed, a process was left, or the clock was stuck.
-            UsageError: there is no such limit, or the scenario has several sessions, each with limits of its own.
+            UsageError: there is no such limit, or the scenario has several sessions, each with limits of its own; or
+                virtual time runs already.
         """
+        refuse_nested(self._request.node, "agent_run")
         asked = told(scenario_of(scenario, place_of(self._request)), policy)
         with ends_test():
             config = self._request.config

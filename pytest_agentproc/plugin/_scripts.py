@@ -69,7 +69,7 @@ def scenario_of(given: Any, place: Place, agent: str = '"raw"') -> Scenario:
 
     Args:
         given: a loaded scenario, the path of a file (relative to the test's own), the id of a bundled scenario, the
-            text of a scenario, its list of steps alone as text, or a mapping of its keys.
+            text of a scenario, its list of steps alone, as text or as a list, or a mapping of its keys.
         place: where it is written.
         agent: the agent of steps, and of mappings that name none, as a scenario would write it.
 
@@ -79,6 +79,9 @@ def scenario_of(given: Any, place: Place, agent: str = '"raw"') -> Scenario:
     """
     if isinstance(given, Scenario):
         return given
+    if isinstance(given, list | tuple):
+        is_text = bool(given) and all(isinstance(step, str) for step in given)
+        given = "".join(f"- {step}\n" for step in given) if is_text else {"script": [*given]}
     folder, language = place.file.parent, place.language
     if isinstance(given, Path) or (isinstance(given, str) and (_is_path(given) or _ID.fullmatch(given))):
         return named(given, folder, language)
@@ -91,10 +94,10 @@ def scenario_of(given: Any, place: Place, agent: str = '"raw"') -> Scenario:
             plain = {"scenario": claim} if "sessions" in given else {"scenario": claim, "agent": json.loads(agent)}
             text = json.dumps({**plain, **given}, indent=1, ensure_ascii=False)
         except TypeError as error:
-            raise UsageError(f"the mapping is no scenario: {error}", "write its values as a YAML file would") from error
+            raise UsageError(f"the script is no scenario: {error}", "write its values as a YAML file would") from error
         return loads(text, f"<{place.name}>", folder, language)
     raise UsageError(
-        f"a scenario is text, a path or a mapping, not {type(given).__name__}",
+        f"a scenario is text, a path, a list of steps or a mapping, not {type(given).__name__}",
         'write fake_agent("- say: hello"), for example',
     )
 

@@ -12,6 +12,7 @@ from pytest_agentproc.plugin._options import backends_of
 from pytest_agentproc.plugin._report import keep_page
 from pytest_agentproc.plugin._run import AgentRun, AgentTurn, ends_test, result_of, seconds, told
 from pytest_agentproc.plugin._scripts import TALKER, place_of, scenario_of
+from pytest_agentproc.plugin._virtual_time import refuse_nested
 from pytest_agentproc.verdict import judged
 
 if TYPE_CHECKING:
@@ -214,10 +215,11 @@ class Sessions:
 
         Raises:
             pytest.fail.Exception: a check failed, a process was left, or the clock was stuck.
-            UsageError: there is no such limit, or the agent holds no conversation.
+            UsageError: there is no such limit, the agent holds no conversation, or virtual time runs already.
         """
         from pytest_agentproc.subjects import Core, Live
 
+        refuse_nested(self._request.node, "agent_session")
         asked = told(scenario_of(scenario, place_of(self._request), TALKER), policy)
         if asked.parts or not asked.is_session:
             what = "several agents" if asked.parts else f"an agent of {asked.dialect} {asked.mode}"

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["AgentTimeline", "keep_fake", "keep_record"]
 
+__tracebackhide__ = True  # a failure shows the line of the test, and none of this file
+
 _FIXTURE = "agent_timeline"
 _KEPT: pytest.StashKey[list[_Kept]] = pytest.StashKey()
 

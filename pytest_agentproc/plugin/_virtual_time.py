@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock import VirtualClock
 
-__all__ = ["MARK", "allowed_programs", "clock_of", "run_without_plugin", "with_virtual_time"]
+__all__ = ["MARK", "allowed_programs", "clock_of", "refuse_nested", "run_without_plugin", "with_virtual_time"]
 
 MARK, _FIXTURE = "virtual_time", "virtual_clock"
 _KEYS = {"allow", "backend", "start"}
@@ -75,6 +75,22 @@ def clock_of(request: pytest.FixtureRequest) -> Iterator[VirtualClock]:
         elif marker is not None:
             _refuse_sync(item)
         yield clock
+
+
+def refuse_nested(item: pytest.Item, fixture: str) -> None:
+    """Refuse a fixture that begins virtual time by itself where virtual time runs already.
+
+    Raises:
+        UsageError: with the code to write.
+    """
+    from pytest_agentproc.clock import current_clock
+
+    if getattr(current_clock(), "is_attended", False):
+        raise UsageError(
+            f"{fixture} begins a virtual time of its own, and virtual time runs here already",
+            "call it in a plain function, outside virtual_clock.run and without @pytest.mark.virtual_time:\n"
+            f"def {getattr(item, 'originalname', None) or item.name}({fixture}):\n    {fixture}(...)",
+        )
 
 
 def run_without_plugin(function: Any) -> None:

@@ -192,7 +192,9 @@ def _facts(header: Mapping[str, Any], end: int, real: int | None) -> Iterable[tu
     if header.get("subject"):
         yield "subject", clipped(str(header["subject"]), 100)
     clock = str(header.get("clock", "virtual"))
-    yield "clock", clock
+    yield "clock", f"{clock}, by {header['arm']}" if "arm" in header else clock
+    if "out_of_reach" in header:
+        yield "not in virtual time", clipped(str(header["out_of_reach"]), 300)
     yield f"{clock} time" if clock != "real" else "the scenario's time", duration(end)
     if real is not None:
         yield "took", duration(real)

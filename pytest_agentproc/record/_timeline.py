@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Timeline"]
 
+__tracebackhide__ = True  # a failure shows the line of the test, and none of this file
+
 _STREAMS = {"o": "stdout", "e": "stderr", "i": "stdin"}
 _DEEDS = ("prompt", "cancel", "stop", "close")
 _STATUSES = ("starting", "ready", "prompting", "restarting", "failed", "closed")

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 __all__ = ["BUNDLED", "AddedDialect", "with_dialect", "with_step"]
 
 
-_OF_THE_KIT = tuple(f"fake_agents.{name}" for name in ("lines", "objects", "program", "questions", "requests"))
+_FAKES = "pytest_agentproc.fake_agents"
+_OF_THE_KIT = tuple(f"{_FAKES}.{name}" for name in ("lines", "objects", "program", "questions", "requests"))
 """What an encoder of another package may import beside the standard library and its own parts."""
 _OF_ENCODERS = ("say", "answer", "result")
 _OF_HOSTS = ("hear", "late", "end", "refuse", "has", "take", "acknowledge")
@@ -117,7 +118,7 @@ class AddedDialect:
         if lacks or not isinstance(told, dict):
             raise UsageError(
                 f"its encoder {place} lacks {', '.join(lacks)} in mode {mode}",
-                f"fake_agents.contracts.{'Host' if is_host else 'Encoder'} says what it must have",
+                f"{_FAKES}.contracts.{'Host' if is_host else 'Encoder'} says what it must have",
             )
         return (*told, "ask") if is_host and callable(getattr(made, "ask", None)) else tuple(told)
 
@@ -149,7 +150,7 @@ def _imports(body: list[ast.stmt]) -> Iterator[tuple[str, int]]:
                 yield from ((alias.name, inner.lineno) for alias in inner.names)
             elif isinstance(inner, ast.ImportFrom):
                 base = "." * inner.level + (inner.module or "")
-                is_package = base == "fake_agents" or inner.module is None
+                is_package = base == _FAKES or inner.module is None
                 yield from ((f"{base}.{alias.name}" if is_package else base, inner.lineno) for alias in inner.names)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fake_agents.program import FORMAT
+from pytest_agentproc.fake_agents.program import FORMAT
 from pytest_agentproc.scenario._drive import bind_deed, bind_handler, bind_hooks
 from pytest_agentproc.scenario._expect import Expected, bind_value
 from pytest_agentproc.scenario._expect_keys import split
@@ -193,6 +193,11 @@ class Scenario:
     def prompt(self) -> str:
         """The prompt of a run; the agent of a session is prompted during the session."""
         return "" if self.is_session else str(self.drive[0].value)
+
+    @property
+    def states_prompt(self) -> bool:
+        """Whether the scenario says what the caller does, and so gives a prompt: otherwise it is `hi`."""
+        return any(item.line for item in self.drive)
 
     def terms(self, subject: _States) -> Terms:
         """Give the limits that a subject states for this scenario."""

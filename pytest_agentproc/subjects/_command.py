@@ -9,6 +9,7 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,8 +52,7 @@ _EXAMPLE = 'write Command(["my-supervisor", "--timeout", "{inactivity_timeout}",
 _HIGHEST_CODE = 255
 _MOST_BYTES = 64 * 1024**2
 """So many bytes a file may have in which it says how it ended, and so many it may print on a stream."""
-_LOOK = 0.1
-"""Real seconds between the looks at how much it has printed."""
+_PIECE = 1 << 16
 
 _TAIL = 2048
 """So many bytes of what it says on stderr are shown: the last ones."""
@@ -74,7 +74,7 @@ _STARTED = "name an executable on PATH, or by its path from the folder where the
 
 
 class Command:
-    """A program that runs an agent: started once for a scenario, in real time, below a keeper.
+    """A program that runs an agent: started once for a scenario, below a keeper, in virtual time if that can reach it.
 
     Each process that it leaves is found, a fake or not, noted, and ended. A missing report makes the check undecided,
     or it is not made. It holds no sessions and keeps no artifacts.
@@ -156,9 +156,10 @@ class Command:
         self.cannot = (*require_inabilities(cannot), "env", *(() if "agent" in told else ("argv",)))
         self.outcomes = require_outcomes(outcomes)
         self.first_signal = require_first_signal(first_signal)
-        self._says = sources_of({"exit_code": "exit_code"} if says is None else says)
+        given: Mapping[str, Any] = {"exit_code": "exit_code"} if says is None else says
+        sources_of(given)  # a mistake in it is one of the caller's
         self._declines = _code_of_decline(declines)
-        self._says |= sources_of({"text": "stdout"} if prints_text else {})
+        self._says = {**given, **({"text": "stdout"} if prints_text else {})}
         self._limits = limits_of(limits or {})
         self._told = frozenset(told) & frozenset(TIME_NAMES)
         own = {limit: value for limit, value in self._limits.items() if limit not in self._told}
@@ -205,7 +206,7 @@ class Command:
             order.trace(order.clock.instant(), "m", {"process": "supervisor", **end_of_program})
             if self._declines is not None and status == self._declines:
                 raise Declined(stderr.strip().rpartition("\n")[2] or f"it exits with code {status}")
-            fields, missing = said(self._says, end)
+            fields, missing = said(sources_of(self._says), end)
             for field, why in missing.items():
                 order.trace(order.clock.instant(), "m", {"process": "supervisor", "unsaid": field, "why": why})
             return answer_of(fields, order.scale)
@@ -216,23 +217,19 @@ class Command:
         values = _values(order, folder, here)
         own = {name: _WORD.sub(lambda found: values[found[1]], value) for name, value in self._env.items()}
         env = {**os.environ, **order.env, **own, "PATH": f"{order.env['PATH']}:{os.environ.get('PATH', '')}"}
-        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as rest:
+        with tempfile.TemporaryFile() as given, _Stream("stdout") as told, _Stream("stderr") as rest:
             given.write(order.prompt.encode() if order.prompt_by == "stdin" else b"")
             given.seek(0)
-            stdio = (given.fileno(), told.fileno(), rest.fileno())
             try:
-                pid = keeper.start(self._words(order, values), here, env, stdio)
+                pid = keeper.start(self._words(order, values), here, env, (given.fileno(), told.given, rest.given))
             except OSError as error:
                 if error.errno == errno.E2BIG:
                     raise Declined("the prompt makes its command line too long") from None
                 raise AdapterError(f"{error.filename} could not be started: {error.strerror}\n{_STARTED}") from None
-            await _ended(pid, {"stdout": told.fileno(), "stderr": rest.fileno()})
+            await _ended(pid, (told, rest))
             status = keeper.status(pid)
             keeper.reap(pid)
-            told.seek(0)
-            size = rest.seek(0, os.SEEK_END)
-            rest.seek(max(0, size - _TAIL))
-            return status, *(file.read(_MOST_BYTES).decode(errors="replace") for file in (told, rest))
+            return status, told.data.decode(errors="replace"), rest.data[-_TAIL:].decode(errors="replace")
 
     def _require_no_real_agent(self, order: RunRequest) -> None:
         """Decline where a program that looks for its agent on PATH would find a real one in place of none."""
@@ -247,25 +244,67 @@ class Command:
         return words
 
 
-async def _ended(pid: int, streams: Mapping[str, int]) -> None:
-    """Wait for the end of a program, unless it fills the disk until then.
+class _Stream:
+    """What a program prints on one of its streams.
+
+    It is a pipe that each holder could read, too: a process that outlives the program gets no SIGPIPE, and is found. No
+    look at a file from time to time: in virtual time each look is a step, and a program that prints on and on lets no
+    time pass.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.data = bytearray()
+        self._name = name
+        self._read, end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.given = os.open(f"/proc/self/fd/{end}", os.O_RDWR | os.O_CLOEXEC)
+        os.close(end)
+
+    def __enter__(self) -> _Stream:  # noqa: PYI034  # it has no subclass
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        os.close(self._read)
+        os.close(self.given)
+
+    async def follow(self) -> None:
+        """Take what comes, until the program has ended.
+
+        Raises:
+            AdapterError: it printed more than anybody reads.
+        """
+        while True:
+            await anyio.wait_readable(self._read)
+            self.take()
+
+    def take(self) -> None:
+        """Take what is there."""
+        with suppress(BlockingIOError):
+            while data := os.read(self._read, _PIECE):
+                self.data += data
+                if len(self.data) > _MOST_BYTES:
+                    excess = f"it printed more than {_MOST_BYTES} bytes on its {self._name}, and was ended"
+                    raise AdapterError(f"{excess}\nhave it print less there")
+
+
+async def _ended(pid: int, streams: Sequence[_Stream]) -> None:
+    """Wait for the end of a program, and take what it prints.
 
     Raises:
         AdapterError: it printed more on a stream than anybody reads.
     """
     pidfd = os.pidfd_open(pid)
     try:
-        lives = True
-        while lives:
-            with anyio.move_on_after(_LOOK) as look:
-                await anyio.wait_readable(pidfd)
-            lives = look.cancelled_caught
-            for name, number in streams.items():
-                if os.fstat(number).st_size > _MOST_BYTES:
-                    excess = f"it printed more than {_MOST_BYTES} bytes on its {name}, and was ended"
-                    raise AdapterError(f"{excess}\nhave it print less there")
+        async with anyio.create_task_group() as group:
+            for stream in streams:
+                group.start_soon(stream.follow)
+            await anyio.wait_readable(pidfd)
+            group.cancel_scope.cancel()
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from None
     finally:
         os.close(pidfd)
+    for stream in streams:
+        stream.take()
 
 
 def _code_of_decline(declines: Any) -> int | None:

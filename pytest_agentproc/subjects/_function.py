@@ -51,9 +51,9 @@ class Function:
     is judged. A wrong return value is an adapter error. If it raises, it has crashed; only an exception that comes
     out of the function's own module, before an agent was started, is an adapter error.
 
-    An `async def` runs on the event loop, in virtual and in real time. Any other function runs in a thread, and in real
-    time only: virtual time stands still while a thread runs. In real time limits are to be divided by `order.scale`:
-    a function that keeps a limit and never asked for the scale gets that message instead of a failed verdict.
+    An `async def` runs on the event loop. Any other function runs in a thread. Its virtual time is in a process of its
+    own, which imports the function by its name. In real time limits are to be divided by `order.scale`: a function that
+    keeps a limit and never asked for the scale gets that message instead of a failed verdict.
 
     Args:
         function: takes a `RunRequest`.
@@ -212,10 +212,7 @@ def _is_async(function: Any) -> bool:
 
 
 def _why(function: Any) -> str:
-    """Say, with its place, why a function that is not async is for real time only."""
+    """Say, with its place, why the virtual time of a function that is not async needs a process of its own."""
     code = getattr(inspect.unwrap(_inner(function)), "__code__", None)
     place = "" if code is None else f"{os.path.relpath(code.co_filename)}:{code.co_firstlineno}: "
-    return (
-        f"{place}{_name(function)} is no `async def`, so it runs in a thread, and virtual time stands still while a "
-        "thread runs: make it async, or choose --agentproc-clock=real"
-    )
+    return f"{place}{_name(function)} is no `async def`, so it runs in a thread"

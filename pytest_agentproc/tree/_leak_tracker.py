@@ -13,11 +13,11 @@ import weakref
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.places import places_of
 from pytest_agentproc.tree._hold import held, kill, reap, wait
 from pytest_agentproc.tree._ownership import Knowledge, OwnedProcess, Ownership, attribute
-from pytest_agentproc.tree._places import places_of
 from pytest_agentproc.tree._snapshots import ProcessSnapshot, check_proc, children, has_children, sight, variable_of
-from pytest_agentproc.tree._starts import COOKIE, Start, listening, publish
+from pytest_agentproc.tree._starts import COOKIE, Start, is_starting, listening, publish
 from pytest_agentproc.tree._subreaper import adopting
 from pytest_agentproc.tree._walk import descendants
 
@@ -41,6 +41,9 @@ _SERVES_ALL = "Trio thread"
 """The name of a thread that trio keeps for the next task that needs one."""
 
 _disowned: dict[int, int] = {}
+
+_one_look = threading.RLock()
+"""Held during a look: of two threads that reap one orphan, the second could meet a child with the same pid."""
 
 
 def disown(pid: int) -> None:
@@ -173,6 +176,11 @@ class LeakTracker:
         if not self._is_ours(threading.current_thread()):
             self._strangers.add(thread)
 
+    def signal_due(self) -> None:
+        """See `Listener`: learn the living descendants, which are known as adopted later, and reap the dead ones."""
+        if self._adopts:
+            self.look()
+
     def _is_ours(self, thread: threading.Thread) -> bool:
         # The own thread counts only outside of pauses. Others count if a thread that counts started them.
         if thread is self._thread:
@@ -188,12 +196,19 @@ class LeakTracker:
 
     def look(self) -> Ownership:
         """Find the processes that are there now. Without a new child this costs one system call or one look."""
+        with _one_look:
+            return self._look()
+
+    def _look(self) -> Ownership:
         found = Ownership()
         for _ in range(_TRIES):
             if self._has_nothing_new():
                 return Ownership()
             pids = descendants(os.getpid())
             seen = _sights(pids)
+            # The order counts. A child that was seen, and whose start is unknown to the judgement below, is of a start
+            # that is under way here: its starter will wait for it.
+            is_early = is_starting()
             found = attribute(seen, self._knowledge(seen, has_company=self._has_company))
             for one in found.mine:
                 # Claims are remembered: once its parent and its session are dead, nothing else shows to whom a process
@@ -201,9 +216,10 @@ class LeakTracker:
                 self._claimed[one.sighting.pid, one.sighting.born] = one
                 if one.sighting.session != os.getsid(0):
                     self._sessions[one.sighting.session] = one.start
-            for pid in found.spent:
+            spent = () if is_early else found.spent
+            for pid in spent:
                 reap(pid)
-            if found.mine or (len(seen) == len(pids) and not found.spent):
+            if found.mine or (len(seen) == len(pids) and not spent):
                 break  # a process that ended during the walk may have left a child that was not seen
         return found
 
@@ -290,7 +306,7 @@ class LeakTracker:
             session=os.getsid(0),
             before=before,
             helpers=helpers,
-            starts=self._starts,
+            starts=dict(self._starts),  # another thread may start a process meanwhile
             cookies=cookies,
             sessions=self._sessions,
             claimed=self._claimed,

@@ -1,5 +1,8 @@
 """Starts of processes in this program: every start is reported to listeners. Owns the patches and the cookie.
 
+A listener is also asked before each `os.kill` and `os.killpg`: a program that polls for the end of a group would poll
+for ever if orphans of that group, which the listener's adoption keeps from init, stayed zombies.
+
 Patched while a listener exists: `subprocess.Popen` (asyncio and all libraries use it), `os.fork`, `os.forkpty`,
 `os.posix_spawn`, `os.posix_spawnp` (`os.spawn*` use them), `os.system`, multiprocessing's processes, and the start of
 threads. If another library has patched over one of these, the patch stays in place at the end, and does nothing.
@@ -14,7 +17,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 import weakref
 from collections.abc import Mapping
 from contextlib import contextmanager, suppress
@@ -22,11 +24,13 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pytest_agentproc.procfs import since_boot
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
-__all__ = ["COOKIE", "FORK", "Listener", "Start", "listening", "publish"]
+__all__ = ["COOKIE", "FORK", "Listener", "Start", "is_starting", "listening", "publish"]
 
 COOKIE = "PYTEST_AGENTPROC_COOKIE"
 FORK = "a fork of this process"
@@ -72,6 +76,9 @@ class Listener(Protocol):
     def thread_started(self, thread: threading.Thread) -> None:
         """Take note of a thread that the current one starts."""
 
+    def signal_due(self) -> None:
+        """Take note that the program is about to send a signal, or to ask by one whether a process exists."""
+
 
 _lock = threading.Lock()
 _listeners: list[Listener] = []
@@ -80,6 +87,13 @@ _season: _Season | None = None
 _Starts = list[tuple[Listener, Start]]
 _current = threading.local()
 """`starts` is what this thread is about to start: a step of one start, such as a fork, is no other start."""
+_starting: set[int] = set()
+"""The threads that start a process now. Its child may be there already, and may have ended, while no listener knows."""
+
+
+def is_starting() -> bool:
+    """Say whether a start is under way, so that a child may be there that no listener knows yet."""
+    return bool(_starting)
 
 
 @contextmanager
@@ -117,7 +131,7 @@ def _write(cookie: str) -> None:
 
 def _started(starts: _Starts, pid: int, handle: Callable[[], Any] = lambda: None) -> None:
     for listener, start in starts:
-        start.pid, start.at, start.handle = pid, time.clock_gettime_ns(time.CLOCK_BOOTTIME), handle
+        start.pid, start.at, start.handle = pid, since_boot(), handle
         listener.started(start)
 
 
@@ -128,10 +142,13 @@ def _going_on(starts: _Starts) -> Iterator[None]:
     # cleared environment no longer led to the one line that can have started it.
     outer = getattr(_current, "starts", None)
     _current.starts = starts
+    _starting.add(threading.get_ident())
     try:
         yield
     finally:
         _current.starts = outer
+        if outer is None:
+            _starting.discard(threading.get_ident())
 
 
 def _forked(starts: _Starts, pid: int) -> None:
@@ -140,6 +157,7 @@ def _forked(starts: _Starts, pid: int) -> None:
     else:
         # A fork is no listener, and must not report the starts of its own program to the parent's.
         _listeners.clear()
+        _starting.clear()
         if COOKIE in os.environ:
             _write(_cookie(starts))
 
@@ -174,6 +192,8 @@ def _places() -> tuple[tuple[Any, str], ...]:
         *((os, name) for name in ("fork", "forkpty", "posix_spawn", "posix_spawnp", "system")),
         (BaseProcess, "start"),
         (threading.Thread, "start"),
+        (os, "kill"),
+        (os, "killpg"),
     )
 
 
@@ -193,6 +213,8 @@ class _Season:
             self._system,
             self._process_start,
             self._thread_start,
+            self._signal,
+            self._signal,
         )
         self._is_over = False
         self._put: dict[tuple[Any, str], tuple[Any, Any]] = {}
@@ -243,15 +265,16 @@ class _Season:
                     options["env"] = _stamped(environment, starts)
             with _going_on(starts):
                 plain(process, *args, **options)
-            _started(starts, process.pid, weakref.ref(process))
+                _started(starts, process.pid, weakref.ref(process))
 
         return init
 
     def _fork(self, plain: Any) -> Any:
         def fork() -> int:
             starts = self._announce(FORK)
-            pid: int = plain()
-            _forked(starts, pid)
+            with _going_on(starts):
+                pid: int = plain()
+                _forked(starts, pid)
             return pid
 
         return fork
@@ -259,8 +282,9 @@ class _Season:
     def _forkpty(self, plain: Any) -> Any:
         def forkpty() -> tuple[int, int]:
             starts = self._announce(FORK)
-            pid, descriptor = plain()
-            _forked(starts, pid)
+            with _going_on(starts):
+                pid, descriptor = plain()
+                _forked(starts, pid)
             return pid, descriptor
 
         return forkpty
@@ -272,7 +296,7 @@ class _Season:
                 env = _stamped(env, starts)
             with _going_on(starts):
                 pid: int = plain(path, argv, env, *args, **options)
-            _started(starts, pid)
+                _started(starts, pid)
             return pid
 
         return spawn
@@ -283,7 +307,8 @@ class _Season:
             if starts and COOKIE in os.environ:
                 _write(_cookie(starts))
             try:
-                status: int = plain(command)
+                with _going_on(starts):
+                    status: int = plain(command)
             finally:
                 if starts:
                     publish()
@@ -296,7 +321,7 @@ class _Season:
             starts = self._announce(f"multiprocessing's {process.name}")
             with _going_on(starts):
                 plain(process)
-            _started(starts, process.pid)
+                _started(starts, process.pid)
 
         return start
 
@@ -307,6 +332,14 @@ class _Season:
             plain(thread)
 
         return start
+
+    def _signal(self, plain: Any) -> Any:
+        def send(*args: Any) -> None:
+            for listener in () if self._is_over else tuple(_listeners):
+                listener.signal_due()
+            plain(*args)
+
+        return send
 
 
 _AT_ENV = 10

@@ -53,7 +53,7 @@ def _difference(played: Played, due: Mapping[str, Any] | None, came: Question | 
     if (due["kind"], due["name"]) != (came["kind"], came["name"]):
         return "another one was asked"
     if due["answer"] not in (None, came["answer"]):
-        return "it was never answered" if came["answer"] == "none" else f"it was told {came['answer']}"
+        return "it was never answered" if came["answer"] == "none" else f"the agent got {came['answer']}"
     wanted, after = due["after"], came["after"]
     if wanted is None or (after is not None and fits_duration(played, wanted, after)):
         return ""

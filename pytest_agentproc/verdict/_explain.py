@@ -163,7 +163,9 @@ def explain(played: Played, rows: Sequence[Row]) -> str:
         sides; the verdict with the record's digest.
     """
     scenario = played.bound.scenario
-    return "\n".join([findings(played, rows), *_story(scenario, played.record, conclude(rows))])
+    reason = played.record.header.get("out_of_reach")
+    clock = [f"played in real time: {reason}"] if reason else []
+    return "\n".join([findings(played, rows), *clock, *_story(scenario, played.record, conclude(rows))])
 
 
 def findings(played: Played, rows: Sequence[Row]) -> str:

@@ -1,7 +1,8 @@
 """The summary of a session: a table by rule, the causes of failures, one sentence. Prints nothing.
 
 A cause is a check and the shape of its difference: numbers, instants and quoted texts are left out. A scenario that
-several causes explain counts for the one that explains the most scenarios, so that one missing rule is one line.
+several causes explain counts for the one that explains the most scenarios, so that one missing rule is one line. Each
+line has a scenario whose first failed check it is: run alone, that scenario is printed with the same words.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Cause(NamedTuple):
 
     Args:
         words: the verdict, the check, what was expected and what was seen, without what varies.
-        judged: the scenarios, those at level `must` first.
+        judged: the scenarios: first those whose first failed check it is, and of these those at level `must`.
         counts: how many of them are red at each level.
     """
 
@@ -64,12 +65,13 @@ def causes(judged: Iterable[Judged]) -> list[Cause]:
     found: list[Cause] = []
     while open_scenarios:
         counts = Counter(shape for _, _, shapes in open_scenarios for shape in shapes)
-        words = max(counts, key=lambda shape: (counts[shape], shape))
-        mine = [(level, one) for level, one, shapes in open_scenarios if words in shapes]
-        open_scenarios = [(level, one, shapes) for level, one, shapes in open_scenarios if words not in shapes]
-        levels = Counter(level for level, _ in mine)
-        ordered = sorted(mine, key=lambda pair: ([*_RED].index(pair[0]), pair[1].place))
-        found.append(Cause(words, tuple(one for _, one in ordered), {level: levels[level] for level in _RED}))
+        # Only first shapes are candidates, because a scenario that runs alone has its first shape as its cause.
+        words = max((shapes[0] for _, _, shapes in open_scenarios), key=lambda shape: (counts[shape], shape))
+        mine = [entry for entry in open_scenarios if words in entry[2]]
+        open_scenarios = [entry for entry in open_scenarios if words not in entry[2]]
+        levels = Counter(level for level, _, _ in mine)
+        mine.sort(key=lambda entry: (entry[2][0] != words, [*_RED].index(entry[0]), entry[1].place))
+        found.append(Cause(words, tuple(one for _, one, _ in mine), {level: levels[level] for level in _RED}))
     return sorted(found, key=lambda cause: (*(-cause.counts[level] for level in _RED), cause.words))
 
 
@@ -78,15 +80,15 @@ def _level(one: Judged) -> str:
     return "" if one.level == "info" else next((level for level in _RED if one.at(level) in _RED[level]), "")
 
 
-def _shapes(one: Judged, level: str) -> set[str]:
-    """Give the shapes of the rows that make a scenario red."""
+def _shapes(one: Judged, level: str) -> list[str]:
+    """Give the shapes of the rows that make a scenario red, in the order of the rows."""
     verdict = one.at(level)
     rows = [row for row in one.rows if row.level == level and row.verdict == verdict]
     if not rows:
         reason = one.reason.removeprefix(f"{one.verdict}: ") or "there was no play to judge"
-        return {f"{one.verdict}: {_without_values(reason)}"}
+        return [f"{one.verdict}: {_without_values(reason)}"]
     first = [row for row in rows if row.key.rpartition(".")[2] not in _FOLLOWS] or rows
-    return {_shape(row) for row in first}
+    return [*dict.fromkeys(map(_shape, first))]
 
 
 def _shape(row: JudgedRow) -> str:
@@ -140,13 +142,14 @@ def undecided(judged: Sequence[Judged]) -> int:
     return sum(one.at("must") in _OPEN for one in judged if one.level != "info")
 
 
-def summary(judged: Sequence[Judged], version: str, width: int = 80) -> list[str]:
+def summary(judged: Sequence[Judged], version: str, width: int = 80, *, is_whole: bool = True) -> list[str]:
     """Sum up what came of one subject.
 
     Args:
         judged: every scenario that was judged with it.
         version: the kit's.
         width: how many columns a line may have.
+        is_whole: whether all scenarios were run that were to be; a part allows no verdict on the subject.
 
     Returns:
         a table by rule, those that failed first, with a column for errors of an adapter's or the kit's if there are
@@ -174,7 +177,7 @@ def summary(judged: Sequence[Judged], version: str, width: int = 80) -> list[str
     lines += _by_family(counted, columns, width)
     lines += _by_cause(counted, width)
     lines += _not_stated(counted, width)
-    return [*lines, *([""] if lines else []), _sentence(judged, counted, version)]
+    return [*lines, *([""] if lines else []), _sentence(judged, counted, version, is_whole=is_whole)]
 
 
 def _not_stated(judged: Sequence[Judged], width: int) -> list[str]:
@@ -246,7 +249,7 @@ def _table(heading: str, rows: Sequence[tuple[str, dict[str, int]]], width: int)
     return lines
 
 
-def _sentence(judged: Sequence[Judged], counted: Sequence[Judged], version: str) -> str:
+def _sentence(judged: Sequence[Judged], counted: Sequence[Judged], version: str, *, is_whole: bool) -> str:
     counts = _counts(counted)
     found = Counter(one.verdict for one in counted)
     figures = [f"{level}: {counts[level]} failed" for level in _LEVELS]
@@ -257,11 +260,15 @@ def _sentence(judged: Sequence[Judged], counted: Sequence[Judged], version: str)
     if informational:
         others.append(f"{informational} informational")
     clocks = " and ".join(dict.fromkeys(one.clock for one in sorted(judged, key=lambda one: one.clock == "real")))
+    verdict = _verdict(judged) if is_whole else _PART
     return (
-        f"agentproc: {judged[0].subject} {_verdict(judged)}: {', '.join(figures)}; {', '.join(others)}; "
+        f"agentproc: {judged[0].subject} {verdict}: {', '.join(figures)}; {', '.join(others)}; "
         f"pytest-agentproc {version}, corpus {corpus_hash(judged)[:_SHORT]}, {clocks} clock, "
         f"digest {digest_of(judged)[:_SHORT]}"
     )
+
+
+_PART = "was not judged to the end, as the session was interrupted"
 
 
 def _verdict(judged: Sequence[Judged]) -> str:

@@ -30,9 +30,9 @@ class Dialect:
     Args:
         name: what `agent:` calls it in a scenario.
         encoder: the module whose `Encoder(program)` runs in the fake, dotted as an import writes it; see
-            `fake_agents.contracts.Encoder`, and `Host` there for sessions. The fake gets the module and no package
-            around it, so it may import the standard library, `encoder_parts`, and of `fake_agents` lines, objects,
-            program, questions and requests.
+            `pytest_agentproc.fake_agents.contracts.Encoder`, and `Host` there for sessions. The fake gets the module
+            and no package around it, so it may import the standard library, `encoder_parts`, and of
+            `pytest_agentproc.fake_agents` lines, objects, program, questions and requests.
         decoders: its modes of one-shot runs, the default first, each with the supervisor's half as
             `package.module:Class`, which is made without arguments; see `supervisor.dialects.Decoder`.
         talks: its modes that hold sessions, in the same way; the class takes a `supervisor.dialects.Setting`, see

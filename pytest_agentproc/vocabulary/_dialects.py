@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DIALECTS"]
 
-_FAKES, _SUPERVISOR = "fake_agents.dialects", "pytest_agentproc.supervisor.dialects"
+_FAKES, _SUPERVISOR = "pytest_agentproc.fake_agents.dialects", "pytest_agentproc.supervisor.dialects"
 _CLAUDE = (f"{_FAKES}.claude_forms", f"{_FAKES}.claude")
 _CLAUDE_SESSION = (
     *_CLAUDE,

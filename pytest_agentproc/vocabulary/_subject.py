@@ -168,8 +168,8 @@ class Subject(Protocol):
     - `cannot`: the `ABILITIES` that it lacks.
     - `outcomes`: the outcomes that it can distinguish. Empty: all.
     - `first_signal`: the signal with which it begins to end an agent. Default: TERM.
-    - `needs_keeper`: True if it starts programs of its own. In real time a keeper holds them.
-    - `real_time_only`: why it cannot be played in virtual time. "": it can.
+    - `needs_keeper`: True if it starts programs of its own. A keeper holds them.
+    - `real_time_only`: why its virtual time needs a process of its own, below a coordinator. "": it does not.
     - `cancellable`: whether it may be cancelled without a left process. None: unknown. "task": by `Task.cancel` only.
     """
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fake_agents.dialects import encoder
+from pytest_agentproc.fake_agents.dialects import encoder
 from pytest_agentproc.harness import write_fake
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.supervisor.dialects import VARIANTS, Setting, decoder, talk
@@ -49,6 +49,10 @@ def test_the_modules_of_an_encoder_are_all_that_it_imports() -> None:
             loaded: set[str] = set()
             for module in modules:
                 file = ROOT.joinpath(*module.split(".")).with_suffix(".py")
-                wanted = {found.module for found in imports(file) if found.module.startswith("fake_agents.dialects.")}
+                wanted = {
+                    found.module
+                    for found in imports(file)
+                    if found.module.startswith("pytest_agentproc.fake_agents.dialects.")
+                }
                 assert wanted <= loaded, f"{name} {mode}: {module} needs {sorted(wanted - loaded)} before it"
                 loaded.add(module)

@@ -10,9 +10,9 @@ import pytest
 from tests.architecture.sources import ROOT
 
 LIGHT = {
-    "pytest_agentproc": ("pytest_agentproc.", "pytest", "yaml", "anyio", "psutil", "freezegun", "fake_agents"),
-    "pytest_agentproc.supervisor": ("pytest", "_pytest", "yaml", "freezegun", "fake_agents"),
-    "pytest_agentproc.plugin": ("yaml", "anyio", "trio", "psutil", "freezegun", "fake_agents"),
+    "pytest_agentproc": ("pytest_agentproc.", "pytest", "yaml", "anyio", "psutil", "freezegun"),
+    "pytest_agentproc.supervisor": ("pytest", "_pytest", "yaml", "freezegun", "pytest_agentproc.fake_agents."),
+    "pytest_agentproc.plugin": ("yaml", "anyio", "trio", "psutil", "freezegun", "pytest_agentproc.fake_agents."),
     "pytest_agentproc.capture": ("pytest", "_pytest", "anyio", "psutil", "freezegun", "fcntl", "resource"),
     "pytest_agentproc.scenario": ("pytest", "_pytest", "anyio", "psutil", "freezegun"),
 }
@@ -66,9 +66,10 @@ def test_commands_of_the_language_run_on_any_platform(command: list[str]) -> Non
 @pytest.mark.slow
 def test_the_fakes_load_nothing_but_the_standard_library() -> None:
     """A fake starts in a foreign environment, where nothing of ours is installed, and must start fast."""
-    code = "import sys, fake_agents.player; print(*sys.modules)"
+    code = "import sys, pytest_agentproc.fake_agents.player; print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": str(ROOT)}
     ).stdout.split()
-    foreign = {name.partition(".")[0] for name in loaded} - sys.stdlib_module_names - {"fake_agents", "__main__"}
-    assert foreign == set()
+    foreign = [name for name in loaded if name.partition(".")[0] not in sys.stdlib_module_names | {"__main__"}]
+    home = "pytest_agentproc.fake_agents"
+    assert [name for name in foreign if not f"{name}.".startswith(f"{home}.")] == ["pytest_agentproc"]

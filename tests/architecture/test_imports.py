@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import tomllib
 from graphlib import TopologicalSorter
 
 import pytest
 
 import pytest_agentproc
-from tests.architecture.sources import PRODUCT, ROOT, Import, imports, package_of, parse, product_files
+from tests.architecture.sources import PRODUCT, ROOT, Import, imports, package_of, parse, product_files, python_files
 
-GROUND = {"errors", "files", "procfs", "vocabulary"}
+GROUND = {"errors", "files", "places", "procfs", "vocabulary"}
 LOWER = {"clock", "record", "scenario", "supervisor", "tree"}
 MIDDLE = {"harness", "subjects", "verdict"}
 
@@ -22,6 +23,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "corpus": set(),
     "errors": set(),
     "files": set(),
+    "places": {"files"},
     "procfs": set(),
     "vocabulary": {"errors"},
     "hookspecs": {"defects", "record", "vocabulary"},
@@ -88,6 +90,17 @@ def test_the_map_names_every_part_once_and_above_all_that_it_imports() -> None:
 def test_every_part_of_the_house_has_its_row() -> None:
     """A subpackage without a row would import whatever it likes; a row without one would be a plan, not a fact."""
     assert {package_of(file) for file in product_files()} == set(MAY_IMPORT)
+
+
+def test_an_install_adds_one_top_level_name() -> None:
+    """`fake_agents` is a name that a user's own project may have: it is installed inside the package."""
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
+    names = {wheel["sources"].get(folder, folder).partition("/")[0] for folder in wheel["only-include"]}
+    assert names == {"pytest_agentproc"}
+    assert (ROOT / "pytest_agentproc/fake_agents").resolve() == ROOT / "fake_agents"
+    assert [
+        loaded.where for file in python_files() for loaded in imports(file) if loaded.package == "fake_agents"
+    ] == []
 
 
 def test_the_table_has_no_cycle() -> None:

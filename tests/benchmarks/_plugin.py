@@ -20,7 +20,7 @@ _HEAVY = ("yaml", "anyio", "psutil", "freezegun")
 _PROBE = f"""
 import json, sys, pytest
 pytest.main(["--collect-only", "-q", "-p", "no:anyio"])
-own = sum(name.partition(".")[0] in ("pytest_agentproc", "fake_agents") for name in sys.modules)
+own = sum(name.partition(".")[0] == "pytest_agentproc" for name in sys.modules)
 print(json.dumps([[name for name in {_HEAVY} if name in sys.modules], own]))
 """
 

@@ -190,7 +190,7 @@ def test_what_a_supervisor_prints_is_no_part_of_the_object(capsys: pytest.Captur
 
 
 @pytest.mark.slow
-def test_a_program_is_run_in_real_time(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_program_is_run_in_virtual_time(capsys: pytest.CaptureFixture[str]) -> None:
     """A supervisor in any language is a command with the agent's command in it."""
     code = "import subprocess, sys; p = subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL); sys.exit(p.returncode)"
     Path("supervisor.py").write_text(code, "utf-8")
@@ -198,7 +198,7 @@ def test_a_program_is_run_in_real_time(capsys: pytest.CaptureFixture[str]) -> No
         "scenario: it ends\nagent: raw\nscript: [{exit: 3}]\nexpect: {exit_code: 3}\n"
     )
     assert main(["run", "good.scenario.yaml", "--command", f"{sys.executable} supervisor.py {{agent}}"]) == 0
-    assert ", real time, " in capsys.readouterr().out
+    assert ", virtual time, in a process of its own, " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

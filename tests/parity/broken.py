@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fake_agents.player import Player, Track
 from pytest_agentproc.clock import Host, JumpRule, Move
+from pytest_agentproc.fake_agents.player import Player, Track
 from pytest_agentproc.harness import Model
 from pytest_agentproc.harness._actors import Pipe, Process, World
 from pytest_agentproc.supervisor import Driver

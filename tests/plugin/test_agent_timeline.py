@@ -124,6 +124,20 @@ def test_each_question_can_fail(
     assert str(failure.value).startswith(message)
 
 
+def test_a_failure_shows_the_line_of_the_test_alone(pytester: pytest.Pytester) -> None:
+    """A user reads the question and the timeline, and no code of the kit."""
+    pytester.makepyfile(
+        """
+        def test_it(agent_run, agent_timeline):
+            agent_run("- say: hello")
+            agent_timeline.order("KILL", "exit")
+        """
+    )
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.no_fnmatch_line("*_timeline*.py:*")
+
+
 def test_a_word_that_there_is_not_is_refused(agent_run: Runner, agent_timeline: AgentTimeline) -> None:
     """One with a typing error would never come, and `never` would always hold."""
     agent_run("- say: hello")

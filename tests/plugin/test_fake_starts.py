@@ -11,6 +11,8 @@ import anyio
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
+
     from pytest_agentproc.plugin import Fakes, VirtualClock
 
 
@@ -52,3 +54,32 @@ def test_a_bundled_scenario_is_a_fake_by_its_id(fake_agent: Fakes, virtual_clock
     agent = fake_agent("byte-a-minute")
     virtual_clock.run(anyio.run_process, agent.argv)
     assert (virtual_clock.now, agent.starts[0].status) == (300.0, 0)
+
+
+def test_a_raw_program_is_given_no_prompt_that_the_test_does_not_give(pytester: pytest.Pytester) -> None:
+    """A first test asserts the command line, and must find there what the test's own code wrote."""
+    pytester.makepyfile(
+        """
+        import subprocess
+
+        def test_bare(fake_agent):
+            agent = fake_agent("- answer: done")
+            assert agent.argv == [agent.path]
+            subprocess.run([*agent.argv, "--print"], check=True, capture_output=True)
+            agent.assert_called_once_with("--print")
+
+        def test_bundled(fake_agent):
+            assert len(fake_agent("silent-past-the-limit").argv) == 1
+
+        def test_stated(fake_agent):
+            agent = fake_agent({"drive": [{"prompt": "build it"}], "script": [{"answer": "done"}]})
+            assert agent.argv == [agent.path, "build it"]
+
+        def test_agents_that_need_a_prompt_have_one(fake_agent):
+            for agent in ("claude", "codex", "gemini", {"dialect": "pi", "mode": "json"}):
+                fake = fake_agent({"agent": agent, "script": [{"answer": "done"}]})
+                subprocess.run(fake.argv, check=True, capture_output=True, stdin=subprocess.DEVNULL)
+                assert fake.argv[-1] == "hi"
+        """
+    )
+    pytester.runpytest().assert_outcomes(passed=4)

@@ -52,7 +52,7 @@ def test_a_fake_that_outlives_its_test_fails_it_at_its_line(pytester: pytest.Pyt
         [
             "test_leak.py:6: agent was left (still alive): - linger: for ever",
             "  the tree at the end:",
-            "    agent (pid *): still alive  agent hi",
+            "    agent (pid *): still alive  agent",
             "",
             "time *",
             "*  [[]line 5[]]",
@@ -102,6 +102,38 @@ def test_a_mistake_in_a_script_is_located_in_the_tests_own_file(pytester: pytest
     result.stdout.fnmatch_lines(["E * test_typo.py:4:3: *sya*"])
 
 
+def test_a_script_may_be_a_list(pytester: pytest.Pytester) -> None:
+    """Python code builds its steps as lists, for fakes by name as well, and a mistake names its step."""
+    pytester.makepyfile(
+        """
+        import subprocess
+
+        import pytest
+        from pytest_agentproc.errors import ScenarioError
+
+        def ask(argv):
+            return subprocess.run(argv, capture_output=True, text=True).stdout
+
+        @pytest.mark.parametrize("steps", [[{"say": "one"}, {"answer": "two"}], ("say: one", "answer: two")])
+        def test_one(fake_agent, steps):
+            assert ask(fake_agent(steps).argv) == "one\\ntwo\\n"
+
+        def test_on_path(fake_agents):
+            fake_agents.on_path(codex=[{"answer": "hi"}], claude={"--resume *": [{"answer": "again"}]})
+            assert '"hi"' in ask(["codex", "exec", "x"])
+            assert '"result":"again"' in ask(["claude", "-p", "--resume", "x"])
+
+        def test_mistake(fake_agent):
+            with pytest.raises(ScenarioError, match='<test_mistake>:.*unknown step "sya": did you mean "say"?'):
+                fake_agent([{"say": "one"}, {"sya": "two"}])
+
+        def test_empty(fake_agent):
+            assert ask(fake_agent([]).argv) == ""
+        """
+    )
+    pytester.runpytest().assert_outcomes(passed=5)
+
+
 def test_a_script_of_another_kind_is_refused(pytester: pytest.Pytester) -> None:
     """The message says what is taken."""
     pytester.makepyfile(
@@ -110,9 +142,9 @@ def test_a_script_of_another_kind_is_refused(pytester: pytest.Pytester) -> None:
         from pytest_agentproc.errors import UsageError
 
         def test_kind(fake_agent):
-            with pytest.raises(UsageError, match="a scenario is text, a path or a mapping, not int"):
+            with pytest.raises(UsageError, match="a scenario is text, a path, a list of steps or a mapping, not int"):
                 fake_agent(7)
-            with pytest.raises(UsageError, match="the mapping is no scenario: .*bytes"):
+            with pytest.raises(UsageError, match="the script is no scenario: .*bytes"):
                 fake_agent({"script": [{"say": b"bytes"}]})
         """
     )

@@ -212,6 +212,67 @@ def test_what_it_can_be_asked(pytester: pytest.Pytester) -> None:
     pytester.runpytest().assert_outcomes(passed=3)
 
 
+POLLS = """
+import os
+import signal
+import subprocess
+import time
+
+SHELL = ["sh", "-c", "sleep 1000 & exec sleep 2000"]
+
+
+def ends(group):
+    "Stand for a supervisor that polls until no process of a group is left; bounded here."
+    os.killpg(group, signal.SIGTERM)
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+    return False
+
+
+def started(**options):
+    agent = subprocess.Popen(SHELL, **options)
+    while "sh" in open(f"/proc/{agent.pid}/comm").read():
+        pass
+    return agent
+
+
+def test_group(process_tree):
+    agent = started(process_group=0)
+    os.kill(agent.pid, signal.SIGKILL)
+    agent.wait()
+    assert ends(agent.pid)
+
+
+def test_session(process_tree):
+    agent = started(start_new_session=True)
+    agent.kill()
+    agent.wait()
+    assert ends(agent.pid)
+
+
+def test_own_child_is_not_reaped(process_tree):
+    own = subprocess.Popen(["sh", "-c", "exit 3"])
+    forked = os.posix_spawn("/bin/sh", ["sh", "-c", "exit 4"], os.environ)
+    for pid in (own.pid, forked):
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    agent = started(process_group=0)
+    agent.kill()
+    agent.wait()
+    assert ends(agent.pid)
+    assert (own.wait(), os.waitstatus_to_exitcode(os.waitpid(forked, 0)[1])) == (3, 4)
+"""
+
+
+def test_a_supervisor_may_poll_for_the_end_of_a_group(pytester: pytest.Pytester) -> None:
+    """Orphans of the group are adopted here, and init would reap them: a poll for their end must not last for ever."""
+    pytester.makepyfile(POLLS)
+    pytester.runpytest_subprocess().assert_outcomes(passed=3)
+
+
 @pytest.mark.slow
 def test_a_fake_is_its_lifelines_business(pytester: pytest.Pytester) -> None:
     """The report shows the failure that names the line of the scenario, and shows it once."""

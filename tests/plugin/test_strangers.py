@@ -30,7 +30,7 @@ IN_VIRTUAL_TIME = {
 CERTAIN = (
     "leftover-in-its-own-group or killed-from-outside or split-utf8-plain or stdin-ends or silent-with-a-deaf-helper"
 )
-"""Bundled scenarios whose verdicts in real time do not turn on how fast the machine is."""
+"""Some bundled scenarios, so that its test is short."""
 
 
 def judged(pytester: pytest.Pytester, folder: Path, *arguments: str) -> list[tuple[str, ...]]:
@@ -54,7 +54,7 @@ def test_a_careful_supervisor_is_conformant(
 
 
 def test_a_careful_supervisor_of_threads_is_conformant(pytester: pytest.Pytester) -> None:
-    """It is judged in real time, by a few scenarios: all of them take more than five minutes."""
+    """It waits in threads, in virtual time, too, and kills what is its own: no process looks older than the run."""
     [(subject, verdict, figures, *_)] = judged(pytester, STRANGERS / "threads_raw", "-k", CERTAIN)
     assert (subject, verdict) == ("threads_raw", "is conformant")
     assert figures.startswith("must: 0 failed, ")

@@ -133,16 +133,25 @@ def test_a_conftest_contributes_one_in_a_few_lines(pytester: pytest.Pytester) ->
     assert judged(pytester.runpytest("-s", "--agentproc-defect=no-grace")) == ["no-grace virtual"]
 
 
-def test_a_subject_of_real_time_is_played_there_unless_a_clock_was_chosen(pytester: pytest.Pytester) -> None:
-    """No default run is 'all not applicable'; a request for virtual time reports why it cannot be."""
+def test_a_function_in_a_thread_is_judged_in_virtual_time(pytester: pytest.Pytester) -> None:
+    """Its process of its own needs no option, and finds the function by its name."""
+    result = pytester.runpytest("--collect-only", "-q", "--agentproc-subject=mine:sync")
+    assert collected(result) == ["one.scenario.yaml::one[sync-asyncio]"]
+    result = pytester.runpytest("--agentproc-subject=mine:sync")
+    result.stdout.fnmatch_lines(["agentproc: sync *undecided: 1; 0 passed, 0 not applicable*, virtual clock, *"])
+
+
+def test_real_time_is_used_where_virtual_time_cannot_be_compiled(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No default run is 'all not applicable'; a request for virtual time reports what to install."""
+    monkeypatch.setattr("pytest_agentproc.harness._supervise._missing", lambda: "there is no `cc`\ninstall one")
     result = pytester.runpytest("--collect-only", "-q", "--agentproc-subject=mine:sync")
     assert collected(result) == ["one.scenario.yaml::one[sync-asyncio-real]"]
     result = pytester.runpytest("-rs", "--agentproc-subject=mine:sync", "--agentproc-clock=virtual")
     result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["*not applicable: mine.py:12: sync is no `async def`, so it runs in a thread, and *"])
-    pytester.makeini("[pytest]\nagentproc_clock = virtual\n")
-    result = pytester.runpytest("--collect-only", "-q", "--agentproc-subject=mine:sync")
-    assert collected(result) == ["one.scenario.yaml::one[sync-asyncio]"]
+    why = "mine.py:12: sync is no `async def`, so it runs in a thread, and there is no `cc`"
+    result.stdout.fnmatch_lines([f"*not applicable: {why}*"])
 
 
 @pytest.mark.parametrize(
@@ -245,7 +254,7 @@ def test_programs_are_named_by_their_command_lines_and_files(pytester: pytest.Py
     pytester.makeini("[pytest]\nagentproc_subject = mine.toml\nagentproc_command =\n  env {agent}\n  nice {agent}\n")
     result = pytester.runpytest("--collect-only", "-q")
     for name in ("mine", "env", "nice"):
-        result.stdout.fnmatch_lines(f"*[[]{name}-asyncio-real[]]")
+        result.stdout.fnmatch_lines(f"*[[]{name}-asyncio[]]")
     wrong = pytester.runpytest("--agentproc-command=env")
     assert wrong.ret == pytest.ExitCode.USAGE_ERROR
     wrong.stderr.fnmatch_lines(

@@ -176,3 +176,55 @@ def test_a_kit_error_is_called_so_in_the_failure_and_in_the_summary(
     result.stdout.fnmatch_lines(
         ["kit error: the fake agent itself failed", "kit error: the fake agent itself failed   *1  *-"]
     )
+
+
+PART = "was not judged to the end, as the session was interrupted"
+ENDED = """
+import os, signal
+
+def pytest_runtest_logreport(report):
+    if report.when != "call" or report.skipped:
+        return
+    if (child := os.fork()) == 0:
+        os.kill(os.getpid(), signal.SIGTERM)
+        os._exit(0)
+    print("child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    os.kill(os.getpid(), signal.SIG{name})
+
+
+def pytest_unconfigure():
+    print("handler", signal.getsignal(signal.SIGTERM).name)
+"""
+
+
+@pytest.mark.parametrize("name", ["TERM", "INT"])
+def test_a_session_that_is_ended_early_shows_the_results_so_far(pytester: pytest.Pytester, name: str) -> None:
+    """`timeout 120 pytest` sends TERM: the figures until then help, and they are no verdict on the supervisor."""
+    pytester.makeconftest(ENDED.replace("{name}", name))
+    result = pytester.runpytest_subprocess("--agentproc-subject=mine:supervise", "-s", timeout=60)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.re_match_lines(
+        [
+            ".*child -15",
+            r"F1  one line is one .* +- +- +- +1 +-",
+            f"agentproc: supervise {PART}: {NONE_FAILED}; 1 passed, .*",
+            "handler SIG_DFL",
+        ]
+    )
+
+
+def test_a_program_that_handles_term_by_itself_keeps_its_handler(pytester: pytest.Pytester) -> None:
+    """Another plugin may end a session its own way."""
+    pytester.makeconftest(
+        """
+        import signal
+
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+        def pytest_runtest_logreport(report):
+            assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
+        """
+    )
+    result = pytester.runpytest_subprocess("--agentproc-subject=mine:supervise", "one.scenario.yaml", timeout=60)
+    result.assert_outcomes(passed=1)

@@ -51,8 +51,8 @@ BEAT, SAID, DONE, FAILED = b"~", b">", b"=", b"!"
     "toy_agent/encoder.py": """\
 from __future__ import annotations
 
-from fake_agents.lines import Lines
-from fake_agents.questions import Questions
+from pytest_agentproc.fake_agents.lines import Lines
+from pytest_agentproc.fake_agents.questions import Questions
 from toy_agent.marks import BEAT, DONE, FAILED, SAID
 
 

@@ -15,6 +15,7 @@ import anyio
 import pytest
 
 from pytest_agentproc.clock import VirtualClock
+from pytest_agentproc.files import short_path
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.tree import pidfd_of
 
@@ -30,6 +31,7 @@ __all__ = [
     "Stand",
     "descriptors",
     "is_gone",
+    "line_in",
     "make_spinning",
     "reuse",
     "scenario_of",
@@ -50,6 +52,12 @@ def scenario_of(script: str, agent: str = "raw") -> Scenario:
 def descriptors() -> list[str]:
     """List the descriptors that this process has open."""
     return sorted(file.name for file in Path("/proc/self/fd").iterdir())
+
+
+def line_in(function: Callable[..., Any], number: int = 1) -> str:
+    """Write a line of a test's function as messages do, counted from its `def`."""
+    code = function.__code__
+    return f"{short_path(code.co_filename)}:{code.co_firstlineno + number}"
 
 
 def is_gone(pid: int, seconds: float = CEILING) -> bool:
@@ -137,7 +145,7 @@ def spin(player, duration):
         pass
 def load(code, scope):
     exec(code, scope)
-    if scope["__name__"] == "fake_agents.player":
+    if scope["__name__"] == "pytest_agentproc.fake_agents.player":
         scope["Player"]._do_sleep = spin
 exec(marshal.loads(open({boot!r}, "rb").read()), {{"exec": load}})
 """

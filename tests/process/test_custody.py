@@ -119,6 +119,24 @@ def test_what_is_started_in_a_pause_is_somebody_elses() -> None:
     server.wait()
 
 
+def test_a_child_whose_start_is_under_way_is_left_to_its_starter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child may have ended before its start is known; another thread that sends a signal then must not reap it."""
+    plain = os.posix_spawn
+
+    def posix_spawn(path: str, argv: list[str], env: dict[str, str]) -> int:
+        pid = plain(path, argv, env)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        thread = threading.Thread(target=os.kill, args=(os.getpid(), 0))
+        thread.start()
+        thread.join()
+        return pid
+
+    monkeypatch.setattr(os, "posix_spawn", posix_spawn)
+    with custody():
+        pid = os.posix_spawn("/bin/sh", ["sh", "-c", "exit 3"], dict(os.environ))
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3
+
+
 def test_a_tree_that_changes_under_the_look_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A daemon's parent that goes between the reading of its parent's children and of its own hides the daemon."""
     looks = []

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.subjects import core
-from tests.process.stand import is_gone, scenario_of
+from tests.process.stand import is_gone, line_in, scenario_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,8 @@ def test_two_that_wait_for_each_other_are_named_with_what_they_wait_for(stand: S
     (pid,) = stand.pids()
     assert said == (
         "nobody can move: the supervising program waits, and no timer of it runs; "
-        f"agent (pid {pid}) waits for data on stdin (descriptor 0), last at line 5 (await_stdin)"
+        f"agent (pid {pid}) waits for data on stdin (descriptor 0), last at line 5 (await_stdin)\n"
+        f"the supervising program waits at {line_in(host, 4)}"
     )
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from pytest_agentproc.errors import ClockError, Foreign, Stall
 from pytest_agentproc.harness import ScenarioRunner
-from tests.process.stand import Stand
+from tests.process.stand import Stand, line_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,10 +37,11 @@ def test_a_program_that_is_no_fake_is_refused(stand: Stand, backend: str) -> Non
 
     with pytest.raises(Foreign) as refused:
         stand.run(host, backend=backend)
-    first, second = str(refused.value).splitlines()
+    first, second, place = str(refused.value).splitlines()
     assert first.startswith("'cat' (pid ")
     assert first.endswith(") is no fake agent, and virtual time cannot see what it does")
     assert second == ("declare it: @pytest.mark.virtual_time(allow=['cat']) on the test, or virtual_clock.allow('cat')")
+    assert place == f"the supervising program is at {line_in(host)}"
 
 
 @pytest.mark.parametrize("line", ["true", "exit 3", "echo told", BUSY])
@@ -85,7 +86,8 @@ def test_a_real_cli_is_not_even_started(stand: Stand, tmp_path: Path, form: str,
         stand.run(host)
     assert str(refused.value) == (
         "'agent' is called like a fake agent and is none, so it was not started\n"
-        "declare it: @pytest.mark.virtual_time(allow=['agent']) on the test, or virtual_clock.allow('agent')"
+        "declare it: @pytest.mark.virtual_time(allow=['agent']) on the test, or virtual_clock.allow('agent')\n"
+        f"the supervising program is at {line_in(host)}"
     )
     assert not (tmp_path / "done").exists()
 
@@ -232,8 +234,10 @@ def test_a_declared_program_that_keeps_real_time_is_a_stall(make_stand: Callable
 
     with pytest.raises(Stall) as stalled:
         stand.run(host, backend=backend)
-    assert str(stalled.value).startswith("the declared program 'sleep' (pid ")
-    assert str(stalled.value).endswith(") did not come to rest within 0.2 s, and time is held until then")
+    first, place = str(stalled.value).splitlines()
+    assert first.startswith("the declared program 'sleep' (pid ")
+    assert first.endswith(") did not come to rest within 0.2 s, and time is held until then")
+    assert place == f"the supervising program waits at {line_in(host, 2)}"
 
 
 @pytest.mark.parametrize("form", ["bare name", "relative path", "link", "through an interpreter"])

@@ -289,13 +289,16 @@ def sleepless(order: RunRequest) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_function_that_is_not_async_is_for_real_time_only(lab: ScenarioRunner) -> None:
-    """Virtual time stands still while its thread runs; the message gives the reason and the place."""
+def test_a_function_that_is_not_async_is_played_in_a_process_of_its_own(lab: ScenarioRunner) -> None:
+    """There its thread waits in virtual time, too; the reason has its place."""
     subject = Function(sleepless)
     line = sleepless.__code__.co_firstlineno
-    assert subject.real_time_only.startswith(f"tests/process/test_function.py:{line}: sleepless is no `async def`, so ")
-    with pytest.raises(NotApplicable, match="virtual time"):
-        lab.play(HELLO, subject)
+    assert subject.real_time_only == (
+        f"tests/process/test_function.py:{line}: sleepless is no `async def`, so it runs in a thread"
+    )
+    played = lab.play(HELLO, subject)
+    assert played.record.header["arm"] == "preload"
+    assert {row.verdict for row in compare(played)} == {Verdict.PASSED}
     rows = {row.key: row.verdict for row in compare(lab.play_real(HELLO, subject, scale=100))}
     elapsed = rows.pop("elapsed")
     assert elapsed in (Verdict.PASSED, Verdict.UNDECIDED), "that it returned soon shows it, if it was soon enough"

@@ -20,7 +20,7 @@ from pytest_agentproc.clock import VirtualClock
 from pytest_agentproc.clock._hub import Hub
 from pytest_agentproc.errors import ClockError, Hang, Spin, Stall
 from pytest_agentproc.supervisor import Policy, run_once
-from tests.process.stand import CEILING, is_gone, make_spinning, scenario_of
+from tests.process.stand import CEILING, is_gone, line_in, make_spinning, scenario_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -60,7 +60,10 @@ def test_an_agent_that_spins_is_a_stall_that_names_its_line(guarded: Stand, back
     found = fault(guarded, backend, host)
     (pid,) = guarded.pids()
     assert isinstance(found, Stall)
-    assert str(found) == f"agent (pid {pid}) runs on, last at start: it neither parked nor spoke for {GUARD:g} s"
+    assert str(found).splitlines() == [
+        f"agent (pid {pid}) runs on, last at start: it neither parked nor spoke for {GUARD:g} s",
+        f"the supervising program waits at {line_in(host)}",
+    ]
 
 
 @pytest.mark.slow
@@ -316,8 +319,10 @@ def test_a_process_that_never_says_hello_is_a_stall(guarded: Stand, backend: str
 
     found = fault(guarded, backend, host)
     assert isinstance(found, Stall)
-    assert str(found).startswith("process ")
-    assert str(found).endswith(f" was started but never said hello within {GUARD:g} s")
+    first, place = str(found).splitlines()
+    assert first.startswith("process ")
+    assert first.endswith(f" was started but never said hello within {GUARD:g} s")
+    assert place == f"the supervising program is at {line_in(host)}"
 
 
 @pytest.mark.slow

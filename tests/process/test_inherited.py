@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from fake_agents.program import CHUNK
+from pytest_agentproc.fake_agents.program import CHUNK
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Function
 from pytest_agentproc.verdict import Verdict, compare, conclude
@@ -83,8 +83,8 @@ def _sockets() -> tuple[int, int]:
 
 _POURS = """\
 import os
-from fake_agents.program import CHUNK
-from fake_agents.stage import Stage
+from pytest_agentproc.fake_agents.program import CHUNK
+from pytest_agentproc.fake_agents.stage import Stage
 told = []
 about = os.fstat(2)
 stage = Stage(lambda code, notes: told.append((code, notes)), foreign=[(about.st_dev, about.st_ino)])

@@ -223,7 +223,7 @@ def test_a_fake_whose_broker_goes_while_it_takes_the_line_does_not_live() -> Non
     """Between connecting and asking for the signal the line may break: the kernel then has no receiver any more."""
     code = """
 import sys, _socket
-from fake_agents import main
+from pytest_agentproc.fake_agents import main
 listener = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
 listener.bind(b"")
 listener.listen(8)

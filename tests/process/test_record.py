@@ -283,7 +283,7 @@ def test_what_is_told_behind_a_recording(tmp_path: Path) -> None:
         (
             ["--out", "x.scenario.yaml", "--", "no-such-program"],
             127,
-            '"no-such-program" cannot be started: No such file or directory\nname a program behind --\n',
+            '"no-such-program" cannot be started: No such file or directory\nname a program after --\n',
         ),
     ],
 )

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from fake_agents import wire
 from pytest_agentproc.clock import _hub_socket as _door
 from pytest_agentproc.clock._hub_socket import Door
+from pytest_agentproc.fake_agents import wire
 from pytest_agentproc.harness import ScenarioRunner
 from tests.process.stand import CEILING, Stand, descriptors
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _DEAF = """\
 import ctypes, signal, sys
-from fake_agents import main
+from pytest_agentproc.fake_agents import main
 
 def wait(player, stage, link):
     stage.catch(signal.SIGTERM)
@@ -34,7 +34,7 @@ signal.alarm(60)
 main._play_by_grants = wait
 baked = {"hub": bytes.fromhex(sys.argv[1]), "token": b"t" * 16, "foreign": (), "host": 0}
 program = {"name": "agent", "dialect": "raw", "mode": "", "code": 0, "newline": "lf", "serves": False, "steps": []}
-program["encoder"] = ["fake_agents.dialects.raw"]
+program["encoder"] = ["pytest_agentproc.fake_agents.dialects.raw"]
 main._live_by_grants(baked, 0, -1, {"id": "agent", "line": 0}, program)
 """
 

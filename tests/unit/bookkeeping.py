@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fake_agents.player import Player
+from pytest_agentproc.fake_agents.player import Player
 from tests.unit.encoders import encoder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fake_agents.program import Program, Step
+    from pytest_agentproc.fake_agents.program import Program, Step
 
 TERM, INT, PIPE = 15, 2, 13
 FOR_EVER = ("sleep", None)

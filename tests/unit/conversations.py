@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tests.unit.encoders import encoder
 
 if TYPE_CHECKING:
-    from fake_agents.questions import Question
+    from pytest_agentproc.fake_agents.questions import Question
 
 __all__ = ["Conversation", "keys", "seen", "told"]
 

@@ -169,7 +169,7 @@ def test_a_dialect_is_told_which_steps_modes_and_reasons_it_has(package: Callabl
         (
             ENCODER.replace("def answer", "def reply"),
             DECODER,
-            ".encoder lacks answer in mode plain: fake_agents.contracts.Encoder says ",
+            ".encoder lacks answer in mode plain: pytest_agentproc.fake_agents.contracts.Encoder says ",
         ),
         (
             ENCODER.replace('"stdout"', '"out"'),
@@ -202,7 +202,9 @@ def test_a_host_is_asked_for_more_than_an_encoder(package: Callable[..., Dialect
     """A session calls methods that a run never calls; its words are heard, asked and waited for."""
     toy = package(ENCODER.replace("def has", "def had"), talk=TALK)
     [problem] = problems("say: a", language=spoken(toy))
-    assert problem.endswith(".encoder lacks has in mode chat: fake_agents.contracts.Host says what it must have")
+    assert problem.endswith(
+        ".encoder lacks has in mode chat: pytest_agentproc.fake_agents.contracts.Host says what it must have"
+    )
 
 
 def test_a_session_of_a_contributed_dialect_is_one(package: Callable[..., Dialect]) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from fake_agents.player import Player
 from pytest_agentproc.errors import ScenarioError
+from pytest_agentproc.fake_agents.player import Player
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.supervisor import Completion

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fake_agents import player
 from pytest_agentproc import defects, subjects
 from pytest_agentproc.errors import EndlessAgent, KitError, ScenarioError
+from pytest_agentproc.fake_agents import player
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Core

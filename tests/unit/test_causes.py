@@ -65,6 +65,26 @@ def test_a_scenario_counts_for_the_cause_that_explains_most() -> None:
     ]
 
 
+def test_a_printed_command_runs_a_scenario_that_alone_has_the_same_cause() -> None:
+    """A user who runs the printed command must find the words above it again, and not those of another check."""
+    outcome, text = ("outcome", "inactive", "completed"), ("text", '"a"', '"b"')
+    leaks, signals = ("leaks", "none", "tool (still alive)"), ("signals", "TERM at 60 s", "none")
+    session = {
+        "a": red("a", text, outcome),
+        "b": red("b", outcome, text),
+        "c": red("c", outcome, signals),
+        "d": red("d", leaks, signals),
+    }
+    lines = printed(*session.values())
+    assert [line.split("  ")[0] for line in lines[1::2]] == [
+        "failed: outcome: expected inactive, seen completed",
+        "failed: leaks: a descendant is left (still alive)",
+    ]
+    assert lines[2::2] == ["  rerun b", "  rerun d"]
+    alone = [printed(session[line.rpartition(" ")[2]])[1] for line in lines[2::2]]
+    assert [line.split("  ")[0] for line in alone] == [line.split("  ")[0] for line in lines[1::2]]
+
+
 def test_a_run_that_cannot_go_on_is_named_by_its_first_clause() -> None:
     """Which process waits for what differs from scenario to scenario."""
     fault = "deadlock: nobody can move: pid {} waits for its child, and no deadline is left"

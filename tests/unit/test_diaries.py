@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from fake_agents import diary
 from pytest_agentproc.clock import SystemClock
+from pytest_agentproc.fake_agents import diary
 from pytest_agentproc.harness import _fake_log as _diaries
 from pytest_agentproc.harness import _leftovers as _kept
 from pytest_agentproc.harness._fake_log import FakeLog

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fake_agents import diary
+from pytest_agentproc.fake_agents import diary
 
 
 def test_entries_come_back_as_they_were_written() -> None:

@@ -37,7 +37,7 @@ def frozen(value: Any) -> Any:
         return {key: frozen(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [frozen(one) for one in value]
-    if type(value).__module__.startswith("fake_agents."):
+    if type(value).__module__.startswith("pytest_agentproc.fake_agents."):
         names = getattr(value, "__dict__", None) or value.__slots__
         return {name: frozen(getattr(value, name)) for name in names}
     return set(value) if isinstance(value, set) else value

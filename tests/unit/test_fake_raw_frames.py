@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fake_agents.program import CHUNK
+from pytest_agentproc.fake_agents.program import CHUNK
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.vocabulary import Policy
 from tests.unit.bookkeeping import Play

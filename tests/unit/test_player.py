@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from fake_agents.glob import _walks, matches
-from fake_agents.player import Player
-from fake_agents.program import OF_SESSIONS, OPS, POLITE, descendant
-from fake_agents.session import Session
+from pytest_agentproc.fake_agents.glob import _walks, matches
+from pytest_agentproc.fake_agents.player import Player
+from pytest_agentproc.fake_agents.program import OF_SESSIONS, OPS, POLITE, descendant
+from pytest_agentproc.fake_agents.session import Session
 from tests.unit.bookkeeping import FOR_EVER, INT, PIPE, TERM, Play, out, reacts, say, script
 
 

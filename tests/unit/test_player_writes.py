@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fake_agents.program import CHUNK, ROOM
+from pytest_agentproc.fake_agents.program import CHUNK, ROOM
 from tests.unit.bookkeeping import Play, out, say, script
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from fake_agents import realtime
+from pytest_agentproc.fake_agents import realtime
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fake_agents.program import of_invocation
+from pytest_agentproc.fake_agents.program import of_invocation
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.scenario._steps import STEPS
 from pytest_agentproc.vocabulary import Policy
@@ -254,7 +254,7 @@ def test_a_program_is_plain_data_that_marshal_carries() -> None:
         "newline": "lf",
         "bom": False,
         "serves": False,
-        "encoder": ["fake_agents.dialects.pi"],
+        "encoder": ["pytest_agentproc.fake_agents.dialects.pi"],
     }
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from fake_agents.program import CHUNK
 from pytest_agentproc.clock import Move
+from pytest_agentproc.fake_agents.program import CHUNK
 from pytest_agentproc.harness import Model
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads

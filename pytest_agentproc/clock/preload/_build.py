@@ -18,7 +18,7 @@ from pathlib import Path
 
 from pytest_agentproc.errors import UsageError
 
-__all__ = ["BUILT", "build", "can_build", "coordinator"]
+__all__ = ["BUILT", "build", "can_build", "coordinator", "is_virtual"]
 
 _SOURCES = Path(__file__).parent
 BUILT = "built"
@@ -47,6 +47,11 @@ def coordinator() -> Path:
             "install one, such as by `apt install gcc libc6-dev`",
         )
     return _compiled() / "coordinator"
+
+
+def is_virtual() -> bool:
+    """Say whether this process is below a coordinator, so that the machine's clocks are virtual here."""
+    return "AGENTPROC_CLOCK" in os.environ
 
 
 def can_build() -> bool:

@@ -26,6 +26,7 @@ struct slot {
   _Atomic int32_t pid; /* its process; 0: it is being claimed */
   _Atomic int32_t kind;
   _Atomic int32_t granted;    /* its instant has come */
+  _Atomic int64_t armed;      /* the virtual instant at which the deadline was set */
   _Atomic int64_t deadline;   /* the virtual instant in nanoseconds; NEVER: it waits for none */
   _Atomic uint32_t serial;    /* which of its process's waits this is: the order on ties */
   _Atomic uint32_t order;     /* HELPER: the number of the slot to serve plus one; it waits for this word to change */
@@ -39,6 +40,13 @@ struct slot {
   void *_Atomic condition;
 };
 
+/* A waiter was let go at its deadline; `times` counts those that followed it with nothing else between them. */
+struct wake {
+  int32_t pid, tid;
+  int64_t armed, at, times;
+};
+#define WAKES 4096
+
 struct page {
   _Atomic int64_t now;     /* the virtual instant, in nanoseconds since the coordinator began */
   int64_t date, monotonic; /* what the clocks of dates and of durations showed then */
@@ -46,5 +54,8 @@ struct page {
   _Atomic int32_t top;     /* no slot from here on was ever claimed */
   _Atomic int32_t program; /* the pid of the program that runs in virtual time */
   _Atomic int32_t connections; /* counts what may lead out of the tree */
+  _Atomic int32_t wake_count; /* so many of the wakes are noted; the harness sets it to 0 */
+  int32_t unused;
+  struct wake wakes[WAKES];   /* the first ones: `harness/_wakes.py` reads them */
   struct slot slots[SLOTS];
 };

@@ -153,6 +153,7 @@ void shim_arm(struct slot *slot, int kind, int64_t deadline) {
   atomic_store(&slot->kind, kind);
   atomic_store(&slot->granted, 0);
   atomic_store(&slot->serial, shim_serial());
+  atomic_store(&slot->armed, shim_now());
   atomic_store(&slot->deadline, deadline > FOR_EVER ? NEVER : deadline > 0 ? deadline : 1);
   tell_coordinator();
   readings = 0;

@@ -31,6 +31,7 @@ static void set(struct slot *slot, int64_t deadline, int64_t interval) {
   atomic_store(&slot->deadline, NEVER); /* nobody ends it while it is half set */
   atomic_store(&slot->interval, interval);
   atomic_store(&slot->serial, shim_serial());
+  atomic_store(&slot->armed, shim_now());
   atomic_store(&slot->deadline, deadline);
 }
 

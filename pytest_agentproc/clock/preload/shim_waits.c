@@ -18,10 +18,14 @@
 /* Readings. */
 
 EXPORT int clock_gettime(clockid_t clock, struct timespec *time) {
-  if (!shim_page || !shim_is_virtual(clock)) return (int)CALL(SYS_clock_gettime, clock, time);
-  shim_spin(SPIN_READ);
-  *time = shim_timespec(shim_base(clock) + shim_now());
-  return 0;
+  /* /proc counts births by the machine's BOOTTIME: the kit's own processes compare them with this clock. */
+  if (shim_page && clock == CLOCK_BOOTTIME_ALARM) clock = CLOCK_BOOTTIME;
+  else if (shim_page && shim_is_virtual(clock)) {
+    shim_spin(SPIN_READ);
+    *time = shim_timespec(shim_base(clock) + shim_now());
+    return 0;
+  }
+  return (int)CALL(SYS_clock_gettime, clock, time);
 }
 
 EXPORT int gettimeofday(struct timeval *restrict time, void *restrict zone) {
@@ -71,10 +75,16 @@ static int wait_epoll(int epoll, struct epoll_event *events, int size, int64_t d
   return (int)result;
 }
 
+/* Give what a look without a wait found. One that finds something is followed by work: only the others are a spin. */
+static int found(long result, int is_look, unsigned weight) {
+  if (is_look && result == 0) shim_spin(weight);
+  return (int)result;
+}
+
 EXPORT int epoll_pwait(int epoll, struct epoll_event *events, int size, int timeout, const sigset_t *mask) {
   if (shim_page && timeout > 0) return wait_epoll(epoll, events, size, timeout * MILLISECOND, mask);
-  if (shim_page && timeout == 0) shim_spin(SPIN_LOOK);
-  return (int)CALL(SYS_epoll_pwait, epoll, events, size, timeout, mask, 8);
+  long result = CALL(SYS_epoll_pwait, epoll, events, size, timeout, mask, 8);
+  return found(result, shim_page && timeout == 0, SPIN_LOOK);
 }
 
 EXPORT int epoll_wait(int epoll, struct epoll_event *events, int size, int timeout) {
@@ -86,8 +96,7 @@ EXPORT int epoll_pwait2(int epoll, struct epoll_event *events, int size, const s
   if (!timeout) return epoll_pwait(epoll, events, size, -1, mask);
   if (shim_page && shim_is_valid(timeout) && shim_ns(timeout))
     return wait_epoll(epoll, events, size, shim_ns(timeout), mask);
-  if (shim_page) shim_spin(SPIN_LOOK);
-  return (int)CALL(SYS_epoll_pwait2, epoll, events, size, timeout, mask, 8);
+  return found(CALL(SYS_epoll_pwait2, epoll, events, size, timeout, mask, 8), shim_page != NULL, SPIN_LOOK);
 }
 
 EXPORT int ppoll(struct pollfd *descriptors, nfds_t count, const struct timespec *timeout, const sigset_t *mask) {
@@ -95,9 +104,9 @@ EXPORT int ppoll(struct pollfd *descriptors, nfds_t count, const struct timespec
     WAIT_FOR(result, shim_after(shim_ns(timeout)), mask, CALL(SYS_ppoll, descriptors, count, 0, &wait.mask, 8));
     return (int)result;
   }
-  if (shim_page && timeout) shim_spin(SPIN_POLL);
   struct timespec copy = timeout ? *timeout : (struct timespec){0}; /* the kernel writes into its own */
-  return (int)CALL(SYS_ppoll, descriptors, count, timeout ? &copy : NULL, mask, 8);
+  long result = CALL(SYS_ppoll, descriptors, count, timeout ? &copy : NULL, mask, 8);
+  return found(result, shim_page && timeout, SPIN_POLL);
 }
 
 EXPORT int poll(struct pollfd *descriptors, nfds_t count, int timeout) {
@@ -128,8 +137,7 @@ static int select_at_once(int count, fd_set *in, fd_set *out, fd_set *err, const
 EXPORT int pselect(int count, fd_set *in, fd_set *out, fd_set *err, const struct timespec *timeout,
                    const sigset_t *mask) {
   if (!shim_page || !timeout || !shim_is_valid(timeout) || !shim_ns(timeout)) {
-    if (shim_page && timeout) shim_spin(SPIN_POLL);
-    return select_at_once(count, in, out, err, timeout, mask);
+    return found(select_at_once(count, in, out, err, timeout, mask), shim_page && timeout, SPIN_POLL);
   }
   WAIT_FOR(result, shim_after(shim_ns(timeout)), mask, select_at_once(count, in, out, err, NULL, &wait.mask));
   fd_set *sets[] = {in, out, err};

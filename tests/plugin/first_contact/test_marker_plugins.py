@@ -6,10 +6,17 @@ Each test comes with a twin whose supervisor has a fault: it waits for a minute 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
+import anyio
 import pytest
 
+from pytest_agentproc.errors import UsageError
+from tests.plugin.first_contact.errors import errors
 from tests.plugin.test_neighbours import load
+
+if TYPE_CHECKING:
+    from pytest_agentproc.clock import VirtualClock
 
 ASYNCIO = """\
 import asyncio, time
@@ -191,27 +198,60 @@ def test_real_time_is_back():
     result.stdout.fnmatch_lines(["E*assert 660.0 == 600.0"])
 
 
-def test_a_fixture_with_a_clock_of_its_own_is_refused_in_a_marked_test(pytester: pytest.Pytester) -> None:
-    """The message names what works, and its twin without the marker does work."""
+@pytest.mark.parametrize("fixture", ["agent_run", "agent_session"])
+def test_a_fixture_with_a_clock_of_its_own_is_refused_in_a_marked_test(pytester: pytest.Pytester, fixture: str) -> None:
+    """The message has the code to write, which works; so does an async test without the marker."""
     pytester.makepyfile(
-        """
+        test_marked=f"""
         import pytest
 
         @pytest.mark.virtual_time
-        async def test_marked(agent_run):
-            agent_run("- answer: hi")
+        async def test_marked({fixture}):
+            {fixture}("- answer: hi")
 
         @pytest.mark.anyio
         @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-        async def test_plain(agent_run):
-            assert agent_run("- answer: hi").text == "hi"
+        async def test_plain({fixture}):
+            {fixture}("- answer: hi")
+
+        def test_in_run({fixture}, virtual_clock):
+            async def ask():
+                {fixture}("- answer: hi")
+
+            virtual_clock.run(ask)
         """
     )
     result = pytester.runpytest()
-    result.assert_outcomes(passed=1, failed=1)
-    begun = "virtual time runs already in this event loop, and agent_run, agent_session and run() begin their own"
-    other = "await the code here, or take @pytest.mark.virtual_time away: agent_run and agent_session work without it"
-    result.stdout.fnmatch_lines([f"E *UsageError: {begun}", f"E *{other}"])
+    result.assert_outcomes(passed=1, failed=2)
+    said, begun = errors(result), "begins a virtual time of its own, and virtual time runs here already"
+    assert said[:4] == [
+        f"pytest_agentproc.errors.UsageError: {fixture} {begun}",
+        "call it in a plain function, outside virtual_clock.run and without @pytest.mark.virtual_time:",
+        f"def test_marked({fixture}):",
+        f"    {fixture}(...)",
+    ]
+    assert said[6] == f"def test_in_run({fixture}):"
+    pytester.makepyfile(test_remedy="\n".join(said[2:4]).replace("...", "'- answer: hi'"))
+    pytester.runpytest("test_remedy.py").assert_outcomes(passed=1)
+
+
+def test_a_run_in_a_run_is_refused(virtual_clock: VirtualClock) -> None:
+    """The remedy is the plain `await`."""
+
+    async def inner() -> float:
+        await anyio.sleep(3600)
+        return anyio.current_time()
+
+    async def outer() -> float:
+        with pytest.raises(UsageError) as refused:
+            virtual_clock.run(inner)
+        assert str(refused.value).splitlines() == [
+            "virtual time runs already in this event loop, and run() begins its own",
+            "await the code here: result = await function(...)",
+        ]
+        return await inner()
+
+    assert virtual_clock.run(outer) == 3600
 
 
 @pytest.mark.slow

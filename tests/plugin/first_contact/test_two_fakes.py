@@ -175,7 +175,8 @@ def test_a_reply_depends_on_the_arguments(pytester: pytest.Pytester) -> None:
             assert b'"result":"new"' in virtual_clock.run(ask, "claude", "-p")
             assert b'"result":"again"' in virtual_clock.run(ask, "claude", "--resume", "abc")
             assert virtual_clock.run(ask, "claude", "--output-format=text") == b"plain\\n"
-            assert virtual_clock.run(ask, "codex", "login") == b"no script is for these arguments\\n"
+            assert virtual_clock.run(ask, "codex", "login") == (
+                b'no script is for these arguments; there are scripts for: exec\\n"" is for all other calls\\n')
             calls = [(start.argv, start.at) for start in agents["claude"].starts]
             assert calls == [
                 (("-p",), 0.0), (("--resume", "abc"), 0.0), (("--output-format=text",), 3600.0)]

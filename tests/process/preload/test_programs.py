@@ -81,6 +81,38 @@ print(ours.recv(1).decode(), time.monotonic() - begin)
 """
 
 
+def test_a_birth_in_proc_can_be_compared_with_the_boot_clock_of_the_kit() -> None:
+    """The kernel counts births by the machine's clock; the leak checks and the signal guard compare them."""
+    ran = timed(sys.executable, "-c", BORN)
+    assert ran.out == "True\n"
+
+
+BORN = """
+import os, time
+from pytest_agentproc.procfs import since_boot, stat_of
+time.sleep(1000)
+born = stat_of(os.getpid()).started / os.sysconf("SC_CLK_TCK")
+print(0 <= since_boot() / 1e9 - born + 0.02 < 60)
+"""
+
+
+def test_a_look_that_finds_something_is_no_spin() -> None:
+    """A program that writes much looks for room before each piece: time must not move for that."""
+    ran = timed(sys.executable, "-c", LOOKS)
+    assert ran.out == "0.0\n"
+
+
+LOOKS = """
+import os, select, time
+begin = time.monotonic()
+look = select.poll()
+look.register(os.pipe()[1], select.POLLOUT)
+for _ in range(5000):
+    look.poll(0)
+print(time.monotonic() - begin)
+"""
+
+
 TIMERS = r"""
 #define _GNU_SOURCE
 #include <poll.h>

@@ -1,0 +1,50 @@
+"""The lines of the user's program that wait, for the message of a fault. Reads tasks, threads and the stack."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.places import callers_of, nearest_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from types import FrameType
+
+__all__ = ["place_of_call", "places_that_wait"]
+
+
+def places_that_wait(coroutines: Iterable[Any], *, has_threads: bool) -> list[str]:
+    """Name the line at which each task waits, `file:line`, without tasks that wait in libraries alone.
+
+    Args:
+        coroutines: those of the tasks.
+        has_threads: whether other threads are named as well.
+    """
+    found = {nearest_line(reversed([*_frames(coroutine)])) for coroutine in coroutines}
+    if has_threads:
+        here = threading.get_ident()
+        # There is no other way to a thread's line.
+        frames = [frame for thread, frame in sys._current_frames().items() if thread != here]  # noqa: SLF001
+        found |= {nearest_line(callers_of(frame)) for frame in frames}
+    return sorted(found - {""}, key=_by_number)  # neither tasks nor threads have an order that two runs share
+
+
+def place_of_call() -> str:
+    """Name the line that called the kit, `file:line`; empty: no line of the user's program did."""
+    return nearest_line(callers_of(sys._getframe(1)))  # noqa: SLF001  # as above
+
+
+def _by_number(place: str) -> tuple[str, int]:
+    file, _, line = place.rpartition(":")
+    return file, int(line)
+
+
+def _frames(coroutine: Any) -> Iterator[FrameType]:
+    """Give the frames of a coroutine that waits, the outermost first."""
+    while coroutine is not None:
+        frame = getattr(coroutine, "cr_frame", None) or getattr(coroutine, "gi_frame", None)
+        if frame is not None:
+            yield frame
+        coroutine = getattr(coroutine, "cr_await", None) or getattr(coroutine, "gi_yieldfrom", None)

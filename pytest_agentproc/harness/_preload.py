@@ -1,0 +1,182 @@
+"""Plays scenarios in a process below the coordinator, where real time is virtual. Owns that process, and plays nothing.
+
+There the arm of real time is exact: every clock of the supervisor, of the fakes and of the harness itself is the
+coordinator's. The process stays for the next play; it waits for one outside its time, which stands still meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import select
+import subprocess
+import sys
+import tempfile
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import Thread
+from time import CLOCK_MONOTONIC, monotonic, monotonic_ns, sleep
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.clock.preload import coordinator
+from pytest_agentproc.errors import AgentprocError, KitError
+
+if TYPE_CHECKING:
+    from pytest_agentproc.harness._played import Played
+    from pytest_agentproc.harness._runner import ScenarioRunner
+    from pytest_agentproc.scenario import Scenario
+    from pytest_agentproc.vocabulary import Subject
+
+__all__ = ["OutOfReach", "PreloadRunner", "serve"]
+
+_PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from pytest_agentproc.harness._preload import serve; serve()"
+_LOOK = 0.1
+_LAST = 5
+_LONGEST = 300
+"""Real seconds after which a play is given up: a supervisor that computes for so long is none that waits."""
+
+_ABSOLUTE = 1
+_ROUND = 1_000_000_000_000
+_STRANGER = "time passes as on the machine while "
+
+
+class OutOfReach(Exception):
+    """A supervisor that virtual time cannot reach; the text says why."""
+
+
+class PreloadRunner:
+    """A process below a coordinator of its own. It is started when it is first used."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._line: Connection | None = None
+        self._notes = Path()
+
+    def play(self, scenario: Scenario, subject: Subject, backend: str) -> Played:
+        """Play a scenario there.
+
+        Raises:
+            OutOfReach: the supervisor, or what it starts, follows another clock, or cannot be sent there.
+            AgentprocError: whatever the play raises.
+        """
+        try:
+            task = pickle.dumps((scenario, subject, backend))
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise OutOfReach(f"{subject.name} cannot be sent to another process: {error}") from None
+        if self._process is None:
+            self._start()
+        assert self._line is not None
+        with contextlib.suppress(BrokenPipeError):  # that it has ended is seen where it is listened to
+            self._line.send_bytes(task)
+        came = self._wait(self._line)
+        if isinstance(came, BaseException):
+            raise came
+        played: Played = came
+        return played
+
+    def close(self) -> None:
+        """End the process, and what is left below it."""
+        process, line = self._process, self._line
+        self._process = self._line = None
+        if process is None or line is None:
+            return
+        line.close()
+        try:
+            process.wait(_LAST)
+        except subprocess.TimeoutExpired:
+            process.terminate()
+            process.kill()
+            process.wait()
+        self._notes.unlink(missing_ok=True)
+
+    def _start(self) -> None:
+        number, name = tempfile.mkstemp(prefix="agentproc-clock-")
+        os.close(number)
+        self._notes = Path(name)
+        ours, theirs = Pipe()
+        with theirs:
+            words = [str(coordinator()), sys.executable, "-c", _PROGRAM, str(theirs.fileno()), *sys.path]
+            env = {**os.environ, "AGENTPROC_CLOCK_NOTES": name}
+            self._process = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=env, start_new_session=True
+            )
+        self._line = ours
+
+    def _wait(self, line: Connection) -> Any:
+        """Give what comes back; end the process if time passes there as on the machine."""
+        begun = monotonic()
+        while not line.poll(_LOOK):
+            self._require_reach()
+            if monotonic() - begun > _LONGEST:
+                self.close()
+                raise KitError(f"a play in virtual time took more than {_LONGEST} s of the machine")
+        try:
+            came = pickle.loads(line.recv_bytes())  # noqa: S301  # from the process that was started here
+        except EOFError:
+            notes = self._notes.read_text("utf-8", errors="replace").strip()
+            self.close()
+            raise KitError(f"the process below the coordinator ended by itself; {notes or 'it said nothing'}") from None
+        self._require_reach()
+        return came
+
+    def _require_reach(self) -> None:
+        notes = self._notes.read_text("utf-8", errors="replace").splitlines()
+        reasons = [note.partition(_STRANGER)[2] for note in notes if _STRANGER in note]
+        if reasons:
+            self.close()
+            raise OutOfReach(reasons[0])
+
+
+def serve() -> None:
+    """Be that process: play what is asked until nobody asks."""
+    from pytest_agentproc.harness._runner import ScenarioRunner
+
+    line = Connection(int(sys.argv[1]))
+    os.set_inheritable(line.fileno(), False)
+    Thread(target=_end_with, args=(line.fileno(),), daemon=True).start()
+    with ScenarioRunner() as lab, contextlib.suppress(EOFError):
+        while True:
+            came = _play(lab, line.recv_bytes())
+            line.send_bytes(pickle.dumps(came))
+
+
+def _play(lab: ScenarioRunner, task: bytes) -> Played | Exception:
+    try:
+        scenario, subject, backend = pickle.loads(task)  # noqa: S301  # from the harness
+    except Exception as error:  # noqa: BLE001  # whatever an import of somebody else's module raises
+        return OutOfReach(f"it cannot be found by another process: {error}")
+    _wait_for_round_instant()
+    try:
+        return lab.play(scenario, subject, backend=backend)
+    except Exception as error:  # noqa: BLE001  # it is raised where the play was asked for
+        return _sendable(error)
+
+
+def _wait_for_round_instant() -> None:
+    """Begin each play at an instant that a float holds exactly: sums of floats are then rounded alike in every play."""
+    import ctypes  # time.sleep rounds
+
+    libc = ctypes.CDLL(None)
+    until = (ctypes.c_long * 2)((monotonic_ns() // _ROUND + 1) * _ROUND // 1_000_000_000, 0)
+    libc.clock_nanosleep(CLOCK_MONOTONIC, _ABSOLUTE, ctypes.byref(until), None)
+
+
+def _end_with(line: int) -> None:
+    """End this process when nobody is at the other end any more; the coordinator ends what is left below."""
+    broken = select.poll()
+    broken.register(line, 0)
+    broken.poll()
+    sleep(_LAST / 2)  # virtual seconds: a play that is over ends by itself
+    os._exit(1)
+
+
+def _sendable(error: Exception) -> Exception:
+    from traceback import format_exception
+
+    if isinstance(error, AgentprocError) or type(error).__module__.startswith("pytest_agentproc."):
+        with contextlib.suppress(Exception):
+            pickle.loads(pickle.dumps(error))  # noqa: S301  # it was made here
+            return error
+    return RuntimeError("".join(format_exception(error)))

@@ -1,0 +1,91 @@
+"""How a supervisor below a coordinator polls. Owns the reading of the coordinator's page; judges nothing.
+
+The coordinator notes each waiter that it lets go at its deadline. Those of the supervisor are
+what the timers of a loop are in lockstep: see `PollingDetector`.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from collections import Counter
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from pytest_agentproc.clock import PollingDetector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pytest_agentproc.clock import SystemClock
+    from pytest_agentproc.record import Record
+
+__all__ = ["Wakes"]
+
+_MONOTONIC, _COUNT, _FIRST = 16, 40, 48
+"""Where these stand in `page.h`."""
+_WAKE = struct.Struct("iiqqq")
+_MOST_IN_A_ROW = 64
+"""A pace is found after a few."""
+
+
+class _Wake(NamedTuple):
+    pid: int
+    tid: int
+    armed: int
+    at: int
+    times: int
+
+
+class Wakes:
+    """The waiters that the coordinator lets go from now on."""
+
+    def __init__(self) -> None:
+        with Path(os.environ["AGENTPROC_CLOCK"]).open("r+b") as file:
+            self._page = mmap.mmap(file.fileno(), 0)
+        self._page[_COUNT : _COUNT + 4] = bytes(4)
+
+    def close(self) -> None:
+        """Let the page go."""
+        self._page.close()
+
+    def pulse(self, record: Record, clock: SystemClock) -> PollingDetector:
+        """Give what the supervisor's timers did: the thread with the longest pace, or else all of them together.
+
+        Args:
+            record: the play, which names the processes of the fakes.
+            clock: the record's clock.
+        """
+        fakes = {event.data["pid"] for event in record.events if event.code == "p" and "pid" in event.data}
+        own = [one for one in self._all(clock) if one.pid not in fakes and one.tid != os.getpid()]
+        seen = Counter(one.tid for one in own)
+        threads: dict[int, list[_Wake]] = {}
+        for one in own:  # a shell has a new process for each look
+            threads.setdefault(one.tid if seen[one.tid] > 1 or one.times > 1 else 0, []).append(one)
+        pulses = [_pulse_of(wakes) for wakes in threads.values()]
+        best = max(pulses, key=lambda pulse: pulse.period, default=PollingDetector())
+        return best if best.period else _pulse_of(own)
+
+    def _all(self, clock: SystemClock) -> Iterator[_Wake]:
+        zero = int.from_bytes(self._page[_MONOTONIC : _MONOTONIC + 8], "little") - clock.zero
+        count = int.from_bytes(self._page[_COUNT : _COUNT + 4], "little")
+        for index in range(count):
+            pid, tid, armed, at, times = _WAKE.unpack_from(self._page, _FIRST + index * _WAKE.size)
+            yield _Wake(pid, tid, armed + zero, at + zero, times)
+
+
+def _pulse_of(wakes: Iterable[_Wake]) -> PollingDetector:
+    pulse = PollingDetector()
+    for armed, at in chain.from_iterable(map(_each, wakes)):
+        pulse.park(armed, at)
+        pulse.beat(at)
+    return pulse
+
+
+def _each(wake: _Wake) -> Iterator[tuple[int, int]]:
+    """Give when each of several equal waits in a row began and ended: the last ones."""
+    step = wake.at - wake.armed
+    for back in reversed(range(min(wake.times, _MOST_IN_A_ROW))):
+        yield wake.armed - back * step, wake.at - back * step
