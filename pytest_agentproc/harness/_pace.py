@@ -85,13 +85,14 @@ class NotForReal(Exception):
     """A scenario that real time cannot judge, at this scale or at all; the text says why."""
 
 
-def pace_of(foreseen: Foreseen, scale: float | None, lifetime: float) -> Pace:
+def pace_of(foreseen: Foreseen, scale: float | None, lifetime: float, *, is_scaled: bool = True) -> Pace:
     """Choose the pace.
 
     Args:
         foreseen: the prediction of the model.
         scale: the caller's wish; None: as fast as twice the margin allows, or the margin if that is slow; at most 100.
         lifetime: real seconds for which a fake can live.
+        is_scaled: whether the supervisor's own limits follow the scale; if not, it is right at scale 1 only.
 
     Raises:
         NotForReal: the margin is too small, it would take too long, or the model does not come to an end.
@@ -103,11 +104,12 @@ def pace_of(foreseen: Foreseen, scale: float | None, lifetime: float) -> Pace:
         apart = f"{duration(margin)} apart" if margin else "at the same time"
         needed = duration(round(MARGIN * (scale or 1)))
         raise NotForReal(f"two of its competing instants are {apart}, and {needed} are needed{_at(scale)}")
-    chosen = scale or _left_to_itself(foreseen.duration / 1e9, margin)
+    chosen = scale or (_left_to_itself(foreseen.duration / 1e9, margin) if is_scaled else 1)
     seconds = foreseen.duration / 1e9 / chosen
     longest = lifetime / 2 if scale else _LONGEST
     if seconds > longest:
-        raise NotForReal(f"it takes {seconds:.0f} s{_at(chosen)}, and {longest:g} s are allowed")
+        fixed = "" if is_scaled else ", and the limits in its code do not follow {scale}"
+        raise NotForReal(f"it takes {seconds:.0f} s{_at(chosen)}, and {longest:g} s are allowed{fixed}")
     left = None if margin is None else round(margin / chosen)
     return Pace(chosen, left, round(_LATE * chosen), seconds + _FINISH)
 

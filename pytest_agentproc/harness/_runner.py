@@ -188,7 +188,8 @@ class ScenarioRunner:
             scenario: the fake's script and the expectations.
             subject: the supervisor under test.
             backend: "asyncio" or "trio".
-            scale: the divisor of every duration; None: the largest one that the scenario allows.
+            scale: the divisor of every duration; None: the largest one that the scenario allows; for a program with
+                limits of its own that do not follow the scale: 1.
 
         Raises:
             NotForReal: two instants that must not change places are too near to each other, or it takes too long.
@@ -198,7 +199,8 @@ class ScenarioRunner:
             KitError: the harness or a fake failed, so there is no verdict on the supervisor.
         """
         bound, foreseen = _foresee(scenario, subject)
-        played, _ = self._play_paced(bound, subject, backend, pace_of(foreseen, scale, LIFETIME))
+        pace = pace_of(foreseen, scale, LIFETIME, is_scaled=getattr(subject, "is_scaled", True))
+        played, _ = self._play_paced(bound, subject, backend, pace)
         return replace(played, reference=Reference.of(scenario, subject), unstated=Unstated.of(bound))
 
     def _play_paced(

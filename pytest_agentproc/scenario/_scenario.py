@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.fake_agents.program import FORMAT
@@ -16,6 +17,8 @@ from pytest_agentproc.scenario._open import Choice, Opening, filled
 from pytest_agentproc.vocabulary import POLICY_NAMES, LimitsRequest, Outcome, Policy
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from pytest_agentproc.scenario._check import Language
     from pytest_agentproc.scenario._drive import Item
     from pytest_agentproc.vocabulary import CallerAction, Dialect, Handler, HookUse
@@ -257,9 +260,16 @@ class Scenario:
             expect.append(Expectation("leaks", 0, 0, [], level=self.level))
         return tuple(expect)
 
-    def _hosts(self, policy: Policy) -> bool:
-        """Say whether the tools that the file calls the host's are the host's for the subject, and they alone."""
-        return set(policy.host_tools) == set(self.policy.get("host_tools", policy.host_tools))
+    def covers_tools(self, policy: Policy) -> bool:
+        """Say whether each tool of the script is the host's for the supervisor exactly if it is in the file.
+
+        A supervisor may have a fixed list: tools of it that the script does not use are no difference.
+        """
+        given = self.policy.get("host_tools", policy.host_tools)
+        names = {*_names_in(self.scripts)}
+        if not names:
+            return {*given} <= {*policy.host_tools}
+        return all(_is_among(name, given) == _is_among(name, policy.host_tools) for name in names)
 
     def _bind_one(self, policy: Policy) -> Bound:
         containment = self.policy.get("containment", "group")
@@ -271,7 +281,7 @@ class Scenario:
             limit = _limit_of(expected.value) if is_outcome else None
             if limit is not None and policy.whole()[limit] is None:
                 raise NotApplicable(limit, expected.line)
-            if is_outcome and expected.value == Outcome.TOOL_USE and not self._hosts(policy):
+            if is_outcome and expected.value == Outcome.TOOL_USE and not self.covers_tools(policy):
                 raise NotApplicable("host_tools", expected.line)
         scope = Scope(policy.exact(), self.language.steps, policy.unstated)
         asked = _asked(self.expected)
@@ -341,3 +351,20 @@ def _has_tasks(steps: Any) -> bool:
         case [*deeper]:
             return any(_has_tasks(step) for step in deeper)
     return False
+
+
+def _names_in(value: Any) -> Iterator[str]:
+    """Yield every name that a script, or a part of one, gives to a tool."""
+    if isinstance(value, Mapping):
+        if isinstance(value.get("name"), str):
+            yield value["name"]
+        value = tuple(value.values())
+    if isinstance(value, Step):
+        value = (value.value, value.also)
+    if isinstance(value, tuple | list):
+        for part in value:
+            yield from _names_in(part)
+
+
+def _is_among(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)

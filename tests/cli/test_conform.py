@@ -135,7 +135,7 @@ def test_the_command_that_is_printed_for_a_program_is_the_commands_own(capsys: p
     assert main(["conform", "--command", "sh -c 'exit 3' {agent}", "-k", "claude-api-error"]) == 1
     told = capsys.readouterr().out
     assert "adapter error: it exits with code * before it starts an agent" in told
-    assert """agentproc run claude-api-error --command 'sh -c '"'"'exit 3'"'"' {agent}' --clock real\n""" in told
+    assert """agentproc run claude-api-error --command 'sh -c '"'"'exit 3'"'"' {agent}'\n""" in told
 
 
 @pytest.mark.slow
