@@ -20,7 +20,7 @@ from pytest_agentproc.harness._launch import FakeBuilder, interpreter
 from pytest_agentproc.harness._model import REFERENCE
 from pytest_agentproc.harness._model_play import play_bound
 from pytest_agentproc.harness._pace import Turns, foresee, later, may_look_in_turns, naps_of, pace_of, patience_of
-from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line, header
+from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line, flags_of, header
 from pytest_agentproc.harness._signal_guard import Canaries
 from pytest_agentproc.harness._standalone import COMMANDS, REFUSED, write_refusal
 from pytest_agentproc.harness._supervise import ArtifactDirectory, real_time_only, supervise, supervise_real
@@ -190,6 +190,7 @@ class ScenarioRunner:
         command: str = "",
         instead: Sequence[tuple[tuple[str, ...], str]] = (),
         outside: Outside | None = None,
+        is_for_arguments: bool = False,
     ) -> FakeAgent:
         """Make the scenario's fake, which the caller's own code starts.
 
@@ -201,6 +202,7 @@ class ScenarioRunner:
             tells: whether its record begins each start with the given command.
             command: the name of its executable; empty: that of its dialect's CLI.
             instead: patterns of arguments, each with the path of the fake that plays a start with such arguments.
+            is_for_arguments: whether the script is for certain arguments: any session or command that they name exists.
             outside: its life if it is started while its virtual clock does not run; None: it exits.
 
         Raises:
@@ -219,7 +221,9 @@ class ScenarioRunner:
         clock = clock or self._clock or SystemClock(1, time.monotonic_ns())
         if isinstance(clock, VirtualClock):
             bound.in_virtual_time()
-        return self._make(bound, clock, record, name, outside, command=command, instead=instead)
+        return self._make(
+            bound, clock, record, name, outside, command=command, instead=instead, trusts=is_for_arguments
+        )
 
     def virtual_clock(self, **options: Any) -> VirtualClock:
         """Make a virtual clock, which the fakes made from now on obey; see `VirtualClock` for the options."""
@@ -273,6 +277,7 @@ class ScenarioRunner:
         *,
         command: str = "",
         instead: Sequence[tuple[tuple[str, ...], str]] = (),
+        trusts: bool = False,
     ) -> FakeAgent:
         scenario, shop = bound.scenario, self._shop()
         if is_debugged():  # the debugger of an editor is noticed by looking alone
@@ -296,6 +301,7 @@ class ScenarioRunner:
             "program": {**bound.program, "name": name, "prompt": scenario.prompt[:PROMPT_SHOWN]},
             "probes": probes_of(scenario.dialect_record),
             "instead": list(instead),
+            **flags_of(scenario, trusts=trusts),
         }
         path = shop.make(command or scenario.dialect_record.command, baked, spawn_error=scenario.cannot_spawn)
         if isinstance(watch, Lockstep):
