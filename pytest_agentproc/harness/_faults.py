@@ -49,9 +49,11 @@ START = "--agentproc-start"
 """The argument with which the kit asks whether a fake starts at all."""
 
 
-def probes_of(dialect: Dialect) -> dict[tuple[str, ...], bytes]:
-    """Give what a dialect's CLI prints, by all the arguments that ask for it."""
-    return {(START,): b""} | {tuple(asked.split()): f"{told}\n".encode() for asked, told in dialect.probes.items()}
+def probes_of(dialect: Dialect) -> dict[tuple[str, ...], tuple[int, bytes]]:
+    """Give what a dialect's CLI prints, and on which descriptor, by all the arguments that ask for it."""
+    stream = 2 if dialect.tells_on_stderr else 1
+    told = {tuple(asked.split()): (stream, f"{told}\n".encode()) for asked, told in dialect.probes.items()}
+    return {(START,): (1, b""), **told}
 
 
 _DESCRIPTORS = 256

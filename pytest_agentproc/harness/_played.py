@@ -25,6 +25,7 @@ __all__ = [
     "PollingPace",
     "command_line",
     "environment",
+    "flags_of",
     "header",
     "requested_model",
 ]
@@ -247,6 +248,24 @@ def command_line(scenario: Scenario) -> tuple[str, ...]:
     options = (*record.options.get(scenario.mode, ()), *(record.partials if scenario.partials else ()))
     is_told = scenario.prompt_by == "argv" and not scenario.is_session
     return (*options, scenario.prompt) if is_told else options
+
+
+def flags_of(scenario: Scenario, *, trusts: bool = False) -> dict[str, Any]:
+    """Give what a fake needs to obey its arguments; nothing if it takes any.
+
+    The fake does not read the kit's own arguments, which ask for its mode: a verdict must not depend on them.
+
+    Args:
+        scenario: the fake's.
+        trusts: whether any session or command that the arguments name exists.
+    """
+    record = scenario.dialect_record
+    if record.command_line is None or scenario.takes_any_flags:
+        return {}
+    kinds = {mode: "session" if mode in record.talks else "run" for mode in record.modes}
+    own: dict[str, Any] = {"own": list(command_line(scenario)), "kinds": kinds, "prompt_by": scenario.prompt_by}
+    own |= {"version": record.probes["--version"], "tells_on_stderr": record.tells_on_stderr, "trusts": trusts}
+    return {"flags": {**record.command_line.baked(), **own, "prompt_shown": PROMPT_SHOWN}}
 
 
 def requested_model(scenario: Scenario) -> str | None:

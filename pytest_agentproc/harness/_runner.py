@@ -31,7 +31,15 @@ from pytest_agentproc.harness._pace import (
     pace_of,
     patience_of,
 )
-from pytest_agentproc.harness._played import PROMPT_SHOWN, Pace, Played, PollingPace, command_line, header
+from pytest_agentproc.harness._played import (
+    PROMPT_SHOWN,
+    Pace,
+    Played,
+    PollingPace,
+    command_line,
+    flags_of,
+    header,
+)
 from pytest_agentproc.harness._preload import OutOfReach, PreloadRunner
 from pytest_agentproc.harness._signal_guard import Decoys
 from pytest_agentproc.harness._standalone import COMMANDS, REFUSED, write_refusal
@@ -240,6 +248,7 @@ class ScenarioRunner:
         command: str = "",
         instead: Sequence[tuple[tuple[str, ...], str]] = (),
         outside: Outside | None = None,
+        is_for_arguments: bool = False,
     ) -> FakeAgent:
         """Make the scenario's fake, which the caller's own code starts.
 
@@ -251,6 +260,7 @@ class ScenarioRunner:
             tells: whether its record begins each start with the given command.
             command: the name of its executable; empty: that of its dialect's CLI.
             instead: patterns of arguments, each with the path of the fake that plays a start with such arguments.
+            is_for_arguments: whether the script is for certain arguments: any session or command that they name exists.
             outside: its life if it is started while its virtual clock does not run; None: it exits.
 
         Raises:
@@ -272,7 +282,9 @@ class ScenarioRunner:
         # A user who starts a raw program by `argv` gave no prompt, and would be surprised to find one.
         is_bare = scenario.dialect == "raw" and not scenario.states_prompt
         arguments = () if is_bare else command_line(scenario)
-        return self._make(bound, clock, record, name, outside, arguments, command=command, instead=instead)
+        return self._make(
+            bound, clock, record, name, outside, arguments, command=command, instead=instead, trusts=is_for_arguments
+        )
 
     def virtual_clock(self, **options: Any) -> VirtualClock:
         """Make a virtual clock, which the fakes made from now on obey; see `VirtualClock` for the options."""
@@ -328,6 +340,7 @@ class ScenarioRunner:
         *,
         command: str = "",
         instead: Sequence[tuple[tuple[str, ...], str]] = (),
+        trusts: bool = False,
     ) -> FakeAgent:
         scenario, shop = bound.scenario, self._shop()
         if is_debugged():  # the debugger of an editor is noticed by looking alone
@@ -351,6 +364,7 @@ class ScenarioRunner:
             "program": {**bound.program, "name": name, "prompt": scenario.prompt[:PROMPT_SHOWN]},
             "probes": probes_of(scenario.dialect_record),
             "instead": list(instead),
+            **flags_of(scenario, trusts=trusts),
         }
         path = shop.make(command or scenario.dialect_record.command, baked, spawn_error=scenario.cannot_spawn)
         if isinstance(watch, Lockstep):

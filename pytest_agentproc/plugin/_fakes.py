@@ -349,7 +349,7 @@ def _made(fakes: Fakes | _OwnFakes, name: str, script: Any) -> FakeAgent | FakeB
                     f"{name} cannot be {scenario.cannot_spawn} for the arguments {pattern!r} alone",
                     f"give {name} one script with cannot_spawn, for all of its calls",
                 )
-            other = fakes.make(scenario, name=f"{name} {pattern}", command=name)
+            other = fakes.make(scenario, name=f"{name} {pattern}", command=name, is_for_arguments=True)
             others.append(other)
             instead.append((tuple(pattern.replace("=", " ").split()), other.path))
     rest = fakes.read(script.get("", _unknown(script)), agent)

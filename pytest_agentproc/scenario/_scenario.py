@@ -112,6 +112,7 @@ class Scenario:
         policy: the limits that the file gives, in seconds, bytes or names; None is switched off.
         model: what the agent calls its model; "": as the fake has it.
         chunk: the most bytes that it writes at a time; 0: as the fake has it.
+        takes_any_flags: whether its fake takes any arguments, and obeys none.
         partials: whether its command line asks for partial messages.
         states: whether its environment asks for the state of the session.
         prompt_by: `argv` or `stdin`.
@@ -147,6 +148,7 @@ class Scenario:
     chunk: int = 0
     partials: bool = True
     states: bool = False
+    takes_any_flags: bool = False
     policy: Mapping[str, Any] = field(default_factory=dict)
     disk: str = ""
     host_line: int = 0
@@ -297,7 +299,8 @@ class Scenario:
             "serves": self.is_session,
             "steps": first,
         }
-        own = {"model": self.model, "chunk": self.chunk}
+        obeys = self.dialect_record.command_line is not None and not self.takes_any_flags
+        own = {"model": self.model, "chunk": self.chunk, "obeys": obeys}
         program |= {name: value for name, value in own.items() if value}
         if then:
             program["then"] = then
