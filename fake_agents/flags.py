@@ -11,20 +11,20 @@ from __future__ import annotations
 
 import sys
 
-from fake_agents.player import Unplayable
+from pytest_agentproc.fake_agents.player import Unplayable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
     from typing import Any
 
-    from fake_agents.program import Program, Step
+    from pytest_agentproc.fake_agents.program import Program, Step
 
     Table = dict[str, Any]
 
 __all__ = ["WrongArguments", "obey"]
 
-_FINAL = "fake_agents.dialects.final"
+_FINAL = "pytest_agentproc.fake_agents.dialects.final"
 _UUID, _DASHES = 36, (8, 13, 18, 23)
 
 

@@ -111,7 +111,7 @@ def _first(baked: dict[str, Any], path: str) -> Born:
 
 def _obey(program: Program, table: dict[str, Any], path: str) -> Program:
     """Give the program that the arguments ask for; the file has the sessions that earlier starts have named."""
-    from fake_agents import flags
+    from pytest_agentproc.fake_agents import flags
 
     number = posix.open(path, posix.O_RDWR | posix.O_CREAT | posix.O_APPEND | posix.O_CLOEXEC, 0o600)
     fcntl.flock(number, fcntl.LOCK_EX)

@@ -5,15 +5,15 @@ It stands after a dialect's own encoder, which makes the events: nothing of them
 
 from __future__ import annotations
 
-from fake_agents.dialects import encoder
+from pytest_agentproc.fake_agents.dialects import encoder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fake_agents.contracts import Encoder as AnyEncoder
-    from fake_agents.contracts import Events
-    from fake_agents.program import Program
+    from pytest_agentproc.fake_agents.contracts import Encoder as AnyEncoder
+    from pytest_agentproc.fake_agents.contracts import Events
+    from pytest_agentproc.fake_agents.program import Program
 
 __all__ = ["Encoder"]
 

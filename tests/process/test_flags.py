@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fake_agents import flags
+from pytest_agentproc.fake_agents import flags
 from pytest_agentproc.harness._played import command_line, flags_of
 from pytest_agentproc.harness._standalone import write_fake
 from pytest_agentproc.scenario import loads
