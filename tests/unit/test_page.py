@@ -334,7 +334,7 @@ def test_failed_checks_are_paired_with_what_was_seen() -> None:
         "expect:\n  outcome: failed\n  returned: 9s\n  signals: [{INT: 1s}, {KILL: 7s}]\n"
         "  processes: {agent: {gone_at: 8s}}\n"
     )
-    played = model_play(loads(text), core())
+    played = model_play(loads(text), reference_supervisor())
     half = SECOND // 2
     assert [tuple(mark) for mark in marks(played, compare(played))] == [
         ("outcome", "", half // 2, None, "expected failed", ""),
