@@ -116,8 +116,8 @@ def _play(lab: ScenarioRunner, folder: Path, text: str, subject: Subject) -> Pla
 def test_a_program_that_polls_is_judged_with_its_period(lab: ScenarioRunner, tmp_path: Path) -> None:
     """It sees the end of its agent at one of its looks, every 20 ms, and may be late by some of them."""
     played = _play(lab, tmp_path, SHORT, Command([sys.executable, "-c", POLLS, "{agent}"], limits=LIMITS))
-    assert played.turns is not None
-    assert played.turns.period == 20_000_000
+    assert played.polling is not None
+    assert played.polling.period == 20_000_000
     assert judged(played).verdict is Verdict.PASSED
 
 
