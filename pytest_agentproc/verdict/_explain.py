@@ -163,7 +163,8 @@ def explain(played: Played, rows: Sequence[Row]) -> str:
         sides; the verdict with the record's digest.
     """
     scenario = played.bound.scenario
-    return "\n".join([findings(played, rows), *_story(scenario, played.record, conclude(rows))])
+    verdict = f"{conclude(rows)}, record {played.record.digest()}"
+    return "\n".join([findings(played, rows), "", text(played.record, scenario), "", verdict])
 
 
 def findings(played: Played, rows: Sequence[Row]) -> str:
@@ -234,7 +235,7 @@ def explain_leaks(scenario: Scenario, record: Record) -> str:
         place = leak.line or last_step(record, leak.process) or _first_line(scenario)
         words = f"{leak.process} was left ({show_end(leak.state)}): {_step(scenario, place)}"
         lines.append(f"{short_path(scenario.path)}:{place}: {words}".rstrip(": "))
-    return "\n".join([*lines, *_drawn(scenario, record), *_story(scenario, record, Verdict.FAILED)])
+    return "\n".join([*lines, *_drawn(scenario, record), "", text(record, scenario)])
 
 
 def _caller_waits(scenario: Scenario, record: Record) -> list[str]:
@@ -264,10 +265,6 @@ def _drawn(scenario: Scenario, record: Record) -> list[str]:
 
 def _first_line(scenario: Scenario) -> int:
     return next((number for number, line in enumerate(scenario.text.splitlines(), 1) if line.strip()), 1)
-
-
-def _story(scenario: Scenario, record: Record, verdict: Verdict) -> list[str]:
-    return ["", text(record, scenario), "", f"{verdict}, record {record.digest()}"]
 
 
 def _step(scenario: Scenario, line: int) -> str:
