@@ -166,7 +166,8 @@ def explain(played: Played, rows: Sequence[Row]) -> str:
     scenario = played.bound.scenario
     reason = played.record.header.get("out_of_reach")
     clock = [f"played in real time: {reason}"] if reason else []
-    return "\n".join([findings(played, rows), *clock, *_story(scenario, played.record, conclude(rows))])
+    verdict = f"{conclude(rows)}, record {played.record.digest()}"
+    return "\n".join([findings(played, rows), *clock, "", text(played.record, scenario), "", verdict])
 
 
 def findings(played: Played, rows: Sequence[Row]) -> str:
@@ -254,7 +255,7 @@ def explain_leaks(scenario: Scenario, record: Record) -> str:
         place = leak.line or last_step(record, leak.process) or _first_line(scenario)
         words = f"{leak.process} was left ({show_end(leak.state)}): {_step(scenario, place)}"
         lines.append(f"{short_path(scenario.path)}:{place}: {words}".rstrip(": "))
-    return "\n".join([*lines, *_drawn(scenario, record), *_story(scenario, record, Verdict.FAILED)])
+    return "\n".join([*lines, *_drawn(scenario, record), "", text(record, scenario)])
 
 
 def _caller_waits(scenario: Scenario, record: Record) -> list[str]:
@@ -284,10 +285,6 @@ def _drawn(scenario: Scenario, record: Record) -> list[str]:
 
 def _first_line(scenario: Scenario) -> int:
     return next((number for number, line in enumerate(scenario.text.splitlines(), 1) if line.strip()), 1)
-
-
-def _story(scenario: Scenario, record: Record, verdict: Verdict) -> list[str]:
-    return ["", text(record, scenario), "", f"{verdict}, record {record.digest()}"]
 
 
 def _step(scenario: Scenario, line: int) -> str:
