@@ -54,7 +54,7 @@ def excerpts() -> dict[tuple[int, str], tuple[str, str]]:
     """Give the best example of each key: the lines of a file, and the id of that bundled scenario.
 
     The key of this mapping is the identity of the entry in its table, and the value there if that is a single word, or
-    an empty text for any value. Short excerpts of short files are best.
+    an empty text for any value. Short excerpts of short files are best, and an empty list shows nothing.
     """
     examples = [Bundled("", "", "", (), (), file.read_text("utf-8")) for file in sorted(_OWN.glob(f"*{SUFFIX}"))]
     files = {one.text: one for one in (*examples, *reversed(bundled()))}
@@ -63,7 +63,7 @@ def excerpts() -> dict[tuple[int, str], tuple[str, str]]:
         lines = text.splitlines()
         for use in uses(text):
             excerpt = _excerpt(lines, use.line)
-            rank = (len(excerpt) > _LONG, not one.id, len(text))
+            rank = (len(excerpt) > _LONG, not one.id, excerpt[-1].endswith("[]"), len(text))
             for value in {"", *use.words}:
                 place = (id(use.key), value)
                 if place not in found or rank < found[place][0]:

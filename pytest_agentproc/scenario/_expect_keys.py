@@ -332,11 +332,11 @@ _VIEWERS = ByName("{VIEWER: {status, transcript}}", Word("VIEWER"), Fields(_VIEW
 _CALLS = Instants("[{HOOK: T}, ...]", Text("HOOK"), "a hook with its time, such as {lint: 10s}")
 
 OF_A_SESSION = (
-    Wanted("turns", _Turns(), "the turns of a session's prompts, from the first on"),
-    Wanted("background", _Turns(is_counted=True), "its background turns, all of them but those without a word"),
-    Wanted("status", ListOf(Choice(STATUSES)), "where it stood, one after the other, starting first"),
-    Wanted("viewers", _VIEWERS, "what its viewers saw"),
-    Wanted("called", _CALLS, "whose callbacks were called when, in order; [] for none", bind=exact_times),
+    Wanted("turns", _Turns(), "the turns of a session, one for each prompt, from the first on"),
+    Wanted("background", _Turns(is_counted=True), "the background turns of a session, except those without a text"),
+    Wanted("status", ListOf(Choice(STATUSES)), "the whole history of the status of the session, starting first"),
+    Wanted("viewers", _VIEWERS, "the last status and the transcript that each viewer saw"),
+    Wanted("called", _CALLS, "the hooks that were called, each with its instant; [] for none", bind=exact_times),
 )
 """Keys that are about a session, and say nothing of a run."""
 

@@ -161,7 +161,7 @@ def _finish(values: dict[str, Any], node: Node, what: str, check: Check) -> dict
 FORM = Fields(
     (
         Key("id", Word(), "its name in expect and in the timeline; child1, child2, ... if absent"),
-        Key("how", Choice(_HOWS), "how it leaves its parent, see above; same_group if absent"),
+        Key("how", Choice(_HOWS), "how it leaves its parent; same_group if absent"),
         Key("every", Time(), "refork: how long each of it lives before the next; 100ms if absent, 0s is for real time"),
         Key("heads", Whole(1, 64), "refork: this many of it at a time, each with its own followers; 1 if absent"),
         Key("inherits", ListOf(Choice(_STREAMS), unique=True), "the streams that it has, too; none if absent"),
@@ -172,7 +172,7 @@ FORM = Fields(
         Key("zombie", Flag(), "whether its parent does not wait for it: it stays a zombie until its parent ends"),
         Key("subreaper", Flag(), "whether it adopts what its descendants let go of"),
         Key("for", Time(("ever",)), "how long it lives; for ever if absent"),
-        Key("script", Steps(), "what it does instead; its end ends the process"),
+        Key("script", Steps(), "the steps of the child, in place of `for`; their end ends the child"),
     ),
     finish=_finish,
     elsewhere=COMMANDS,
