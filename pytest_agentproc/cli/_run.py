@@ -179,6 +179,8 @@ def _judged(way: _Way, lab: ScenarioRunner, live: _Live) -> Judgement:
         if judgement.is_red and played.pace is None and not isinstance(way.subject, ReferenceSupervisor):
             lab.new_record = Record
             judgement = confirmed(judgement, way.play(lab))
+        if reason := played.record.header.get("out_of_reach"):
+            way.say(f"\nit was played in real time: {reason}")
         if played.pace is not None:
             way.say(f"\n{text(played.record, way.scenario)}")
         if way.clock == "model":

@@ -104,6 +104,8 @@ class FakeLog:
     ) -> None:
         self.folder = folder
         self.is_over = False
+        self.is_child: Callable[[int], bool] = lambda _pid: True
+        """Says of an agent that has exited whether this process started it, and so must wait for it."""
         self.expired: list[tuple[str, int]] = []
         """The agents that were ended by their lifetime, each with the line of its step; known once it is collected."""
         self._is_elsewhere = is_elsewhere
@@ -348,8 +350,8 @@ class FakeLog:
         """Say how a process was left: alive, stopped, or a zombie that this process should have waited for."""
         if one.died is None:
             return how_it_lives(one.pid)
-        if one.index >= 0 or one.successor is not None:
-            return None  # a descendant is a child of ours by adoption only, and whose pid is another's was waited for
+        if one.index >= 0 or one.successor is not None or not self.is_child(one.pid):
+            return None  # others are children of ours by adoption only, and whose pid is another's was waited for
         with contextlib.suppress(ChildProcessError):
             if os.waitid(os.P_PID, one.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
                 return "zombie"

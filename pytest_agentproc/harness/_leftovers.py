@@ -157,6 +157,10 @@ class SideProcesses:
     ) -> None:
         self._custody.close()
 
+    def has_started(self, pid: int) -> bool:
+        """Say whether this process started a process while the block ran; an orphan that it adopted it did not."""
+        return self._custody.has_started(pid)
+
     def tell(self, record: Record, at: int) -> None:
         """Note every process that was left, and end it; processes of unknown origin are noted and left alone.
 

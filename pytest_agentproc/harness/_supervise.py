@@ -38,6 +38,7 @@ from pytest_agentproc.errors import (
     UsageError,
 )
 from pytest_agentproc.harness._blockage import blocked_meanwhile
+from pytest_agentproc.harness._fake_log import FakeLog
 from pytest_agentproc.harness._leftovers import KeeperScope, SideProcesses
 from pytest_agentproc.harness._played import SESSION_FOLDER, Played, environment, requested_model
 from pytest_agentproc.harness._signal_guard import guard_signals, participants_of
@@ -421,6 +422,9 @@ def supervise_real(
 
     with SideProcesses(fakes, adopts=True) as others, KeeperScope(fakes, wanted=needs_keeper(subject)) as kept:
         order = replace(order, keeper=kept.keeper)
+        for fake in fakes:
+            assert isinstance(fake.watch, FakeLog)
+            fake.watch.is_child = others.has_started
         anyio.run(kept.hold, run, backend=backend)
         kind = "virtual" if pace.is_exact else "real"
         answer = said[0] if said else Stall(f"the supervisor did not return within {pace.limit:.0f} {kind} seconds")

@@ -139,7 +139,7 @@ _OPTIONS = (
     _Option("rule", "collect only scenarios that cover one of these rules, with commas: C1,T1", _rules),
     _Option(
         "command",
-        "program that is judged in place of the reference supervisor, in real time: my-supervisor "
+        "program that is judged in place of the reference supervisor: my-supervisor "
         "--timeout {inactivity_timeout} {agent}; several on a line each",
         _lines,
     ),

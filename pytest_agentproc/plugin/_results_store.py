@@ -345,6 +345,9 @@ class _Account:
             of_one = [one for one in self._judged.values() if one.subject == subject.name]
             if of_one:
                 yield from summary(of_one, self._version, width, is_whole=is_whole)
+                reason = next((one.out_of_reach for one in of_one if one.out_of_reach), "")
+                if reason:
+                    yield f"agentproc: {subject.name} was judged in real time: {reason}"
                 for one in of_one:
                     if one.verdict in (Verdict.KIT_ERROR, Verdict.UNDECIDED) and one.reason and not one.digest:
                         yield f"agentproc: there is no verdict on {subject.name} in {one.scenario}: {one.reason}"

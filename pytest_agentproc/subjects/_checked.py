@@ -69,6 +69,7 @@ class CheckedSubject:
         self.first_signal = getattr(subject, "first_signal", "TERM")
         self.cancellable = getattr(subject, "cancellable", None)
         self.real_time_only = getattr(subject, "real_time_only", "")
+        self.is_scaled = getattr(subject, "is_scaled", True)
         self.require_files: Callable[[], None] = getattr(subject, "require_files", lambda: None)
 
     def policy(self, request: LimitsRequest) -> Policy:

@@ -122,6 +122,10 @@ class LeakTracker:
             is_idle = one.state == "zombie" or one.pid in helpers or _disowned.get(one.pid) == one.born
             self._has_company = self._has_company or not (is_idle or self._excuses(one.pid, one.command))
 
+    def has_started(self, pid: int) -> bool:
+        """Say whether this process started a process since the beginning."""
+        return pid in self._starts
+
     def close(self) -> None:
         """Stop counting."""
         self.word = ""

@@ -165,7 +165,7 @@ def explain(played: Played, rows: Sequence[Row]) -> str:
     """
     scenario = played.bound.scenario
     reason = played.record.header.get("out_of_reach")
-    clock = [f"played in real time: {reason}"] if reason else []
+    clock = [f"it was played in real time: {reason}"] if reason else []
     verdict = f"{conclude(rows)}, record {played.record.digest()}"
     return "\n".join([findings(played, rows), *clock, "", text(played.record, scenario), "", verdict])
 

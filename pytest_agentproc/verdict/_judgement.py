@@ -65,6 +65,7 @@ class Judged:
         real_s: how long that took on the machine's.
         rows: the checks.
         rerun: the command that runs it again by hand, if it is red.
+        out_of_reach: why it was played in real time although virtual time was to be used, if it was.
     """
 
     scenario: str
@@ -81,6 +82,7 @@ class Judged:
     real_s: float = 0.0
     rows: tuple[JudgedRow, ...] = ()
     rerun: str = ""
+    out_of_reach: str = ""
 
     def line(self) -> str:
         """Write it as one line of JSON."""
@@ -224,13 +226,14 @@ def kept(
     """
     played = judgement.played
     events = played.record.events if played is not None else []
+    header = played.record.header if played is not None else {}
     return Judged(
         scenario=scenario.id,
         file=hashlib.sha256(scenario.text.encode()).hexdigest(),
         level=scenario.level if played is None else played.bound.scenario.level,
         covers=scenario.covers,
         subject=subject,
-        clock=clock,
+        clock="real" if header.get("clock") == "real" else clock,
         backend=backend,
         verdict=str(judgement.verdict),
         reason=judgement.reason,
@@ -242,4 +245,5 @@ def kept(
             for row in judgement.rows
         ),
         rerun=rerun if judgement.is_red else "",
+        out_of_reach=str(header.get("out_of_reach", "")),
     )
