@@ -4,14 +4,17 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
     from typing import Any, Protocol
 
-    from pytest_agentproc.fake_agents.program import Program
+    from pytest_agentproc.fake_agents.program import Program, Step
     from pytest_agentproc.fake_agents.questions import Question, Questions
 
     Events = Mapping[str, Callable[[Any, int], bytes]]
     """What a dialect can tell beside text: the name of a step, and the bytes for its value at an instant."""
+
+    Wait = tuple[int, Any]
+    """The kind of a track's wait, and its value."""
 
     class Encoder(Protocol):
         """A dialect's bytes for what a program says."""
@@ -118,3 +121,24 @@ if TYPE_CHECKING:
 
         def die(self, signum: int) -> None:
             """Die of a signal."""
+
+    class Playing(Protocol):
+        """The part of a player that its session needs."""
+
+        encoder: Encoder
+        stage: Stage
+        tracks: list[Any]
+        main: Any
+        reactions: dict[tuple[str, int | None], Sequence[Step]]
+        now: int
+        code: int
+        at_eof: bool
+
+        def begin(self, steps: Iterator[Wait], instant: int) -> Any:
+            """Add a track that begins at an instant."""
+
+        def write(self, data: bytes) -> Iterator[Wait]:
+            """Write to stdout, whole."""
+
+        def play(self, steps: Sequence[Step]) -> Generator[Wait, None, bool]:
+            """Play steps; return whether a wait among them can never end."""

@@ -16,7 +16,7 @@ import sys
 
 from pytest_agentproc.fake_agents import birth, wire
 from pytest_agentproc.fake_agents.dialects import encoder
-from pytest_agentproc.fake_agents.player import Endless, Player
+from pytest_agentproc.fake_agents.player import Endless, Player, Unplayable
 from pytest_agentproc.fake_agents.program import of_invocation
 from pytest_agentproc.fake_agents.stage import Reborn, Stage, hear_signals, settle_signals, stop
 
@@ -68,7 +68,7 @@ def _report_fault(baked: dict[str, Any], error: Exception) -> str:
         trace = trace.tb_next
     is_endless = isinstance(error, Endless)
     words = str(error)
-    if not is_endless and trace is not None:
+    if not isinstance(error, Unplayable) and trace is not None:
         file = trace.tb_frame.f_code.co_filename.rpartition("/")[2]
         words = f"{type(error).__name__}: {error} ({file}:{trace.tb_lineno})"
     line, step = vars(error).get("step", (0, ""))
@@ -87,7 +87,7 @@ def _first(baked: dict[str, Any], path: str) -> Born:
     """Begin as the agent itself, unless the arguments only ask what is installed, or are for another fake."""
     told = baked["probes"].get(tuple(sys.argv[1:]))
     if told is not None:
-        posix.write(1, told)
+        posix.write(1 if posix.isatty(0) else told[0], told[1])
         posix._exit(0)
     for pattern, other in baked.get("instead", ()):
         from pytest_agentproc.fake_agents.glob import fits
@@ -97,6 +97,9 @@ def _first(baked: dict[str, Any], path: str) -> Born:
     program = {**baked["program"], "argv": sys.argv[1:], "environ": posix.environ}
     if "then" in program:
         program = of_invocation(program, _count(path + ".count"))
+    table = baked.get("flags")
+    if table is not None and sys.argv[1:] != table["own"]:
+        program = _obey(program, table, path + ".sessions")
     if baked["lifeline"]:
         _hold_lifeline(baked["lifeline"])
     if "guard" in baked:
@@ -104,6 +107,19 @@ def _first(baked: dict[str, Any], path: str) -> Born:
 
         guard.begin(*baked["guard"])
     return 0, -1, {"id": program["name"], "line": 0}, program
+
+
+def _obey(program: Program, table: dict[str, Any], path: str) -> Program:
+    """Give the program that the arguments ask for; the file has the sessions that earlier starts have named."""
+    from pytest_agentproc.fake_agents import flags
+
+    number = posix.open(path, posix.O_RDWR | posix.O_CREAT | posix.O_APPEND | posix.O_CLOEXEC, 0o600)
+    fcntl.flock(number, fcntl.LOCK_EX)
+    known = posix.read(number, posix.fstat(number).st_size).decode().split("\n")
+    program, named = flags.obey(program, table, known)
+    posix.write(number, f"{named}\n".encode() if named else b"")
+    posix.close(number)
+    return program
 
 
 def _again(baked: dict[str, Any], state: tuple[Any, ...]) -> Born:
@@ -135,7 +151,7 @@ def _become(baked: dict[str, Any], parent: int, index: int, fields: dict[str, An
         from pytest_agentproc.fake_agents import guard
 
         guard.go_on()
-        held += guard.descriptors()
+    held += _harness(baked)
     if fields.get("closed_fds"):
         birth.close_inherited(held)
     if fields.get("subreaper"):
@@ -179,7 +195,16 @@ def _live(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any]
     if not baked["hub"]:
         from pytest_agentproc.fake_agents import realtime
 
-        realtime.play(baked, parent, index, fields, program)
+        realtime.play(baked, parent, index, fields, program, _harness(baked))
+
+
+def _harness(baked: dict[str, Any]) -> list[int]:
+    """Give the descriptor that is readable once the harness has ended; none if this fake ends with no harness."""
+    if "guard" not in baked:
+        return []
+    from pytest_agentproc.fake_agents import guard
+
+    return guard.descriptors()
 
 
 def _live_by_grants(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program) -> None:

@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
     from typing import Any
 
-    from pytest_agentproc.fake_agents.contracts import Encoder, Stage
+    from pytest_agentproc.fake_agents.contracts import Encoder, Stage, Wait
     from pytest_agentproc.fake_agents.program import Program, Step
     from pytest_agentproc.fake_agents.session import Session
 
-    Wait = tuple[int, Any]
     Key = tuple[str, int | None]
 
 TIME, BUSY, SPACE, LINE, EOF, SIGNAL, NEVER, WHEN = range(8)  # the first two end at an instant
@@ -39,7 +38,11 @@ MOST_HOPS = 2_000
 """So many times a process is followed by a fork of itself in virtual time."""
 
 
-class Endless(Exception):
+class Unplayable(Exception):
+    """The script cannot be played; the words say why."""
+
+
+class Endless(Unplayable):
     """A step of the script went on for so long that nothing will end it."""
 
 
@@ -287,6 +290,13 @@ class Player:
 
     def _do_await_eof(self) -> Iterator[Wait]:
         yield (EOF, None)
+
+    def _do_await_prompt_text(self, error: bytes, code: int) -> Iterator[Wait]:
+        """Wait for a prompt on stdin, as a CLI does that has none among its arguments; without one it ends."""
+        yield (EOF, None)
+        if not self._cut():
+            yield from self._write("stderr", error)
+            self.stage.leave(code)
 
     def _do_await_stdin(self, pattern: str) -> Iterator[Wait]:
         while not (found := [index for index, line in enumerate(self._cut()) if matches(pattern, line)]):

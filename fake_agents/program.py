@@ -8,9 +8,10 @@ A program is plain data that `marshal` can write:
 `code` is the exit code at the script's end; `argv` and `environ`, in bytes, come in as it is played. Times are whole
 nanoseconds, None stands for 'for ever'. `serves` is true for a session: it hears requests. `deaf` is there and true
 for a descendant that ignores the polite signals from its birth on, `tasks` for a script with background tasks,
-`encoder` for a dialect of another package: its modules, the last of which has the encoder, `chunk` if no write of it
-is to have more bytes, `hops` for a process that is a fork of itself: how often that happened before. `then` is there
-only if invocations differ: the steps of the second one and of each that follows, the last for all further ones.
+`encoder` for a dialect of another package: its modules, the last of which has the encoder, `obeys` is there and true
+if it prints no parts of messages that its arguments do not ask for, `chunk` if no write of it is to have more bytes,
+`hops` for a process that is a fork of itself: how often that happened before. `then` is there only if invocations
+differ: the steps of the second one and of each that follows, the last for all further ones.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ OPS = {
     "await_signal": (),
     "await_eof": (),
     "await_stdin": ("pattern",),
+    "await_prompt_text": ("error", "code"),
     "await_exit": ("name",),
     "handshake": ("kind", "value"),
     "await_prompt": ("number",),

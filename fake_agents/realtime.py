@@ -135,8 +135,10 @@ def _say(path: str, words: str) -> None:
 _times: list[_Time] = []
 
 
-def play(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program) -> None:
-    """Play to the end, and keep a diary if there is a folder for it."""
+def play(
+    baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program, harness: list[int]
+) -> None:
+    """Play to the end, and keep a diary if there is a folder for it; `harness` is readable once the harness is gone."""
     if not _times:
         _times.append(_Time(_started_at(), baked.get("scale", 1)))
     times = _times[0]
@@ -157,11 +159,6 @@ def play(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any],
     if "lifetime" in baked:
         lifetime, debugged = baked["lifetime"]
         life = _Lifetime(times.zero + lifetime_of(lifetime), debugged, baked["notice"] if index < 0 else None)
-    harness: list[int] = []
-    if "guard" in baked:
-        from pytest_agentproc.fake_agents import guard
-
-        harness = guard.descriptors()
     stage = Stage(send, None if book is None else tell_death, parent)
     player = Player(program, stage, encoder(program))
     player.most_hops = sys.maxsize

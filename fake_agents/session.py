@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
     from typing import Any
 
-    from pytest_agentproc.fake_agents.contracts import Host
-    from pytest_agentproc.fake_agents.player import Player, Wait
+    from pytest_agentproc.fake_agents.contracts import Host, Playing, Wait
     from pytest_agentproc.fake_agents.program import Step
     from pytest_agentproc.fake_agents.questions import Question
 
@@ -34,7 +33,7 @@ class Session:
         when: the kind of wait that ends as soon as a function says so.
     """
 
-    def __init__(self, player: Player, when: int) -> None:
+    def __init__(self, player: Playing, when: int) -> None:
         self._player = player
         self._host: Host = player.encoder  # type: ignore[assignment]
         self._when = when

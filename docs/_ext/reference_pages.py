@@ -49,7 +49,7 @@ OPTION_EXAMPLES = {
 
 COMMAND_EXAMPLES = {
     "check": "agentproc check hang.scenario.yaml",
-    "conform": "agentproc conform core --rule T2 --clock model",
+    "conform": "agentproc conform reference --rule T2 --clock model",
     "explain": "agentproc explain T1",
     "fake": "agentproc fake hang.scenario.yaml --dir fakes --name claude",
     "import": "echo 'hello' | agentproc import - --dialect raw",

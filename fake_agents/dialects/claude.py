@@ -50,6 +50,7 @@ class Encoder:
         self._model = program.get("model") or argument(program, "--model") or "claude-sonnet-4-5"
         self._session = argument(program, "--session-id", "--resume", "-r") or SESSION
         self._streams = "--include-partial-messages" in program.get("argv", ())
+        self._obeys = program.get("obeys", False)
         self._begun = False
         self._count = self._number = self._index = 0
         self._messages: list[str] = []
@@ -156,8 +157,9 @@ class Encoder:
         return self._decisions.get(number) or granted(tool.get("name", ""), tool.get("allowed_by"))
 
     def event(self, value: dict[str, Any], now: int) -> bytes:
-        """Give an event as it stands."""
-        return self._lines.join([line(value)])
+        """Give an event as it stands; a part of a message only if the arguments ask for parts."""
+        is_unwanted = self._obeys and not self._streams and value.get("type") == "stream_event"
+        return b"" if is_unwanted else self._lines.join([line(value)])
 
     def _begin(self) -> list[bytes]:
         if self._begun:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.contracts import Events
     from pytest_agentproc.fake_agents.program import Program
 
-_THREAD = "01a20072-e39f-7280-8216-1a538c0445ff"
+SESSION = "01a20072-e39f-7280-8216-1a538c0445ff"
 _USAGE = {
     "input_tokens": 10,
     "cached_input_tokens": 0,
@@ -38,7 +38,7 @@ class Encoder:
 
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
-        self._thread = _resumed(program.get("argv", ())) or _THREAD
+        self._thread = _resumed(program.get("argv", ())) or SESSION
         self._has_thread = self._has_turn = False
         self._count = 0
         self._tools: dict[str, dict[str, Any]] = {}

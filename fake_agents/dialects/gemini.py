@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.program import Program
 
 _BASE_MS = 1_795_304_218_000
-_SESSION = "60a8170f-4808-45da-8069-f11b9c1cba29"
+SESSION = "60a8170f-4808-45da-8069-f11b9c1cba29"
 _MODEL = "gemini-2.5-flash"
 _NO_TOKENS = {"total_tokens": 0, "input_tokens": 0, "output_tokens": 0, "cached": 0, "input": 0}
 _NO_PARTS = {"input": 0, "prompt": 0, "candidates": 0, "total": 0, "cached": 0, "thoughts": 0, "tool": 0}
@@ -86,10 +86,10 @@ class _Json:
         """Give the object: with a response, or with an error."""
         if fields["is_error"]:
             error = {"type": "Error", "message": fields["text"] or "error", "code": 1}
-            return pretty({"session_id": _SESSION, "error": error}).encode() + b"\n"
+            return pretty({"session_id": SESSION, "error": error}).encode() + b"\n"
         response = self._said + (fields["text"] or "")
         stats = {**self._stats(now // 1_000_000), **(fields["usage"] or {})}
-        made = pretty({"session_id": _SESSION, "response": response, "stats": stats})
+        made = pretty({"session_id": SESSION, "response": response, "stats": stats})
         return self._lines.join(made.encode().split(b"\n"))
 
     def _stats(self, duration: int) -> dict[str, Any]:
@@ -176,7 +176,7 @@ class _Stream:
             return []
         self._begun = True
         return [
-            self._event("init", now, {"session_id": _SESSION, "model": self._model}),
+            self._event("init", now, {"session_id": SESSION, "model": self._model}),
             self._event("message", now, {"role": "user", "content": self._prompt}),
         ]
 

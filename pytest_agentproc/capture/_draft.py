@@ -15,7 +15,7 @@ from pytest_agentproc.capture._wording import flow, seconds, text
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.scenario import NotApplicable, Scenario, load
-from pytest_agentproc.subjects import core
+from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.vocabulary import DIALECTS
 
 if TYPE_CHECKING:
@@ -416,7 +416,7 @@ def _drive(events: Sequence[Event], identity: AgentIdentity) -> list[str]:
 def _expectation(scenario: Scenario) -> str:
     """Say what the reference supervisor makes of it, if it comes to an end."""
     try:
-        answer = model_play(scenario, core()).answer
+        answer = model_play(scenario, reference_supervisor()).answer
     except NotApplicable:
         return ""
     if answer is None:
@@ -438,7 +438,9 @@ def _text_of(answer: Any) -> dict[str, str]:
 
 def _differences(scenario: Scenario, events: Sequence[Event], identity: AgentIdentity) -> list[str]:
     """Play it, given what was given, and name what comes out otherwise."""
-    played = replay(scenario.bind(scenario.terms(core())), identity.argv, identity.prompt, given_of(events))
+    played = replay(
+        scenario.bind(scenario.terms(reference_supervisor())), identity.argv, identity.prompt, given_of(events)
+    )
     recorded = {code: _bytes(events, code) for code in "oe"}
     notes = []
     for stream, code, data in (("stdout", "o", bytes(played.out)), ("stderr", "e", bytes(played.err))):

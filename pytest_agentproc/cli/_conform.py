@@ -40,7 +40,7 @@ exit codes:
   3  there was a kit error: that is no verdict
 
 examples:
-  agentproc conform core
+  agentproc conform reference
   agentproc conform my_package.supervising:run_agent --report pages
   agentproc conform --command 'my-supervisor --timeout {inactivity_timeout} -- {agent}' --rule A1 --rule T1
   agentproc conform null kill-at-once --json | jq '.subjects[] | {name, conformant}'
@@ -52,7 +52,7 @@ _SCENARIOS_FAILED, _MISUSED, _NOTHING_THERE = (0, 1), 4, 5
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    names = "core (the reference supervisor), null, ..., package.module:attribute or FILE.toml"
+    names = "reference (the reference supervisor), null, ..., package.module:attribute or FILE.toml"
     parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=names)
     add_play_options(parser)
     parser.add_argument("-k", metavar="WORDS", help="only scenarios whose id has them, such as 'lingers and not deaf'")
@@ -95,7 +95,7 @@ def _require(options: argparse.Namespace) -> None:
     if bool(options.subjects) == bool(options.command):
         raise UsageError(
             "there is no supervisor to judge" if not options.subjects else "SUBJECT and --command exclude each other",
-            "name one, such as core or package.module:attribute, or give --command 'my-supervisor {agent}'",
+            "name one, such as reference or package.module:attribute, or give --command 'my-supervisor {agent}'",
         )
     scale_of(options.scale)
     if options.command:

@@ -8,6 +8,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.cli._shapes import SHAPES
 from pytest_agentproc.corpus import SUFFIX
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import MODELINE, loads
@@ -30,6 +31,7 @@ exit codes:
 examples:
   agentproc new hang                        # writes hang.scenario.yaml
   agentproc new hang --agent claude --claim 'a claude that hangs after its answer is ended'
+  agentproc new deaf --shape ignore-term    # a behaviour with its checks, to change
   agentproc new                             # prints it
 """
 
@@ -38,6 +40,12 @@ _TEXT = """\
 scenario: {claim}
 agent: {agent}
 script:                               # what the fake agent does
+{body}
+"""
+_SHAPED = """\
+{modeline}
+scenario: {claim}
+agent: {agent}
 {body}
 """
 _LINGERS = """\
@@ -75,7 +83,8 @@ _SCHEMA = "agentproc.schema.json"
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("file", nargs="?", metavar="FILE", help=f"its path; *{SUFFIX} is added; printed without it")
-    parser.add_argument("--agent", choices=tuple(DIALECTS), default="raw", help="its dialect; raw without it")
+    parser.add_argument("--agent", choices=tuple(DIALECTS), help="its dialect; raw without it, or that of the shape")
+    parser.add_argument("--shape", choices=tuple(SHAPES), help="the behaviour that it begins with")
     parser.add_argument("--claim", help="what must be true, in one sentence")
     parser.add_argument("--schema", default=_SCHEMA, help=f"where the schema is; {_SCHEMA} without it")
 
@@ -94,10 +103,17 @@ def run(options: argparse.Namespace) -> int:
         UsageError: it is there already, or cannot be written.
         ScenarioError: the claim makes no scenario.
     """
-    body = _body_for(DIALECTS[options.agent])
-    claim = options.claim or _CLAIMS[body]
+    if options.shape:
+        claim, agent, body = SHAPES[options.shape]
+        agent = options.agent or agent
+        text = _SHAPED
+    else:
+        agent, text = options.agent or "raw", _TEXT
+        body = _body_for(DIALECTS[agent])
+        claim = _CLAIMS[body]
+    claim = options.claim or claim
     claim = claim if _PLAIN.fullmatch(claim) else json.dumps(claim, ensure_ascii=False)
-    text = _TEXT.format(modeline=MODELINE.format(options.schema), claim=claim, agent=options.agent, body=body)
+    text = text.format(modeline=MODELINE.format(options.schema), claim=claim, agent=agent, body=body)
     loads(text, options.file or "<new>")
     if options.file is None:
         sys.stdout.write(text)

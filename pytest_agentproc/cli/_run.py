@@ -15,7 +15,7 @@ from pytest_agentproc.errors import AdapterError, UsageError
 from pytest_agentproc.harness import NotForReal, ScenarioRunner, model_play, not_virtual, real_time_only
 from pytest_agentproc.record import LiveRecord, Record, text
 from pytest_agentproc.scenario import NotApplicable
-from pytest_agentproc.subjects import Core
+from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.verdict import Judgement, Verdict, confirmed, findings, judged, kept
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class _Way(NamedTuple):
     def play(self, lab: ScenarioRunner) -> Played:
         """Play it once."""
         if self.clock == "model":
-            assert isinstance(self.subject, Core), "others were refused"
+            assert isinstance(self.subject, ReferenceSupervisor), "others were refused"
             return model_play(self.scenario, self.subject)
         if self.clock == "real":
             return lab.play_real(self.scenario, self.subject, backend=self.backend, scale=self.scale)
@@ -72,7 +72,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scenario", metavar="SCENARIO", help="a scenario file, or the id of a bundled one")
     parser.add_argument(
         "--subject",
-        help="core (the reference supervisor), null, ..., package.module:attribute or FILE.toml; core without it",
+        help="reference (the default), null, ..., package.module:attribute or FILE.toml",
     )
     parser.add_argument("--defect", help="the reference supervisor with this defect built in")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object, and no timeline")
@@ -117,7 +117,7 @@ def _clock_for(subject: Subject, clock: str | None) -> str:
     reason = not_virtual(subject)
     if clock == "virtual" and reason:
         raise UsageError(f"--clock virtual: {reason}", "choose --clock real, or leave it out")
-    if clock == "model" and not isinstance(subject, Core):
+    if clock == "model" and not isinstance(subject, ReferenceSupervisor):
         raise UsageError(
             f"--clock model: it plays the reference supervisor only, and {subject.name} is another", "leave it out"
         )
@@ -172,11 +172,11 @@ def _judged(way: _Way, lab: ScenarioRunner, live: _Live) -> Judgement:
         live.over()
         if isinstance(played.record, LiveRecord):
             played.record.flush()
-        judgement = judged(played, is_reference=isinstance(way.subject, Core))
+        judgement = judged(played, is_reference=isinstance(way.subject, ReferenceSupervisor))
         if judgement.is_red and played.was_starved:
             way.say("\nthe machine was too slow for that: once more\n")
             continue
-        if judgement.is_red and played.pace is None and not isinstance(way.subject, Core):
+        if judgement.is_red and played.pace is None and not isinstance(way.subject, ReferenceSupervisor):
             lab.new_record = Record
             judgement = confirmed(judgement, way.play(lab))
         if played.pace is not None:

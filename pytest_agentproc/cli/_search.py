@@ -64,7 +64,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("pattern", metavar="PATTERN", help="a file, a folder, or a pattern of ids of bundled scenarios")
     parser.add_argument(
-        "--subject", help="core (the reference), null, kill-at-once, ... or package.module:attribute; core without it"
+        "--subject",
+        help="reference (the default), null, kill-at-once, ... or package.module:attribute",
     )
     parser.add_argument("--defect", help="the reference supervisor with this defect built in")
     parser.add_argument("--explore", action="store_true", help="vary scenarios without open values")
@@ -209,7 +210,7 @@ def _write(
     name = "".join(letter if letter.isalnum() else "-" for letter in subject.name)
     stem = Path(scenario.path).name.removesuffix(SUFFIX)
     file = Path(options.out) / f"found-{'-'.join(filter(None, (stem, scenario.agent_name, name)))}{SUFFIX}"
-    whom = f" --defect {options.defect}" if options.defect else f" --subject {options.subject or 'core'}"
+    whom = f" --defect {options.defect}" if options.defect else f" --subject {options.subject or 'reference'}"
     where = "" if options.backend == "asyncio" else f" --backend {options.backend}"
     replay = f"agentproc run {file}{whom}{where}"
     text = written(

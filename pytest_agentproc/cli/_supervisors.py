@@ -72,9 +72,9 @@ def subject_of(name: str | None, command: str | None = None, defect: str | None 
     Raises:
         UsageError: there is none such, or more than one is named.
     """
-    from pytest_agentproc.subjects import Core, bundled, command_of_line, named
+    from pytest_agentproc.subjects import ReferenceSupervisor, bundled, command_of_line, named
 
-    if [name is not None and name != "core", command is not None, defect is not None].count(True) > 1:
+    if [name is not None and name != "reference", command is not None, defect is not None].count(True) > 1:
         raise UsageError("--subject, --command and --defect name three supervisors", "choose one of them")
     if command is not None:
         return command_of_line(command)
@@ -86,8 +86,8 @@ def subject_of(name: str | None, command: str | None = None, defect: str | None 
             hint = f"did you mean {near[0]}?" if near else "agentproc list --json tells them: `catches`"
             raise UsageError(f"--defect {defect}: there is no such defect", hint)
         made = defects.defect(defect)
-        return Core(defect, made.deciders, made.session_deciders)
+        return ReferenceSupervisor(defect, made.deciders, made.session_deciders)
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
-    return named(name or "core", name or "core", here, bundled())
+    return named(name or "reference", name or "reference", here, bundled())

@@ -32,7 +32,7 @@ def block(hub: Hub, until: int) -> None:
         hub.settle()
         while (process := hub.rule.first_process(deadline)) is not None:
             hub.rule.now, path = process
-            hub.grant(hub.roll.participants[path])
+            hub.grant(hub.registry.participants[path])
             hub.settle()
         hub.rule.now = max(hub.rule.now, until)
         # The loop has to meet events and timers in one iteration. Two looks would give the output the advantage that

@@ -19,7 +19,7 @@ from _signal import SIG_DFL, getsignal
 from _signal import signal as handle
 from contextlib import contextmanager
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pytest_agentproc.clock._debugger import is_debugged, is_over
 from pytest_agentproc.errors import Hang, Spin
@@ -27,8 +27,6 @@ from pytest_agentproc.errors import Hang, Spin
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
-
-    from pytest_agentproc.clock._hub import Hub
 
 __all__ = ["LONGEST", "ROUNDING", "PollingDetector", "Wakes", "is_timed", "sentry"]
 
@@ -234,8 +232,19 @@ _ROUNDS = 4
 """The number of alarms in a guard period."""
 
 
+class _Guarded(Protocol):
+    """The part of a hub that its alarm needs."""
+
+    guard: float
+    rings: int
+    turns: int
+    is_waiting: bool
+
+    def fail(self, error: Spin, /) -> None: ...
+
+
 @contextmanager
-def sentry(hub: Hub) -> Iterator[None]:
+def sentry(hub: _Guarded) -> Iterator[None]:
     """Raise `Spin` in a host that does not come to the hub for a whole guard period."""
     # The alarm of another program is its limit, such as pytest-timeout's: to replace it would let a test hang.
     free = getsignal(signal.SIGALRM) == SIG_DFL and signal.getitimer(signal.ITIMER_REAL)[0] == 0

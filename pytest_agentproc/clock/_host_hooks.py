@@ -54,7 +54,7 @@ def watch_host(hub: Hub, launchers: set[str], allowed: set[str]) -> Iterator[Non
         _refuse_impostor(hub, programs, args, kwargs)
         # The path is numbered before the start, in the order of the calls. Pids and hellos come in the order of the
         # machine.
-        path = hub.roll.next_root()
+        path = hub.registry.next_root()
         plain_init(self, *args, **kwargs)
         hub.started.add(self)
         _await_child(hub, self.pid, path, programs)
@@ -74,10 +74,10 @@ def watch_host(hub: Hub, launchers: set[str], allowed: set[str]) -> Iterator[Non
         setattr(module, name, signalling(function))
     try:
         # The door is open only now: a fake that started earlier found it shut, and runs in real time.
-        hub.roll.open_door()
+        hub.registry.open_door()
         yield
     finally:
-        hub.roll.shut_door()
+        hub.registry.shut_door()
         subprocess.Popen.__init__ = plain_init  # type: ignore[method-assign]
         for (module, name), function in plain.items():
             setattr(module, name, function)
@@ -96,7 +96,7 @@ def end_started(hub: Hub) -> None:
     """End and reap the processes that the host started and has not reaped: after a fault nothing else does."""
     for process in tuple(hub.started):
         # Without a fault only participants and their wrappers are ended. Other processes belong to the test.
-        if process.returncode is None and (hub.fault is not None or hub.roll.is_known(process.pid)):
+        if process.returncode is None and (hub.fault is not None or hub.registry.is_known(process.pid)):
             process.kill()
             process.wait()
         for stream in (process.stdin, process.stdout, process.stderr) if hub.fault is not None else ():
@@ -107,7 +107,7 @@ def end_started(hub: Hub) -> None:
 
 def meet(hub: Hub, pid: int, programs: Programs) -> None:
     """Hold the window of a start that was not `subprocess`'s, once the process is there."""
-    _await_child(hub, pid, hub.roll.next_root(), programs)
+    _await_child(hub, pid, hub.registry.next_root(), programs)
 
 
 class Programs:
@@ -201,20 +201,20 @@ def _await_child(hub: Hub, pid: int, path: Path, programs: Programs) -> None:
 
     A program that ends by itself meanwhile is no trouble: no time has passed.
     """
-    hub.roll.expect(pid, path)
+    hub.registry.expect(pid, path)
     pidfd = os.pidfd_open(pid)
     news = select.poll()
     news.register(pidfd, select.POLLIN)
-    news.register(hub.roll.door, select.POLLIN)
+    news.register(hub.registry.door, select.POLLIN)
     start = time.monotonic()
-    is_fake, idle = False, _Idle(Sleep(pid, hub.roll.by_pid))
+    is_fake, idle = False, _Idle(Sleep(pid, hub.registry.by_pid))
     try:
-        while not hub.roll.is_known(pid):
+        while not hub.registry.is_known(pid):
             # Poll with a limit: in a start from another thread the loop's thread may have taken the hello, and nothing
             # wakes this one.
             found = [descriptor for descriptor, _ in news.poll(_MOMENT if is_fake else _GLANCE)]
             if pidfd in found:
-                hub.roll.unexpect(pid)
+                hub.registry.unexpect(pid)
                 _feel(hub)  # it may have been no fake, and have sent signals
                 return
             if found:
@@ -230,7 +230,7 @@ def _await_child(hub: Hub, pid: int, path: Path, programs: Programs) -> None:
             # in 14. Only what a program does decides: it has to sleep, with all that it started, for a second.
             late = is_over(start, hub.guard)
             if late or (is_other and (programs.says_all(command) or idle.lasts())):
-                hub.roll.unexpect(pid)
+                hub.registry.unexpect(pid)
                 if is_other:
                     _judge_foreign(hub, pid, command, path, programs)
                 else:
@@ -283,7 +283,7 @@ def _end(pid: int, patience: float) -> None:
 
 def _judge_foreign(hub: Hub, pid: int, command: list[str], path: Path, programs: Programs) -> None:
     if name := programs.allowed(command):
-        hub.roll.wrappers.add(pid, path, name)
+        hub.registry.wrappers.add(pid, path, name)
         return
     name = os.path.basename(command[0])
     _end(pid, hub.guard)

@@ -63,7 +63,7 @@ class Hub:
         self.rule = JumpRule()
         self.seconds = Seconds(self.rule)
         self.poller = Poller()
-        self.roll = ParticipantRegistry(self.poller, self.rule)
+        self.registry = ParticipantRegistry(self.poller, self.rule)
         self.runs = Runs(self.poller)
         self.fault: ClockError | None = None
         self.on_fault: Callable[[], None] | None = None
@@ -113,35 +113,35 @@ class Hub:
         # The cheap test comes first. A poll alone proves quiescence as long as no signal, birth or death happened: each
         # participant says when it parks, and wakes only by I/O that the poll finds. The full proof reads /proc for each
         # participant; at each step it would be quadratic with many agents.
-        roll = self.roll
+        registry = self.registry
         self.runs.ready.clear()
         self._loop_ready = False
         self.poller.poll()
-        if roll.changed or roll.dying or roll.expected or roll.wrappers.alive:
+        if registry.changed or registry.dying or registry.expected or registry.wrappers.alive:
             self._complete()
-            roll.tell()
+            registry.tell()
 
     def _complete(self, *, births: bool = True) -> None:
-        roll, start = self.roll, monotonic()
+        registry, start = self.registry, monotonic()
         while True:
-            if roll.changed:
+            if registry.changed:
                 # The flag is cleared before the proof, not after it: a process that changes during the proof sets it
                 # again, and the loop runs once more. Without a barrier of this kind 68 to 94 % of the plays with
                 # signals or stdin were wrong.
-                roll.changed = False
+                registry.changed = False
                 self._prove_quiet(start)
                 self.poller.poll()
-            elif roll.dying:
+            elif registry.dying:
                 # EOF on the socket only says that the process is dying. Its pidfd says that it is dead. Time that moved
                 # in between let a timer fire before an exit that belonged to the earlier instant.
-                self._await(f"{roll.dying[0].describe()}: it does not end", start)
-            elif births and roll.expected:
+                self._await(f"{registry.dying[0].describe()}: it does not end", start)
+            elif births and registry.expected:
                 # The start window: a process that was started counts as running until its hello or its end. A jump in
                 # this window would let a limit of the supervisor expire before the agent's first instruction.
-                self._await(f"process {next(iter(roll.expected))} was started but never said hello", start)
-            elif restless := roll.wrappers.restless():
+                self._await(f"process {next(iter(registry.expected))} was started but never said hello", start)
+            elif restless := registry.wrappers.restless():
                 self._await(f"{restless}: it neither rests nor ends", start)
-            elif roll.wrappers.alive and self._finds_more():
+            elif registry.wrappers.alive and self._finds_more():
                 # A program around an agent may have done something just before it came to rest, such as another start.
                 continue
             else:
@@ -150,7 +150,7 @@ class Hub:
     def _finds_more(self) -> bool:
         """Find the effects of programs around agents until they rested; return whether the hub has to wait again."""
         self.poller.poll()
-        return self.roll.changed or bool(self.roll.dying)
+        return self.registry.changed or bool(self.registry.dying)
 
     def _await(self, trouble: str, start: float) -> None:
         """Wait for a hello or an end only: all other readable data stays unread until the host looks."""
@@ -158,8 +158,8 @@ class Hub:
         # machine decides. Before, the hub asked each starting child for its command every millisecond, and waited for a
         # death in a busy loop.
         waits = select.poll()
-        waits.register(self.roll.door, select.POLLIN)
-        for one in self.roll.dying:
+        waits.register(self.registry.door, select.POLLIN)
+        for one in self.registry.dying:
             waits.register(one.pidfd, select.POLLIN)
         self.turns += 1
         waits.poll(1)  # a hello that another thread takes does not wake this one
@@ -169,7 +169,7 @@ class Hub:
 
     def _prove_quiet(self, start: float) -> None:
         """Wait until no live participant runs: a signal, a birth or a death may have woken any of them."""
-        for participant in list(self.roll.living.values()):
+        for participant in list(self.registry.living.values()):
             while participant.lives:
                 state = process_state(participant.pid)
                 if state in ("T", "t"):
@@ -182,7 +182,7 @@ class Hub:
                     participant.stopped = False
                     # It was continued. If it was parked before, it said nothing new, so the hub puts its wait back.
                     if participant.state is State.PARKED:
-                        self.roll.park(participant)
+                        self.registry.park(participant)
                 elif state == "S" and participant.state is State.PARKED:
                     # Both proofs are needed. "S" alone may be a short sleep on the way; PARKED alone may be an old word
                     # of a process that a signal has woken since.
@@ -195,9 +195,9 @@ class Hub:
         """Let a signal that the host has just sent take its whole effect, so that the next one meets what it left."""
         # A killed process may still run for a moment after `kill` returns. A second signal would then meet a state that
         # no real run shows. Births are left out: the caller may be in the middle of a start.
-        self.roll.changed = True
+        self.registry.changed = True
         self._complete(births=False)
-        self.roll.changed = True
+        self.registry.changed = True
 
     def _guard_runner(self, participant: Participant, start: float) -> None:
         self.turns += 1
@@ -230,7 +230,7 @@ class Hub:
 
     def _turn(self, deadline: int | None) -> bool:
         self.pulse.park(self.now, deadline)
-        runs, rule, roll, participants = self.runs, self.rule, self.roll, self.roll.participants
+        runs, rule, registry, participants = self.runs, self.rule, self.registry, self.registry.participants
         grant, stuck, fire = Move.GRANT, Move.STUCK, Move.FIRE
         while True:
             # `busy` counts threads in flight. They may start or feed agents, so the hub settles only when they are
@@ -238,7 +238,7 @@ class Hub:
             if not self.busy:
                 self.settle()
             self._require_sound()
-            if self.busy or (roll.wrappers.alive and self._is_held()):
+            if self.busy or (registry.wrappers.alive and self._is_held()):
                 self._hold()
                 return False
             if runs.resumed:
@@ -269,8 +269,8 @@ class Hub:
             runs.look(target)
 
     def _require_sound(self) -> None:
-        if self.roll.broken and self.fault is None:
-            raise BrokenFake(f"the fake agent itself failed: {self.roll.broken}")
+        if self.registry.broken and self.fault is None:
+            raise BrokenFake(f"the fake agent itself failed: {self.registry.broken}")
 
     def _note_meeting(self) -> None:
         """Begin to count wakes anew: the loop met something, and not the alarm of the sentry alone."""
@@ -284,7 +284,7 @@ class Hub:
         self._looks += 1
         # Only the loop of a foreign supervisor may read single bytes. The reference supervisor and the model must count
         # alike, or one spin has two different timelines.
-        spare = min(self.roll.written, _PIPES) if number == self.runs.LOOP else 0
+        spare = min(self.registry.written, _PIPES) if number == self.runs.LOOP else 0
         if self._looks > _LOOKS + spare or (self._looks % _SLOW_LOOKS == 0 and self._is_slow(spare)):
             looks, self._looks = self._looks - 1, 0
             who = self.runs.describe(number)
@@ -310,7 +310,7 @@ class Hub:
 
     def grant(self, participant: Participant) -> None:
         """Let one participant run until it parks."""
-        rule, hear, running = self.rule, self.roll.hear, State.RUNNING
+        rule, hear, running = self.rule, self.registry.hear, State.RUNNING
         # `asks` is read before `drop` forgets it: the fake needs to know whether a stream is ready or its time has
         # come.
         asked = rule.asks(participant.path)
@@ -330,7 +330,7 @@ class Hub:
 
     def _is_held(self) -> bool:
         """Say whether a program that is no agent holds time, or did something before it came to rest."""
-        return bool(self.roll.wrappers.held()) or self._finds_more()
+        return bool(self.registry.wrappers.held()) or self._finds_more()
 
     def _hold(self) -> None:
         """Wait in real time for threads in flight and for declared processes that are no participants."""
@@ -340,7 +340,7 @@ class Hub:
         rings, self._held_since, self._loop_ready = self.rings, 0.0, False
         guard = self.guard if self.fault is None else min(self.guard, _LAST_GUARD)
         held: list[str] = []
-        while (self.busy or (held := self.roll.wrappers.held())) and not self._loop_ready and not self._is_untold:
+        while (self.busy or (held := self.registry.wrappers.held())) and not self._loop_ready and not self._is_untold:
             self.poller.poll(0.05 if self.busy else 0.005)
             if is_over(start, guard):
                 threads = f"{self.busy} thread(s) of the supervising program did not return"
@@ -349,7 +349,7 @@ class Hub:
                 raise Stall(f"{what} within {guard:g} s, and time is held until then{remedy}")
         if rings != self.rings:
             self._held_since = start
-        self.roll.changed = True
+        self.registry.changed = True
 
     # The end.
 
@@ -365,10 +365,10 @@ class Hub:
         if self.hears_fault is not None:
             self.hears_fault(error)
         self._kept = list(self.started)
-        for participant in list(self.roll.living.values()):
+        for participant in list(self.registry.living.values()):
             participant.kill()
-        self.roll.expected.clear()
-        self.roll.changed = True
+        self.registry.expected.clear()
+        self.registry.changed = True
         # The backend's cancel scope may only be used in the loop's own thread; from another thread the next turn does
         # it.
         if threading.get_ident() == self._thread:
@@ -393,7 +393,7 @@ class Hub:
 
     def describe(self) -> str:
         """Describe each side and its wait."""
-        living = [one.describe() for one in self.roll.in_order() if one.lives]
+        living = [one.describe() for one in self.registry.in_order() if one.lives]
         host = self.runs.describe_all() or ["the supervising program waits, and no timer of it runs"]
         return "nobody can move: " + "; ".join([*host, *(living or ["no agent lives"])])
 
@@ -401,6 +401,6 @@ class Hub:
         """End all processes that are left, close every descriptor, and drop the listener for faults."""
         self.hears_fault = None
         try:
-            self.roll.close()
+            self.registry.close()
         finally:
             self.poller.close()

@@ -17,7 +17,7 @@ import types
 import weakref
 from contextlib import contextmanager
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import freezegun
 import freezegun.api
@@ -27,7 +27,7 @@ from pytest_agentproc.errors import Spin, UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pytest_agentproc.clock._virtual import VirtualClock
+    from pytest_agentproc.clock._hub import Hub
 
 __all__ = ["follow"]
 
@@ -51,10 +51,22 @@ _READINGS: dict[str, Callable[[_Follower], float]] = {
 }
 
 
+class _Followed(Protocol):
+    """The part of a virtual clock that the clocks of Python follow."""
+
+    start: dt.datetime
+    hub: Hub
+
+    @property
+    def now_ns(self) -> int: ...
+    @property
+    def is_attended(self) -> bool: ...
+
+
 class _Follower:
     """A factory of freezegun's kind: the instant is a virtual clock's, whenever it is asked."""
 
-    def __init__(self, clock: VirtualClock) -> None:
+    def __init__(self, clock: _Followed) -> None:
         self.clock = clock
         self.time_to_freeze = clock.start.replace(tzinfo=None)
         self.epoch: int = (clock.start - _EPOCH) // _MICROSECOND * 1000
@@ -102,7 +114,7 @@ _followers: list[_Follower] = []
 
 
 @contextmanager
-def follow(clock: VirtualClock) -> Iterator[None]:
+def follow(clock: _Followed) -> Iterator[None]:
     """Have every clock of Python follow a virtual clock while the block runs.
 
     Raises:
@@ -159,6 +171,8 @@ def _fake(name: str, read: Callable[[_Follower], float]) -> Callable[[], float]:
 
 _FAKES = {f"fake_{name}": _fake(name, read) for name, read in _READINGS.items()}
 _plain = {name: getattr(_api, name) for name in _FAKES}
+_frozen: _Found | None = None
+"""The modules as the search at the start found them, while the clocks are virtual."""
 _NO_MODULES = types.SimpleNamespace(modules={})
 """The `sys` of freezegun: its search finds no module."""
 
@@ -168,14 +182,21 @@ def _freeze() -> None:
     _start(_freezer)
     # A second freeze would replace our classes by its own, and time would stand still at its instant.
     _kind.start = lambda self: _refuse_if(True)  # noqa: ARG005  # freezegun's own signature
-    _replace(_VIRTUAL)
+    global _frozen  # noqa: PLW0603  # there is one interpreter
+    _frozen = _search()
+    _replace(_frozen, _VIRTUAL)
 
 
 def _thaw() -> None:
+    global _frozen  # noqa: PLW0603  # as above
     _kind.start = _start
     _freezer.stop()
     vars(_api).update(_plain, sys=sys)
-    _replace(_ACTUAL)
+    # Two searches for each run took 6 % of the time of all scenarios, and most runs load no module. A virtual clock
+    # that a module has got meanwhile by other means shows real time from here on, and the next search finds it.
+    found = _frozen if _frozen is not None and _frozen.size == len(sys.modules) else _search()
+    _frozen = None
+    _replace(found, _ACTUAL)
 
 
 # Names of modules.
@@ -216,19 +237,35 @@ def _keeps_real(space: dict[str, Any]) -> bool:
     return known
 
 
-def _replace(others: dict[int, Any]) -> None:
-    """Put one thing in another's place wherever a module holds it: real clocks or virtual ones."""
-    for name, module in list[tuple[str, Any]](sys.modules.items()):
-        if not isinstance(module, types.ModuleType):
-            continue
-        try:
-            space = object.__getattribute__(module, "__dict__")  # a lazy module would load at any other access
-        except AttributeError:  # an object of a C extension that only calls itself a module, such as cffi's libraries
-            continue
-        # Only changed modules are searched again: freezegun's search of all modules took 5 ms at each start.
+class _Found(NamedTuple):
+    """The modules that hold a clock, as a search found them when there were so many modules."""
+
+    size: int
+    holders: list[tuple[dict[str, Any], _Module]]
+
+
+def _search() -> _Found:
+    modules = list[tuple[str, Any]](sys.modules.items())
+    holders: list[tuple[dict[str, Any], _Module]] = []
+    dict_of = object.__getattribute__  # a lazy module would load at any other access
+    # Only changed modules are searched again: freezegun's search of all modules took 5 ms at each start.
+    for name, module in modules:
         known = _modules.get(name)
-        if known is None or known.size != len(space) or known.module() is not module:
-            known = _modules[name] = _look(module, space)
+        if known is None or known.module() is not module or known.size != len(dict_of(module, "__dict__")):
+            if not isinstance(module, types.ModuleType):
+                continue
+            try:
+                known = _modules[name] = _look(module, dict_of(module, "__dict__"))
+            except AttributeError:  # an object of a C extension that only calls itself a module, such as cffi's
+                continue
+        if known.names or known.owners:
+            holders.append((dict_of(module, "__dict__"), known))
+    return _Found(len(modules), holders)
+
+
+def _replace(found: _Found, others: dict[int, Any]) -> None:
+    """Put one thing in another's place wherever a module holds it: real clocks or virtual ones."""
+    for space, known in found.holders:
         for attribute in known.names:
             if (other := others.get(id(space.get(attribute)))) is not None:
                 space[attribute] = other

@@ -1,4 +1,4 @@
-"""Named wrong behaviours of a supervisor: the core with one pure judgement replaced. Scenarios say which they catch."""
+"""Named wrong supervisors: the reference supervisor with one decider replaced. Scenarios say which they catch."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pytest_agentproc.harness._fake import FakeAgent, FakeByArguments, Outside
 from pytest_agentproc.harness._faults import require_machine
 from pytest_agentproc.harness._model import Model
-from pytest_agentproc.harness._model_play import CoreSubject, add_run, model_play
+from pytest_agentproc.harness._model_play import ReferenceSubject, add_run, model_play
 from pytest_agentproc.harness._pace import Foreseen, NotForReal, foresee
 from pytest_agentproc.harness._played import Played
 from pytest_agentproc.harness._runner import ScenarioRunner
@@ -18,7 +18,6 @@ from pytest_agentproc.harness._supervise import not_virtual, order_of, real_time
 __all__ = [
     "COMMANDS",
     "REFUSED",
-    "CoreSubject",
     "FakeAgent",
     "FakeByArguments",
     "Foreseen",
@@ -26,6 +25,7 @@ __all__ = [
     "NotForReal",
     "Outside",
     "Played",
+    "ReferenceSubject",
     "ScenarioRunner",
     "add_run",
     "foresee",

@@ -14,7 +14,7 @@ and `pytest_agentproc.tree` do for real.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.clock import told
 from pytest_agentproc.fake_agents.dialects import encoder
@@ -25,8 +25,7 @@ from pytest_agentproc.vocabulary import SIGNALS, signal_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pytest_agentproc.clock import Path
-    from pytest_agentproc.harness._model import Model
+    from pytest_agentproc.clock import JumpRule, Path
 
 __all__ = ["Kin", "Left", "Pipe", "Process", "Reach", "World"]
 
@@ -234,6 +233,19 @@ class Left(Exception):
     """Unwind a player whose process has ended."""
 
 
+class ProcessModel(Protocol):
+    """The part of a model that its processes need."""
+
+    rule: JumpRule
+
+    def now(self) -> int: ...
+    def tell(self, code: str, data: dict[str, Any]) -> None: ...
+    def bear(self, process: Process) -> None: ...
+    def wake(self, process: Process) -> None: ...
+    def park(self, process: Process) -> None: ...
+    def bury(self, process: Process) -> None: ...
+
+
 class Process:
     """A fake process in memory, and the stage of its player.
 
@@ -252,7 +264,13 @@ class Process:
     player_type = Player
 
     def __init__(
-        self, model: Model, path: Path, name: str, line: int, program: dict[str, Any], pipes: dict[str, Pipe | None]
+        self,
+        model: ProcessModel,
+        path: Path,
+        name: str,
+        line: int,
+        program: dict[str, Any],
+        pipes: dict[str, Pipe | None],
     ) -> None:
         self.model = model
         self.path = path

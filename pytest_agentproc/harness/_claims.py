@@ -84,8 +84,8 @@ class Reference:
     def of(cls, scenario: Scenario, subject: Subject) -> Reference | None:
         """Give the reference of a play; None if there is nothing to measure.
 
-        So it is if the subject is the core, or keeps the limits of the file, or the file has a meaning under others
-        alone.
+        So it is if the subject is the reference supervisor, or keeps the limits of the file, or the file has a meaning
+        under others alone.
         """
         if hasattr(subject, "deciders"):
             return None
@@ -205,7 +205,7 @@ def bind_to(scenario: Scenario, subject: Subject) -> Bound:
             raise NotApplicable(f"agents of {variant}", 1)
     bound = scenario.bind(scenario.terms(subject))
     for one in parts_of(bound):
-        if not set(one.scenario.policy.get("host_tools", ())) <= set(one.policy.host_tools):
+        if "host_tools" in one.scenario.policy and not one.scenario.covers_tools(one.policy):
             raise NotApplicable("host_tools", one.scenario.told_lines["host_tools"])
     bound = as_stated(bound, subject)
     if bound.abandoned is not None:

@@ -284,9 +284,9 @@ class Lockstep:
 
     def __init__(self, clock: VirtualClock, record: Record, folder: str) -> None:
         self.clock = clock
-        self._token = clock.hub.roll.admit(record.add, folder)
+        self._token = clock.hub.registry.admit(record.add, folder)
         self.baked: dict[str, Any] = {
-            "hub": clock.hub.roll.address,
+            "hub": clock.hub.registry.address,
             "token": self._token,
             "host": os.getpid(),
             "foreign": _streams_of_the_tests(),
@@ -295,12 +295,12 @@ class Lockstep:
     @property
     def order(self) -> list[int]:
         """The place of each of its starts among all starts of its clock."""
-        return [one.path[0] for one in self.clock.hub.roll.in_order(self._token) if len(one.path) == 1]
+        return [one.path[0] for one in self.clock.hub.registry.in_order(self._token) if len(one.path) == 1]
 
     def collect(self, record: Record) -> int:
         """Note the processes that are left once the supervisor has returned and all are inert; nothing was late."""
         self.clock.hub.settle()
-        for one in self.clock.hub.roll.in_order(self._token):
+        for one in self.clock.hub.registry.in_order(self._token):
             is_own_child = len(one.path) == 1  # an adopted orphan is no fault of the supervisor
             state = how_it_lives(one.pid) if one.lives else "zombie" if is_own_child and one.is_zombie() else None
             if state is not None:
@@ -311,8 +311,8 @@ class Lockstep:
 
     def end(self) -> None:
         """Kill the processes that are left; their actions from here on are not recorded."""
-        self.clock.hub.roll.mute(self._token)
-        for one in self.clock.hub.roll.in_order(self._token):
+        self.clock.hub.registry.mute(self._token)
+        for one in self.clock.hub.registry.in_order(self._token):
             if one.lives:
                 one.kill()
         self.clock.hub.settle()

@@ -18,20 +18,16 @@ import signal
 import subprocess
 import tempfile
 from contextlib import suppress
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_agentproc.errors import ClockError, EndlessAgent, KitError, Problem, ScenarioError, UsageError
+from pytest_agentproc.errors import KitError, Problem, ScenarioError, UsageError
 from pytest_agentproc.fake_agents.player import Endless
 from pytest_agentproc.procfs import every_pid, threads_of
 from pytest_agentproc.tree import check_proc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pytest_agentproc.harness._played import Played
     from pytest_agentproc.vocabulary import Dialect
 
 __all__ = [
@@ -45,7 +41,6 @@ __all__ = [
     "reason_not_to_start",
     "require_machine",
     "require_machine_at",
-    "settle_fault",
     "tasks_of_this_user",
 ]
 
@@ -54,9 +49,11 @@ START = "--agentproc-start"
 """The argument with which the kit asks whether a fake starts at all."""
 
 
-def probes_of(dialect: Dialect) -> dict[tuple[str, ...], bytes]:
-    """Give what a dialect's CLI prints, by all the arguments that ask for it."""
-    return {(START,): b""} | {tuple(asked.split()): f"{told}\n".encode() for asked, told in dialect.probes.items()}
+def probes_of(dialect: Dialect) -> dict[tuple[str, ...], tuple[int, bytes]]:
+    """Give what a dialect's CLI prints, and on which descriptor, by all the arguments that ask for it."""
+    stream = 2 if dialect.tells_on_stderr else 1
+    told = {tuple(asked.split()): (stream, f"{told}\n".encode()) for asked, told in dialect.probes.items()}
+    return {(START,): (1, b""), **told}
 
 
 _DESCRIPTORS = 256
@@ -230,24 +227,3 @@ def fault_of(error: Exception) -> FakeFault:
     line, step = vars(error).get("step", (0, ""))
     is_endless = isinstance(error, Endless)
     return FakeFault(line, step, str(error) if is_endless else f"{type(error).__name__}: {error}", is_endless)
-
-
-def settle_fault(played: Played, fault: FakeFault, reference: Callable[[], Any]) -> Played:
-    """Give a play in which the supervisor did not end an agent that it could have ended, as its fault.
-
-    Args:
-        played: the play in which the fake broke.
-        fault: what broke.
-        reference: plays the same with the kit's own supervisor.
-
-    Raises:
-        ScenarioError: the kit's own supervisor does not end the agent, either.
-        KitError: the fake failed, in a way that no supervisor can bring about.
-    """
-    path = str(played.bound.scenario.path)
-    if not fault.is_endless:
-        raise fault.error(path)
-    ended = reference()
-    if isinstance(ended.fault, ClockError):
-        raise fault.error(path)
-    return replace(played, answer=None, fault=EndlessAgent(f"the supervisor does not end the agent: {fault.words}"))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.fake_agents.program import Program
 
-__all__ = ["BOOT", "LOAD", "REAL_TIME", "FakeBuilder", "bundle", "head", "hears", "interpreter", "modules_of"]
+__all__ = ["BOOT", "FLAGS", "LOAD", "REAL_TIME", "FakeBuilder", "bundle", "head", "hears", "interpreter", "modules_of"]
 
 
 LOAD = """
@@ -79,6 +79,7 @@ def bundle(modules: Sequence[tuple[str, Path | None]]) -> bytes:
 
 _MODULES = ("", "program", "glob", "lines", "player", "wire", "birth", "stage", "dialects")
 REAL_TIME = ("diary", "realtime")
+FLAGS = ("flags", "dialects.final")
 _SESSION = ("requests", "questions", "session")
 _HOME = fake_agents.__name__
 _OURS = f"{_HOME}."
@@ -97,6 +98,7 @@ class _Kind(NamedTuple):
     spawn_error: str | None
     has_hub: bool
     has_diary: bool
+    has_flags: bool
 
 
 class FakeBuilder:
@@ -136,15 +138,15 @@ class FakeBuilder:
         """
         program = baked["program"]
         encoder = tuple(program["encoder"])
-        kind = _Kind(name, encoder, hears(program), spawn_error, bool(baked["hub"]), "diary" in baked)
+        kind = _Kind(name, encoder, hears(program), spawn_error, bool(baked["hub"]), "diary" in baked, "flags" in baked)
         free = self._free.setdefault(kind, [])
         path = free.pop() if free else self._write(kind)
         plan = f"{os.path.split(path)[0]}.baked"
         faults = faults_of(path)
         faults.unlink(missing_ok=True)
         _put(plan, marshal.dumps({**baked, "faults": str(faults)}))
-        if "then" in baked["program"]:
-            Path(f"{plan}.count").unlink(missing_ok=True)
+        for counted in ("count", "sessions"):
+            Path(f"{plan}.{counted}").unlink(missing_ok=True)
         self._kinds[path] = kind
         return path
 
@@ -171,7 +173,7 @@ class FakeBuilder:
 
     def _bundle(self, kind: _Kind) -> str:
         """Give the file of a bundle, which is compiled once for all fakes of a kind."""
-        more = REAL_TIME if kind.has_diary else ()
+        more = (*(REAL_TIME if kind.has_diary else ()), *(FLAGS if kind.has_flags else ()))
         name = (*kind.encoder, str(kind.hears), *more)
         if name not in self._bundles:
             file = self.folder / f"bundle-{len(self._bundles)}"

@@ -44,10 +44,10 @@ if TYPE_CHECKING:
 __all__ = ["CALLER", "REFERENCE", "CallerHost", "Model", "SessionHost"]
 
 
-class _Core:
-    """The core as it ships."""
+class _Reference:
+    """The reference supervisor as it ships."""
 
-    name = "core"
+    name = "reference"
     deciders = Deciders()
     session_deciders = SessionDeciders()
 
@@ -55,7 +55,7 @@ class _Core:
         return self.deciders.policy(request.limits, request.dialect)
 
 
-REFERENCE = _Core()
+REFERENCE = _Reference()
 
 
 _LOOKS = 10_000
@@ -400,7 +400,7 @@ class SessionHost:
                 self._call(event.hook, now)
 
     def answer(self) -> RunReport:
-        """Sum it up, as the core does."""
+        """Sum it up, as the reference supervisor does."""
         for name in self._viewers:
             self._read(name)
         views = {name: view(seen) for name, seen in self._seen.items()}
@@ -495,7 +495,7 @@ class CallerHost:
         return bool(deeds)
 
     def answer(self) -> RunReport:
-        """Sum it up, as the core does."""
+        """Sum it up, as the reference supervisor does."""
         answers = {name: host.answer() for name, host in self._hosts.items()}
         return answers[""] if "" in answers else RunReport(sessions=answers)
 

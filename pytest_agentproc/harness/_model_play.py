@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import gc
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_agentproc.errors import ClockError
+from pytest_agentproc.errors import ClockError, EndlessAgent
 from pytest_agentproc.fake_agents.program import LONGEST
 from pytest_agentproc.harness._blockage import ModelBlockage
-from pytest_agentproc.harness._faults import settle_fault
 from pytest_agentproc.harness._model import CALLER, REFERENCE, CallerHost, Model, SessionHost
 from pytest_agentproc.harness._played import (
     PROMPT_SHOWN,
@@ -22,17 +22,18 @@ from pytest_agentproc.harness._played import (
 )
 from pytest_agentproc.harness._supervise import NOBODY, MemoryStore, ModelDeparture
 from pytest_agentproc.record import Record, of_session
-from pytest_agentproc.supervisor import Conversation, Machine, Result, RunHeader, SessionTask, Setting, Task
+from pytest_agentproc.supervisor import Conversation, Machine, RunHeader, SessionTask, Setting, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pytest_agentproc.harness._actors import World
+    from pytest_agentproc.harness._faults import FakeFault
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.supervisor import Artifacts, Deciders, SessionDeciders
     from pytest_agentproc.vocabulary import CallerAction, LimitsRequest, Policy, RunReport
 
-__all__ = ["CoreSubject", "add_run", "model_play", "play_bound"]
+__all__ = ["ReferenceSubject", "add_run", "model_play", "play_bound", "settle_fault"]
 
 
 class _Judges(Protocol):
@@ -43,18 +44,18 @@ class _Judges(Protocol):
     session_deciders: SessionDeciders
 
 
-class CoreSubject(_Judges, Protocol):
-    """The core as a subject: its judgements are what the model needs of it."""
+class ReferenceSubject(_Judges, Protocol):
+    """The reference supervisor as a subject: its judgements are what the model needs of it."""
 
     def policy(self, request: LimitsRequest) -> Policy: ...
 
 
-def model_play(scenario: Scenario, subject: CoreSubject, *, model: type[Model] = Model) -> Played:
+def model_play(scenario: Scenario, subject: ReferenceSubject, *, model: type[Model] = Model) -> Played:
     """Run a scenario against the reference supervisor, or one with judgements replaced, in the model.
 
     Args:
         scenario: the fake's script and the expectations.
-        subject: the supervisor, as `subjects.core()` or a defect gives it.
+        subject: the supervisor, as `subjects.reference_supervisor()` or a defect gives it.
         model: the model; a broken one shows that a tie rule matters.
 
     Raises:
@@ -68,6 +69,27 @@ def model_play(scenario: Scenario, subject: CoreSubject, *, model: type[Model] =
         return played
     is_reference = subject.name == REFERENCE.name
     return settle_fault(played, played.broken, lambda: played if is_reference else play_bound(bound, REFERENCE))
+
+
+def settle_fault(played: Played, fault: FakeFault, reference: Callable[[], Any]) -> Played:
+    """Give a play in which the supervisor did not end an agent that it could have ended, as its fault.
+
+    Args:
+        played: the play in which the fake broke.
+        fault: what broke.
+        reference: plays the same with the kit's own supervisor.
+
+    Raises:
+        ScenarioError: the kit's own supervisor does not end the agent, either.
+        KitError: the fake failed, in a way that no supervisor can bring about.
+    """
+    path = str(played.bound.scenario.path)
+    if not fault.is_endless:
+        raise fault.error(path)
+    ended = reference()
+    if isinstance(ended.fault, ClockError):
+        raise fault.error(path)
+    return replace(played, answer=None, fault=EndlessAgent(f"the supervisor does not end the agent: {fault.words}"))
 
 
 def play_bound(bound: Bound, subject: _Judges, *, model: type[Model] = Model) -> Played:
@@ -99,7 +121,7 @@ def _play(bound: Bound, subject: _Judges, model: type[Model]) -> Played:
         if caller is not None:
             answers.append(caller.answer())
         elif machine is not None and not answers:
-            result = Result.of(machine, 0, made.now(), containment=made.drivers[0].containment)
+            result = machine.result(0, made.now(), containment=made.drivers[0].containment)
             answers.append((kept.finish(result) if kept else result).answer())
         record.add(made.now(), "m", {"process": "supervisor", "returned": True})
 
@@ -148,7 +170,7 @@ def _leaving(
         answers.append(NOBODY)
         if kept:
             machine.stop(now, status, "the run was given up: CancelledError")
-            kept.finish(Result.of(machine, 0, now, containment=driver.containment))
+            kept.finish(machine.result(0, now, containment=driver.containment))
         model.leave(0)
 
     return ModelDeparture(deed, go)

@@ -25,6 +25,7 @@ from pytest_agentproc.harness._actors import Process
 from pytest_agentproc.harness._claims import REFERENCE, FiniteRule
 from pytest_agentproc.harness._model import Model
 from pytest_agentproc.harness._model_play import play_bound
+from pytest_agentproc.harness._played import Pace
 from pytest_agentproc.record import duration
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import NANOSECONDS
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
     from pytest_agentproc.clock import Host, Path, PollingDetector
-    from pytest_agentproc.fake_agents.player import Track, Wait
+    from pytest_agentproc.fake_agents.contracts import Wait
+    from pytest_agentproc.fake_agents.player import Track
     from pytest_agentproc.fake_agents.program import Step
     from pytest_agentproc.harness._faults import FakeFault
     from pytest_agentproc.record import Record
@@ -44,8 +46,6 @@ __all__ = [
     "MARGIN",
     "Foreseen",
     "NotForReal",
-    "Pace",
-    "Turns",
     "exact_pace",
     "foresee",
     "later",
@@ -85,32 +85,14 @@ class NotForReal(Exception):
     """A scenario that real time cannot judge, at this scale or at all; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """The pace of a scenario in real time.
-
-    Args:
-        scale: the divisor of every duration.
-        margin: real nanoseconds between competing instants; None: nothing competes.
-        tolerance: the allowed lateness, in nanoseconds of the scenario's time.
-        limit: real seconds after which a supervisor that has not returned is given up.
-        is_exact: whether the machine's clock is a virtual one.
-    """
-
-    scale: float
-    margin: int | None
-    tolerance: int
-    limit: float
-    is_exact: bool = False
-
-
-def pace_of(foreseen: Foreseen, scale: float | None, lifetime: float) -> Pace:
+def pace_of(foreseen: Foreseen, scale: float | None, lifetime: float, *, is_scaled: bool = True) -> Pace:
     """Choose the pace.
 
     Args:
         foreseen: the prediction of the model.
         scale: the caller's wish; None: as fast as twice the margin allows, or the margin if that is slow; at most 100.
         lifetime: real seconds for which a fake can live.
+        is_scaled: whether the supervisor's own limits follow the scale; if not, it is right at scale 1 only.
 
     Raises:
         NotForReal: the margin is too small, it would take too long, or the model does not come to an end.
@@ -122,11 +104,12 @@ def pace_of(foreseen: Foreseen, scale: float | None, lifetime: float) -> Pace:
         apart = f"{duration(margin)} apart" if margin else "at the same time"
         needed = duration(round(MARGIN * (scale or 1)))
         raise NotForReal(f"two of its competing instants are {apart}, and {needed} are needed{_at(scale)}")
-    chosen = scale or _left_to_itself(foreseen.duration / 1e9, margin)
+    chosen = scale or (_left_to_itself(foreseen.duration / 1e9, margin) if is_scaled else 1)
     seconds = foreseen.duration / 1e9 / chosen
     longest = lifetime / 2 if scale else _LONGEST
     if seconds > longest:
-        raise NotForReal(f"it takes {seconds:.0f} s{_at(chosen)}, and {longest:g} s are allowed")
+        fixed = "" if is_scaled else ", and the limits in its code do not follow {scale}"
+        raise NotForReal(f"it takes {seconds:.0f} s{_at(chosen)}, and {longest:g} s are allowed{fixed}")
     left = None if margin is None else round(margin / chosen)
     return Pace(chosen, left, round(_LATE * chosen), seconds + _FINISH)
 
@@ -282,88 +265,10 @@ def _between_limits(record: Record) -> Iterator[int]:
             yield from (due - event.at for (owner, _), due in armed.items() if owner == session)
 
 
-_STEPS = 10
-"""So many looks, at most, go by between the steps of a run: the start, an answer, each rung of a ladder, each end."""
-
-_STEPS_OF_DEED = 4
-"""The additional looks for each action of a session's caller: an event, a question, a cancel, an answer."""
-
-_CLOSE = 4
-"""The most looks by which an action may be late for a competing instant; its starting point is late, too.
-
-A time that must have passed by then takes further looks.
-"""
-
-_EACH = 32_768
-"""Bytes that pass at a look, at least, while there are more: half of what a pipe holds."""
-
 _PAUSE = 1_000_000_000
 
 _SILENT, _IDLE = 3600.0, 14_400.0
 """Virtual seconds for which an agent may be silent in a run; for which a session may be idle."""
-
-
-@dataclass(frozen=True, slots=True)
-class Turns:
-    """The looks of a supervisor that polls, from the start or from a later instant.
-
-    If it looks too few times for a pace, it may be late by the length of its own short timers.
-
-    Args:
-        period: nanoseconds from one look to the next; 0: no pace was found.
-        margin: nanoseconds between the nearest competing instants of the scenario; None: nothing competes.
-        size: the number of bytes between it and its agent.
-        deeds: the number of actions of a session's caller.
-        began: the instant at which it began to poll.
-        naps: the instants at which its short timers were set, and woke it.
-    """
-
-    period: int
-    margin: int | None
-    size: int = 0
-    deeds: int = 0
-    began: int = 0
-    naps: tuple[tuple[int, int], ...] = ()
-
-    @classmethod
-    def of(cls, bound: Bound, record: Record, period: int, margin: int | None, began: int = 0) -> Turns:
-        """Give it with what passed in a run."""
-        if began >= _first_signal(record):
-            margin = None  # what the run came to was decided before it began to look
-        sizes = [len(event.data["bytes"]) for event in record.events if event.code in "ioe" and "bytes" in event.data]
-        return cls(period, margin, sum(sizes), len(bound.drive), began)
-
-    @property
-    def tolerance(self) -> int:
-        """How much later than expected a thing may happen at most, in nanoseconds."""
-        if not self.period:
-            return sum(end - start for start, end in self.naps)
-        return self.period * (_STEPS + _STEPS_OF_DEED * self.deeds + self._passing)
-
-    def late(self, at: int) -> int:
-        """How much later than expected a thing may happen at an instant: not at all before the first look."""
-        if not self.period:
-            return sum(end - start for start, end in self.naps if end <= at)
-        return self.tolerance if at >= self.began else 0
-
-    @property
-    def _passing(self) -> int:
-        """How many looks it takes until all has passed."""
-        return self.size // _EACH
-
-    @property
-    def undecided(self) -> str:
-        """Why a difference may be no fault; empty if it cannot be."""
-        if not self.period or self.margin is None or self.margin > self.period * (_CLOSE + self._passing):
-            return ""
-        apart = f"{duration(self.margin)} apart" if self.margin else "at the same time"
-        return f"it looks every {duration(self.period)}, and two of the competing instants are {apart}"
-
-
-def _first_signal(record: Record) -> float:
-    """Give the instant of the first signal that a process of the tree caught or died of; endless if there was none."""
-    caught = (event.at for event in record.events if event.code in "sx" and "signal" in event.data)
-    return min(caught, default=float("inf"))
 
 
 def may_look_in_turns(subject: Subject, bound: Bound, pulse: PollingDetector) -> bool:

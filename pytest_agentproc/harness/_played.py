@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pytest_agentproc.record import duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_agentproc.errors import ClockError, SubjectError
-    from pytest_agentproc.harness._claims import Reference, Unstated
     from pytest_agentproc.harness._faults import FakeFault
-    from pytest_agentproc.harness._pace import Pace, Turns
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import RunReport
@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 __all__ = [
     "PROMPT_SHOWN",
     "SESSION_FOLDER",
+    "Pace",
     "Played",
+    "PollingPace",
     "command_line",
     "environment",
+    "flags_of",
     "header",
     "requested_model",
 ]
@@ -39,6 +42,133 @@ _ROUNDINGS = 64
 
 
 @dataclass(frozen=True, slots=True)
+class Pace:
+    """The pace of a scenario in real time.
+
+    Args:
+        scale: the divisor of every duration.
+        margin: real nanoseconds between competing instants; None: nothing competes.
+        tolerance: the allowed lateness, in nanoseconds of the scenario's time.
+        limit: real seconds after which a supervisor that has not returned is given up.
+        is_exact: whether the machine's clock is a virtual one.
+    """
+
+    scale: float
+    margin: int | None
+    tolerance: int
+    limit: float
+    is_exact: bool = False
+
+
+_STEPS = 10
+"""So many looks, at most, go by between the steps of a run: the start, an answer, each rung of a ladder, each end."""
+
+
+_STEPS_OF_DEED = 4
+"""The additional looks for each action of a session's caller: an event, a question, a cancel, an answer."""
+
+
+_CLOSE = 4
+"""The most looks by which an action may be late for a competing instant; its starting point is late, too.
+
+A time that must have passed by then takes further looks.
+"""
+
+
+_EACH = 32_768
+"""Bytes that pass at a look, at least, while there are more: half of what a pipe holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class PollingPace:
+    """The looks of a supervisor that polls, from the start or from a later instant.
+
+    If it looks too few times for a pace, it may be late by the length of its own short timers.
+
+    Args:
+        period: nanoseconds from one look to the next; 0: no pace was found.
+        margin: nanoseconds between the nearest competing instants of the scenario; None: nothing competes.
+        size: the number of bytes between it and its agent.
+        deeds: the number of actions of a session's caller.
+        began: the instant at which it began to poll.
+        naps: the instants at which its short timers were set, and woke it.
+    """
+
+    period: int
+    margin: int | None
+    size: int = 0
+    deeds: int = 0
+    began: int = 0
+    naps: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def of(cls, bound: Bound, record: Record, period: int, margin: int | None, began: int = 0) -> PollingPace:
+        """Give it with what passed in a run."""
+        if began >= _first_signal(record):
+            margin = None  # what the run came to was decided before it began to look
+        sizes = [len(event.data["bytes"]) for event in record.events if event.code in "ioe" and "bytes" in event.data]
+        return cls(period, margin, sum(sizes), len(bound.drive), began)
+
+    @property
+    def tolerance(self) -> int:
+        """How much later than expected a thing may happen at most, in nanoseconds."""
+        if not self.period:
+            return sum(end - start for start, end in self.naps)
+        return self.period * (_STEPS + _STEPS_OF_DEED * self.deeds + self._passing)
+
+    def late(self, at: int) -> int:
+        """How much later than expected a thing may happen at an instant: not at all before the first look."""
+        if not self.period:
+            return sum(end - start for start, end in self.naps if end <= at)
+        return self.tolerance if at >= self.began else 0
+
+    @property
+    def _passing(self) -> int:
+        """How many looks it takes until all has passed."""
+        return self.size // _EACH
+
+    @property
+    def undecided(self) -> str:
+        """Why a difference may be no fault; empty if it cannot be."""
+        if not self.period or self.margin is None or self.margin > self.period * (_CLOSE + self._passing):
+            return ""
+        apart = f"{duration(self.margin)} apart" if self.margin else "at the same time"
+        return f"it looks every {duration(self.period)}, and two of the competing instants are {apart}"
+
+
+def _first_signal(record: Record) -> float:
+    """Give the instant of the first signal that a process of the tree caught or died of; endless if there was none."""
+    caught = (event.at for event in record.events if event.code in "sx" and "signal" in event.data)
+    return min(caught, default=float("inf"))
+
+
+class ReferencePlays(Protocol):
+    """The results of the reference supervisor: see `_claims.Reference`."""
+
+    @property
+    def there(self) -> Played:
+        """Give the result under the limits of the supervisor under test."""
+
+    @property
+    def here(self) -> Played:
+        """Give the result under the limits of the file."""
+
+
+class UnstatedPlays(Protocol):
+    """The results that depend on limits that a supervisor does not state: see `_claims.Unstated`."""
+
+    names: tuple[str, ...]
+
+    @property
+    def default(self) -> Played:
+        """Give the result with the default of each limit."""
+
+    @property
+    def variants(self) -> Mapping[str, tuple[Played, ...]]:
+        """Give the results with other values of each limit."""
+
+
+@dataclass(frozen=True, slots=True)
 class Played:
     """One play: the request, the events, the supervisor's answer.
 
@@ -50,7 +180,7 @@ class Played:
         artifacts: the files that the supervisor kept; None if it keeps none, or was not asked to.
         pace: the pace in real time; None: in virtual time.
         lateness: the largest lateness of a step of the fake, in nanoseconds of the scenario's time.
-        turns: the polling of the supervisor; None: it is woken.
+        polling: the polling of the supervisor; None: it is woken.
         reference: the result of the reference supervisor; None: it played itself, or its limits are the file's.
         unstated: the results that depend on limits that the supervisor does not state; None: it states all.
         broken: the failure of a fake itself, in the model; None: there was none.
@@ -63,9 +193,9 @@ class Played:
     artifacts: Mapping[str, bytes] | None = None
     pace: Pace | None = None
     lateness: int = 0
-    turns: Turns | None = None
-    reference: Reference | None = None
-    unstated: Unstated | None = None
+    polling: PollingPace | None = None
+    reference: ReferencePlays | None = None
+    unstated: UnstatedPlays | None = None
     broken: FakeFault | None = None
 
     @property
@@ -75,8 +205,8 @@ class Played:
         In virtual time that is 0, but for a supervisor that looks in turns, or has limits between the nanoseconds.
         """
         paced = 0 if self.pace is None else self.pace.tolerance
-        if self.turns is not None:
-            return self.turns.tolerance + paced
+        if self.polling is not None:
+            return self.polling.tolerance + paced
         if self.pace is not None:
             return paced
         bounds = (self.bound, *self.bound.parts.values())
@@ -85,7 +215,7 @@ class Played:
     def late(self, at: int) -> int:
         """How much later than expected a thing may happen at an instant of the play, in nanoseconds."""
         paced = 0 if self.pace is None else self.pace.tolerance
-        return self.tolerance if self.turns is None else self.turns.late(at) + paced
+        return self.tolerance if self.polling is None else self.polling.late(at) + paced
 
     @property
     def undecided(self) -> str:
@@ -94,8 +224,8 @@ class Played:
         The deciding instants are nearer to each other than the supervisor's looks. Or an agent closed its stdin, which
         is a file or is held open by a shell, so that the supervisor could not see it.
         """
-        if self.turns is not None and self.turns.undecided:
-            return self.turns.undecided
+        if self.polling is not None and self.polling.undecided:
+            return self.polling.undecided
         is_about_it = any(one.value == "input_failed" for one in self.bound.scenario.expected)
         if is_about_it and any(event.data.get("kept") == "stdin" for event in self.record.events):
             return "nobody is told that the agent closed its stdin, a file or one that another program holds"
@@ -118,6 +248,24 @@ def command_line(scenario: Scenario) -> tuple[str, ...]:
     options = (*record.options.get(scenario.mode, ()), *(record.partials if scenario.partials else ()))
     is_told = scenario.prompt_by == "argv" and not scenario.is_session
     return (*options, scenario.prompt) if is_told else options
+
+
+def flags_of(scenario: Scenario, *, trusts: bool = False) -> dict[str, Any]:
+    """Give what a fake needs to obey its arguments; nothing if it takes any.
+
+    The fake does not read the kit's own arguments, which ask for its mode: a verdict must not depend on them.
+
+    Args:
+        scenario: the fake's.
+        trusts: whether any session or command that the arguments name exists.
+    """
+    record = scenario.dialect_record
+    if record.command_line is None or scenario.takes_any_flags:
+        return {}
+    kinds = {mode: "session" if mode in record.talks else "run" for mode in record.modes}
+    own: dict[str, Any] = {"own": list(command_line(scenario)), "kinds": kinds, "prompt_by": scenario.prompt_by}
+    own |= {"version": record.probes["--version"], "tells_on_stderr": record.tells_on_stderr, "trusts": trusts}
+    return {"flags": {**record.command_line.baked(), **own, "prompt_shown": PROMPT_SHOWN}}
 
 
 def requested_model(scenario: Scenario) -> str | None:

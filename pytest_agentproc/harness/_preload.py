@@ -18,20 +18,25 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Thread
 from time import CLOCK_MONOTONIC, monotonic, monotonic_ns, sleep
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.clock.preload import coordinator
 from pytest_agentproc.errors import AgentprocError, KitError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
     from pytest_agentproc.harness._played import Played
-    from pytest_agentproc.harness._runner import ScenarioRunner
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
 __all__ = ["OutOfReach", "PreloadRunner", "serve"]
 
-_PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from pytest_agentproc.harness._preload import serve; serve()"
+_PROGRAM = (
+    "import sys; sys.path[:] = sys.argv[2:]; "
+    "from pytest_agentproc.harness import ScenarioRunner, _preload; _preload.serve(ScenarioRunner)"
+)
 _LOOK = 0.1
 _LAST = 5
 _LONGEST = 300
@@ -129,20 +134,24 @@ class PreloadRunner:
             raise OutOfReach(reasons[0])
 
 
-def serve() -> None:
-    """Be that process: play what is asked until nobody asks."""
-    from pytest_agentproc.harness._runner import ScenarioRunner
+class _Runner(Protocol):
+    """A runner of scenarios, as that process makes one for itself."""
 
+    def play(self, scenario: Scenario, subject: Subject, *, backend: str) -> Played: ...
+
+
+def serve(make_runner: Callable[[], AbstractContextManager[_Runner]]) -> None:
+    """Be that process: play what is asked until nobody asks."""
     line = Connection(int(sys.argv[1]))
     os.set_inheritable(line.fileno(), False)
     Thread(target=_end_with, args=(line.fileno(),), daemon=True).start()
-    with ScenarioRunner() as lab, contextlib.suppress(EOFError):
+    with make_runner() as lab, contextlib.suppress(EOFError):
         while True:
             came = _play(lab, line.recv_bytes())
             line.send_bytes(pickle.dumps(came))
 
 
-def _play(lab: ScenarioRunner, task: bytes) -> Played | Exception:
+def _play(lab: _Runner, task: bytes) -> Played | Exception:
     try:
         scenario, subject, backend = pickle.loads(task)  # noqa: S301  # from the harness
     except Exception as error:  # noqa: BLE001  # whatever an import of somebody else's module raises

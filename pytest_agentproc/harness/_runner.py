@@ -16,15 +16,13 @@ from pytest_agentproc.harness._bystanders import plays
 from pytest_agentproc.harness._claims import Reference, Unstated, bind_to, parts_of
 from pytest_agentproc.harness._fake import FakeAgent, Lockstep, Outside
 from pytest_agentproc.harness._fake_log import FakeLog
-from pytest_agentproc.harness._faults import probes_of, require_machine, settle_fault
+from pytest_agentproc.harness._faults import probes_of, require_machine
 from pytest_agentproc.harness._launch import FakeBuilder, interpreter
 from pytest_agentproc.harness._model import REFERENCE
-from pytest_agentproc.harness._model_play import play_bound
+from pytest_agentproc.harness._model_play import play_bound, settle_fault
 from pytest_agentproc.harness._pace import (
     Foreseen,
     NotForReal,
-    Pace,
-    Turns,
     exact_pace,
     foresee,
     later,
@@ -33,9 +31,17 @@ from pytest_agentproc.harness._pace import (
     pace_of,
     patience_of,
 )
-from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line, header
+from pytest_agentproc.harness._played import (
+    PROMPT_SHOWN,
+    Pace,
+    Played,
+    PollingPace,
+    command_line,
+    flags_of,
+    header,
+)
 from pytest_agentproc.harness._preload import OutOfReach, PreloadRunner
-from pytest_agentproc.harness._signal_guard import Canaries
+from pytest_agentproc.harness._signal_guard import Decoys
 from pytest_agentproc.harness._standalone import COMMANDS, REFUSED, write_refusal
 from pytest_agentproc.harness._supervise import (
     ArtifactDirectory,
@@ -97,7 +103,7 @@ class ScenarioRunner:
         on_debugger(self.stop_lifetimes)
         self._preload = PreloadRunner()
         self._out_of_reach: dict[str, str] = {}
-        self._canaries = Canaries(sorted({*COMMANDS.values(), *commands}))
+        self._decoys = Decoys(sorted({*COMMANDS.values(), *commands}))
 
     def __enter__(self) -> ScenarioRunner:  # noqa: PYI034  # it has no subclass
         return self
@@ -190,7 +196,8 @@ class ScenarioRunner:
             scenario: the fake's script and the expectations.
             subject: the supervisor under test.
             backend: "asyncio" or "trio".
-            scale: the divisor of every duration; None: the largest one that the scenario allows.
+            scale: the divisor of every duration; None: the largest one that the scenario allows; for a program with
+                limits of its own that do not follow the scale: 1.
 
         Raises:
             NotForReal: two instants that must not change places are too near to each other, or it takes too long.
@@ -200,14 +207,15 @@ class ScenarioRunner:
             KitError: the harness or a fake failed, so there is no verdict on the supervisor.
         """
         bound, foreseen = _foresee(scenario, subject)
-        played, _ = self._play_paced(bound, subject, backend, pace_of(foreseen, scale, LIFETIME))
+        pace = pace_of(foreseen, scale, LIFETIME, is_scaled=getattr(subject, "is_scaled", True))
+        played, _ = self._play_paced(bound, subject, backend, pace)
         return replace(played, reference=Reference.of(scenario, subject), unstated=Unstated.of(bound))
 
     def _play_paced(
         self, bound: Bound, subject: Subject, backend: str, pace: Pace
     ) -> tuple[Played, PollingDetector | None]:
         """Play by the machine's clock; give how the supervisor polls, too, where that clock is virtual."""
-        self._canaries.ready()
+        self._decoys.ready()
         room = ArtifactDirectory(bound.scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
         record = self.new_record({**header(bound, subject.name), **_arm(subject), "scale": pace.scale})
         clock = SystemClock(pace.scale, time.monotonic_ns())
@@ -215,8 +223,8 @@ class ScenarioRunner:
         fakes = [self._make(part, clock, record) for part in parts_of(bound)]
         try:
             played = _settled(supervise_real(subject, bound, fakes, pace, backend, room), fakes)
-            for hit in self._canaries.hits():
-                told = {"stray": hit.signal, "to": "decoy", "who": hit.canary, "origin": hit.origin}
+            for hit in self._decoys.hits():
+                told = {"stray": hit.signal, "to": "decoy", "who": hit.decoy, "origin": hit.origin}
                 record.add(clock.instant(), "m", {"process": "supervisor", **told})
             self._require_broker()
             return played, None if wakes is None else wakes.pulse(record, clock)
@@ -240,6 +248,7 @@ class ScenarioRunner:
         command: str = "",
         instead: Sequence[tuple[tuple[str, ...], str]] = (),
         outside: Outside | None = None,
+        is_for_arguments: bool = False,
     ) -> FakeAgent:
         """Make the scenario's fake, which the caller's own code starts.
 
@@ -251,6 +260,7 @@ class ScenarioRunner:
             tells: whether its record begins each start with the given command.
             command: the name of its executable; empty: that of its dialect's CLI.
             instead: patterns of arguments, each with the path of the fake that plays a start with such arguments.
+            is_for_arguments: whether the script is for certain arguments: any session or command that they name exists.
             outside: its life if it is started while its virtual clock does not run; None: it exits.
 
         Raises:
@@ -272,7 +282,9 @@ class ScenarioRunner:
         # A user who starts a raw program by `argv` gave no prompt, and would be surprised to find one.
         is_bare = scenario.dialect == "raw" and not scenario.states_prompt
         arguments = () if is_bare else command_line(scenario)
-        return self._make(bound, clock, record, name, outside, arguments, command=command, instead=instead)
+        return self._make(
+            bound, clock, record, name, outside, arguments, command=command, instead=instead, trusts=is_for_arguments
+        )
 
     def virtual_clock(self, **options: Any) -> VirtualClock:
         """Make a virtual clock, which the fakes made from now on obey; see `VirtualClock` for the options."""
@@ -301,7 +313,7 @@ class ScenarioRunner:
     def close(self) -> None:
         """End the decoys, the broker, and with it every fake that is left, and remove the files."""
         self._preload.close()
-        self._canaries.close()
+        self._decoys.close()
         if self._broker is not None:
             self._broker.kill()
             self._broker.wait()
@@ -328,6 +340,7 @@ class ScenarioRunner:
         *,
         command: str = "",
         instead: Sequence[tuple[tuple[str, ...], str]] = (),
+        trusts: bool = False,
     ) -> FakeAgent:
         scenario, shop = bound.scenario, self._shop()
         if is_debugged():  # the debugger of an editor is noticed by looking alone
@@ -338,10 +351,10 @@ class ScenarioRunner:
         if isinstance(clock, VirtualClock):
             watch = Lockstep(clock, record, str(shop.folder))
             if outside is not None:
-                diaries = FakeLog(shop.new_diary(), shop.deaths, outside.clock, name, clock.hub.roll.is_known)
+                diaries = FakeLog(shop.new_diary(), shop.deaths, outside.clock, name, clock.hub.registry.is_known)
                 life = round(outside.lifetime * NANOSECONDS), str(shop.debugged)
                 diaries.baked |= {"lifetime": life, "notice": outside.notice}
-                clock.hub.roll.before_opening.append(diaries.require_none)
+                clock.hub.registry.before_opening.append(diaries.require_none)
         else:
             watch = diaries = FakeLog(shop.new_diary(), shop.deaths, clock, name)
         baked = {
@@ -351,6 +364,7 @@ class ScenarioRunner:
             "program": {**bound.program, "name": name, "prompt": scenario.prompt[:PROMPT_SHOWN]},
             "probes": probes_of(scenario.dialect_record),
             "instead": list(instead),
+            **flags_of(scenario, trusts=trusts),
         }
         path = shop.make(command or scenario.dialect_record.command, baked, spawn_error=scenario.cannot_spawn)
         if isinstance(watch, Lockstep):
@@ -425,8 +439,8 @@ def _judged_in_turns(
         began = naps[0][0] if naps else 0
     if period and not hasattr(subject, "deciders"):
         margin = foresee(scenario, scenario.terms(subject)).margin
-        return replace(played, turns=Turns.of(bound, played.record, period, margin, began))
-    return replace(played, turns=Turns(0, None, naps=naps)) if naps else played
+        return replace(played, polling=PollingPace.of(bound, played.record, period, margin, began))
+    return replace(played, polling=PollingPace(0, None, naps=naps)) if naps else played
 
 
 def _arm(subject: Subject) -> dict[str, str]:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock import VirtualClock
 
-__all__ = ["Canaries", "Hit", "participants_of", "warden"]
+__all__ = ["Decoys", "Hit", "guard_signals", "participants_of"]
 
 
 _PATIENCE = 10.0
@@ -49,16 +49,16 @@ class Hit:
 
     Args:
         signal: its name.
-        canary: the place of that decoy.
+        decoy: the place of that decoy.
         origin: `run` if this process or a descendant of it sent it, `unknown` if the sender is not known.
     """
 
     signal: str
-    canary: str
+    decoy: str
     origin: str
 
 
-class Canaries:
+class Decoys:
     """Two decoys.
 
     Args:
@@ -73,11 +73,11 @@ class Canaries:
     def ready(self) -> None:
         """Start the missing decoys, and forget their earlier signals: they were not this run's."""
         self.hits()
-        missing = [canary for canary in _PLACES if canary not in self._processes]
-        for canary in missing:
-            self._processes[canary] = self._start(is_apart=canary == _APART)
-        for canary in missing:
-            if _ask(self._processes[canary]) is None:
+        missing = [decoy for decoy in _PLACES if decoy not in self._processes]
+        for decoy in missing:
+            self._processes[decoy] = self._start(is_apart=decoy == _APART)
+        for decoy in missing:
+            if _ask(self._processes[decoy]) is None:
                 raise KitError(
                     "a decoy process does not answer, so nothing shows whether unrelated processes are harmed"
                 )
@@ -85,19 +85,19 @@ class Canaries:
     def hits(self) -> list[Hit]:
         """Ask each for its signals since the last question; a dead or stopped decoy is replaced at the next `ready`."""
         found: list[Hit] = []
-        for canary, process in tuple(self._processes.items()):
+        for decoy, process in tuple(self._processes.items()):
             noted = _ask(process)
             if noted is None:
                 noted = [f"{_silenced_by(process)}:unknown"]
-                self._bury(canary)
+                self._bury(decoy)
             pairs = [note.split(":") for note in noted]
-            found += [Hit(signal_name(int(signum)), canary, origin) for signum, origin in pairs if self._counts(origin)]
+            found += [Hit(signal_name(int(signum)), decoy, origin) for signum, origin in pairs if self._counts(origin)]
         return found
 
     def close(self) -> None:
         """End them."""
-        for canary in tuple(self._processes):
-            self._bury(canary)
+        for decoy in tuple(self._processes):
+            self._bury(decoy)
 
     def _counts(self, origin: str) -> bool:
         return origin == "run" or (origin == "unknown" and self._are_alone)
@@ -108,8 +108,8 @@ class Canaries:
         disown(process.pid)
         return process
 
-    def _bury(self, canary: str) -> None:
-        with self._processes.pop(canary) as process:
+    def _bury(self, decoy: str) -> None:
+        with self._processes.pop(decoy) as process:
             process.kill()
 
 
@@ -185,9 +185,9 @@ def participants_of(clock: VirtualClock) -> Callable[[int], _Known | None]:
     """Give what knows the fakes of a virtual clock by their pids."""
 
     def known(pid: int) -> _Known | None:
-        found = [one for one in tuple(clock.hub.roll.participants.values()) if one.pid == pid]
+        found = [one for one in tuple(clock.hub.registry.participants.values()) if one.pid == pid]
         if not found:
-            return _Known("", is_reaped=False, is_agent=True) if pid in clock.hub.roll.expected else None
+            return _Known("", is_reaped=False, is_agent=True) if pid in clock.hub.registry.expected else None
         one, is_reaped = found[-1], False
         with suppress(PermissionError):
             is_reaped = one.is_forgotten()
@@ -201,7 +201,9 @@ def _nobody(_pid: int) -> None:
 
 
 @contextmanager
-def warden(note: Callable[[dict[str, Any]], None], known: Callable[[int], _Known | None] = _nobody) -> Iterator[None]:
+def guard_signals(
+    note: Callable[[dict[str, Any]], None], known: Callable[[int], _Known | None] = _nobody
+) -> Iterator[None]:
     """Judge every signal that this process sends while the block runs.
 
     A signal for an unrelated process, for pytest itself, or for a group that contains one is not delivered. A signal

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness._faults import probes_of
-from pytest_agentproc.harness._launch import LOAD, REAL_TIME, bundle, head, hears, modules_of
-from pytest_agentproc.harness._played import PROMPT_SHOWN
+from pytest_agentproc.harness._launch import FLAGS, LOAD, REAL_TIME, bundle, head, hears, modules_of
+from pytest_agentproc.harness._played import PROMPT_SHOWN, flags_of
 from pytest_agentproc.procfs import stat_of
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import DIALECTS, Policy
@@ -87,9 +87,14 @@ def write_fake(scenario: Scenario, path: Path, *, scale: float, lifetime: float,
         "program": program,
         "probes": probes_of(scenario.dialect_record),
         "guard": (lifetime, None if harness is None else (harness, _started_at(harness))),
+        **flags_of(scenario),
     }
     counter = path.absolute().with_name(f".{path.name}")
-    data = bundle(modules_of(program["encoder"], (*REAL_TIME, "guard"), hears=hears(program)))
+    data = bundle(
+        modules_of(
+            program["encoder"], (*REAL_TIME, *(FLAGS if "flags" in baked else ()), "guard"), hears=hears(program)
+        )
+    )
     text = _STUB.format(
         head=head("-IS"),
         mark=_MARK,
@@ -99,7 +104,8 @@ def write_fake(scenario: Scenario, path: Path, *, scale: float, lifetime: float,
         baked=marshal.dumps(baked),
         counter=str(counter),
     )
-    counter.with_name(f"{counter.name}.count").unlink(missing_ok=True)
+    for counted in ("count", "sessions"):
+        counter.with_name(f"{counter.name}.{counted}").unlink(missing_ok=True)
     _write(path, text, is_executable=scenario.cannot_spawn != "not_executable")
 
 

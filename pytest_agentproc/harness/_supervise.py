@@ -40,7 +40,7 @@ from pytest_agentproc.errors import (
 from pytest_agentproc.harness._blockage import blocked_meanwhile
 from pytest_agentproc.harness._leftovers import KeeperScope, SideProcesses
 from pytest_agentproc.harness._played import SESSION_FOLDER, Played, environment, requested_model
-from pytest_agentproc.harness._signal_guard import participants_of, warden
+from pytest_agentproc.harness._signal_guard import guard_signals, participants_of
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import ARTIFACTS, NANOSECONDS, RunReport, RunRequest
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock import Clock, VirtualClock
     from pytest_agentproc.harness._fake import FakeAgent
-    from pytest_agentproc.harness._pace import Pace
+    from pytest_agentproc.harness._played import Pace
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import CallerAction, Subject
@@ -342,7 +342,7 @@ def supervise(
         clock.block(deed.value / NANOSECONDS)
 
     async def run() -> Said:
-        with warden(_noting(record, clock), participants_of(clock)):
+        with guard_signals(_noting(record, clock), participants_of(clock)):
             said = await (
                 supervising() if bound.blocked is None else blocked_meanwhile(bound.blocked, supervising, block)
             )
@@ -411,7 +411,7 @@ def supervise_real(
             silence_loop_warnings()
         clock.start()
         async with _given_up_after(pace.limit) as scope:
-            with warden(_noting(record, clock)):
+            with guard_signals(_noting(record, clock)):
                 ended = await _asked(subject, order, bound.abandoned, backend)
                 if not (scope.cancel_called and isinstance(ended, SubjectError | Declined)):
                     said.append(ended)

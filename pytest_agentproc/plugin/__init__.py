@@ -11,16 +11,16 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.plugin._collect import pytest_collect_file, pytest_load_initial_conftests
 from pytest_agentproc.plugin._fixtures import *  # noqa: F403  # every fixture: its list of public names is the one list
-from pytest_agentproc.plugin._marked import agent_scenario, pytest_generate_tests, pytest_pyfunc_call
-from pytest_agentproc.plugin._options import (
+from pytest_agentproc.plugin._hooks import (
     pytest_addhooks,
-    pytest_addoption,
+    pytest_collect_file,
     pytest_configure,
     pytest_enter_pdb,
-    pytest_unconfigure,
+    pytest_load_initial_conftests,
 )
+from pytest_agentproc.plugin._marked import agent_scenario, pytest_generate_tests, pytest_pyfunc_call
+from pytest_agentproc.plugin._options import pytest_addoption
 from pytest_agentproc.plugin._progress import pytest_report_teststatus, pytest_sessionfinish, pytest_sessionstart
 from pytest_agentproc.plugin._tracebacks import pytest_runtest_makereport
 
@@ -59,7 +59,6 @@ __all__ = [
     "pytest_runtest_makereport",
     "pytest_sessionfinish",
     "pytest_sessionstart",
-    "pytest_unconfigure",
 ]
 
 _HOMES = {

@@ -1,4 +1,4 @@
-"""The additions of other plugins, and the supervisors under test. Asks no supervisor anything.
+"""What a session shares: additions of plugins, supervisors under test, the runner. Asks no supervisor anything.
 
 Plugins are asked one by one, so that each problem of a contribution is reported with the plugin's name.
 """
@@ -16,16 +16,28 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.plugin._options import asked
+from pytest_agentproc.plugin._options import asked, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from pytest_agentproc.defects import Defect
-    from pytest_agentproc.scenario import Language
+    from pytest_agentproc.harness import Played, ScenarioRunner
+    from pytest_agentproc.scenario import Language, Scenario
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["axes_of", "core_of", "defect_named", "is_core", "is_plain", "language_of", "subjects_of"]
+__all__ = [
+    "ScenarioTest",
+    "axes_of",
+    "defect_asked_for",
+    "is_fake",
+    "is_plain",
+    "is_reference_supervisor",
+    "lab_of",
+    "language_of",
+    "reference_of",
+    "subjects_of",
+]
 
 
 _LANGUAGE: pytest.StashKey[Language] = pytest.StashKey()
@@ -60,13 +72,15 @@ def language_of(config: pytest.Config) -> Language:
     return language
 
 
-def defect_named(config: pytest.Config, name: str) -> Defect:
-    """Give a defect by its name: the kit has it, or a plugin adds it.
+def defect_asked_for(config: pytest.Config) -> Defect | None:
+    """Give the defect that the options name: the kit has it, or a plugin adds it; None: none is named.
 
     Raises:
-        ValueError: there is none of that name; the text gives the nearest name.
-        pytest.UsageError: a plugin adds another kind of object, or its name is taken.
+        pytest.UsageError: there is none of that name, a plugin adds another kind of object, or its name is taken.
     """
+    name = asked(config, "defect")
+    if name is None:
+        return None
     from pytest_agentproc import defects
 
     if name in defects.NAMES:
@@ -77,9 +91,8 @@ def defect_named(config: pytest.Config, name: str) -> Defect:
     if name not in added:
         known = (*defects.NAMES, *added)
         near = difflib.get_close_matches(name, known, 1)
-        raise ValueError(
-            "there is no such defect, " + (f"did you mean {near[0]}?" if near else f"only {', '.join(known)}")
-        )
+        hint = f"did you mean {near[0]}?" if near else f"only {', '.join(known)}"
+        raise pytest.UsageError(f"{''.join(said(config, 'defect'))}: there is no such defect, {hint}")
     return added[name]
 
 
@@ -136,21 +149,21 @@ def _told(hook: str, origin: str, error: UsageError) -> str:
 
 
 _SUBJECTS: pytest.StashKey[tuple[Subject, ...]] = pytest.StashKey()
-_CORE: pytest.StashKey[Subject] = pytest.StashKey()
+_REFERENCE: pytest.StashKey[Subject] = pytest.StashKey()
 _OPTION = "--agentproc-subject"
 _HOOK = "pytest_agentproc_subjects"
 
 
 def is_plain(config: pytest.Config) -> bool:
     """Say whether the reference supervisor alone is under test, as it ships or with a defect built in."""
-    return [subject is core_of(config) for subject in subjects_of(config)] == [True]
+    return [subject is reference_of(config) for subject in subjects_of(config)] == [True]
 
 
-def is_core(subject: Subject) -> bool:
+def is_reference_supervisor(subject: Subject) -> bool:
     """Say whether a subject is the kit's own, as it ships or with a defect built in."""
-    from pytest_agentproc.subjects import Core
+    from pytest_agentproc.subjects import ReferenceSupervisor
 
-    return isinstance(subject, Core)
+    return isinstance(subject, ReferenceSupervisor)
 
 
 def axes_of(config: pytest.Config, subject: Subject, clock: str, backend: str) -> str:
@@ -159,24 +172,23 @@ def axes_of(config: pytest.Config, subject: Subject, clock: str, backend: str) -
     Each supervisor is named, but for the reference supervisor where that alone is under test: so an id never runs
     another supervisor than the one that it was printed for.
     """
-    is_named = subject.name != "core" or len(subjects_of(config)) > 1
+    is_named = subject.name != "reference" or len(subjects_of(config)) > 1
     return "-".join([*([subject.name] if is_named else []), backend, *([clock] if clock == "real" else [])])
 
 
-def core_of(config: pytest.Config) -> Subject:
+def reference_of(config: pytest.Config) -> Subject:
     """Give the reference supervisor, with the defect that was asked for, if one was."""
-    core = config.stash.get(_CORE, None)
-    if core is None:
+    reference_supervisor = config.stash.get(_REFERENCE, None)
+    if reference_supervisor is None:
         from pytest_agentproc import subjects
 
-        defect = asked(config, "defect")
+        defect = defect_asked_for(config)
         if defect is None:
-            core = subjects.core()
+            reference_supervisor = subjects.reference_supervisor()
         else:
-            made = defect_named(config, defect)
-            core = subjects.Core(defect, made.deciders, made.session_deciders)
-        config.stash[_CORE] = core
-    return core
+            reference_supervisor = subjects.ReferenceSupervisor(defect.name, defect.deciders, defect.session_deciders)
+        config.stash[_REFERENCE] = reference_supervisor
+    return reference_supervisor
 
 
 def subjects_of(config: pytest.Config) -> tuple[Subject, ...]:
@@ -195,11 +207,11 @@ def _chosen(config: pytest.Config) -> tuple[Subject, ...]:
     names, commands, defect = asked(config, "subject"), asked(config, "command"), asked(config, "defect")
     contributed = _contributed(config)
     if not names and not commands:
-        return tuple(contributed.values()) if contributed and defect is None else (core_of(config),)
-    if defect is not None and "core" not in names:
+        return tuple(contributed.values()) if contributed and defect is None else (reference_of(config),)
+    if defect is not None and "reference" not in names:
         raise pytest.UsageError(
             f"--agentproc-defect={defect} is built into the reference supervisor, and "
-            f"{_asked_for(names, commands)} leaves that out: choose one of the two, or name core, too"
+            f"{_asked_for(names, commands)} leaves that out: choose one of the two, or name reference, too"
         )
     known = _known(config) | contributed
     chosen = [_found(config, name, known) for name in dict.fromkeys(names)]
@@ -217,7 +229,7 @@ def _asked_for(names: tuple[str, ...], commands: tuple[str, ...]) -> str:
 def _known(config: pytest.Config) -> dict[str, Any]:
     from pytest_agentproc.subjects import bundled
 
-    return bundled() | {"core": core_of(config)}
+    return bundled() | {"reference": reference_of(config)}
 
 
 def _contributed(config: pytest.Config) -> dict[str, Subject]:
@@ -298,3 +310,38 @@ def _program(line: str, place: str) -> Subject:
     except UsageError as error:
         words = ": ".join(part.strip() for part in str(error).splitlines() if part.strip())
         raise pytest.UsageError(f"{place}: {words}") from error
+
+
+_LAB: pytest.StashKey[ScenarioRunner] = pytest.StashKey()
+
+
+def is_fake(config: pytest.Config, command: str) -> bool:
+    """Say whether a command line is that of one of the session's fakes; makes no lab."""
+    lab = config.stash.get(_LAB, None)
+    return lab is not None and lab.is_fake(command)
+
+
+def lab_of(config: pytest.Config) -> ScenarioRunner:
+    """Give the session's lab; the first to ask makes it."""
+    lab = config.stash.get(_LAB, None)
+    if lab is None:
+        from pytest_agentproc.harness import ScenarioRunner
+
+        added = language_of(config).dialects.values()
+        lab = config.stash[_LAB] = ScenarioRunner(commands=[one.dialect.command for one in added])
+        config.add_cleanup(lab.close)  # and with it every fake that may be left
+    return lab
+
+
+class ScenarioTest(pytest.Item):
+    """The test of one scenario, with one subject on one backend under one clock."""
+
+    subject: Subject
+    backend: str
+    clock: str
+    played: Played | None
+
+    @property
+    def scenario(self) -> Scenario:
+        """Give the scenario; it is loaded when it is first asked for."""
+        raise NotImplementedError

@@ -21,7 +21,7 @@ import pytest
 from pytest_agentproc.clock import SystemClock
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness import COMMANDS, FakeByArguments, Outside, ScenarioRunner
-from pytest_agentproc.plugin._options import lab_of
+from pytest_agentproc.plugin._contributions import lab_of
 from pytest_agentproc.plugin._scripts import place_of, place_of_caller, scenario_of
 from pytest_agentproc.plugin._timelines import keep_fake
 from pytest_agentproc.verdict import explain_leaks
@@ -349,7 +349,7 @@ def _made(fakes: Fakes | _OwnFakes, name: str, script: Any) -> FakeAgent | FakeB
                     f"{name} cannot be {scenario.cannot_spawn} for the arguments {pattern!r} alone",
                     f"give {name} one script with cannot_spawn, for all of its calls",
                 )
-            other = fakes.make(scenario, name=f"{name} {pattern}", command=name)
+            other = fakes.make(scenario, name=f"{name} {pattern}", command=name, is_for_arguments=True)
             others.append(other)
             instead.append((tuple(pattern.replace("=", " ").split()), other.path))
     rest = fakes.read(script.get("", _unknown(script)), agent)

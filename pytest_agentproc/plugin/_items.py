@@ -13,15 +13,20 @@ import pytest
 from pytest_agentproc.corpus import SUFFIX
 from pytest_agentproc.errors import AgentprocError, KitError, ScenarioError, UsageError
 from pytest_agentproc.files import read_text_file
-from pytest_agentproc.plugin._contributions import axes_of, is_core, language_of, subjects_of
-from pytest_agentproc.plugin._options import asked, ways_of
+from pytest_agentproc.plugin._contributions import (
+    ScenarioTest,
+    axes_of,
+    is_reference_supervisor,
+    language_of,
+    subjects_of,
+)
+from pytest_agentproc.plugin._options import asked, rerun_command, ways_of
 from pytest_agentproc.plugin._scripts import shown_path
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from pathlib import Path
 
-    from pytest_agentproc.harness import Played
     from pytest_agentproc.scenario import Language, Scenario
     from pytest_agentproc.vocabulary import Subject
 
@@ -74,7 +79,7 @@ class Written:
 
 
 def _is_real(subject: Subject) -> bool:
-    if is_core(subject):
+    if is_reference_supervisor(subject):
         return False
     from pytest_agentproc.harness import not_virtual
 
@@ -138,7 +143,7 @@ class _Problems:
         return report
 
 
-class ScenarioItem(pytest.Item):
+class ScenarioItem(ScenarioTest):
     """One scenario with one subject on one backend under one clock."""
 
     obj = None
@@ -150,7 +155,7 @@ class ScenarioItem(pytest.Item):
         self.subject = subject
         self.backend = backend
         self.clock = clock
-        self.played: Played | None = None
+        self.played = None
 
     def speak_for(self, function: pytest.Function) -> None:
         """Report this item as the test function in whose place it is run."""
@@ -183,7 +188,6 @@ class ScenarioItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show the explanation of a red scenario, or the sentence of an error; a stack only of our own mistakes."""
-        from pytest_agentproc.plugin._corpus import rerun_command
         from pytest_agentproc.plugin._judge import ScenarioFailed
 
         if isinstance(excinfo.value, ScenarioFailed):

@@ -12,9 +12,8 @@ import pytest
 
 from pytest_agentproc.errors import AdapterError, KitError
 from pytest_agentproc.harness import NotForReal, model_play, not_virtual, real_time_only
-from pytest_agentproc.plugin._contributions import is_core
-from pytest_agentproc.plugin._corpus import rerun_command
-from pytest_agentproc.plugin._options import asked, lab_of
+from pytest_agentproc.plugin._contributions import is_reference_supervisor, lab_of
+from pytest_agentproc.plugin._options import asked, rerun_command
 from pytest_agentproc.plugin._progress import note
 from pytest_agentproc.plugin._report import begin_pages, keep_page
 from pytest_agentproc.plugin._results_store import keep, read_by_baseline
@@ -26,8 +25,8 @@ from pytest_agentproc.verdict import NOT_IN_REAL_TIME, Judgement, Verdict, confi
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pytest_agentproc.harness import CoreSubject, Played
-    from pytest_agentproc.plugin._items import ScenarioItem
+    from pytest_agentproc.harness import Played, ReferenceSubject
+    from pytest_agentproc.plugin._contributions import ScenarioTest
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
@@ -83,7 +82,7 @@ def play_real(node: pytest.Item, scenario: Scenario, backend: str, subject: Subj
         pytest.skip(f"{NOT_IN_REAL_TIME}: {reason}")
 
 
-def play_in_model(node: pytest.Item, scenario: Scenario, subject: CoreSubject) -> Played:
+def play_in_model(node: pytest.Item, scenario: Scenario, subject: ReferenceSubject) -> Played:
     """Play a scenario in memory, without a process or an event loop, otherwise as `play`."""
     return _shown(node, lambda: model_play(scenario, subject))
 
@@ -187,7 +186,7 @@ _FROZEN = 5_000
 """An interpreter puts fewer objects aside by itself (3.12: 375); a process that has loaded pytest puts more aside."""
 
 
-def judge(item: ScenarioItem) -> None:
+def judge(item: ScenarioTest) -> None:
     """Play the scenario and judge what was seen.
 
     A red play in real time during which the machine was late by half of what the scenario bears says nothing of the
@@ -201,7 +200,7 @@ def judge(item: ScenarioItem) -> None:
         item.played = played = _play(item)
         real = perf_counter() - begun
         note(item, played, real)
-        is_reference = is_core(item.subject)
+        is_reference = is_reference_supervisor(item.subject)
         judgement = judged(played, partial(read_by_baseline, item), is_reference=is_reference)
         if judgement.is_red and played.pace is None and item.clock == "virtual" and not is_reference:
             judgement = confirmed(judgement, _play(item))
@@ -216,7 +215,7 @@ def judge(item: ScenarioItem) -> None:
     pytest.skip(f"undecided: {reason}")
 
 
-def _searched(item: ScenarioItem) -> None:
+def _searched(item: ScenarioTest) -> None:
     """Look on in the scenario's open values, or move its times; a problem that is found is a red of its own."""
     try:
         look_for_more(item, item.scenario, item.backend, item.subject)
@@ -225,7 +224,7 @@ def _searched(item: ScenarioItem) -> None:
         raise
 
 
-def _repeated(item: ScenarioItem, judgement: Judgement) -> Judgement:
+def _repeated(item: ScenarioTest, judgement: Judgement) -> Judgement:
     """Play it as often as the session asks for, and stop at the first play that goes another way."""
     times = 1 if item.played is not None and item.played.pace is not None else asked(item.config, "repeat")
     for _ in range(1, times):
@@ -234,12 +233,12 @@ def _repeated(item: ScenarioItem, judgement: Judgement) -> Judgement:
     return judgement
 
 
-def _play(item: ScenarioItem) -> Played:
+def _play(item: ScenarioTest) -> Played:
     """Play it once, and keep why it cannot be played."""
     try:
         if item.clock == "model":
-            return play_in_model(item, item.scenario, _core(item))
-        with nullcontext() if is_core(item.subject) else _collected():
+            return play_in_model(item, item.scenario, _reference_of(item))
+        with nullcontext() if is_reference_supervisor(item.subject) else _collected():
             return (play if item.clock == "virtual" else play_real)(item, item.scenario, item.backend, item.subject)
     except ScenarioFailed as broken:
         keep(item, Judgement(Verdict.ADAPTER_ERROR, reason=str(broken)))
@@ -270,8 +269,8 @@ def _collected() -> Iterator[None]:
             gc.unfreeze()
 
 
-def _core(item: ScenarioItem) -> CoreSubject:
+def _reference_of(item: ScenarioTest) -> ReferenceSubject:
     """Give the subject, if the model can play it."""
-    if not is_core(item.subject):
+    if not is_reference_supervisor(item.subject):
         pytest.skip("not applicable: the model plays the reference supervisor only")
-    return cast("CoreSubject", item.subject)
+    return cast("ReferenceSubject", item.subject)

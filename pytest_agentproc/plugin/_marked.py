@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from pytest_agentproc.plugin._options import ways_of
+from pytest_agentproc.plugin._options import rerun_command, ways_of
 from pytest_agentproc.plugin._virtual_time import run_without_plugin
 
 if TYPE_CHECKING:
@@ -102,7 +102,6 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 def _played(function: pytest.Function, case: _Case) -> AgentRun:
     from pytest_agentproc.errors import AgentprocError
     from pytest_agentproc.plugin._contributions import language_of
-    from pytest_agentproc.plugin._corpus import rerun_command
     from pytest_agentproc.plugin._items import ScenarioItem, Written
     from pytest_agentproc.plugin._judge import ScenarioFailed
     from pytest_agentproc.plugin._run import result_of

@@ -1,38 +1,33 @@
-"""Owns the options and what a whole pytest session shares: backends, clocks, lab. Runs nothing itself.
+"""Owns pytest's command line: the options, node ids of bundled scenarios, and the command that runs a test again.
 
 An option is a line of `_OPTIONS`: `--agentproc-NAME` on the command line wins over `agentproc_NAME` in the ini file.
 """
 
 from __future__ import annotations
 
-import importlib.util
+import os
+import shlex
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from pytest_agentproc.plugin._collect import place_in_corpus
-
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pytest_agentproc.harness import ScenarioRunner
+    from collections.abc import Callable, Iterator
 
 __all__ = [
-    "PLAY_FLAGS",
+    "CORPUS",
     "asked",
     "backends_of",
     "is_asked",
-    "is_fake",
-    "lab_of",
-    "pytest_addhooks",
+    "place_in_corpus",
     "pytest_addoption",
-    "pytest_configure",
-    "pytest_unconfigure",
+    "require_options",
+    "rerun_command",
+    "said",
     "ways_of",
 ]
-
-_LAB: pytest.StashKey[ScenarioRunner] = pytest.StashKey()
 
 
 class _Option(NamedTuple):
@@ -137,7 +132,7 @@ _OPTIONS = (
     _Option(
         "subject",
         "supervisors that are judged in place of the reference supervisor, with commas: null, "
-        "spawn-and-forget, subprocess.run, kill-at-once, core (the reference supervisor), those of the hook "
+        "spawn-and-forget, subprocess.run, kill-at-once, reference (the reference supervisor), those of the hook "
         "pytest_agentproc_subjects, package.module:attribute, or a TOML file that describes a program",
         _names,
     ),
@@ -163,7 +158,7 @@ _OPTIONS = (
 _OF_REPORTS = ("corpus", "rule", "update_baseline", "results", "report", "timeline")
 PLAY_FLAGS = tuple(f"--agentproc-{one.name.replace('_', '-')}" for one in _OPTIONS if one.name not in _OF_REPORTS)
 """The options that change what a single test runs or says."""
-_READ = {option.name: (option.read, option.default) for option in _OPTIONS}
+_OPTION = {option.name: option for option in _OPTIONS}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -185,24 +180,35 @@ def asked(config: pytest.Config, name: str) -> Any:
     Raises:
         pytest.UsageError: it cannot be that; the message says where it was asked for, and what is allowed.
     """
-    read, default = _READ[name]
-    key = f"agentproc_{name}"
-    given = config.getoption(key)
+    read = _OPTION[name].read
     if read is None:
-        return given or _ini(config, key, "write true or false")
-    place, text = f"--agentproc-{name}=", given
-    if given is None:
-        place, text = f"{key} = ", _ini(config, key, "write it in quotes")
-        text = default if text is None else text
+        key = f"agentproc_{name}"
+        return config.getoption(key) or _ini(config, key, "write true or false")
+    place, text = said(config, name)
     try:
-        value = read(text)
-        if name == "defect" and value is not None:
-            from pytest_agentproc.plugin._contributions import defect_named
-
-            defect_named(config, value)
+        return read(text)
     except ValueError as error:
         raise pytest.UsageError(f"{place}{text}: {error}") from None
-    return value
+
+
+def said(config: pytest.Config, name: str) -> tuple[str, str]:
+    """Give the place where an option with a value is set, and its text there: `--agentproc-clock=`, `real`."""
+    key = f"agentproc_{name}"
+    given = config.getoption(key)
+    if given is not None:
+        return f"--agentproc-{name}=", given
+    text = _ini(config, key, "write it in quotes")
+    return f"{key} = ", _OPTION[name].default if text is None else text
+
+
+def require_options(config: pytest.Config) -> None:
+    """Read every option once.
+
+    Raises:
+        pytest.UsageError: one of them cannot be that; see `asked`.
+    """
+    for name in _OPTION:
+        asked(config, name)
 
 
 def is_asked(config: pytest.Config, name: str) -> bool:
@@ -216,75 +222,6 @@ def _ini(config: pytest.Config, key: str, remedy: str) -> Any:
         return config.getini(key)
     except (TypeError, ValueError, pytest.UsageError) as error:  # which of them depends on pytest's version
         raise pytest.UsageError(f"{key}: {error}: {remedy}") from None
-
-
-def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
-    """Declare the hooks that other plugins may implement."""
-    from pytest_agentproc import hookspecs
-
-    pluginmanager.add_hookspecs(hookspecs)
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Refuse what cannot be run, in one sentence each, before anything is collected."""
-    config.addinivalue_line(
-        "markers",
-        "virtual_time(start, backend, allow): the async test runs in virtual time, which begins at this date; "
-        "allow names programs that are no fakes and may run beside the agent",
-    )
-    config.addinivalue_line(
-        "markers",
-        "agentproc(name, ...): play these scenarios, files beside the test's or ids of bundled ones, before its body",
-    )
-    config.addinivalue_line("markers", "process_tree: the test fails if it leaves a process behind")
-    for option in _OPTIONS:
-        asked(config, option.name)
-    if "trio" in backends_of(config) and importlib.util.find_spec("trio") is None:
-        raise pytest.UsageError(
-            f"agentproc backend {asked(config, 'backend')} needs trio, which is not installed: "
-            "run pip install 'pytest-agentproc[trio]' or choose --agentproc-backend=asyncio"
-        )
-    hook = config.hook
-    if hook.pytest_agentproc_dialects.get_hookimpls() or hook.pytest_agentproc_steps.get_hookimpls():
-        from pytest_agentproc.plugin._contributions import language_of
-
-        language_of(config)
-    is_foreign = asked(config, "subject") or asked(config, "command") or hook.pytest_agentproc_subjects.get_hookimpls()
-    if is_foreign:
-        from pytest_agentproc.plugin._contributions import subjects_of
-
-        subjects_of(config)
-    if is_foreign or any(asked(config, name) for name in ("corpus", "baseline", "update_baseline", "results")):
-        from pytest_agentproc.plugin._results_store import begin_account
-
-        begin_account(config)
-    if asked(config, "report") or asked(config, "timeline") == "always":
-        from pytest_agentproc.plugin._report import begin_report
-
-        begin_report(config)
-    if config.args_source is pytest.Config.ArgsSource.ARGS:
-        from pytest_agentproc.plugin._corpus import require_node_ids
-
-        require_node_ids(config)
-    if asked(config, "corpus") or any(place_in_corpus(config, word) is not None for word in config.args):
-        from pytest_agentproc.plugin._corpus import add_corpus
-
-        add_corpus(config)
-
-
-def pytest_enter_pdb() -> None:
-    """Switch the guards of real time off: a user debugs."""
-    from pytest_agentproc.clock import note_debugger
-
-    note_debugger()
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """End the lab, and with it every fake that may be left."""
-    lab = config.stash.get(_LAB, None)
-    if lab is not None:
-        del config.stash[_LAB]
-        lab.close()
 
 
 def backends_of(config: pytest.Config) -> tuple[str, ...]:
@@ -306,19 +243,56 @@ def ways_of(config: pytest.Config, *, is_real: bool = False) -> list[tuple[str, 
     return list(product(_CLOCKS if chosen == "both" else (chosen,), backends_of(config)))
 
 
-def is_fake(config: pytest.Config, command: str) -> bool:
-    """Say whether a command line is that of one of the session's fakes; makes no lab."""
-    lab = config.stash.get(_LAB, None)
-    return lab is not None and lab.is_fake(command)
+CORPUS = "agentproc-corpus"
+"""The beginning of the node ids of bundled scenarios, wherever these are installed."""
 
 
-def lab_of(config: pytest.Config) -> ScenarioRunner:
-    """Give the session's lab; the first to ask makes it."""
-    lab = config.stash.get(_LAB, None)
-    if lab is None:
-        from pytest_agentproc.harness import ScenarioRunner
-        from pytest_agentproc.plugin._contributions import language_of
+def place_in_corpus(config: pytest.Config, word: str) -> str | None:
+    """Give what follows `agentproc-corpus/` in a node id; None if the word is no node id of a bundled scenario.
 
-        added = language_of(config).dialects.values()
-        lab = config.stash[_LAB] = ScenarioRunner(commands=[one.dialect.command for one in added])
-    return lab
+    pytest prints a node id relative to the rootdir, and in its summary relative to the directory of the call.
+    """
+    path, colons, name = word.partition("::")
+    if CORPUS not in path:
+        return None
+    here = config.invocation_params.dir
+    file = Path(os.path.normpath(here / path))
+    folder = next((base / CORPUS for base in (config.rootpath, here) if file.is_relative_to(base / CORPUS)), None)
+    return None if folder is None or file.exists() else f"{file.relative_to(folder).as_posix()}{colons}{name}"
+
+
+_FLAGS = ("-p", "-c", "-o", "--override-ini", "--rootdir", "--confcutdir", "--import-mode", *PLAY_FLAGS)
+
+
+def rerun_command(item: pytest.Item, file: str = "") -> str:
+    """Give the command that runs a test again from the directory in which pytest was called.
+
+    Args:
+        item: the test.
+        file: a scenario file in that directory, which is run in place of the test.
+    """
+    config, here = item.config, item.config.invocation_params.dir
+    path, colons, name = item.nodeid.partition("::")
+    is_here = bool(file) or path.startswith(CORPUS)
+    place = file or (path if is_here else os.path.relpath(config.rootpath / path, here)) + colons + name
+    conftests = _conftests(config, here if is_here else item.path.parent)
+    return shlex.join(["pytest", *conftests, place, *_play_options(config.invocation_params.args)])
+
+
+def _conftests(config: pytest.Config, folder: Path) -> Iterator[str]:
+    """Name the conftest files with supervisors that pytest does not load for a test in a folder."""
+    for impl in config.hook.pytest_agentproc_subjects.get_hookimpls():
+        file = Path(str(getattr(impl.plugin, "__file__", "")))
+        if file.name == "conftest.py" and file.parent not in (folder, *folder.parents):
+            yield os.path.relpath(file, config.invocation_params.dir)
+
+
+def _play_options(words: tuple[str, ...] | list[str]) -> Iterator[str]:
+    """Give the words of a command line that choose the supervisor, the clock, or what pytest loads."""
+    left = iter(map(str, words))
+    for word in left:
+        if word in _FLAGS:
+            value = next(left, "")
+            yield from () if (word, value[:3]) == ("-p", "no:") else (word, value)
+        elif word.startswith(tuple(f"{flag}=" if flag.startswith("--") else flag for flag in _FLAGS)):
+            yield word

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.plugin._options import is_fake
+from pytest_agentproc.plugin._contributions import is_fake
 from pytest_agentproc.tree import LeakTracker, command_line
 
 if TYPE_CHECKING:

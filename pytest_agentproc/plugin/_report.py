@@ -100,7 +100,7 @@ def keep_page(node: pytest.Item, played: Played, rows: Sequence[Row], verdict: V
 
 def _drawn(node: pytest.Item, played: Played, rows: Sequence[Row], verdict: Verdict) -> str:
     from pytest_agentproc.record import Judged, page
-    from pytest_agentproc.verdict import last_step, unmet
+    from pytest_agentproc.verdict import last_step, marks, unmet
 
     scenario = played.bound.scenario
     failed = unmet(rows)
@@ -108,7 +108,7 @@ def _drawn(node: pytest.Item, played: Played, rows: Sequence[Row], verdict: Verd
     real = next((float(str(value)) for name, value in node.user_properties if name == _REAL), None)
     took = None if real is None else round(real * 1000) * (_NANOSECONDS // 1000)
     others = [row for row in rows if row not in failed]
-    return page(played.record, scenario, Judged(str(verdict), failed, others, steps, took))
+    return page(played.record, scenario, Judged(str(verdict), failed, others, steps, took, marks(played, rows)))
 
 
 def _written(node: pytest.Item, name: str, number: int, html: str, *, is_told: bool) -> str:

@@ -24,10 +24,8 @@ import pytest
 from pytest_agentproc.corpus import SUFFIX, corpus_folder
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.files import read_text_file
-from pytest_agentproc.plugin._collect import CORPUS
-from pytest_agentproc.plugin._contributions import is_core, is_plain, language_of, subjects_of
-from pytest_agentproc.plugin._corpus import rerun_command
-from pytest_agentproc.plugin._options import asked
+from pytest_agentproc.plugin._contributions import is_plain, is_reference_supervisor, language_of, subjects_of
+from pytest_agentproc.plugin._options import CORPUS, asked, rerun_command
 from pytest_agentproc.plugin._scripts import shown_path
 from pytest_agentproc.scenario import load, read_agents
 from pytest_agentproc.verdict import Baseline, Judged, Verdict, accepted, kept, results, summary
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
     from types import FrameType
 
-    from pytest_agentproc.plugin._items import ScenarioItem
+    from pytest_agentproc.plugin._contributions import ScenarioTest
     from pytest_agentproc.scenario import Language
     from pytest_agentproc.verdict import Judgement, Row
 
@@ -121,7 +119,7 @@ def begin_baseline(config: pytest.Config) -> None:
             raise pytest.UsageError("\n".join(missing))
 
 
-def read_by_baseline(item: ScenarioItem, rows: Sequence[Row]) -> tuple[Row, ...]:
+def read_by_baseline(item: ScenarioTest, rows: Sequence[Row]) -> tuple[Row, ...]:
     """Give the rows of a scenario in the light of what is known."""
     if (item.scenario if item.played is None else item.played.bound.scenario).level == "info":
         return tuple(rows)
@@ -130,7 +128,7 @@ def read_by_baseline(item: ScenarioItem, rows: Sequence[Row]) -> tuple[Row, ...]
     baseline = item.config.stash.get(_BASELINE, None)
     if baseline is None:
         return tuple(rows)
-    return baseline.apply(rows, item.scenario.id, item.subject.name, is_core=is_core(item.subject))
+    return baseline.apply(rows, item.scenario.id, item.subject.name, is_reference=is_reference_supervisor(item.subject))
 
 
 def update_baseline(config: pytest.Config, judged: Sequence[Judged]) -> str:
@@ -138,8 +136,8 @@ def update_baseline(config: pytest.Config, judged: Sequence[Judged]) -> str:
     path = _path(config)
     baseline = config.stash.get(_BASELINE, None) or Baseline("", shown_path(path))
     scenarios = [*_scenarios(corpus_folder()), *_scenarios(config.rootpath), *(one.scenario for one in judged)]
-    core = [subject.name for subject in subjects_of(config) if is_core(subject)]
-    text = baseline.updated(judged, scenarios, core)
+    references = [subject.name for subject in subjects_of(config) if is_reference_supervisor(subject)]
+    text = baseline.updated(judged, scenarios, references)
     write_atomically(path, text)
     return f"agentproc: {shown_path(path)} lists {len(Baseline(text, str(path)).known)} known failures"
 
@@ -238,7 +236,7 @@ def _is_summed_up(config: pytest.Config) -> bool:
     return bool(asked(config, "corpus")) or not is_plain(config)
 
 
-def keep(item: ScenarioItem, judgement: Judgement, real: float = 0.0) -> None:
+def keep(item: ScenarioTest, judgement: Judgement, real: float = 0.0) -> None:
     """Keep what came of a scenario among the properties of its report.
 
     Args:

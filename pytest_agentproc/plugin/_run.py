@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.plugin._contributions import core_of
+from pytest_agentproc.plugin._contributions import reference_of
 from pytest_agentproc.plugin._judge import ScenarioFailed, play, settle
 from pytest_agentproc.plugin._options import backends_of
 from pytest_agentproc.plugin._report import begin_pages, keep_page
@@ -109,7 +109,9 @@ class Runner:
         asked = told(scenario_of(scenario, place_of(self._request)), policy)
         with ends_test():
             config = self._request.config
-            played = _apart(lambda: play(self._request.node, asked, backend or backends_of(config)[0], core_of(config)))
+            played = _apart(
+                lambda: play(self._request.node, asked, backend or backends_of(config)[0], reference_of(config))
+            )
             judgement = judged(played)
             keep_page(self._request.node, played, judgement.rows, judgement.verdict)
             settle(judgement)

@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.plugin._contributions import core_of
+from pytest_agentproc.plugin._contributions import reference_of
 from pytest_agentproc.plugin._judge import play, settle
 from pytest_agentproc.plugin._options import backends_of
 from pytest_agentproc.plugin._report import keep_page
@@ -217,7 +217,7 @@ class Sessions:
             pytest.fail.Exception: a check failed, a process was left, or the clock was stuck.
             UsageError: there is no such limit, the agent holds no conversation, or virtual time runs already.
         """
-        from pytest_agentproc.subjects import Core, Live
+        from pytest_agentproc.subjects import Live, ReferenceSupervisor
 
         refuse_nested(self._request.node, "agent_session")
         asked = told(scenario_of(scenario, place_of(self._request), TALKER), policy)
@@ -228,9 +228,9 @@ class Sessions:
                 "agent: {dialect: pi, mode: rpc}, {dialect: claude, mode: session} and acp can; agent_run plays all",
             )
         config = self._request.config
-        core = core_of(config)
-        assert isinstance(core, Core), "the kit's own"
-        live = Live(core, (lambda _: permission) if isinstance(permission, bool) else permission)
+        reference_supervisor = reference_of(config)
+        assert isinstance(reference_supervisor, ReferenceSupervisor), "the kit's own"
+        live = Live(reference_supervisor, (lambda _: permission) if isinstance(permission, bool) else permission)
         self.finish()
         self._last = AgentSession(self._request, live)
         self._last.open(asked, backend or backends_of(config)[0])

@@ -11,7 +11,6 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.plugin._options import lab_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,6 +57,8 @@ def clock_of(request: pytest.FixtureRequest) -> Iterator[VirtualClock]:
     Raises:
         UsageError: the marker is wrong, or its test cannot be in virtual time.
     """
+    from pytest_agentproc.plugin._contributions import lab_of
+
     item: Any = request.node
     marker = item.get_closest_marker(MARK)
     options = _options(marker)

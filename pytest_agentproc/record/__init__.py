@@ -7,6 +7,7 @@ from pytest_agentproc.record._live import LiveRecord
 from pytest_agentproc.record._normal import Entry, normal_form
 from pytest_agentproc.record._page import Judged, page
 from pytest_agentproc.record._page_index import Listed, index
+from pytest_agentproc.record._page_marks import Mark
 from pytest_agentproc.record._payload import Payload
 from pytest_agentproc.record._record import Event, Record
 from pytest_agentproc.record._sessions import beside, of_session, one_session
@@ -20,6 +21,7 @@ __all__ = [
     "Judged",
     "Listed",
     "LiveRecord",
+    "Mark",
     "Payload",
     "Record",
     "Start",

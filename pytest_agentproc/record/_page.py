@@ -16,6 +16,7 @@ from pytest_agentproc.record._page_style import STYLE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from pytest_agentproc.record._page_marks import Mark
     from pytest_agentproc.record._page_rows import Row
     from pytest_agentproc.record._record import Record
 
@@ -119,6 +120,7 @@ class Judged(NamedTuple):
         others: all other checks.
         steps: the line of the last step of each agent.
         real: its duration in real time, in nanoseconds; None: not measured.
+        marks: what failed checks are about, for the diagram.
     """
 
     verdict: str
@@ -126,6 +128,7 @@ class Judged(NamedTuple):
     others: Sequence[_Check] = ()
     steps: Mapping[str, int] = {}
     real: int | None = None
+    marks: Sequence[Mark] = ()
 
 
 def page(record: Record, scenario: _Source, judged: Judged) -> str:
@@ -143,7 +146,7 @@ def page(record: Record, scenario: _Source, judged: Judged) -> str:
     cells = [pair.cell for one in shown if isinstance(one, Frame) for pair in one.pairs]
     lanes = lanes_of(record.events, cells)
     clock = str(record.header.get("clock", "virtual"))
-    rows = shortened(list(drawn(shown, Drawing(lanes), clock)))
+    rows = shortened(list(drawn(shown, Drawing(lanes), clock, judged.marks)))
     failed = _by_line((row.line, f"{row.verdict}: {row.key}") for row in judged.failed)
     steps = _by_line((line, f"last step of {_whom(process)}") for process, line in judged.steps.items())
     lines = shown_lines(scenario.text, [*failed, *steps])

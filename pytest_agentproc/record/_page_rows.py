@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_agentproc.record._cells import duration, instant
 from pytest_agentproc.record._frames import Again, Frame, Pair, Silence
 from pytest_agentproc.record._page_lanes import CALLER, SUPERVISOR, Slots, timer_of
+from pytest_agentproc.record._page_marks import Expected, note_of, with_expected
 from pytest_agentproc.record._payload import Payload
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from pytest_agentproc.record._page_lanes import Lane, Lanes
+    from pytest_agentproc.record._page_marks import Mark
 
 __all__ = ["Drawing", "Room", "Row", "clipped", "drawn", "payload_text", "safe", "shortened", "table"]
 
@@ -254,6 +256,7 @@ class Row(NamedTuple):
         at: its instant, if it is the first of one.
         pair: the events.
         band: the words across the row, where it shows no event.
+        note: the words for a failed check that is about this row.
     """
 
     number: int
@@ -261,26 +264,33 @@ class Row(NamedTuple):
     at: int | None = None
     pair: Pair | None = None
     band: str = ""
+    note: str = ""
 
 
-def drawn(shown: Iterable[Frame | Silence | Again], drawing: Drawing, clock: str) -> Iterator[Row]:
+def drawn(
+    shown: Iterable[Frame | Silence | Again], drawing: Drawing, clock: str, marks: Sequence[Mark] = ()
+) -> Iterator[Row]:
     """Draw what is shown, in its order.
 
     Args:
         shown: the groups of the record.
         drawing: draws the strips; it has drawn none yet.
         clock: whose time passes: virtual or real.
+        marks: what failed checks are about; what they expected is drawn at its instant.
     """
     number = 0
-    for one in shown:
+    for one in with_expected(shown, marks):
         number += 1
-        if isinstance(one, Silence):
+        if isinstance(one, Expected):
+            yield Row(number, drawing.strip(), one.at, band=one.words, note="expected")
+        elif isinstance(one, Silence):
             yield Row(number, drawing.strip(), band=f"~ {duration(one.length)} pass ({clock})")
         elif isinstance(one, Again):
             yield Row(number, drawing.strip(), band=f"\N{MULTIPLICATION SIGN} {one.times + 1}: {one.words}")
         else:
             for place, pair in enumerate(one.pairs):
-                yield Row(number + place, drawing.strip(pair), None if place else one.at, pair)
+                note = note_of(marks, one.at, pair)
+                yield Row(number + place, drawing.strip(pair), None if place else one.at, pair, note=note)
             number += len(one.pairs) - 1
 
 
@@ -328,14 +338,15 @@ def _row(row: Row, width: int, lines: Container[int], room: Room) -> str:
         return f'{begin}<td class="band" colspan="2">{safe(row.band)}</td></tr>'
     line = row.pair.cell.line
     link = f'<a href="#L{line}">line {line}</a>' if line in lines else f"line {line}" if line else ""
-    return f'{begin}<td class="words">{_words(row.pair, room)}</td><td class="n">{link}</td></tr>'
+    note = f'<span class="note bad">{safe(row.note)}</span>' if row.note else ""
+    return f'{begin}<td class="words">{_words(row.pair, room)}{note}</td><td class="n">{link}</td></tr>'
 
 
 def _class(row: Row) -> str:
     if row.pair is None:
-        return "pass"
+        return "expected" if row.note else "pass"
     kind = _row_kind(row.pair.cell.subject[1], row.pair.cell.data)
-    return f"{'' if row.at is None else 'first '}{kind}".strip()
+    return " ".join(filter(None, ("" if row.at is None else "first", kind, "wrong" if row.note else "")))
 
 
 def _row_kind(code: str, data: Mapping[str, Any]) -> str:

@@ -95,6 +95,11 @@ table { border-collapse: collapse; }
 .run .pass .band { padding: 6px 0 6px 16px; color: var(--soft); font-size: 13px; font-style: italic; }
 .run .pass > * { background: var(--band); }
 .run .pass .g div { opacity: .6; }
+.run .wrong > * { background: var(--wash); }
+.run .wrong .time { box-shadow: inset 4px 0 var(--bad); }
+.run .expected > * { border-top: 2px dashed var(--bad); border-bottom: 2px dashed var(--bad); }
+.run .expected .band { padding: 4px 0 4px 16px; color: var(--bad); font-weight: 600; }
+.run .expected .time { color: var(--bad); padding-top: 4px; }
 summary { cursor: pointer; }
 .words summary { list-style: none; }
 .words summary::-webkit-details-marker { display: none; }

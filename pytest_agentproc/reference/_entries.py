@@ -103,7 +103,7 @@ def _rules() -> Iterator[Entry]:
             ("Defects that break it", ", ".join(one.name for one in DEFECTS.values() if one.breaks == name)),
             ("Bundled scenarios", str(sum(name in one.covers for one in bundled()))),
         )
-        example = Example(commands=(f"agentproc list --rule {name}", f"agentproc conform core --rule {name}"))
+        example = Example(commands=(f"agentproc list --rule {name}", f"agentproc conform reference --rule {name}"))
         yield Entry(kind="rule", name=name, says=_sentence(rule.demands), facts=_given(facts), example=example)
 
 

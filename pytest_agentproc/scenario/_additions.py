@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.scenario._check import Language
+from pytest_agentproc.scenario._check import Entry, Key, Language, ProgramStep, Scope, Step
 from pytest_agentproc.scenario._expressions import Expression
-from pytest_agentproc.scenario._fields import Choice, Data, Fields, Flag, Key, Size, Text, Time, Whole
-from pytest_agentproc.scenario._script import Entry, ProgramStep, Scope, Step, Steps
+from pytest_agentproc.scenario._fields import Choice, Data, Fields, Flag, Size, Text, Time, Whole
+from pytest_agentproc.scenario._script import Steps
 from pytest_agentproc.scenario._session_steps import is_told
 from pytest_agentproc.scenario._steps import STEPS
 from pytest_agentproc.scenario._yaml import Mapping as MappingNode

@@ -1,7 +1,11 @@
-"""Owns the check of one file: its problems, and facts that later parts need of earlier ones. Knows no key."""
+"""Owns the forms of the language's tables, and the check of one file: its problems, and facts of its earlier parts.
+
+Knows no key and no step.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -27,14 +31,145 @@ from pytest_agentproc.scenario._yaml import Enough, Node, Scalar, describe
 from pytest_agentproc.vocabulary import DIALECTS, Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
+    from fractions import Fraction
     from os import PathLike
 
-    from pytest_agentproc.scenario._additions import AddedDialect
-    from pytest_agentproc.scenario._script import Table
     from pytest_agentproc.vocabulary import Dialect
 
-__all__ = ["Check", "Kind", "Language"]
+__all__ = ["Check", "Entry", "Key", "Kind", "Language", "Noting", "ProgramStep", "Scope", "Step", "Table"]
+
+
+class Kind(Protocol):
+    """A type of value: its name in the reference, and how it is read from a node."""
+
+    @property
+    def label(self) -> str:
+        """Name the type in one or two words."""
+
+    def read(self, node: Node, what: str, check: Check) -> Any:
+        """Turn a node into a value; mistakes go to `check`, and the value is not used after a mistake."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """One entry of a table: a key's name, its value's type, its purpose, and the language version that added it.
+
+    A required one need not be there beside the key that `unless` names.
+    """
+
+    name: str
+    kind: Kind
+    doc: str
+    since: str = "1"
+    required: bool = False
+    unless: str = ""
+
+
+ProgramStep = tuple[int, str, tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step as the file has it: its line, its name, its value, and the value of its second key if it takes one."""
+
+    line: int
+    name: str
+    value: Any
+    also: Any = None
+
+
+class Noting(dict[str, "int | Fraction | None"]):
+    """Limits that note which of them are asked for."""
+
+    def __init__(self, limits: Mapping[str, int | Fraction | None]) -> None:
+        super().__init__(limits)
+        self.used: set[str] = set()
+
+    def __getitem__(self, name: str) -> int | Fraction | None:
+        """Give a limit."""
+        self.used.add(name)
+        return super().__getitem__(name)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The input of the compiler: the limits of the subject, the table of steps, and which limits it does not state."""
+
+    limits: Mapping[str, int | Fraction | None]
+    table: Table
+    unstated: frozenset[str] = frozenset()
+    _taken: list[int] = field(default_factory=list)
+
+    def steps(self, steps: tuple[Step, ...]) -> list[ProgramStep]:
+        """Compile a list of steps, in order."""
+        return [compiled for step in steps for compiled in self._built(step)]
+
+    def _built(self, step: Step) -> list[ProgramStep]:
+        build = self.table[step.name].build
+        assert build is not None, "what stands for other steps gave way to them as it was read"
+        return build(step, self)
+
+    def ns(self, time: Expression | str | None) -> int | None:
+        """Give a time in nanoseconds; None for a word that stands for no end.
+
+        Raises:
+            NotApplicable: the subject lacks a limit that the time names, or under its limits it is no time.
+        """
+        return self.exact(time) if isinstance(time, Expression) else None
+
+    def size(self, size: Expression | int) -> int:
+        """Give a size in bytes; raises as `ns`."""
+        return size if isinstance(size, int) else self.exact(size)
+
+    def takes(self, size: int, most: int) -> bool:
+        """Count the bytes that a script holds; return whether there are no more than `most`."""
+        self._taken.append(size)
+        return sum(self._taken) <= most
+
+    def exact(self, time: Expression) -> int:
+        """Give a time in nanoseconds, or a size in bytes; raises as `ns`."""
+        try:
+            return evaluate(time, self.limits)
+        except Unfit as error:
+            raise NotApplicable(f"other limits ({error})", time.line) from None
+
+
+Build = Callable[[Step, Scope], list[ProgramStep]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry(Key):
+    """The table's entry for a step: how it is compiled, and the second key that it takes.
+
+    One that is not compiled stands for others: its value is those.
+    """
+
+    build: Build | None = None
+    also: Key | None = None
+
+
+Table = Mapping[str, Entry]
+
+
+class Added(Protocol):
+    """A dialect of another package, and what was found when it was looked at."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """Give the dialect."""
+
+    @property
+    def origin(self) -> str:
+        """Name who adds it, as messages say it."""
+
+    @property
+    def fault(self) -> str:
+        """Say why it cannot be used; "" if it can."""
+
+    @property
+    def events(self) -> Mapping[str, tuple[str, ...]]:
+        """List, by mode, the steps that its encoder can write beside text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +182,7 @@ class Language:
     """
 
     steps: Table
-    dialects: Mapping[str, AddedDialect] = field(default_factory=dict)
+    dialects: Mapping[str, Added] = field(default_factory=dict)
 
     @property
     def records(self) -> Mapping[str, Dialect]:
@@ -78,17 +213,6 @@ class Language:
 _MOST = 100
 _OF_AN_AGENT = ("dialect", "mode", "prompt_by", "overrides", "limits", "is_spawned")
 """What is told of one agent, and of each session's by itself."""
-
-
-class Kind(Protocol):
-    """A type of value: its name in the reference, and how it is read from a node."""
-
-    @property
-    def label(self) -> str:
-        """Name the type in one or two words."""
-
-    def read(self, node: Node, what: str, check: Check) -> Any:
-        """Turn a node into a value; mistakes go to `check`, and the value is not used after a mistake."""
 
 
 @lru_cache(maxsize=256)

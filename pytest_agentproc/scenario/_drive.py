@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.scenario._check import Key
 from pytest_agentproc.scenario._fields import (
     AnyOf,
     Choice,
@@ -15,7 +16,6 @@ from pytest_agentproc.scenario._fields import (
     Fields,
     Flag,
     Form,
-    Key,
     ListOf,
     Size,
     Text,
@@ -28,9 +28,8 @@ from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, inl
 from pytest_agentproc.vocabulary import CallerAction, Handler, HookUse
 
 if TYPE_CHECKING:
-    from pytest_agentproc.scenario._check import Check
+    from pytest_agentproc.scenario._check import Check, Scope, Step
     from pytest_agentproc.scenario._expressions import Expression
-    from pytest_agentproc.scenario._script import Scope, Step
 
 __all__ = [
     "DRIVE",

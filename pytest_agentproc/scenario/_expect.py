@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.scenario._check import Key
 from pytest_agentproc.scenario._expect_keys import (
     ARTIFACT_KEYS,
     ASKED,
@@ -34,7 +35,6 @@ from pytest_agentproc.scenario._fields import (
     Fields,
     Flag,
     Form,
-    Key,
     ListOf,
     MapOf,
     Signal,
@@ -48,9 +48,8 @@ from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence
 from pytest_agentproc.vocabulary import LEVELS, SIGNALS
 
 if TYPE_CHECKING:
-    from pytest_agentproc.scenario._check import Check
+    from pytest_agentproc.scenario._check import Check, Scope
     from pytest_agentproc.scenario._expressions import Expression
-    from pytest_agentproc.scenario._script import Scope
 
 __all__ = [
     "EXPECT",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.scenario._check import Key
 from pytest_agentproc.scenario._drive import STATUSES
 from pytest_agentproc.scenario._fields import (
     AnyOf,
@@ -13,7 +14,6 @@ from pytest_agentproc.scenario._fields import (
     Either,
     Fields,
     Flag,
-    Key,
     ListOf,
     MapOf,
     Regex,
@@ -30,9 +30,8 @@ from pytest_agentproc.vocabulary import ARTIFACTS, RESULT_FIELDS, Outcome
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from pytest_agentproc.scenario._check import Check, Kind
+    from pytest_agentproc.scenario._check import Check, Kind, Scope
     from pytest_agentproc.scenario._expressions import Expression
-    from pytest_agentproc.scenario._script import Scope
 
 __all__ = [
     "ARTIFACT_KEYS",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from pytest_agentproc.scenario._check import Check, Kind
+from pytest_agentproc.scenario._check import Check, Key, Kind
 from pytest_agentproc.scenario._expressions import SIZES
 from pytest_agentproc.scenario._words import choices, nearest, shorten, unknown
 from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, inline
@@ -29,7 +29,6 @@ __all__ = [
     "Finish",
     "Flag",
     "Form",
-    "Key",
     "ListOf",
     "MapOf",
     "Only",
@@ -362,21 +361,6 @@ class Data:
 WHOLE_FILE = "the file"
 
 Finish = Callable[[dict[str, Any], Node, str, Check], Any]
-
-
-@dataclass(frozen=True)
-class Key:
-    """One entry of a table: a key's name, its value's type, its purpose, and the language version that added it.
-
-    A required one need not be there beside the key that `unless` names.
-    """
-
-    name: str
-    kind: Kind
-    doc: str
-    since: str = "1"
-    required: bool = False
-    unless: str = ""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.fake_agents.program import CHUNK
+from pytest_agentproc.scenario._check import Key, Step
 from pytest_agentproc.scenario._drive import DRIVE, DRIVE_KEYS, HANDLERS, Item
 from pytest_agentproc.scenario._expect import EXPECT, EXPECT_BELOW, EXPECT_KEYS, Expected
 from pytest_agentproc.scenario._expressions import Expression, Unfit, evaluate, names
@@ -19,7 +20,6 @@ from pytest_agentproc.scenario._fields import (
     Fields,
     Flag,
     Form,
-    Key,
     ListOf,
     MapOf,
     Size,
@@ -27,7 +27,7 @@ from pytest_agentproc.scenario._fields import (
     Time,
     Word,
 )
-from pytest_agentproc.scenario._script import Step, Steps, check_children
+from pytest_agentproc.scenario._script import Steps, check_children
 from pytest_agentproc.scenario._steps import STEPS
 from pytest_agentproc.scenario._words import COMMANDS, choices, nearest, shorten, unknown, words
 from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence
@@ -101,6 +101,11 @@ def _agent_finish(values: dict[str, Any], node: Node, _what: str, check: Check) 
         check.at(node, f"the dialect {record.name} names no model in mode {mode}: leave model out")
     if "partials" in values and not record.partials:
         check.at(node, f"the dialect {record.name} has no partial messages: leave partials out")
+    if "flags" in values and record.command_line is None:
+        able = check.language.known_by(lambda one, _: one.command_line is not None)
+        check.at(
+            node, f"the fake of {record.name} takes any arguments: leave flags out, it is known by {choices(able)}"
+        )
     if "states" in values and not (record.states and mode in record.talks):
         able = check.language.known_by(lambda one, mode: bool(one.states) and mode in one.talks)
         check.at(node, f"the dialect {record.name} tells no states in mode {mode}: known by {choices(able)}")
@@ -234,6 +239,11 @@ AGENT = Either(
             ),
             Key("partials", Flag(), "whether claude is asked for partial messages; true if absent"),
             Key("states", Flag(), "whether claude is asked to tell its session's state; false if absent"),
+            Key(
+                "flags",
+                Choice(("any",)),
+                "any: its fake takes all arguments and obeys none; if absent it does with them what the real CLI does",
+            ),
             Key("cannot_spawn", Choice(("not_found", "not_executable")), "why it cannot even be started"),
         ),
         finish=_agent_finish,

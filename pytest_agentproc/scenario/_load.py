@@ -284,6 +284,7 @@ def _of_an_agent(values: dict[str, Any]) -> dict[str, Any]:
         "chunk": agent.get("chunk", 0),
         "partials": agent.get("partials", True),
         "states": agent.get("states", False),
+        "takes_any_flags": "flags" in agent,
         "policy": values.get("policy", {}),
         "handlers": values.get("handler", ()),
         "scripts": values.get("scripts", (values.get("script", ()),)),

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.fake_agents.program import FORMAT
+from pytest_agentproc.scenario._check import Noting, ProgramStep, Scope, Step
 from pytest_agentproc.scenario._drive import bind_deed, bind_handler, bind_hooks
 from pytest_agentproc.scenario._expect import Expected, bind_value
 from pytest_agentproc.scenario._expect_keys import split
 from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._open import Choice, Opening, filled
-from pytest_agentproc.scenario._script import Noting, ProgramStep, Scope, Step
 from pytest_agentproc.vocabulary import POLICY_NAMES, LimitsRequest, Outcome, Policy
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from pytest_agentproc.scenario._check import Language
     from pytest_agentproc.scenario._drive import Item
     from pytest_agentproc.vocabulary import CallerAction, Dialect, Handler, HookUse
@@ -109,6 +112,7 @@ class Scenario:
         policy: the limits that the file gives, in seconds, bytes or names; None is switched off.
         model: what the agent calls its model; "": as the fake has it.
         chunk: the most bytes that it writes at a time; 0: as the fake has it.
+        takes_any_flags: whether its fake takes any arguments, and obeys none.
         partials: whether its command line asks for partial messages.
         states: whether its environment asks for the state of the session.
         prompt_by: `argv` or `stdin`.
@@ -144,6 +148,7 @@ class Scenario:
     chunk: int = 0
     partials: bool = True
     states: bool = False
+    takes_any_flags: bool = False
     policy: Mapping[str, Any] = field(default_factory=dict)
     disk: str = ""
     host_line: int = 0
@@ -257,9 +262,16 @@ class Scenario:
             expect.append(Expectation("leaks", 0, 0, [], level=self.level))
         return tuple(expect)
 
-    def _hosts(self, policy: Policy) -> bool:
-        """Say whether the tools that the file calls the host's are the host's for the subject, and they alone."""
-        return set(policy.host_tools) == set(self.policy.get("host_tools", policy.host_tools))
+    def covers_tools(self, policy: Policy) -> bool:
+        """Say whether each tool of the script is the host's for the supervisor exactly if it is in the file.
+
+        A supervisor may have a fixed list: tools of it that the script does not use are no difference.
+        """
+        given = self.policy.get("host_tools", policy.host_tools)
+        names = {*_names_in(self.scripts)}
+        if not names:
+            return {*given} <= {*policy.host_tools}
+        return all(_is_among(name, given) == _is_among(name, policy.host_tools) for name in names)
 
     def _bind_one(self, policy: Policy) -> Bound:
         containment = self.policy.get("containment", "group")
@@ -271,7 +283,7 @@ class Scenario:
             limit = _limit_of(expected.value) if is_outcome else None
             if limit is not None and policy.whole()[limit] is None:
                 raise NotApplicable(limit, expected.line)
-            if is_outcome and expected.value == Outcome.TOOL_USE and not self._hosts(policy):
+            if is_outcome and expected.value == Outcome.TOOL_USE and not self.covers_tools(policy):
                 raise NotApplicable("host_tools", expected.line)
         scope = Scope(policy.exact(), self.language.steps, policy.unstated)
         asked = _asked(self.expected)
@@ -287,7 +299,8 @@ class Scenario:
             "serves": self.is_session,
             "steps": first,
         }
-        own = {"model": self.model, "chunk": self.chunk}
+        obeys = self.dialect_record.command_line is not None and not self.takes_any_flags
+        own = {"model": self.model, "chunk": self.chunk, "obeys": obeys}
         program |= {name: value for name, value in own.items() if value}
         if then:
             program["then"] = then
@@ -341,3 +354,20 @@ def _has_tasks(steps: Any) -> bool:
         case [*deeper]:
             return any(_has_tasks(step) for step in deeper)
     return False
+
+
+def _names_in(value: Any) -> Iterator[str]:
+    """Yield every name that a script, or a part of one, gives to a tool."""
+    if isinstance(value, Mapping):
+        if isinstance(value.get("name"), str):
+            yield value["name"]
+        value = tuple(value.values())
+    if isinstance(value, Step):
+        value = (value.value, value.also)
+    if isinstance(value, tuple | list):
+        for part in value:
+            yield from _names_in(part)
+
+
+def _is_among(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -20,7 +20,6 @@ from pytest_agentproc.scenario._fields import (
     Fields,
     Flag,
     Form,
-    Key,
     ListOf,
     MapOf,
     Only,
@@ -40,6 +39,8 @@ from pytest_agentproc.vocabulary import DIALECTS, TIME_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pytest_agentproc.scenario._check import Key
 
 __all__ = ["MODELINE", "schema", "snippets"]
 

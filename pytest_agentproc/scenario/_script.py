@@ -3,124 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.scenario._expressions import Expression, NotApplicable, Unfit, evaluate
-from pytest_agentproc.scenario._fields import Choice, Either, Fields, Flag, Key, ListOf, Signal, Time, Whole, Word
+from pytest_agentproc.scenario._check import Key, Step
+from pytest_agentproc.scenario._fields import Choice, Either, Fields, Flag, ListOf, Signal, Time, Whole, Word
 from pytest_agentproc.scenario._words import COMMANDS, STEP_WORDS, choices, shorten, unknown
 from pytest_agentproc.scenario._yaml import Mapping as MappingNode
 from pytest_agentproc.scenario._yaml import Node, Scalar, Sequence, describe, inline, quote
 from pytest_agentproc.vocabulary import SIGNALS
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from pytest_agentproc.scenario._check import Check
+    from pytest_agentproc.scenario._check import Check, Entry, ProgramStep, Scope
 
 __all__ = [
     "ENDING",
     "FORM",
     "KILL",
     "SPAWN",
-    "Entry",
-    "Noting",
-    "ProgramStep",
-    "Scope",
-    "Step",
     "Steps",
-    "Table",
     "build_kill",
     "build_spawn",
     "check_children",
 ]
-
-
-ProgramStep = tuple[int, str, tuple[Any, ...]]
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step as the file has it: its line, its name, its value, and the value of its second key if it takes one."""
-
-    line: int
-    name: str
-    value: Any
-    also: Any = None
-
-
-class Noting(dict[str, "int | Fraction | None"]):
-    """Limits that note which of them are asked for."""
-
-    def __init__(self, limits: Mapping[str, int | Fraction | None]) -> None:
-        super().__init__(limits)
-        self.used: set[str] = set()
-
-    def __getitem__(self, name: str) -> int | Fraction | None:
-        """Give a limit."""
-        self.used.add(name)
-        return super().__getitem__(name)
-
-
-@dataclass(frozen=True)
-class Scope:
-    """The input of the compiler: the limits of the subject, the table of steps, and which limits it does not state."""
-
-    limits: Mapping[str, int | Fraction | None]
-    table: Table
-    unstated: frozenset[str] = frozenset()
-    _taken: list[int] = field(default_factory=list)
-
-    def steps(self, steps: tuple[Step, ...]) -> list[ProgramStep]:
-        """Compile a list of steps, in order."""
-        return [compiled for step in steps for compiled in self._built(step)]
-
-    def _built(self, step: Step) -> list[ProgramStep]:
-        build = self.table[step.name].build
-        assert build is not None, "what stands for other steps gave way to them as it was read"
-        return build(step, self)
-
-    def ns(self, time: Expression | str | None) -> int | None:
-        """Give a time in nanoseconds; None for a word that stands for no end.
-
-        Raises:
-            NotApplicable: the subject lacks a limit that the time names, or under its limits it is no time.
-        """
-        return self.exact(time) if isinstance(time, Expression) else None
-
-    def size(self, size: Expression | int) -> int:
-        """Give a size in bytes; raises as `ns`."""
-        return size if isinstance(size, int) else self.exact(size)
-
-    def takes(self, size: int, most: int) -> bool:
-        """Count the bytes that a script holds; return whether there are no more than `most`."""
-        self._taken.append(size)
-        return sum(self._taken) <= most
-
-    def exact(self, time: Expression) -> int:
-        """Give a time in nanoseconds, or a size in bytes; raises as `ns`."""
-        try:
-            return evaluate(time, self.limits)
-        except Unfit as error:
-            raise NotApplicable(f"other limits ({error})", time.line) from None
-
-
-Build = Callable[[Step, Scope], list[ProgramStep]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Entry(Key):
-    """The table's entry for a step: how it is compiled, and the second key that it takes.
-
-    One that is not compiled stands for others: its value is those.
-    """
-
-    build: Build | None = None
-    also: Key | None = None
-
-
-Table = Mapping[str, Entry]
 
 
 @dataclass(frozen=True)

@@ -6,27 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.scenario._fields import (
-    Choice,
-    Data,
-    Either,
-    Fields,
-    Flag,
-    Form,
-    Key,
-    ListOf,
-    Only,
-    Text,
-    Time,
-    Whole,
-)
+from pytest_agentproc.scenario._check import Key
+from pytest_agentproc.scenario._fields import Choice, Data, Either, Fields, Flag, Form, ListOf, Only, Text, Time, Whole
 from pytest_agentproc.scenario._script import Steps
 from pytest_agentproc.scenario._words import choices, shorten, unknown
 from pytest_agentproc.scenario._yaml import Node, Scalar
 
 if TYPE_CHECKING:
-    from pytest_agentproc.scenario._check import Check
-    from pytest_agentproc.scenario._script import ProgramStep, Scope, Step
+    from pytest_agentproc.scenario._check import Check, ProgramStep, Scope, Step
 
 __all__ = [
     "ACKNOWLEDGE",

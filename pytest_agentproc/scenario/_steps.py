@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.files import read_inside
+from pytest_agentproc.scenario._check import Entry, Key, ProgramStep, Scope, Step, Table
 from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._fields import (
     Choice,
@@ -20,7 +21,6 @@ from pytest_agentproc.scenario._fields import (
     Either,
     Fields,
     Flag,
-    Key,
     ListOf,
     Signal,
     Size,
@@ -28,19 +28,7 @@ from pytest_agentproc.scenario._fields import (
     Time,
     Whole,
 )
-from pytest_agentproc.scenario._script import (
-    ENDING,
-    KILL,
-    SPAWN,
-    Entry,
-    ProgramStep,
-    Scope,
-    Step,
-    Steps,
-    Table,
-    build_kill,
-    build_spawn,
-)
+from pytest_agentproc.scenario._script import ENDING, KILL, SPAWN, Steps, build_kill, build_spawn
 from pytest_agentproc.scenario._session_steps import (
     ACKNOWLEDGE,
     ASK,

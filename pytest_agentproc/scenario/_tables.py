@@ -14,7 +14,7 @@ from pytest_agentproc.scenario._expect_keys import (
     TURN_KEYS,
     VIEWER_KEYS,
 )
-from pytest_agentproc.scenario._fields import AnyOf, Either, Fields, Key, ListOf, MapOf
+from pytest_agentproc.scenario._fields import AnyOf, Either, Fields, ListOf, MapOf
 from pytest_agentproc.scenario._file import AGENT, BLOCKAGE, FILE, HOST, SESSION_KEYS, Policies
 from pytest_agentproc.scenario._script import FORM as SPAWN_FORM
 from pytest_agentproc.scenario._script import Steps
@@ -24,6 +24,7 @@ from pytest_agentproc.scenario._yaml import Mapping, Scalar, Sequence, parse
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pytest_agentproc.scenario._check import Key
     from pytest_agentproc.scenario._yaml import Node
 
 __all__ = ["Table", "Use", "tables", "uses"]

@@ -1,7 +1,7 @@
 """Look for the failing timing: settings of a scenario under which a supervisor breaks a promise.
 
-`search` draws settings of the values that a scenario leaves open, plays each in the model (a supervisor that is not
-the core: with real processes) beside the reference, and shrinks what it finds. `explore` does so with a scenario that
+`search` draws settings of the values that a scenario leaves open, plays each in the model (another supervisor:
+with real processes) beside the reference, and shrinks what it finds. `explore` does so with a scenario that
 leaves none open: it moves what is there (`_exploration` says which settings count). `confirm` plays a find with real
 processes; `written` makes it an ordinary file.
 """

@@ -2,7 +2,7 @@
 
 A setting counts if the reference meets every expectation of the file in it. Instants are the exception: they move with
 what is moved, and are those of the reference. So nothing is asked of a supervisor that the file does not ask, and on
-which side of a limit each time lies is decided by the reference alone. The core, which is the reference, is asked for
+which side of a limit each time lies is decided by the reference alone. The reference supervisor itself is asked for
 less: what must hold of every run, and that a slight move turns nothing.
 """
 
@@ -20,7 +20,7 @@ from pytest_agentproc.search._invariants import broken
 from pytest_agentproc.search._reference import Reference
 from pytest_agentproc.search._search import Search
 from pytest_agentproc.search._written import without
-from pytest_agentproc.subjects import Core
+from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.verdict import Verdict, instants, judged, retimed
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Exploration:
         self._subject = subject
         self._lab = lab
         self._backend = backend
-        self._is_core = type(subject) is Core and subject.name == "core"
+        self._is_reference = type(subject) is ReferenceSupervisor and subject.name == "reference"
         self._reference = Reference(subject)
         self._margin = foresee(scenario, scenario.terms(subject)).margin
         has_tracks = any(word in scenario.text for word in _TRACKS)
@@ -96,8 +96,8 @@ class Exploration:
 
     @property
     def slight(self) -> int:
-        """How far the core's times may be moved, a few of them at a time, so that it is slight; 0: not at all."""
-        return self._room // (4 * _MICROSECOND) * _MICROSECOND if self._is_core else 0
+        """How far the reference's times may be moved, a few of them at a time, so that it is slight; 0: not at all."""
+        return self._room // (4 * _MICROSECOND) * _MICROSECOND if self._is_reference else 0
 
     def counts(self, setting: Setting) -> bool:
         """Say whether the reference meets the file's expectations in a setting."""
@@ -112,17 +112,17 @@ class Exploration:
         reached = self._reached(setting)
         if reached is None:
             return None
-        if self._is_core:
+        if self._is_reference:
             return self._fault(setting, reached)
         scenario = reached.played.bound.scenario
-        if reached.trouble or (not isinstance(self._subject, Core) and self._is_new_tie(scenario)):
+        if reached.trouble or (not isinstance(self._subject, ReferenceSupervisor) and self._is_new_tie(scenario)):
             return None
         self.counted += 1
         own = replace(self._play(scenario), bound=reached.played.bound)
         return None if not_met(own) is None else self._find(setting, reached)
 
     def _play(self, scenario: Scenario) -> Played:
-        if isinstance(self._subject, Core):
+        if isinstance(self._subject, ReferenceSupervisor):
             return model_play(scenario, self._subject)
         assert self._lab is not None, "a supervisor that the model cannot play has a lab"
         return self._lab.play(scenario, self._subject, backend=self._backend)
@@ -151,7 +151,7 @@ class Exploration:
         return loads(text, path, None if path.startswith("<") else Path(path).parent, scenario.language)
 
     def _fault(self, setting: Setting, reached: _Reached) -> Find | None:
-        """Make a find of what the core itself breaks."""
+        """Make a find of what the reference supervisor itself breaks."""
         if _waits_in_vain(reached.played):
             return None
         is_slight = self._is_slight(setting)

@@ -1,10 +1,10 @@
-"""Owns the reference: the core, with the limits that another supervisor states."""
+"""Owns the reference: the reference supervisor, with the limits that another supervisor states."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.subjects import Core
+from pytest_agentproc.subjects import ReferenceSupervisor
 
 if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import LimitsRequest, Policy, Subject
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 __all__ = ["Reference"]
 
 
-class Reference(Core):
-    """The core with the limits that another supervisor states.
+class Reference(ReferenceSupervisor):
+    """The reference supervisor with the limits that another supervisor states.
 
     Args:
         subject: the other one.

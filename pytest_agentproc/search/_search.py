@@ -18,7 +18,7 @@ from pytest_agentproc.search._reference import Reference
 from pytest_agentproc.search._stories import speaks_past_its_end
 from pytest_agentproc.search._told import told
 from pytest_agentproc.search._written import expecting
-from pytest_agentproc.subjects import Core
+from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.vocabulary import Policy, time_names
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Search:
         self._subject = subject
         self._lab = lab
         self._backend = backend
-        self._is_core = type(subject) is Core and subject.name == "core"
+        self._is_reference = type(subject) is ReferenceSupervisor and subject.name == "reference"
         self._reference = Reference(subject)
         self.runs = 0
         self.first = 0
@@ -97,9 +97,9 @@ class Search:
         try:
             closed = _loaded(text, self.scenario)
             reference = model_play(closed, self._reference)
-            if not isinstance(self._subject, Core) and speaks_past_its_end(reference):
+            if not isinstance(self._subject, ReferenceSupervisor) and speaks_past_its_end(reference):
                 return None
-            played = reference if self._is_core else self._play(closed)
+            played = reference if self._is_reference else self._play(closed)
         except NotApplicable as reason:
             self._refused = self._refused or reason
             return None
@@ -118,21 +118,21 @@ class Search:
             raise self._refused
 
     def _play(self, scenario: Scenario) -> Played:
-        if isinstance(self._subject, Core):
+        if isinstance(self._subject, ReferenceSupervisor):
             return model_play(scenario, self._subject)
         assert self._lab is not None, "a supervisor that the model cannot play has a lab"
         return self._lab.play(scenario, self._subject, backend=self._backend)
 
     def _breach(self, choices: tuple[Choice, ...], text: str, reference: Played, played: Played) -> Find | None:
         reason, own = broken(played), not_met(played)
-        if self._is_core:
+        if self._is_reference:
             if own is None and not reason:
                 return None
             key, said = own or ("", "")
             return Find(choices, played.bound.scenario, key, reason or said, played)
         if broken(reference) or not_met(reference) is not None:
-            return None  # that is the core's fault, and a search over the core finds it
-        of_others = not isinstance(self._subject, Core)
+            return None  # that is the reference supervisor's fault, and a search over the reference supervisor finds it
+        of_others = not isinstance(self._subject, ReferenceSupervisor)
         must = told(reference, of_others=of_others)
         scenario, again = played.bound.scenario, played
         if must is not None and must != told(played, of_others=of_others):

@@ -7,11 +7,11 @@ from pytest_agentproc.subjects._as_subject import taken
 from pytest_agentproc.subjects._checked import CheckedSubject, is_machinery, is_of_kit
 from pytest_agentproc.subjects._client import Client
 from pytest_agentproc.subjects._command import Command
-from pytest_agentproc.subjects._core import Core, core
 from pytest_agentproc.subjects._driven import Driven
 from pytest_agentproc.subjects._function import Function
 from pytest_agentproc.subjects._live import Held, Live
 from pytest_agentproc.subjects._named import bundled, named, raised
+from pytest_agentproc.subjects._reference import ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.subjects._trivial import TRIVIAL, KillAtOnce, Null, SpawnAndForget, SubprocessRun
 from pytest_agentproc.subjects._written import command_of_file, command_of_line
 
@@ -20,7 +20,6 @@ __all__ = [
     "CheckedSubject",
     "Client",
     "Command",
-    "Core",
     "Declined",
     "Driven",
     "Function",
@@ -28,15 +27,16 @@ __all__ = [
     "KillAtOnce",
     "Live",
     "Null",
+    "ReferenceSupervisor",
     "SpawnAndForget",
     "SubprocessRun",
     "bundled",
     "command_of_file",
     "command_of_line",
-    "core",
     "is_machinery",
     "is_of_kit",
     "named",
     "raised",
+    "reference_supervisor",
     "taken",
 ]

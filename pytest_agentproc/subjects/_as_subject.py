@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.subjects._checked import CheckedSubject
-from pytest_agentproc.subjects._core import Core
 from pytest_agentproc.subjects._function import Function
+from pytest_agentproc.subjects._reference import ReferenceSupervisor
 
 if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Subject
@@ -49,7 +49,7 @@ def taken(thing: Any) -> Subject:
             raise UsageError(f"its {name} is {getattr(thing, name)!r}, and no method", _REMEDY)
     if not _takes(thing.policy, 1):
         raise UsageError("its policy does not take one argument, the request for limits", _REMEDY)
-    return thing if isinstance(thing, Core | Function | CheckedSubject) else CheckedSubject(thing)
+    return thing if isinstance(thing, ReferenceSupervisor | Function | CheckedSubject) else CheckedSubject(thing)
 
 
 def _kind(thing: Any) -> str:

@@ -36,11 +36,11 @@ class Client:
 
     def __init__(self, order: RunRequest, permit: Callable[[], Awaitable[bool]]) -> None:
         self.order = order
-        self.permit = permit
+        self.ask_permission = permit
         """Wait for the caller's answer to a question of the agent's: whether it may. Without a handler it may not."""
         self.stack = AsyncExitStack()
 
-    async def hold(self, context: AbstractAsyncContextManager[_T]) -> _T:
+    async def enter_context(self, context: AbstractAsyncContextManager[_T]) -> _T:
         """Enter a context in `start`; it is left after `close`, or when `start` has raised."""
         return await self.stack.enter_async_context(context)
 
@@ -51,7 +51,7 @@ class Client:
         """Send a prompt, wait for the end of the turn, and give its outcome, or a mapping of `RunReport` fields.
 
         If the session is closed meanwhile, it is cancelled: the turn is `stopped` then. `failed` after a cancel counts
-        as `cancelled`. An exception goes to `lost`.
+        as `cancelled`. An exception goes to `outcome_of_prompt_error`.
         """
         raise NotImplementedError
 
@@ -61,11 +61,11 @@ class Client:
     async def close(self) -> None:
         """End the agent, unless a held context does so.
 
-        If either raises, the client has crashed, unless `lost` treats it as a lost agent: then there is no agent to
-        end.
+        If either raises, the client has crashed, unless `outcome_of_prompt_error` treats it as a lost agent: then there
+        is no agent to end.
         """
 
-    def unstarted(self, error: Exception) -> str:
+    def outcome_of_start_error(self, error: Exception) -> str:
         """Give the outcome of every prompt where `start` raised: `spawn_failed` or `handshake_failed`.
 
         If a subclass does not override this, only a missing program and a lost connection are outcomes. Any other
@@ -73,7 +73,7 @@ class Client:
         """
         return _meaning(error, "handshake_failed")
 
-    def lost(self, error: Exception) -> str:
+    def outcome_of_prompt_error(self, error: Exception) -> str:
         """Give the outcome of a turn whose `prompt` raised: `agent_lost` if the connection is lost; else see above.
 
         A client that starts its agent with the prompt has `spawn_failed` if the program is missing.

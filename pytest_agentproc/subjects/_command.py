@@ -46,7 +46,7 @@ __all__ = ["Command"]
 
 _WORD = re.compile(r"\{([a-z_]+)\}")
 _NEARLY = re.compile(r"\{([A-Za-z_]+)\}")
-_KNOWN = ("agent", "prompt", "folder", "here", "scale", *TIME_NAMES)
+_KNOWN = ("agent", "prompt", "prompt_file", "folder", "here", "scale", *TIME_NAMES)
 _EXAMPLE = 'write Command(["my-supervisor", "--timeout", "{inactivity_timeout}", "--", "{agent}"]), for example'
 
 _HIGHEST_CODE = 255
@@ -80,16 +80,16 @@ class Command:
     or it is not made. It holds no sessions and keeps no artifacts.
 
     In the words of the command, and in the values of `env`, stand `{agent}` for the agent's command (a word of its own
-    becomes several, elsewhere it is quoted for a shell), `{prompt}` for the prompt, `{folder}` for a folder of the
-    run's own, empty at first, `{here}` for the folder where the command runs, `{scale}` for the number by which
-    durations are divided, and the name of a limit, such as `{inactivity_timeout}`, for that limit in seconds, divided
-    already: the scenario's, the stated one, or one that real time can play quickly. Its stdin is the prompt, if it
-    goes that way, and else empty.
+    becomes several, elsewhere it is quoted for a shell), `{prompt}` for the prompt, `{prompt_file}` for the path of a
+    file with the prompt, `{folder}` for a folder of the run's own, empty at first, `{here}` for the folder where the
+    command runs, and the name of a limit, such as `{inactivity_timeout}`, for that limit in seconds: the scenario's,
+    the stated one, or a default. In real time it is divided already, and `{scale}` is the number by which durations are
+    divided; without it a program with limits of its own is played at scale 1. Its stdin is the prompt if the agent's
+    is, or with `prompt_on_stdin`, and else empty.
 
     Args:
         argv: its command.
-        limits: limits that it keeps by itself, in seconds or as `Policy` has them; it divides them by
-            `{scale}`, and is otherwise right at scale 1 only.
+        limits: limits that it keeps by itself, in seconds or as `Policy` has them.
         name: what the verdict calls it; None: the last part of the command's first word.
         prints_text: whether its stdout is the agent's final message: short for `says={"text": "stdout"}`.
         env: variables that it needs beside those of this process; the agent's own are added.
@@ -105,6 +105,7 @@ class Command:
         first_signal: with which it begins to end an agent; see `Function`.
         declines: `{"exit_code": 77}` says that it exits with code 77, and has started no agent, if it cannot take an
             order: the scenario is not applicable, and the last line of its stderr is the reason.
+        prompt_on_stdin: whether it reads the prompt from its stdin, however the agent gets it.
         on_path: whether it starts the agent by its name on PATH (`claude`, `pi`, `codex`, `gemini`; else `agent`).
         cwd: where it runs; None: where this process does.
 
@@ -112,8 +113,8 @@ class Command:
     unstated; see `Function`.
 
     Raises:
-        UsageError: no command, no `{agent}` in it, a word in braces that stands for nothing, or a limit, a dialect or a
-            field that does not exist.
+        UsageError: no command, no `{agent}` in it, a word in braces that stands for nothing or has no value, or a
+            limit, a dialect or a field that does not exist.
     """
 
     keeps_artifacts = False
@@ -134,6 +135,7 @@ class Command:
         cannot: Iterable[str] = (),
         outcomes: Iterable[str] = (),
         first_signal: str = "TERM",
+        prompt_on_stdin: bool = False,
         on_path: bool = False,
         cwd: str | None = None,
     ) -> None:
@@ -162,8 +164,16 @@ class Command:
         self._says = {**given, **({"text": "stdout"} if prints_text else {})}
         self._limits = limits_of(limits or {})
         self._told = frozenset(told) & frozenset(TIME_NAMES)
+        for limit in sorted(self._told):
+            if self._limits.get(limit, _TOLD.get(limit, getattr(Policy(), limit))) is None:
+                raise UsageError(
+                    f"{{{limit}}} in the command has no value where a scenario sets none",
+                    f"state one under limits, such as {limit} = 3600, or take the word away",
+                )
         own = {limit: value for limit, value in self._limits.items() if limit not in self._told}
-        self._is_scaled = "scale" in told or not keeps_time(own)
+        self.is_scaled = "scale" in told or not keeps_time(own)
+        """Whether its limits follow the scale of real time; else it is right at scale 1 only."""
+        self._prompt_on_stdin = prompt_on_stdin
         self._cwd = cwd
 
     def require_files(self) -> None:
@@ -196,9 +206,10 @@ class Command:
             AdapterError: it could not be started, it prints without end, or what it says is no answer.
             Declined: its exit code says that it cannot take the order.
         """
-        if not self._is_scaled and order.scale != 1:
+        if not self.is_scaled and order.scale != 1:
             order.trace(order.clock.instant(), "m", {"process": "supervisor", "unscaled": "{scale}"})
-        with tempfile.TemporaryDirectory(prefix="agentproc-") as folder:
+        with tempfile.TemporaryDirectory(prefix="agentproc-") as base:
+            folder = _folder_in(base, order.prompt)
             status, stdout, stderr = await self._end(order, folder)
             end = End(status if status >= 0 else 128 - status, stdout, lambda name: _content(Path(folder, name)))
             ended = f"exits with code {status}" if status >= 0 else f"dies of {signal_name(-status)}"
@@ -218,7 +229,8 @@ class Command:
         own = {name: _WORD.sub(lambda found: values[found[1]], value) for name, value in self._env.items()}
         env = {**os.environ, **order.env, **own, "PATH": f"{order.env['PATH']}:{os.environ.get('PATH', '')}"}
         with tempfile.TemporaryFile() as given, _Stream("stdout") as told, _Stream("stderr") as rest:
-            given.write(order.prompt.encode() if order.prompt_by == "stdin" else b"")
+            is_given = self._prompt_on_stdin or order.prompt_by == "stdin"
+            given.write(order.prompt.encode() if is_given else b"")
             given.seek(0)
             try:
                 pid = keeper.start(self._words(order, values), here, env, (given.fileno(), told.given, rest.given))
@@ -307,6 +319,14 @@ async def _ended(pid: int, streams: Sequence[_Stream]) -> None:
         stream.take()
 
 
+def _folder_in(base: str, prompt: str) -> str:
+    """Make the run's own folder, with the prompt in a file beside it."""
+    folder = Path(base, "run")
+    folder.mkdir()
+    folder.with_name("prompt").write_text(prompt, "utf-8")
+    return str(folder)
+
+
 def _code_of_decline(declines: Any) -> int | None:
     if declines is None:
         return None
@@ -323,6 +343,7 @@ def _values(order: RunRequest, folder: str, here: str) -> dict[str, str]:
         for name, limit in order.policy.nanoseconds().items()
     }
     own = {"agent": shlex.join(order.argv), "prompt": order.prompt, "folder": folder, "here": here}
+    own["prompt_file"] = str(Path(folder).with_name("prompt"))
     return {**limits, **own, "scale": f"{order.scale:g}"}
 
 

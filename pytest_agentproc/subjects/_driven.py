@@ -187,7 +187,7 @@ class _Driver:
                 raise refusal from None
             if not self._is_started:
                 await self._give_up(_alone(error))
-            elif self._client.lost(_alone(error)) != "agent_lost":
+            elif self._client.outcome_of_prompt_error(_alone(error)) != "agent_lost":
                 raise
         while len(self._turns) < len(self._prompts):
             self._end(len(self._turns) + 1, {"outcome": "stopped"})
@@ -195,7 +195,7 @@ class _Driver:
 
     async def _give_up(self, error: Exception) -> None:
         """Answer every prompt with what kept the session from its start."""
-        outcome = self._client.unstarted(error)
+        outcome = self._client.outcome_of_start_error(error)
         self._hear("status", None, "failed")
         while not self._is_closed:
             while len(self._turns) < len(self._prompts):
@@ -226,7 +226,7 @@ class _Driver:
                 if (refusal := unwrap_refusal(raised)) is not None:
                     raise refusal from None
                 error = _alone(raised)
-                said.update(outcome=self._client.lost(error), error=str(error))
+                said.update(outcome=self._client.outcome_of_prompt_error(error), error=str(error))
             turn.cancel_scope.cancel()
 
         async with anyio.create_task_group() as turn:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from pytest_agentproc.clock import Clock
-    from pytest_agentproc.subjects._core import Core
+    from pytest_agentproc.subjects._reference import ReferenceSupervisor
     from pytest_agentproc.supervisor import Question, Session, Turn, TurnResult
 
 __all__ = ["Held", "Live"]
@@ -111,16 +111,18 @@ class Live:
     Without a call the loop's thread stands still, and virtual time with it.
 
     Args:
-        core: the reference supervisor, with its judgements and limits.
+        reference: the reference supervisor, with its judgements and limits.
         permission: answers the agent's questions; None: they get no answer.
     """
 
     keeps_artifacts = False
     holds_sessions = True
 
-    def __init__(self, core: Core, permission: Callable[[Question], Any] | None = None) -> None:
-        self.name = core.name
-        self._core = core
+    def __init__(
+        self, reference_supervisor: ReferenceSupervisor, permission: Callable[[Question], Any] | None = None
+    ) -> None:
+        self.name = reference_supervisor.name
+        self._reference = reference_supervisor
         self._permission = permission
         self._wanted: SimpleQueue[Callable[[Held], Awaitable[Any]] | None] = SimpleQueue()
         self._told: SimpleQueue[tuple[Any, BaseException | None, bool]] = SimpleQueue()
@@ -142,8 +144,8 @@ class Live:
     # The loop's side.
 
     def policy(self, request: LimitsRequest) -> Policy:
-        """See `Core.policy`."""
-        return self._core.policy(request)
+        """See `ReferenceSupervisor.policy`."""
+        return self._reference.policy(request)
 
     async def run(self, order: RunRequest) -> RunReport:
         """Open the session, and do what its caller wants until it wants no more."""
@@ -157,7 +159,7 @@ class Live:
             cwd=order.cwd,
             env=order.env,
             clock=order.clock,
-            deciders=self._core.session_deciders,
+            deciders=self._reference.session_deciders,
             key="caller",
             trace=order.trace,
         ) as session:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.subjects._as_subject import taken
-from pytest_agentproc.subjects._core import core
+from pytest_agentproc.subjects._reference import reference_supervisor
 from pytest_agentproc.subjects._trivial import TRIVIAL
 from pytest_agentproc.subjects._written import command_of_file
 
@@ -23,7 +23,7 @@ __all__ = ["bundled", "named", "raised"]
 
 def bundled() -> dict[str, Any]:
     """Give the subjects that come with the kit, by name."""
-    return {"core": core(), **{str(trivial.name): trivial for trivial in TRIVIAL}}
+    return {"reference": reference_supervisor(), **{str(trivial.name): trivial for trivial in TRIVIAL}}
 
 
 def named(name: str, place: str, root: str, known: Mapping[str, Any], remedy: str = "set PYTHONPATH") -> Subject:

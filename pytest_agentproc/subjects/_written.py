@@ -126,5 +126,6 @@ _KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "outcomes": (_are_texts, "a list of texts"),
     "first_signal": (_is_text, "a text, such as INT"),
     "declines": (_is_table, "a table: {exit_code = 77}"),
+    "prompt_on_stdin": (lambda value: isinstance(value, bool), "true or false"),
     "on_path": (lambda value: isinstance(value, bool), "true or false"),
 }

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from pytest_agentproc.supervisor._artifacts import Artifacts, Folder, RunHeader, Store
 from pytest_agentproc.supervisor._conversation import Conversation
-from pytest_agentproc.supervisor._driver import Driver, Ports
-from pytest_agentproc.supervisor._ending import Abandonment, Completion, Ending, Escalation
-from pytest_agentproc.supervisor._events import AnswerQuestion, Command, DecideTool, SessionEvent, Signal
+from pytest_agentproc.supervisor._driver import Abandonment, Driver, Ports
+from pytest_agentproc.supervisor._ending import Completion, Ending, Escalation
+from pytest_agentproc.supervisor._events import AnswerQuestion, Command, DecideTool, SessionEvent, Signal, TurnResult
 from pytest_agentproc.supervisor._lifecycle import Restarts, SessionDeciders, SessionTask, Status, StatusRules
 from pytest_agentproc.supervisor._machine import Deciders, Machine, Task
 from pytest_agentproc.supervisor._questions import Hooks, Questions
@@ -30,7 +30,7 @@ from pytest_agentproc.supervisor._session import Session, Turn, Viewer, open_ses
 from pytest_agentproc.supervisor._session_driver import SessionDriver
 from pytest_agentproc.supervisor._streams import Feeder, Framing
 from pytest_agentproc.supervisor._tools import Tasks, Tools
-from pytest_agentproc.supervisor._turns import TurnRecord, TurnResult, Turns
+from pytest_agentproc.supervisor._turns import TurnRecord, Turns
 from pytest_agentproc.supervisor._watchdog import TurnWatchdog, Watchdog
 from pytest_agentproc.supervisor.dialects import Hook, Question, Setting
 from pytest_agentproc.vocabulary import Outcome, Policy

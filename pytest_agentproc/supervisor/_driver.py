@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor._life import Life
     from pytest_agentproc.supervisor.dialects import Meaning
 
-__all__ = ["Driver", "Ports"]
+__all__ = ["Abandonment", "Driver", "Ports"]
 
 
 class Ports(Protocol):
@@ -42,6 +42,14 @@ class Ports(Protocol):
     def abandon(self) -> int: ...
     def leaks(self) -> list[int]: ...
     def close(self) -> None: ...
+
+
+class Abandonment:
+    """End every living process before the cancellation continues. No process gets a grace any more."""
+
+    def end(self, ports: Ports) -> int:
+        """Leave no process, and report how the agent ended: a code, or minus a signal's number."""
+        return ports.abandon()
 
 
 class Driver:

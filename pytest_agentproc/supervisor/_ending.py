@@ -20,7 +20,6 @@ from pytest_agentproc.vocabulary import Outcome, exit_code
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from pytest_agentproc.supervisor._driver import Ports
     from pytest_agentproc.supervisor._events import Command
     from pytest_agentproc.supervisor._streams import Feeder
     from pytest_agentproc.supervisor._watchdog import Watchdog
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Policy
 
 __all__ = [
-    "Abandonment",
     "Completion",
     "Ending",
     "Escalation",
@@ -98,14 +96,6 @@ def _name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return ""
-
-
-class Abandonment:
-    """End every living process before the cancellation continues. No process gets a grace any more."""
-
-    def end(self, ports: Ports) -> int:
-        """Leave no process, and report how the agent ended: a code, or minus a signal's number."""
-        return ports.abandon()
 
 
 class Completion:

@@ -1,4 +1,4 @@
-"""Values between a machine and its driver: events, commands, a caller's intents. Judges nothing.
+"""Values between a machine, its driver and its caller: events, commands, intents, results of turns. Judges nothing.
 
 Nobody changes one. They are not frozen all the same: making a frozen one costs three times as much, at every look.
 """
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor._turns import TurnResult
     from pytest_agentproc.supervisor.dialects import Hook, Question
+    from pytest_agentproc.vocabulary import Outcome
 
 __all__ = [
     "AnswerQuestion",
@@ -43,6 +43,7 @@ __all__ = [
     "StopAgent",
     "Sweep",
     "Swept",
+    "TurnResult",
     "Watch",
     "Write",
     "Wrote",
@@ -259,6 +260,35 @@ class CloseSession:
 
 
 Intent = Prompt | CancelTurn | AnswerQuestion | RegisterHook | DecideTool | StopAgent | CloseSession
+
+
+@dataclass(frozen=True, slots=True)
+class TurnResult:
+    """How a turn ended.
+
+    Args:
+        outcome: the ending; never raised.
+        exit_code: what a program that asked only this should exit with.
+        text: the final message.
+        stop_reason: the last one that the agent gave.
+        model: the model that the agent named.
+        usage: what the agent said that it used.
+        error: why the ending is bad. If the agent is lost: the exit code or signal, the time since its last output, and
+            the end of stderr.
+        elapsed: nanoseconds from the prompt's delivery to the outcome; 0 if it was never delivered. For a background
+            turn: from its first event to its end.
+        transcript: all messages of the turn, each on a line of its own: the last `max_transcript_bytes` of them.
+    """
+
+    outcome: Outcome
+    exit_code: int
+    text: str | None = None
+    stop_reason: str | None = None
+    model: str | None = None
+    usage: dict[str, Any] | None = None
+    error: str = ""
+    elapsed: int = 0
+    transcript: str = ""
 
 
 class SessionEvent(NamedTuple):

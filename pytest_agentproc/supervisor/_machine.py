@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor._artifacts import Artifacts
+from pytest_agentproc.supervisor._driver import Abandonment
 from pytest_agentproc.supervisor._ending import (
-    Abandonment,
     Completion,
     Ending,
     Escalation,
@@ -26,6 +26,7 @@ from pytest_agentproc.supervisor._ending import (
     with_command,
 )
 from pytest_agentproc.supervisor._life import Life
+from pytest_agentproc.supervisor._result import Result
 from pytest_agentproc.supervisor._streams import Feeder, Framing
 from pytest_agentproc.supervisor._tools import Tasks, Tools
 from pytest_agentproc.supervisor._watchdog import Watchdog
@@ -339,3 +340,42 @@ class Machine(Life):
             self.outcome, self.outcome_at = outcome, at
             self.error = error
             self.watchdog.rest()
+
+    def result(
+        self, started: int, ended: int | None = None, leaks: Sequence[int] = (), containment: str | None = None
+    ) -> Result:
+        """Sum the finished run up.
+
+        Args:
+            started: the instant of the spawn.
+            ended: that of the answer; None: of the outcome.
+            leaks: pids that were left.
+            containment: which one held; None: the agent never ran.
+        """
+        outcome, at = self.outcome, self.outcome_at
+        assert outcome is not None
+        assert at is not None
+        completion, status, forced = self.completion, self.status, self.forced
+        return Result(
+            outcome=outcome,
+            exit_code=self.ending.exit_code(outcome, status, forced=forced, executable=self.executable),
+            agent_status=status,
+            forced=forced,
+            text=completion.text,
+            transcript=completion.transcript,
+            stop_reason=completion.stop_reason,
+            model=completion.model,
+            usage=completion.usage,
+            error=self.error,
+            warnings=(
+                *self.ending.warnings(outcome, status, forced=forced),
+                *completion.warnings,
+                *self.tasks.warn(),
+            ),
+            noise=completion.noise,
+            stderr_tail=self.stderr_tail,
+            elapsed=at - started,
+            returned=(at if ended is None else ended) - started,
+            leaks=tuple(leaks),
+            containment=containment,
+        )

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor._turns import TurnResult
+from pytest_agentproc.supervisor._events import TurnResult
 from pytest_agentproc.vocabulary import Outcome, RunReport, View
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from pytest_agentproc.supervisor._events import SessionEvent
-    from pytest_agentproc.supervisor._machine import Machine
     from pytest_agentproc.supervisor._session import Session
 
 __all__ = ["Result", "report", "view"]
@@ -64,52 +63,6 @@ class Result:
     leaks: tuple[int, ...] = ()
     containment: str | None = None
     unwritten: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def of(
-        cls,
-        machine: Machine,
-        started: int,
-        ended: int | None = None,
-        leaks: Sequence[int] = (),
-        containment: str | None = None,
-    ) -> Result:
-        """Sum a finished machine up.
-
-        Args:
-            machine: what was decided.
-            started: the instant of the spawn.
-            ended: that of the answer; None: of the outcome.
-            leaks: pids that were left.
-            containment: which one held; None: the agent never ran.
-        """
-        outcome, at = machine.outcome, machine.outcome_at
-        assert outcome is not None
-        assert at is not None
-        completion, status, forced = machine.completion, machine.status, machine.forced
-        return cls(
-            outcome=outcome,
-            exit_code=machine.ending.exit_code(outcome, status, forced=forced, executable=machine.executable),
-            agent_status=status,
-            forced=forced,
-            text=completion.text,
-            transcript=completion.transcript,
-            stop_reason=completion.stop_reason,
-            model=completion.model,
-            usage=completion.usage,
-            error=machine.error,
-            warnings=(
-                *machine.ending.warnings(outcome, status, forced=forced),
-                *completion.warnings,
-                *machine.tasks.warn(),
-            ),
-            noise=completion.noise,
-            stderr_tail=machine.stderr_tail,
-            elapsed=at - started,
-            returned=(at if ended is None else ended) - started,
-            leaks=tuple(leaks),
-            containment=containment,
-        )
 
     def answer(self) -> RunReport:
         """Put the result into the words of a verdict."""

@@ -17,8 +17,7 @@ from pytest_agentproc.supervisor.dialects import BACKGROUND, Begun, Ended, Named
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pytest_agentproc.supervisor._events import SessionEvent
-    from pytest_agentproc.supervisor._turns import TurnResult
+    from pytest_agentproc.supervisor._events import SessionEvent, TurnResult
     from pytest_agentproc.supervisor.dialects import Question, Said
 
 __all__ = ["LONGEST", "Router", "Transcript", "size_of_result"]

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.clock import SystemClock, current_clock
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.supervisor._artifacts import Artifacts, Folder, RunHeader
-from pytest_agentproc.supervisor._driver import Driver
+from pytest_agentproc.supervisor._driver import Abandonment, Driver
 from pytest_agentproc.supervisor._machine import Deciders, Machine, Task
-from pytest_agentproc.supervisor._result import Result
 from pytest_agentproc.supervisor._spawn import check_command, spawner
 from pytest_agentproc.vocabulary import Dialect, Policy
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock import Clock
     from pytest_agentproc.supervisor._artifacts import Store
-    from pytest_agentproc.supervisor._ending import Abandonment
+    from pytest_agentproc.supervisor._result import Result
 
 __all__ = ["run_once"]
 
@@ -94,7 +93,7 @@ async def _supervise(
 
     def sum_up() -> Result:
         leaks = driver.ports.leaks() if driver.ports is not None else ()
-        result = Result.of(machine, started, clock.instant(), leaks, driver.containment)
+        result = machine.result(started, clock.instant(), leaks, driver.containment)
         return kept.finish(result) if kept else result
 
     try:

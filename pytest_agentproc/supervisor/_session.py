@@ -16,11 +16,11 @@ from pytest_agentproc.clock import SystemClock, current_clock
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.supervisor import _events as to
 from pytest_agentproc.supervisor._conversation import Conversation
+from pytest_agentproc.supervisor._events import SessionEvent, TurnResult
 from pytest_agentproc.supervisor._lifecycle import SessionDeciders, SessionTask
 from pytest_agentproc.supervisor._router import LONGEST, Transcript, size_of_result
 from pytest_agentproc.supervisor._session_driver import Attendant, Mute, SessionDriver
 from pytest_agentproc.supervisor._spawn import check_command, spawner
-from pytest_agentproc.supervisor._turns import TurnResult
 from pytest_agentproc.supervisor.dialects import Setting
 from pytest_agentproc.tree import Wakeup
 from pytest_agentproc.vocabulary import DIALECTS, Dialect, Outcome, Policy
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from pytest_agentproc.clock import Clock
-    from pytest_agentproc.supervisor._events import SessionEvent
     from pytest_agentproc.supervisor.dialects import Hook, Question
 
 __all__ = ["Handler", "HookCallback", "Session", "Turn", "Viewer", "open_session"]

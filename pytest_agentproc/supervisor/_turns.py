@@ -9,9 +9,9 @@ Nothing is delivered while a turn is in flight (P9) or a cancel is unacknowledge
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.supervisor._events import TurnResult
 from pytest_agentproc.supervisor._questions import Questions
 from pytest_agentproc.supervisor._streams import Transcript
 from pytest_agentproc.supervisor.dialects import BACKGROUND, Declined, Ended, Question, Said, Settled, Withdrawn
@@ -26,40 +26,11 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Talk, Turned, Worked
     from pytest_agentproc.vocabulary import Policy
 
-__all__ = ["Answered", "TurnRecord", "TurnResult", "Turns"]
+__all__ = ["Answered", "TurnRecord", "Turns"]
 
 
 _LONGEST = 16 * 1024**2
 """So many characters of a message that comes in pieces are kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class TurnResult:
-    """How a turn ended.
-
-    Args:
-        outcome: the ending; never raised.
-        exit_code: what a program that asked only this should exit with.
-        text: the final message.
-        stop_reason: the last one that the agent gave.
-        model: the model that the agent named.
-        usage: what the agent said that it used.
-        error: why the ending is bad. If the agent is lost: the exit code or signal, the time since its last output, and
-            the end of stderr.
-        elapsed: nanoseconds from the prompt's delivery to the outcome; 0 if it was never delivered. For a background
-            turn: from its first event to its end.
-        transcript: all messages of the turn, each on a line of its own: the last `max_transcript_bytes` of them.
-    """
-
-    outcome: Outcome
-    exit_code: int
-    text: str | None = None
-    stop_reason: str | None = None
-    model: str | None = None
-    usage: dict[str, Any] | None = None
-    error: str = ""
-    elapsed: int = 0
-    transcript: str = ""
 
 
 class Answered:

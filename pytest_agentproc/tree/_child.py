@@ -14,10 +14,10 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.tree._keeper import Keeper, KeeperDied, baked, keepers
+from pytest_agentproc.tree._keeper import Keeper, KeeperDied, KeeperTree, baked, keepers
 from pytest_agentproc.tree._kernel import children, is_dead, is_exhausted, release, reserve
 from pytest_agentproc.tree._members import Members
-from pytest_agentproc.tree._membership import DescentTree, KeeperTree, SubreaperTree
+from pytest_agentproc.tree._membership import DescentTree, SubreaperTree
 from pytest_agentproc.tree._prctl import Alarm, adopt_orphans, release_orphans
 from pytest_agentproc.tree._root import Kept, Own, started
 

@@ -18,15 +18,18 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import AgentprocError
 from pytest_agentproc.tree._cgroup import end_cgroup, new_cgroup
+from pytest_agentproc.tree._kernel import parent_of
 from pytest_agentproc.tree._members import Members
 from pytest_agentproc.tree._membership import SubreaperTree
 from pytest_agentproc.tree._prctl import adopt_orphans, release_orphans
 from pytest_agentproc.tree._snapshots import check_proc
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["COOKIE", "Ended", "Keeper", "KeeperDied", "Left", "baked", "keepers"]
+    from pytest_agentproc.tree._membership import Known
+
+__all__ = ["COOKIE", "Ended", "Keeper", "KeeperDied", "KeeperTree", "Left", "baked", "keepers"]
 
 COOKIE = "AGENTPROC_TREE"
 """The environment variable that identifies the orphans of a dead keeper or of an agent."""
@@ -393,3 +396,41 @@ def _limit(mark: int | None) -> bytes | None:
         return None
     hard = resource.getrlimit(resource.RLIMIT_MSGQUEUE)[1]
     return b"".join((number % (1 << 64)).to_bytes(8, sys.byteorder) for number in (mark, hard))
+
+
+class KeeperTree:
+    """Everything below a keeper, whatever it did.
+
+    Args:
+        keeper: the keeper that is asked.
+        root: the agent's pid.
+    """
+
+    adopts = is_cut = False
+
+    def __init__(self, keeper: Keeper, root: int) -> None:
+        self.is_sure = True
+        self._keeper = keeper
+        self._root = root
+
+    def find(self, known: Known, end: float) -> Iterator[int]:
+        """See `TreeMembership`."""
+        left = self._keeper.left()
+        self.is_sure = left.is_sure
+        return iter([pid for pid in left.commands if pid != self._root])
+
+    def confirm(self, pid: int, pidfd: int) -> bool:
+        """See `TreeMembership`."""
+        return _descends(pid, self._keeper.pid)
+
+    def pin(self, pid: int) -> bool:
+        """See `TreeMembership`."""
+        return True
+
+
+def _descends(pid: int, ancestor: int) -> bool:
+    while pid > 1:
+        pid = parent_of(pid)
+        if pid == ancestor:
+            return True
+    return False

@@ -1,6 +1,6 @@
 """Membership in the tree of an agent: by descent, session, adoption, or a keeper's report. Sends and reaps nothing.
 
-`DescentTree` is the containment `group`, `SubreaperTree` is `subreaper`, `KeeperTree` is `keeper`. The number of a
+`DescentTree` is the containment `group`, `SubreaperTree` is `subreaper`; the third one is in `_keeper`. The number of a
 session proves kinship as long as a process of the tree pins it. The kernel reuses a number only when no process has it
 as pid, group or session. A zombie has it until it is reaped.
 """
@@ -17,9 +17,7 @@ from pytest_agentproc.tree._walk import carries, descendants, limit_of, session_
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pytest_agentproc.tree._keeper import Keeper
-
-__all__ = ["DescentTree", "KeeperTree", "Known", "SubreaperTree", "TreeMembership", "pinned"]
+__all__ = ["DescentTree", "Known", "SubreaperTree", "TreeMembership", "pinned"]
 
 
 _FEW = 64
@@ -215,44 +213,6 @@ class SubreaperTree:
             self._strange.discard(pid)
             return False
         return True
-
-
-class KeeperTree:
-    """Everything below a keeper, whatever it did.
-
-    Args:
-        keeper: the keeper that is asked.
-        root: the agent's pid.
-    """
-
-    adopts = is_cut = False
-
-    def __init__(self, keeper: Keeper, root: int) -> None:
-        self.is_sure = True
-        self._keeper = keeper
-        self._root = root
-
-    def find(self, known: Known, end: float) -> Iterator[int]:
-        """See `TreeMembership`."""
-        left = self._keeper.left()
-        self.is_sure = left.is_sure
-        return iter([pid for pid in left.commands if pid != self._root])
-
-    def confirm(self, pid: int, pidfd: int) -> bool:
-        """See `TreeMembership`."""
-        return _descends(pid, self._keeper.pid)
-
-    def pin(self, pid: int) -> bool:
-        """See `TreeMembership`."""
-        return True
-
-
-def _descends(pid: int, ancestor: int) -> bool:
-    while pid > 1:
-        pid = parent_of(pid)
-        if pid == ancestor:
-            return True
-    return False
 
 
 def pinned(held: Mapping[int, int]) -> set[int]:

@@ -19,6 +19,7 @@ from pytest_agentproc.verdict._judgement import (
     kept,
     repeated,
 )
+from pytest_agentproc.verdict._marks import marks
 from pytest_agentproc.verdict._results import RESULTS_VERSION, results
 from pytest_agentproc.verdict._rows import VERDICT_TEXTS, Played, Row, Verdict
 from pytest_agentproc.verdict._summary import is_conformant, summary, undecided
@@ -53,6 +54,7 @@ __all__ = [
     "kept",
     "last_step",
     "leaks",
+    "marks",
     "repeated",
     "results",
     "retimed",

@@ -48,9 +48,9 @@ class Known:
     subject: str = ""
     line: int = 0
 
-    def is_of(self, scenario: str, subject: str, *, is_core: bool) -> bool:
+    def is_of(self, scenario: str, subject: str, *, is_reference: bool) -> bool:
         """Say whether it is about a scenario with a subject."""
-        return self.scenario == scenario and (self.subject == subject or (not self.subject and not is_core))
+        return self.scenario == scenario and (self.subject == subject or (not self.subject and not is_reference))
 
 
 class Baseline:
@@ -81,16 +81,16 @@ class Baseline:
                 told.append(f"{self.name}:{entry.line}: there is no scenario {entry.scenario}: {hint}")
         return told
 
-    def apply(self, rows: Sequence[Row], scenario: str, subject: str, *, is_core: bool) -> tuple[Row, ...]:
+    def apply(self, rows: Sequence[Row], scenario: str, subject: str, *, is_reference: bool) -> tuple[Row, ...]:
         """Give rows as they are to be read in the light of the list.
 
         Args:
             rows: the checks of one scenario.
             scenario: its id.
             subject: the supervisor's name.
-            is_core: whether that is the kit's own.
+            is_reference: whether that is the kit's own.
         """
-        mine = {one.check: one for one in self.known if one.is_of(scenario, subject, is_core=is_core)}
+        mine = {one.check: one for one in self.known if one.is_of(scenario, subject, is_reference=is_reference)}
         read = [self._read(row, mine[row.key]) if row.key in mine else row for row in rows]
         keys = {row.key for row in rows}
         return (*read, *(self._absent(entry, keys) for entry in mine.values() if entry.check not in keys))
@@ -113,15 +113,15 @@ class Baseline:
     def _stale(self, entry: Known) -> str:
         return f"listed in {self.name}:{entry.line}, but it passes: remove the entry"
 
-    def updated(self, judged: Sequence[Judged], scenarios: Iterable[str], core: Iterable[str]) -> str:
+    def updated(self, judged: Sequence[Judged], scenarios: Iterable[str], references: Iterable[str]) -> str:
         """Give the text that lists what failed; entries that stay keep their lines, and the comments before them.
 
         Args:
             judged: what was judged with all failures accepted; what was not judged stays listed.
             scenarios: the ids of all that there are; entries of others go.
-            core: the names of subjects that are the kit's own.
+            references: the names of subjects that are the kit's own.
         """
-        cores = tuple(core)
+        own = tuple(references)
         names = set(scenarios)
         failed = {
             (one.scenario, one.subject, row.key): one
@@ -129,15 +129,15 @@ class Baseline:
             for row in one.rows
             if row.verdict == Verdict.KNOWN
         }
-        kept = [entry for entry in self.known if self._stays(entry, judged, names, failed, cores)]
+        kept = [entry for entry in self.known if self._stays(entry, judged, names, failed, own)]
         covered = {
             key
             for key in failed
             for entry in kept
-            if entry.check == key[2] and entry.is_of(*key[:2], is_core=key[1] in cores)
+            if entry.check == key[2] and entry.is_of(*key[:2], is_reference=key[1] in own)
         }
         subjects = {one.subject for one in judged}
-        named = len(subjects) > 1 or bool(subjects & {*cores})
+        named = len(subjects) > 1 or bool(subjects & {*own})
         new = [
             _written(Known(scenario, check, _NOT_YET, subject if named else ""))
             for scenario, subject, check in sorted(failed)
@@ -151,14 +151,14 @@ class Baseline:
         judged: Sequence[Judged],
         names: set[str],
         failed: Iterable[tuple[str, str, str]],
-        cores: tuple[str, ...],
+        own: tuple[str, ...],
     ) -> bool:
         if entry.scenario not in names:
             return False
         mine = [
             one
             for one in judged
-            if one.verdict not in _UNJUDGED and entry.is_of(one.scenario, one.subject, is_core=one.subject in cores)
+            if one.verdict not in _UNJUDGED and entry.is_of(one.scenario, one.subject, is_reference=one.subject in own)
         ]
         return not mine or any((one.scenario, one.subject, entry.check) in failed for one in mine)
 

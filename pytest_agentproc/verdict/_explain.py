@@ -15,6 +15,7 @@ from pytest_agentproc.verdict._facts import last_step, leaks
 from pytest_agentproc.verdict._program import end_of_program
 from pytest_agentproc.verdict._rows import Played, Row, Scenario, Verdict
 from pytest_agentproc.verdict._words import shortened, show_end
+from pytest_agentproc.vocabulary import ARTIFACTS, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -169,7 +170,7 @@ def explain(played: Played, rows: Sequence[Row]) -> str:
 
 
 def findings(played: Played, rows: Sequence[Row]) -> str:
-    """Tell what `explain` does, but for the timeline and the verdict."""
+    """Give what `explain` gives, but for the timeline and the verdict; the last line says what to look up."""
     scenario = played.bound.scenario
     is_theirs = isinstance(played.fault, SubjectError)
     bad = [row for row in unmet(rows) if not (is_theirs and row.verdict is Verdict.NOT_EXERCISED)]
@@ -195,7 +196,24 @@ def findings(played: Played, rows: Sequence[Row]) -> str:
     parts += _program(played.record)
     if any(row.key == "leaks" and row.verdict is Verdict.FAILED for row in rows):
         parts += _drawn(scenario, played.record)
+    if bad:
+        parts.append(f"  read more: agentproc explain {_word(scenario, bad[0])}")
     return "\n".join(parts)
+
+
+def _word(scenario: Scenario, row: Row) -> str:
+    """Choose the word to look up: of a failure a rule of the scenario, else the outcome or the key."""
+    if row.verdict is not Verdict.FAILED:
+        return str(row.verdict)
+    if scenario.covers:
+        return next((rule for rule in scenario.covers if row.key == "leaks" and rule in _OF_TREES), scenario.covers[0])
+    if row.seen in [*Outcome]:
+        return row.seen
+    return next((name for name in ARTIFACTS if row.key.endswith(f".{name}")), row.key.rpartition(".")[2])
+
+
+_OF_TREES = ("T1", "T3", "T4", "T6")
+"""The rules by which no process may be left."""
 
 
 def differing(first: Played, second: Played) -> str:

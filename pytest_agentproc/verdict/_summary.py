@@ -166,7 +166,7 @@ def summary(judged: Sequence[Judged], version: str, width: int = 80, *, is_whole
     applied = [(rule, counts) for rule, counts in rows if counts["n/a"] < sum(counts.values())]
     others = [rule for rule, counts in rows if counts["n/a"] == sum(counts.values())]
     lines = (
-        _table(_RULES, [(f"{rule}  {RULES[rule].demands}", counts) for rule, counts in applied], width)
+        _table(_RULES, [(f"{rule}  {RULES[rule].demands}", counts) for rule, counts in applied], width, is_whole=True)
         if applied
         else []
     )
@@ -219,7 +219,7 @@ def _by_family(counted: Sequence[Judged], columns: list[str], width: int) -> lis
         counts = _counts([one for one in counted if {*rules} & {*one.covers}], columns)
         if any(counts[column] for column in (*_LEVELS, "undecided")):
             rows.append((f"{name}  {words}", counts))
-    return ["", *_table(_REPORTS, rows, width)] if rows else []
+    return ["", *_table(_REPORTS, rows, width, is_whole=True)] if rows else []
 
 
 def _by_cause(counted: Sequence[Judged], width: int) -> list[str]:
@@ -236,17 +236,28 @@ def _by_cause(counted: Sequence[Judged], width: int) -> list[str]:
     return [*told, *([f"and {len(others)} more, of {more} scenarios: the file of results has all"] if others else [])]
 
 
-def _table(heading: str, rows: Sequence[tuple[str, dict[str, int]]], width: int) -> list[str]:
+def _table(
+    heading: str, rows: Sequence[tuple[str, dict[str, int]]], width: int, *, is_whole: bool = False
+) -> list[str]:
+    """Write a line for each row; a name that is to be whole goes on in lines below, under its words."""
     columns = [*rows[0][1]]
     room = width - sum(len(_GAP + column) for column in columns)
     lines = [heading.ljust(room) + "".join(_GAP + column for column in columns)]
     for name, counts in rows:
-        words = shortened(name, room)
+        words, more = _split(name, room, width) if is_whole else (shortened(name, room), [])
         cells = "".join(
             _GAP + (str(counts[column]) if counts[column] else "-").rjust(len(column)) for column in columns
         )
-        lines.append(words.ljust(room) + cells)
+        lines += [words.ljust(room) + cells, *more]
     return lines
+
+
+def _split(name: str, room: int, width: int) -> tuple[str, list[str]]:
+    """Give what of a name stands beside the figures, and the lines below it, which are as wide as the table."""
+    first = textwrap.wrap(name, room, break_on_hyphens=False)[0]
+    indent = " " * (len(name.partition("  ")[0]) + len(_GAP))
+    below = textwrap.wrap(name[len(first) :].strip(), width, initial_indent=indent, subsequent_indent=indent)
+    return first, below
 
 
 def _sentence(judged: Sequence[Judged], counted: Sequence[Judged], version: str, *, is_whole: bool) -> str:

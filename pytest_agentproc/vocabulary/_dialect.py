@@ -12,6 +12,8 @@ from pytest_agentproc.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from pytest_agentproc.vocabulary._command_line import CommandLine
+
 __all__ = ["Dialect"]
 
 _OF_DECODERS = ("has_completion", "limit", "decode", "end")
@@ -41,12 +43,14 @@ class Dialect:
         encoders: by mode, the modules of an encoder of its own in that order, the one with `Encoder` last.
         task_encoders: the same for a script with background tasks.
         command: what the fake's executable is called.
+        command_line: the arguments that its CLI takes, which the fake obeys; None: it takes any.
         options: by mode, the arguments with which a real supervisor would start such an agent; none if absent.
         model: the model that these arguments ask for; "" if none.
         partials: further arguments that ask for partial messages; empty if there are none of these.
         states: the environment that asks a session's agent to tell its state; empty if it cannot.
         told_by: by mode, the words of a command line from which a recording is known to be of that mode.
         probes: what the CLI prints for certain arguments, such as `--version`, without starting the agent.
+        tells_on_stderr: whether it prints that on stderr if its stdin is no terminal.
         nameless: its modes that never tell which model answers.
         handshakes: its modes with a handshake; None: each that holds sessions.
         steps: by mode, the steps that the encoder can tell beside text; if absent, what the encoder has in `events`.
@@ -68,12 +72,14 @@ class Dialect:
     encoders: Mapping[str, Sequence[str]] = field(default_factory=dict)
     task_encoders: Mapping[str, Sequence[str]] = field(default_factory=dict)
     command: str = "agent"
+    command_line: CommandLine | None = None
     options: Mapping[str, Sequence[str]] = field(default_factory=dict)
     model: str = ""
     partials: Sequence[str] = ()
     states: Mapping[str, str] = field(default_factory=dict)
     told_by: Mapping[str, str] = field(default_factory=dict)
     probes: Mapping[str, str] = field(default_factory=dict)
+    tells_on_stderr: bool = False
     nameless: Sequence[str] = ()
     handshakes: Sequence[str] | None = None
     steps: Mapping[str, Sequence[str]] = field(default_factory=dict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.vocabulary._command_line import CommandLine, Resuming
 from pytest_agentproc.vocabulary._dialect import Dialect
 
 if TYPE_CHECKING:
@@ -19,8 +20,274 @@ _CLAUDE_SESSION = (
 )
 _CLAUDE_STEPS = ("nested", "delta", "think", "tool", "tool_done", "event", "task", "task_done", "background_turn")
 _CLAUDE_LOGIN = '{\n  "loggedIn": true,\n  "authMethod": "api_key",\n  "apiProvider": "firstParty"\n}'
+_CLAUDE_RESUME = "Error: --resume requires a valid session ID or session title when used with --print"
 _GEMINI_MODEL = "gemini-2.5-flash"
 _GEMINI = ("-y", "-m", _GEMINI_MODEL, "-e", "", "-o")
+
+_CLAUDE_LINE = CommandLine(
+    options={
+        "": """
+        --add-dir <directories...>; --agent <agent>; --agents <json-or-file>; --allow-dangerously-skip-permissions;
+        --allowedTools --allowed-tools <tools...>; --append-system-prompt <prompt>; --autocompact <auto|tokens>;
+        --ax-screen-reader; --bg --background; --bare; --betas <betas...>; --brief; --chrome;
+        --cloud [description|session_id|url]; -c --continue; --dangerously-skip-permissions; -d --debug [filter];
+        --debug-file <path>; --desktop; --disable-slash-commands; --disallowedTools --disallowed-tools <tools...>;
+        --effort <level>; --environment <environment_id>; --exclude-dynamic-system-prompt-sections;
+        --fallback-model <model>; --file <specs...>; --fork-session; --forward-subagent-text; --from-pr [value];
+        -h --help; --ide; --include-hook-events; --include-partial-messages; --input-format <format> text stream-json;
+        --json-schema <schema>; --max-budget-usd <amount>; --mcp-config <configs...>; --model <model>;
+        -n --name <name>; --no-chrome; --no-session-persistence; --output-format <format> text json stream-json;
+        --permission-mode <mode> acceptEdits auto bypassPermissions manual dontAsk plan !default;
+        --permission-prompts <target> host none; --plugin-dir <path>; --plugin-url <url>; -p --print;
+        --prompt-suggestions [value] true false 1 0 yes no on off; --remote-control [name];
+        --remote-control-session-name-prefix <prefix>; --replay-user-messages; --restricted; -r --resume [value];
+        --safe-mode; --session-id <uuid>; --setting-sources <sources>; --settings <file-or-json>; --strict-mcp-config;
+        --system-prompt <prompt>; --system-prompt-snapshot <on|off> on off; --teleport [session]; --tmux;
+        --tools <tools...>; --verbose; -v --version; -w --worktree [name]; --advisor <model>;
+        --append-subagent-system-prompt <prompt>; --append-system-prompt-file <file>; --await-initialize;
+        --channels <servers...>; --debug-to-stderr; --enable-auth-status; --enable-auto-mode; --init; --init-only;
+        --initialize-fields <names>; --maintenance; --managed-settings <json>; --managed-settings-in-initialize;
+        --max-thinking-tokens <tokens>; --max-turns <turns>; --permission-prompt-tool <tool>;
+        --plugin-dir-no-mcp <path>; --prefill <text>; --project-config-root <path>; --resume-drops-turn <message-id>;
+        --resume-session-at <message-id>; --rewind-files <user-message-id>; --sdk-url <url>; --session-mirror;
+        --system-prompt-file <file>; --task-budget <tokens>; --thinking <mode> enabled adaptive disabled;
+        --thinking-display <display>
+        """
+    },
+    errors={
+        "unknown": "error: unknown option '{word}'",
+        "missing": "error: option '{shown}' argument missing",
+        "choice": "error: option '{shown}' argument '{value}' is invalid. Allowed choices are {choices}.",
+        "valued": "error: unknown option '{word}={value}'",
+    },
+    foreign={
+        "": "agents attach auth auto-mode doctor gateway import install logs mcp plugin plugins purge respawn rm "
+        "setup-token stop kill ultrareview update upgrade"
+    },
+    usage={"": "Usage: claude [options] [command] [prompt]"},
+    conflicts=(
+        (
+            "--output-format=stream-json",
+            "--verbose",
+            "Error: When using --print, --output-format=stream-json requires --verbose",
+        ),
+        (
+            "--include-partial-messages",
+            "--output-format=stream-json",
+            "Error: --include-partial-messages requires --print and --output-format=stream-json.",
+        ),
+        (
+            "--input-format=stream-json",
+            "--output-format=stream-json",
+            "Error: --input-format=stream-json requires output-format=stream-json.",
+        ),
+        (
+            "--replay-user-messages",
+            "--input-format=stream-json",
+            "Error: --replay-user-messages requires both --input-format=stream-json and --output-format=stream-json.",
+        ),
+        (
+            "--session-id --resume",
+            "--fork-session",
+            "Error: --session-id with --continue or --resume also needs --fork-session.",
+        ),
+        (
+            "--session-id --continue",
+            "--fork-session",
+            "Error: --session-id with --continue or --resume also needs --fork-session.",
+        ),
+        (
+            "--resume=",
+            "",
+            f"{_CLAUDE_RESUME}. Usage: claude -p --resume <session-id|title>",
+        ),
+    ),
+    formats=(
+        ("--input-format=stream-json", "session", ""),
+        ("--output-format=stream-json", "print", ""),
+        ("--output-format=json", "print", "json"),
+        ("", "print", "text"),
+    ),
+    no_prompt="Error: Input must be provided either through stdin or as a prompt argument when using --print",
+    resuming=Resuming(
+        options=("--resume",),
+        missing="No conversation found with session ID: {value}",
+        odd=f"{_CLAUDE_RESUME}. Usage: claude -p --resume <session-id|title>. "
+        'Provided value "{value}" is not a UUID and does not match any session title.',
+        stdout='{"type":"result","subtype":"error_during_execution","duration_ms":0,"duration_api_ms":0,"is_error":true,'
+        '"num_turns":0,"stop_reason":null,"session_id":"{value}","total_cost_usd":0,"usage":{"output_tokens_details":'
+        '{"thinking_tokens":0},"input_tokens":0,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,'
+        '"output_tokens":0,"server_tool_use":{"web_search_requests":0,"web_fetch_requests":0},"service_tier":'
+        '"standard","cache_creation":{"ephemeral_1h_input_tokens":0,"ephemeral_5m_input_tokens":0},"inference_geo":"",'
+        '"iterations":[],"speed":"standard","fallback_credit":null},"modelUsage":{},"permission_denials":[],'
+        '"uuid":"00000000-0000-4000-8000-000000000001",'
+        '"errors":["No conversation found with session ID: {value}"],"result_index":0}',
+        new="--session-id",
+        taken="Error: Session ID {value} is already in use.",
+        invalid="Error: Invalid session ID. Must be a valid UUID.",
+    ),
+)
+
+_CODEX_COMMON = """
+    -c --config <key=value>+; --enable <FEATURE>+; --disable <FEATURE>+; --strict-config; -i --image <FILE>+;
+    -m --model <MODEL>; --dangerously-bypass-approvals-and-sandbox --yolo; --dangerously-bypass-hook-trust; -h --help
+    """
+_CODEX_ROOT = """
+    --oss; --local-provider <OSS_PROVIDER>; -p --profile <CONFIG_PROFILE_V2>;
+    -s --sandbox <SANDBOX_MODE> read-only workspace-write danger-full-access; --approve-for-me; -C --cd <DIR>;
+    --add-dir <DIR>+; -V --version
+    """
+_CODEX_EXEC = """
+    --worktree; --thread-source <SOURCE>; --cyber-access-program <PROGRAM> standard daybreak_blue daybreak_red;
+    --skip-git-repo-check; --ephemeral; --ignore-user-config; --ignore-rules; --output-schema <FILE>;
+    --json --experimental-json; -o --output-last-message <FILE>
+    """
+_CODEX_LINE = CommandLine(
+    options={
+        "": _CODEX_COMMON
+        + ";"
+        + _CODEX_ROOT
+        + """
+    ; --remote <ADDR>; --remote-auth-token-env <ENV_VAR>; --worktree;
+    -a --ask-for-approval <APPROVAL_POLICY> on-request never; --search; --no-alt-screen; --no-daemon
+    """,
+        "exec": f"{_CODEX_COMMON};{_CODEX_ROOT};{_CODEX_EXEC}" + "; --color <COLOR> always never auto",
+        "exec resume": f"{_CODEX_COMMON};{_CODEX_EXEC}" + ";--last;--all",
+    },
+    commands={"": {"exec": "exec", "e": "exec"}, "exec": {"resume": "exec resume"}},
+    foreign={
+        "": "agents review login logout mcp plugin app-server remote-control completion update doctor sandbox debug "
+        "apply a resume queue archive delete migrate-rollouts unarchive fork cloud exec-server features help",
+        "exec": "fork review help",
+    },
+    usage={
+        "": "Usage: codex [OPTIONS] [PROMPT]\n       codex [OPTIONS] <COMMAND> [ARGS]",
+        "exec": "Usage: codex exec [OPTIONS] [PROMPT]\n       codex exec [OPTIONS] <COMMAND> [ARGS]",
+        "exec resume": "Usage: codex exec resume [OPTIONS] [SESSION_ID] [PROMPT]",
+    },
+    words={"": 1, "exec": 1, "exec resume": 2},
+    errors={
+        "unknown": "error: unexpected argument '{name}' found\n\n  tip: to pass '{name}' as a value, use '-- {name}'"
+        "\n\n{usage}\n\nFor more information, try '--help'.",
+        "extra": "error: unexpected argument '{word}' found\n\n{usage}\n\nFor more information, try '--help'.",
+        "missing": "error: a value is required for '{shown}' but none was supplied{choices}"
+        "\n\nFor more information, try '--help'.",
+        "choice": "error: invalid value '{value}' for '{shown}'{choices}\n\nFor more information, try '--help'.",
+        "repeated": "error: the argument '{shown}' cannot be used multiple times"
+        "\n\n{usage}\n\nFor more information, try '--help'.",
+        "valued": "error: unexpected value '{value}' for '{shown}' found; no more were expected"
+        "\n\n{usage}\n\nFor more information, try '--help'.",
+        "conflict": "{words}\n\n{usage}\n\nFor more information, try '--help'.",
+        "choices": "\n  [possible values: {choices}]",
+    },
+    code=2,
+    takes_dashes=False,
+    conflicts=(
+        (
+            "--approve-for-me --dangerously-bypass-approvals-and-sandbox",
+            "",
+            "error: the argument '--approve-for-me' cannot be used with '--dangerously-bypass-approvals-and-sandbox'",
+        ),
+    ),
+    formats=(
+        ("exec --json", "exec", ""),
+        ("exec", "exec", "text"),
+        ("", "", "Error: stdin is not a terminal"),
+    ),
+    errors_to=("stderr", "ERROR: {text}"),
+    no_prompt="Reading prompt from stdin...\nNo prompt provided via stdin.",
+    resuming=Resuming(
+        command="exec resume",
+        unless="--last",
+        missing="Error: thread/resume: thread/resume failed: no rollout found for thread id {value} (code -32600)",
+    ),
+)
+_GEMINI_LINE = CommandLine(
+    options={
+        "": """
+        -d --debug; -m --model <value>; -p --prompt <value>; -i --prompt-interactive <value>; --skip-trust;
+        -w --worktree <value>; -s --sandbox; -y --yolo; --approval-mode <value> default auto_edit yolo plan;
+        --policy <value>; --admin-policy <value>; --acp; --experimental-acp; --allowed-mcp-server-names <value>;
+        --allowed-tools <value>; -e --extensions <value>; -l --list-extensions; -r --resume [value];
+        --session-file <value>; --session-id <value>; --list-sessions; --delete-session <value>;
+        --include-directories <value>; --screen-reader; -o --output-format <value> text json stream-json;
+        --raw-output; --accept-raw-output-risk; -v --version; -h --help
+        """
+    },
+    foreign={"": "mcp extensions extension skills skill hooks hook gemma"},
+    usage={"": "Usage: gemini [options] [command]"},
+    errors={
+        "unknown": "Unknown argument: {bare}\n{usage}",
+        "missing": "Not enough arguments following: {bare}\n{usage}",
+        "choice": 'Invalid values:\n  Argument: {longest}, Given: "{value}", Choices: {choices}\n{usage}',
+        "conflict": "{words}\n{usage}",
+    },
+    quoted=True,
+    takes_dashes=False,
+    variants=True,
+    conflicts=(
+        ("--prompt WORD", "", "Cannot use both a positional prompt and the --prompt (-p) flag together"),
+        ("--prompt --prompt-interactive", "", "Cannot use both --prompt (-p) and --prompt-interactive (-i) together"),
+        (
+            "--yolo --approval-mode",
+            "",
+            "Cannot use both --yolo (-y) and --approval-mode together. Use --approval-mode=yolo instead.",
+        ),
+        (
+            "--resume --session-id",
+            "",
+            "The flags --resume, --session-id, and --session-file are mutually exclusive. Please provide only one.",
+        ),
+    ),
+    formats=(
+        ("--output-format=stream-json", "stream", ""),
+        ("--output-format=json", "json", ""),
+        ("", "text", ""),
+    ),
+    prompt="--prompt",
+    no_prompt="No input provided via stdin. "
+    "Input can be provided by piping data into gemini or using the --prompt option.",
+    no_prompt_code=42,
+    resuming=Resuming(
+        options=("--resume",),
+        latest="latest",
+        missing='Error resuming session: Invalid session identifier "{value}".',
+        odd='Error resuming session: Invalid session identifier "{value}".',
+        code=42,
+        new="--session-id",
+        taken='Error starting session: Session ID "{value}" already exists. '
+        "Use --resume to resume it, or provide a different ID.",
+    ),
+)
+_PI_LINE = CommandLine(
+    options={
+        "": """
+        --provider <name>; --model <pattern>; --api-key <key>; --system-prompt <text>; --append-system-prompt <text>;
+        --mode <mode>; -p --print; -c --continue; -r --resume; --session <path|id>; --fork <path|id>;
+        --session-dir <dir>; --no-session; --models <patterns>; -nt --no-tools; -nbt --no-builtin-tools;
+        -t --tools <tools>; --thinking <level>; -e --extension <path>; -ne --no-extensions; --skill <path>;
+        -ns --no-skills; --prompt-template <path>; -np --no-prompt-templates; --theme <path>; --no-themes;
+        -nc --no-context-files; --export <file>; --list-models [search]; --verbose; --offline; -h --help; -v --version
+        """
+    },
+    foreign={"": "install remove uninstall update list config"},
+    usage={"": "pi - AI coding assistant with read, bash, edit, write tools"},
+    errors={"unknown": "Error: Unknown option: {word}", "missing": "Error: Unknown option: {word}"},
+    splits=False,
+    conflicts=tuple(
+        (f"--fork {other}", "", f"Error: --fork cannot be combined with {other}")
+        for other in ("--session", "--continue", "--resume", "--no-session")
+    ),
+    formats=(("--mode=rpc", "rpc", ""), ("--mode=json", "json", ""), ("", "json", "text")),
+    errors_to=("stderr", "{text}"),
+    resuming=Resuming(
+        options=("--session", "--fork"),
+        unless="--no-session",
+        prefix=True,
+        missing="No session found matching '{value}'",
+        odd="No session found matching '{value}'",
+    ),
+)
 
 _RECORDS = (
     Dialect(
@@ -32,6 +299,7 @@ _RECORDS = (
     Dialect(
         name="claude",
         command="claude",
+        command_line=_CLAUDE_LINE,
         encoder_parts=_CLAUDE[:-1],
         encoder=_CLAUDE[-1],
         encoders={"session": _CLAUDE_SESSION},
@@ -62,6 +330,7 @@ _RECORDS = (
     Dialect(
         name="pi",
         command="pi",
+        command_line=_PI_LINE,
         encoder=f"{_FAKES}.pi",
         encoders={"rpc": (f"{_FAKES}.pi", f"{_FAKES}.pi_rpc")},
         decoders={"json": f"{_SUPERVISOR}._pi:PiDecoder"},
@@ -70,6 +339,7 @@ _RECORDS = (
         told_by={"rpc": "rpc"},
         handshakes=(),
         probes={"--version": "0.73.1", "-v": "0.73.1"},
+        tells_on_stderr=True,
         steps={
             "json": ("begin", "delta", "think", "tool", "tool_done", "event"),
             "rpc": ("delta", "think", "tool", "tool_done", "event", "ask"),
@@ -79,6 +349,7 @@ _RECORDS = (
     Dialect(
         name="codex",
         command="codex",
+        command_line=_CODEX_LINE,
         encoder=f"{_FAKES}.codex",
         decoders={"exec": f"{_SUPERVISOR}._codex:CodexDecoder"},
         nameless=("exec",),
@@ -89,6 +360,7 @@ _RECORDS = (
     Dialect(
         name="gemini",
         command="gemini",
+        command_line=_GEMINI_LINE,
         encoder=f"{_FAKES}.gemini",
         decoders={
             "text": f"{_SUPERVISOR}._raw:RawDecoder",
@@ -100,7 +372,7 @@ _RECORDS = (
         options={"text": (*_GEMINI, "text"), "json": (*_GEMINI, "json"), "stream": (*_GEMINI, "stream-json")},
         told_by={"stream": "stream-json", "json": "json"},
         probes={"--version": "0.61.0", "-v": "0.61.0"},
-        steps={"stream": ("begin", "delta", "tool", "tool_done", "event")},
+        steps={"text": (), "json": (), "stream": ("begin", "delta", "tool", "tool_done", "event")},
     ),
     Dialect(
         name="acp",

@@ -112,8 +112,9 @@ _RULES = (
         report="https://github.com/lobehub/lobehub/pull/18575",
         reference=(
             "It follows each tool by its id, from the event that starts it to the event that ends it. While one runs, "
-            "the limit is 600 s. A background sub-agent of claude counts as a tool until its notification. The words "
-            "of a sub-agent change nothing. After the last tool the ordinary limit holds again."
+            "the limit is 600 s. A background sub-agent of claude counts as a tool until its notification. So does a "
+            "compaction that the agent announces. The words of a sub-agent change nothing. After the last tool the "
+            "ordinary limit holds again."
         ),
         open=(
             "A supervisor with one long limit for everything also passes the scenarios that need a long limit. The "

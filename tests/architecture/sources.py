@@ -16,15 +16,30 @@ _BUILDS = frozenset({"build", "dist"})
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """One import, at any place in the file: the module that it loads (dotted, absolute), and its place."""
+    """One import, at any place in the file: the module that it loads (dotted, absolute), its place, and its name there.
+
+    A name is "" where the module itself is imported.
+    """
 
     module: str
     where: str
+    name: str = ""
 
     @property
     def package(self) -> str:
         """The top-level package that it loads."""
         return self.module.partition(".")[0]
+
+    @property
+    def file(self) -> Path | None:
+        """The product file that it loads; None for foreign code."""
+        for module in (f"{self.module}.{self.name}", self.module):
+            base = ROOT.joinpath(*module.split("."))
+            files = (base.with_suffix(".py"), base / "__init__.py")
+            found = [file.resolve() for file in files if self.package in PRODUCT and file.is_file()]
+            if found:
+                return found[0]
+        return None
 
 
 @cache
@@ -64,24 +79,25 @@ def imports(file: Path) -> tuple[Import, ...]:
     """List what a file imports: at its top, inside functions, for type checkers only, and by `import_module("...")`."""
     place = file.relative_to(ROOT)
     return tuple(
-        Import(module, f"{place}:{getattr(node, 'lineno', 0)}")
+        Import(module, f"{place}:{getattr(node, 'lineno', 0)}", name)
         for node in ast.walk(parse(file))
-        for module in _modules(node, place)
+        for module, name in _modules(node, place)
     )
 
 
-def _modules(node: ast.AST, place: Path) -> list[str]:
+def _modules(node: ast.AST, place: Path) -> list[tuple[str, str]]:
     if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
+        return [(alias.name, "") for alias in node.names]
     if isinstance(node, ast.ImportFrom):
         base = node.module or ""
         if node.level:
             parents = place.parts[: len(place.parts) - node.level]
             base = ".".join([*parents, *([base] if base else [])])
-        return [f"{base}.{alias.name}" for alias in node.names] if base in PRODUCT else [base]
+        names = [alias.name for alias in node.names]
+        return [(f"{base}.{name}", "") for name in names] if base in PRODUCT else [(base, name) for name in names]
     if isinstance(node, ast.Call) and _called(node) in ("import_module", "__import__") and node.args:
         name = node.args[0]
-        return [name.value] if isinstance(name, ast.Constant) and isinstance(name.value, str) else []
+        return [(name.value, "")] if isinstance(name, ast.Constant) and isinstance(name.value, str) else []
     return []
 
 

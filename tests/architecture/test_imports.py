@@ -6,7 +6,7 @@ import ast
 import re
 import sys
 import tomllib
-from graphlib import TopologicalSorter
+from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
@@ -119,6 +119,17 @@ def test_parts_import_only_what_their_row_allows() -> None:
         if target is not None and target not in {row, *MAY_IMPORT[row]}
     ]
     assert wrong == []
+
+
+def test_no_file_imports_itself_through_others() -> None:
+    """A reader can begin at the bottom; an import that stands in a function, or for type checkers only, counts too."""
+    files = {file: {loaded.file for loaded in imports(file)} - {file, None} for file in product_files()}
+    circle: list[str] = []
+    try:
+        TopologicalSorter(files).prepare()
+    except CycleError as error:
+        circle = [str(file.relative_to(ROOT)) for file in error.args[1]]
+    assert circle == []
 
 
 def test_parts_meet_at_their_public_names_only() -> None:

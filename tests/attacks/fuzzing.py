@@ -27,7 +27,7 @@ from pytest_agentproc.harness import model_play
 from pytest_agentproc.plugin import _options
 from pytest_agentproc.record import text as text_of
 from pytest_agentproc.scenario import NotApplicable, load, loads
-from pytest_agentproc.subjects import core
+from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.subjects._answers import answer_of
 from pytest_agentproc.subjects._said import End, said, sources_of
 from pytest_agentproc.subjects._written import command_of_file
@@ -155,7 +155,7 @@ class Fuzz:
         """Play a scenario in the model, judge it and write its timeline."""
         text = self.spoil("scenarios/**/*.scenario.yaml").encode("utf-8", "replace").decode()
         scenario = loads(text, "x.scenario.yaml", ROOT / "scenarios")
-        played = model_play(scenario, core())
+        played = model_play(scenario, reference_supervisor())
         judged(played)
         text_of(played.record, scenario)
 
@@ -190,7 +190,17 @@ class Fuzz:
 
     def ini(self) -> None:
         """Read a value of an ini file."""
-        self.seeds = ["virtual", "3", "auto", "core, null", "C1,T1", "my-supervisor {agent}", "a.yaml", "true", "1e3"]
+        self.seeds = [
+            "virtual",
+            "3",
+            "auto",
+            "reference, null",
+            "C1,T1",
+            "my-supervisor {agent}",
+            "a.yaml",
+            "true",
+            "1e3",
+        ]
         value, option = self.spoil(), self.rnd.choice(_options._OPTIONS)  # noqa: SLF001  # all that can be said
         self.input = f"{option.name} = {value}"
         with contextlib.suppress(ValueError):  # how a reader refuses

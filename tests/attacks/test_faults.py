@@ -27,7 +27,7 @@ COMMANDS: dict[str, list[str]] = {
     "import": [*AGENTPROC, "import", str(min(LOG.glob("*.claude.txt"))), "--dialect", "claude"],
     "run": [*AGENTPROC, "run", "lingers-deaf"],
     "run in real time": [*AGENTPROC, "run", "lingers-deaf", "--clock", "real"],
-    "conform": [*AGENTPROC, "conform", "core", "-k", "lingers-deaf", "-j", "1"],
+    "conform": [*AGENTPROC, "conform", "reference", "-k", "lingers-deaf", "-j", "1"],
     "search": [*AGENTPROC, "search", "open-session-timeouts", "--seconds", "1", "-j", "1", "--out", "."],
     "fake": [*AGENTPROC, "fake", "lingers-deaf", "--dir", "fakes", "--name", "pi"],
     "record": [

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.record import normal_form
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.subjects import core
+from pytest_agentproc.subjects import reference_supervisor
 from tests.benchmarks._together import bind_all, model_together, play_together
 from tests.bundled import all_bundled
 from tests.parity.kinds import ENDS, KINDS, kind
@@ -114,13 +114,13 @@ class Case:
     def foretold(self) -> Seen:
         """The report of the model, in which there is no process."""
         if len(self.scenarios) == 1:
-            return _seen_alone(model_play(self.scenarios[0], core()))
+            return _seen_alone(model_play(self.scenarios[0], reference_supervisor()))
         return _seen(*model_together(bind_all(self.scenarios)))
 
     def play(self, lab: ScenarioRunner, backend: str) -> Seen:
         """Play it with real processes."""
         if len(self.scenarios) == 1:
-            return _seen_alone(lab.play(self.scenarios[0], core(), backend=backend))
+            return _seen_alone(lab.play(self.scenarios[0], reference_supervisor(), backend=backend))
         return _seen(*play_together(lab, bind_all(self.scenarios), backend))
 
 

@@ -19,7 +19,7 @@ _WORKERS = 2
 _EVERY = 10
 """It takes as long as all else of a round, so that only every tenth round has it, the first one included."""
 
-_PASSED = re.compile(r"agentproc: core is conformant: 0 failed, (\d+) passed")
+_PASSED = re.compile(r"agentproc: reference is conformant: 0 failed, (\d+) passed")
 
 
 class CorpusPart:

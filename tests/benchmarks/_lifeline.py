@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import VirtualClock
 from pytest_agentproc.harness import Played, order_of
-from pytest_agentproc.harness._signal_guard import participants_of, warden
+from pytest_agentproc.harness._signal_guard import guard_signals, participants_of
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.subjects import core
+from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.verdict import Verdict
 from pytest_agentproc.verdict._agent_checks import check_bystanders
 from pytest_agentproc.verdict._checks import check_leaks
@@ -46,7 +46,7 @@ class LifelinePart:
 
     def __init__(self, lab: ScenarioRunner) -> None:
         self._clock = VirtualClock()
-        scenario, subject = loads(SCENARIO, "lifeline"), core()
+        scenario, subject = loads(SCENARIO, "lifeline"), reference_supervisor()
         bound = scenario.bind(scenario.terms(subject))
         record = Record()
         self._fake = lab.fake(scenario, clock=self._clock, record=record)
@@ -66,7 +66,7 @@ class LifelinePart:
         assert [one.verdict for one in found] == [Verdict.PASSED, Verdict.PASSED]
 
     def _watch(self) -> None:
-        with warden(_unwanted, participants_of(self._clock)):
+        with guard_signals(_unwanted, participants_of(self._clock)):
             os.kill(os.getpid(), signal.SIGURG)
 
     def report(self) -> dict[str, Any]:

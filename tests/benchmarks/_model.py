@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.scenario import NotApplicable
-from pytest_agentproc.subjects import core
+from pytest_agentproc.subjects import reference_supervisor
 from tests.benchmarks._figures import Samples, ratios, summary
 from tests.benchmarks._plain import spawns
 from tests.bundled import all_bundled
@@ -81,7 +81,7 @@ def _play_kept(_number: int) -> None:
 
 
 def _play_all(scenarios: list[Scenario]) -> None:
-    subject = core()
+    subject = reference_supervisor()
     for scenario in scenarios:
         model_play(scenario, subject)
 
@@ -89,7 +89,7 @@ def _play_all(scenarios: list[Scenario]) -> None:
 def _is_playable(scenario: Scenario) -> bool:
     """Play it once, which warms up the things that are made once, too."""
     try:
-        model_play(scenario, core())
+        model_play(scenario, reference_supervisor())
     except NotApplicable:
         return False
     return True

@@ -13,8 +13,7 @@ import anyio.abc
 
 from pytest_agentproc.harness import Model, add_run, order_of
 from pytest_agentproc.record import Record
-from pytest_agentproc.subjects import core
-from pytest_agentproc.supervisor import Result
+from pytest_agentproc.subjects import reference_supervisor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -67,8 +66,8 @@ class _Declared:
 
 
 def bind_all(scenarios: Sequence[Scenario]) -> list[Bound]:
-    """Bind each scenario to the core's limits, and name its agent after its number."""
-    bounds = [scenario.bind(scenario.terms(core())) for scenario in scenarios]
+    """Bind each scenario to the reference supervisor's limits, and name its agent after its number."""
+    bounds = [scenario.bind(scenario.terms(reference_supervisor())) for scenario in scenarios]
     return [
         replace(bound, program={**bound.program, "name": f"agent{number}"}) for number, bound in enumerate(bounds, 1)
     ]
@@ -86,13 +85,13 @@ def model_together(bounds: Sequence[Bound], model_type: type[Model] = Model) -> 
     machines = []
     for bound, own in zip(bounds, tagged, strict=True):
         model.record = own  # the driver's side of the record is handed over now
-        machines.append(add_run(model, bound, core()))
+        machines.append(add_run(model, bound, reference_supervisor()))
     model.record = record
     answers: list[RunReport | None] = [None] * len(bounds)
 
     def over() -> None:
         number = next(number for number in model.over if answers[number] is None)
-        answers[number] = Result.of(machines[number], 0).answer()
+        answers[number] = machines[number].result(0).answer()
         tagged[number].add(model.now(), "m", {"process": "supervisor", "returned": True})
 
     model.on_over = over
@@ -122,7 +121,7 @@ def play_together(
         async def run(number: int, *, task_status: anyio.abc.TaskStatus[None]) -> None:
             own = _Tagged(record, number, trace)
             order = order_of(bounds[number], fakes[number], _Declared(clock, task_status.started), own.add)
-            answers[number] = await core().run(order)
+            answers[number] = await reference_supervisor().run(order)
             own.add(clock.instant(), "m", {"process": "supervisor", "returned": True})
 
         async def run_all() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.subjects import core
+from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.vocabulary import NANOSECONDS
 from tests.benchmarks._figures import Samples, ratios, summary
 from tests.benchmarks._plain import ENVIRONMENT, PLACEMENTS, BareSteps, PingPong, first_byte, placed, spawns
@@ -111,9 +111,9 @@ class Stopwatch:
 
 
 class _Traced:
-    """The core, with one more listener to its trace."""
+    """The reference supervisor, with one more listener to its trace."""
 
-    name = "core"
+    name = "reference"
     keeps_artifacts = True
     holds_sessions = True
 
@@ -122,7 +122,7 @@ class _Traced:
         self.started = 0.0
 
     def policy(self, request: LimitsRequest) -> Policy:
-        return core().policy(request)
+        return reference_supervisor().policy(request)
 
     async def run(self, order: RunRequest) -> RunReport:
         record = order.trace
@@ -132,7 +132,7 @@ class _Traced:
             self._trace(at, code, data)
 
         self.started = time.perf_counter()
-        return await core().run(replace(order, trace=trace))
+        return await reference_supervisor().run(replace(order, trace=trace))
 
 
 class ScenarioPart:
@@ -178,7 +178,7 @@ class ScenarioPart:
 
     def _play(self, backend: str) -> float:
         start = time.perf_counter()
-        played = self._lab.play(self._scenario, core(), backend=backend)
+        played = self._lab.play(self._scenario, reference_supervisor(), backend=backend)
         taken = time.perf_counter() - start
         assert played.answer is not None
         assert played.answer.outcome == "completed"

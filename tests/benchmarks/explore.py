@@ -2,10 +2,10 @@
 
 Each defect of a rule about timing is looked for in bundled scenarios. Such a scenario covers its rule, does not name it
 under `catches`, and is green on it as it stands. A find counts if its file, loaded from its text alone, is red on the
-defect and green on the core. A defect for which there is no such scenario is printed, and not counted. The last line is
-`found N of M`.
+defect and green on the reference. A defect for which there is no such scenario is printed, and not counted. The last
+line is `found N of M`.
 
-With `--core` the reference supervisor itself is explored, in all bundled scenarios, for the given seconds each. Every
+With `--reference` the reference itself is explored, in all bundled scenarios, for the given seconds each. Every
 find is printed, and the exit code is 1. Run by hand; it is no test.
 """
 
@@ -21,7 +21,7 @@ from pytest_agentproc.defects import DEFECTS
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.scenario import NotApplicable, Scenario, load
 from pytest_agentproc.search import explore
-from pytest_agentproc.subjects import Core, core
+from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import Verdict, judged
 from tests.benchmarks.search import RULES, replays, wrong
 
@@ -40,7 +40,7 @@ def unclaimed(defect: Defect, scenarios: Sequence[Scenario]) -> list[Scenario]:
     return [one for one in covering if _is_green(one, wrong(defect))]
 
 
-def _is_green(scenario: Scenario, subject: Core) -> bool:
+def _is_green(scenario: Scenario, subject: ReferenceSupervisor) -> bool:
     try:
         return judged(model_play(scenario, subject)).verdict is Verdict.PASSED
     except NotApplicable:
@@ -84,14 +84,14 @@ def _bundled() -> Iterator[Scenario]:
     return (one for one in map(load, corpus_files()) if not one.openings)
 
 
-def _core(only: str, seconds: float, seed: int) -> int:
+def _reference(only: str, seconds: float, seed: int) -> int:
     found = runs = 0
     begun = monotonic()
     for scenario in _bundled():
         if only not in scenario.id:
             continue
         try:
-            came = explore(scenario, core(), runs=_RUNS, seed=seed, seconds=seconds, shrinking=_SHRINK)
+            came = explore(scenario, reference_supervisor(), runs=_RUNS, seed=seed, seconds=seconds, shrinking=_SHRINK)
         except NotApplicable:
             continue
         runs += came.runs
@@ -103,16 +103,16 @@ def _core(only: str, seconds: float, seed: int) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Explore for each defect, or the core; return the exit code."""
+    """Explore for each defect, or the reference supervisor; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.explore", description=__doc__)
     parser.add_argument("--seconds", type=float, default=30.0, help="for each defect, or scenario (default: 30)")
     parser.add_argument("--only", default="", help="only defects, rules or scenarios that contain this")
     parser.add_argument("--every", type=int, default=1, help="only each N-th of these defects (default: 1)")
-    parser.add_argument("--core", action="store_true", help="explore the core")
-    parser.add_argument("--seed", type=int, default=0, help="of the settings of the core (default: 0)")
+    parser.add_argument("--reference", action="store_true", help="explore the reference supervisor")
+    parser.add_argument("--seed", type=int, default=0, help="of the settings of the reference supervisor (default: 0)")
     options = parser.parse_args(arguments)
-    if options.core:
-        return _core(options.only, options.seconds, options.seed)
+    if options.reference:
+        return _reference(options.only, options.seconds, options.seed)
     return _defects(options.only, options.every, options.seconds)
 
 

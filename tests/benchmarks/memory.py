@@ -1,9 +1,9 @@
 """`python -m tests.benchmarks.memory`: the memory cost of a supervised flood, on the supervisor's side.
 
-A real fake prints without end in one virtual instant, the core reads it in the lab, and both sides are recorded. Each
-case is played in a process of its own, whose largest resident size is compared with that of the same play with 1 KiB.
-The record is measured as its JSON lines and as its content in memory. Exit code 1: a limit is passed. Run by hand; it
-is no test.
+A real fake prints without end in one virtual instant, the reference reads it in the lab, and both sides are recorded.
+Each case is played in a process of its own, whose largest resident size is compared with that of the same play with 1
+KiB. The record is measured as its JSON lines and as its content in memory. Exit code 1: a limit is passed. Run by
+hand; it is no test.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.harness import ScenarioRunner, order_of
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.subjects import core
+from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.vocabulary import Policy
 from tests.architecture.sources import ROOT
 
@@ -109,7 +109,7 @@ def _play(case: str, size: str, backend: str) -> dict[str, Any]:
             launcher = Path(fake.path)
             launcher.write_text(_IN_LINES.join(launcher.read_text("utf-8").split("\nmodule.main(")), "utf-8")
         order = order_of(bound, fake, clock, record.add)
-        answer: RunReport = clock.run(core().run, order, backend=backend)
+        answer: RunReport = clock.run(reference_supervisor().run, order, backend=backend)
         fake.finish()
     taken = time.perf_counter() - begun
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -46,7 +46,7 @@ def _run(run: int, lab: ScenarioRunner, scenarios: list[Scenario], options: argp
     begin, played, bad, starved, latest = time.monotonic(), 0, 0, 0, 0.0
     for scenario in scenarios:
         try:
-            one = lab.play_real(scenario, subjects.core(), backend=options.backend, scale=options.scale)
+            one = lab.play_real(scenario, subjects.reference_supervisor(), backend=options.backend, scale=options.scale)
         except NotForReal:
             continue
         assert one.pace is not None

@@ -16,7 +16,7 @@ from pytest_agentproc.defects import DEFECTS
 from pytest_agentproc.harness import ScenarioRunner, model_play
 from pytest_agentproc.scenario import Scenario, loads
 from pytest_agentproc.search import confirm, search, written
-from pytest_agentproc.subjects import Core, core
+from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import Verdict, judged
 from tests.bundled import all_bundled
 
@@ -42,18 +42,18 @@ def open_scenarios() -> list[Scenario]:
 
 
 def replays(find: Find, defect: Defect) -> str:
-    """Name the fault in the file of a find; "" if it is red on the defect and green on the core."""
+    """Name the fault in the file of a find; "" if it is red on the defect and green on the reference supervisor."""
     text = written(find, subject=defect.name, seed=0, run=0, replay="", is_defect=True)
     scenario = loads(text, "found.scenario.yaml")
     if judged(model_play(scenario, wrong(defect))).verdict is not Verdict.FAILED:
         return "its file is not red on the defect"
-    seen = judged(model_play(scenario, core())).verdict
-    return "" if seen is Verdict.PASSED else f"its file is {seen} on the core"
+    seen = judged(model_play(scenario, reference_supervisor())).verdict
+    return "" if seen is Verdict.PASSED else f"its file is {seen} on the reference supervisor"
 
 
-def wrong(defect: Defect) -> Core:
-    """Give the core with a defect built in."""
-    return Core(defect.name, defect.deciders, defect.session_deciders)
+def wrong(defect: Defect) -> ReferenceSupervisor:
+    """Give the reference supervisor with a defect built in."""
+    return ReferenceSupervisor(defect.name, defect.deciders, defect.session_deciders)
 
 
 def _look(

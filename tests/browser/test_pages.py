@@ -9,7 +9,7 @@ import pytest
 from pytest_agentproc import defects
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.record import Judged, Listed, index, page
-from pytest_agentproc.subjects import Core, core
+from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import compare, conclude, last_step, unmet
 from tests.browser.chromium import opened, pictured
 from tests.bundled import bundled
@@ -112,10 +112,10 @@ COLOURS = """
 
 def drawn(name: str, defect: str = "") -> str:
     """Play a scenario of the corpus in the model, and draw its page."""
-    subject = core()
+    subject = reference_supervisor()
     if defect:
         made = defects.defect(defect)
-        subject = Core(defect, made.deciders, made.session_deciders)
+        subject = ReferenceSupervisor(defect, made.deciders, made.session_deciders)
     played = model_play(bundled(name), subject)
     rows = compare(played)
     failed = unmet(rows)
@@ -177,7 +177,7 @@ def test_a_page_as_it_is_has_a_picture(tmp_path: Path) -> None:
 def test_the_index_is_legible(tmp_path: Path) -> None:
     """Long claims and many columns stand beside each other."""
     claim = "an agent that is told a great many things does what it was told, " * 4
-    ways = [("core", loop, clock) for loop in ("asyncio", "trio") for clock in ("virtual", "real")]
+    ways = [("reference", loop, clock) for loop in ("asyncio", "trio") for clock in ("virtual", "real")]
     entries = [
         Listed(f"{'name-' * 12}{number}", claim, ("A1", "C4"), way, "not applicable", "x.html")
         for number in range(5)

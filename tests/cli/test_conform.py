@@ -25,12 +25,14 @@ def pytest_agentproc_subjects():
 """
 TOLD = """\
 rule (must, should: failed)                                    must  should  undecided  passed  n/a
-A9  the one-number form of a limit means silence, never du...     -       -          -       1    -
+A9  the one-number form of a limit means silence, never           -       -          -       1    -
+    duration
 
-agentproc: core is conformant: must: 0 failed, should: 0 failed, undecided: 0; 1 passed, ...
+agentproc: reference is conformant: must: 0 failed, should: 0 failed, undecided: 0; 1 passed, ...
 
 rule (must, should: failed)                                    must  should  undecided  passed  n/a
-A9  the one-number form of a limit means silence, never du...     -       1          1       -    -
+A9  the one-number form of a limit means silence, never           -       1          1       -    -
+    duration
 
 as in bug reports                                              must  should  undecided  passed  n/a
 K02  silent but alive, and killed for it                          -       1          1       -    -
@@ -60,13 +62,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.slow
 def test_conform_sums_up_each_supervisor_without_pytests_words(capsys: pytest.CaptureFixture[str]) -> None:
     """A user without pytest knowledge reads a table by rule and one sentence; a script reads the exit code."""
-    argv = ["core", "mine", "--rule", "A9", "--results", "out/results.json", "--report", "pages"]
+    argv = ["reference", "mine", "--rule", "A9", "--results", "out/results.json", "--report", "pages"]
     assert main(["conform", *argv]) == 1
     told, errors = capsys.readouterr()
     assert re.sub(r"(?<= passed, ).*", "...", told) == TOLD
     assert errors == ""
     subjects = json.loads(Path("out/results.json").read_text("utf-8"))["subjects"]
-    assert [(one["name"], one["conformant"]) for one in subjects] == [("core", True), ("mine", False)]
+    assert [(one["name"], one["conformant"]) for one in subjects] == [("reference", True), ("mine", False)]
     assert Path("pages/index.html").exists()
 
 
@@ -81,13 +83,13 @@ def test_a_program_to_which_nothing_applies_is_not_conformant(capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("argv", "told"),
     [
-        ([], "there is no supervisor to judge\nname one, such as core"),
-        (["core", "--command", "cat {agent}"], "SUBJECT and --command exclude each other\n"),
-        (["core", "--rule", "C11"], "--rule C11: there is no such rule\nthere are A1, "),
+        ([], "there is no supervisor to judge\nname one, such as reference"),
+        (["reference", "--command", "cat {agent}"], "SUBJECT and --command exclude each other\n"),
+        (["reference", "--rule", "C11"], "--rule C11: there is no such rule\nthere are A1, "),
         (["nope:it"], "nope:it: there is no module nope in "),
-        (["core", "-j", "0"], "-j 0: it must be at least 1\n"),
+        (["reference", "-j", "0"], "-j 0: it must be at least 1\n"),
         pytest.param(["nul"], "nul: there is no such subject, did you mean null?", marks=pytest.mark.slow),
-        pytest.param(["core", "-k", "nothing_like_it"], "no scenario is like that\n", marks=pytest.mark.slow),
+        pytest.param(["reference", "-k", "nothing_like_it"], "no scenario is like that\n", marks=pytest.mark.slow),
     ],
 )
 def test_what_cannot_be_judged_is_a_sentence_and_2(
@@ -102,7 +104,7 @@ def test_what_cannot_be_judged_is_a_sentence_and_2(
 def test_a_conftest_that_breaks_is_the_users(capsys: pytest.CaptureFixture[str]) -> None:
     """It contributes supervisors, so the command reports its mistake, and not a failure of the kit."""
     Path("conftest.py").write_text("import no_such_module\n", "utf-8")
-    assert main(["conform", "core", "--rule", "A9"]) == 2
+    assert main(["conform", "reference", "--rule", "A9"]) == 2
     assert "ModuleNotFoundError: No module named 'no_such_module'" in capsys.readouterr().err
 
 
@@ -133,7 +135,7 @@ def test_the_command_that_is_printed_for_a_program_is_the_commands_own(capsys: p
     assert main(["conform", "--command", "sh -c 'exit 3' {agent}", "-k", "claude-api-error"]) == 1
     told = capsys.readouterr().out
     assert "adapter error: it exits with code * before it starts an agent" in told
-    assert """agentproc run claude-api-error --command 'sh -c '"'"'exit 3'"'"' {agent}' --clock real\n""" in told
+    assert """agentproc run claude-api-error --command 'sh -c '"'"'exit 3'"'"' {agent}'\n""" in told
 
 
 @pytest.mark.slow

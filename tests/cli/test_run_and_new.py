@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.cli import main
+from pytest_agentproc.cli._shapes import SHAPES
 from pytest_agentproc.vocabulary import DIALECTS
 from tests.bundled import path_of
 
@@ -31,7 +32,7 @@ expect:                               # what must be true of its supervisor
 """
 TOLD = """\
 raw.scenario.yaml: an agent that says nothing more is ended as inactive
-supervisor core, virtual time, asyncio
+supervisor reference, virtual time, asyncio
 
      time  supervisor                                  agent and descendants
       0 s                                              starts
@@ -91,6 +92,15 @@ def test_new_writes_what_an_editor_helps_with_and_over_nothing(capsys: pytest.Ca
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_shape_of_new_passes(shape: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A user changes what works."""
+    assert main(["new", shape, "--shape", shape]) == 0
+    assert main(["run", f"{shape}.scenario.yaml", "--clock", "model"]) == 0
+    assert "passed, record" in capsys.readouterr().out
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_what_new_writes_passes(dialect: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A beginning that fails teaches the wrong thing."""
@@ -136,7 +146,7 @@ def test_run_in_the_model_tells_the_same_without_a_process(capsys: pytest.Captur
     capsys.readouterr()
     assert main(["run", "raw.scenario.yaml", "--clock", "model"]) == 0
     shown = capsys.readouterr().out.splitlines()
-    assert shown[1] == "supervisor core, in the model"
+    assert shown[1] == "supervisor reference, in the model"
     assert [line.split() for line in shown[2:]] == [line.split() for line in TOLD.splitlines()[2:]]
 
 

@@ -49,7 +49,7 @@ def _plain(text: str) -> str:
 def test_a_find_is_confirmed_with_real_processes_and_can_be_played_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """From the words to the file: the command that is printed is red on the defect, and green on the core."""
+    """From the words to the file: the command that is printed is red on the defect, and green on the reference."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pauses.scenario.yaml").write_text(_TEXT, "utf-8")
     assert main(["search", "pauses.scenario.yaml", "--defect", "timer-beats-exit", "--seed", "1"]) == 1

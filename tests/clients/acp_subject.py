@@ -16,7 +16,7 @@ class Acp(Client):  # noqa: D101  # the agent's requests to its client, and its 
     async def start(self) -> None:  # noqa: D102
         order = self.order
         process = acp.spawn_agent_process(self, *order.argv, env=dict(order.env), cwd=order.cwd)
-        self.agent, _ = await self.hold(process)
+        self.agent, _ = await self.enter_context(process)
         await self.agent.initialize(protocol_version=1)
         self.session = (await self.agent.new_session(cwd=order.cwd)).session_id
 
@@ -33,14 +33,14 @@ class Acp(Client):  # noqa: D101  # the agent's requests to its client, and its 
         self.said += update.content.text if update.session_update == "agent_message_chunk" else ""
 
     async def request_permission(self, options: Any, **_: Any) -> Any:  # noqa: D102
-        kind = "allow" if await self.permit() else "reject"
+        kind = "allow" if await self.ask_permission() else "reject"
         return {"outcome": {"outcome": "selected", "optionId": next(o.option_id for o in options if kind in o.kind)}}
 
-    def lost(self, error: Exception) -> str:  # noqa: D102
-        return "failed" if isinstance(error, acp.RequestError) else super().lost(error)
+    def outcome_of_prompt_error(self, error: Exception) -> str:  # noqa: D102
+        return "failed" if isinstance(error, acp.RequestError) else super().outcome_of_prompt_error(error)
 
-    def unstarted(self, error: Exception) -> str:  # noqa: D102
-        return "handshake_failed" if isinstance(error, acp.RequestError) else super().unstarted(error)
+    def outcome_of_start_error(self, error: Exception) -> str:  # noqa: D102
+        return "handshake_failed" if isinstance(error, acp.RequestError) else super().outcome_of_start_error(error)
 
 
 # Its own limits: end of stdin to TERM, and to KILL; it has none on silence, a turn, a cancel or a handshake.

@@ -16,7 +16,7 @@ class Claude(Client):  # noqa: D101
     async def start(self) -> None:  # noqa: D102
         order = self.order
         options = {"cli_path": order.argv[0], "env": dict(order.env), "cwd": order.cwd, "can_use_tool": self.answer}
-        self.client = await self.hold(sdk.ClaudeSDKClient(sdk.ClaudeAgentOptions(**options)))
+        self.client = await self.enter_context(sdk.ClaudeSDKClient(sdk.ClaudeAgentOptions(**options)))
 
     async def prompt(self, text: str) -> Any:  # noqa: D102
         await self.client.query(text)
@@ -29,14 +29,14 @@ class Claude(Client):  # noqa: D101
         await self.client.interrupt()
 
     async def answer(self, _name: str, given: Any, _context: Any) -> Any:  # noqa: D102
-        is_allowed = await self.permit()
+        is_allowed = await self.ask_permission()
         return sdk.PermissionResultAllow(updated_input=given) if is_allowed else sdk.PermissionResultDeny(message="no")
 
-    def unstarted(self, error: Exception) -> str:  # noqa: D102
+    def outcome_of_start_error(self, error: Exception) -> str:  # noqa: D102
         is_absent = isinstance(error, (sdk.CLINotFoundError, sdk.CLIConnectionError))
         return "spawn_failed" if is_absent else "handshake_failed"
 
-    def lost(self, error: Exception) -> str:  # noqa: D102
+    def outcome_of_prompt_error(self, error: Exception) -> str:  # noqa: D102
         return "protocol_error" if "JSON" in str(error) else "agent_lost"
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.harness import NotForReal, ScenarioRunner
 from pytest_agentproc.scenario import NotApplicable
-from pytest_agentproc.subjects import core
+from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.verdict import Verdict, compare, conclude, unmet
 from pytest_agentproc.vocabulary import RULES
 from tests.bundled import all_bundled
@@ -84,13 +84,13 @@ class _Result:
     Args:
         verdict: over all of it.
         failed: the checks that failed, by level, in words; or what it needs, if it is not applicable.
-        core: the verdict on the kit's own supervisor.
+        reference: the verdict on the kit's own supervisor.
     """
 
     scenario: Scenario
     verdict: Verdict
     failed: dict[str, str]
-    core: Verdict
+    reference: Verdict
 
 
 def _contenders() -> list[_Contender]:
@@ -116,7 +116,7 @@ def _judged(lab: ScenarioRunner, one: _Contender) -> Iterator[_Result]:
         if one.is_real and scenario.id in _HURRIED:
             continue
         verdict, failed = _verdict(lab, scenario, one)
-        yield _Result(scenario, verdict, failed, conclude(compare(lab.play(scenario, core()))))
+        yield _Result(scenario, verdict, failed, conclude(compare(lab.play(scenario, reference_supervisor()))))
 
 
 def _verdict(lab: ScenarioRunner, scenario: Scenario, one: _Contender) -> tuple[Verdict, dict[str, str]]:
@@ -171,7 +171,7 @@ def page() -> str:
         clock = "real" if one.is_real else "virtual"
         figures.append([f"{one.package} {one.version}", clock, *_count(results)])
     head = ["supervisor", "clock", "passed", "must failed", "should failed", "undecided", "not applicable"]
-    red = [result.scenario.id for _, results in found for result in results if result.core is not Verdict.PASSED]
+    red = [result.scenario.id for _, results in found for result in results if result.reference is not Verdict.PASSED]
     assert red == [], "the kit's own supervisor passes every scenario of this page"
     parts = [_HEAD, _table(head, figures)]
     parts += [_BY_RULE, _by_rule(found)]

@@ -6,12 +6,14 @@ import re
 
 import pytest
 
+from pytest_agentproc.corpus import split_agent
 from pytest_agentproc.errors import ClockError
 from pytest_agentproc.scenario._script import _HOWS
 from pytest_agentproc.supervisor import Status
 from pytest_agentproc.supervisor._machine import State
 from pytest_agentproc.vocabulary import CONTAINMENTS, DIALECTS, LEVELS, RULES, Dialect
 from tests.architecture.sources import ROOT
+from tests.bundled import all_bundled
 from tests.mirrors.recordings import NAMES
 
 EXPLANATION = ROOT / "docs" / "explanation"
@@ -68,6 +70,23 @@ def test_each_state_and_each_level_is_explained() -> None:
     page = _page("reference-supervisor")
     assert [state.name for state in (*State, *Status) if state.name not in page] == []
     assert [level for level in LEVELS if f"| `{level}` |" not in _page("conformance")] == []
+
+
+def _faults() -> list[tuple[str, str, list[str], list[str]]]:
+    """List the rows of the table of the five programs: program, when, defects, scenarios."""
+    rows = [line.split(" | ") for line in _page("five-reports").splitlines() if line.count(" | ") == 4]
+    names = re.compile(r"`([a-z0-9-]+)")
+    return [(row[0].strip("| "), row[1], names.findall(row[3]), names.findall(row[4])) for row in rows[1:]]
+
+
+def test_each_of_the_five_programs_has_a_fault_before_and_after_its_fix() -> None:
+    """Each fault is a defect that the named scenarios catch."""
+    programs = set(re.findall(r"^## (\S+): ", _page("five-reports"), re.MULTILINE))
+    assert {(program, when) for program, when, _, _ in _faults()} == {
+        (program, f"{when} the fix") for program in programs for when in ("before", "after")
+    }
+    catches = {split_agent(scenario.id)[0]: scenario.catches for scenario in all_bundled()}
+    assert [row for row in _faults() for name in row[2] if not any(name in catches[one] for one in row[3])] == []
 
 
 def test_each_group_of_rules_is_explained() -> None:

@@ -10,7 +10,7 @@ import pytest
 from pytest_agentproc.errors import ScenarioError
 from tests.architecture.sources import ROOT
 from tests.docs.blocks import Block, blocks, fits, play
-from tests.docs.reference import is_made
+from tests.docs.reference import anchors, is_made, made
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,12 +87,40 @@ def test_the_blocks_of_a_page_share_a_folder(tmp_path: Path) -> None:
         _played("```yaml\n# agent: claude\n- anser: x\n```\n", tmp_path / "steps")
 
 
+def _targets(page: Path) -> dict[str, str]:
+    """List the links of a page that are no addresses, each with what is wrong with it."""
+    text = re.sub(r"^(`{3,}).*?^\1$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    links = re.findall(r"\]\(([^)\s]+)\)", text)
+    return {link: _fault(page, link) for link in links if not re.match(r"https?:|mailto:", link)}
+
+
+def _fault(page: Path, link: str) -> str:
+    name, _, place = link.partition("#")
+    target = (page.parent / name).resolve() if name else page
+    if is_made(target):
+        text = made().get(str(target.relative_to(DOCS / "reference")), "")
+    elif not target.exists():
+        return "no such file"
+    else:
+        text = target.read_text("utf-8") if target.suffix == ".md" else ""
+    return "no such heading" if place and place not in anchors(text) else ""
+
+
 def test_every_link_leads_somewhere() -> None:
-    """A map with a road that ends is no map."""
+    """A map with a road that ends is no map; a heading that was renamed is such an end."""
+    pages = (*PAGES, *ROOT.glob("*.md"), ROOT / "scenarios" / "README.md")
     broken = [
-        f"{page.relative_to(ROOT)}: {link}"
-        for page in (*PAGES, *ROOT.glob("*.md"))
-        for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8"))
-        if not re.match(r"https?:|mailto:|#", link) and not (page.parent / link.partition("#")[0]).exists()
+        f"{page.relative_to(ROOT)}: {link}: {fault}"
+        for page in pages
+        for link, fault in _targets(page).items()
+        if fault
     ]
     assert broken == []
+
+
+def test_every_path_that_a_page_cites_exists() -> None:
+    """A reader opens what a page names; CONTRIBUTING.md names files that its reader is to write."""
+    cited = re.compile(r"`((?:pytest_agentproc|fake_agents|tests|scenarios|docs|\.ci)/[\w./-]+)`")
+    pages = [page for page in (*PAGES, *ROOT.glob("*.md")) if page.name not in ("CONTRIBUTING.md", "CHANGELOG.md")]
+    found = [(page.name, path) for page in pages for path in cited.findall(page.read_text("utf-8"))]
+    assert [one for one in found if not (ROOT / one[1]).exists()] == []

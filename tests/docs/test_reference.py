@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shlex
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_agentproc import hookspecs
 from pytest_agentproc.cli._commands import COMMANDS
 from pytest_agentproc.defects import NAMES
+from pytest_agentproc.plugin import _fixtures as plugin_fixtures
 from pytest_agentproc.plugin._options import _OPTIONS
 from pytest_agentproc.reference import anchor, bundled, entries, page_of, written
 from pytest_agentproc.scenario import tables
-from pytest_agentproc.verdict import VERDICT_TEXTS, Verdict
+from pytest_agentproc.subjects._written import _KEYS
+from pytest_agentproc.verdict import VERDICT_TEXTS, Judged, JudgedRow, Verdict
 from pytest_agentproc.vocabulary import BUG_FAMILIES, LEVELS, RULES, Outcome
 from tests.architecture.sources import ROOT
 from tests.docs.blocks import run
@@ -119,3 +123,27 @@ def test_the_examples_of_commands_run(tmp_path: Path) -> None:
     for name in ("new", *(name for name in examples if name != "new")):
         done = run(["sh", "-c", examples[name]], tmp_path)
         assert done.returncode == 0, f"{examples[name]}\n{done.stdout}{done.stderr}"
+
+
+def _headings(name: str) -> list[str]:
+    return anchors((ROOT / "docs" / "reference" / f"{name}.md").read_text("utf-8"))
+
+
+def test_every_fixture_marker_and_hook_has_its_heading() -> None:
+    """Their examples are blocks of the page, which run."""
+    fixtures = [name for name in plugin_fixtures.__all__ if not name.startswith("pytest_")]
+    assert {anchor(name) for name in (*fixtures, "agent_scenario")} <= set(_headings("fixtures"))
+    assert {anchor(f"Marker: {name}") for name in ("agentproc", "virtual_time", "process_tree")} <= set(
+        _headings("fixtures")
+    )
+    assert {anchor(name) for name in hookspecs.__all__} <= set(_headings("hooks"))
+
+
+def test_every_key_of_wrapper_toml_and_of_the_results_has_its_row() -> None:
+    """A reader finds the key of a file that another program writes or reads."""
+    wrapper, results = (
+        (ROOT / "docs" / "reference" / f"{name}.md").read_text("utf-8") for name in ("wrapper-toml", "results-json")
+    )
+    assert [key for key in _KEYS if f"| `{key}` |" not in wrapper] == []
+    fields = [field.name for kind in (Judged, JudgedRow) for field in dataclasses.fields(kind)]
+    assert [name for name in fields if f"`{name}`" not in results] == []

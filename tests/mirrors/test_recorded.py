@@ -10,7 +10,7 @@ import pytest
 from pytest_agentproc.capture import AgentIdentity, Given, draft, given_of, likeness, moments, replay
 from pytest_agentproc.record import Event
 from pytest_agentproc.scenario import Scenario, load
-from pytest_agentproc.subjects import core
+from pytest_agentproc.subjects import reference_supervisor
 from tests.mirrors.recordings import NAMES, Recording, recording
 from tests.mirrors.test_mirrors import mirror_of
 
@@ -55,7 +55,7 @@ def given(recorded: Recording) -> list[Given]:
 
 def played(scenario: Scenario, argv: list[str] | None, what: list[Given]) -> list[Event]:
     """Play a scenario, with the agent's recorded input, and record it."""
-    bound = scenario.bind(scenario.terms(core()))
+    bound = scenario.bind(scenario.terms(reference_supervisor()))
     done = replay(bound, argv or [], scenario.prompt, what)
     return [Event(*event) for event in done.events]
 

@@ -10,7 +10,7 @@ import pytest
 from pytest_agentproc.harness import ScenarioRunner, model_play
 from pytest_agentproc.record import normal_form
 from pytest_agentproc.scenario import Scenario, loads
-from pytest_agentproc.subjects import core
+from pytest_agentproc.subjects import reference_supervisor
 from tests.benchmarks._together import bind_all, model_together, play_together
 from tests.bundled import all_bundled
 from tests.parity.cases import CASES, case, pairs
@@ -40,8 +40,8 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 def _difference(lab: ScenarioRunner, scenario: Scenario, backend: str) -> str:
     """Play for real and in the model; return the first difference, or nothing."""
-    foretold = normal_form(model_play(scenario, core()).record)
-    happened = normal_form(lab.play(scenario, core(), backend=backend).record)
+    foretold = normal_form(model_play(scenario, reference_supervisor()).record)
+    happened = normal_form(lab.play(scenario, reference_supervisor(), backend=backend).record)
     for number, (model, real) in enumerate(zip(foretold, happened, strict=False)):
         if model != real:
             return f"{scenario.id}, {backend}, event {number}:\n  model {model}\n  real  {real}\n{scenario.text}"
@@ -72,11 +72,11 @@ def _told(files: Mapping[str, bytes] | None) -> dict[str, Any] | None:
 @pytest.mark.parametrize("scenario", _KEPT, ids=lambda scenario: scenario.id)
 def test_the_model_foretells_the_artifacts(lab: ScenarioRunner, backend: str, scenario: Scenario) -> None:
     """The bytes on a disk, or the leftovers of a failing one, equal the bytes in memory."""
-    foretold = _told(model_play(scenario, core()).artifacts)
+    foretold = _told(model_play(scenario, reference_supervisor()).artifacts)
     assert foretold is not None
     if scenario.cannot_spawn is not None:  # only the words name the missing file
-        foretold["result.json"][1]["error"] = lab.play(scenario, core()).answer.error  # type: ignore[union-attr]
-    assert _told(lab.play(scenario, core(), backend=backend).artifacts) == foretold
+        foretold["result.json"][1]["error"] = lab.play(scenario, reference_supervisor()).answer.error  # type: ignore[union-attr]
+    assert _told(lab.play(scenario, reference_supervisor(), backend=backend).artifacts) == foretold
 
 
 @pytest.mark.parametrize("claim", CASES)

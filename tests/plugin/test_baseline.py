@@ -108,10 +108,10 @@ def test_a_file_that_was_named_must_be_there(pytester: pytest.Pytester) -> None:
     pytester.runpytest().assert_outcomes(passed=1, xfailed=1)
 
 
-def test_the_core_is_excused_by_no_list_of_others(pytester: pytest.Pytester) -> None:
-    """A comparison with the core shows the core."""
+def test_the_reference_is_excused_by_no_list_of_others(pytester: pytest.Pytester) -> None:
+    """A comparison with the reference supervisor shows the reference supervisor."""
     (pytester.path / FILE).write_text(KNOWN)
-    pytester.runpytest("--agentproc-subject=core").assert_outcomes(passed=1, failed=1)
+    pytester.runpytest("--agentproc-subject=reference").assert_outcomes(passed=1, failed=1)
 
 
 @pytest.mark.slow

@@ -71,6 +71,6 @@ def test_a_conftest_of_ten_lines_is_all_that_an_empty_directory_needs(tmp_path: 
         check=False,
         timeout=CEILING,
     )
-    assert "\nA1  any byte is activity; a run that i...     1" in done.stdout, done.stdout + done.stderr
+    assert "\nA1  any byte is activity; a run that is       1" in done.stdout, done.stdout + done.stderr
     assert "agentproc: mine is not conformant: must: 1 failed, " in done.stdout
     assert (done.returncode, done.stderr) == (pytest.ExitCode.TESTS_FAILED, "")

@@ -11,7 +11,7 @@ from tests.plugin.scenarios import CORPUS, EXPLAINED, GREEN, RED
 
 
 def test_a_green_scenario_passes_on_both_backends(pytester: pytest.Pytester) -> None:
-    """The whole way, with a real process: file, lab, core, verdict."""
+    """The whole way, with a real process: file, lab, reference, verdict."""
     (pytester.path / "one.scenario.yaml").write_text(GREEN)
     pytester.runpytest("--agentproc-backend=both").assert_outcomes(passed=2)
 
@@ -114,7 +114,7 @@ def test_other_plugins_can_watch_the_record_of_a_run(pytester: pytest.Pytester) 
     result = pytester.runpytest("-s")
     (line,) = [line for line in result.outlines if "WATCHED" in line]
     _, _, rest = line.partition("WATCHED one.scenario.yaml::one[asyncio] ")
-    assert json.loads(rest)["subject"] == "core"
+    assert json.loads(rest)["subject"] == "reference"
 
 
 def test_a_scenario_of_a_session_is_played_by_its_drive(pytester: pytest.Pytester) -> None:

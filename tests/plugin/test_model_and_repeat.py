@@ -38,7 +38,7 @@ def test_the_model_plays_what_processes_play(pytester: pytest.Pytester) -> None:
 
 
 def test_the_model_does_not_play_other_peoples_supervisors(pytester: pytest.Pytester) -> None:
-    """It holds the core alone; no supervisor is reported conformant without a run."""
+    """It holds the reference supervisor alone; no supervisor is reported conformant without a run."""
     (pytester.path / "one.scenario.yaml").write_text(GREEN)
     result = pytester.runpytest("-rs", "--agentproc-clock=model", "--agentproc-subject=null")
     result.assert_outcomes(skipped=1)
@@ -71,7 +71,7 @@ def test_repeating_reports_the_first_play_that_is_another_one(pytester: pytest.P
 
 
 @pytest.mark.parametrize("clock", ["virtual", "model"])
-def test_repeating_the_core_finds_nothing(pytester: pytest.Pytester, clock: str) -> None:
+def test_repeating_the_reference_finds_nothing(pytester: pytest.Pytester, clock: str) -> None:
     """It is a service for those who doubt it."""
     (pytester.path / "one.scenario.yaml").write_text(GREEN)
     pytester.runpytest("--agentproc-repeat=3", f"--agentproc-clock={clock}").assert_outcomes(passed=1)

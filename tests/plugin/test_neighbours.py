@@ -80,7 +80,7 @@ def test_every_way_to_share_the_work_leaves_the_same_files(pytester: pytest.Pyte
     scenarios(pytester, one=GREEN, two=f"covers: [A1]\n{RED}")
     pytester.makepyfile(test_own=OWN, mine=MINE)
     pytester.makeconftest(GROUPED)
-    arguments = [*FILES, "--agentproc-subject=mine:supervise,core"]
+    arguments = [*FILES, "--agentproc-subject=mine:supervise,reference"]
     pytester.runpytest(*arguments).assert_outcomes(passed=4, xfailed=2)
     alone = outputs(pytester.path)
     assert len(alone["results"]) == 4

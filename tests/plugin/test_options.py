@@ -102,7 +102,7 @@ def test_the_ini_file_can_name_a_defect_and_the_command_line_another_or_none(pyt
     for arguments in ([], ["--agentproc-defect=one-grace"], ["--agentproc-defect="]):
         result = pytester.runpytest("-s", *arguments)
         subjects += [line.rpartition("SUBJECT ")[2] for line in result.outlines if "SUBJECT" in line]
-    assert subjects == ["no-grace", "one-grace", "core"]
+    assert subjects == ["no-grace", "one-grace", "reference"]
 
 
 @pytest.mark.slow
@@ -168,8 +168,8 @@ def test_a_suite_that_does_not_use_the_kit_does_not_load_it(pytester: pytest.Pyt
             "pytest_agentproc.errors",
             "pytest_agentproc.hookspecs",
             "pytest_agentproc.plugin",
-            "pytest_agentproc.plugin._collect",
             "pytest_agentproc.plugin._fixtures",
+            "pytest_agentproc.plugin._hooks",
             "pytest_agentproc.plugin._marked",
             "pytest_agentproc.plugin._options",
             "pytest_agentproc.plugin._progress",
@@ -198,7 +198,7 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "default: auto "
         "--agentproc-process-tree fail every test that leaves a process behind, as if it had asked for process_tree "
         "--agentproc-subject=SUBJECT supervisors that are judged in place of the reference supervisor, with commas: "
-        "null, spawn-and-forget, subprocess.run, kill-at-once, core (the reference supervisor), those of the hook "
+        "null, spawn-and-forget, subprocess.run, kill-at-once, reference (the reference supervisor), those of the hook "
         "pytest_agentproc_subjects, package.module:attribute, or a TOML file that describes a program; default: none "
         "--agentproc-rule=RULE collect only scenarios that cover one of these rules, with commas: C1,T1; default: none "
         "--agentproc-command=COMMAND program that is judged in place of the reference supervisor, in real time: "

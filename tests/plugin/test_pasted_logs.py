@@ -1,4 +1,4 @@
-"""Drafts of pasted logs are scenarios like all others: the core plays them, and does what each expects."""
+"""Drafts of pasted logs are scenarios like all others: the reference plays them, and does what each expects."""
 
 from __future__ import annotations
 

@@ -336,3 +336,43 @@ def test_it_is_one_sentence_elsewhere(pytester: pytest.Pytester, monkeypatch: py
         result = pytester.runpytest("-rs")
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(["*process_tree needs Linux (pidfd, /proc, subreaper), and this is darwin"])
+
+
+def test_a_strict_xfail_of_a_leak_says_how_to_expect_it(pytester: pytest.Pytester) -> None:
+    """A leak fails the teardown, so pytest alone says no more than that the test passed."""
+    pytester.makepyfile(
+        """
+        import subprocess
+
+        import pytest
+
+
+        @pytest.mark.xfail(strict=True, reason="leaves a server")
+        def test_strict(process_tree):
+            global child_strict
+            child_strict = subprocess.Popen(["sleep", "1000"])
+
+
+        @pytest.mark.xfail(strict=False, reason="leaves a server")
+        def test_loose(process_tree):
+            global child_loose
+            child_loose = subprocess.Popen(["sleep", "1000"])
+
+
+        @pytest.mark.xfail(strict=True, reason="fails")
+        def test_other():
+            pass
+        """
+    )
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=2, xpassed=1, xfailed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "[[]XPASS(strict)[]] leaves a server",
+            "a process that is left fails the teardown, and not the test: write xfail(strict=False) to expect it",
+            "_* test_other _*",
+            "[[]XPASS(strict)[]] fails",
+            "=*",
+        ],
+        consecutive=True,
+    )

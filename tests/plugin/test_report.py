@@ -85,7 +85,7 @@ def test_the_index_lists_every_play(pytester: pytest.Pytester, workers: list[str
     reading = read((pytester.path / "pages" / "index.html").read_text("utf-8"))
     assert [one.text for one in reading.all("ul", "counts")] == ["2failed2passed2scenarios"]
     heads = [one.text for one in reading.all("th") if one.attributes["scope"] == "col"]
-    assert heads == ["scenario", "coreasynciovirtual", "coretriovirtual"]
+    assert heads == ["scenario", "referenceasynciovirtual", "referencetriovirtual"]
     rows = [one.text for one in reading.all("tr")][1:]
     assert rows == [
         "no rule",

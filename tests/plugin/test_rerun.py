@@ -88,7 +88,7 @@ BYTE = ("--agentproc-corpus", "-k", "byte-a-minute")
         (".", BYTE, ()),
         (".", BYTE, ("-n", "1")),
         (".", BYTE, ("--agentproc-backend=both",)),
-        (".", BYTE, ("--agentproc-subject=core,kill-at-once", "--agentproc-defect", "duration-timeout")),
+        (".", BYTE, ("--agentproc-subject=reference,kill-at-once", "--agentproc-defect", "duration-timeout")),
         (".", BYTE, ("--agentproc-subject", "null")),
         (".", BYTE, ("--agentproc-subject=supervising:subject",)),
         (".", BYTE, ("--agentproc-defect=duration-timeout", "--agentproc-clock=model")),

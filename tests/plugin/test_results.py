@@ -84,7 +84,7 @@ def test_it_has_every_scenario_with_its_rows(pytester: pytest.Pytester) -> None:
     }
 
 
-def test_the_plain_core_has_them_too(pytester: pytest.Pytester) -> None:
+def test_the_plain_reference_has_them_too(pytester: pytest.Pytester) -> None:
     """An option asks for the file; the end names its path, and reports an error of writing."""
     found = written(pytester)
     assert [result["verdict"] for result in found["results"]] == ["passed", "failed"]
@@ -98,7 +98,7 @@ def test_the_plain_core_has_them_too(pytester: pytest.Pytester) -> None:
 @pytest.mark.slow
 def test_workers_write_the_same_file(pytester: pytest.Pytester) -> None:
     """The process that reports writes it, in an order of its own."""
-    arguments = ["--agentproc-subject=mine:make,core", "--agentproc-backend=both"]
+    arguments = ["--agentproc-subject=mine:make,reference", "--agentproc-backend=both"]
     assert written(pytester, "-n", "2", *arguments) == written(pytester, *arguments)
 
 

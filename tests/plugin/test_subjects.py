@@ -86,7 +86,7 @@ def judged(result: pytest.RunResult) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "subject"),
     [
-        ("core", "core"),
+        ("reference", "reference"),
         ("mine:supervise", "supervise"),
         ("mine:make", "made"),
         ("mine:Whole", "whole"),
@@ -105,10 +105,12 @@ def test_ids_name_each_supervisor_but_the_reference_alone(pytester: pytest.Pytes
     """An id that is run without its options, or in another folder, must not pass with another supervisor."""
     one = pytester.runpytest("--collect-only", "-q", "--agentproc-subject=mine:make")
     assert collected(one) == ["one.scenario.yaml::one[made-asyncio]"]
-    names = "--agentproc-subject=core, null,mine:make"
+    names = "--agentproc-subject=reference, null,mine:make"
     several = pytester.runpytest("--collect-only", "-q", names, "--agentproc-clock=both")
     assert collected(several) == [
-        f"one.scenario.yaml::one[{name}-asyncio{clock}]" for name in ("core", "null", "made") for clock in ("", "-real")
+        f"one.scenario.yaml::one[{name}-asyncio{clock}]"
+        for name in ("reference", "null", "made")
+        for clock in ("", "-real")
     ]
 
 
@@ -116,18 +118,18 @@ def test_the_ini_file_names_subjects_too(pytester: pytest.Pytester) -> None:
     """A project sets it once, and the command line wins."""
     pytester.makeini("[pytest]\nagentproc_subject = mine:make\n")
     assert judged(pytester.runpytest("-s")) == ["made virtual"]
-    assert judged(pytester.runpytest("-s", "--agentproc-subject=core")) == ["core virtual"]
+    assert judged(pytester.runpytest("-s", "--agentproc-subject=reference")) == ["reference virtual"]
 
 
 def test_a_conftest_contributes_one_in_a_few_lines(pytester: pytest.Pytester) -> None:
-    """It takes the core's place, until the option names another supervisor; it can be named, too."""
+    """It takes the reference supervisor's place, until the option names another supervisor; it can be named, too."""
     pytester.makeconftest(
         f"{SHOW}\ndef pytest_agentproc_subjects(config):\n    import mine\n    return [mine.supervise]\n"
     )
     pytester.syspathinsert()
     assert judged(pytester.runpytest("-s")) == ["supervise virtual"]
-    assert judged(pytester.runpytest("-s", "--agentproc-subject=core,supervise")) == [
-        "core virtual",
+    assert judged(pytester.runpytest("-s", "--agentproc-subject=reference,supervise")) == [
+        "reference virtual",
         "supervise virtual",
     ]
     assert judged(pytester.runpytest("-s", "--agentproc-defect=no-grace")) == ["no-grace virtual"]
@@ -157,10 +159,10 @@ def test_real_time_is_used_where_virtual_time_cannot_be_compiled(
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("croe", "there is no such subject, did you mean core? Others are package.module:attribute or FILE.toml"),
+        ("refrence", "there is no such subject, did you mean reference? Others are package.module:attribute or *"),
         (
             "mine",
-            "there is no such subject, known are core, null, *, kill-at-once Others are package.module:attribute or *",
+            "there is no such subject, known are reference, null, *, kill-at-once Others are package.*",
         ),
         ("nowhere:x", "there is no module nowhere in *, nor where Python looks: write package.module:attribute *"),
         ("mine.sub:x", "there is no module mine.sub in *"),
@@ -217,7 +219,7 @@ def test_a_defect_is_the_cores(pytester: pytest.Pytester) -> None:
     assert result.errlines[0].startswith(
         "ERROR: --agentproc-defect=no-grace is built into the reference supervisor, and "
     )
-    result = pytester.runpytest("-s", "--agentproc-subject=mine:make,core", "--agentproc-defect=no-grace")
+    result = pytester.runpytest("-s", "--agentproc-subject=mine:make,reference", "--agentproc-defect=no-grace")
     assert judged(result) == ["made virtual", "no-grace virtual"]
 
 
@@ -243,7 +245,7 @@ def test_a_subject_that_breaks_is_an_adapter_error(pytester: pytest.Pytester) ->
 def test_workers_find_the_subjects_themselves(pytester: pytest.Pytester) -> None:
     """The same ids in the same order."""
     (pytester.path / "two.scenario.yaml").write_text(RED)
-    result = pytester.runpytest("-n", "2", "--agentproc-subject=core,mine:make")
+    result = pytester.runpytest("-n", "2", "--agentproc-subject=reference,mine:make")
     result.assert_outcomes(passed=2, failed=2)
 
 

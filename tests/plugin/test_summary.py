@@ -43,8 +43,11 @@ def test_a_foreign_subject_gets_a_table_and_a_sentence(pytester: pytest.Pytester
             r"=+ agentproc =+",
             r"rule \(must, should: failed\) +must  should  undecided  passed  n/a",
             r"A1  any byte is activity.* +- +- +1 +- +-",
+            "    silent for inactivity_timeout ends as inactive",
             r"T1  terminate and kill .* +- +- +1 +- +-",
+            "    tree",
             r"F1  one line is one .* +- +- +- +1 +-",
+            "    chunking",
             "nothing applied of: A2",
         ],
         consecutive=True,
@@ -55,10 +58,10 @@ def test_a_foreign_subject_gets_a_table_and_a_sentence(pytester: pytest.Pytester
 
 
 def test_each_of_several_subjects_has_its_own(pytester: pytest.Pytester) -> None:
-    """The core among them; a subject that breaks is counted as that."""
-    result = pytester.runpytest("--agentproc-subject=core,mine:breaks", "one.scenario.yaml")
+    """The reference supervisor among them; a subject that breaks is counted as that."""
+    result = pytester.runpytest("--agentproc-subject=reference,mine:breaks", "one.scenario.yaml")
     assert [parts[:3] for parts in said(result)] == [
-        ("core", "is conformant", f"{NONE_FAILED}; 1 passed, 0 not applicable, 0 known"),
+        ("reference", "is conformant", f"{NONE_FAILED}; 1 passed, 0 not applicable, 0 known"),
         ("breaks", "is not conformant", f"{NONE_FAILED}; 1 adapter error, 0 passed, 0 not applicable, 0 known"),
     ]
 
@@ -82,20 +85,20 @@ def test_who_has_nothing_that_applies_is_not_conformant(pytester: pytest.Pyteste
     ]
 
 
-def test_of_the_plain_core_nothing_is_said(pytester: pytest.Pytester) -> None:
+def test_of_the_plain_reference_nothing_is_said(pytester: pytest.Pytester) -> None:
     """A test of scenarios shows the same lines as every test of pytest."""
     assert said(pytester.runpytest()) == []
-    assert said(pytester.runpytest("--agentproc-subject=core")) == []
+    assert said(pytester.runpytest("--agentproc-subject=reference")) == []
     assert said(pytester.runpytest("--agentproc-defect=no-grace")) == []
     assert said(pytester.runpytest("--collect-only", "--agentproc-subject=mine:make")) == []
 
 
 @pytest.mark.slow
-def test_the_bundled_corpus_has_its_sentence_for_the_core_too(pytester: pytest.Pytester) -> None:
+def test_the_bundled_corpus_has_its_sentence_for_the_reference_too(pytester: pytest.Pytester) -> None:
     """It says which corpus that was."""
     result = pytester.runpytest("--agentproc-corpus", "-k", "silent-then-output")
     assert [parts[:3] for parts in said(result)] == [
-        ("core", "is conformant", f"{NONE_FAILED}; 1 passed, 0 not applicable, 0 known")
+        ("reference", "is conformant", f"{NONE_FAILED}; 1 passed, 0 not applicable, 0 known")
     ]
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc import defects
 from pytest_agentproc.harness import model_play
-from pytest_agentproc.subjects import Core
+from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.supervisor import Deciders, SessionDeciders
 from pytest_agentproc.verdict import Verdict, compare
 from tests.bundled import all_bundled
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["red_keys", "table"]
 
-_CORE = {False: Deciders(), True: SessionDeciders()}
+_REFERENCE = {False: Deciders(), True: SessionDeciders()}
 _HEAD = """\
 Defects x scenarios: the expect keys that a defect turns red, * where the scenario's `catches` claims it.
 """
@@ -32,9 +32,9 @@ Defects x scenarios: the expect keys that a defect turns red, * where the scenar
 def red_keys(scenario: Scenario, name: str) -> list[str]:
     """Play a scenario against a defect in the model, and list the keys that failed."""
     made = defects.defect(name)
-    if (made.session_deciders if scenario.is_session else made.deciders) == _CORE[scenario.is_session]:
-        return []  # it is the core here
-    played = model_play(scenario, Core(name, made.deciders, made.session_deciders))
+    if (made.session_deciders if scenario.is_session else made.deciders) == _REFERENCE[scenario.is_session]:
+        return []  # it is the reference supervisor here
+    played = model_play(scenario, ReferenceSupervisor(name, made.deciders, made.session_deciders))
     return [row.key for row in compare(played) if row.verdict is Verdict.FAILED]
 
 

@@ -127,7 +127,7 @@ async def never(_question: Question) -> bool:
     ("handler", "answer", "after", "text"),
     [(allow, "allow", "2s", "done"), (never, "deny", "300s", "refused"), (None, "deny", "0s", "refused")],
 )
-def test_the_core_answers_within_a_turn_and_after_it(
+def test_the_reference_answers_within_a_turn_and_after_it(
     stand: Stand, backend: str, agent: str, handler: Any, answer: str, after: str, text: str
 ) -> None:
     """The answer comes from its handler, from its limit if the handler is silent, or at once if there is none (P7)."""
@@ -144,7 +144,7 @@ def test_the_core_answers_within_a_turn_and_after_it(
     assert row_of(stand.fakes[0].record, f"{item}, {item}") == ("passed", "")
 
 
-def test_the_core_has_nobody_to_ask_what_an_extension_of_pis_asks(stand: Stand, backend: str) -> None:
+def test_the_reference_has_nobody_to_ask_what_an_extension_of_pis_asks(stand: Stand, backend: str) -> None:
     """It says at once that nothing answers, and an extension reads that as a no."""
     branches = "allowed: [{answer: done}], denied: [{answer: refused}]"
     argv = stand.fake(

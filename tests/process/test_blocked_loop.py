@@ -16,7 +16,7 @@ import trio
 
 from pytest_agentproc.errors import Stall
 from pytest_agentproc.scenario import NotApplicable
-from pytest_agentproc.subjects import Function, core
+from pytest_agentproc.subjects import Function, reference_supervisor
 from pytest_agentproc.verdict import compare, conclude
 from tests.bundled import bundled
 from tests.process.stand import make_spinning
@@ -145,7 +145,7 @@ def test_without_a_blocked_loop_the_careless_ones_are_green(lab: ScenarioRunner)
 def test_the_kits_own_supervisor_is_not_blocked_in_real_time(lab: ScenarioRunner) -> None:
     """Whether two instants compete is no question of real time there."""
     with pytest.raises(NotApplicable, match="line 5 needs virtual time"):
-        lab.play_real(SCENARIOS[0], core())
+        lab.play_real(SCENARIOS[0], reference_supervisor())
 
 
 TALK = """

@@ -24,26 +24,26 @@ FAILED = r"^x.scenario.yaml:8: the fake agent itself failed at the step tool_don
 def test_a_fake_that_fails_is_no_verdict_in_virtual_time(lab: ScenarioRunner, backend: str) -> None:
     """Its exit with 70 is nothing that its supervisor can answer for."""
     with pytest.raises(KitError, match=FAILED):
-        lab.play(loads(EARLY, "x.scenario.yaml"), subjects.core(), backend=backend)
+        lab.play(loads(EARLY, "x.scenario.yaml"), subjects.reference_supervisor(), backend=backend)
 
 
 def test_the_next_play_of_the_same_fake_is_judged(lab: ScenarioRunner) -> None:
     """Its files are used again; the failure in the first run says nothing of the second."""
     with pytest.raises(KitError, match=FAILED):
-        lab.play(loads(EARLY, "x.scenario.yaml"), subjects.core())
+        lab.play(loads(EARLY, "x.scenario.yaml"), subjects.reference_supervisor())
     text = "scenario: a\nagent: codex\nscript: [{answer: done}]\nexpect: {outcome: completed}\n"
-    assert lab.play(loads(text), subjects.core()).answer is not None
+    assert lab.play(loads(text), subjects.reference_supervisor()).answer is not None
 
 
 def test_a_fake_that_fails_is_no_verdict_in_real_time(lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """The model knows it before; the fake itself reports other faults, such as a machine without room."""
-    told, core = loads(EARLY, "x.scenario.yaml"), subjects.core()
+    told, reference_supervisor = loads(EARLY, "x.scenario.yaml"), subjects.reference_supervisor()
     with pytest.raises(KitError, match=FAILED.partition(r" \(")[0]):
-        lab.play_real(told, core)
-    sound = Foreseen(None, foresee(told, told.terms(core)).duration)
+        lab.play_real(told, reference_supervisor)
+    sound = Foreseen(None, foresee(told, told.terms(reference_supervisor)).duration)
     monkeypatch.setattr("pytest_agentproc.harness._runner.foresee", lambda *_: sound)
     with pytest.raises(KitError, match=FAILED):
-        lab.play_real(told, core)
+        lab.play_real(told, reference_supervisor)
 
 
 @pytest.mark.slow
@@ -52,7 +52,7 @@ def test_an_agent_without_an_end_is_a_mistake_of_its_scenario(
 ) -> None:
     """The run once went on for ever, in gigabytes."""
     with pytest.raises(ScenarioError, match=r"^x.scenario.yaml:4:1: drip: it printed 25000 times, and nothing ended"):
-        lab.play(loads(ENDLESS, "x.scenario.yaml"), subjects.core())
+        lab.play(loads(ENDLESS, "x.scenario.yaml"), subjects.reference_supervisor())
     path = tmp_path / "x.scenario.yaml"
     path.write_text(EARLY, "utf-8")
     assert main(["run", str(path)]) == 3
@@ -90,7 +90,7 @@ def test_an_agent_without_an_end_is_a_mistake_of_its_scenario_in_real_time_too(
 ) -> None:
     """It was not applicable there, as if another clock could judge it."""
     with pytest.raises(ScenarioError) as error:
-        lab.play_real(loads(text, "x.scenario.yaml"), subjects.core())
+        lab.play_real(loads(text, "x.scenario.yaml"), subjects.reference_supervisor())
     assert str(error.value) == (
         f"x.scenario.yaml:4:1: {said}, and nothing ended it; "
         "give it an end, such as `for: 10m`, or have a limit or an action of the caller end the agent"
@@ -106,12 +106,12 @@ def test_a_fake_that_the_kit_ends_is_no_verdict(monkeypatch: pytest.MonkeyPatch)
             patch.setattr("pytest_agentproc.harness._runner.LIFETIME", 0.3)
             lab.fake(told)
         with pytest.raises(KitError) as error:
-            lab.play_real(told, subjects.core(), scale=1)
+            lab.play_real(told, subjects.reference_supervisor(), scale=1)
         assert str(error.value) == (
             "<text>: the kit ended the fake agent after 0.3 s of real time, the longest life of a fake; "
             "this says nothing of the supervisor"
         )
-        assert lab.play_real(loads(SOUND), subjects.core()).answer is not None
+        assert lab.play_real(loads(SOUND), subjects.reference_supervisor()).answer is not None
 
 
 @pytest.mark.parametrize("is_real", [False, True], ids=["virtual", "real"])
@@ -129,9 +129,9 @@ def test_a_fake_that_does_not_come_to_its_first_line_is_no_verdict(
 ) -> None:
     """It can write no report of its own; its end once counted as the agent's."""
     monkeypatch.setattr("pytest_agentproc.harness._launch._launcher", lambda _: text)
-    told, core = loads(SOUND, "x.scenario.yaml"), subjects.core()
+    told, reference_supervisor = loads(SOUND, "x.scenario.yaml"), subjects.reference_supervisor()
     with ScenarioRunner() as lab, pytest.raises(KitError) as error:
-        (lab.play_real if is_real else lab.play)(told, core)
+        (lab.play_real if is_real else lab.play)(told, reference_supervisor)
     assert str(error.value) == (
         f"x.scenario.yaml: the fake agent cannot start on this machine: {why}; this says nothing of the supervisor"
     )
@@ -140,6 +140,6 @@ def test_a_fake_that_does_not_come_to_its_first_line_is_no_verdict(
 def test_a_fake_that_nobody_starts_is_none_that_cannot_start(lab: ScenarioRunner) -> None:
     """A supervisor that starts no agent is judged for that."""
     text = "scenario: a\nagent: {dialect: raw, cannot_spawn: not_executable}\nexpect: {outcome: spawn_failed}\n"
-    assert lab.play(loads(text), subjects.core()).answer is not None
+    assert lab.play(loads(text), subjects.reference_supervisor()).answer is not None
     fake = lab.fake(loads(SOUND))
     assert fake.broken is None

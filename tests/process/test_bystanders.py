@@ -15,10 +15,10 @@ import pytest
 
 from pytest_agentproc.clock import VirtualClock
 from pytest_agentproc.harness._bystanders import ticks
-from pytest_agentproc.harness._signal_guard import _Known, warden
+from pytest_agentproc.harness._signal_guard import _Known, guard_signals
 from pytest_agentproc.procfs import stat_of
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.subjects import TRIVIAL, Null, SpawnAndForget, core
+from pytest_agentproc.subjects import TRIVIAL, Null, SpawnAndForget, reference_supervisor
 from pytest_agentproc.subjects._trivial import _start, _well
 from pytest_agentproc.verdict import Verdict, compare, explain
 from tests.process.stand import CEILING, scenario_of
@@ -183,7 +183,7 @@ def test_a_pid_that_is_free_by_now_is_noted_and_fails_nothing(
 def test_a_pid_that_is_somebody_elses_by_now_is_a_bystanders(other: Process) -> None:
     """Its agent had that number, has ended and is reaped, and the kernel gave the number away."""
     notes: list[dict[str, Any]] = []
-    with warden(notes.append, lambda _pid: _Known("agent", is_reaped=True, is_agent=True)):
+    with guard_signals(notes.append, lambda _pid: _Known("agent", is_reaped=True, is_agent=True)):
         os.kill(other.pid, signal.SIGKILL)
     assert [(note["to"], note["who"]) for note in notes] == [("reused", f"{name_of(other.pid)}, once agent")]
 
@@ -310,7 +310,9 @@ def test_only_a_subjects_run_is_watched() -> None:
     assert os.kill is plain
 
 
-@pytest.mark.parametrize("subject", [core(), *(make() for make in TRIVIAL)], ids=lambda one: str(one.name))
+@pytest.mark.parametrize(
+    "subject", [reference_supervisor(), *(make() for make in TRIVIAL)], ids=lambda one: str(one.name)
+)
 def test_who_signals_nobody_else_passes(lab: ScenarioRunner, subject: Subject) -> None:
     """The check is stated here, so that it has a row; null never started an agent."""
     scenario = loads("scenario: a\nagent: pi\nscript: [{say: a}, {linger: 5s}]\nexpect: {bystanders: unharmed}\n")

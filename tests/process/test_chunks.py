@@ -8,7 +8,7 @@ import pytest
 
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.scenario import load, loads
-from pytest_agentproc.subjects import core
+from pytest_agentproc.subjects import reference_supervisor
 from tests.bundled import path_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def test_the_model_writes_the_same_pieces(lab: ScenarioRunner, backend: str) -> 
     file = path_of("hook-given-up-is-called-no-more")
     text = load(file).text.replace("dialect: claude", "dialect: claude, chunk: 61 B")
     scenario = loads(text, str(file), file.parent)
-    played = lab.play(scenario, core(), backend=backend)
-    modelled = model_play(scenario, core())
+    played = lab.play(scenario, reference_supervisor(), backend=backend)
+    modelled = model_play(scenario, reference_supervisor())
     assert played.record.digest() == modelled.record.digest()
     assert played.answer == modelled.answer

@@ -63,6 +63,28 @@ def test_it_is_told_of_the_agent_in_each_of_four_ways(
     assert {row.verdict for row in rows.values()} == {Verdict.PASSED}, rows
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("script", "word", "on_stdin"),
+    [
+        ('[ "$0" = "hi you" ]', "{prompt}", False),
+        ('grep -qx "hi you" "$0"', "{prompt_file}", False),
+        ("grep -qx 'hi you'", "", True),
+    ],
+    ids=["argv", "file", "stdin"],
+)
+def test_a_program_takes_the_prompt_in_the_way_of_its_own(
+    lab: ScenarioRunner, script: str, word: str, on_stdin: bool
+) -> None:
+    """It need not be the way in which its agent gets it."""
+    scenario = loads(
+        "scenario: hello\nagent: raw\ndrive: [{prompt: hi you}]\nscript: [exit: 0]\nexpect: {outcome: completed}\n"
+    )
+    argv = ["sh", "-c", f'{script} && exec "$@"', word, "{agent}"]
+    subject = Command(argv, says={"outcome": ENDS}, prompt_on_stdin=on_stdin)
+    assert played(lab, subject, scenario)["outcome"].verdict is Verdict.PASSED
+
+
 STREAM = (
     "scenario: hello\nagent: {dialect: gemini, mode: MODE}\nscript: [answer: hello]\nexpect: {outcome: completed}\n"
 )
@@ -197,6 +219,11 @@ def test_a_program_that_is_not_there_is_the_adapters_error(lab: ScenarioRunner) 
             "there is no dialect 'gemini xml', did you mean gemini?\n*",
         ),
         ("command = 'x {agent}'\ndialects = []", "dialects is empty\nleave it out for all, or name some of raw, *"),
+        (
+            "command = 'x {agent} {max_runtime}'",
+            "{max_runtime} in the command has no value where a scenario sets none\nstate one under limits, such as *",
+        ),
+        ("command = 'x {agent}'\nprompt_on_stdin = 'yes'", "prompt_on_stdin is 'yes'\nwrite true or false"),
         ("command = 'x {Agent}'", "{Agent} in the command stands for nothing\nwrite {agent}"),
         ("command = 'x {agent}'\n[limits]\nx = 1", "there is no limit 'x'\n*"),
         ("command = 'x {agent}'\n[says]\nlimits = {}", "limits stands in [says]\nwrite it above the first line in *"),
@@ -242,7 +269,8 @@ def test_a_file_that_is_wrong_is_told_in_one_clause(tmp_path: Path, written: str
 def test_a_program_claims_what_its_file_says(tmp_path: Path, lab: ScenarioRunner) -> None:
     """One file is the whole statement: its name, its dialects, its limits; sessions and artifacts it never has."""
     file = tmp_path / "mine.toml"
-    file.write_text("command = 'x {agent} {max_runtime}'\ndialects = ['pi']\nlimits = {kill_grace = 5}\n", "utf-8")
+    limits = "limits = {kill_grace = 5, max_runtime = 60}"
+    file.write_text(f"command = 'x {{agent}} {{max_runtime}}'\ndialects = ['pi']\n{limits}\n", "utf-8")
     subject = command_of_file(file)
     assert (subject.name, subject.dialects, subject.holds_sessions, subject.keeps_artifacts) == (
         "mine",

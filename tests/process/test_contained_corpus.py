@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.subjects import Core
+from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.verdict import Verdict, compare, conclude, explain
 from tests.bundled import all_bundled
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 OF_TREES = [scenario for scenario in all_bundled() if {"T1", "T3", "T6", "C1", "P8"} & set(scenario.covers)]
 
 
-class Holding(Core):
-    """The core, which holds every tree at least so."""
+class Holding(ReferenceSupervisor):
+    """The reference supervisor, which holds every tree at least so."""
 
     def __init__(self, containment: str) -> None:
         super().__init__(containment)

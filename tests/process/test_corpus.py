@@ -1,4 +1,4 @@
-"""The whole corpus is green for the core: in the model, and with real processes on both event loops."""
+"""The whole corpus is green for the reference supervisor: in the model, and with real processes on both event loops."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.harness import model_play
-from pytest_agentproc.subjects import core
+from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.verdict import Verdict, compare, explain
 from tests.bundled import all_bundled
 
@@ -28,13 +28,13 @@ def assert_green(played: Played) -> None:
 @corpus
 def test_a_scenario_is_green_in_the_model(scenario: Scenario) -> None:
     """Its expectations were written by hand, and the machine meets them without any process."""
-    assert_green(model_play(scenario, core()))
+    assert_green(model_play(scenario, reference_supervisor()))
 
 
 @corpus
 def test_a_scenario_is_green_with_real_processes(lab: ScenarioRunner, backend: str, scenario: Scenario) -> None:
     """The same expectations hold for real pipes, signals and exits."""
-    played = lab.play(scenario, core(), backend=backend)
+    played = lab.play(scenario, reference_supervisor(), backend=backend)
     assert_green(played)
     assert [event for event in played.record.events if "stray" in event.data] == [], (
         "T2: not even for a pid that is free"

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from pytest_agentproc.errors import Deadlock
-from pytest_agentproc.subjects import core
+from pytest_agentproc.subjects import reference_supervisor
 from tests.process.stand import is_gone, line_in, scenario_of
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def test_a_scenario_in_which_nobody_can_move_is_played_to_a_deadlock(lab: Scenar
     """A play has the fault instead of an answer, and says so in its record."""
     scenario = scenario_of("- wait_for: {stdin: never}", "{dialect: pi, prompt: argv}")
     scenario = dataclasses.replace(scenario, policy={"inactivity_timeout": None})
-    played = lab.play(scenario, core(), backend=backend)
+    played = lab.play(scenario, reference_supervisor(), backend=backend)
     assert played.answer is None
     assert isinstance(played.fault, Deadlock)
     assert "the supervisor waits for output or the exit of its agent, and no timer runs" in str(played.fault)

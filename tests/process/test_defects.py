@@ -11,7 +11,7 @@ import pytest
 from pytest_agentproc import defects
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.record import normal_form
-from pytest_agentproc.subjects import Core
+from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.verdict import Verdict, compare
 from pytest_agentproc.vocabulary import RULES
 from tests.bundled import all_bundled
@@ -34,9 +34,9 @@ _Told = tuple[list[str], list[object]]
 CLAIMS = [(scenario, defect, key) for scenario in all_bundled() for defect, key in scenario.catches.items()]
 
 
-def _subject(defect: str) -> Core:
+def _subject(defect: str) -> ReferenceSupervisor:
     made = defects.defect(defect)
-    return Core(defect, made.deciders, made.session_deciders)
+    return ReferenceSupervisor(defect, made.deciders, made.session_deciders)
 
 
 def _of_claim(value: object) -> str:

@@ -9,7 +9,7 @@ import pytest
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.record import normal_form
 from pytest_agentproc.scenario import NotApplicable, loads
-from pytest_agentproc.subjects import core
+from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.verdict import Verdict, compare
 from pytest_agentproc.vocabulary import Policy
 
@@ -75,7 +75,10 @@ expect:
 def test_a_drive_is_played_as_the_model_foretells(lab: ScenarioRunner, backend: str) -> None:
     """Every event of both sides at its nanosecond, and the same answer."""
     scenario = loads(EVERYTHING, "everything")
-    foretold, played = model_play(scenario, core()), lab.play(scenario, core(), backend=backend)
+    foretold, played = (
+        model_play(scenario, reference_supervisor()),
+        lab.play(scenario, reference_supervisor(), backend=backend),
+    )
     assert [row for row in compare(played) if row.verdict is not Verdict.PASSED] == []
     assert normal_form(played.record) == normal_form(foretold.record)
     assert played.answer == foretold.answer
@@ -93,7 +96,10 @@ scripts: [[{wait_for: prompt 1}, {exit: 3}], [{wait_for: prompt 1}, {answer: don
 def test_a_caller_whose_time_has_come_waits_for_its_turn(lab: ScenarioRunner, backend: str) -> None:
     """The loop counts as the last run: sessions move first, and so they do in the model."""
     scenario = loads(AT_ONE_INSTANT, "at-one-instant")
-    foretold, played = model_play(scenario, core()), lab.play(scenario, core(), backend=backend)
+    foretold, played = (
+        model_play(scenario, reference_supervisor()),
+        lab.play(scenario, reference_supervisor(), backend=backend),
+    )
     assert normal_form(played.record) == normal_form(foretold.record)
 
 

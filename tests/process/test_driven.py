@@ -29,7 +29,9 @@ class Pi(Client):
     async def start(self) -> None:
         """Start it."""
         order = self.order
-        self.agent = await self.hold(await anyio.open_process(order.argv, env=order.env, start_new_session=True))
+        self.agent = await self.enter_context(
+            await anyio.open_process(order.argv, env=order.env, start_new_session=True)
+        )
 
     async def prompt(self, text: str) -> Any:
         """Ask, and read until the turn ends."""
@@ -95,7 +97,7 @@ class Grouped(Pi):
 
     async def start(self) -> None:
         """Start it from a task."""
-        group = await self.hold(anyio.create_task_group())
+        group = await self.enter_context(anyio.create_task_group())
         group.start_soon(super().start)
         await anyio.Event().wait()
 
@@ -328,7 +330,7 @@ def test_a_prompt_that_gives_no_outcome_is_the_adapters_mistake(lab: ScenarioRun
             await super().prompt(text)
             return given
 
-        def lost(self, error: Exception) -> str:
+        def outcome_of_prompt_error(self, error: Exception) -> str:
             return "agent_lost"
 
     rows = compare(lab.play(loads(f"{ONCE}answer: hi\nexpect: {{turns: [{{text: hi}}]}}\n"), Driven(Other)))

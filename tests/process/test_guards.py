@@ -83,7 +83,7 @@ def test_a_descendant_that_spins_is_named_too(guarded: Stand, backend: str) -> N
 
 @pytest.mark.slow
 def test_a_supervised_agent_that_spins_is_a_stall(guarded: Stand, backend: str) -> None:
-    """The core's own run ends in the same fault, and its agent is reaped."""
+    """The reference supervisor's own run ends in the same fault, and its agent is reaped."""
     argv = make_spinning(guarded.fake("- silence: 1s"))
 
     async def host() -> None:

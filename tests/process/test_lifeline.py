@@ -19,7 +19,7 @@ import pytest
 from pytest_agentproc.errors import KitError
 from pytest_agentproc.harness import ScenarioRunner
 from pytest_agentproc.harness import _runner as _lab
-from pytest_agentproc.subjects import core
+from pytest_agentproc.subjects import reference_supervisor
 from tests.process.ends import ends_of, follower_of
 from tests.process.stand import CEILING, is_gone, scenario_of
 
@@ -162,7 +162,7 @@ def test_a_play_whose_broker_is_killed_is_no_verdict(backend: str) -> None:
     """The agent's death was the harness's doing, not the subject's; the next play has a new broker."""
     scenario = scenario_of("- silence: 1h\n- answer: done", "pi")
     with ScenarioRunner() as lab:
-        subject = core()
+        subject = reference_supervisor()
         plain = subject.run
 
         async def run(order: object) -> object:
@@ -180,7 +180,7 @@ def test_a_play_whose_broker_is_killed_is_no_verdict(backend: str) -> None:
         subject.run = run  # type: ignore[method-assign,assignment]
         with pytest.raises(KitError, match="the lifeline broker ended during the play, and every fake with it"):
             lab.play(scenario, subject, backend=backend)
-        again = lab.play(scenario, core(), backend=backend)
+        again = lab.play(scenario, reference_supervisor(), backend=backend)
         assert again.answer is not None
         assert again.answer.outcome == "inactive"
 
@@ -251,7 +251,7 @@ def test_nobody_without_the_token_gets_in(stand: Stand, make_stand: Callable[...
 
     async def host() -> int:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stranger:
-            stranger.connect(stand.clock.hub.roll.address)
+            stranger.connect(stand.clock.hub.registry.address)
             stranger.close()
         return int((await anyio.run_process(argv, check=False)).returncode)
 

@@ -33,7 +33,7 @@ def _anew() -> Any:
 
 def _refusal() -> str:
     with ScenarioRunner() as lab, pytest.raises(UsageError) as error:
-        lab.play(loads(SOUND), subjects.core())
+        lab.play(loads(SOUND), subjects.reference_supervisor())
     return str(error.value)
 
 

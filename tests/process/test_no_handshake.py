@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.subjects import Client, Driven, core
+from pytest_agentproc.subjects import Client, Driven, reference_supervisor
 from pytest_agentproc.verdict import Verdict, compare, conclude
 from tests.bundled import bundled
 
@@ -34,7 +34,9 @@ class Plain(Client):
     async def start(self) -> None:
         """Start the agent."""
         order = self.order
-        self.agent = await self.hold(await anyio.open_process(order.argv, env=order.env, start_new_session=True))
+        self.agent = await self.enter_context(
+            await anyio.open_process(order.argv, env=order.env, start_new_session=True)
+        )
 
     async def prompt(self, text: str) -> Any:
         """Write the prompt, and read until its result."""
@@ -93,7 +95,7 @@ def test_a_client_that_says_nothing_at_all_is_still_red(lab: ScenarioRunner, nam
 @pytest.mark.parametrize("name", ABOUT_A_HANDSHAKE)
 def test_the_reference_supervisor_shakes_hands_and_is_judged(lab: ScenarioRunner, name: str) -> None:
     """The same scenarios count for a client that sends the request."""
-    rows = compare(lab.play(bundled(name), core()))
+    rows = compare(lab.play(bundled(name), reference_supervisor()))
     assert conclude(rows) is Verdict.PASSED, rows
 
 

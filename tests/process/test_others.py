@@ -24,8 +24,8 @@ SLEEP = ["sleep", "1000"]
 DAEMON = "import os; os.fork() and os._exit(0); os.setsid(); os.execve('/bin/sleep', ['sleep', '1000'], {})"
 
 
-class Helped(subjects.Core):
-    """The core, which runs its agent and has some help besides."""
+class Helped(subjects.ReferenceSupervisor):
+    """The reference supervisor, which runs its agent and has some help besides."""
 
     def __init__(self, help_me: Callable[[], object]) -> None:
         super().__init__("helped")
@@ -112,7 +112,10 @@ def test_a_bystander_is_neither_a_leak_nor_ended(lab: ScenarioRunner) -> None:
     """A process beside the run was there before, or belongs to another thread."""
     with subprocess.Popen(SLEEP) as bystander:
         for play in (lab.play, lab.play_real):
-            assert leaks_row(play(scenario_of("- say: hello"), subjects.core())) == (Verdict.PASSED, "none")
+            assert leaks_row(play(scenario_of("- say: hello"), subjects.reference_supervisor())) == (
+                Verdict.PASSED,
+                "none",
+            )
             assert bystander.poll() is None
         bystander.kill()
 

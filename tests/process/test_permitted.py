@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.harness import model_play
-from pytest_agentproc.subjects import Core
+from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.supervisor import SessionDeciders
 from pytest_agentproc.supervisor._lifecycle import AgentLifecycle
 from pytest_agentproc.supervisor._turns import Turns
@@ -52,7 +52,7 @@ def _forget_the_queue(_monkeypatch: pytest.MonkeyPatch) -> SessionDeciders:
 @pytest.mark.parametrize("choice", [_wait_for_the_next, _forget_the_queue])
 def test_another_choice_is_no_mistake(monkeypatch: pytest.MonkeyPatch, choice: Any) -> None:
     """A false verdict costs more than a missed one."""
-    subject = Core("other", session_deciders=choice(monkeypatch))
+    subject = ReferenceSupervisor("other", session_deciders=choice(monkeypatch))
     red = {
         f"{scenario.id}: {row.key}"
         for scenario in all_bundled()

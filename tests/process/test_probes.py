@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 PROBES = [
     ("claude", "--version", "2.1.330 (Claude Code)\n"),
     ("claude", "-v", "2.1.330 (Claude Code)\n"),
-    ("pi", "--version", "0.73.1\n"),
     ("codex", "-V", "codex-cli 0.163.0\n"),
     ("gemini", "--version", "0.61.0\n"),
 ]
@@ -31,6 +30,15 @@ def test_a_fake_tells_the_version_of_the_cli_that_it_stands_for(
     fake = lab.fake(loads(f"scenario: x\nagent: {dialect}\nscript: [{{silence: for ever}}]", "x"))
     done = subprocess.run([fake.path, flag], capture_output=True, text=True, check=True, timeout=60)
     assert (done.stdout, done.stderr) == (answer, "")
+    fake.finish()
+
+
+def test_pi_tells_its_version_on_stderr_where_stdin_is_no_terminal(lab: ScenarioRunner) -> None:
+    """A shell's `$(pi --version)` is empty with the real CLI, and with its fake."""
+    fake = lab.fake(loads("scenario: x\nagent: pi\nscript: [{silence: for ever}]", "x"))
+    command = [fake.path, "--version"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("", "0.73.1\n")
     fake.finish()
 
 

@@ -55,16 +55,16 @@ def scenario(name: str) -> Scenario:
 
 def played(lab: ScenarioRunner, told: Scenario, subject: Subject | None = None, backend: str = "asyncio") -> Played:
     """Play in real time, as fast as can be."""
-    return lab.play_real(told, subject or subjects.core(), backend=backend)
+    return lab.play_real(told, subject or subjects.reference_supervisor(), backend=backend)
 
 
 def test_the_named_scenarios_suit_real_time() -> None:
     """All of them together within ninety seconds."""
-    core = subjects.core()
+    reference_supervisor = subjects.reference_supervisor()
     seconds = 0.0
     for name in NAMED:
         told = scenario(name)
-        foreseen = foresee(told, told.terms(core))
+        foreseen = foresee(told, told.terms(reference_supervisor))
         assert pace_of(foreseen, SCALE, 300).scale == SCALE
         seconds += foreseen.duration / 1e9 / SCALE
     assert seconds < 90
@@ -102,13 +102,15 @@ def test_a_defect_is_red_in_real_time(lab: ScenarioRunner, defect: str, name: st
     """On the key on which it is red in virtual time."""
     told = scenario(name)
     assert told.catches[defect] == key
-    assert key in red(played(lab, told, subjects.Core(defect, defects.defect(defect).deciders)))
+    assert key in red(played(lab, told, subjects.ReferenceSupervisor(defect, defects.defect(defect).deciders)))
 
 
 def test_who_does_not_return_is_given_up(lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """That fails the outcome, and ends the agent."""
     monkeypatch.setattr(_pace, "_FINISH", 0.5)
-    run = played(lab, scenario("lingers-deaf"), subjects.Core("w", defects.defect("waits-for-exit").deciders))
+    run = played(
+        lab, scenario("lingers-deaf"), subjects.ReferenceSupervisor("w", defects.defect("waits-for-exit").deciders)
+    )
     (outcome,) = [row for row in compare(run) if row.key == "outcome"]
     assert (outcome.verdict, outcome.seen) == (
         Verdict.FAILED,
@@ -141,7 +143,7 @@ def test_what_was_left_is_named_and_ended(lab: ScenarioRunner) -> None:
     agent.wait()
 
 
-class Twice(subjects.Core):
+class Twice(subjects.ReferenceSupervisor):
     """Starts the agent a second time, whatever the first one did."""
 
     async def run(self, order: RunRequest) -> RunReport:
@@ -150,7 +152,7 @@ class Twice(subjects.Core):
         return await super().run(order)
 
 
-class Leaves(subjects.Core):
+class Leaves(subjects.ReferenceSupervisor):
     """Leaves a future with an exception that no code retrieves."""
 
     async def run(self, order: RunRequest) -> RunReport:
@@ -162,7 +164,7 @@ class Leaves(subjects.Core):
         return await super().run(order)
 
 
-class Both(subjects.Core):
+class Both(subjects.ReferenceSupervisor):
     """Starts two agents at once."""
 
     async def run(self, order: RunRequest) -> RunReport:

@@ -13,7 +13,7 @@ from pytest_agentproc.errors import KitError
 from pytest_agentproc.harness import _supervise as _room
 from pytest_agentproc.harness._supervise import ArtifactDirectory
 from pytest_agentproc.scenario import NotApplicable, Scenario
-from pytest_agentproc.subjects import Core, core
+from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import Verdict, compare, conclude
 from pytest_agentproc.vocabulary import ARTIFACTS, RunReport, RunRequest
 from tests.bundled import bundled
@@ -26,8 +26,8 @@ FULL = bundled("artifacts-on-a-full-disk")
 KEPT = bundled("artifacts-survive-a-forced-exit")
 
 
-class Bare(Core):
-    """The core without artifacts: many supervisors keep none, and never said that they do."""
+class Bare(ReferenceSupervisor):
+    """The reference supervisor without artifacts: many supervisors keep none, and never said that they do."""
 
     keeps_artifacts = False
 
@@ -66,7 +66,7 @@ class Renaming(InPlace):
         (folder / "part").replace(folder / "stdout.log")
 
 
-def verdict(lab: ScenarioRunner, scenario: Scenario, subject: Core) -> Verdict:
+def verdict(lab: ScenarioRunner, scenario: Scenario, subject: ReferenceSupervisor) -> Verdict:
     """Play a scenario, and conclude."""
     return conclude(compare(lab.play(scenario, subject)))
 
@@ -108,7 +108,7 @@ def test_a_play_leaves_no_directory(lab: ScenarioRunner, monkeypatch: pytest.Mon
     assert sorted(os.listdir(room.path)) == sorted(ARTIFACTS)  # noqa: PTH208  # names
     assert room.files() == {}
     room.close()
-    assert lab.play(KEPT, core()).artifacts is not None
+    assert lab.play(KEPT, reference_supervisor()).artifacts is not None
     assert [*tmp_path.iterdir()] == []
 
 

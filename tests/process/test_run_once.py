@@ -64,7 +64,7 @@ def bounded(backend: str, function: Callable[[], Coroutine[Any, Any, Any]]) -> A
 
 
 def once(backend: str, *argv: str, **options: Any) -> Result:
-    """Run one command under the core."""
+    """Run one command under the reference supervisor."""
     options.setdefault("policy", QUICK)
 
     async def run() -> Result:
@@ -76,7 +76,7 @@ def once(backend: str, *argv: str, **options: Any) -> Result:
 
 
 def shell(backend: str, line: str, **options: Any) -> Result:
-    """Run one line of shell under the core."""
+    """Run one line of shell under the reference supervisor."""
     return once(backend, "/bin/sh", "-c", line, **options)
 
 
@@ -334,7 +334,7 @@ def test_a_child_that_left_the_group_is_still_its_parents_child(backend: str) ->
     assert is_gone(int(result.transcript))
 
 
-def test_the_core_needs_no_loop_of_its_own_choice(backend: str) -> None:
+def test_the_reference_needs_no_loop_of_its_own_choice(backend: str) -> None:
     """Started beside other children of the same program, it reaps its own only."""
     other = subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE)
     assert shell(backend, "exit 5").agent_status == 5

@@ -12,7 +12,7 @@ from pytest_agentproc.clock import Host, Move
 from pytest_agentproc.harness import Model
 from pytest_agentproc.record import Record, normal_form
 from pytest_agentproc.scenario import Scenario, loads
-from pytest_agentproc.subjects import Core
+from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.verdict import Verdict, compare
 from pytest_agentproc.vocabulary import Policy
 from tests.bundled import bundled
@@ -29,7 +29,7 @@ THREE = (
 LONG = "scenario: a\nagent: raw\nscripts:\n  - [{silence: 5s}, {exit: 1}]\n  - [{spawn: kid}, {silence: 7s}]\n"
 
 
-class Retrying(Core):
+class Retrying(ReferenceSupervisor):
     """Sends the prompt again after a second, once, if nothing came of it."""
 
     async def run(self, order: RunRequest) -> RunReport:
@@ -41,7 +41,7 @@ class Retrying(Core):
         return await super().run(order)
 
 
-class Impatient(Core):
+class Impatient(ReferenceSupervisor):
     """Starts a second agent beside a first that says nothing for a second."""
 
     async def run(self, order: RunRequest) -> RunReport:
@@ -63,7 +63,7 @@ def corpus(name: str) -> Scenario:
     return bundled(name)
 
 
-def red(lab: ScenarioRunner, scenario: Scenario, subject: Core, backend: str) -> dict[str, str]:
+def red(lab: ScenarioRunner, scenario: Scenario, subject: ReferenceSupervisor, backend: str) -> dict[str, str]:
     """Play, and give the seen values of the keys that failed."""
     rows = compare(lab.play(scenario, subject, backend=backend))
     return {row.key: row.seen for row in rows if row.verdict is Verdict.FAILED}
@@ -186,7 +186,7 @@ def test_a_fake_that_is_made_anew_counts_from_one(lab: ScenarioRunner) -> None:
     """The lab uses the folders of fakes again, and none begins where another has stopped."""
     scenario = corpus("crashes-and-is-not-tried-again")
     for _ in range(2):
-        assert {row.verdict for row in compare(lab.play(scenario, Core()))} == {Verdict.PASSED}
+        assert {row.verdict for row in compare(lab.play(scenario, ReferenceSupervisor()))} == {Verdict.PASSED}
 
 
 def test_a_fork_is_no_invocation(lab: ScenarioRunner) -> None:

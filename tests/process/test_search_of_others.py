@@ -1,4 +1,4 @@
-"""The search in a supervisor that is not the core: asked what every supervisor is asked, with real processes."""
+"""The search in a supervisor that is not the reference: asked what every supervisor is asked, with real processes."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.record import normal_form
 from pytest_agentproc.scenario import NotApplicable, loads
-from pytest_agentproc.subjects import Core, core
+from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import Verdict, compare
 from tests.bundled import bundled
 
@@ -95,13 +95,16 @@ expect:
 def test_several_sessions_are_played_as_the_model_foretells(lab: ScenarioRunner, backend: str) -> None:
     """Every event of all sides at its nanosecond, and the same answers."""
     scenario = loads(EVERYTHING, "everything")
-    foretold, played = model_play(scenario, core()), lab.play(scenario, core(), backend=backend)
+    foretold, played = (
+        model_play(scenario, reference_supervisor()),
+        lab.play(scenario, reference_supervisor(), backend=backend),
+    )
     assert [row for row in compare(played) if row.verdict is not Verdict.PASSED] == []
     assert normal_form(played.record) == normal_form(foretold.record)
     assert played.answer == foretold.answer
 
 
-class _Mixed(Core):
+class _Mixed(ReferenceSupervisor):
     """A supervisor that mixes its sessions up in the way that a test chooses."""
 
     def __init__(self, wrong: str) -> None:
@@ -143,7 +146,7 @@ def test_a_supervisor_that_mixes_its_sessions_up_is_red(lab: ScenarioRunner, nam
     assert red in [row.key for row in rows if row.verdict is Verdict.FAILED]
 
 
-class _OneShot(Core):
+class _OneShot(ReferenceSupervisor):
     """A supervisor of runs."""
 
     holds_sessions = False

@@ -98,8 +98,8 @@ def _plays(stand: Stand) -> None:
 def _address(stand: Stand, name: str = "hub") -> Path:
     """Give the path of the hub's socket, or of the broker's, which lies beside it."""
     stand.fake("- exit: 0")
-    stand.clock.hub.roll.open_door()
-    hub = Path(os.fsdecode(stand.clock.hub.roll.address))
+    stand.clock.hub.registry.open_door()
+    hub = Path(os.fsdecode(stand.clock.hub.registry.address))
     return hub if name == "hub" else hub.with_name(name)
 
 

@@ -226,8 +226,8 @@ def test_an_agent_that_is_not_the_harness_own_child_tells_its_death(stand: Stand
 
     async def host() -> None:
         pid = start_through_another(argv)
-        roll = stand.clock.hub.roll
-        roll.expect(pid, roll.next_root())
+        registry = stand.clock.hub.registry
+        registry.expect(pid, registry.next_root())
         await anyio.sleep(1)
         os.kill(pid, signal.SIGTERM)
 

@@ -26,7 +26,9 @@ class Acp(Client):
     async def start(self) -> None:
         """Start the agent, shake hands and open a session."""
         order = self.order
-        self.agent = await self.hold(await anyio.open_process(order.argv, env=order.env, start_new_session=True))
+        self.agent = await self.enter_context(
+            await anyio.open_process(order.argv, env=order.env, start_new_session=True)
+        )
         self.number, self.rest, self.prompting = 0, b"", 0
         await self.request("initialize", {"protocolVersion": 1})
         self.session = (await self.request("session/new", {"cwd": "/", "mcpServers": []}))["result"]["sessionId"]

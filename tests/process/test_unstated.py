@@ -10,7 +10,7 @@ import pytest
 
 from pytest_agentproc.harness._claims import Unstated
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.subjects import Command, Driven, Function, core, taken
+from pytest_agentproc.subjects import Command, Driven, Function, reference_supervisor, taken
 from pytest_agentproc.verdict import Verdict, compare, conclude
 from pytest_agentproc.vocabulary import LimitsRequest
 from tests.bundled import bundled
@@ -146,7 +146,7 @@ def test_a_script_may_use_the_default_where_the_verdict_cannot_be_wrong(
 
 def test_the_reference_supervisor_states_all_its_limits(lab: ScenarioRunner) -> None:
     """So does an object that gives a whole Policy; a program states its command line and its file."""
-    assert lab.play(bundled("deaf-and-silent"), core()).unstated is None
+    assert lab.play(bundled("deaf-and-silent"), reference_supervisor()).unstated is None
     told = Command(["x", "{agent}", "{kill_grace}"], limits={"close_grace": 1})
     policy = told.policy(LimitsRequest({}, "raw"))
     assert policy.unstated & {"kill_grace", "close_grace", "linger_grace"} == {"linger_grace"}

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_agentproc import defects
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.subjects import Command, Core, core
+from pytest_agentproc.subjects import Command, ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import Verdict, compare, leaks
 
 if TYPE_CHECKING:
@@ -168,8 +168,8 @@ def subject_of(cell: Cell) -> Subject:
         return Command([sys.executable, "-c", program, "{inactivity_timeout}", "{agent}"], name=cell.subject)
     if cell.subject == "direct child only":
         made = defects.defect("direct-child-only")
-        return Core(cell.subject, made.deciders, made.session_deciders)
-    return core()
+        return ReferenceSupervisor(cell.subject, made.deciders, made.session_deciders)
+    return reference_supervisor()
 
 
 def verdict_of(lab: ScenarioRunner, cell: Cell) -> tuple[Verdict, tuple[str, ...]]:

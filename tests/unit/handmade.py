@@ -39,6 +39,7 @@ class Script:
     text: str = ""
     cannot_spawn: str | None = None
     catches: Mapping[str, str] = field(default_factory=dict)
+    covers: tuple[str, ...] = ()
     level: str = "must"
     harm: str = ""
     mode: str = "json"

@@ -1,4 +1,4 @@
-"""Replays a recorded conversation of a real CLI into the core's decoder and router. Knows no expectation."""
+"""Replays a recorded conversation of a real CLI into the reference's decoder and router. Knows no expectation."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Replayed:
 
 
 class _Replay:
-    """Follow one conversation; the recorded names of prompts and cancels become those that the core gives."""
+    """Follow one conversation; the recorded names of prompts and cancels become those that the reference gives."""
 
     def __init__(self, dialect: str) -> None:
         self.talk: Talk = talk(dialect, "", Setting("/work", "key"))

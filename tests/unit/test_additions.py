@@ -9,7 +9,7 @@ import pytest
 from pytest_agentproc.errors import ScenarioError, UsageError
 from pytest_agentproc.harness import foresee, model_play
 from pytest_agentproc.scenario import BUNDLED, Language, Scenario, loads, with_dialect, with_step
-from pytest_agentproc.subjects import Core, Function
+from pytest_agentproc.subjects import Function, ReferenceSupervisor
 from pytest_agentproc.supervisor.dialects import decoder
 from pytest_agentproc.vocabulary import Dialect, Policy, ScriptStep
 from tests.plugin.toy import CHAT, PACKAGE, SCENARIO
@@ -233,13 +233,13 @@ def test_the_model_plays_a_contributed_dialect(package: Callable[..., Dialect]) 
         expand=lambda value: [{"silence": value["every"]}, {"beat": "lub"}] * value["times"],
     )
     made = loads(SCENARIO, language=spoken(package(), BEAT, pulse))
-    foreseen = foresee(made, made.terms(Core()))
+    foreseen = foresee(made, made.terms(ReferenceSupervisor()))
     assert (foreseen.margin, foreseen.duration, foreseen.fault) == (5_000_000_000, 15_000_000_000, "")
 
 
 def test_the_model_holds_sessions_of_a_contributed_dialect(package: Callable[..., Dialect]) -> None:
     """The talk is made anew for each agent, in memory as for real."""
-    played = model_play(loads(CHAT, language=spoken(package(talk=TALK), BEAT)), Core())
+    played = model_play(loads(CHAT, language=spoken(package(talk=TALK), BEAT)), ReferenceSupervisor())
     assert played.answer is not None
     assert [(turn.outcome, turn.text) for turn in played.answer.turns or ()] == [
         ("timed_out", None),
@@ -255,7 +255,7 @@ def test_a_subject_claims_a_contributed_dialect_by_itself(package: Callable[...,
         Function(print, dialects=["toy"])
 
 
-def test_the_core_reads_it_without_pytest(package: Callable[..., Dialect]) -> None:
+def test_the_reference_reads_it_without_pytest(package: Callable[..., Dialect]) -> None:
     """The production side needs no plugin, and refuses a mode that there is not."""
     toy = package()
     assert [str(one) for one in decoder(toy, "loud").decode(b">hi")] == [

@@ -46,7 +46,7 @@ def ended(store: Store, *events: on.Event) -> Result:
         instant += SECOND
         machine.feed(event, instant)
         keeper.take(event, machine.meanings, instant)
-    return keeper.finish(Result.of(machine, HEADLINE.started, instant))
+    return keeper.finish(machine.result(HEADLINE.started, instant))
 
 
 def events_of(*meanings: Meaning) -> list[dict[str, Any]]:
@@ -55,7 +55,7 @@ def events_of(*meanings: Meaning) -> list[dict[str, Any]]:
     keeper, machine = kept(store)
     keeper.take(on.Due(), list(meanings), HEADLINE.started + SECOND // 2)
     machine.feed(on.Exited(0), HEADLINE.started + SECOND)
-    keeper.finish(Result.of(machine, HEADLINE.started))
+    keeper.finish(machine.result(HEADLINE.started))
     return [json.loads(line) for line in store.files["events.jsonl"].splitlines()]
 
 
@@ -110,7 +110,7 @@ def test_a_run_may_end_after_the_last_date() -> None:
     store = MemoryStore()
     keeper, machine = kept(store)
     machine.feed(on.Exited(0), HEADLINE.started)
-    keeper.finish(Result.of(machine, HEADLINE.started, HEADLINE.started + 10**9 * 86400 * 366 * 9000))
+    keeper.finish(machine.result(HEADLINE.started, HEADLINE.started + 10**9 * 86400 * 366 * 9000))
     assert json.loads(store.files["result.json"])["ended_at"] is None
 
 
@@ -265,7 +265,7 @@ def test_a_run_that_its_caller_gave_up_is_stopped_or_what_it_was() -> None:
     stopped.feed(on.Start(), 0)
     stopped.feed(on.Spawned(7), 0)
     stopped.stop(SECOND, -9, "given up")
-    result = Result.of(stopped, 0)
+    result = stopped.result(0)
     assert (result.outcome, result.exit_code, result.agent_status, result.forced) == ("stopped", 130, -9, True)
     assert (result.error, result.elapsed) == ("given up", SECOND)
 
@@ -275,11 +275,11 @@ def test_a_run_that_its_caller_gave_up_is_stopped_or_what_it_was() -> None:
     event = {"type": "message_end", "message": {"role": "assistant", "content": "done", "stopReason": "stop"}}
     completed.feed(output(json.dumps(event).encode() + b"\n"), SECOND)
     completed.stop(2 * SECOND, 0, "given up")
-    result = Result.of(completed, 0)
+    result = completed.result(0)
     assert (result.outcome, result.exit_code, result.agent_status, result.forced) == ("completed", 0, 0, False)
     assert (result.error, result.elapsed, result.text) == ("", SECOND, "done")
 
     unstarted = Machine(Task("raw", b"", Policy()))
     unstarted.stop(0, None, "given up")
-    result = Result.of(unstarted, 0)
+    result = unstarted.result(0)
     assert (result.outcome, result.exit_code, result.agent_status, result.forced) == ("stopped", 130, None, False)

@@ -55,7 +55,7 @@ def over(machine: Machine, status: int = 0) -> Result:
     """Have the agent exit, alone, and sum its run up."""
     machine.feed(on.Exited(status), 70 * SECOND)
     machine.feed(on.Swept(alone=True), 70 * SECOND)
-    return Result.of(machine, 0)
+    return machine.result(0)
 
 
 def told(machine: Machine, *lines: dict[str, Any]) -> Machine:

@@ -35,9 +35,11 @@ def rows(**verdicts: Verdict) -> list[Row]:
     return [Row(key, 1, "this", "that", verdict) for key, verdict in verdicts.items()]
 
 
-def read(given: list[Row], scenario: str = "one", subject: str = "mine", *, is_core: bool = False) -> dict[str, Row]:
+def read(
+    given: list[Row], scenario: str = "one", subject: str = "mine", *, is_reference: bool = False
+) -> dict[str, Row]:
     """Read rows in the light of LISTED."""
-    read = Baseline(LISTED, "known.yaml").apply(given, scenario, subject, is_core=is_core)
+    read = Baseline(LISTED, "known.yaml").apply(given, scenario, subject, is_reference=is_reference)
     return {row.key: row for row in read}
 
 
@@ -76,14 +78,14 @@ def test_a_listed_check_that_the_scenario_does_not_have_is_told_with_the_nearest
     )
 
 
-def test_an_entry_is_of_its_subject_or_of_everybody_but_the_core() -> None:
+def test_an_entry_is_of_its_subject_or_of_everybody_but_the_reference() -> None:
     """Two supervisors have two lists in one file; the kit's own is compared with, not excused."""
     failed = rows(signals=Verdict.FAILED)
     assert read(failed, "two", "mine")["signals"].verdict is Verdict.KNOWN
     assert read(failed, "two", "other")["signals"].verdict is Verdict.FAILED
     failed = rows(outcome=Verdict.FAILED)
     assert read(failed, subject="other")["outcome"].verdict is Verdict.KNOWN
-    assert read(failed, subject="core", is_core=True)["outcome"].verdict is Verdict.FAILED
+    assert read(failed, subject="reference", is_reference=True)["outcome"].verdict is Verdict.FAILED
 
 
 def test_a_scenario_that_there_is_not_is_told_with_the_nearest() -> None:
@@ -123,7 +125,7 @@ def judged(scenario: str, subject: str = "mine", **verdicts: str) -> Judged:
 
 def updated(*given: Judged, text: str = LISTED, there: tuple[str, ...] = ("one", "two", "three", "four")) -> str:
     """Write LISTED anew."""
-    return Baseline(text, "known.yaml").updated(given, there, ["core"])
+    return Baseline(text, "known.yaml").updated(given, there, ["reference"])
 
 
 def test_what_stays_keeps_its_lines_and_comments() -> None:
@@ -151,12 +153,12 @@ def test_an_entry_of_a_scenario_that_is_gone_goes() -> None:
 
 
 def test_with_several_subjects_new_entries_name_theirs() -> None:
-    """So they do for the core, which entries without a subject do not excuse."""
+    """So they do for the reference supervisor, which entries without a subject do not excuse."""
     text = updated(judged("four", "a", text="known"), judged("four", "b", text="passed"), text="")
     assert text == "- scenario: four\n  check: text\n  subject: a\n  reason: not looked at yet\n"
-    text = updated(judged("four", "core", text="known"), text="")
-    assert text == "- scenario: four\n  check: text\n  subject: core\n  reason: not looked at yet\n"
-    assert updated(judged("four", "core", text="known"), text=text) == text
+    text = updated(judged("four", "reference", text="known"), text="")
+    assert text == "- scenario: four\n  check: text\n  subject: reference\n  reason: not looked at yet\n"
+    assert updated(judged("four", "reference", text="known"), text=text) == text
 
 
 def test_a_list_in_brackets_is_written_line_by_line() -> None:

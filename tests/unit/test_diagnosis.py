@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_agentproc.supervisor import Machine, Policy, Result, Task
+from pytest_agentproc.supervisor import Machine, Policy, Task
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor._ending import explain_exit, explain_start, with_command, with_stderr
 from tests.unit.session_stage import Stage
@@ -19,7 +19,7 @@ def error_of(dialect: str, *events: object) -> str:
     machine.feed(on.Spawned(7), SECOND)
     for number, event in enumerate(events, 2):
         machine.feed(event, number * SECOND)  # type: ignore[arg-type]  # the tests give events alone
-    return Result.of(machine, SECOND).error
+    return machine.result(SECOND).error
 
 
 def printed(text: str, stream: str = "stdout") -> on.Output:

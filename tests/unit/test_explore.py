@@ -14,7 +14,7 @@ from pytest_agentproc.harness import model_play
 from pytest_agentproc.scenario import loads, movables, moved, restated
 from pytest_agentproc.search import explore, written
 from pytest_agentproc.search._exploration import Exploration
-from pytest_agentproc.subjects import Core, core
+from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import Verdict, instants, judged, retimed
 from tests.bundled import all_bundled, bundled
 
@@ -74,9 +74,9 @@ catches: {duration-timeout: outcome}
 _SEVERAL = 10
 
 
-def _wrong(name: str) -> Core:
+def _wrong(name: str) -> ReferenceSupervisor:
     made = defect(name)
-    return Core(name, made.deciders, made.session_deciders)
+    return ReferenceSupervisor(name, made.deciders, made.session_deciders)
 
 
 def _explored(text: str, subject: Any, lab: Any = None, runs: int = 30) -> Searched:
@@ -86,7 +86,7 @@ def _explored(text: str, subject: Any, lab: Any = None, runs: int = 30) -> Searc
 def test_times_and_places_for_pauses_move_in_the_script_and_nowhere_else() -> None:
     """The expectations are the judge, and the supervisor's limits are not ours: neither may move."""
     scenario = loads(_SILENT)
-    limits = scenario.own_terms(core()).whole()
+    limits = scenario.own_terms(reference_supervisor()).whole()
     found = movables(scenario)
     assert [(one.kind, one.line, one.text, one.worth(limits)) for one in found] == [
         ("chunk", 2, "pi", None),
@@ -159,12 +159,12 @@ def test_every_piece_of_every_bundled_scenario_can_be_moved_and_read_again() -> 
 
 
 def _limits(scenario: Scenario) -> Any:
-    return scenario.own_terms(core()).whole()
+    return scenario.own_terms(reference_supervisor()).whole()
 
 
 def test_the_instants_that_a_file_expects_are_those_of_the_play_and_nothing_else_is() -> None:
     """A time moves what comes after it; an outcome that moved would be another promise."""
-    played = model_play(loads(_SILENT.replace("silence: 1s", "silence: 2s")), core())
+    played = model_play(loads(_SILENT.replace("silence: 1s", "silence: 2s")), reference_supervisor())
     expected = {one.key: one.wanted for one in played.bound.expect}
     seen = {key: instants(played, key) for key in expected}
     assert seen == {"outcome": None, "elapsed": [122 * 10**9], "signals": [122 * 10**9], "leaks": None}
@@ -185,7 +185,7 @@ def test_a_defect_is_found_in_a_file_that_it_passes_and_written_as_a_scenario() 
     text = written(came.find, subject="duration-timeout", seed=1, run=7, replay=replay, is_defect=True, explored=True)
     assert text == _WRITTEN
     again = loads(text, "found.scenario.yaml")
-    assert judged(model_play(again, core())).verdict is Verdict.PASSED
+    assert judged(model_play(again, reference_supervisor())).verdict is Verdict.PASSED
     assert judged(model_play(again, subject)).verdict is Verdict.FAILED
 
 
@@ -201,10 +201,10 @@ expect: {turns: [{outcome: completed}, {outcome: completed}]}
 """
 
 
-def test_a_caller_who_comes_too_late_for_a_status_is_no_fault_of_the_core() -> None:
+def test_a_caller_who_comes_too_late_for_a_status_is_no_fault_of_the_reference() -> None:
     """Moved after it, the wait never ends, under any supervisor."""
-    assert isinstance(model_play(loads(_IDLE.replace("wait: 1s", "wait: 8s")), core()).fault, Deadlock)
-    made = Exploration(loads(_IDLE), core())
+    assert isinstance(model_play(loads(_IDLE.replace("wait: 1s", "wait: 8s")), reference_supervisor()).fault, Deadlock)
+    made = Exploration(loads(_IDLE), reference_supervisor())
     late = tuple("8s" if text == "1s" else text for text in made.original)
     assert late != made.original
     assert made.look(late) is None
@@ -212,11 +212,11 @@ def test_a_caller_who_comes_too_late_for_a_status_is_no_fault_of_the_core() -> N
 
 def test_a_caller_whose_agent_was_replaced_before_its_background_turn_waits_in_vain() -> None:
     """An agent that is silent for longer than the prompt may last, and does not acknowledge, is started anew."""
-    made = Exploration(bundled("background-late-notification-with-states"), core())
+    made = Exploration(bundled("background-late-notification-with-states"), reference_supervisor())
     at = next(index for index, text in enumerate(made.original) if text == "2s")
     silent = (*made.original[:at], "3899s", *made.original[at + 1 :])
     text = moved(made.scenario.text, zip(made.movables, silent, strict=True))
-    played = model_play(loads(text), core())
+    played = model_play(loads(text), reference_supervisor())
     assert isinstance(played.fault, Deadlock)
     assert made.look(silent) is None
 
@@ -226,7 +226,7 @@ class _Foreign:
 
     name = "foreign"
 
-    def __init__(self, inner: Core) -> None:
+    def __init__(self, inner: ReferenceSupervisor) -> None:
         self.inner = inner
 
     def policy(self, request: LimitsRequest) -> Policy:
@@ -251,7 +251,7 @@ def test_a_tie_that_the_file_does_not_have_says_nothing_of_somebody_else() -> No
 @pytest.mark.slow
 def test_a_supervisor_that_does_right_is_never_red(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reference moves with every move; if its instants did not count, each right one would be wrong."""
-    foreign = _Foreign(core())
+    foreign = _Foreign(reference_supervisor())
     for text in (_DOTS, _SILENT, _EXIT):
         came = _explored(text, foreign, lab=foreign)
         assert came.find is None
@@ -275,21 +275,21 @@ def test_what_the_reference_does_not_report_is_not_met() -> None:
             assert played.answer is not None
             return replace(played, answer=replace(played.answer, text=played.answer.text or ""))
 
-    foreign = Told(core())
+    foreign = Told(reference_supervisor())
     assert _explored(text, foreign, lab=foreign).find is None
 
 
 @pytest.mark.slow
-def test_a_slight_move_that_turns_the_core_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slight_move_that_turns_the_reference_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reference supervisor is its own reference: it must not turn where nothing competes."""
-    assert _explored(_EXIT, core()).find is None
+    assert _explored(_EXIT, reference_supervisor()).find is None
 
     def jumpy(scenario: Scenario, subject: Any) -> Played:
         text = scenario.text.replace("exit: 3", "exit: 4") if "silence: 5s" not in scenario.text else scenario.text
         return model_play(loads(text), subject)
 
     monkeypatch.setattr("pytest_agentproc.search._exploration.model_play", jumpy)
-    came = _explored(_EXIT, core())
+    came = _explored(_EXIT, reference_supervisor())
     assert came.find is not None
     assert (came.find.key, came.find.reason) == ("exit_code", "exit_code is 4, not 3")
     assert "  - silence: 4999ms\n" in came.find.scenario.text
@@ -297,10 +297,10 @@ def test_a_slight_move_that_turns_the_core_is_a_find(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(3))
-def test_the_core_keeps_its_promises_in_moved_bundled_scenarios(part: int) -> None:
-    """A short look at some in each commit; a long one at all by `python -m tests.benchmarks.explore --core`."""
+def test_the_reference_keeps_its_promises_in_moved_bundled_scenarios(part: int) -> None:
+    """A short look at some in each commit; a long one at all by `python -m tests.benchmarks.explore --reference`."""
     for scenario in [one for one in all_bundled() if not one.openings][part * 40 :: 120]:
-        came = explore(scenario, core(), runs=15, seed=part, seconds=3)
+        came = explore(scenario, reference_supervisor(), runs=15, seed=part, seconds=3)
         assert came.find is None, came.find.reason + came.find.scenario.text
 
 
@@ -326,5 +326,5 @@ def test_a_defect_is_found_in_a_bundled_file_that_does_not_claim_to_catch_it(nam
     came = explore(scenario, _wrong(name), runs=100, seed=0, shrinking=0)
     assert came.find is not None
     again = loads(came.find.scenario.text)
-    assert judged(model_play(again, core())).verdict is Verdict.PASSED
+    assert judged(model_play(again, reference_supervisor())).verdict is Verdict.PASSED
     assert judged(model_play(again, _wrong(name))).verdict is Verdict.FAILED

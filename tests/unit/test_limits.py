@@ -9,7 +9,7 @@ import pytest
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.subjects import core
+from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.supervisor import Framing, Outcome, Policy, Watchdog, run_once
 from pytest_agentproc.supervisor.dialects import Line, Noise, Other
 from pytest_agentproc.vocabulary import LimitsRequest
@@ -85,10 +85,12 @@ def test_a_timeout_and_a_policy_are_one_too_many() -> None:
 
 def test_a_scenario_that_gives_one_number_gets_the_one_number_form() -> None:
     """So that a supervisor that means the duration by it can be caught."""
-    assert core().policy(LimitsRequest({"inactivity_timeout": 30.0}, "raw")) == Policy.of_silence(30.0)
-    assert core().policy(LimitsRequest({"inactivity_timeout": None}, "raw")) == Policy(inactivity_timeout=None)
+    assert reference_supervisor().policy(LimitsRequest({"inactivity_timeout": 30.0}, "raw")) == Policy.of_silence(30.0)
+    assert reference_supervisor().policy(LimitsRequest({"inactivity_timeout": None}, "raw")) == Policy(
+        inactivity_timeout=None
+    )
     both = {"inactivity_timeout": 30.0, "kill_grace": 1.0}
-    assert core().policy(LimitsRequest(both, "raw")) == Policy(inactivity_timeout=30.0, kill_grace=1.0)
+    assert reference_supervisor().policy(LimitsRequest(both, "raw")) == Policy(inactivity_timeout=30.0, kill_grace=1.0)
 
 
 def test_a_size_is_a_limit_that_no_time_can_name() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.supervisor import Driver, Machine, Result, Signal, Task
+from pytest_agentproc.supervisor import Driver, Machine, Signal, Task
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor._machine import State
 from pytest_agentproc.vocabulary import Outcome, Policy
@@ -51,7 +51,7 @@ def test_a_run_that_ends_by_itself_is_swept_and_reaped() -> None:
     assert machine.feed(on.Exited(0), 2 * SECOND) == [on.Sweep()]
     assert machine.feed(on.Swept(alone=True), 2 * SECOND) == FINISH
     assert (machine.state, machine.deadline) == (State.DONE, None)
-    result = Result.of(machine, 0)
+    result = machine.result(0)
     assert (result.outcome, result.exit_code, result.text) == (Outcome.COMPLETED, 0, "hello")
     assert (result.elapsed, result.forced) == (2 * SECOND, False)
 
@@ -76,7 +76,7 @@ def test_a_completion_is_lingered_and_terminated() -> None:
     assert machine.feed(on.Due(), 2 * SECOND) == [TERM]
     assert machine.feed(on.Exited(-15), 3 * SECOND) == [on.Sweep()]
     assert machine.feed(on.Swept(alone=True), 3 * SECOND) == FINISH
-    result = Result.of(machine, 0)
+    result = machine.result(0)
     assert (result.outcome, result.elapsed, result.forced, result.exit_code) == (Outcome.COMPLETED, SECOND, True, 0)
 
 
@@ -111,7 +111,7 @@ def test_a_silent_agent_is_terminated_and_killed() -> None:
     assert machine.feed(on.Due(), 16 * SECOND) == [KILL]
     machine.feed(on.Exited(-9), 16 * SECOND)
     assert machine.feed(on.Swept(alone=True), 16 * SECOND) == FINISH
-    result = Result.of(machine, 0)
+    result = machine.result(0)
     assert (result.outcome, result.elapsed, result.exit_code) == (Outcome.INACTIVE, 11 * SECOND, 124)
     assert result.error == "no output for 10 s, after 1 bytes"
 
@@ -203,7 +203,7 @@ def test_an_agent_that_cannot_be_started_ends_the_run(errno: int, code: int) -> 
     machine.feed(on.Start(), 5)
     assert machine.feed(on.SpawnFailed(errno, "agent: no"), 5) == [on.Finish()]
     assert (machine.state, machine.deadline) == (State.DONE, None)
-    result = Result.of(machine, 5)
+    result = machine.result(5)
     assert (result.outcome, result.exit_code) == (Outcome.SPAWN_FAILED, code)
     assert result.error == f"agent: no (errno {errno})"
     assert (result.agent_status, result.elapsed) == (None, 0)

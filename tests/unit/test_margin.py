@@ -116,10 +116,20 @@ def test_what_real_time_cannot_judge_is_said(foreseen: Foreseen, scale: float | 
     assert str(raised.value) == reason
 
 
+def test_limits_in_the_code_of_a_program_are_judged_at_scale_1_or_not_at_all() -> None:
+    """A faster pace would make each of them an adapter error, after its whole wait."""
+    assert pace_of(Foreseen(MARGIN * 9, 40 * SECOND), None, LIFETIME, is_scaled=False).scale == 1
+    with pytest.raises(NotForReal) as raised:
+        pace_of(Foreseen(None, 185 * SECOND), None, LIFETIME, is_scaled=False)
+    assert str(raised.value) == (
+        "it takes 185 s, and 45 s are allowed, and the limits in its code do not follow {scale}"
+    )
+
+
 def test_what_a_program_is_told_can_be_played_in_real_time() -> None:
     """With graces of a quarter of a second no agent could be silent for minutes, and no supervisor was held to that."""
     words = ("inactivity_timeout", "internal_tool_timeout", "max_runtime", "linger_grace", "kill_grace", "agent")
-    told = Command(["watch", *(f"{{{word}}}" for word in words)])
+    told = Command(["watch", *(f"{{{word}}}" for word in words)], limits={"max_runtime": 999})
     for name in ("claude-never-says-a-word", "claude-tool-too-silent", "agent-runs-over[claude]"):
         scenario = bundled(name)
         pace = pace_of(foresee(scenario, scenario.terms(told)), None, LIFETIME)

@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 
 from pytest_agentproc.supervisor import Machine, Outcome, Policy, Task, _tools
 from pytest_agentproc.supervisor import _events as on
-from pytest_agentproc.supervisor._result import Result
 from pytest_agentproc.supervisor._streams import Tail, Transcript
 from pytest_agentproc.supervisor.dialects import Line, Message, Noise, _claude_speakers, _gemini, decoder
 from pytest_agentproc.supervisor.dialects._raw import RawDecoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from pytest_agentproc.supervisor._result import Result
 
 KIB, MIB = 1024, 1024**2
 CLAUDE_DELTA = (
@@ -51,7 +52,7 @@ def ended(machine: Machine, status: int = 0) -> Result:
     """Have the agent exit, and give the result."""
     machine.feed(on.Exited(status), 1)
     machine.feed(on.Swept(alone=True), 1)
-    return Result.of(machine, 0)
+    return machine.result(0)
 
 
 def flood(machine: Machine, stream: str, chunk: bytes, size: int) -> int:

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.harness import model_play
-from pytest_agentproc.record import Judged, Record, page
-from pytest_agentproc.subjects import core
-from pytest_agentproc.verdict import Row, Verdict, compare, conclude
+from pytest_agentproc.record import Judged, Mark, Record, page
+from pytest_agentproc.scenario import loads
+from pytest_agentproc.subjects import reference_supervisor
+from pytest_agentproc.verdict import Row, Verdict, compare, conclude, marks
 from tests.bundled import all_bundled
 from tests.unit.handmade import SECOND, Script
 from tests.unit.page_reading import read
@@ -32,7 +33,7 @@ HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 
 def recorded(*events: tuple[int, str, dict[str, Any]]) -> Record:
     """Make a record; instants are in seconds, and the process is the agent unless it is named."""
-    record = Record({"subject": "core", "clock": "virtual"})
+    record = Record({"subject": "reference", "clock": "virtual"})
     for at, code, data in events:
         record.add(at * SECOND, code, {"process": "agent", **data})
     return record
@@ -87,7 +88,7 @@ def test_what_failed_comes_before_everything_that_happened() -> None:
     assert reading.elements.index(banner) < reading.elements.index(reading.all("table", "run")[0])
     assert [one.text for one in reading.all("h1")] == ["one"]
     assert [one.text for one in reading.all("dl", "facts")] == [
-        "verdictfailedsubjectcoreclockvirtualvirtual time130 stook102 ms"
+        "verdictfailedsubjectreferenceclockvirtualvirtual time130 stook102 ms"
     ]
     assert [one.text for one in reading.all("details", "others")] == ["checks: 1 passedoutcome (passed)"]
 
@@ -298,10 +299,48 @@ def test_a_process_may_be_called_as_a_lane_is() -> None:
 def test_every_kind_of_run_has_a_page() -> None:
     """Sessions, several agents, restarts, trees: all links lead somewhere, and no life-line is left behind."""
     for scenario in all_bundled()[::12]:
-        played = model_play(scenario, core())
+        played = model_play(scenario, reference_supervisor())
         rows = compare(played)
         html = page(played.record, played.bound.scenario, Judged(str(conclude(rows)), (), rows))
         reading = read(html)
         ids = {one.attributes["id"] for one in reading.elements if "id" in one.attributes}
         assert {one.attributes["href"].removeprefix("#") for one in reading.all("a")} <= ids
         assert len(html) < 200_000
+
+
+def test_the_failing_row_is_marked_and_the_expected_instant_is_drawn_where_it_should_have_been() -> None:
+    """A reader sees at one glance what came when, and when it should have come."""
+    these = (
+        Mark("TERM", "", 130 * SECOND, 70 * SECOND, "expected at 70 s", "expected here: TERM"),
+        Mark("outcome", "", None, 500 * SECOND, "", "expected here: the outcome"),
+    )
+    reading = read(page(a_leak(), SCRIPT, JUDGED._replace(marks=these)))
+    rows = [row for row, _ in reading.rows()]
+    wrong, death = [row.text for row in rows if "wrong" in row.classes]
+    assert wrong.startswith("supervisor: TERM \N{RIGHTWARDS ARROW} tree")
+    assert wrong.endswith("expected at 70 s")
+    assert death.endswith("dies of TERMexpected at 70 s")
+    texts = [row.text for row in rows]
+    place = texts.index("70 sexpected here: TERM")
+    assert "expected" in rows[place].classes
+    assert (texts[place - 1], texts[place + 1]) == ("~ 60 s pass (virtual)", "~ 60 s pass (virtual)")
+    assert texts[-1] == "500 sexpected here: the outcome"
+
+
+def test_failed_checks_are_paired_with_what_was_seen() -> None:
+    """A signal that came late is one mark, one that did not come and one that was not expected are two."""
+    text = (
+        "scenario: a\nagent: pi\nscript:\n- when: {signal: TERM}\n  do: []\n- answer: done\n- linger: for ever\n"
+        "expect:\n  outcome: failed\n  returned: 9s\n  signals: [{INT: 1s}, {KILL: 7s}]\n"
+        "  processes: {agent: {gone_at: 8s}}\n"
+    )
+    played = model_play(loads(text), reference_supervisor())
+    half = SECOND // 2
+    assert [tuple(mark) for mark in marks(played, compare(played))] == [
+        ("outcome", "", half // 2, None, "expected failed", ""),
+        ("returned", "", half, 9 * SECOND, "expected at 9 s", "expected here: the return"),
+        ("TERM", "", half // 2, None, "not expected", "expected here: TERM"),
+        ("KILL", "", half, 7 * SECOND, "expected at 7 s", "expected here: KILL"),
+        ("INT", "", None, SECOND, "expected at 1 s", "expected here: INT"),
+        ("end", "agent", half, 8 * SECOND, "expected at 8 s", "expected here: the end of agent"),
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pytest_agentproc.record import Listed, index
 from tests.unit.page_reading import read
 
-CORE, OTHER = ("core", "asyncio", "virtual"), ("<b>other</b>", "trio", "real")
+CORE, OTHER = ("reference", "asyncio", "virtual"), ("<b>other</b>", "trio", "real")
 ENTRIES = [
     Listed("two", "it exits", ("A1",), CORE, "failed", "two-core.html"),
     Listed("one", "it <i>answers</i>", ("C4", "A1"), CORE, "passed", "one-core.html"),
@@ -40,7 +40,11 @@ def test_what_is_red_is_counted_first() -> None:
     """A play counts once, however many rules its scenario covers."""
     reading = read(index(ENTRIES))
     assert [one.text for one in reading.all("li")] == ["1failed", "1not applicable", "1passed", "2scenarios"]
-    assert [one.text for one in reading.all("th")[:3]] == ["scenario", "<b>other</b>trioreal", "coreasynciovirtual"]
+    assert [one.text for one in reading.all("th")[:3]] == [
+        "scenario",
+        "<b>other</b>trioreal",
+        "referenceasynciovirtual",
+    ]
 
 
 def test_an_index_of_nothing_is_a_page() -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from pytest_agentproc.clock import PollingDetector
-from pytest_agentproc.harness._pace import Turns, later, may_look_in_turns, naps_of
+from pytest_agentproc.harness._pace import later, may_look_in_turns, naps_of
+from pytest_agentproc.harness._played import PollingPace
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.subjects import SpawnAndForget, core
+from pytest_agentproc.subjects import SpawnAndForget, reference_supervisor
 from pytest_agentproc.verdict import Verdict, compare
 from pytest_agentproc.vocabulary import Policy, RunReport
 from tests.unit.handmade import Bound, Expected, Played
@@ -54,7 +55,7 @@ def test_a_wake_at_an_own_limit_is_no_look() -> None:
         pulse.beat(1_000 * MS)
         pulse.beat((1_000 + gap) * MS)
         assert may_look_in_turns(SpawnAndForget(), bound, pulse) is may
-        assert not may_look_in_turns(core(), bound, pulse)
+        assert not may_look_in_turns(reference_supervisor(), bound, pulse)
     soon = PollingDetector()
     soon.beat(250 * MS)
     assert may_look_in_turns(SpawnAndForget(), bound, soon)  # it may be its first look
@@ -62,16 +63,16 @@ def test_a_wake_at_an_own_limit_is_no_look() -> None:
 
 def test_steps_bytes_and_deeds_each_take_looks() -> None:
     """A pipe holds 64 KiB, and whoever looks empties it at most once a look."""
-    assert Turns(50 * MS, None).tolerance == 500 * MS
-    assert Turns(50 * MS, None, size=1 << 20).tolerance == (10 + 32) * 50 * MS
-    assert Turns(50 * MS, None, deeds=3).tolerance == (10 + 12) * 50 * MS
+    assert PollingPace(50 * MS, None).tolerance == 500 * MS
+    assert PollingPace(50 * MS, None, size=1 << 20).tolerance == (10 + 32) * 50 * MS
+    assert PollingPace(50 * MS, None, deeds=3).tolerance == (10 + 12) * 50 * MS
 
 
 def test_nothing_is_late_before_the_first_look() -> None:
     """A supervisor may look in turns only while it ends a tree: whatever it did before is exact."""
-    steady = Turns(20 * MS, None, began=60_000 * MS)
+    steady = PollingPace(20 * MS, None, began=60_000 * MS)
     assert (steady.late(59_999 * MS), steady.late(60_000 * MS), steady.tolerance) == (0, 200 * MS, 200 * MS)
-    twice = Turns(0, 0, naps=((60_000 * MS, 60_020 * MS), (60_030 * MS, 60_050 * MS)))
+    twice = PollingPace(0, 0, naps=((60_000 * MS, 60_020 * MS), (60_030 * MS, 60_050 * MS)))
     assert [twice.late(at * MS) for at in (60_019, 60_020, 60_049, 60_050)] == [0, 20 * MS, 20 * MS, 40 * MS]
     assert (twice.tolerance, twice.undecided) == (40 * MS, "")
 
@@ -81,8 +82,10 @@ def test_looks_that_begin_with_the_end_decide_no_outcome() -> None:
     bound = loads("scenario: x\nagent: raw\nscript: [{say: a}]\n").bind(Policy())
     record = Record()
     record.add(60_000 * MS, "x", {"process": "agent", "signal": "TERM"})
-    assert Turns.of(bound, record, 20 * MS, 0, 60_000 * MS).undecided == ""
-    assert Turns.of(bound, record, 20 * MS, 0, 59_999 * MS).undecided.startswith("it looks every 20 ms, and two of")
+    assert PollingPace.of(bound, record, 20 * MS, 0, 60_000 * MS).undecided == ""
+    assert PollingPace.of(bound, record, 20 * MS, 0, 59_999 * MS).undecided.startswith(
+        "it looks every 20 ms, and two of"
+    )
 
 
 def test_a_nap_is_a_short_timer_that_is_slept_through() -> None:
@@ -108,7 +111,7 @@ def test_a_nap_as_long_as_a_limit_is_none() -> None:
     pulse = PollingDetector()
     pulse.naps = [(0, 250 * MS), (300 * MS, 320 * MS)]
     assert naps_of(SpawnAndForget(), bound, pulse) == ((300 * MS, 320 * MS),)
-    assert naps_of(core(), bound, pulse) == ()
+    assert naps_of(reference_supervisor(), bound, pulse) == ()
 
 
 def test_a_steady_pace_has_a_beginning() -> None:
@@ -132,7 +135,7 @@ def test_a_steady_pace_has_a_beginning() -> None:
 )
 def test_nearer_instants_decide_nothing(margin: int | None, size: int, words: str) -> None:
     """They may have changed places, the more so where much must pass first."""
-    assert Turns(50 * MS, margin, size).undecided == words
+    assert PollingPace(50 * MS, margin, size).undecided == words
 
 
 def verdicts(undecided: str, **answer: object) -> dict[str, str]:

@@ -110,12 +110,12 @@ def test_an_integer_parent_is_a_pid_and_a_name_is_a_fact() -> None:
 
 def test_lines_are_a_header_and_exact_intervals() -> None:
     """Floats lose nanoseconds after some days; the text does not."""
-    record = Record({"clock": "virtual", "subject": "core"})
+    record = Record({"clock": "virtual", "subject": "reference"})
     record.add(0, "o", {"process": "agent", "bytes": "héllo\n".encode(), "line": 3})
     record.add(10_000_000 * SECOND + 1, "x", {"process": "agent", "code": 0})
     record.add(10_000_000 * SECOND + 250_000_001, "m", {"process": "supervisor", "returned": True})
     assert list(record.lines()) == [
-        '{"version": 3, "format": "agentproc", "clock": "virtual", "subject": "core"}',
+        '{"version": 3, "format": "agentproc", "clock": "virtual", "subject": "reference"}',
         '[0.000000000, "o", {"process": "agent", "bytes": "héllo\\n", "line": 3}]',
         '[10000000.000000001, "x", {"process": "agent", "code": 0}]',
         '[0.250000000, "m", {"process": "supervisor", "returned": true}]',

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_agentproc.supervisor import Framing, Machine, Outcome, Policy, Result, Task
+from pytest_agentproc.supervisor import Framing, Machine, Outcome, Policy, Task
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor.dialects import Malformed, Noise, Setting, decoder, talk
 from tests.architecture.sources import ROOT
@@ -142,7 +142,7 @@ def test_a_recorded_run_of_codex_comes_to_what_it_was(name: str) -> None:
             machine.feed(on.Swept(alone=True), at)
             break
     assert status is not None
-    result = Result.of(machine, 0)
+    result = machine.result(0)
     tokens = (result.usage or {}).get("input_tokens")
     assert (result.outcome, result.exit_code, result.text, tokens) == CODEX[name]
     assert (result.agent_status, result.noise) == (status, 0)

@@ -11,7 +11,7 @@ from pytest_agentproc.harness import _claims as _reference
 from pytest_agentproc.harness import foresee
 from pytest_agentproc.harness._claims import Reference
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.subjects import Function, core
+from pytest_agentproc.subjects import Function, reference_supervisor
 from tests.bundled import bundled
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ def test_a_run_that_no_limit_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -
     assert foresee(scenario, scenario.terms(Function(_nobody))).fault == "spin"
 
 
-@pytest.mark.parametrize("name", ["core", "its limits"])
+@pytest.mark.parametrize("name", ["reference", "its limits"])
 def test_who_keeps_the_limits_of_the_file_has_none(name: str) -> None:
     """There is nothing to measure."""
-    same = Function(_nobody, limits=dict(SILENT.own_terms(core()).items()))
-    assert Reference.of(SILENT, core() if name == "core" else same) is None
+    same = Function(_nobody, limits=dict(SILENT.own_terms(reference_supervisor()).items()))
+    assert Reference.of(SILENT, reference_supervisor() if name == "reference" else same) is None

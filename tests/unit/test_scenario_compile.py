@@ -254,6 +254,7 @@ def test_a_program_is_plain_data_that_marshal_carries() -> None:
         "newline": "lf",
         "bom": False,
         "serves": False,
+        "obeys": True,
         "encoder": ["pytest_agentproc.fake_agents.dialects.pi"],
     }
 

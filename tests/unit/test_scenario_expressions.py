@@ -119,11 +119,20 @@ def test_a_sum_of_products_is_what_python_computes(case: tuple[str, Any]) -> Non
     assert elapsed(text).wanted == nanoseconds
 
 
-@pytest.mark.parametrize("stated", [(), ("bash",), ("bash", "edit")])
+@pytest.mark.parametrize("stated", [(), ("bash",)])
 def test_an_outcome_of_tool_use_needs_a_host_with_those_tools(stated: tuple[str, ...]) -> None:
-    """A supervisor that executes no tool, or a list of its own, is right to let pi execute this one."""
+    """A supervisor that executes no tool, or other tools, is right to let pi execute this one."""
     text = "scenario: a\nagent: pi\npolicy: {host_tools: [edit]}\nscript: []\nexpect: {outcome: tool_use}\n"
     assert loads(text).bind(Policy(host_tools=("edit",))).expect[0].wanted == "tool_use"
     with pytest.raises(NotApplicable) as caught:
         loads(text).bind(Policy(host_tools=stated))
     assert (caught.value.name, caught.value.line) == ("host_tools", 5)
+
+
+def test_a_fixed_list_of_host_tools_applies_if_it_covers_the_tools_of_the_script() -> None:
+    """The tools of it that the script does not use are no difference; those that the agent executes itself are one."""
+    tools = "[{tool: {id: a, name: bash}}, {tool_done: a}, {tool: {id: b, name: edit}}]"
+    text = f"scenario: a\nagent: pi\npolicy: {{host_tools: [edit]}}\nscript: {tools}\nexpect: {{outcome: tool_use}}\n"
+    assert loads(text).bind(Policy(host_tools=("edit", "write", "mcp__*"))).expect[0].wanted == "tool_use"
+    with pytest.raises(NotApplicable):
+        loads(text).bind(Policy(host_tools=("edit", "bash")))

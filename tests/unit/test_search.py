@@ -11,7 +11,7 @@ from pytest_agentproc.defects import defect
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.scenario import NotApplicable, Scenario, loads
 from pytest_agentproc.search import broken, confirm, search, told, written
-from pytest_agentproc.subjects import Core, Function, core
+from pytest_agentproc.subjects import Function, ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import Verdict, judged
 from tests.benchmarks.search import replays, wrong
 from tests.bundled import all_bundled, bundled
@@ -33,11 +33,11 @@ covers: [A1]
 """
 
 
-def _wrong(name: str) -> Core:
+def _wrong(name: str) -> ReferenceSupervisor:
     return wrong(defect(name))
 
 
-def _searched(subject: Core, runs: int = 200) -> Searched:
+def _searched(subject: ReferenceSupervisor, runs: int = 200) -> Searched:
     return search(loads(_TEXT, "pauses.scenario.yaml"), subject, runs=runs, seed=1)
 
 
@@ -75,13 +75,13 @@ catches: {timer-beats-exit: outcome}
 """
     )
     again = loads(text, "found.scenario.yaml")
-    assert judged(model_play(again, core())).verdict is Verdict.PASSED
+    assert judged(model_play(again, reference_supervisor())).verdict is Verdict.PASSED
     assert judged(model_play(again, _wrong("timer-beats-exit"))).verdict is Verdict.FAILED
 
 
-def test_the_core_breaks_nothing_in_the_same_settings() -> None:
+def test_the_reference_breaks_nothing_in_the_same_settings() -> None:
     """A search that finds what is not there costs more than one that finds nothing."""
-    came = _searched(core())
+    came = _searched(reference_supervisor())
     assert (came.find, came.first) == (None, 0)
     assert came.runs > 100, "settings that are drawn twice are played once, and few are"
 
@@ -108,16 +108,16 @@ expect: {sessions: {red: {viewers: {late: {transcript: "one\\ntwo"}}}}}
 def test_of_several_sessions_what_the_file_expects_is_asked() -> None:
     """They have no common story beside it."""
     scenario = loads(_SEVERAL, "several.scenario.yaml")
-    assert search(scenario, core(), runs=5, seed=1).find is None
+    assert search(scenario, reference_supervisor(), runs=5, seed=1).find is None
     came = search(scenario, _wrong("viewer-misses-the-past"), runs=5, seed=1)
     assert came.find is not None
     assert came.find.key == "sessions.red.viewers.late.transcript"
 
 
 def test_what_the_reference_does_not_meet_is_asked_of_nobody() -> None:
-    """It is a find of a search over the core, and says nothing of who fails as well."""
+    """It is a find of a search over the reference supervisor, and says nothing of who fails as well."""
     scenario = loads(f"{_TEXT}expect: {{text: never}}\n", "x.scenario.yaml")
-    assert search(scenario, core(), runs=5, seed=1).find is not None
+    assert search(scenario, reference_supervisor(), runs=5, seed=1).find is not None
     assert search(scenario, _wrong("leftovers-stay"), runs=5, seed=1).find is None
 
 
@@ -169,7 +169,7 @@ def test_a_find_that_real_processes_do_not_repeat_is_the_kit_s_fault() -> None:
     subject = _wrong("timer-beats-exit")
     find = _searched(subject).find
     assert find is not None
-    other = model_play(find.scenario, core())
+    other = model_play(find.scenario, reference_supervisor())
     confirmed = confirm(find, subject, cast("ScenarioRunner", _Once(other)))
     assert not confirmed.repeats
     assert [line[:4] for line in confirmed.difference.splitlines()] == ["once", "then"]
@@ -182,7 +182,7 @@ def _closed(outcome: str = "") -> Scenario:
 
 def test_what_the_reference_did_is_what_must_be_true() -> None:
     """The expectations of a find are written from a play; a file that they do not fit would be red for nothing."""
-    keys = told(model_play(_closed(), core()))
+    keys = told(model_play(_closed(), reference_supervisor()))
     assert keys == {
         "outcome": "completed",
         "exit_code": 0,
@@ -206,7 +206,7 @@ def test_what_the_reference_did_is_what_must_be_true() -> None:
 )
 def test_a_standing_invariant_needs_no_expectation(changed: dict[str, Any], reason: str) -> None:
     """These hold of every run, whatever its file expects."""
-    played = model_play(_closed(), core())
+    played = model_play(_closed(), reference_supervisor())
     assert broken(played) == ""
     assert played.answer is not None
     assert broken(replace(played, answer=replace(played.answer, **changed))) == reason
@@ -214,9 +214,9 @@ def test_a_standing_invariant_needs_no_expectation(changed: dict[str, Any], reas
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", [one for one in all_bundled() if one.openings], ids=lambda one: one.id)
-def test_the_core_keeps_every_promise_in_the_generic_open_scenarios(scenario: Scenario) -> None:
-    """A short search over the core in each commit; the long one is run by hand."""
-    came = search(scenario, core(), runs=40, seed=3)
+def test_the_reference_keeps_every_promise_in_the_generic_open_scenarios(scenario: Scenario) -> None:
+    """A short search over the reference supervisor in each commit; the long one is run by hand."""
+    came = search(scenario, reference_supervisor(), runs=40, seed=3)
     assert came.find is None, came.find.reason + came.find.scenario.text
 
 

@@ -120,17 +120,25 @@ def test_the_table_has_failed_rules_first_and_then_the_undecided() -> None:
     *table, empty, sentence = summary(judged, "1.2.3")
     assert table == [
         "rule (must, should: failed)  must  should  errors  undecided  known  passed  n/a",
-        "C1  a lingering agent ge...     1       -       -          -      -       -    1",
-        "T1  terminate and kill m...     1       -       -          -      -       1    -",
-        "F5  stdin is written whi...     -       -       1          -      -       -    -",
-        "A9  the one-number form ...     -       -       -          1      -       -    -",
-        "A1  any byte is activity...     -       -       -          -      1       1    -",
+        "C1  a lingering agent gets      1       -       -          -      -       -    1",
+        "    linger_grace, terminate, linger_kill_grace, kill; the outcome stands",
+        "T1  terminate and kill mean     1       -       -          -      -       1    -",
+        "    the whole tree",
+        "F5  stdin is written while      -       -       1          -      -       -    -",
+        "    output is read; EPIPE never raises",
+        "A9  the one-number form of      -       -       -          1      -       -    -",
+        "    a limit means silence, never duration",
+        "A1  any byte is activity; a     -       -       -          -      1       1    -",
+        "    run that is silent for inactivity_timeout ends as inactive",
         "nothing applied of: B1, B2",
         "",
         "as in bug reports            must  should  errors  undecided  known  passed  n/a",
-        "K01  lingers after the f...     1       -       -          -      -       -    1",
-        "K02  silent but alive, a...     -       -       -          1      1       1    -",
-        "K05  orphans: servers, l...     1       -       -          -      -       1    -",
+        "K01  lingers after the          1       -       -          -      -       -    1",
+        "     final result",
+        "K02  silent but alive, and      -       -       -          1      1       1    -",
+        "     killed for it",
+        "K05  orphans: servers,          1       -       -          -      -       1    -",
+        "     launchers, daemons",
         "",
         "what went wrong (must, should: scenarios)                           must  should",
         "adapter error: outcome: expected completed, seen failed                1       -",
@@ -159,9 +167,10 @@ def test_what_real_time_could_not_show_is_told_apart_from_what_does_not_apply() 
 
 def test_errors_and_known_failures_have_a_column_only_if_there_are_any() -> None:
     """The words of a rule need the room."""
-    first, row, *_ = summary([of("failed", covers=("T1", "C1"))], "1.2.3")
+    first, row, below, *_ = summary([of("failed", covers=("T1", "C1"))], "1.2.3")
     assert first == "rule (must, should: failed)                 must  should  undecided  passed  n/a"
-    assert row == "C1  a lingering agent gets linger_grace...     1       -          -       -    -"
+    assert row == "C1  a lingering agent gets linger_grace,       1       -          -       -    -"
+    assert below == "    terminate, linger_kill_grace, kill; the outcome stands"
 
 
 def test_hashes_depend_on_files_and_records_and_on_no_order() -> None:

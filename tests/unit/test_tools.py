@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.supervisor import Completion, Ending, Machine, Result, Signal, Task, Tools, Watchdog
+from pytest_agentproc.supervisor import Completion, Ending, Machine, Signal, Task, Tools, Watchdog
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor._machine import State
 from pytest_agentproc.supervisor.dialects import Asked, Failure, Message, Nested, ToolEnded, ToolStarted
@@ -158,7 +158,7 @@ def test_a_run_that_is_handed_over_is_terminated_and_hears_no_more() -> None:
     assert machine.deadlines == {"kill_grace": 6 * SECOND}
     assert machine.feed(on.Exited(143), 2 * SECOND) == [on.Sweep()]
     machine.feed(on.Swept(alone=True), 2 * SECOND)
-    result = Result.of(machine, 0)
+    result = machine.result(0)
     assert (result.outcome, result.exit_code, result.elapsed) == (Outcome.TOOL_USE, 0, SECOND)
     assert (result.text, result.noise, result.forced, result.warnings) == (None, 0, True, ())
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import textwrap
 from types import SimpleNamespace
 
+import pytest
+
 from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.record import Record
-from pytest_agentproc.verdict import compare, explain, explain_leaks
+from pytest_agentproc.reference import find
+from pytest_agentproc.verdict import Row, Verdict, compare, explain, explain_leaks, findings
 from pytest_agentproc.vocabulary import Policy
 
 SECOND = 1_000_000_000
@@ -15,6 +18,7 @@ SCENARIO = SimpleNamespace(
     path="scenarios/drip.scenario.yaml",
     claim="a byte a minute is activity",
     catches={},
+    covers=("A1",),
     level="must",
     harm="work is lost",
     text=textwrap.dedent(
@@ -74,6 +78,7 @@ def test_a_failure_says_where_what_and_how_it_came_to_that() -> None:
                       (180 s earlier; 120 s is inactivity_timeout)
           passed: exit_code, leaks
           the agent's last step: scenarios/drip.scenario.yaml:4: - drip: {{stdout: ".", every: 60s, for: 300s}}
+          read more: agentproc explain A1
 
          time  supervisor         agent and descendants
           0 s                     starts
@@ -103,6 +108,27 @@ def test_a_fault_is_shown_as_what_was_seen() -> None:
         "    seen      the run ended in a deadlock",
         "  exit_code: not exercised  scenarios/drip.scenario.yaml:8",
     ]
+
+
+@pytest.mark.parametrize(
+    ("covers", "row", "word"),
+    [
+        (("C1", "T1"), Row("outcome", 1, "completed", "inactive", Verdict.FAILED), "C1"),
+        (("C1", "T1"), Row("leaks", 0, "none", "agent", Verdict.FAILED), "T1"),
+        ((), Row("turns.1.outcome", 1, "completed", "inactive", Verdict.FAILED), "inactive"),
+        ((), Row("turns.1.text", 1, "a", "b", Verdict.FAILED), "text"),
+        ((), Row("artifacts.stdout.log", 1, "a", "b", Verdict.FAILED), "stdout.log"),
+        ((), Row("artifacts.result.json.usage", 1, "a", "b", Verdict.FAILED), "usage"),
+        (("C1",), Row("text", 1, "a", "not reported", Verdict.UNDECIDED), "undecided"),
+        (("C1",), Row("answer", 0, "an answer", "it raised", Verdict.ADAPTER_ERROR), "adapter error"),
+    ],
+)
+def test_a_failure_ends_with_the_word_to_look_up(covers: tuple[str, ...], row: Row, word: str) -> None:
+    """The rule says why the check exists; without one, the outcome or the key is what is not understood."""
+    run = played(Record(), None)
+    run.bound.scenario = SimpleNamespace(**{**vars(SCENARIO), "covers": covers})
+    assert findings(run, [row]).splitlines()[-1] == f"  read more: agentproc explain {word}"
+    assert find(word)[0] != []
 
 
 def test_processes_that_were_left_are_named_with_their_steps() -> None:

@@ -53,7 +53,7 @@ def test_such_a_pattern_is_a_located_error_of_its_scenario(monkeypatch: pytest.M
     monkeypatch.setattr(_patterns, "LONGEST", 0.3)
     text = f'scenario: a\nagent: raw\nscript: [{{answer: {LONG}}}]\nexpect:\n  text: {{matches: "(a+)+$"}}\n'
     with pytest.raises(ScenarioError) as error:
-        compare(model_play(loads(text, "x.scenario.yaml"), subjects.core()))
+        compare(model_play(loads(text, "x.scenario.yaml"), subjects.reference_supervisor()))
     assert str(error.value).startswith("x.scenario.yaml:5:1: text: the pattern '(a+)+$' does not come to an end ")
 
 
@@ -72,7 +72,7 @@ def test_what_steers_a_terminal_is_escaped(char: str) -> None:
         'scenario: a\nagent: raw\nscript:\n  - raw: "A\\x9b31m\\x7f\\u202e\\u2066\\x1b[31m\\n"\n  - answer: x\n'
         "expect: {transcript: nothing}\n"
     )
-    played = model_play(loads(text), subjects.core())
+    played = model_play(loads(text), subjects.reference_supervisor())
     rows = compare(played)
     assert all(row.seen.replace("\n", "").isprintable() for row in rows)
     assert explain(played, rows).replace("\n", "").isprintable()

@@ -26,7 +26,8 @@ from supervisor import review
 
 
 def test_codex_is_asked_if_claude_fails(fake_agents, virtual_clock):
-    fake_agents.on_path(claude="- wait_for: eof\\n- exit: 1", codex="- answer: fine")
+    fails = "- wait_for: eof\\n- exit: 1"
+    fake_agents.on_path(claude={"--resume abc": fails, "": fails}, codex="- answer: fine")
     assert b"fine" in virtual_clock.run(review, "hi", "abc")
     fake_agents["claude"].assert_called_once_with("-p", "--resume", "abc", stdin="hi", env={"API_KEY": None})
     fake_agents["codex"].assert_called_once_with("exec", "hi")
@@ -146,7 +147,7 @@ def test_beside_the_real_path_no_real_agent_is_reached(pytester: pytest.Pytester
             assert virtual_clock.run(ask, "sh", "-c", "echo hi") == (b"hi\\n", b"", 0)
             refused = b"gemini: there is no fake of this name, and the real program is not started\\n"
             assert virtual_clock.run(ask, "gemini") == (b"", refused, 127)
-            assert b"done" in virtual_clock.run(ask, "claude")[0]
+            assert b"done" in virtual_clock.run(ask, "claude", "-p", "hi")[0]
         """
     )
     pytester.runpytest().assert_outcomes(passed=1)
@@ -172,15 +173,15 @@ def test_a_reply_depends_on_the_arguments(pytester: pytest.Pytester) -> None:
                 done = await anyio.run_process(argv, check=False)
                 return done.stdout + done.stderr
 
-            assert b'"result":"new"' in virtual_clock.run(ask, "claude", "-p")
-            assert b'"result":"again"' in virtual_clock.run(ask, "claude", "--resume", "abc")
+            assert virtual_clock.run(ask, "claude", "-p", "hi") == b"new\\n"
+            assert virtual_clock.run(ask, "claude", "--resume", "abc", "go on") == b"again\\n"
             assert virtual_clock.run(ask, "claude", "--output-format=text") == b"plain\\n"
             assert virtual_clock.run(ask, "codex", "login") == (
                 b'no script is for these arguments; there are scripts for: exec\\n"" is for all other calls\\n')
             calls = [(start.argv, start.at) for start in agents["claude"].starts]
             assert calls == [
-                (("-p",), 0.0), (("--resume", "abc"), 0.0), (("--output-format=text",), 3600.0)]
-            agents["claude"].assert_any_call("--resume", "abc")
+                (("-p", "hi"), 0.0), (("--resume", "abc", "go on"), 0.0), (("--output-format=text",), 3600.0)]
+            agents["claude"].assert_any_call("--resume", "abc", "go on")
             assert agents["codex"].starts[0].status == 2
         """
     )

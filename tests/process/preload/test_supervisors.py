@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,9 +23,17 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness import Played
     from pytest_agentproc.vocabulary import RunReport, RunRequest, Subject
 
-PROGRAM = Path(__file__).parent / "programs" / "supervisor.mjs"
+PROGRAMS = Path(__file__).parent / "programs"
 LIMITS = {"inactivity_timeout": 180, "kill_grace": 5}
-"""Hard-coded in both: real time can judge them at scale 1 only, in minutes."""
+"""Hard-coded in each: real time can judge them at scale 1 only, in minutes."""
+SAYS = {"outcome": {"exit_code": {0: "completed", 124: "inactive", "other": "failed"}}}
+POLLS = """
+import subprocess, sys, time
+agent = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
+while agent.poll() is None:
+    time.sleep(0.02)
+time.sleep(0.03)
+"""
 
 DEAF = """\
 scenario: an agent that says nothing and ignores TERM is killed
@@ -48,29 +58,72 @@ def lab() -> Iterator[ScenarioRunner]:
         yield lab
 
 
-@pytest.mark.parametrize("text", [DEAF, LATE], ids=["deaf", "late"])
-@pytest.mark.parametrize("kind", ["node", "thread"])
-def test_hard_coded_minutes_are_judged_exactly(lab: ScenarioRunner, kind: str, text: str, tmp_path: Path) -> None:
+KINDS = ["node", "c", "bash", "rust", "thread"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_hard_coded_minutes_are_judged_exactly(lab: ScenarioRunner, kind: str, tmp_path: Path) -> None:
     """185 s pass in a moment, each signal comes at its millisecond, and two plays have the same record."""
-    path = tmp_path / "one.scenario.yaml"
-    path.write_text(text, "utf-8")
-    subject = _supervisor(kind)
-    plays = [lab.play(load(path), subject) for _ in range(2)]
+    subject = _supervisor(kind, tmp_path, LIMITS)
+    plays = [_play(lab, tmp_path, text, subject) for text in (DEAF, LATE, DEAF)]
     for played in plays:
         assert (played.record.header["clock"], played.record.header["arm"]) == ("virtual", "preload")
         judgement = judged(played)
         assert judgement.verdict is Verdict.PASSED, [(row.key, row.seen, row.wanted) for row in judgement.rows]
-    assert plays[0].record.digest() == plays[1].record.digest()
+    assert plays[0].record.digest() == plays[2].record.digest()
 
 
-def _supervisor(kind: str) -> Subject:
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_limit_that_is_wrong_by_a_second_is_red(lab: ScenarioRunner, kind: str, tmp_path: Path) -> None:
+    """A supervisor that keeps other limits than it states fails, by the exact instants."""
+    subject = _supervisor(kind, tmp_path, {**LIMITS, "kill_grace": 6})
+    rows = {row.key: row for row in judged(_play(lab, tmp_path, DEAF, subject)).rows}
+    assert rows["signals"].verdict is Verdict.FAILED
+    assert (rows["signals"].wanted, rows["signals"].seen) == (
+        "TERM at 180 s, KILL at 186 s",
+        "TERM at 180 s, KILL at 185 s",
+    )
+
+
+def _supervisor(kind: str, folder: Path, limits: dict[str, int]) -> Subject:
     if kind == "thread":
-        return Function(patient, limits=LIMITS)
-    says = {"outcome": {"exit_code": {0: "completed", 124: "inactive", "other": "failed"}}}
-    return Command([require("node"), str(PROGRAM), "{agent}"], limits=LIMITS, says=says)
+        return Function(patient, limits=limits)
+    return Command([*_words(kind, folder), "{agent}"], limits=limits, says=SAYS)
 
 
-SHORT = "scenario: it ends by itself\nagent: raw\nscript: [{silence: 1s}, {exit: 0}]\nexpect: {signals: []}\n"
+def _words(kind: str, folder: Path) -> list[str]:
+    if kind == "node":
+        return [require("node"), str(PROGRAMS / "supervisor.mjs")]
+    if kind == "bash":
+        return [require("bash"), str(PROGRAMS / "supervisor.sh")]
+    compiler, source = {"c": ("cc", "supervisor.c"), "rust": ("rustc", "supervisor.rs")}[kind]
+    made = subprocess.run(
+        [require(compiler), PROGRAMS / source, "-o", folder / "supervisor"], capture_output=True, text=True, check=False
+    )
+    assert made.returncode == 0, made.stderr
+    return [str(folder / "supervisor")]
+
+
+def _play(lab: ScenarioRunner, folder: Path, text: str, subject: Subject) -> Played:
+    path = folder / "one.scenario.yaml"
+    path.write_text(text, "utf-8")
+    return lab.play(load(path), subject)
+
+
+@pytest.mark.slow
+def test_a_program_that_polls_is_judged_with_its_period(lab: ScenarioRunner, tmp_path: Path) -> None:
+    """It sees the end of its agent at one of its looks, every 20 ms, and may be late by some of them."""
+    played = _play(lab, tmp_path, SHORT, Command([sys.executable, "-c", POLLS, "{agent}"], limits=LIMITS))
+    assert played.polling is not None
+    assert played.polling.period == 20_000_000
+    assert judged(played).verdict is Verdict.PASSED
+
+
+SHORT = (
+    "scenario: it ends by itself\nagent: raw\nscript: [{silence: 1s}, {exit: 0}]\nexpect: {signals: [], returned: 1s}\n"
+)
 STATIC = """
 #include <sys/wait.h>
 #include <unistd.h>
@@ -105,8 +158,6 @@ def test_a_function_that_cannot_be_sent_is_judged_in_real_time(lab: ScenarioRunn
 
 
 def _short(lab: ScenarioRunner, folder: Path, subject: Subject) -> Played:
-    path = folder / "one.scenario.yaml"
-    path.write_text(SHORT, "utf-8")
-    played = lab.play(load(path), subject)
+    played = _play(lab, folder, SHORT, subject)
     assert (judged(played).verdict, played.record.header["clock"]) == (Verdict.PASSED, "real")
     return played

@@ -32,7 +32,7 @@ def told(turn):
 class Acp(Client):
     async def start(self):
         self.session = Session(self.order.argv, env=self.order.env, cwd=self.order.cwd, limits=mine(self.order),
-                               on_permission=lambda params: self.permit())
+                               on_permission=lambda params: self.ask_permission())
         await self.session.start()
 
     async def prompt(self, text):
@@ -44,8 +44,8 @@ class Acp(Client):
     async def close(self):
         await self.session.close()
 
-    def unstarted(self, error):
-        return error.outcome if isinstance(error, AcpError) else super().unstarted(error)
+    def outcome_of_start_error(self, error):
+        return error.outcome if isinstance(error, AcpError) else super().outcome_of_start_error(error)
 
 
 class Watched(Session):
@@ -63,7 +63,7 @@ class Talk:
     def __init__(self, order, play, name):
         self.order, self.play, self.name, self.tasks, self.questions, self.failed = order, play, name, [], {}, None
         self.session = Watched(order.argv, env=order.env, cwd=order.cwd, limits=mine(order),
-                               on_permission=self.permit if order.handler else None)
+                               on_permission=self.ask_permission if order.handler else None)
         self.session.tell = lambda status: play.hear("status", None, status, name)
         self.starting = asyncio.ensure_future(self.start())
 
@@ -75,7 +75,7 @@ class Talk:
             self.failed = error
             self.session.tell("failed")
 
-    async def permit(self, _):
+    async def ask_permission(self, _):
         number = self.play.caller.saw_question(self.play.now(), self.name)
         self.play.wake.set()
         self.questions[number] = asyncio.get_running_loop().create_future()

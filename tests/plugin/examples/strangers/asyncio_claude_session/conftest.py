@@ -15,7 +15,7 @@ class Claude(Client):
         await self.session.start()
 
     async def ask(self, tool, arguments):
-        return await self.permit()
+        return await self.ask_permission()
 
     async def prompt(self, text):
         result = await self.session.prompt(text)
@@ -28,8 +28,8 @@ class Claude(Client):
     async def close(self):
         await self.session.close()
 
-    def unstarted(self, error):
-        return "handshake_failed" if isinstance(error, HandshakeError) else super().unstarted(error)
+    def outcome_of_start_error(self, error):
+        return "handshake_failed" if isinstance(error, HandshakeError) else super().outcome_of_start_error(error)
 
 
 def limits(request):

@@ -53,10 +53,10 @@ class Watched(Session):
 
 class Pi(Client):
     async def start(self):
-        self.session = await self.hold(opened(self.order, self.confirm))
+        self.session = await self.enter_context(opened(self.order, self.confirm))
 
     async def confirm(self, event):
-        return await self.permit()
+        return await self.ask_permission()
 
     async def prompt(self, text):
         return answer(await self.session.prompt(text))

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.harness import _signal_guard as _warden
-from pytest_agentproc.harness._signal_guard import _Known, warden
+from pytest_agentproc.harness import _signal_guard
+from pytest_agentproc.harness._signal_guard import _Known, guard_signals
 from pytest_agentproc.procfs import Stat
 
 
@@ -21,7 +21,7 @@ def test_when_a_descendants_pid_is_free_is_nobodys_word(is_reaped: bool) -> None
     with subprocess.Popen(["true"]) as process:
         process.wait()
     known = _Known("server", is_reaped=is_reaped, is_agent=False)
-    with warden(notes.append, lambda _pid: known), pytest.raises(ProcessLookupError):
+    with guard_signals(notes.append, lambda _pid: known), pytest.raises(ProcessLookupError):
         os.kill(process.pid, signal.SIGCONT)
     assert notes == []
 
@@ -30,8 +30,8 @@ def test_when_a_descendants_pid_is_free_is_nobodys_word(is_reaped: bool) -> None
 def test_who_is_reaped_meanwhile_is_no_stray(seen: Stat | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A keeper reaps it between two looks, and another process may have its pid by then."""
     notes: list[dict[str, Any]] = []
-    monkeypatch.setattr(_warden, "stat_of", lambda _pid: seen)
-    monkeypatch.setattr(_warden, "is_bystander", lambda *_: True)
+    monkeypatch.setattr(_signal_guard, "stat_of", lambda _pid: seen)
+    monkeypatch.setattr(_signal_guard, "is_bystander", lambda *_: True)
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
         pidfd = os.pidfd_open(process.pid)
 
@@ -39,7 +39,7 @@ def test_who_is_reaped_meanwhile_is_no_stray(seen: Stat | None, monkeypatch: pyt
             process.communicate()
             return _Known("agent", is_reaped=True, is_agent=True)
 
-        with warden(notes.append, known), pytest.raises(ProcessLookupError):
+        with guard_signals(notes.append, known), pytest.raises(ProcessLookupError):
             signal.pidfd_send_signal(pidfd, signal.SIGCONT)
         os.close(pidfd)
     assert notes == []
@@ -49,7 +49,7 @@ def test_of_two_runs_at_a_time_the_first_is_watched() -> None:
     """Whichever ends first, nothing stays patched."""
     plain = os.kill
     notes: list[dict[str, Any]] = []
-    first, second = warden(notes.append), warden(notes.append)
+    first, second = guard_signals(notes.append), guard_signals(notes.append)
     first.__enter__()
     watched = os.kill
     second.__enter__()

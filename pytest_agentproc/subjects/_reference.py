@@ -11,10 +11,10 @@ from pytest_agentproc.supervisor import Deciders, Folder, SessionDeciders, run_o
 if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import LimitsRequest, Policy, RunReport, RunRequest
 
-__all__ = ["Core", "core"]
+__all__ = ["ReferenceSupervisor", "reference_supervisor"]
 
 
-class Core:
+class ReferenceSupervisor:
     """The reference supervisor, as it ships or with judgements replaced.
 
     Args:
@@ -28,7 +28,7 @@ class Core:
     cancellable = True
 
     def __init__(
-        self, name: str = "core", deciders: Deciders | None = None, session_deciders: SessionDeciders | None = None
+        self, name: str = "reference", deciders: Deciders | None = None, session_deciders: SessionDeciders | None = None
     ) -> None:
         self.name = name
         self.deciders = deciders or Deciders()
@@ -60,6 +60,6 @@ class Core:
         return result.answer()
 
 
-def core() -> Core:
+def reference_supervisor() -> ReferenceSupervisor:
     """Give the reference supervisor as it ships."""
-    return Core()
+    return ReferenceSupervisor()

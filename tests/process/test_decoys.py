@@ -1,4 +1,4 @@
-"""Canaries: real processes beside a run in real time, for the signals that no patch of Python sees."""
+"""Decoys: real processes beside a run in real time, for the signals that no patch of Python sees."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import anyio
 import pytest
 
 from pytest_agentproc.harness import ScenarioRunner
-from pytest_agentproc.harness import _decoy as canary_program
-from pytest_agentproc.harness._signal_guard import Canaries, Hit
+from pytest_agentproc.harness import _decoy as decoy_program
+from pytest_agentproc.harness._signal_guard import Decoys, Hit
 from pytest_agentproc.subjects import Null
 from pytest_agentproc.subjects._trivial import _start, _well
 from pytest_agentproc.verdict import Verdict, compare
@@ -29,9 +29,9 @@ ROOT = Path(__file__).resolve().parents[2]
 GROUP, APART = "in the process group of pytest", "in a session of its own"
 
 
-def pids(canaries: Canaries) -> list[int]:
-    """Give the pids of the canaries, that of pytest's group first."""
-    return [process.pid for process in canaries._processes.values()]  # noqa: SLF001  # whom to hit is no user's question
+def pids(decoys: Decoys) -> list[int]:
+    """Give the pids of the decoys, that of pytest's group first."""
+    return [process.pid for process in decoys._processes.values()]  # noqa: SLF001  # whom to hit is no user's question
 
 
 class Shell:
@@ -62,12 +62,12 @@ def beside(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def canaries() -> Iterator[Callable[[], Canaries]]:
-    """Make canaries that are up, once the environment is as a test wants it."""
-    made: list[Canaries] = []
+def decoys() -> Iterator[Callable[[], Decoys]]:
+    """Make decoys that are up, once the environment is as a test wants it."""
+    made: list[Decoys] = []
 
-    def make() -> Canaries:
-        made.append(Canaries(["pi", "claude"]))
+    def make() -> Decoys:
+        made.append(Decoys(["pi", "claude"]))
         made[-1].ready()
         return made[-1]
 
@@ -84,7 +84,7 @@ def test_a_subject_whose_shell_signals_a_bystander_fails() -> None:
     class Shelled(Null):
         async def run_one(self, order: RunRequest) -> RunReport:
             process = _start(order)
-            in_group, apart = pids(lab._canaries)  # noqa: SLF001  # as above
+            in_group, apart = pids(lab._decoys)  # noqa: SLF001  # as above
             await anyio.run_process(["/bin/sh", "-c", f"kill -KILL {in_group}; kill -TERM {apart}"])
             process.kill()
             process.wait()
@@ -115,9 +115,9 @@ class Killing(Null):
 
 
 @pytest.mark.usefixtures("alone")
-def test_every_signal_is_noted(canaries: Callable[[], Canaries]) -> None:
+def test_every_signal_is_noted(decoys: Callable[[], Decoys]) -> None:
     """A process cannot report a signal that it cannot block: KILL shows as a death, STOP as silence."""
-    watched = canaries()
+    watched = decoys()
     first, second = pids(watched)
     for name in ("TERM", "HUP", "INT", "QUIT", "USR1", "USR2", "CONT", "CHLD"):
         shell = Shell(f"kill -{name} {second}")
@@ -132,23 +132,23 @@ def test_every_signal_is_noted(canaries: Callable[[], Canaries]) -> None:
 
 
 def test_what_is_pending_when_the_question_is_read_is_in_the_answer() -> None:
-    """The question may come while a canary still writes the answer before: no signal then wakes it in between."""
+    """The question may come while a decoy still writes the answer before: no signal then wakes it in between."""
     program = (
         "import os, runpy, signal, sys\n"
-        "canary = runpy.run_path(sys.argv[1])\n"
+        "decoy = runpy.run_path(sys.argv[1])\n"
         "signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())\n"
         "signal.raise_signal(signal.SIGTERM)\n"
-        "assert not canary['heeds']([], os.getpid())\n"
+        "assert not decoy['heeds']([], os.getpid())\n"
     )
-    command = [sys.executable, "-c", program, canary_program.__file__]
+    command = [sys.executable, "-c", program, decoy_program.__file__]
     done = subprocess.run(command, input=b"?", capture_output=True, check=True, timeout=60)
     assert done.stdout == b"15:run\n"
 
 
 @pytest.mark.usefixtures("beside")
-def test_beside_other_workers_only_a_sender_that_is_known_counts(canaries: Callable[[], Canaries]) -> None:
+def test_beside_other_workers_only_a_sender_that_is_known_counts(decoys: Callable[[], Decoys]) -> None:
     """Another worker's test may kill by name: without proof of the sender, no run is accused."""
-    watched = canaries()
+    watched = decoys()
     first, second = pids(watched)
     shell = Shell(f"kill -TERM {first}")
     Shell(f"kill -KILL {second}").end()
@@ -157,18 +157,18 @@ def test_beside_other_workers_only_a_sender_that_is_known_counts(canaries: Calla
 
 
 @pytest.mark.usefixtures("alone")
-def test_a_hit_between_two_runs_is_no_runs_doing(canaries: Callable[[], Canaries]) -> None:
+def test_a_hit_between_two_runs_is_no_runs_doing(decoys: Callable[[], Decoys]) -> None:
     """A hit of an earlier test is forgotten when the next run begins."""
-    watched = canaries()
+    watched = decoys()
     shell = Shell(f"kill -TERM {pids(watched)[0]}; kill -KILL {pids(watched)[1]}")
     watched.ready()
     assert watched.hits() == []
     shell.end()
 
 
-def test_one_is_in_the_group_of_pytest_and_one_is_not(canaries: Callable[[], Canaries]) -> None:
+def test_one_is_in_the_group_of_pytest_and_one_is_not(decoys: Callable[[], Decoys]) -> None:
     """And both look like agents to a program that kills by name."""
-    watched = canaries()
+    watched = decoys()
     first, second = pids(watched)
     assert (os.getpgid(first), os.getsid(second)) == (os.getpgrp(), second)
     for pid in (first, second):
@@ -178,13 +178,13 @@ def test_one_is_in_the_group_of_pytest_and_one_is_not(canaries: Callable[[], Can
 def test_where_a_signal_came_from() -> None:
     """The senders: a terminal, this process, a process of another user, a process that has ended."""
     nobody = 2**22 + 1
-    assert canary_program.origin(signal.SI_KERNEL if hasattr(signal, "SI_KERNEL") else 0x80, 0, os.getpid()) == "kernel"
-    assert canary_program.origin(0, os.getpid(), os.getpid()) == "run"
-    assert canary_program.origin(0, nobody, os.getpid()) == "unknown"
-    assert canary_program.origin(0, 0, os.getpid()) == "else"
+    assert decoy_program.origin(signal.SI_KERNEL if hasattr(signal, "SI_KERNEL") else 0x80, 0, os.getpid()) == "kernel"
+    assert decoy_program.origin(0, os.getpid(), os.getpid()) == "run"
+    assert decoy_program.origin(0, nobody, os.getpid()) == "unknown"
+    assert decoy_program.origin(0, 0, os.getpid()) == "else"
     with subprocess.Popen([sys.executable, "-IS", "-c", "input()"], stdin=subprocess.PIPE) as child:
-        assert canary_program.origin(0, child.pid, os.getpid()) == "run"
-        assert canary_program.origin(0, child.pid, nobody) == "else"
+        assert decoy_program.origin(0, child.pid, os.getpid()) == "run"
+        assert decoy_program.origin(0, child.pid, nobody) == "else"
         child.kill()
 
 
@@ -193,8 +193,8 @@ def test_canaries_go_with_their_harness() -> None:
     """A harness that is killed leaves none."""
     code = """
 import os, signal
-from pytest_agentproc.harness._signal_guard import Canaries
-made = Canaries([])
+from pytest_agentproc.harness._signal_guard import Decoys
+made = Decoys([])
 made.ready()
 print(*[process.pid for process in made._processes.values()], flush=True)
 os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,69 @@
+"""What a CLI prints without its events: the last text, or the last line of the events. Knows no dialect.
+
+It stands after a dialect's own encoder, which makes the events: nothing of them is printed but the end.
+"""
+
+from __future__ import annotations
+
+from pytest_agentproc.fake_agents.dialects import encoder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from pytest_agentproc.fake_agents.contracts import Encoder as AnyEncoder
+    from pytest_agentproc.fake_agents.contracts import Events
+    from pytest_agentproc.fake_agents.program import Program
+
+__all__ = ["Encoder"]
+
+
+class Encoder:
+    """Keep everything until the end; `final` of the program says in which form it is printed.
+
+    An error makes the exit code 1.
+    """
+
+    error_is_exit = True
+
+    def __init__(self, program: Program) -> None:
+        self._form, self.error_stream, self._error = program["final"]
+        self._events: AnyEncoder = encoder({**program, "encoder": program["encoder"][:-1]})
+        self._said = self._piece = ""
+        self.events: Events = {name: self._silent(made) for name, made in self._events.events.items()}
+        if "delta" in self.events:
+            self.events = {**self.events, "delta": self._delta}
+
+    def say(self, text: str, stop: str | None, now: int) -> bytes:
+        """Keep the text: it may be the last one."""
+        self._events.say(text, stop, now)
+        self._said, self._piece = self._piece + text, ""
+        return b""
+
+    def answer(self, text: str, now: int) -> bytes:
+        """Give the text, or the last line of the events."""
+        return self._end(self._events.answer(text, now), text)
+
+    def result(self, fields: dict[str, Any], now: int) -> bytes:
+        """Give the text or the error, or the last line of the events."""
+        made, text = self._events.result(fields, now), fields["text"]
+        if fields["is_error"]:
+            return self._end(made, self._error.replace("{text}", text or "error"))
+        return self._end(made, (self._said + self._piece) if text is None else text)
+
+    def _end(self, events: bytes, text: str) -> bytes:
+        if self._form == "text":
+            return f"{text}\n".encode()
+        return events.rstrip(b"\n").rpartition(b"\n")[2] + b"\n"
+
+    def _delta(self, text: str, now: int) -> bytes:
+        self._events.events["delta"](text, now)
+        self._piece += text
+        return b""
+
+    def _silent(self, made: Any) -> Any:
+        def keep(value: Any, now: int) -> bytes:
+            made(value, now)
+            return b""
+
+        return keep

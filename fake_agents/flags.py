@@ -1,0 +1,258 @@
+"""Reads a fake's arguments as the real CLI does. Owns the reading; the table of a CLI is `vocabulary`'s, and baked in.
+
+    obey(program, table, known) -> the program that these arguments ask for
+
+An error of the real CLI becomes a program of two steps: print it and exit. A format becomes the encoder that prints it.
+A script cannot become a session's, or a session's script a run's: these arguments are for another script, and
+`WrongArguments` says so.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from pytest_agentproc.fake_agents.player import Unplayable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container, Sequence
+    from typing import Any
+
+    from pytest_agentproc.fake_agents.program import Program, Step
+
+    Table = dict[str, Any]
+
+__all__ = ["WrongArguments", "obey"]
+
+_FINAL = "pytest_agentproc.fake_agents.dialects.final"
+_UUID, _DASHES = 36, (8, 13, 18, 23)
+
+
+class WrongArguments(Unplayable):
+    """The arguments ask for a mode in which the script cannot be played."""
+
+
+class _Refused(Exception):
+    """The real CLI ends here.
+
+    Args:
+        code: its exit code.
+        stderr: its error.
+        stdout: what it prints with it.
+    """
+
+    def __init__(self, code: int, stderr: str, stdout: str = "") -> None:
+        super().__init__(code, stderr, stdout)
+
+
+class _Given:
+    """What a command line says: the options with their values, in order, the command, and all other words."""
+
+    def __init__(self) -> None:
+        self.options: dict[str, list[str]] = {}
+        self.command = ""
+        self.words: list[str] = []
+        self.is_foreign = False
+
+    def has(self, condition: str) -> bool:
+        """Say whether a condition of the table holds."""
+        if not condition.startswith("-"):
+            return bool(self.words) if condition == "WORD" else f"{self.command} ".startswith(f"{condition} ")
+        name, sign, value = condition.partition("=")
+        return name in self.options and (not sign or self.options[name][-1:] == [value])
+
+    def holds(self, conditions: str) -> bool:
+        """Say whether all of them hold."""
+        return all(map(self.has, conditions.split()))
+
+
+def obey(program: Program, table: Table, known: Container[str]) -> tuple[Program, str]:
+    """Give the program that its `argv` asks for, and the new session that it names; "" if it names none.
+
+    Args:
+        program: the script's, with `argv`.
+        table: what the CLI takes; see `vocabulary.CommandLine`.
+        known: the sessions that earlier starts have named.
+
+    Raises:
+        WrongArguments: the script is a session's and the arguments are a run's, or the other way round.
+    """
+    try:
+        given = _read(table, list(program["argv"]))
+        if given.is_foreign:
+            return program, ""
+        mode, form = _format(table, given)
+        named = "" if table["trusts"] else _session(program, table["resuming"], given, known, is_stream=not form)
+    except _Refused as refused:
+        code, stderr, stdout = refused.args
+        steps: list[Step] = [(0, "bytes", ("stdout", f"{stdout}\n".encode()))] if stdout else []
+        steps += [(0, "bytes", ("stderr", f"{stderr}\n".encode()))] if stderr else []
+        steps.append((0, "exit", (code,)))
+        return {**_instead(program, steps, keep=False), "serves": False}, ""
+    kind, other = table["kinds"][mode], table["kinds"][program["mode"]]
+    if kind != other:
+        raise WrongArguments(
+            f"its arguments ask for mode {mode}, which is a {kind}, but its script is for mode {program['mode']}, "
+            f"which is a {other}: say `mode: {mode}` or `flags: any` under agent"
+        )
+    own = {**program, "mode": mode}
+    if form:
+        own |= {"encoder": [*program["encoder"], _FINAL], "final": (form, *table["errors_to"])}
+    return _with_prompt(own, table, given), named
+
+
+def _instead(program: Program, steps: list[Step], *, keep: bool) -> Program:
+    """Begin with these steps, after the report of what the start was given; keep the script's own, or not."""
+    old: list[Step] = program["steps"]
+    count = next((place for place, step in enumerate(old) if step[1] != "tell"), len(old))
+    return {**program, "steps": [*old[:count], *steps, *(old[count:] if keep else ())]}
+
+
+def _with_prompt(program: Program, table: Table, given: _Given) -> Program:
+    """Take the prompt from the arguments; a run without one reads it from stdin, unless its script does."""
+    words = given.options.get(table["prompt"], []) if table["prompt"] else given.words
+    words = words or given.words
+    if given.command == table["resuming"]["command"] != "" and not given.has(table["resuming"]["unless"]):
+        words = words[1:]
+    prompt = " ".join(words)
+    if prompt and prompt != "-":
+        return {**program, "prompt": prompt[: table["prompt_shown"]]}
+    if table["kinds"][program["mode"]] == "session" or table["prompt_by"] == "stdin":
+        return program
+    error, code = table["no_prompt"], table["no_prompt_code"] if table["no_prompt"] else 0
+    first: Step = (0, "await_prompt_text", (f"{error}\n".encode() if error else b"", code))
+    return _instead(program, [first], keep=True)
+
+
+def _format(table: Table, given: _Given) -> tuple[str, str]:
+    """Give the mode that is asked for, and the form in which it is printed."""
+    for has, lacks, words in table["conflicts"]:
+        if given.holds(has) and not (lacks and given.has(lacks)):
+            usage = table["usage"].get(given.command, "")
+            raise _Refused(table["code"], _say(table["errors"].get("conflict", "{words}"), words=words, usage=usage))
+    mode, form = next((mode, form) for conditions, mode, form in table["formats"] if given.holds(conditions))
+    if not mode:
+        raise _Refused(1, form)
+    return mode, form
+
+
+def _session(program: Program, table: Table, given: _Given, known: Container[str], *, is_stream: bool) -> str:
+    """Refuse a session that there is not, and a new one that there is; give the new one's name."""
+    own = next(filter(None, map(_own_session, program["encoder"])))
+    values = [value for option in table["options"] for value in given.options.get(option, [])]
+    if given.command == table["command"] != "":
+        values += given.words[:1]
+    if table["unless"] and given.has(table["unless"]):
+        values = []
+    for value in values:
+        fits = value in (own, table["latest"]) or value in known or (table["prefix"] and own.startswith(value))
+        words = table["missing"] if _is_uuid(value) else table["odd"]
+        if not fits and words:
+            stdout = _say(table["stdout"], value=value) if is_stream and _is_uuid(value) else ""
+            raise _Refused(table["code"], _say(words, value=value), stdout)
+    new = given.options.get(table["new"], [""])[-1]
+    if new and table["invalid"] and not _is_uuid(new):
+        raise _Refused(table["code"], table["invalid"])
+    if new and (new == own or new in known):
+        raise _Refused(table["code"], _say(table["taken"], value=new))
+    return new
+
+
+def _own_session(module: str) -> str:
+    return str(getattr(sys.modules.get(module), "SESSION", ""))
+
+
+def _is_uuid(text: str) -> bool:
+    return len(text) == _UUID and all(
+        sign == "-" if place in _DASHES else sign in "0123456789abcdefABCDEF" for place, sign in enumerate(text)
+    )
+
+
+def _read(table: Table, argv: list[str]) -> _Given:
+    """Take the command line apart."""
+    given, options = _Given(), table["options"][""]
+    argv.reverse()
+    while argv:
+        word = argv.pop()
+        if word == "--" and table["splits"]:
+            given.words += reversed(argv)
+            break
+        if not word.startswith("-") or word == "-":
+            command = None if given.words else table["commands"].get(given.command, {}).get(word)
+            if command is not None:
+                given.command, options = command, table["options"][command]
+                continue
+            if not given.words and word in table["foreign"].get(given.command, ()):
+                if table["trusts"]:
+                    given.is_foreign = True
+                    return given
+                raise WrongArguments(
+                    f"the fake has no command {word}: with `flags: any` it plays its script all the same"
+                )
+            given.words.append(word)
+            if len(given.words) > table["words"].get(given.command, len(given.words)):
+                raise _refused(table, given, "extra", word)
+            continue
+        name, sign, value = word.partition("=") if table["splits"] and word not in options else (word, "", "")
+        if name not in options and table["splits"] and not name.startswith("--") and name[:2] in options:
+            name, value = name[:2], word[2:]
+            sign = "=" if options[name][1][0] != "0" else ""
+            if not sign:
+                argv.append(f"-{value}")
+        if name not in options:
+            raise _refused(table, given, "unknown", word)
+        found = options[name]
+        _take(table, given, name, found, _values(table, given, name, found, argv, value if sign else None))
+    return given
+
+
+def _values(
+    table: Table, given: _Given, name: str, found: Sequence[Any], argv: list[str], value: str | None
+) -> list[str]:
+    """Take the values of an option from what follows it."""
+    kind = found[1]
+    if kind[0] == "0" and value is not None and "valued" in table["errors"]:
+        raise _refused(table, given, "valued", name, found, value)
+    if kind[0] == "0":
+        return [""]
+    may_be_next = bool(argv) and (not argv[-1].startswith("-") or (kind[0] == "1" and table["takes_dashes"]))
+    if value is None and not may_be_next:
+        if kind[0] == "1":
+            raise _refused(table, given, "missing", name, found)
+        return [""]
+    values = [argv.pop() if value is None else value]
+    while "*" in kind and argv and not argv[-1].startswith("-"):
+        values.append(argv.pop())
+    return values
+
+
+def _take(table: Table, given: _Given, name: str, found: Sequence[Any], values: list[str]) -> None:
+    long, kind, _, choices = found
+    if long in ("--help", "--version"):
+        told = table["usage"][given.command] if long == "--help" else table["version"]
+        raise _Refused(0, told, "") if table["tells_on_stderr"] else _Refused(0, "", told)
+    for value in values:
+        if choices and value not in choices and f"!{value}" not in choices and (value or kind[0] == "1"):
+            raise _refused(table, given, "choice", name, found, value)
+    if long in given.options and "repeated" in table["errors"] and "+" not in kind:
+        raise _refused(table, given, "repeated", name, found)
+    given.options.setdefault(long, []).extend(values)
+
+
+def _refused(
+    table: Table, given: _Given, error: str, word: str, found: Sequence[Any] = ("", "", "", ()), value: str = ""
+) -> _Refused:
+    errors, (long, _, shown, choices) = table["errors"], found
+    listed = table["joiner"].join(f'"{one}"' if table["quoted"] else one for one in choices if one[0] != "!")
+    listed = _say(errors["choices"], choices=listed) if listed and "choices" in errors else listed
+    name, usage = word.partition("=")[0], table["usage"].get(given.command, "")
+    if "choices" in errors:  # it calls an option by its long name alone
+        shown = f"{long} {shown.rpartition(' ')[2]}" if " <" in shown else long
+    parts = {"word": word, "name": name, "bare": name.lstrip("-"), "longest": long.lstrip("-"), "shown": shown}
+    return _Refused(table["code"], _say(errors[error], **parts, value=value, choices=listed, usage=usage))
+
+
+def _say(form: str, **parts: str) -> str:
+    for name, part in parts.items():
+        form = form.replace("{" + name + "}", part)
+    return form

@@ -1,0 +1,140 @@
+"""Owns the shapes of `agentproc new`: a whole behaviour each, with its checks. Writes no file."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["SHAPES", "Shape"]
+
+
+class Shape(NamedTuple):
+    """A scenario to begin with.
+
+    Args:
+        claim: what must be true, in one sentence.
+        agent: the agent that shows it, in one line of YAML.
+        body: the file below its agent.
+    """
+
+    claim: str
+    agent: str
+    body: str
+
+
+SHAPES = {
+    "partial": Shape(
+        "half a line of output is activity",
+        "raw",
+        """\
+script:
+  - raw: {text: "half a line, and the rest\\n", cut: [11], gap: inactivity_timeout - 1s}
+expect:
+  outcome: completed
+  signals: []""",
+    ),
+    "ignore-term": Shape(
+        "an agent that ignores TERM is killed after the grace",
+        "raw",
+        """\
+script:
+  - when: {signal: TERM}
+    do: []
+  - silence: for ever
+expect:
+  outcome: inactive
+  signals: [{TERM: inactivity_timeout}, {KILL: inactivity_timeout + kill_grace}]""",
+    ),
+    "grandchild": Shape(
+        "a child that keeps stdout open does not hold up the end of its agent",
+        "pi",
+        """\
+script:
+  - spawn: {id: server, inherits: [stdout]}
+  - answer: done
+expect:
+  outcome: completed
+  returned: 0s
+  leaks: []""",
+    ),
+    "flood": Shape(
+        "an agent that floods stderr is not blocked",
+        "pi",
+        """\
+script:
+  - flood: {stderr: 10 MiB}
+  - answer: done
+expect:
+  outcome: completed
+  text: done""",
+    ),
+    "crash": Shape(
+        "a session whose agent crashes goes on with a new agent",
+        "{dialect: claude, mode: session}",
+        """\
+drive: [{prompt: one}, {wait_for: turn 1}, {wait_for: status restarting}, {prompt: two}]
+scripts:
+  - [{wait_for: prompt 1}, {answer: first}, {exit: 3}]
+  - [{wait_for: prompt 1}, {answer: second}]
+expect:
+  turns: [{text: first}, {text: second}]""",
+    ),
+    "permission": Shape(
+        "an agent that may use a tool goes on",
+        "{dialect: claude, mode: session}",
+        """\
+handler: {permission: allow, after: 2s}
+script:
+  - wait_for: prompt 1
+  - tool: {id: t1, name: Edit}
+  - ask: {permission: Edit, allowed: [{tool_done: t1}, {answer: edited}]}
+expect:
+  turns: [{text: edited}]
+  asked: [{permission: Edit, answer: allow, after: 2s}]""",
+    ),
+    "cancel": Shape(
+        "a turn that its caller cancels ends, and the agent lives on",
+        "acp",
+        """\
+drive: [{prompt: work}, {cancel: {}, at: 5s}, {wait_for: turn 1}, {prompt: again}]
+script:
+  - wait_for: prompt 1
+  - wait_for: cancel
+  - acknowledge: cancel
+  - wait_for: prompt 2
+  - answer: done
+expect:
+  turns: [{outcome: cancelled}, {text: done}]
+  signals: []""",
+    ),
+    "queue": Shape(
+        "a prompt waits until the turn before it is over",
+        "{dialect: pi, mode: rpc}",
+        """\
+drive: [{prompt: one}, {prompt: two}]
+script:
+  - wait_for: prompt 1
+  - silence: 5s
+  - answer: first
+  - wait_for: prompt 2
+  - answer: second
+expect:
+  turns: [{text: first}, {text: second}]""",
+    ),
+    "background": Shape(
+        "the answer of a background task is no answer to a prompt",
+        "{dialect: claude, mode: session}",
+        """\
+drive: [{prompt: build}, {wait_for: turn 1}, {wait_for: background 1}]
+script:
+  - wait_for: prompt 1
+  - task: b
+  - answer: started
+  - silence: 5s
+  - task_done: b
+  - background_turn: {task: b, answer: finished}
+expect:
+  turns: [{text: started}]
+  background: [{text: finished}]""",
+    ),
+}
+"""Every shape by its name."""

@@ -1,0 +1,107 @@
+"""Owns the hooks that prepare a pytest session: options are checked, scenario files are found. Runs nothing itself.
+
+Opens no file: a suite without scenarios pays for a look at names only.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.corpus import SUFFIX
+from pytest_agentproc.plugin._options import asked, backends_of, place_in_corpus, require_options
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+__all__ = [
+    "pytest_addhooks",
+    "pytest_collect_file",
+    "pytest_configure",
+    "pytest_enter_pdb",
+    "pytest_load_initial_conftests",
+]
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:
+    """Load the conftest files of this directory for node ids of bundled scenarios: their folder exists nowhere."""
+    given = early_config.known_args_namespace
+    given.file_or_dir = [word for word in given.file_or_dir if place_in_corpus(early_config, word) is None]
+    return (yield)
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Take every file called `*.scenario.yaml`."""
+    if not file_path.name.endswith(SUFFIX):
+        return None
+    from pytest_agentproc.plugin._items import ScenarioFile
+
+    return ScenarioFile.from_parent(parent, path=file_path)
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare the hooks that other plugins may implement."""
+    from pytest_agentproc import hookspecs
+
+    pluginmanager.add_hookspecs(hookspecs)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse what cannot be run, in one sentence each, before anything is collected."""
+    config.addinivalue_line(
+        "markers",
+        "virtual_time(start, backend, allow): the async test runs in virtual time, which begins at this date; "
+        "allow names programs that are no fakes and may run beside the agent",
+    )
+    config.addinivalue_line(
+        "markers",
+        "agentproc(name, ...): play these scenarios, files beside the test's or ids of bundled ones, before its body",
+    )
+    config.addinivalue_line("markers", "process_tree: the test fails if it leaves a process behind")
+    require_options(config)
+    if asked(config, "defect") is not None:
+        from pytest_agentproc.plugin._contributions import defect_asked_for
+
+        defect_asked_for(config)
+    if "trio" in backends_of(config) and importlib.util.find_spec("trio") is None:
+        raise pytest.UsageError(
+            f"agentproc backend {asked(config, 'backend')} needs trio, which is not installed: "
+            "run pip install 'pytest-agentproc[trio]' or choose --agentproc-backend=asyncio"
+        )
+    hook = config.hook
+    if hook.pytest_agentproc_dialects.get_hookimpls() or hook.pytest_agentproc_steps.get_hookimpls():
+        from pytest_agentproc.plugin._contributions import language_of
+
+        language_of(config)
+    is_foreign = asked(config, "subject") or asked(config, "command") or hook.pytest_agentproc_subjects.get_hookimpls()
+    if is_foreign:
+        from pytest_agentproc.plugin._contributions import subjects_of
+
+        subjects_of(config)
+    if is_foreign or any(asked(config, name) for name in ("corpus", "baseline", "update_baseline", "results")):
+        from pytest_agentproc.plugin._results_store import begin_account
+
+        begin_account(config)
+    if asked(config, "report") or asked(config, "timeline") == "always":
+        from pytest_agentproc.plugin._report import begin_report
+
+        begin_report(config)
+    if config.args_source is pytest.Config.ArgsSource.ARGS:
+        from pytest_agentproc.plugin._corpus import require_node_ids
+
+        require_node_ids(config)
+    if asked(config, "corpus") or any(place_in_corpus(config, word) is not None for word in config.args):
+        from pytest_agentproc.plugin._corpus import add_corpus
+
+        add_corpus(config)
+
+
+def pytest_enter_pdb() -> None:
+    """Switch the guards of real time off: a user debugs."""
+    from pytest_agentproc.clock import note_debugger
+
+    note_debugger()

@@ -1,0 +1,90 @@
+"""Owns the places of failed checks in a diagram: the row that is wrong, and the instant where it was expected.
+
+Knows no verdict: whoever judges says what was seen and what was expected. Draws nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pytest_agentproc.record._frames import Again, Frame, Silence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pytest_agentproc.record._frames import Pair
+
+__all__ = ["Expected", "Mark", "note_of", "with_expected"]
+
+
+class Mark(NamedTuple):
+    """One thing that a failed check is about.
+
+    Args:
+        kind: `outcome`, `returned`, `start`, `end`, or the name of a signal.
+        process: the process that it happened to; empty: any.
+        seen: the instant at which it happened, in nanoseconds; None: never.
+        expected: the instant at which it was expected; None: never, or at no special instant.
+        note: words beside what happened.
+        words: words at the expected instant.
+    """
+
+    kind: str
+    process: str
+    seen: int | None
+    expected: int | None
+    note: str
+    words: str
+
+    def fits(self, at: int, pair: Pair) -> bool:
+        """Say whether these events are what was seen."""
+        code, data = pair.cell.subject[1], pair.cell.data
+        if at != self.seen or (self.process and "by" not in data and str(data["process"]) != self.process):
+            return False
+        if self.kind in ("outcome", "returned"):
+            return self.kind in data
+        if self.kind in ("start", "end"):
+            return code == {"start": "p", "end": "x"}[self.kind] and "by" not in data
+        return code in "sx" and data.get("signal") == self.kind
+
+
+class Expected(NamedTuple):
+    """An instant at which something was expected, with the words for it."""
+
+    at: int
+    words: str
+
+
+def note_of(marks: Iterable[Mark], at: int, pair: Pair) -> str:
+    """Give the words for a row that is wrong; empty: it is none."""
+    return ", ".join(dict.fromkeys(mark.note for mark in marks if mark.fits(at, pair)))
+
+
+def with_expected(
+    shown: Iterable[Frame | Silence | Again], marks: Sequence[Mark]
+) -> Iterator[Frame | Silence | Again | Expected]:
+    """Put each expected instant to its place; a silence around it is shown as the two that it divides."""
+    waiting = sorted({Expected(mark.expected, mark.words) for mark in marks if mark.expected is not None})
+    now = 0
+    for one in shown:
+        if isinstance(one, Silence):
+            end = now + one.length
+            while waiting and waiting[0].at < end:
+                if waiting[0].at > now:
+                    yield Silence(waiting[0].at - now)
+                now = waiting[0].at
+                yield waiting.pop(0)
+            yield Silence(end - now)
+            now = end
+            continue
+        now = one.at if isinstance(one, Frame) else one.last
+        while isinstance(one, Frame) and waiting and waiting[0].at < now:
+            yield waiting.pop(0)
+        yield one
+        while waiting and waiting[0].at <= now:
+            yield waiting.pop(0)
+    for late in waiting:
+        if late.at > now:
+            yield Silence(late.at - now)
+        now = late.at
+        yield late

@@ -1,0 +1,72 @@
+"""Owns what failed checks are about in a diagram: what was seen when, and when it was expected. Judges nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.record import Mark, instant
+from pytest_agentproc.verdict import _facts
+from pytest_agentproc.verdict._instants import instants
+from pytest_agentproc.verdict._rows import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pytest_agentproc.verdict._rows import Played, Row
+
+__all__ = ["marks"]
+
+_WORDS = {"outcome": "the outcome", "returned": "the return", "start": "a start of the agent"}
+
+
+def marks(played: Played, rows: Sequence[Row]) -> list[Mark]:
+    """Find what the failed checks of a run are about, each at its instant; several sessions have none.
+
+    Args:
+        played: the run.
+        rows: its checks.
+    """
+    wanted = {(one.key, one.line): one.wanted for one in played.bound.expect}
+    failed = [row for row in rows if row.verdict is Verdict.FAILED and (row.key, row.line) in wanted]
+    if played.bound.parts:
+        return []
+    return [mark for row in failed for mark in _of(played, row, wanted[row.key, row.line])]
+
+
+def _of(played: Played, row: Row, wanted: Any) -> Iterator[Mark]:
+    head, _, leaf = row.key.rpartition(".")
+    process = head.removeprefix("processes.") if head.startswith("processes.") else ""
+    if leaf == "outcome" and head in ("", *(f"turns.{number}" for number in range(1, 100))):
+        turn = int(head.removeprefix("turns.")) if head else None
+        seen = (one.at for one in played.record.events if "outcome" in one.data and one.data.get("turn") == turn)
+        yield Mark("outcome", "", next(seen, None), None, f"expected {row.wanted}", "")
+    elif leaf == "signals" and (not head or process):
+        yield from _of_signals(_facts.signals(played.record, process or None), wanted, process)
+    elif row.key == "spawns":
+        seen_at = [at for _, at in _facts.invocations(played.record)]
+        yield from _pairs("start", "", _without(seen_at, wanted), _without(wanted, seen_at))
+    elif row.key in ("elapsed", "returned") or (process and leaf == "gone_at"):
+        kind = {"elapsed": "outcome", "gone_at": "end"}.get(leaf, leaf)
+        found = instants(played, row.key) or []
+        yield from _pairs(kind, process, [at for at in found if at is not None], [wanted])
+
+
+def _of_signals(seen: list[tuple[str, int]], wanted: list[tuple[str, int]], process: str) -> Iterator[Mark]:
+    extra, missing = _without(seen, wanted), _without(wanted, seen)
+    for name in dict.fromkeys(name for name, _ in (*extra, *missing)):
+        came, due = ([at for one, at in those if one == name] for those in (extra, missing))
+        yield from _pairs(name, process, came, due)
+
+
+def _without(these: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    return [one for one in these if one not in others]
+
+
+def _pairs(kind: str, process: str, seen: list[int], expected: list[int]) -> Iterator[Mark]:
+    """Pair what was seen with what was expected, in the order of time; of either there may be more."""
+    words = _WORDS.get(kind, f"the end of {process}" if kind == "end" else kind)
+    for number in range(max(len(seen), len(expected))):
+        came = seen[number] if number < len(seen) else None
+        due = expected[number] if number < len(expected) else None
+        note = "not expected" if due is None else f"expected at {instant(due)}"
+        yield Mark(kind, process, came, due, note, f"expected here: {words}")

@@ -1,0 +1,132 @@
+"""The record of a CLI's command line: options, formats, contradictions, errors. Owns the form; knows no CLI.
+
+The fake reads its arguments with the table that `baked` gives: see `fake_agents.flags`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["CommandLine", "Resuming"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resuming:
+    """How a CLI names a session that exists.
+
+    Args:
+        options: the options that name it.
+        command: the command whose first word names it; "" if there is none.
+        latest: a name that always fits.
+        missing: what stderr says if there is no such session; `{value}` is its name.
+        odd: the same for a name that is no UUID; "" if such a name starts a new session.
+        stdout: what stdout says with it, in the modes of a stream of events.
+        unless: an option with which no session is looked for.
+        prefix: whether the beginning of an id is enough.
+        code: the exit code.
+        new: the option that names a new session.
+        taken: what stderr says if that session exists already.
+        invalid: what stderr says if that name must be a UUID and is not; "" if it may be any.
+    """
+
+    options: Sequence[str] = ()
+    command: str = ""
+    latest: str = ""
+    missing: str
+    odd: str = ""
+    stdout: str = ""
+    unless: str = ""
+    prefix: bool = False
+    code: int = 1
+    new: str = ""
+    taken: str = ""
+    invalid: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandLine:
+    """What a CLI takes as its arguments, from the `--help` of the pinned release, and what it says of all others.
+
+    A condition is an option (`--json`), an option with its last value (`--mode=json`), or a command (`exec`).
+
+    Args:
+        options: by command, its options with `;` between them: the names, `<value>` if it needs one, `[value]` if it
+            may have one, `...` in it if it may have several, `+` if the option may be repeated, and the allowed values,
+            after `!` if an error does not list it. "" is the CLI.
+        commands: by command, the words that lead to others.
+        foreign: by command, the words that lead to commands which the fake does not have.
+        usage: by command, what an error repeats.
+        words: by command, how many words it takes beside its options; absent: any number.
+        errors: what stderr says: `unknown` option, `missing` value, value that is no `choice`, `repeated` option,
+            `valued` flag, `extra` word; with `{word}`, `{name}`, `{shown}`, `{value}`, `{choices}` and `{usage}`.
+        code: the exit code of these.
+        joiner: what stands between two choices.
+        quoted: whether each choice has quotation marks.
+        takes_dashes: whether a value may begin with a dash.
+        variants: whether `--someOption` stands for `--some-option`, and `--no-flag` for its contrary.
+        splits: whether `--option=value` and `-abc` are taken apart.
+        conflicts: what cannot be together: the conditions that hold, those of which none holds, what stderr says.
+        formats: the conditions, the mode that they ask for, and, where that mode's events are not printed, what is
+            instead: `text`, or `json` for the last line. The first that fits holds.
+        errors_to: where an error's text goes in `text`, and its form.
+        prompt: the option that holds the prompt; "": a word.
+        no_prompt: what stderr says if there is no prompt on stdin, either.
+        no_prompt_code: the exit code of that.
+        resuming: how it names sessions.
+    """
+
+    options: Mapping[str, str]
+    commands: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    foreign: Mapping[str, str] = field(default_factory=dict)
+    usage: Mapping[str, str]
+    words: Mapping[str, int] = field(default_factory=dict)
+    errors: Mapping[str, str]
+    code: int = 1
+    joiner: str = ", "
+    quoted: bool = False
+    takes_dashes: bool = True
+    variants: bool = False
+    splits: bool = True
+    conflicts: Sequence[tuple[str, str, str]] = ()
+    formats: Sequence[tuple[str, str, str]]
+    errors_to: tuple[str, str] = ("stdout", "{text}")
+    prompt: str = ""
+    no_prompt: str = ""
+    no_prompt_code: int = 1
+    resuming: Resuming
+
+    def baked(self) -> dict[str, Any]:
+        """Give the table as plain data, its options by each of their names."""
+        table = {name: getattr(self, name) for name in self.__slots__}
+        options = {command: _options_of(lines, variants=self.variants) for command, lines in self.options.items()}
+        resuming = {name: getattr(self.resuming, name) for name in self.resuming.__slots__}
+        plain = {name: dict(table[name]) for name in ("usage", "words", "errors")}
+        plain["commands"] = {command: dict(words) for command, words in self.commands.items()}
+        plain["foreign"] = {command: words.split() for command, words in self.foreign.items()}
+        return {**table, **plain, "options": options, "resuming": resuming}
+
+
+def _options_of(lines: str, *, variants: bool) -> dict[str, tuple[str, str, str, tuple[str, ...]]]:
+    """Give, for each name of an option: its first long name, its kind, what errors call it, and its allowed values."""
+    found: dict[str, tuple[str, str, str, tuple[str, ...]]] = {}
+    for option in lines.split(";"):
+        words = option.split()
+        names = [word for word in words if word.startswith("-")]
+        rest = words[len(names) :]
+        value = rest.pop(0) if rest and rest[0][0] in "<[+" else ""
+        kind = ("?" if value.startswith("[") else "1" if value.startswith("<") else "0") + "*" * ("..." in value)
+        kind += "+" * value.endswith("+")
+        shown = value.rstrip("+")
+        long = next((name for name in names if name.startswith("--")), names[0])
+        head, *tail = long.removeprefix("--").split("-")
+        if variants:
+            names.append(f"--{head}{''.join(map(str.title, tail))}")
+        if variants and kind == "0":
+            found[f"--no-{long.removeprefix('--')}"] = (f"--no-{head}", kind, "", ())
+        for name in names:
+            found[name] = (long, kind, f"{', '.join(names)} {shown}".strip(), tuple(rest))
+    return found

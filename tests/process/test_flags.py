@@ -1,0 +1,351 @@
+"""A fake reads its arguments as the real CLI does: the format, the prompt, the session, and what is wrong with them.
+
+Each error is what the pinned CLI prints, word for word; `tests/fidelity` starts the real one.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.fake_agents import flags
+from pytest_agentproc.harness._played import command_line, flags_of
+from pytest_agentproc.harness._standalone import write_fake
+from pytest_agentproc.scenario import loads
+from pytest_agentproc.vocabulary import DIALECTS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_agentproc.harness import FakeAgent, ScenarioRunner
+
+SESSION = "11111111-2222-4333-8444-555555555555"
+CODEX_USAGE = "Usage: codex exec [OPTIONS] [PROMPT]\n       codex exec [OPTIONS] <COMMAND> [ARGS]"
+FOR_MORE = "For more information, try '--help'.\n"
+ODD = (
+    "Error: --resume requires a valid session ID or session title when used with --print. Usage: claude -p --resume "
+    '<session-id|title>. Provided value "nosuch" is not a UUID and does not match any session title.\n'
+)
+
+
+def made(
+    lab: ScenarioRunner, agent: str, script: str = "[{say: let me see}, {answer: done}]", more: str = ""
+) -> FakeAgent:
+    """Make the fake of a small scenario."""
+    return lab.fake(loads(f"scenario: x\nagent: {agent}\nscript: {script}\n{more}", "x"))
+
+
+def started(fake: FakeAgent, *argv: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """Start it once."""
+    return subprocess.run([fake.path, *argv], input=stdin, capture_output=True, text=True, check=False, timeout=60)
+
+
+FINAL = [
+    ("claude", ["-p", "hi"], "done\n"),
+    ("claude", ["hi"], "done\n"),
+    ("claude", ["-p", "--output-format=text", "hi"], "done\n"),
+    ("codex", ["exec", "hi"], "done\n"),
+    ("codex", ["-m", "o3", "e", "hi"], "done\n"),
+    ("pi", ["-p", "hi"], "done\n"),
+    ("pi", ["hi"], "done\n"),
+    ("gemini", ["-p", "hi"], "let me see\ndone\n"),
+    ("{dialect: gemini, mode: stream}", ["hi"], "let me see\ndone\n"),
+]
+
+
+@pytest.mark.parametrize(("agent", "argv", "printed"), FINAL)
+def test_without_a_format_a_fake_prints_the_answer_alone(
+    lab: ScenarioRunner, agent: str, argv: list[str], printed: str
+) -> None:
+    """Events are printed only if the arguments ask for them."""
+    done = started(made(lab, agent), *argv)
+    assert (done.stdout, done.stderr, done.returncode) == (printed, "", 0)
+
+
+EVENTS = [
+    ("claude", ["-p", "--output-format", "stream-json", "--verbose", "hi"], "system", "result"),
+    ("codex", ["exec", "--experimental-json", "hi"], "thread.started", "turn.completed"),
+    ("pi", ["--mode", "json", "hi"], "session", "agent_end"),
+    ("gemini", ["-p", "hi", "-o", "stream-json"], "init", "result"),
+]
+
+
+@pytest.mark.parametrize(("agent", "argv", "first", "last"), EVENTS)
+def test_a_format_asks_for_events(lab: ScenarioRunner, agent: str, argv: list[str], first: str, last: str) -> None:
+    """The names of the format are the CLI's own."""
+    kinds = [json.loads(line)["type"] for line in started(made(lab, agent), *argv).stdout.splitlines()]
+    assert (kinds[0], kinds[-1]) == (first, last)
+
+
+def test_claudes_json_is_the_result_alone(lab: ScenarioRunner) -> None:
+    """It is one line, whatever the agent did before."""
+    done = started(made(lab, "claude"), "-p", "--output-format", "json", "hi")
+    assert [(one["type"], one["result"]) for one in map(json.loads, done.stdout.splitlines())] == [("result", "done")]
+
+
+def test_geminis_json_is_one_object(lab: ScenarioRunner) -> None:
+    """It comes from a script for the stream, too."""
+    done = started(made(lab, "{dialect: gemini, mode: stream}"), "-p", "hi", "--outputFormat", "json")
+    assert json.loads(done.stdout)["response"] == "let me seedone"
+
+
+ERRORS = [("claude", "no\n", ""), ("codex", "", "ERROR: no\n"), ("pi", "", "no\n"), ("gemini", "", "no\n")]
+
+
+@pytest.mark.parametrize(("agent", "stdout", "stderr"), ERRORS)
+def test_an_error_without_events_is_printed_where_the_cli_prints_it(
+    lab: ScenarioRunner, agent: str, stdout: str, stderr: str
+) -> None:
+    """Its exit code is 1; that of pi's events is 0."""
+    argv = ["exec", "hi"] if agent == "codex" else ["-p", "hi"]
+    done = started(made(lab, agent, '[{result: {text: "no", is_error: true}}]'), *argv)
+    assert (done.stdout, done.stderr, done.returncode) == (stdout, stderr, 1)
+
+
+REFUSED = [
+    ("claude", ["-p", "hi", "--frobnicate"], 1, "error: unknown option '--frobnicate'\n"),
+    ("claude", ["-p", "hi", "--verbose=3"], 1, "error: unknown option '--verbose=3'\n"),
+    (
+        "claude",
+        ["-p", "hi", "--output-format", "yaml"],
+        1,
+        (
+            "error: option '--output-format <format>' argument 'yaml' is invalid. "
+            "Allowed choices are text, json, stream-json.\n"
+        ),
+    ),
+    ("claude", ["-p", "hi", "--output-format"], 1, "error: option '--output-format <format>' argument missing\n"),
+    (
+        "claude",
+        ["-p", "hi", "--output-format", "stream-json"],
+        1,
+        "Error: When using --print, --output-format=stream-json requires --verbose\n",
+    ),
+    (
+        "claude",
+        ["-p", "hi", "--include-partial-messages"],
+        1,
+        "Error: --include-partial-messages requires --print and --output-format=stream-json.\n",
+    ),
+    (
+        "claude",
+        ["-p", "hi", "--input-format=stream-json"],
+        1,
+        "Error: --input-format=stream-json requires output-format=stream-json.\n",
+    ),
+    ("claude", ["-p", "hi", "--resume", SESSION], 1, f"No conversation found with session ID: {SESSION}\n"),
+    ("claude", ["-p", "hi", "--resume", "nosuch"], 1, ODD),
+    ("claude", ["-p", "hi", "--session-id", "nope"], 1, "Error: Invalid session ID. Must be a valid UUID.\n"),
+    (
+        "claude",
+        ["-p", "hi", "--session-id", SESSION, "--continue"],
+        1,
+        "Error: --session-id with --continue or --resume also needs --fork-session.\n",
+    ),
+    (
+        "claude",
+        ["-p"],
+        1,
+        "Error: Input must be provided either through stdin or as a prompt argument when using --print\n",
+    ),
+    (
+        "codex",
+        ["exec", "--frobnicate", "hi"],
+        2,
+        (
+            "error: unexpected argument '--frobnicate' found\n\n  tip: to pass '--frobnicate' as a value, use "
+            f"'-- --frobnicate'\n\n{CODEX_USAGE}\n\n{FOR_MORE}"
+        ),
+    ),
+    (
+        "codex",
+        ["exec", "hi", "there"],
+        2,
+        f"error: unexpected argument 'there' found\n\n{CODEX_USAGE}\n\n{FOR_MORE}",
+    ),
+    (
+        "codex",
+        ["exec", "--sandbox", "frob", "hi"],
+        2,
+        (
+            "error: invalid value 'frob' for '--sandbox <SANDBOX_MODE>'\n"
+            f"  [possible values: read-only, workspace-write, danger-full-access]\n\n{FOR_MORE}"
+        ),
+    ),
+    (
+        "codex",
+        ["exec", "--json", "--json", "hi"],
+        2,
+        f"error: the argument '--json' cannot be used multiple times\n\n{CODEX_USAGE}\n\n{FOR_MORE}",
+    ),
+    (
+        "codex",
+        ["exec", "--json", "resume", SESSION, "hi"],
+        1,
+        f"Error: thread/resume: thread/resume failed: no rollout found for thread id {SESSION} (code -32600)\n",
+    ),
+    ("codex", ["hi"], 1, "Error: stdin is not a terminal\n"),
+    ("codex", ["exec", "--json"], 1, "Reading prompt from stdin...\nNo prompt provided via stdin.\n"),
+    ("gemini", ["-p", "hi", "--frobnicate"], 1, "Unknown argument: frobnicate\nUsage: gemini [options] [command]\n"),
+    (
+        "gemini",
+        ["-p", "hi", "-o", "yaml"],
+        1,
+        (
+            'Invalid values:\n  Argument: output-format, Given: "yaml", Choices: "text", "json", "stream-json"\n'
+            "Usage: gemini [options] [command]\n"
+        ),
+    ),
+    (
+        "gemini",
+        ["-p", "hi", "hello"],
+        1,
+        "Cannot use both a positional prompt and the --prompt (-p) flag together\nUsage: gemini [options] [command]\n",
+    ),
+    ("gemini", ["-p", "hi", "-r", "nosuch"], 42, 'Error resuming session: Invalid session identifier "nosuch".\n'),
+    ("pi", ["-p", "hi", "--frobnicate"], 1, "Error: Unknown option: --frobnicate\n"),
+    ("pi", ["-p", "hi", "--mode=json"], 1, "Error: Unknown option: --mode=json\n"),
+    ("pi", ["-p", "hi", "--session", "nosuch"], 1, "No session found matching 'nosuch'\n"),
+    ("pi", ["-p", "hi", "--fork", "x", "--continue"], 1, "Error: --fork cannot be combined with --continue\n"),
+]
+
+
+@pytest.mark.parametrize(("agent", "argv", "code", "error"), REFUSED)
+def test_wrong_arguments_end_as_with_the_real_cli(
+    lab: ScenarioRunner, agent: str, argv: list[str], code: int, error: str
+) -> None:
+    """A supervisor with such a command line must not pass."""
+    done = started(made(lab, agent), *argv)
+    assert (done.stdout, done.stderr, done.returncode) == ("", error, code)
+
+
+def test_a_stream_reports_the_missing_session_as_an_event_too(lab: ScenarioRunner) -> None:
+    """Claude prints a result that is an error, and the same on stderr."""
+    argv = ["-p", "hi", "--resume", SESSION, "--output-format=stream-json", "--verbose"]
+    done = started(made(lab, "claude"), *argv)
+    result = json.loads(done.stdout)
+    assert (result["subtype"], result["errors"]) == (
+        "error_during_execution",
+        [f"No conversation found with session ID: {SESSION}"],
+    )
+    assert (done.stderr, done.returncode) == (f"No conversation found with session ID: {SESSION}\n", 1)
+
+
+def test_a_session_that_was_named_can_be_resumed_and_not_be_named_again(lab: ScenarioRunner) -> None:
+    """Each fake remembers the sessions of its own starts."""
+    fake = made(lab, "claude")
+    first, second, third = (started(fake, "-p", "hi", word, SESSION) for word in ("--session-id", "--session-id", "-r"))
+    assert (first.stdout, third.stdout) == ("done\n", "done\n")
+    assert second.stderr == f"Error: Session ID {SESSION} is already in use.\n"
+
+
+def test_the_session_of_the_fake_itself_can_be_resumed(lab: ScenarioRunner) -> None:
+    """A supervisor has the id from an event of an earlier start."""
+    fake = made(lab, "codex")
+    thread = json.loads(started(fake, "exec", "--json", "hi").stdout.splitlines()[0])["thread_id"]
+    done = started(fake, "exec", "--json", "resume", thread, "go on")
+    assert json.loads(done.stdout.splitlines()[0])["thread_id"] == thread
+
+
+def test_the_prompt_is_that_of_the_arguments(lab: ScenarioRunner) -> None:
+    """Pi repeats it, and the script's own prompt is another one."""
+    lines = started(made(lab, "pi"), "--mode", "json", "-p", "what", "now?").stdout.splitlines()
+    assert json.loads(lines[3])["message"]["content"] == [{"type": "text", "text": "what now?"}]
+
+
+def test_the_prompt_may_come_on_stdin(lab: ScenarioRunner) -> None:
+    """A fake without a prompt among its arguments waits for the end of stdin, as the CLI does."""
+    assert started(made(lab, "claude"), "-p", stdin="hi").stdout == "done\n"
+    assert started(made(lab, "codex"), "exec", "-", stdin="hi").stdout == "done\n"
+
+
+def test_parts_of_messages_are_printed_only_on_request(lab: ScenarioRunner) -> None:
+    """A scenario's own `stream_event` is one of them."""
+    script = "[{event: {type: stream_event, event: {type: message_stop}}}, {answer: done}]"
+    stream = ["-p", "hi", "--output-format=stream-json", "--verbose"]
+    assert "stream_event" not in started(made(lab, "claude", script), *stream).stdout
+    assert "stream_event" in started(made(lab, "claude", script), *stream, "--include-partial-messages").stdout
+    assert "stream_event" in started(made(lab, "{dialect: claude, flags: any}", script), *stream).stdout
+
+
+def test_any_flags_are_taken_on_request(lab: ScenarioRunner) -> None:
+    """The scenario's mode holds, whatever the arguments say."""
+    done = started(made(lab, "{dialect: codex, flags: any}"), "--frobnicate", "exec")
+    assert json.loads(done.stdout.splitlines()[-1])["type"] == "turn.completed"
+
+
+def test_arguments_for_another_script_are_a_fault_of_the_test(lab: ScenarioRunner) -> None:
+    """A run's script has no words for a session, so nothing that the fake could print is true."""
+    fake = made(lab, "pi")
+    assert started(fake, "--mode", "rpc").returncode == 70
+    assert fake.broken is not None
+    assert fake.broken.words == (
+        "its arguments ask for mode rpc, which is a session, but its script is for mode json, which is a run: "
+        "say `mode: rpc` or `flags: any` under agent"
+    )
+
+
+def test_a_command_that_the_fake_does_not_have_is_a_fault_of_the_test(lab: ScenarioRunner) -> None:
+    """It plays no other script than its own."""
+    fake = made(lab, "claude")
+    assert started(fake, "mcp", "list").returncode == 70
+    assert fake.broken is not None
+    assert fake.broken.words == "the fake has no command mcp: with `flags: any` it plays its script all the same"
+
+
+@pytest.mark.parametrize(
+    ("agent", "argv", "first"),
+    [
+        ("claude", ["-p", "--help"], "Usage: claude [options] [command] [prompt]\n"),
+        ("codex", ["exec", "--version"], "codex-cli 0.163.0\n"),
+        ("gemini", ["-y", "-v"], "0.61.0\n"),
+    ],
+)
+def test_help_and_version_end_a_start_anywhere(lab: ScenarioRunner, agent: str, argv: list[str], first: str) -> None:
+    """The script is not played."""
+    done = started(made(lab, agent), *argv)
+    assert (done.stdout, done.stderr, done.returncode) == (first, "", 0)
+
+
+def test_a_wrong_start_is_in_the_record(lab: ScenarioRunner) -> None:
+    """A test sees which arguments were wrong."""
+    fake = made(lab, "claude", more="expect: {received: {argv: []}}")
+    started(fake, "--frobnicate")
+    [start] = fake.starts
+    assert start.argv == ("--frobnicate",)
+
+
+def test_a_fake_in_a_file_obeys_as_well(tmp_path: Path) -> None:
+    """`agentproc fake` writes the table into it."""
+    path = tmp_path / "claude"
+    write_fake(
+        loads("scenario: x\nagent: claude\nscript: [{answer: done}]", "x"), path, scale=1, lifetime=60, harness=None
+    )
+    done = subprocess.run([path, "-p", "hi"], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stdout, done.returncode) == ("done\n", 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"), [(name, mode) for name, one in DIALECTS.items() if one.command_line for mode in one.modes]
+)
+def test_the_arguments_of_the_kit_ask_for_the_mode_of_the_scenario(name: str, mode: str) -> None:
+    """The fake does not read them, and would do the same if it did."""
+    drive = "drive: [{prompt: hi}]\n" if mode in DIALECTS[name].talks else ""
+    scenario = loads(f"scenario: x\nagent: {{dialect: {name}, mode: {mode}}}\n{drive}script: [{{answer: done}}]", "x")
+    table = flags_of(scenario)["flags"]
+    modules = [import_module(name).__name__ for name in DIALECTS[name].encoder_modules(mode)]
+    program = {"mode": mode, "argv": command_line(scenario), "steps": [], "encoder": modules}
+    played, named = flags.obey(program, table, ())
+    assert (played["mode"], played["steps"], "final" in played, named) == (mode, [], False, "")
+
+
+def test_a_script_for_certain_arguments_vouches_for_their_session_and_command(lab: ScenarioRunner) -> None:
+    """`on_path(claude={"--resume *": ...})` says that there is such a session."""
+    scenario = loads("scenario: x\nagent: claude\nscript: [{answer: done}]", "x")
+    fake = lab.fake(scenario, is_for_arguments=True)
+    assert started(fake, "-p", "hi", "--resume", "nosuch").stdout == "done\n"
+    assert '"result":"done"' in started(fake, "mcp", "list").stdout
