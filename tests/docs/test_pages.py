@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.once
 
 DOCS = ROOT / "docs"
-PAGES = sorted(page for page in DOCS.rglob("*.md") if not is_made(page))
+PAGES = [ROOT / "README.md", *sorted(page for page in DOCS.rglob("*.md") if not is_made(page))]
 """Those that a person wrote; tests/docs/test_reference.py is about the others."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(DOCS).with_suffix("")) for page in PAGES])
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT).with_suffix("")) for page in PAGES])
 def test_each_block_does_what_the_page_says(page: Path, tmp_path: Path) -> None:
     """A reader copies it before reading on."""
     play(page, tmp_path)
