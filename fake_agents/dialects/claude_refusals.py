@@ -29,7 +29,9 @@ _STOPPED = (
 
 def _last(call: str, questions: Questions) -> Question | None:
     """Find the last question that was asked before that tool began."""
-    before = [one for one in questions.asked if one.tool == call and one.fields["event"] == "PreToolUse"]
+    before = [
+        question for question in questions.asked if question.tool == call and question.fields["event"] == "PreToolUse"
+    ]
     return before[-1] if before else None
 
 

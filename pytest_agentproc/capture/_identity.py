@@ -125,7 +125,7 @@ def prompts_of(dialect: str, lines: Sequence[bytes]) -> list[str]:
         except (ValueError, RecursionError):
             continue
         if isinstance(value, dict):
-            found += [one for one in [_prompt(dialect, value)] if one is not None]
+            found += [said for said in [_prompt(dialect, value)] if said is not None]
     return found
 
 

@@ -191,9 +191,9 @@ def reported_in(things: Iterable[Pasted]) -> Reported | None:
     Returns:
         the strongest of what is said; of several the last. None: nothing in the table's words.
     """
-    found = [one for thing in things if thing.kind == "words" for one in _in_line(thing)]
+    found = [moment for thing in things if thing.kind == "words" for moment in _in_line(thing)]
     for kind in _ORDER:
-        said = [one for one in found if one.kind == kind]
+        said = [moment for moment in found if moment.kind == kind]
         if said:
             return said[-1]
     return None

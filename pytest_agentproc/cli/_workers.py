@@ -115,7 +115,7 @@ class _Crew:
                         doing[line], task = left.popleft()
                         self._give(line, task)
                     ready = wait(list(doing))
-                    for line in [one for one in doing if one in ready]:
+                    for line in [worker for worker in doing if worker in ready]:
                         which = doing.pop(line)
                         done[which] = self._heard(line)
                         error = done[which][1]

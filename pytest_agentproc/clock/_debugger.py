@@ -60,7 +60,7 @@ def _is_traced() -> bool:
     # Coverage tools set a trace function too. They do not stop the program, so only known debuggers count.
     trace = sys.gettrace()
     owner = getattr(trace, "__self__", trace)
-    kinds = [one.__module__ for one in type(owner).__mro__]
+    kinds = [kind.__module__ for kind in type(owner).__mro__]
     return trace is not None and any(name.startswith(_DEBUGGERS) for name in [*kinds, str(trace.__module__)])
 
 

@@ -217,7 +217,7 @@ class SilentTasks(Tasks):
 
     def warn(self) -> list[str]:
         """Name none."""
-        return [one for one in super().warn() if "never ended" not in one]
+        return [warning for warning in super().warn() if "never ended" not in warning]
 
 
 class UnconcernedTasks(Tasks):
@@ -225,7 +225,7 @@ class UnconcernedTasks(Tasks):
 
     def warn(self) -> list[str]:
         """Treat it as ended."""
-        return [one for one in super().warn() if "were stopped" not in one]
+        return [warning for warning in super().warn() if "were stopped" not in warning]
 
 
 class WaitingLadder(Escalation):

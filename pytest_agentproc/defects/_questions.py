@@ -211,9 +211,11 @@ class _LateQuestions(Questions):
 
     def withdraw_late(self, now: int) -> list[Question]:
         """Let its caller decide later; the question rests no turn's deadline."""
-        late = [one for one in self._open.values() if one.deadline <= now]
-        self._open.update({one.question.id: replace(one, owners=(), deadline=_NEVER) for one in late})
-        return [one.question for one in late]
+        late = [open_question for open_question in self._open.values() if open_question.deadline <= now]
+        self._open.update(
+            {open_question.question.id: replace(open_question, owners=(), deadline=_NEVER) for open_question in late}
+        )
+        return [open_question.question for open_question in late]
 
 
 class RepeatingTurns(Turns):

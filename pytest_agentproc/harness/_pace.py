@@ -296,7 +296,7 @@ def naps_of(subject: Subject, bound: Bound, pulse: PollingDetector) -> tuple[tup
 
 
 def _limits(bound: Bound) -> list[int]:
-    policies = [one.policy for one in (bound, *bound.parts.values())]
+    policies = [part.policy for part in (bound, *bound.parts.values())]
     return [limit for policy in policies for limit in policy.nanoseconds().values() if limit is not None]
 
 

@@ -402,7 +402,7 @@ def supervise_real(
     record, clock = fakes[0].record, fakes[0].watch.clock
     assert isinstance(clock, SystemClock)
     order = _order_of_all(bound, fakes, clock, record.add)
-    sessions = tuple(replace(one, scale=pace.scale) for one in order.sessions)
+    sessions = tuple(replace(session, scale=pace.scale) for session in order.sessions)
     order = replace(order, artifacts=room.path, disk=room.disk, scale=pace.scale, sessions=sessions)
     said: list[Said] = []
 

@@ -49,7 +49,7 @@ def note(item: pytest.Item, played: Played, real: float) -> None:
 def _outcome(answer: RunReport) -> str:
     """Name the outcome, or those of a session's turns in their order."""
     if answer.sessions:
-        return "; ".join(f"{name}: {_outcome(one)}" for name, one in answer.sessions.items())
+        return "; ".join(f"{name}: {_outcome(part)}" for name, part in answer.sessions.items())
     if answer.turns is None:
         return str(answer.outcome)
     return ", ".join(str(turn.outcome) for turn in answer.turns)

@@ -177,7 +177,8 @@ def result_of(played: Played) -> AgentRun:
 
 def _turns(answers: Sequence[RunReport] | None) -> tuple[AgentTurn, ...]:
     return tuple(
-        AgentTurn(one.outcome, one.exit_code, one.text, one.error, seconds(one.elapsed)) for one in answers or ()
+        AgentTurn(answer.outcome, answer.exit_code, answer.text, answer.error, seconds(answer.elapsed))
+        for answer in answers or ()
     )
 
 

@@ -125,12 +125,12 @@ class AgentTimeline:
         from pytest_agentproc.harness import FakeAgent
 
         kept = self._node.stash.get(_KEPT, [])
-        fakes = [(one.source, one.scenario) for one in kept if isinstance(one.source, FakeAgent)]
+        fakes = [(timeline.source, timeline.scenario) for timeline in kept if isinstance(timeline.source, FakeAgent)]
         runs: list[_Run] = []
-        for one in kept:
-            if not isinstance(one.source, FakeAgent):
-                runs.append(_Run([one.source], one.scenario, is_supervised=True))
-            elif one.source is fakes[0][0]:
+        for timeline in kept:
+            if not isinstance(timeline.source, FakeAgent):
+                runs.append(_Run([timeline.source], timeline.scenario, is_supervised=True))
+            elif timeline.source is fakes[0][0]:
                 runs += _runs_of(fakes)
         return runs
 

@@ -58,7 +58,7 @@ class LiveRecord(Record):
             return
         part = Record()
         part.merge(new)  # they are joined already
-        self._tell_rows([*rows_of(one for one in frames(part, self._scenario) if not isinstance(one, Silence))])
+        self._tell_rows([*rows_of(frame for frame in frames(part, self._scenario) if not isinstance(frame, Silence))])
         if self._written > _MOST:
             self._tell("... and so on: the rest is not printed as it happens ...")
 

@@ -178,7 +178,7 @@ def with_dialect(language: Language, dialect: Dialect, origin: str) -> Language:
     Raises:
         UsageError: the name is taken.
     """
-    _require_free("dialect", dialect.name, DIALECTS, {name: one.origin for name, one in language.dialects.items()})
+    _require_free("dialect", dialect.name, DIALECTS, {name: added.origin for name, added in language.dialects.items()})
     return replace(language, dialects={**language.dialects, dialect.name: AddedDialect(dialect, origin)})
 
 

@@ -334,7 +334,7 @@ class _Handlers:
             check.at(node, f"{what} answers a session's agent, and this one is a run's")
             return ()
         given = node.items if isinstance(node, Sequence) else [node]
-        found = [values for one in given if (values := HANDLER.read(one, what, check)) is not None]
+        found = [values for node in given if (values := HANDLER.read(node, what, check)) is not None]
         names = [values.get("hook", "permission") for values in found]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:

@@ -90,8 +90,8 @@ def split(key: str) -> tuple[str, str]:
 
 def of_session(expected: Iterable[Expected], session: str) -> tuple[Expected, ...]:
     """Give what a file expects of one of its sessions, by the keys that a file with one would have."""
-    pairs = ((one, *split(one.key)) for one in expected)
-    return tuple(replace(one, key=key) for one, whose, key in pairs if whose == session)
+    pairs = ((expectation, *split(expectation.key)) for expectation in expected)
+    return tuple(replace(expected, key=key) for expected, whose, key in pairs if whose == session)
 
 
 def _as_it_stands(value: Any, _scope: Scope) -> Any:

@@ -91,9 +91,9 @@ class Bound:
         Raises:
             NotApplicable: a process re-forks without a pause, so that virtual time could never advance.
         """
-        for one in (self, *self.parts.values()):
-            if one.pauseless:
-                raise NotApplicable("the real clock (every: 0s)", one.pauseless)
+        for part in (self, *self.parts.values()):
+            if part.pauseless:
+                raise NotApplicable("the real clock (every: 0s)", part.pauseless)
         return self
 
 
@@ -218,7 +218,7 @@ class Scenario:
     @property
     def asks_for_artifacts(self) -> bool:
         """Whether the supervisor has to keep any."""
-        return bool(self.disk) or any(one.key.partition(".")[0] == "artifacts" for one in self.expected)
+        return bool(self.disk) or any(expectation.key.partition(".")[0] == "artifacts" for expectation in self.expected)
 
     def bind(self, terms: Terms) -> Bound:
         """Evaluate every time under the limits that the subject states for this scenario.
@@ -256,8 +256,8 @@ class Scenario:
         expect = []
         for expected in self.expected:
             session, key = split(expected.key)
-            one = _expectation(replace(expected, key=key), scopes[session])
-            expect.append(replace(one, key=expected.key, level=expected.level or self.level))
+            given_one = _expectation(replace(expected, key=key), scopes[session])
+            expect.append(replace(given_one, key=expected.key, level=expected.level or self.level))
         if all(expectation.key != "leaks" for expectation in expect):
             expect.append(Expectation("leaks", 0, 0, [], level=self.level))
         return tuple(expect)
@@ -320,8 +320,10 @@ class Scenario:
 
 def _asked(expected: tuple[Expected, ...]) -> list[ProgramStep]:
     """Give the step that reports the agent's input, if a check needs it; variables by name, as few as need be."""
-    given = [one for one in expected if one.key in ("received.argv", "received.env", "received.cwd")]
-    names = [name for one in given if one.key == "received.env" for name in one.value]
+    given = [
+        expectation for expectation in expected if expectation.key in ("received.argv", "received.env", "received.cwd")
+    ]
+    names = [name for expectation in given if expectation.key == "received.env" for name in expectation.value]
     return [(given[0].line, "tell", (names,))] if given else []
 
 

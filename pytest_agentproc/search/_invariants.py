@@ -33,7 +33,7 @@ def broken(played: Played) -> str:
 
 
 def _monotone(played: Played) -> str:
-    back = next((two for one, two in pairwise(played.record.events) if two.at < one.at), None)
+    back = next((two for event, two in pairwise(played.record.events) if two.at < event.at), None)
     return "" if back is None else f"virtual time goes back, to {back.at} ns"
 
 
@@ -128,4 +128,4 @@ def _left(played: Played) -> str:
 
 
 def _expects_leaks(played: Played) -> bool:
-    return any(one.key == "leaks" and one.wanted for one in played.bound.expect)
+    return any(expectation.key == "leaks" and expectation.wanted for expectation in played.bound.expect)

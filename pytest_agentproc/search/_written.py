@@ -57,7 +57,7 @@ def written(
     body = [line for line in text.splitlines() if not line.startswith("#")]
     keys = {
         "leaks",
-        *(one.key for one in find.scenario.expected),
+        *(expectation.key for expectation in find.scenario.expected),
     }  # where time cannot go on, the key may be none of them
     tail = [f"catches: {{{subject}: {find.key}}}"] if is_defect and find.key in keys else []
     return "\n".join([*head, *body, *tail]) + "\n"

@@ -31,7 +31,7 @@ class Null:
         """Do the same with each session of an order, one after the other."""
         if not order.sessions:
             return await self.run_one(order)
-        return RunReport(sessions={one.name: await self.run_one(one) for one in order.sessions})
+        return RunReport(sessions={session.name: await self.run_one(session) for session in order.sessions})
 
     async def run_one(self, order: RunRequest) -> RunReport:
         """Say that it went well, in every way in which that can be said."""

@@ -120,7 +120,7 @@ def children(pid: int) -> list[int]:
             raise
         if not _has_lists:
             everybody = [int(name) for name in spared(posix.listdir, "/proc") if name.isdigit()]
-            return [one for one in everybody if parent_of(one) == pid]
+            return [pid_ for pid_ in everybody if parent_of(pid_) == pid]
     return found
 
 

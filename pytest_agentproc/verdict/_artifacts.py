@@ -68,7 +68,7 @@ def _time(played: Played, wanted: int, seconds: float, time_finding: TimeFinding
     """
     scale = played.record.header.get("scale", 1)
     seen = [round(seconds * unit * NANOSECONDS) for unit in dict.fromkeys((1, scale))]
-    near = min(seen, key=lambda one: abs(one - wanted))
+    near = min(seen, key=lambda item: abs(item - wanted))
     if fits_duration(played, wanted, near):
         return Finding(Verdict.PASSED, instant(near))
     return time_finding(played, wanted, near)

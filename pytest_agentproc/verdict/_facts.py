@@ -118,7 +118,7 @@ def status(record: Record, process: str | None = None) -> Status | None:
 
 def had_ended_alone(record: Record, before: int) -> bool:
     """Say whether the agent that ended last, at or before an instant, had got no signal of its supervisor's."""
-    ends = [one for name in _started(record) if (one := status(record, name)) is not None and one.at <= before]
+    ends = [death for name in _started(record) if (death := status(record, name)) is not None and death.at <= before]
     return bool(ends) and not max(ends, key=lambda end: end.at).forced
 
 

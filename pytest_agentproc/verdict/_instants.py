@@ -51,7 +51,7 @@ _BY_RECORD: dict[str, Callable[[Record], Times]] = {
     "returned": lambda record: [_facts.returned_at(record)],
     "signals": lambda record: [at for _, at in _facts.signals(record)],
     "spawns": lambda record: [at for _, at in _facts.invocations(record)],
-    "asked": lambda record: [one["after"] for one in questions(record)],
+    "asked": lambda record: [question["after"] for question in questions(record)],
 }
 
 

@@ -70,8 +70,8 @@ def withhold_passes(rows: list[Row], deciding: Mapping[str, set[str]]) -> list[R
     found = []
     for row in rows:
         keys = deciding[row.level]
-        left_out = [one for one in rows if one.key in keys and one.verdict is Verdict.NOT_APPLICABLE]
-        names = dict.fromkeys(name for one in left_out for name in one.unstated)
+        left_out = [row for row in rows if row.key in keys and row.verdict is Verdict.NOT_APPLICABLE]
+        names = dict.fromkeys(name for row in left_out for name in row.unstated)
         if row.verdict is Verdict.PASSED and names and len(left_out) == len(keys):
             seen = f"{row.seen}; this decides nothing: {remedy_of(names)}"
             found.append(replace(row, verdict=Verdict.NOT_APPLICABLE, seen=seen))

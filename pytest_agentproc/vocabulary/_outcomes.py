@@ -146,7 +146,7 @@ def outcomes_for(outcome: str, known: Iterable[str]) -> tuple[str, ...]:
     if outcome in known:
         return (outcome,)
     codes = Outcome(outcome).exit_codes
-    return tuple(one for one in known if codes and Outcome(one).exit_codes == codes) or (Outcome.FAILED.value,)
+    return tuple(word for word in known if codes and Outcome(word).exit_codes == codes) or (Outcome.FAILED.value,)
 
 
 def exit_code(

@@ -172,7 +172,7 @@ class ClaudeTalk(JsonTalk):
 
     def _work(self, told: Sequence[Spoken]) -> list[Spoken]:
         """Say of a compaction that it is progress, too."""
-        is_progress = any(isinstance(one, Compaction) for one in told)
+        is_progress = any(isinstance(meaning, Compaction) for meaning in told)
         return [Said("tool", "compaction"), *told] if is_progress else [*told]
 
     def _tools(self, kind: str, value: dict[str, Any]) -> list[Spoken]:
@@ -222,7 +222,7 @@ class ClaudeTalk(JsonTalk):
 
 
 def _of_tools(meanings: list[Meaning]) -> list[Spoken]:
-    return [one for one in meanings if isinstance(one, _OF_TOOLS)]
+    return [meaning for meaning in meanings if isinstance(meaning, _OF_TOOLS)]
 
 
 def _trouble(value: dict[str, Any]) -> str:
