@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     Table = dict[str, Any]
 
-__all__ = ["WrongArguments", "obey"]
 
 _FINAL = "pytest_agentproc.fake_agents.dialects.final"
 _UUID, _DASHES = 36, (8, 13, 18, 23)

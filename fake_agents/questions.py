@@ -6,7 +6,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["ALLOW", "ANSWERED", "CANCELLED", "DENY", "REFUSED", "Question", "Questions"]
 
 ALLOW, DENY, CANCELLED = "allow", "deny", "cancelled"
 ANSWERED, REFUSED = "answered", "refused"

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     Opinion = Callable[[], bool]
 
-__all__ = ["Session"]
 
 _EOF = ("eof", None)
 _AT_ONCE = ("after", 0)

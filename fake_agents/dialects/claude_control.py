@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.fake_agents.questions import Question, Questions
 
-__all__ = ["DECISIONS", "about_which", "answer_of", "asking", "failed", "initialized", "success", "withdrawn"]
 
 _INITIALIZED: dict[str, Any] = {
     "commands": [],

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.fake_agents.questions import Question, Questions
 
-__all__ = ["ABORTED", "REJECTED", "outcome", "rejection"]
 
 ABORTED = "[ede_diagnostic] result_type=user last_content_type=n/a stop_reason="
 """What the result of an interrupted turn says, with its stop reason behind it."""

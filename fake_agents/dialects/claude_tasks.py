@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     Told = list[tuple[str, dict[str, Any]]]
     """Subtypes of `system` lines, each with what it tells."""
 
-__all__ = ["Tasks", "origin"]
 
 _PATCHES = {"stopped": "killed"}
 """Where the two lines about one end use two words."""

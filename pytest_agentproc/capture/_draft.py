@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.record import Event
 
-__all__ = ["Draft", "Unfit", "draft", "given_of", "steps_of"]
-
 
 _ONE_STEP = 250_000_000
 """Lines that one step prints come without a longer pause."""

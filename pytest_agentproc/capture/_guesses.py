@@ -20,8 +20,6 @@ from pytest_agentproc.supervisor.dialects import Setting, decoder, talk
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["Candidate", "Step", "StepGuesser", "alike", "candidates", "likeness"]
-
 
 _VARYING = re.compile(
     r"(?i)(?:.*_ms|.*_at|.*duration|.*latency.*|timestamp|.*time|.*cost.*|uuid|.*session_?id|thread_id|cwd|.*latencyMs)"

@@ -16,8 +16,6 @@ from pytest_agentproc.vocabulary import DIALECTS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["AgentIdentity", "identify_agent", "prompts_of"]
-
 
 _MODEL = re.compile(rb'"model":"([^"\\]+)"')
 

@@ -6,23 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = [
-    "Later",
-    "Meaning",
-    "Reader",
-    "Told",
-    "block",
-    "inner",
-    "is_rpc",
-    "is_session",
-    "read_acp",
-    "read_claude",
-    "read_codex",
-    "read_gemini",
-    "read_pi",
-    "words_of",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Told:

@@ -22,8 +22,6 @@ from pytest_agentproc.vocabulary import SIGNALS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["LONGEST", "Instant", "Pasted", "Reported", "instant_in", "read_paste", "reported_in", "since"]
-
 
 _SECOND = 1_000_000_000
 LONGEST = 3_000_000_000 * _SECOND

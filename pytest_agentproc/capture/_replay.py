@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.capture._meaning import Told
     from pytest_agentproc.scenario import Bound
 
-__all__ = ["EncoderCheck", "Given", "Replayed", "duplicate", "replay"]
-
 
 _HOME = "pytest_agentproc.fake_agents."
 

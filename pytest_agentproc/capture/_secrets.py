@@ -21,8 +21,6 @@ from pytest_agentproc.capture._views import View, flattened, growing_texts, join
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["SHORTEST", "Redacted", "Redactor", "forms", "is_dull", "is_telling", "secrets_in", "wrapped_in"]
-
 
 SHORTEST = 6
 """A value with fewer bytes is no secret that can be told from other words."""

@@ -22,8 +22,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["View", "flattened", "growing_texts", "joined_pieces", "layers", "spliced"]
-
 
 _MOST_LAYERS = 4
 _ESCAPE = re.compile(

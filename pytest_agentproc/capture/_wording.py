@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.capture._meaning import Told
     from pytest_agentproc.record import Event
 
-__all__ = ["comment", "flow", "is_faithful", "is_taken", "rounded", "seconds", "shortened", "step_text", "text"]
-
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*")
 _RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n", "none", "for ever"})

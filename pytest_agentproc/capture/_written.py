@@ -17,7 +17,6 @@ from pytest_agentproc.record import Event, Record
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["Captured", "redacted_record", "write_capture"]
 
 _SHOWN_VARIABLES = re.compile(
     r"TERM|COLORTERM|NO_COLOR|FORCE_COLOR|CI|LANG|LC_\w+|TZ|COLUMNS|LINES|PYTHONUNBUFFERED|NODE_ENV"

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.errors import Problem
 
-__all__ = ["HELP", "declare", "run"]
 
 HELP = """\
 exit codes:

@@ -27,7 +27,6 @@ from pytest_agentproc.vocabulary import RULES
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["HELP", "declare", "run"]
 
 HELP = """\
 A supervisor is conformant if no check at level `must` failed, and some check passed. If it does not report enough to

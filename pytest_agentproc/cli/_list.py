@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.scenario import Scenario
 
-__all__ = ["HELP", "declare", "run"]
 
 HELP = """\
 A word is looked for in the id, the claim, the steps and the keys of a scenario, and so are words of the same meaning:

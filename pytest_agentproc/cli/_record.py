@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.record import Record
 
-__all__ = ["declare", "run"]
 
 _EPILOG = """\
 The program runs as without this command: stdin, stdout and stderr, TERM, INT and HUP, the window's size and the exit

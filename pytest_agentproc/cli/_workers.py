@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-__all__ = ["serve", "shared"]
 
 _PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from pytest_agentproc.cli._workers import serve; serve()"
 _PATIENCE = 1.0

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     Attended = Callable[[], AbstractContextManager[None]]
 
-__all__ = ["VirtualLoop", "asyncio_options", "hosted_asyncio"]
 
 _GLANCE = 64
 """The number of iterations after which a loop that is never idle looks at its I/O."""

@@ -15,7 +15,6 @@ from weakref import WeakMethod
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["is_debugged", "is_over", "note_debugger", "on_debugger"]
 
 _DEBUGGERS = ("bdb", "pdb", "pydevd", "_pydevd")
 """Beginnings of the names of modules whose trace functions are debuggers, and not measures of coverage."""

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterable
 
-__all__ = ["Hub"]
 
 _LOOKS = 10_000
 """So many looks in a row without a grant or a jump are a spin; of a loop as many more as it may read single bytes."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock._hub_socket import Poller
     from pytest_agentproc.clock._jump import JumpRule, Path
 
-__all__ = ["ParticipantRegistry"]
-
 
 if TYPE_CHECKING:
     Sink = Callable[[int, str, dict[str, Any]], None]

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock._hub import Hub
 
-__all__ = ["follow"]
 
 _REAL = {
     *("_pytest", "anyio", "asyncio", "concurrent", "coverage", "debugpy", "execnet", "multiprocessing"),

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock._jump import Path
     from pytest_agentproc.clock._participant import Participant
 
-__all__ = ["LONGEST_SLEEP", "Sleep", "Wrapper", "Wrappers", "ancestors"]
 
 LONGEST_SLEEP = 1.0
 """Real seconds for which a program that is no agent may sleep: it may be about to start one."""

@@ -11,25 +11,6 @@ from pytest_agentproc.supervisor.dialects import BACKGROUND, Ended, Question, Sa
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Begun, Meaning, Named, Spoken, Turned, Worked
 
-__all__ = [
-    "AcknowledgingTurns",
-    "AgentTasks",
-    "AnyMessageTurns",
-    "AnyResultTurns",
-    "DrainingTurns",
-    "EmptyResultTurns",
-    "EndlessTasks",
-    "MixingTurns",
-    "OnceTurns",
-    "OrderRouter",
-    "RestlessTurns",
-    "SilentTasks",
-    "StaleTurns",
-    "SuccessTurns",
-    "UnconcernedTasks",
-    "WaitingLadder",
-]
-
 
 _HOUR = 3_600_000_000_000
 

@@ -13,28 +13,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Hook, Outcome, Policy, Question, TurnRecord, TurnWatchdog
     from pytest_agentproc.supervisor.dialects import Ended
 
-__all__ = [
-    "AbandoningTurns",
-    "AllowingHooks",
-    "BlockingHooks",
-    "DeafHooks",
-    "DeafTurns",
-    "DenyingTurns",
-    "EndlessHooks",
-    "ForgettingTurns",
-    "HoldingTurns",
-    "IdleDeafTurns",
-    "LenientTurns",
-    "LosingHooks",
-    "OverrulingTurns",
-    "RepeatingHooks",
-    "RepeatingTurns",
-    "StaleHooks",
-    "TrustingTurns",
-    "TwiceTurns",
-    "WaitingTurns",
-]
-
 
 class LosingHooks(Hooks):
     """Drops a hook that fires before its callback is registered (B4)."""

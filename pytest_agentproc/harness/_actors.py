@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock import JumpRule, Path
 
-__all__ = ["Kin", "Left", "Pipe", "Process", "Reach", "World"]
-
 
 PAGE = 4096
 

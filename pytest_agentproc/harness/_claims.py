@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Bound, Expectation, Scenario, Terms
     from pytest_agentproc.vocabulary import CallerAction, Subject
 
-__all__ = ["REFERENCE", "FiniteModel", "FiniteRule", "Reference", "Unstated", "as_stated", "bind_to", "parts_of"]
-
 
 _MOVES = 20_000
 """The steps that no limited run reaches: a flood of eight mebibytes takes two thousand."""

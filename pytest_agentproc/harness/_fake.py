@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness._fake_log import FakeLog
     from pytest_agentproc.record import Start
 
-__all__ = ["Calls", "FakeAgent", "FakeByArguments", "Lockstep", "Outside"]
-
 
 _SHOWN = 5
 """So many calls a failure shows, the nearest first."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["FakeLog"]
-
 
 _SETTLE = 0.2
 """Real seconds that a process may take to end after its supervisor has returned."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness._fake import FakeAgent
     from pytest_agentproc.record import Record
 
-__all__ = ["KeeperScope", "SideProcesses"]
-
 
 _SETTLE = 0.2
 """Real seconds that a process may take to end after its supervisor has returned."""

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Conversation, Hook, Question, Transcript, Turn, Viewer
     from pytest_agentproc.vocabulary import CallerAction, LimitsRequest, Policy
 
-__all__ = ["CALLER", "REFERENCE", "CallerHost", "Model", "SessionHost"]
-
 
 class _Reference:
     """The reference supervisor as it ships."""

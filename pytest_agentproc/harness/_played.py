@@ -17,18 +17,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import RunReport
 
-__all__ = [
-    "PROMPT_SHOWN",
-    "SESSION_FOLDER",
-    "Pace",
-    "Played",
-    "PollingPace",
-    "command_line",
-    "environment",
-    "flags_of",
-    "header",
-    "requested_model",
-]
 
 PROMPT_SHOWN = 1 << 16
 """So much of its prompt a fake knows, for dialects that repeat it; the rest reaches it by its own way."""

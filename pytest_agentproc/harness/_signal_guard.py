@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock import VirtualClock
 
-__all__ = ["Decoys", "Hit", "guard_signals", "participants_of"]
-
 
 _PATIENCE = 10.0
 """Real seconds in which a decoy that can answer must have answered."""

@@ -54,21 +54,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import CallerAction, Subject
 
-__all__ = [
-    "NOBODY",
-    "ArtifactDirectory",
-    "MemoryStore",
-    "ModelDeparture",
-    "aftermath",
-    "asked_until",
-    "needs_keeper",
-    "not_virtual",
-    "order_of",
-    "real_time_only",
-    "supervise",
-    "supervise_real",
-]
-
 
 _KERNELS_OWN = ("/sys", "/proc")
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock import SystemClock
     from pytest_agentproc.record import Record
 
-__all__ = ["Wakes"]
 
 _MONOTONIC, _COUNT, _FIRST = 16, 40, 48
 """Where these stand in `page.h`."""

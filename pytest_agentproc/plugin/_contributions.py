@@ -26,19 +26,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Language, Scenario
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = [
-    "ScenarioTest",
-    "axes_of",
-    "defect_asked_for",
-    "is_fake",
-    "is_plain",
-    "is_reference_supervisor",
-    "lab_of",
-    "language_of",
-    "reference_of",
-    "subjects_of",
-]
-
 
 _LANGUAGE: pytest.StashKey[Language] = pytest.StashKey()
 _DEFECTS: pytest.StashKey[dict[str, Defect]] = pytest.StashKey()

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.plugin._items import ScenarioItem
 
-__all__ = ["add_corpus", "require_node_ids"]
-
 
 def add_corpus(config: pytest.Config) -> None:
     """Let a session run the bundled scenarios that are named by node ids, or all in place of the tests of the project.

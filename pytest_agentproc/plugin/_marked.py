@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.plugin._run import AgentRun
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["agent_scenario", "pytest_generate_tests", "pytest_pyfunc_call"]
 
 _MARK, _FIXTURE = "agentproc", "agent_scenario"
 

@@ -16,19 +16,6 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = [
-    "CORPUS",
-    "asked",
-    "backends_of",
-    "is_asked",
-    "place_in_corpus",
-    "pytest_addoption",
-    "require_options",
-    "rerun_command",
-    "said",
-    "ways_of",
-]
-
 
 class _Option(NamedTuple):
     """One option.

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.tree import OwnedProcess, Ownership, ProcessSnapshot
 
-__all__ = ["LeftProcess", "ProcessTree"]
 
 _SETTLE = 200_000_000
 """Real nanoseconds that a process may take to end once its test is over; a test that leaves none pays nothing."""

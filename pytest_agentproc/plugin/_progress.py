@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness import Played
     from pytest_agentproc.vocabulary import RunReport
 
-__all__ = ["note", "pytest_report_teststatus", "pytest_sessionfinish", "pytest_sessionstart"]
-
 
 _VIRTUAL, _REAL = "agentproc_virtual_s", "agentproc_real_s"
 _NANOSECONDS = 1_000_000_000

@@ -39,17 +39,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Language
     from pytest_agentproc.verdict import Judgement, Row
 
-__all__ = [
-    "begin_account",
-    "begin_baseline",
-    "keep",
-    "lost",
-    "read_by_baseline",
-    "update_baseline",
-    "write_atomically",
-    "write_results",
-]
-
 
 def write_results(config: pytest.Config, text: str) -> str:
     """Write the file of results that was asked for, and say so; on the command line it is seen from where one is.

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import RunReport
 
-__all__ = ["AgentRun", "AgentTurn", "Runner", "ends_test", "result_of", "seconds", "told"]
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AgentTurn:

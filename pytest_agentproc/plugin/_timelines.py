@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Record, Timeline
     from pytest_agentproc.scenario import Scenario
 
-__all__ = ["AgentTimeline", "keep_fake", "keep_record"]
 
 __tracebackhide__ = True  # a failure shows the line of the test, and none of this file
 

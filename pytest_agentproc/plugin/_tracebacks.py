@@ -16,8 +16,6 @@ from pytest_agentproc.errors import AgentprocError, KitError
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
-__all__ = ["pytest_runtest_makereport"]
-
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport(

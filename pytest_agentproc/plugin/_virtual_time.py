@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock import VirtualClock
 
-__all__ = ["MARK", "allowed_programs", "clock_of", "refuse_nested", "run_without_plugin", "with_virtual_time"]
 
 MARK, _FIXTURE = "virtual_time", "virtual_clock"
 _KEYS = {"allow", "backend", "start"}

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.record._frames import Source
 
-__all__ = ["LiveRecord"]
 
 _WIDTHS = (9, 42)
 _SILENCE = 1_000_000_000

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.record._page_rows import Row
     from pytest_agentproc.record._record import Record
 
-__all__ = ["Judged", "document", "listing", "page", "shown_lines"]
-
 
 _MAX_LINES = 400
 _LINE_CHARS = 240

@@ -11,7 +11,6 @@ from pytest_agentproc.vocabulary import RULES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Listed", "index"]
 
 _QUIET = frozenset({"passed", "not applicable"})
 _NO_RULE = ""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.record._page_lanes import Lane, Lanes
     from pytest_agentproc.record._page_marks import Mark
 
-__all__ = ["Drawing", "Room", "Row", "clipped", "drawn", "payload_text", "safe", "shortened", "table"]
-
 
 _KEPT = "\n\t"
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.record._frames import Frame, Source
     from pytest_agentproc.record._record import Record
 
-__all__ = ["HEADINGS", "Row", "drawn", "lines_of", "rows_of", "text"]
 
 _MAX_LINES = 160
 

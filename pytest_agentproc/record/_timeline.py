@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.record._frames import Source
     from pytest_agentproc.record._record import Record
 
-__all__ = ["Timeline"]
 
 __tracebackhide__ = True  # a failure shows the line of the test, and none of this file
 

@@ -12,8 +12,6 @@ from typing import NamedTuple
 from pytest_agentproc.corpus import SUFFIX, corpus_files
 from pytest_agentproc.scenario import load_each, uses
 
-__all__ = ["Bundled", "bundled", "excerpts"]
-
 _OWN = Path(__file__).parent
 _LONG = 10
 """Lines of an excerpt from which on a shorter one is better."""

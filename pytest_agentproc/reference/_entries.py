@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.reference._bundled import Bundled
     from pytest_agentproc.scenario import Key
 
-__all__ = ["Entry", "Example", "entries", "find"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:

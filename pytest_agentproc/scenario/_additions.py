@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check, Kind
     from pytest_agentproc.vocabulary import Dialect, ScriptStep
 
-__all__ = ["BUNDLED", "AddedDialect", "with_dialect", "with_step"]
-
 
 _FAKES = "pytest_agentproc.fake_agents"
 _OF_THE_KIT = tuple(f"{_FAKES}.{name}" for name in ("lines", "objects", "program", "questions", "requests"))

@@ -31,20 +31,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check, Scope, Step
     from pytest_agentproc.scenario._expressions import Expression
 
-__all__ = [
-    "DRIVE",
-    "DRIVE_KEYS",
-    "HANDLER",
-    "HANDLERS",
-    "PROMPT",
-    "STATUSES",
-    "Item",
-    "bind_deed",
-    "bind_handler",
-    "bind_hooks",
-    "unawaited",
-]
-
 
 STATUSES = ("starting", "ready", "prompting", "restarting", "failed", "closed")
 """Where a session can stand."""

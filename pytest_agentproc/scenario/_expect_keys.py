@@ -33,32 +33,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check, Kind, Scope
     from pytest_agentproc.scenario._expressions import Expression
 
-__all__ = [
-    "ARTIFACT_KEYS",
-    "ASKED",
-    "ASKED_KEYS",
-    "MATCHER",
-    "OF_A_RUN",
-    "OF_A_SESSION",
-    "OUTCOME",
-    "RESULT_KEYS",
-    "TEXT_FORMS",
-    "TURN_KEYS",
-    "VIEWER_KEYS",
-    "Artifacts",
-    "ByName",
-    "Expected",
-    "Instants",
-    "Variables",
-    "Wanted",
-    "bind_asked",
-    "exact_time",
-    "exact_times",
-    "key_of",
-    "of_session",
-    "split",
-]
-
 
 @dataclass(frozen=True)
 class Expected:

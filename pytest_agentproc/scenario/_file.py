@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.fake_agents.program import CHUNK
 from pytest_agentproc.scenario._check import Key, Step
 from pytest_agentproc.scenario._drive import DRIVE, DRIVE_KEYS, HANDLERS, Item
-from pytest_agentproc.scenario._expect import EXPECT, EXPECT_BELOW, EXPECT_KEYS, Expected
+from pytest_agentproc.scenario._expect import EXPECT, EXPECT_BELOW, EXPECT_KEYS
 from pytest_agentproc.scenario._expressions import Expression, Unfit, evaluate, names
 from pytest_agentproc.scenario._fields import (
     AnyOf,
@@ -47,20 +47,8 @@ from pytest_agentproc.vocabulary import (
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
+    from pytest_agentproc.scenario._expect_keys import Expected
     from pytest_agentproc.vocabulary import Dialect
-
-__all__ = [
-    "AGENT",
-    "BLOCKAGE",
-    "FILE",
-    "HOST",
-    "SESSION_KEYS",
-    "SEVERAL",
-    "Policies",
-    "Script",
-    "Scripts",
-    "require_script",
-]
 
 
 class _Dialect(Choice):

@@ -29,10 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_agentproc.scenario._check import Language
-    from pytest_agentproc.scenario._expect import Expected
+    from pytest_agentproc.scenario._expect_keys import Expected
     from pytest_agentproc.scenario._open import Opening
-
-__all__ = ["Each", "agents_of", "choose", "find_each", "load", "load_each", "loads", "narrow", "read_agents"]
 
 
 _FORM = "write each: [claude, gemini stream, ...]"

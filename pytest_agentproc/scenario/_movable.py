@@ -10,15 +10,8 @@ import re
 from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.scenario._expressions import (
-    TIMES,
-    Expression,
-    ExpressionError,
-    NotApplicable,
-    Unfit,
-    evaluate,
-    parse_expression,
-)
+from pytest_agentproc.errors import NotApplicable
+from pytest_agentproc.scenario._expressions import TIMES, Expression, ExpressionError, Unfit, evaluate, parse_expression
 from pytest_agentproc.scenario._expressions import names as names_of
 from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, parse
 
@@ -28,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Items
 
     from pytest_agentproc.scenario._scenario import Scenario
-
-__all__ = ["Movable", "cuts", "movables", "moved", "nodes_of", "restated", "written_time"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.errors import NotApplicable
 from pytest_agentproc.scenario._expressions import (
     SIZES,
     TIMES,
     Expression,
     ExpressionError,
-    NotApplicable,
     Unfit,
     evaluate,
     parse_expression,
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from collections.abc import Mapping as Words
 
-__all__ = ["MOST_OPTIONS", "OPEN_WORDS", "Choice", "Opening", "closed", "filled", "openings"]
 
 _FORMS = {
     "between": "{between: [LOW, HIGH]}",

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pytest_agentproc.errors import NotApplicable
 from pytest_agentproc.fake_agents.program import FORMAT
 from pytest_agentproc.scenario._check import Noting, ProgramStep, Scope, Step
 from pytest_agentproc.scenario._drive import bind_deed, bind_handler, bind_hooks
-from pytest_agentproc.scenario._expect import Expected, bind_value
-from pytest_agentproc.scenario._expect_keys import split
-from pytest_agentproc.scenario._expressions import NotApplicable
+from pytest_agentproc.scenario._expect import bind_value
+from pytest_agentproc.scenario._expect_keys import Expected, split
 from pytest_agentproc.scenario._open import Choice, Opening, filled
 from pytest_agentproc.vocabulary import POLICY_NAMES, LimitsRequest, Outcome, Policy
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Language
     from pytest_agentproc.scenario._drive import Item
     from pytest_agentproc.vocabulary import CallerAction, Dialect, Handler, HookUse
-
-__all__ = ["Bound", "Expectation", "Scenario", "Terms"]
 
 
 def _limit_of(outcome: Any) -> str | None:

@@ -16,17 +16,6 @@ from pytest_agentproc.vocabulary import SIGNALS
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check, Entry, ProgramStep, Scope
 
-__all__ = [
-    "ENDING",
-    "FORM",
-    "KILL",
-    "SPAWN",
-    "Steps",
-    "build_kill",
-    "build_spawn",
-    "check_children",
-]
-
 
 @dataclass(frozen=True)
 class Steps:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.scenario import Choice, Opening
 
-__all__ = ["Enough", "candidates", "require_hypothesis", "smallest"]
 
 _MILLISECOND = 1_000_000
 _NEAR = ("", " - 1ms", " + 1ms")

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["SLIGHT", "Exploration", "Setting"]
 
 SLIGHT = 1024
 """A move is slight if the distance between the nearest competing instants is at least this many times its length."""

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.search._find import Find
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["explore"]
 
 Pools = Callable[[int], list[str]]
 """The possible values of each piece, by its number: see `_pool`."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Record
     from pytest_agentproc.vocabulary import RunReport
 
-__all__ = ["broken"]
-
 
 def broken(played: Played) -> str:
     """Say which standing invariant a play breaks; "" if none.

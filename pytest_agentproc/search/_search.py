@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Choice
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["Search", "Searched", "search"]
-
 
 @dataclass(frozen=True, slots=True)
 class Searched:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Record
     from pytest_agentproc.vocabulary import RunReport
 
-__all__ = ["lines_of", "told"]
 
 _OF_A_TURN = ("outcome", "exit_code", "text", "transcript", "elapsed")
 _OF_OTHERS = ("outcome", "exit_code", "elapsed")

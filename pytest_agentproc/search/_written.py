@@ -10,7 +10,6 @@ from pytest_agentproc.search._told import lines_of
 if TYPE_CHECKING:
     from pytest_agentproc.search._find import Find
 
-__all__ = ["expecting", "written"]
 
 _TOLD = ("expect", "should", "info", "catches")
 

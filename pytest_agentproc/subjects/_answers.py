@@ -10,8 +10,6 @@ from typing import Any
 from pytest_agentproc.errors import AdapterError
 from pytest_agentproc.vocabulary import NANOSECONDS, Outcome, RunReport, View
 
-__all__ = ["answer_of"]
-
 _FIELDS = tuple(field.name for field in fields(RunReport))
 _OUTCOMES = tuple(outcome.value for outcome in Outcome)
 _LONGEST = 80

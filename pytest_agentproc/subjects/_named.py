@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["bundled", "named", "raised"]
-
 
 def bundled() -> dict[str, Any]:
     """Give the subjects that come with the kit, by name."""

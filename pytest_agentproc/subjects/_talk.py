@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Hook, Question, Session, SessionDeciders, SessionEvent, Turn, Viewer
     from pytest_agentproc.vocabulary import CallerAction, RunRequest
 
-__all__ = ["Talk"]
-
 
 class Talk:
     """All sessions of an order, under one caller.

@@ -13,8 +13,6 @@ import anyio
 
 from pytest_agentproc.vocabulary import LimitsRequest, Outcome, Policy, RunReport, RunRequest, View, exit_code
 
-__all__ = ["TRIVIAL", "KillAtOnce", "Null", "SpawnAndForget", "SubprocessRun"]
-
 
 class Null:
     """Starts nothing and calls it completed."""

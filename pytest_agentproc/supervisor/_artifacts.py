@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor._events import Event
     from pytest_agentproc.supervisor._result import Result
 
-__all__ = ["Artifacts", "Folder", "RunHeader", "Store"]
-
 
 _RESULT = "result.json"
 _LOGS = tuple(name for name in ARTIFACTS if name != _RESULT)

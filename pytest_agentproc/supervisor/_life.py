@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Meaning
     from pytest_agentproc.vocabulary import Outcome
 
-__all__ = ["Life"]
 
 _STREAMS = ("stdout", "stderr")
 _TAIL = 64 * 1024

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Hook, Question, Talk
     from pytest_agentproc.vocabulary import Policy
 
-__all__ = ["Hooks", "Questions"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Open:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor._events import SessionEvent
     from pytest_agentproc.supervisor._session import Session
 
-__all__ = ["Result", "report", "view"]
-
 
 @dataclass(frozen=True, slots=True)
 class Result:

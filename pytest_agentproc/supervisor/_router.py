@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor._events import SessionEvent, TurnResult
     from pytest_agentproc.supervisor.dialects import Question, Said
 
-__all__ = ["LONGEST", "Router", "Transcript", "size_of_result"]
-
 
 _BACKGROUND = (BACKGROUND,)
 

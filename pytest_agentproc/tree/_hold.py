@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.tree._snapshots import ProcessSnapshot
 
-__all__ = ["held", "kill", "reap", "wait"]
-
 
 @contextmanager
 def held(wanted: Iterable[ProcessSnapshot]) -> Iterator[dict[int, int]]:

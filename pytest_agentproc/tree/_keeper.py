@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.tree._membership import Known
 
-__all__ = ["COOKIE", "Ended", "Keeper", "KeeperDied", "KeeperTree", "Left", "baked", "keepers"]
 
 COOKIE = "AGENTPROC_TREE"
 """The environment variable that identifies the orphans of a dead keeper or of an agent."""

@@ -12,23 +12,6 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-__all__ = [
-    "attempt",
-    "call",
-    "children",
-    "execute",
-    "is_dead",
-    "is_exhausted",
-    "name_of",
-    "pidfd_of",
-    "read_file",
-    "release",
-    "reserve",
-    "spared",
-    "stat_of",
-    "state_of",
-    "write_file",
-]
 
 _ABSENT = (2, 20)
 """No such file, no such folder."""

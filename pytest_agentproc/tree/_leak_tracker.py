@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
     from types import FrameType
 
-__all__ = ["LeakTracker", "disown"]
-
 
 _NANOSECONDS = 1_000_000_000
 _ZOMBIE_PERIOD = 5

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.tree._snapshots import ProcessSnapshot
     from pytest_agentproc.tree._starts import Start
 
-__all__ = ["Knowledge", "OwnedProcess", "Ownership", "attribute"]
-
 
 _LATE = 20_000_000
 """The kernel counts births in steps of 10 ms: a process that seems born this much after its start is still that one."""

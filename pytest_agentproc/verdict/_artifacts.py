@@ -11,8 +11,6 @@ from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_durati
 from pytest_agentproc.verdict._words import listed, matches, quoted, show_matcher, show_usage
 from pytest_agentproc.vocabulary import NANOSECONDS
 
-__all__ = ["artifacts_check", "show_artifact"]
-
 _RESULT = "result.json"
 _TIMES = ("elapsed", "returned")
 

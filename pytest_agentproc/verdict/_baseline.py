@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.verdict._judgement import Judged
 
-__all__ = ["Baseline", "Known", "accepted"]
 
 _UNJUDGED = (Verdict.NOT_APPLICABLE, Verdict.KIT_ERROR)
 _NOT_YET = "not looked at yet"

@@ -16,8 +16,6 @@ from pytest_agentproc.verdict._signals import check_signals, difference, gives_n
 from pytest_agentproc.verdict._words import LONG_CHARS, listed, matches, quoted, show_end, show_status, show_usage
 from pytest_agentproc.vocabulary import INCOMPLETE, time_names
 
-__all__ = ["Check", "check_leaks", "check_of"]
-
 Check = Callable[[Played, Any], Finding]
 _COUNTED = 80
 """A text of more characters that fits no matcher is shown with its length."""

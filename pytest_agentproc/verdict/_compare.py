@@ -21,8 +21,6 @@ from pytest_agentproc.vocabulary import LEVELS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["compare", "conclude", "unmet"]
-
 
 _BY_RECORD: dict[str, Check] = {"leaks": check_leaks, "bystanders": check_bystanders}
 """What a record proves though the run ended in a fault."""

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.record import Event, Record
 
-__all__ = ["alike", "differing", "explain", "explain_leaks", "findings", "tree"]
-
 
 _MAX_LINES = 40
 _COMMAND_CHARS = 100

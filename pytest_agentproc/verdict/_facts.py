@@ -15,26 +15,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Event, Record
     from pytest_agentproc.verdict._rows import Played
 
-__all__ = [
-    "Leak",
-    "Status",
-    "acted_at",
-    "any_was_started",
-    "appeared",
-    "gone_at",
-    "had_ended_alone",
-    "invocations",
-    "last_byte_at",
-    "last_step",
-    "leaks",
-    "of_session",
-    "outcome_at",
-    "returned_at",
-    "signals",
-    "status",
-    "was_started",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Leak:

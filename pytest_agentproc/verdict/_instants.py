@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.verdict._rows import Played
     from pytest_agentproc.vocabulary import RunReport
 
-__all__ = ["instants", "retimed"]
 
 Times = list[int | None]
 

@@ -17,19 +17,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.scenario import Scenario
 
-__all__ = [
-    "NOT_IN_REAL_TIME",
-    "Judged",
-    "JudgedRow",
-    "Judgement",
-    "confirmed",
-    "corpus_hash",
-    "digest_of",
-    "judged",
-    "kept",
-    "repeated",
-]
-
 
 NOT_IN_REAL_TIME = "not applicable in real time"
 """How the reason begins where virtual time alone could tell."""

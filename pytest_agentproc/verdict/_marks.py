@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.verdict._rows import Played, Row
 
-__all__ = ["marks"]
 
 _WORDS = {"outcome": "the outcome", "returned": "the return", "start": "a start of the agent"}
 

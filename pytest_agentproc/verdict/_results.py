@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.verdict._judgement import Judged
 
-__all__ = ["RESULTS_VERSION", "results"]
 
 RESULTS_VERSION = 1
 """It grows whenever a key goes or changes its meaning; new keys come without notice."""

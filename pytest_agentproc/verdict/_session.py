@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.record import Record
 
-__all__ = ["has_ended", "is_before", "is_of_turn", "session_check"]
 
 Check = Callable[[Played, Any], Finding]
 _NOT_REPORTED = Finding(Verdict.UNDECIDED, "not reported by the subject")

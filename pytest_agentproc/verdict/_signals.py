@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.verdict._facts import Status
 
-__all__ = ["as_one_end", "check_signals", "difference", "gives_no_grace", "is_killed_at_once"]
-
 
 _AFTER_AN_END = ("completed", "failed", "incomplete")
 """Outcomes after which `linger_kill_grace` is the grace of an agent that lives on."""

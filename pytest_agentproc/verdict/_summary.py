@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.verdict._judgement import Judged, JudgedRow
 
-__all__ = ["Cause", "causes", "is_conformant", "summary", "undecided"]
-
 
 _RED = {
     "must": {*Verdict} - {Verdict.PASSED, Verdict.KNOWN, Verdict.NOT_APPLICABLE},

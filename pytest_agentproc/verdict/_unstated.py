@@ -16,7 +16,6 @@ from pytest_agentproc.verdict._session import is_before
 if TYPE_CHECKING:
     from pytest_agentproc.verdict._rows import Unstated
 
-__all__ = ["excuse_unstated", "remedy_of", "withhold_passes"]
 
 _GRACES = ("linger_kill_grace", "leftover_kill_grace", "kill_grace")
 _FAILED = (Verdict.FAILED, Verdict.NOT_EXERCISED)

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.vocabulary._command_line import CommandLine
 
-__all__ = ["Dialect"]
 
 _OF_DECODERS = ("has_completion", "limit", "decode", "end")
 _OF_TALKS = (

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["CAPABILITIES", "CallbackError", "Caller", "CallerAction", "Handler", "HookUse", "Role", "required"]
 
 CAPABILITIES = (
     "prompt",

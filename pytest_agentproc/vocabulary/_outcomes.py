@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["LEVELS", "LEVEL_TEXTS", "LIMIT_OUTCOMES", "OUTCOME_TEXTS", "Outcome", "exit_code", "outcomes_for"]
 
 LEVEL_TEXTS = {
     "must": "A supervisor that breaks it harms its user: it loses or mixes up an answer, reports a false outcome, "

@@ -11,7 +11,6 @@ from pytest_agentproc.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["VALUE_TYPES", "ScriptStep"]
 
 VALUE_TYPES = ("text", "time", "size", "number", "flag", "data")
 """The types of a step's value: `number` is a whole one from 0 on, `data` a mapping as JSON has it."""

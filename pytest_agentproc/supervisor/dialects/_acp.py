@@ -27,7 +27,6 @@ from pytest_agentproc.supervisor.dialects._talk import (
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._talk import Setting, Spoken
 
-__all__ = ["AcpTalk"]
 
 _UPDATE, _ASK = "session/update", "session/request_permission"
 _INITIALIZE, _NEW = 0, 1

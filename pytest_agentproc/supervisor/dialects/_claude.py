@@ -23,8 +23,6 @@ from pytest_agentproc.supervisor.dialects._json import ObjectDecoder
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
 
-__all__ = ["ClaudePrintDecoder"]
-
 
 class ClaudePrintDecoder(ObjectDecoder):
     """Read the events of one prompt."""

@@ -23,7 +23,6 @@ from pytest_agentproc.supervisor.dialects._base import (
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
 
-__all__ = ["Speakers", "word"]
 
 _MOST_SPEAKERS = 1000
 _MOST_NESTED = 16 * 1024

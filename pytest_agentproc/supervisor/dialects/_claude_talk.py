@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
     from pytest_agentproc.supervisor.dialects._talk import Setting, Spoken
 
-__all__ = ["ClaudeTalk"]
 
 _OF_TOOLS = (Asked, Nested, ToolEnded, ToolStarted)
 _OURS = uuid.UUID("6ee23b1c-53d0-4c12-9e0a-0c8f2f8f5f0e")

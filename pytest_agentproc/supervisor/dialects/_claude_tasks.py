@@ -27,7 +27,6 @@ from pytest_agentproc.supervisor.dialects._base import (
 if TYPE_CHECKING:
     _Told = Compaction | TaskBegun | TaskOver | ToolEnded | ToolStarted | Other
 
-__all__ = ["SystemLines"]
 
 _STOPPED = ("stopped", "killed")
 _OVER = ("completed", "failed", *_STOPPED)

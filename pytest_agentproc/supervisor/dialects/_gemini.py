@@ -26,7 +26,6 @@ from pytest_agentproc.supervisor.dialects._json import ObjectDecoder, objects, w
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
 
-__all__ = ["GeminiJsonDecoder", "GeminiStreamDecoder"]
 
 _LARGEST = 64 * 1024**2
 """An object that grows beyond this is none: memory is bounded whatever the agent prints."""
