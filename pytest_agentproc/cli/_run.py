@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["HELP", "declare", "run"]
 
 HELP = """\
 In real time the agent keeps a log. The supervisor's side is printed as it happens, both sides at the end.

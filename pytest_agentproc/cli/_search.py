@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.search import Searched
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["HELP", "declare", "run"]
 
 HELP = """\
 A scenario may leave values open: {between: [0s, 700s]}, {one_of: [TERM, KILL]}, any_order, some_of. Settings of them

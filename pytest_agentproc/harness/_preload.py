@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["OutOfReach", "PreloadRunner", "serve"]
 
 _PROGRAM = (
     "import sys; sys.path[:] = sys.argv[2:]; "

@@ -31,15 +31,7 @@ from pytest_agentproc.harness._pace import (
     pace_of,
     patience_of,
 )
-from pytest_agentproc.harness._played import (
-    PROMPT_SHOWN,
-    Pace,
-    Played,
-    PollingPace,
-    command_line,
-    flags_of,
-    header,
-)
+from pytest_agentproc.harness._played import PROMPT_SHOWN, Pace, Played, PollingPace, command_line, flags_of, header
 from pytest_agentproc.harness._preload import OutOfReach, PreloadRunner
 from pytest_agentproc.harness._signal_guard import Decoys
 from pytest_agentproc.harness._standalone import COMMANDS, REFUSED, write_refusal
@@ -63,8 +55,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock import PollingDetector
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import Subject
-
-__all__ = ["LIFETIME", "ScenarioRunner", "seconds_in_real_time"]
 
 
 LIFETIME = 300.0

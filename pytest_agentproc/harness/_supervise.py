@@ -55,21 +55,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import CallerAction, Subject
 
-__all__ = [
-    "NOBODY",
-    "ArtifactDirectory",
-    "MemoryStore",
-    "ModelDeparture",
-    "aftermath",
-    "asked_until",
-    "needs_keeper",
-    "not_virtual",
-    "order_of",
-    "real_time_only",
-    "supervise",
-    "supervise_real",
-]
-
 
 _KERNELS_OWN = ("/sys", "/proc")
 
@@ -403,7 +388,7 @@ def supervise_real(
     record, clock = fakes[0].record, fakes[0].watch.clock
     assert isinstance(clock, SystemClock)
     order = _order_of_all(bound, fakes, clock, record.add)
-    sessions = tuple(replace(one, scale=pace.scale) for one in order.sessions)
+    sessions = tuple(replace(session, scale=pace.scale) for session in order.sessions)
     order = replace(order, artifacts=room.path, disk=room.disk, scale=pace.scale, sessions=sessions)
     said: list[Said] = []
 

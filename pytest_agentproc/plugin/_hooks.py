@@ -17,14 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-__all__ = [
-    "pytest_addhooks",
-    "pytest_collect_file",
-    "pytest_configure",
-    "pytest_enter_pdb",
-    "pytest_load_initial_conftests",
-]
-
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["ScenarioFailed", "judge", "look_for_more", "play", "play_in_model", "play_real", "settle"]
-
 
 _COUNTS = "it counts with a supervisor that is stated to be cancellable"
 

@@ -19,14 +19,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness import Played
     from pytest_agentproc.vocabulary import RunReport
 
-__all__ = [
-    "note",
-    "pytest_report_collectionfinish",
-    "pytest_report_teststatus",
-    "pytest_sessionfinish",
-    "pytest_sessionstart",
-]
-
 
 _VIRTUAL, _REAL = "agentproc_virtual_s", "agentproc_real_s"
 _NANOSECONDS = 1_000_000_000
@@ -55,7 +47,7 @@ def note(item: pytest.Item, played: Played, real: float) -> None:
 def _outcome(answer: RunReport) -> str:
     """Name the outcome, or those of a session's turns in their order."""
     if answer.sessions:
-        return "; ".join(f"{name}: {_outcome(one)}" for name, one in answer.sessions.items())
+        return "; ".join(f"{name}: {_outcome(part)}" for name, part in answer.sessions.items())
     if answer.turns is None:
         return str(answer.outcome)
     return ", ".join(str(turn.outcome) for turn in answer.turns)

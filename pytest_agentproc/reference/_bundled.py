@@ -12,8 +12,6 @@ from typing import NamedTuple
 from pytest_agentproc.corpus import SUFFIX, corpus_files
 from pytest_agentproc.scenario import load_each, uses
 
-__all__ = ["Bundled", "bundled", "excerpts"]
-
 _OWN = Path(__file__).parent
 _LONG = 10
 """Lines of an excerpt from which on a shorter one is better."""
@@ -43,9 +41,9 @@ class Bundled(NamedTuple):
 def bundled() -> tuple[Bundled, ...]:
     """Read every bundled scenario; a file for several agents counts once for each of them."""
     return tuple(
-        Bundled(one.id, one.claim, one.level, one.covers, tuple(one.catches), one.text)
+        Bundled(scenario.id, scenario.claim, scenario.level, scenario.covers, tuple(scenario.catches), scenario.text)
         for file in corpus_files()
-        for one in load_each(file)
+        for scenario in load_each(file)
     )
 
 
@@ -57,7 +55,7 @@ def excerpts() -> dict[tuple[int, str], tuple[str, str]]:
     an empty text for any value. Short excerpts of short files are best, and an empty list shows nothing.
     """
     examples = [Bundled("", "", "", (), (), file.read_text("utf-8")) for file in sorted(_OWN.glob(f"*{SUFFIX}"))]
-    files = {one.text: one for one in (*examples, *reversed(bundled()))}
+    files = {example.text: example for example in (*examples, *reversed(bundled()))}
     found: dict[tuple[int, str], tuple[tuple[int, ...], str, str]] = {}
     for text, one in files.items():
         lines = text.splitlines()

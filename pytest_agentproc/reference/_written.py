@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pytest_agentproc.reference._entries import Entry
 
-__all__ = ["anchor", "page_of", "shown", "written"]
 
 _PAGES = {
     "outcome": "outcomes",

@@ -31,20 +31,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check, Scope, Step
     from pytest_agentproc.scenario._expressions import Expression
 
-__all__ = [
-    "DRIVE",
-    "DRIVE_KEYS",
-    "HANDLER",
-    "HANDLERS",
-    "PROMPT",
-    "STATUSES",
-    "Item",
-    "bind_deed",
-    "bind_handler",
-    "bind_hooks",
-    "unawaited",
-]
-
 
 STATUSES = ("starting", "ready", "prompting", "restarting", "failed", "closed")
 """Where a session can stand."""
@@ -340,7 +326,7 @@ class _Handlers:
             check.at(node, f"{what} answers a session's agent, and this one is a run's")
             return ()
         given = node.items if isinstance(node, Sequence) else [node]
-        found = [values for one in given if (values := HANDLER.read(one, what, check)) is not None]
+        found = [values for node in given if (values := HANDLER.read(node, what, check)) is not None]
         names = [values.get("hook", "permission") for values in found]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:

@@ -51,18 +51,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check, Scope
     from pytest_agentproc.scenario._expressions import Expression
 
-__all__ = [
-    "EXPECT",
-    "EXPECT_BELOW",
-    "EXPECT_KEYS",
-    "PROCESS_KEYS",
-    "SAW_KEYS",
-    "SESSION_EXPECT_KEYS",
-    "Expected",
-    "Wanted",
-    "bind_value",
-]
-
 
 def bind_value(expected: Expected, scope: Scope) -> Any:
     """Give the normal form; raises as `Scope.exact`. The key is one of a file with one session."""

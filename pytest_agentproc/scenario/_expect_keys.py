@@ -33,32 +33,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check, Kind, Scope
     from pytest_agentproc.scenario._expressions import Expression
 
-__all__ = [
-    "ARTIFACT_KEYS",
-    "ASKED",
-    "ASKED_KEYS",
-    "MATCHER",
-    "OF_A_RUN",
-    "OF_A_SESSION",
-    "OUTCOME",
-    "RESULT_KEYS",
-    "TEXT_FORMS",
-    "TURN_KEYS",
-    "VIEWER_KEYS",
-    "Artifacts",
-    "ByName",
-    "Expected",
-    "Instants",
-    "Variables",
-    "Wanted",
-    "bind_asked",
-    "exact_time",
-    "exact_times",
-    "key_of",
-    "of_session",
-    "split",
-]
-
 
 @dataclass(frozen=True)
 class Expected:
@@ -90,8 +64,8 @@ def split(key: str) -> tuple[str, str]:
 
 def of_session(expected: Iterable[Expected], session: str) -> tuple[Expected, ...]:
     """Give what a file expects of one of its sessions, by the keys that a file with one would have."""
-    pairs = ((one, *split(one.key)) for one in expected)
-    return tuple(replace(one, key=key) for one, whose, key in pairs if whose == session)
+    pairs = ((expectation, *split(expectation.key)) for expectation in expected)
+    return tuple(replace(expected, key=key) for expected, whose, key in pairs if whose == session)
 
 
 def _as_it_stands(value: Any, _scope: Scope) -> Any:

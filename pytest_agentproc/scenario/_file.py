@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.fake_agents.program import CHUNK
 from pytest_agentproc.scenario._check import Key, Step
 from pytest_agentproc.scenario._drive import DRIVE, DRIVE_KEYS, HANDLERS, Item
-from pytest_agentproc.scenario._expect import EXPECT, EXPECT_BELOW, EXPECT_KEYS, Expected
+from pytest_agentproc.scenario._expect import EXPECT, EXPECT_BELOW, EXPECT_KEYS
 from pytest_agentproc.scenario._expressions import Expression, Unfit, evaluate, names
 from pytest_agentproc.scenario._fields import (
     AnyOf,
@@ -47,20 +47,8 @@ from pytest_agentproc.vocabulary import (
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
+    from pytest_agentproc.scenario._expect_keys import Expected
     from pytest_agentproc.vocabulary import Dialect
-
-__all__ = [
-    "AGENT",
-    "BLOCKAGE",
-    "FILE",
-    "HOST",
-    "SESSION_KEYS",
-    "SEVERAL",
-    "Policies",
-    "Script",
-    "Scripts",
-    "require_script",
-]
 
 
 class _Dialect(Choice):
@@ -102,12 +90,12 @@ def _agent_finish(values: dict[str, Any], node: Node, _what: str, check: Check) 
     if "partials" in values and not record.partials:
         check.at(node, f"the dialect {record.name} has no partial messages: leave partials out")
     if "flags" in values and record.command_line is None:
-        able = check.language.known_by(lambda one, _: one.command_line is not None)
+        able = check.language.known_by(lambda expected, _: expected.command_line is not None)
         check.at(
             node, f"the fake of {record.name} takes any arguments: leave flags out, it is known by {choices(able)}"
         )
     if "states" in values and not (record.states and mode in record.talks):
-        able = check.language.known_by(lambda one, mode: bool(one.states) and mode in one.talks)
+        able = check.language.known_by(lambda expected, mode: bool(expected.states) and mode in expected.talks)
         check.at(node, f"the dialect {record.name} tells no states in mode {mode}: known by {choices(able)}")
     return {**values, "mode": mode}
 
@@ -433,17 +421,19 @@ def _finish(values: dict[str, Any], node: Node, _what: str, check: Check) -> dic
     """Put the checks of all levels together, in the order of the file; each key stands once."""
     level = values.get("level", LEVELS[0])
     lines = {key.text: key for key, _ in node.pairs} if isinstance(node, Mapping) else {}
-    found: dict[str, Expected] = {one.key: one for one in values.get("expect", ())}
+    found: dict[str, Expected] = {expected.key: expected for expected in values.get("expect", ())}
     for block in EXPECT_BELOW:
         if block in values and LEVELS.index(block) <= LEVELS.index(level):
             check.at(lines[block], f"the level of this file is {level}: write these checks under expect")
-        for one in values.pop(block, ()):
-            first = found.setdefault(one.key, one)
-            if first is not one and one.key.rpartition(".")[2] != "background":  # that one counts, in every block
-                message = f"{one.key} stands in line {first.line} already: write it at one level only"
-                check.report(one.line, one.column, message)
+        for expected in values.pop(block, ()):
+            first = found.setdefault(expected.key, expected)
+            if (
+                first is not expected and expected.key.rpartition(".")[2] != "background"
+            ):  # that one counts, in every block
+                message = f"{expected.key} stands in line {first.line} already: write it at one level only"
+                check.report(expected.line, expected.column, message)
     if found:
-        values["expect"] = tuple(sorted(found.values(), key=lambda one: (one.line, one.column)))
+        values["expect"] = tuple(sorted(found.values(), key=lambda expected: (expected.line, expected.column)))
     return values
 
 

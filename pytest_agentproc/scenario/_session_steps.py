@@ -15,36 +15,6 @@ from pytest_agentproc.scenario._yaml import Node, Scalar
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check, ProgramStep, Scope, Step
 
-__all__ = [
-    "ACKNOWLEDGE",
-    "ANSWERS",
-    "ASK",
-    "AWAITED",
-    "BACKGROUND_TURN",
-    "BEGIN",
-    "DELTA",
-    "EVENT",
-    "HANDSHAKE",
-    "HAPPENS",
-    "NOTICE",
-    "PLAN",
-    "REQUEST",
-    "TASK",
-    "TASK_DONE",
-    "THINK",
-    "TOOL",
-    "TOOL_DONE",
-    "build_acknowledge",
-    "build_ask",
-    "build_awaited",
-    "build_background_turn",
-    "build_event",
-    "build_handshake",
-    "build_request",
-    "check_dialects",
-    "is_told",
-]
-
 
 _SOME = ("parent", "more", "allowed_by", "kind", "locations")
 """What only some dialects can tell of a tool."""

@@ -12,9 +12,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.errors import NotApplicable
 from pytest_agentproc.files import read_inside
 from pytest_agentproc.scenario._check import Entry, Key, ProgramStep, Scope, Step, Table
-from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._fields import (
     Choice,
     Data,
@@ -62,8 +62,6 @@ from pytest_agentproc.vocabulary import SIGNALS
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
     from pytest_agentproc.scenario._yaml import Node
-
-__all__ = ["RAW", "STEPS", "build_raw"]
 
 
 _LARGEST = 64 * 1024**2

@@ -29,17 +29,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.vocabulary import LimitsRequest, RunReport, RunRequest, Subject
 
-__all__ = [
-    "CheckedSubject",
-    "adapter_module",
-    "ask",
-    "is_machinery",
-    "is_of_kit",
-    "is_of_spawn",
-    "stated",
-    "unwrap_refusal",
-]
-
 
 _KIT = f"{Path(__file__).resolve().parent.parent}{os.sep}"
 _PACKAGES = tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("purelib", "platlib"))

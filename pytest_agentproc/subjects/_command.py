@@ -42,7 +42,6 @@ from pytest_agentproc.vocabulary import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Command", "Stream", "folder_in", "values_of"]
 
 _WORD = re.compile(r"\{([a-z_]+)\}")
 _NEARLY = re.compile(r"\{([A-Za-z_]+)\}")

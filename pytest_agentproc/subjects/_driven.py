@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.subjects._function import Limits
     from pytest_agentproc.vocabulary import CallerAction, Dialect, LimitsRequest, RunRequest
 
-__all__ = ["DEEDS", "Driven", "Driver"]
 
 DEEDS = ("prompt", "cancel", "close", "permission")
 _GONE = ("agent_lost", "spawn_failed")

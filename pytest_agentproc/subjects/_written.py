@@ -17,7 +17,6 @@ from pytest_agentproc.subjects._command import Command
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["command_of_file", "command_of_line"]
 
 _BITS = 64
 _MOST_BYTES = 1 << 20

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
-__all__ = ["COOKIE", "FORK", "Listener", "Start", "is_starting", "listening", "publish"]
 
 COOKIE = "PYTEST_AGENTPROC_COOKIE"
 FORK = "a fork of this process"

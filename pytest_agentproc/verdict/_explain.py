@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.record import Event, Record
 
-__all__ = ["alike", "differing", "explain", "explain_leaks", "findings", "tree"]
-
 
 _MAX_LINES = 40
 _COMMAND_CHARS = 100
@@ -121,9 +119,9 @@ def _in_order(nodes: list[_Node]) -> Iterator[_Node]:
 def _kept(nodes: list[_Node]) -> set[int]:
     """Choose whom there is room for: who was left with all above them first, then the others, in order."""
     kept: set[int] = set()
-    for one in [*(node for node in nodes if node.is_left), *nodes]:
+    for shown in [*(node for node in nodes if node.is_left), *nodes]:
         line: list[_Node] = []
-        above: _Node | None = one
+        above: _Node | None = shown
         while above is not None and id(above) not in kept:
             line.append(above)
             above = above.above
@@ -222,10 +220,10 @@ def differing(first: Played, second: Played) -> str:
     once, then = (text(played.record, played.bound.scenario) for played in (first, second))
     if once == then:
         return ""
-    lines = [[" ".join(line.split()) for line in one.splitlines()] for one in (once, then)]  # one side may be wider
+    lines = [[" ".join(line.split()) for line in node.splitlines()] for node in (once, then)]  # one side may be wider
     pairs = zip_longest(*lines, fillvalue="nothing")
-    one, other = next((pair for pair in pairs if pair[0] != pair[1]), ("a line on one side", "the same on the other"))
-    return f"once  {one}\nthen  {other}"
+    node, other = next((pair for pair in pairs if pair[0] != pair[1]), ("a line on one side", "the same on the other"))
+    return f"once  {node}\nthen  {other}"
 
 
 def alike(first: Played, second: Played) -> bool:

@@ -15,19 +15,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.vocabulary._dialect import Dialect
 
-__all__ = [
-    "CONTAINMENTS",
-    "LIST_NAMES",
-    "NANOSECONDS",
-    "OPTIONAL_NAMES",
-    "POLICY_NAMES",
-    "SIZE_NAMES",
-    "TIME_NAMES",
-    "WORD_NAMES",
-    "Policy",
-    "time_names",
-    "to_nanoseconds",
-]
 
 NANOSECONDS = 1_000_000_000
 _ROUNDING = 0.25e-9

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary._drive import CallerAction, Handler, HookUse
     from pytest_agentproc.vocabulary._policy import Policy
 
-__all__ = ["LimitsRequest", "RunReport", "RunRequest", "Subject", "View"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
