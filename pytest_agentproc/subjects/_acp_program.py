@@ -92,7 +92,7 @@ class _Editor(Client):
         os.set_blocking(self._to, False)
         self._end = os.pidfd_open(self._pid)
         self.stack.callback(os.close, self._end)
-        self._group = await self.hold(anyio.create_task_group())
+        self._group = await self.enter_context(anyio.create_task_group())
         self.stack.callback(self._group.cancel_scope.cancel)
         for follow in (self._stderr.follow, self._read, self._await_end):
             self._group.start_soon(follow)
@@ -126,13 +126,13 @@ class _Editor(Client):
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._end, number)
 
-    def lost(self, error: Exception) -> str:
+    def outcome_of_prompt_error(self, error: Exception) -> str:
         """See `Client.lost`: an error in answer to a prompt is a failed turn."""
-        return "failed" if isinstance(error, _Refused) else super().lost(error)
+        return "failed" if isinstance(error, _Refused) else super().outcome_of_prompt_error(error)
 
-    def unstarted(self, error: Exception) -> str:
+    def outcome_of_start_error(self, error: Exception) -> str:
         """See `Client.unstarted`."""
-        return "handshake_failed" if isinstance(error, _Refused) else super().unstarted(error)
+        return "handshake_failed" if isinstance(error, _Refused) else super().outcome_of_start_error(error)
 
     # Messages.
 
@@ -192,7 +192,7 @@ class _Editor(Client):
         """Answer what the program asks of its editor."""
         answer: dict[str, Any] = {"error": {"code": _NO_METHOD, "message": f"this editor has no {message['method']}"}}
         if message["method"] == "session/request_permission":
-            kind = "allow" if await self.permit() else "reject"
+            kind = "allow" if await self.ask_permission() else "reject"
             options = message.get("params", {}).get("options", [])
             chosen = next((one["optionId"] for one in options if kind in one.get("kind", "")), None)
             outcome = {"outcome": "cancelled"} if chosen is None else {"outcome": "selected", "optionId": chosen}
