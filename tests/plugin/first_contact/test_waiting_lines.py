@@ -33,8 +33,10 @@ async def ask(thing):
     return await thing.wait()
 
 
-def ask_in_thread(argv):
-    return subprocess.run(argv, check=False)
+def ask_in_thread(argv, clock):
+    with subprocess.Popen(argv) as agent:
+        clock.hub.guard = 0.2
+        return agent.wait()
 """
 
 
@@ -89,8 +91,8 @@ def test_a_thread_that_stalls_is_named_with_its_line_and_that_of_its_task(
         "    virtual_clock.hub.guard = 0.2\n"
         '    argv = fake_agent("- silence: 1h").argv\n'
         "    from supervisor import ask_in_thread\n"
-        "    await anyio.to_thread.run_sync(ask_in_thread, argv)\n"
+        "    await anyio.to_thread.run_sync(ask_in_thread, argv, virtual_clock)\n"
     )
     lines = [line for line in said(pytester, body, backend) if line.startswith("E")]
     assert "did not return within 0.2 s, and time is held until then" in lines[0]
-    assert lines[2:] == ["E       the supervising program waits at supervisor.py:11 and test_it.py:15"]
+    assert lines[2:] == ["E       the supervising program waits at supervisor.py:13 and test_it.py:15"]
