@@ -134,7 +134,7 @@ if TYPE_CHECKING:
         code: int
         at_eof: bool
 
-        def begin(self, steps: Iterator[Wait], instant: int) -> Any:
+        def begin_track(self, steps: Iterator[Wait], instant: int) -> Any:
             """Add a track that begins at an instant."""
 
         def write(self, data: bytes) -> Iterator[Wait]:

@@ -169,29 +169,17 @@ def _is_uuid(text: str) -> bool:
 
 def _read(table: Table, argv: list[str]) -> _Given:
     """Take the command line apart."""
-    given, options = _Given(), table["options"][""]
+    given = _Given()
     argv.reverse()
-    while argv:
+    while argv and not given.is_foreign:
         word = argv.pop()
         if word == "--" and table["splits"]:
             given.words += reversed(argv)
             break
         if not word.startswith("-") or word == "-":
-            command = None if given.words else table["commands"].get(given.command, {}).get(word)
-            if command is not None:
-                given.command, options = command, table["options"][command]
-                continue
-            if not given.words and word in table["foreign"].get(given.command, ()):
-                if table["trusts"]:
-                    given.is_foreign = True
-                    return given
-                raise WrongArguments(
-                    f"the fake has no command {word}: with `flags: any` it plays its script all the same"
-                )
-            given.words.append(word)
-            if len(given.words) > table["words"].get(given.command, len(given.words)):
-                raise _refused(table, given, "extra", word)
+            _take_word(table, given, word)
             continue
+        options = table["options"][given.command]
         name, sign, value = word.partition("=") if table["splits"] and word not in options else (word, "", "")
         if name not in options and table["splits"] and not name.startswith("--") and name[:2] in options:
             name, value = name[:2], word[2:]
@@ -203,6 +191,22 @@ def _read(table: Table, argv: list[str]) -> _Given:
         found = options[name]
         _take(table, given, name, found, _values(table, given, name, found, argv, value if sign else None))
     return given
+
+
+def _take_word(table: Table, given: _Given, word: str) -> None:
+    """Take a word that is no option: a command's name, or an argument."""
+    command = None if given.words else table["commands"].get(given.command, {}).get(word)
+    if command is not None:
+        given.command = command
+        return
+    if not given.words and word in table["foreign"].get(given.command, ()):
+        if not table["trusts"]:
+            raise WrongArguments(f"the fake has no command {word}: with `flags: any` it plays its script all the same")
+        given.is_foreign = True
+        return
+    given.words.append(word)
+    if len(given.words) > table["words"].get(given.command, len(given.words)):
+        raise _refused(table, given, "extra", word)
 
 
 def _values(

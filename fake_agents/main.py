@@ -213,7 +213,7 @@ def _live_by_grants(baked: dict[str, Any], parent: int, index: int, fields: dict
     try:
         link = _connect(baked["hub"])
         is_seen = parent == 0 and posix.getppid() == baked["host"]
-        stage = _staged(link, parent, baked["foreign"], is_seen=is_seen)
+        stage = _make_stage(link, parent, baked["foreign"], is_seen=is_seen)
         descriptor = stage.epoll.fileno().to_bytes(4, "little")
         link.sendmsg([message], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, descriptor)])
     except (ConnectionError, FileNotFoundError):
@@ -235,7 +235,7 @@ def _live_by_grants(baked: dict[str, Any], parent: int, index: int, fields: dict
         posix._exit(_BROKEN)
 
 
-def _staged(link: _socket.socket, parent: int, foreign: Sequence[tuple[int, int]], *, is_seen: bool) -> Stage:
+def _make_stage(link: _socket.socket, parent: int, foreign: Sequence[tuple[int, int]], *, is_seen: bool) -> Stage:
     """Give a stage whose words go to the hub, its death among them unless the hub's process sees that as its parent."""
 
     def send(form: str, notes: list[Any]) -> None:

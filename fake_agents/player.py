@@ -328,7 +328,7 @@ class Player:
         if "every" in fields:
             fields["until"] = None if fields["for"] is None else self.now + fields["for"]
         for _ in range(fields.get("heads", 1)):
-            self._bear(fields, steps)
+            self._spawn_child(fields, steps)
 
     def _do_hop(self, fields: dict[str, Any]) -> Iterator[Wait]:
         """Live for one interval, and be followed by a fork of itself until the time is over."""
@@ -339,10 +339,10 @@ class Player:
             if hops > self.most_hops:
                 raise Endless(f"it forked itself {self.most_hops} times, and nothing ended it")
             self.program = {**self.program, "hops": hops}
-            self._bear({**fields, "how": "new_session"}, None)
+            self._spawn_child({**fields, "how": "new_session"}, None)
         self.stage.leave(0)
 
-    def _bear(self, fields: dict[str, Any], steps: Sequence[Step] | None) -> None:
+    def _spawn_child(self, fields: dict[str, Any], steps: Sequence[Step] | None) -> None:
         self.stage.spawn(self.children, fields, descendant(self.program, fields, steps))
         self.children += 1
 
@@ -355,7 +355,7 @@ class Player:
     def _do_die(self, signum: int) -> None:
         self.stage.die(signum)
 
-    def begin(self, steps: Iterator[Wait], instant: int) -> Track:
+    def begin_track(self, steps: Iterator[Wait], instant: int) -> Track:
         """Begin a track of the session's own at an instant; give it."""
         track = Track(steps, ("handshake", None))
         track.value = instant

@@ -96,7 +96,7 @@ class Session:
         elif kind == "after" and value == 0:
             self._replies.append(reply)
         elif kind == "after":
-            self._player.begin(self._player.write(reply), self._player.now + value)
+            self._player.begin_track(self._player.write(reply), self._player.now + value)
 
     def desk(self) -> Iterator[Wait]:
         """Answer the requests that the dialect answers by itself; end the lines that no other track ends, for ever."""
@@ -152,7 +152,9 @@ class Session:
         yield from self._player.write(data)
         self._player.stage.note("q", question.about)
         limit = fields.get("for")
-        patience = None if limit is None else self._player.begin(self._give_up(question), self._player.now + limit)
+        patience = (
+            None if limit is None else self._player.begin_track(self._give_up(question), self._player.now + limit)
+        )
         yield self._until(lambda: bool(question.answer) or self._is_over())
         if patience in self._player.tracks and not question.given_up:
             self._player.tracks.remove(patience)  # one that gives up writes its line to the end

@@ -73,7 +73,7 @@ class Encoder:
         """Answer a request; a prompt is answered by the end of its turn, and a cancel of one by the script."""
         heard = read(request)
         if heard is None:
-            return self._lines.join([_failed(None, _PARSE, "Parse error")]), ""
+            return self._lines.join([_error_of(None, _PARSE, "Parse error")]), ""
         method, params = heard.get("method"), heard.get("params")
         params = params if isinstance(params, dict) else {}
         if not isinstance(method, str):
@@ -102,7 +102,7 @@ class Encoder:
     def refuse(self, request: bytes, error: str) -> bytes:
         """Give the response that refuses `initialize`."""
         heard = read(request) or {}
-        return self._lines.join([_failed(heard.get("id"), _INTERNAL, error)])
+        return self._lines.join([_error_of(heard.get("id"), _INTERNAL, error)])
 
     def has(self, number: int) -> bool:
         """Say whether the prompt was received."""
@@ -199,25 +199,25 @@ class Encoder:
 
     def _answered(self, number: Any, method: str, params: dict[str, Any]) -> list[bytes]:
         if method == "initialize":
-            return [_succeeded(number, {"protocolVersion": self.version, **_INITIALIZED})]
+            return [_result_of(number, {"protocolVersion": self.version, **_INITIALIZED})]
         if method == "session/new":
             self._sessions.append(f"sess_{len(self._sessions) + 1}")
-            return [_succeeded(number, {"sessionId": self._sessions[-1]})]
+            return [_result_of(number, {"sessionId": self._sessions[-1]})]
         if method in _KNOWN and "sessionId" in params:
             session = str(params["sessionId"])
             self._sessions.append(session)
             past = self.history if method == "session/load" else ()
-            return [*(_update(session, _said(_CHUNKS[who], text)) for who, text in past), _succeeded(number, {})]
+            return [*(_update(session, _said(_CHUNKS[who], text)) for who, text in past), _result_of(number, {})]
         if method in ("session/prompt", *_KNOWN):
-            return [_failed(number, _PARAMS, "Invalid params")]
+            return [_error_of(number, _PARAMS, "Invalid params")]
         if method in _EMPTY:
-            return [_succeeded(number, {})]
-        return [_failed(number, _METHOD, "Method not found", {"method": method})]
+            return [_result_of(number, {})]
+        return [_error_of(number, _METHOD, "Method not found", {"method": method})]
 
     def _without_method(self, heard: dict[str, Any]) -> list[bytes]:
         """Take an answer; of a permission an error, or an option that was not offered, is none of allowing."""
         if "result" not in heard and "error" not in heard:
-            return [_failed(heard.get("id"), _REQUEST, "Invalid request")]
+            return [_error_of(heard.get("id"), _REQUEST, "Invalid request")]
         question = self.questions.find(heard.get("id"))
         if question is None:
             return []
@@ -246,7 +246,7 @@ class Encoder:
         number, _ = self._prompts[self._open.pop(0)]
         if stop is None:
             return [line({"jsonrpc": "2.0", "id": number, **(more or {})})]
-        return [_succeeded(number, {"stopReason": stop, **(more or {})})]
+        return [_result_of(number, {"stopReason": stop, **(more or {})})]
 
     def _chunk(self, kind: str, text: str) -> bytes:
         return self._update(_said(kind, text))
@@ -277,10 +277,10 @@ def _request(number: Any, method: str, params: dict[str, Any]) -> bytes:
     return line({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
 
 
-def _succeeded(number: Any, result: dict[str, Any]) -> bytes:
+def _result_of(number: Any, result: dict[str, Any]) -> bytes:
     return line({"jsonrpc": "2.0", "id": number, "result": result})
 
 
-def _failed(number: Any, code: int, message: str, data: dict[str, Any] | None = None) -> bytes:
+def _error_of(number: Any, code: int, message: str, data: dict[str, Any] | None = None) -> bytes:
     error = {"code": code, "message": message, **({"data": data} if data else {})}
     return line({"jsonrpc": "2.0", "id": number, "error": error})

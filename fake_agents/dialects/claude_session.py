@@ -54,7 +54,7 @@ class Encoder(Turns):
         if heard.get("type") == "user":
             return self._joined(self._queue(heard, now)), ""
         if heard.get("type") == "control_response":
-            return self._joined(self._decided(heard.get("response"))), ""
+            return self._joined(self._take_decision(heard.get("response"))), ""
         asked = heard.get("request")
         if heard.get("type") != "control_request" or not isinstance(asked, dict):
             return b"", ""  # a sign of life
@@ -90,7 +90,7 @@ class Encoder(Turns):
         events = self._heard()
         self._interrupts, self._receipts = [], 0
         if self._cut == self._ends and self._in_turn:  # else the turn ended before, by itself
-            events += [*self._replay(), *self._aborted(now), *self._over()]
+            events += [*self._replay(), *self._abort_turn(now), *self._over()]
         return made + self._joined(events)
 
     def result(self, fields: dict[str, Any], now: int) -> bytes:
@@ -103,7 +103,7 @@ class Encoder(Turns):
         """Give the rest of the turn after a signal, and its error result; after that claude exits silently."""
         if not self._in_turn:
             return b""
-        events = [*self._replay(), *self._aborted(now, by_signal=True)]
+        events = [*self._replay(), *self._abort_turn(now, by_signal=True)]
         self._over()
         return self._joined(events)
 
@@ -151,7 +151,7 @@ class Encoder(Turns):
             return made
         self._running.remove(fields["id"])
         carried, self._folded = self._folded, []
-        made += self._joined([event for line in carried for event in self._replayed(line)])
+        made += self._joined([event for line in carried for event in self._replay_prompt(line)])
         if not self._prompts.hand or self._run:
             return made + self._joined(self._ask_model())
         swallowed = [] if self._is_aborting else self._prompts.swallow()
@@ -191,7 +191,7 @@ class Encoder(Turns):
         self._open_turn(self._prompts.hand, self._tasks.take(number))
         return self._joined([*events, *self._begin(), *self._ask_model()])
 
-    def _decided(self, response: Any) -> list[bytes]:
+    def _take_decision(self, response: Any) -> list[bytes]:
         """Take the answer to a question; ignore an answer to none."""
         told = response if isinstance(response, dict) else {}
         question = self.questions.find(told.get("request_id"))
@@ -246,7 +246,7 @@ class Encoder(Turns):
         queued = self._prompts.queued()
         return [success(request, {"still_queued": queued}) for request in owed]
 
-    def _aborted(self, now: int, *, by_signal: bool = False) -> list[bytes]:
+    def _abort_turn(self, now: int, *, by_signal: bool = False) -> list[bytes]:
         tools, (before, behind) = self._running[:], self._abandon(now)
         events = [*self._begin(), *before]
         self._is_aborting = True  # an interrupt leaves in the queue what is there

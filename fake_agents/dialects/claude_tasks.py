@@ -50,7 +50,7 @@ class Tasks:
         if not is_behind:
             return [begun]
         self._running.append(number)
-        return [self._changed(), begun]
+        return [self._list_tasks(), begun]
 
     def end(self, fields: dict[str, Any], now: int) -> Told:
         """Give the lines for a task's end: the update, the notification, and which tasks are left."""
@@ -70,7 +70,7 @@ class Tasks:
         updated = ("task_updated", {**about, "patch": patch})
         if not known["behind"]:
             return [notified]
-        return [*([notified, updated] if is_signalled else [updated, notified]), self._changed()]
+        return [*([notified, updated] if is_signalled else [updated, notified]), self._list_tasks()]
 
     def subagents(self) -> dict[str, Any]:
         """Give the fields of a result about the sub-agents so far, if there are any."""
@@ -166,7 +166,7 @@ class Tasks:
         unseen = {"run": "", "kind": "local_bash", "description": number, "behind": True}
         return self._known.get(number, {**unseen, "call": {"id": f"toolu_{number}", "input": {}}})
 
-    def _changed(self) -> tuple[str, dict[str, Any]]:
+    def _list_tasks(self) -> tuple[str, dict[str, Any]]:
         tasks = []
         for number in self._running:
             known = self._known[number]

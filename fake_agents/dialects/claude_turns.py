@@ -124,9 +124,9 @@ class Turns(claude.Encoder):
         return [*([] if asked else super()._request()), *self._replay()]
 
     def _replay(self) -> list[bytes]:
-        return [event for prompt in self._prompts.unseen() for event in self._replayed(prompt)]
+        return [event for prompt in self._prompts.unseen() for event in self._replay_prompt(prompt)]
 
-    def _replayed(self, prompt: dict[str, Any]) -> list[bytes]:
+    def _replay_prompt(self, prompt: dict[str, Any]) -> list[bytes]:
         """Give a user line back, where the client asks for that."""
         if not self._replays:
             return []

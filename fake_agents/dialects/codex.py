@@ -38,7 +38,7 @@ class Encoder:
 
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
-        self._thread = _resumed(program.get("argv", ())) or SESSION
+        self._thread = _resumed_thread(program.get("argv", ())) or SESSION
         self._has_thread = self._has_turn = False
         self._count = 0
         self._tools: dict[str, dict[str, Any]] = {}
@@ -67,10 +67,10 @@ class Encoder:
         if fields["is_error"]:
             message = text or "error"
             error = {"type": "error", "message": message}
-            return self._tell(error, *self._planned(), {"type": "turn.failed", "error": {"message": message}})
+            return self._tell(error, *self._end_plan(), {"type": "turn.failed", "error": {"message": message}})
         said = [] if text is None else [self._item("completed", {"type": "agent_message", "text": text})]
         end = {"type": "turn.completed", "usage": {**_USAGE, **(fields["usage"] or {})}}
-        return self._tell(*said, *self._planned(), end)
+        return self._tell(*said, *self._end_plan(), end)
 
     def begin(self, what: str, now: int) -> bytes:
         """Give the start of the thread and of the turn, if they are still to come."""
@@ -80,7 +80,7 @@ class Encoder:
     def notice(self, text: str, now: int) -> bytes:
         """Give an item about a problem that ends nothing; it starts the thread, and not the turn."""
         told = self._item("completed", {"type": "error", "message": text})
-        return self._lines.join([*self._opened(), line(told)])
+        return self._lines.join([*self._open_thread(), line(told)])
 
     def think(self, text: str, now: int) -> bytes:
         """Give a thought."""
@@ -96,7 +96,7 @@ class Encoder:
         self._plan = {**self._plan, "items": items}
         return self._tell({"type": "item.updated", "item": self._plan})
 
-    def _planned(self) -> list[dict[str, Any]]:
+    def _end_plan(self) -> list[dict[str, Any]]:
         plan, self._plan = self._plan, None
         return [] if plan is None else [{"type": "item.completed", "item": plan}]
 
@@ -135,12 +135,12 @@ class Encoder:
     def _tell(self, *events: dict[str, Any]) -> bytes:
         return self._lines.join([*self._started(), *(line(event) for event in events)])
 
-    def _opened(self) -> list[bytes]:
+    def _open_thread(self) -> list[bytes]:
         is_new, self._has_thread = not self._has_thread, True
         return [line({"type": "thread.started", "thread_id": self._thread})] if is_new else []
 
     def _started(self) -> list[bytes]:
-        opened, is_new, self._has_turn = self._opened(), not self._has_turn, True
+        opened, is_new, self._has_turn = self._open_thread(), not self._has_turn, True
         return [*opened, line({"type": "turn.started"})] if is_new else opened
 
     def _item(self, kind: str, told: dict[str, Any]) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class Encoder:
         return {"type": f"item.{kind}", "item": {"id": number, **told}}
 
 
-def _resumed(argv: Sequence[str]) -> str:
+def _resumed_thread(argv: Sequence[str]) -> str:
     """Give the id of the thread that the arguments resume: the first word after `resume` that is no option."""
     words = iter(argv)
     if "resume" not in words or "--last" in argv:

@@ -118,7 +118,7 @@ class Encoder(pi.Encoder):
     def _answered(self, command: dict[str, Any], now: int) -> list[bytes]:
         kind = str(command.get("type"))
         if kind in ("prompt", "steer", "follow_up"):
-            return self._accepted(command, kind, now)
+            return self._accept_prompt(command, kind, now)
         if kind == "abort":
             return [_response(command, kind)]
         data = self._known(kind)
@@ -133,7 +133,7 @@ class Encoder(pi.Encoder):
             return {"messages": [*self._past, *self._messages]}
         return _ASKED.get(kind)
 
-    def _accepted(self, command: dict[str, Any], kind: str, now: int) -> list[bytes]:
+    def _accept_prompt(self, command: dict[str, Any], kind: str, now: int) -> list[bytes]:
         message = str(command.get("message", ""))
         queue = _QUEUES.get(str(command.get("streamingBehavior")) if kind == "prompt" and self._is_busy else kind)
         if queue is None and self._is_busy:

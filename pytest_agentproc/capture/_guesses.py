@@ -93,7 +93,7 @@ def candidates(lines: Sequence[bytes], meanings: Sequence[Sequence[Any]], told: 
     for error in errors:
         yield _result({"text": error, "is_error": True})
     yield _result({})
-    values = [_parsed(line) for line in lines[:6]]
+    values = [_parse(line) for line in lines[:6]]
     for value in values:
         yield from _parts(value)
     yield Candidate("begin: turn", "begin", "turn")
@@ -109,7 +109,7 @@ def _result(fields: dict[str, Any]) -> Candidate:
     return Candidate(f"result: {shown}", "result", given)
 
 
-def _parsed(line: bytes) -> Any:
+def _parse(line: bytes) -> Any:
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
@@ -217,7 +217,7 @@ class StepGuesser:
                 if candidate.op == "tool_done" and candidate.value["id"] not in self._tools:
                     continue  # it began as an event that no step tells
                 trial = duplicate(self._encoder)
-                count = _count(_printed(trial, candidate), lines)
+                count = _count(_print_candidate(trial, candidate), lines)
                 if count > (best[0] if best else 0):
                     best = count, candidate, trial
         if best is None:
@@ -268,7 +268,7 @@ class StepGuesser:
         return made
 
 
-def _printed(trial: Any, candidate: Candidate) -> bytes:
+def _print_candidate(trial: Any, candidate: Candidate) -> bytes:
     try:
         if candidate.op == "say":
             return bytes(trial.say(*candidate.value, 0))

@@ -108,7 +108,7 @@ def _prompted(params: Any) -> Meaning:
     return Meaning("prompt", text=words_of(inner(params, "prompt") or "") or "hi")
 
 
-def _asked(params: Any) -> Meaning:
+def _permission_question(params: Any) -> Meaning:
     call = inner(params, "toolCall", "title") or inner(params, "toolCall", "toolCallId")
     return Meaning("steps", (Told("ask", {"permission": str(call or "tool")}),), is_sure=True)
 
@@ -152,7 +152,7 @@ _METHODS = {
     "session/prompt": _prompted,
     "session/cancel": lambda _: Meaning("cancel"),
     "session/update": lambda params: _update(inner(params, "update")),
-    "session/request_permission": _asked,
+    "session/request_permission": _permission_question,
 }
 
 

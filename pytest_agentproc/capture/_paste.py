@@ -58,13 +58,13 @@ def instant_in(head: str) -> Instant | None:
     """Find the instant in what stands before a line; None without one."""
     head = head[:_LONGEST_HEAD]
     if found := _DATED.search(head):
-        return _dated(found)
+        return _read_date(found)
     if found := _ELAPSED.search(head):
         hours, minutes, whole = (int(part or 0) for part in found.groups()[:3])
-        return Instant("start", _added(hours, minutes, whole, found[4]))
+        return Instant("start", _sum_up(hours, minutes, whole, found[4]))
     if found := _CLOCK.search(head):
         hours, minutes, whole = (int(part) for part in found.groups()[:3])
-        return Instant("clock", _added(hours, minutes, whole, found[4]))
+        return Instant("clock", _sum_up(hours, minutes, whole, found[4]))
     if found := _EPOCH.search(head):
         return Instant("date", int(found[1]) * _SECOND + _part(found[2] or found[3]))
     if found := _RELATIVE.search(head):
@@ -88,7 +88,7 @@ def since(earlier: Instant, later: Instant) -> int | None:
     return passed if 0 <= passed <= LONGEST else None
 
 
-def _dated(found: re.Match[str]) -> Instant | None:
+def _read_date(found: re.Match[str]) -> Instant | None:
     year, month, day, hours, minutes, whole = (int(part) for part in found.groups()[:6])
     try:
         moment = datetime(year, month, day, hours, minutes, whole, tzinfo=UTC)
@@ -101,7 +101,7 @@ def _dated(found: re.Match[str]) -> Instant | None:
     return Instant("date", passed * _SECOND + _part(found[7]))
 
 
-def _added(hours: int, minutes: int, whole: int, part: str | None) -> int:
+def _sum_up(hours: int, minutes: int, whole: int, part: str | None) -> int:
     return (hours * 3600 + minutes * 60 + whole) * _SECOND + _part(part)
 
 
@@ -147,7 +147,7 @@ def _dies(found: re.Match[str]) -> Reported | None:
     return Reported("dies", 0, "", signal=name) if name in SIGNALS else None
 
 
-def _killed(found: re.Match[str]) -> Reported | None:
+def _read_kill(found: re.Match[str]) -> Reported | None:
     unit = found["unit"].lower()
     size = _REPORTED_UNITS["ms" if unit.startswith(("ms", "milli")) else unit[0]]
     after = float(re.sub(r"[ ,_]", "", found["time"])) * size
@@ -165,7 +165,7 @@ _HANGS = (
 )
 _PHRASES: tuple[tuple[str, Callable[[re.Match[str]], Reported | None]], ...] = (
     (r"\bspawn\b.*\bENOENT\b|\bcommand not found\b", lambda _: Reported("missing", 0, "")),
-    (rf"\b(?:{_ENDS})\b.{{0,40}}?\b(?:after|at)\s.{{0,12}}?{_TIME}", _killed),
+    (rf"\b(?:{_ENDS})\b.{{0,40}}?\b(?:after|at)\s.{{0,12}}?{_TIME}", _read_kill),
     (r"\bsignal\b[\s=:\"'`]+(?P<signal>(?:SIG)?[A-Z]{3,6}[12]?)\b", _dies),
     (r"\b(?:killed|died|dies|crashed|crashes|terminated)\b.{0,20}?\b(?P<signal>SIG[A-Z]{3,6}[12]?)\b", _dies),
     (r"\b(?P<signal>SIGSEGV|SIGABRT|SIGBUS|SIGILL)\b", _dies),

@@ -40,7 +40,7 @@ class RecordWriter:
         if self._pid == 0:
             try:
                 os.close(self._writing)
-                _keep(reading, write)
+                _outlive_recorder(reading, write)
             finally:
                 os._exit(0)  # nobody is left to be told
         os.close(reading)
@@ -62,7 +62,7 @@ class RecordWriter:
                 data = data[os.write(self._writing, data) :]
 
 
-def _keep(reading: int, write: Callable[[Record], object]) -> None:
+def _outlive_recorder(reading: int, write: Callable[[Record], object]) -> None:
     """Take events until the recorder has ended, out of reach of signals to its group; its streams are let go."""
     os.setsid()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):

@@ -356,7 +356,10 @@ class _Run:
                     rows, columns = self.terminal.resize()
                     self._tell("m", {"process": "agent", "rows": rows, "columns": columns})
                 continue
-            self._tell("s", {"process": "agent", "signal": signal_name(number), "met": _met(self.process.pid, number)})
+            self._tell(
+                "s",
+                {"process": "agent", "signal": signal_name(number), "met": _disposition_of(self.process.pid, number)},
+            )
             with contextlib.suppress(ProcessLookupError):
                 if os.getpgid(0) == os.getpid():
                     os.killpg(self.process.pid, number)  # who leads a group is signalled with it
@@ -364,7 +367,7 @@ class _Run:
                     os.kill(self.process.pid, number)
 
 
-def _met(pid: int, number: int) -> str:
+def _disposition_of(pid: int, number: int) -> str:
     """Say how a process meets a signal: it is `ignored` or `caught`, or takes its `default` course."""
     with contextlib.suppress(OSError), Path(f"/proc/{pid}/status").open(encoding="utf-8") as status:
         masks = dict(line.split(":", 1) for line in status)

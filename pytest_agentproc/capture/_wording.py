@@ -30,17 +30,17 @@ _UNITS = (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000), ("ns", 1))
 
 def text(value: str) -> str:
     """Write a text: as it stands where it is plain words, else in double quotes."""
-    return _unquoted(value, _PLAIN)
+    return _quote_if_needed(value, _PLAIN)
 
 
 def flow(value: Any) -> str:
     """Write a value in one line, as JSON has it; a word needs no quotes."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_unquoted(key, _KEY)}: {flow(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{_quote_if_needed(key, _KEY)}: {flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(flow(item) for item in value) + "]"
     if isinstance(value, str):
-        return _unquoted(value, _WORD)
+        return _quote_if_needed(value, _WORD)
     return format(Decimal(repr(value)), "f") if isinstance(value, float) else json.dumps(value)
 
 
@@ -75,11 +75,11 @@ def seconds(nanoseconds: int) -> str:
     return f"{(Decimal(shown) / size).normalize():f}{unit}"
 
 
-def _unquoted(value: str, plain: re.Pattern[str]) -> str:
-    return value if plain.fullmatch(value) and value.lower() not in _RESERVED else _quoted(value)
+def _quote_if_needed(value: str, plain: re.Pattern[str]) -> str:
+    return value if plain.fullmatch(value) and value.lower() not in _RESERVED else _quote(value)
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     return _UNPRINTABLE.sub(_escape, json.dumps(value, ensure_ascii=False))
 
 

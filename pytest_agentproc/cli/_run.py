@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
     require_backend(options.backend)
     clock = _clock_for(subject, options.clock)
     backend = "model" if clock == "model" else options.backend
-    way = _Way(scenario, subject, clock, backend, scale, _mute if options.json else _say)
+    way = _Way(scenario, subject, clock, backend, scale, _print_nothing if options.json else _say)
     way.say(f"{scenario.path}: {scenario.claim}")
     apart = ", in a process of its own" if clock == "virtual" and real_time_only(subject) else ""
     where = "in the model" if clock == "model" else f"{clock} time{apart}, {backend}"
@@ -189,7 +189,7 @@ def _judged(way: _Way, lab: ScenarioRunner, live: _Live) -> Judgement:
     return Judgement(Verdict.UNDECIDED, reason=f"in real time the machine was too slow {_TRIES} times")
 
 
-def _mute(line: str) -> None:
+def _print_nothing(line: str) -> None:
     """Say nothing: only the result was asked for."""
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
-class _Call(NamedTuple):
+class _TimedCall(NamedTuple):
     """A system call that can wait with a limit.
 
     Args:
@@ -41,26 +41,26 @@ class _Call(NamedTuple):
     is_pointer: bool = False
 
 
-_ANYWHERE = {441: _Call(3, is_pointer=True)}  # epoll_pwait2
+_ANYWHERE = {441: _TimedCall(3, is_pointer=True)}  # epoll_pwait2
 
 _CALLS = {
     "x86_64": {
-        7: _Call(2),  # poll
-        23: _Call(4, is_pointer=True),  # select
-        35: _Call(None),  # nanosleep
-        230: _Call(None),  # clock_nanosleep
-        232: _Call(3),  # epoll_wait
-        270: _Call(4, is_pointer=True),  # pselect6
-        271: _Call(2, is_pointer=True),  # ppoll
-        281: _Call(3),  # epoll_pwait
+        7: _TimedCall(2),  # poll
+        23: _TimedCall(4, is_pointer=True),  # select
+        35: _TimedCall(None),  # nanosleep
+        230: _TimedCall(None),  # clock_nanosleep
+        232: _TimedCall(3),  # epoll_wait
+        270: _TimedCall(4, is_pointer=True),  # pselect6
+        271: _TimedCall(2, is_pointer=True),  # ppoll
+        281: _TimedCall(3),  # epoll_pwait
         **_ANYWHERE,
     },
     "aarch64": {
-        22: _Call(3),  # epoll_pwait
-        72: _Call(4, is_pointer=True),  # pselect6
-        73: _Call(2, is_pointer=True),  # ppoll
-        101: _Call(None),  # nanosleep
-        115: _Call(None),  # clock_nanosleep
+        22: _TimedCall(3),  # epoll_pwait
+        72: _TimedCall(4, is_pointer=True),  # pselect6
+        73: _TimedCall(2, is_pointer=True),  # ppoll
+        101: _TimedCall(None),  # nanosleep
+        115: _TimedCall(None),  # clock_nanosleep
         **_ANYWHERE,
     },
 }

@@ -63,7 +63,7 @@ def watch_host(hub: Hub, launchers: set[str], allowed: set[str]) -> Iterator[Non
             try:
                 return function(*args)
             finally:
-                _feel(hub)
+                _settle_signals(hub)
 
         return wrapped
 
@@ -83,7 +83,7 @@ def watch_host(hub: Hub, launchers: set[str], allowed: set[str]) -> Iterator[Non
             end_started(hub)
 
 
-def _feel(hub: Hub) -> None:
+def _settle_signals(hub: Hub) -> None:
     try:
         hub.feel_signals()
     except ClockError as error:
@@ -213,7 +213,7 @@ def _await_child(hub: Hub, pid: int, path: Path, programs: Programs) -> None:
             found = [descriptor for descriptor, _ in news.poll(_MOMENT if is_fake else _GLANCE)]
             if pidfd in found:
                 hub.registry.unexpect(pid)
-                _feel(hub)  # it may have been no fake, and have sent signals
+                _settle_signals(hub)  # it may have been no fake, and have sent signals
                 return
             if found:
                 hub.poller.poll()

@@ -141,9 +141,9 @@ class Door:
                 link, pid, _since = self._silent[number]
                 yield from self._heard(link, pid, tokens)
             else:
-                yield from self._connected(tokens)
+                yield from self._accept_connections(tokens)
 
-    def _connected(self, tokens: Container[bytes]) -> Iterator[Hello]:
+    def _accept_connections(self, tokens: Container[bytes]) -> Iterator[Hello]:
         """Accept every connection; most have brought their hello by then."""
         assert self._listener is not None, "only what was registered is found"
         while True:

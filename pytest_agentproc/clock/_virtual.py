@@ -158,7 +158,7 @@ class VirtualClock:
         """
         if inspect.iscoroutine(function):
             with contextlib.closing(function):
-                return self.run(_awaited, function, backend=backend)
+                return self.run(_await, function, backend=backend)
         require_backend(backend)
         if _library() is not None and _one_at_a_time.locked():
             raise UsageError(
@@ -312,7 +312,7 @@ def _library() -> type[BaseException] | None:
         return None
 
 
-async def _awaited(coroutine: Coroutine[Any, Any, _Result]) -> _Result:
+async def _await(coroutine: Coroutine[Any, Any, _Result]) -> _Result:
     return await coroutine
 
 

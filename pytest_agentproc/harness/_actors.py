@@ -186,7 +186,7 @@ def _ties(member: Kin) -> bool:
     return above is not None and above.group is not member.group and above.session is member.session
 
 
-class Reach:
+class ReachableTree:
     """Whom of an agent's tree its supervisor finds; see `vocabulary.CONTAINMENTS`.
 
     Args:
@@ -470,7 +470,7 @@ class World:
     def __init__(self, agent: Process, containment: str = "group") -> None:
         self.agent = agent
         self.containment = containment
-        self._reach = Reach(agent.kin, containment)
+        self._reach = ReachableTree(agent.kin, containment)
         self._pipes: dict[str, Pipe] = {name: pipe for name, pipe in agent.pipes.items() if pipe is not None}
         self._watched: dict[str, Pipe] = {}
         self._members: list[Process] = []

@@ -124,17 +124,17 @@ def as_stated(bound: Bound, subject: Subject) -> Bound:
     first: str = getattr(subject, "first_signal", _TERM)
     expect: Iterable[Expectation] = bound.expect
     for word in set(cannot) & _OWN.keys():
-        expect = [_unasked(expectation, *_OWN[word], is_session=bound.scenario.is_session) for expectation in expect]
+        expect = [_leave_out(expectation, *_OWN[word], is_session=bound.scenario.is_session) for expectation in expect]
     if outcomes:
         expect = [_by_outcome(expectation, outcomes) for expectation in expect]
     if first != _TERM:
         expect = [_by_signal(expectation, first) for expectation in expect]
-        parts = {name: _trapped(part, first) for name, part in bound.parts.items()}
-        bound = replace(_trapped(bound, first), parts=parts)
+        parts = {name: _with_first_signal(part, first) for name, part in bound.parts.items()}
+        bound = replace(_with_first_signal(bound, first), parts=parts)
     return replace(bound, expect=tuple(expect))
 
 
-def _unasked(expectation: Expectation, keys: tuple[str, ...], what: str, *, is_session: bool) -> Expectation:
+def _leave_out(expectation: Expectation, keys: tuple[str, ...], what: str, *, is_session: bool) -> Expectation:
     """Make a check not applicable; the stdin of a session is its protocol, and no part of the command line."""
     if expectation.key not in keys or (is_session and expectation.key == "received.stdin"):
         return expectation
@@ -172,7 +172,7 @@ def _by_signal(expectation: Expectation, first: str) -> Expectation:
     return expectation
 
 
-def _trapped(bound: Bound, first: str) -> Bound:
+def _with_first_signal(bound: Bound, first: str) -> Bound:
     return replace(bound, program=_with_trap(bound.program, first), first_signal=first)
 
 
@@ -215,7 +215,7 @@ def bind_to(scenario: Scenario, subject: Subject) -> Bound:
             raise NotApplicable("host_tools", action.scenario.told_lines["host_tools"])
     bound = as_stated(bound, subject)
     if bound.abandoned is not None:
-        bound = _cancelled(bound, subject, bound.abandoned.line)
+        bound = _limit_cancelled_run(bound, subject, bound.abandoned.line)
     _require_abilities(bound, getattr(subject, "cannot", ()))
     if scenario.is_session or scenario.parts:
         _require_deeds(bound, getattr(subject, "deeds", None))
@@ -227,7 +227,7 @@ def parts_of(bound: Bound) -> list[Bound]:
     return [*bound.parts.values()] or [bound]
 
 
-def _cancelled(bound: Bound, subject: Subject, line: int) -> Bound:
+def _limit_cancelled_run(bound: Bound, subject: Subject, line: int) -> Bound:
     """Have a cancelled run count for a subject that says it can be cancelled so, and inform where it says nothing."""
     can = getattr(subject, "cancellable", None)
     if can is False or needs_keeper(subject) or real_time_only(subject):
@@ -251,14 +251,14 @@ def _require_deeds(bound: Bound, deeds: tuple[str, ...] | None) -> None:
 
 
 def _require_abilities(bound: Bound, cannot: Sequence[str]) -> None:
-    needed = dict(_needed(bound)) if cannot else {}
+    needed = dict(_needed_abilities(bound)) if cannot else {}
     for ability in cannot:
         if ability in needed:
             line, what = needed[ability]
             raise NotApplicable(what, line)
 
 
-def _needed(bound: Bound) -> Iterator[tuple[str, tuple[int, str]]]:
+def _needed_abilities(bound: Bound) -> Iterator[tuple[str, tuple[int, str]]]:
     """Give the `ABILITIES` that a scenario needs, each with a line and its name there."""
     for part in parts_of(bound):
         if part.scenario.prompt_by == "stdin" and not part.scenario.is_session:
@@ -343,12 +343,12 @@ class Unstated:
     def _played(self, name: str, place: int) -> Played:
         """Run with another value of a limit; the expectations stay those of the default."""
         bound = self._bound
-        parts = {key: _varied(part, name, place) for key, part in bound.parts.items()}
-        played = play_bound(replace(_varied(bound, name, place), parts=parts), REFERENCE, model=FiniteModel)
+        parts = {key: _vary_limit(part, name, place) for key, part in bound.parts.items()}
+        played = play_bound(replace(_vary_limit(bound, name, place), parts=parts), REFERENCE, model=FiniteModel)
         return replace(played, bound=bound)
 
 
-def _varied(bound: Bound, name: str, place: int) -> Bound:
+def _vary_limit(bound: Bound, name: str, place: int) -> Bound:
     if name not in bound.policy.unstated:
         return bound
     return replace(bound, policy=_with(bound.policy, name, _factors(name)[place]))

@@ -154,13 +154,13 @@ class FakeLog:
         """
         if self.is_over:
             return record
-        found, kept = Record(record.header), self._rested()
+        found, kept = Record(record.header), self._read_at_rest()
         found.merge(event for log in kept for event in self._events(log, kept))
         return found
 
     def is_used(self) -> bool:
         """Say whether any process of this fake was started in real time."""
-        return bool(self._rested())
+        return bool(self._read_at_rest())
 
     def require_none(self) -> None:
         """Refuse virtual time while a process of this fake is in real time.
@@ -213,7 +213,7 @@ class FakeLog:
 
     # The processes that there are.
 
-    def _rested(self) -> list[_Kept]:
+    def _read_at_rest(self) -> list[_Kept]:
         """Read once every process rests: its earlier actions are written then, for it writes before it waits."""
         begun = time.monotonic()
         while True:

@@ -192,7 +192,7 @@ def subjects_of(config: pytest.Config) -> tuple[Subject, ...]:
 
 def _chosen(config: pytest.Config) -> tuple[Subject, ...]:
     names, commands, defect = asked(config, "subject"), asked(config, "command"), asked(config, "defect")
-    contributed = _contributed(config)
+    contributed = _contributed_subjects(config)
     if not names and not commands:
         return tuple(contributed.values()) if contributed and defect is None else (reference_of(config),)
     if defect is not None and "reference" not in names:
@@ -219,7 +219,7 @@ def _known(config: pytest.Config) -> dict[str, Any]:
     return bundled() | {"reference": reference_of(config)}
 
 
-def _contributed(config: pytest.Config) -> dict[str, Subject]:
+def _contributed_subjects(config: pytest.Config) -> dict[str, Subject]:
     """Give what conftest files and plugins contribute, by name."""
     impls = config.hook.pytest_agentproc_subjects.get_hookimpls()
     if not impls:

@@ -32,7 +32,7 @@ def add_corpus(config: pytest.Config) -> None:
     named = [place for place in places.values() if place is not None]
     is_asked = config.args_source is pytest.Config.ArgsSource.ARGS
     config.args[:] = [word for word in config.args if is_asked and places[word] is None]
-    config.pluginmanager.register(_CorpusPlugin(folder, _wanted(folder, named)), CORPUS)
+    config.pluginmanager.register(_CorpusPlugin(folder, _wanted_files(folder, named)), CORPUS)
 
 
 def require_node_ids(config: pytest.Config) -> None:
@@ -55,7 +55,7 @@ def require_node_ids(config: pytest.Config) -> None:
             )
 
 
-def _wanted(folder: Path, named: list[str]) -> dict[Path, set[str]]:
+def _wanted_files(folder: Path, named: list[str]) -> dict[Path, set[str]]:
     """Give the files that node ids name, each with the names of its tests; without a name all of them."""
     if not named:
         return {file: set() for file in sorted(folder.rglob(f"*{SUFFIX}"))}
@@ -79,7 +79,7 @@ class _CorpusPlugin:
 
     def __init__(self, folder: Path, wanted: dict[Path, set[str]]) -> None:
         self._folder = folder
-        self._wanted = wanted
+        self._wanted_files = wanted
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(
@@ -88,7 +88,7 @@ class _CorpusPlugin:
         """Add the corpus to what the session found, unless its folder was named and is found anyway."""
         report = yield
         if isinstance(collector, pytest.Session) and report.passed and not self._is_named(collector):
-            how: dict[str, Any] = {"path": self._folder, "nodeid": CORPUS, "wanted": self._wanted}
+            how: dict[str, Any] = {"path": self._folder, "nodeid": CORPUS, "wanted": self._wanted_files}
             report.result.append(Corpus.from_parent(collector, name=CORPUS, **how))
         return report
 
@@ -106,12 +106,12 @@ class Corpus(pytest.Collector):
 
     def __init__(self, *, wanted: dict[Path, set[str]], **others: Any) -> None:
         super().__init__(**others)
-        self._wanted = wanted
+        self._wanted_files = wanted
 
     def collect(self) -> Iterator[ScenarioItem]:
         """Give the tests of all scenarios, or those that node ids name."""
         is_foreign = _is_foreign(self.path, self.config)
-        for path, names in self._wanted.items():
+        for path, names in self._wanted_files.items():
             place = path.relative_to(self.path).as_posix()
             named: dict[str, Any] = {"nodeid": f"{CORPUS}/{place}"} if is_foreign else {}
             items = [*ScenarioFile.from_parent(self, path=path, **named).collect()]

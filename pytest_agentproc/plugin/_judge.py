@@ -236,7 +236,7 @@ def _play(item: ScenarioTest) -> Played:
     try:
         if item.clock == "model":
             return play_in_model(item, item.scenario, _reference_of(item))
-        with nullcontext() if is_reference_supervisor(item.subject) else _collected():
+        with nullcontext() if is_reference_supervisor(item.subject) else _collect_garbage():
             return (play if item.clock == "virtual" else play_real)(item, item.scenario, item.backend, item.subject)
     except ScenarioFailed as broken:
         keep(item, Judgement(Verdict.ADAPTER_ERROR, reason=str(broken)))
@@ -250,7 +250,7 @@ def _play(item: ScenarioTest) -> Played:
 
 
 @contextmanager
-def _collected() -> Iterator[None]:
+def _collect_garbage() -> Iterator[None]:
     """Collect the garbage of a foreign supervisor here, and not in the middle of a later test.
 
     Objects from before the run are frozen meanwhile, because a search of them all takes as long as a run. They are not

@@ -70,7 +70,7 @@ class ProcessTree:
             self._custody.begin()
         except UsageError as error:
             raise pytest.fail.Exception(str(error), pytrace=False) from None
-        _watched(self._config).append(self._custody)
+        _trackers_of(self._config).append(self._custody)
 
     @property
     def processes(self) -> tuple[LeftProcess, ...]:
@@ -136,12 +136,12 @@ class ProcessTree:
             refused = self._custody.end(found.mine) if found.mine else []
         finally:
             self._custody.close()
-            _watched(self._config).remove(self._custody)
+            _trackers_of(self._config).remove(self._custody)
         if found.mine:
-            pytest.fail(_explained(found, refused), pytrace=False)
+            pytest.fail(_explain_leak(found, refused), pytrace=False)
 
 
-def _watched(config: pytest.Config) -> list[LeakTracker]:
+def _trackers_of(config: pytest.Config) -> list[LeakTracker]:
     """Give the custodies of the session that last now; with the first, hear of fixtures that outlive a test."""
     if _WATCHED not in config.stash:
         config.stash[_WATCHED] = []
@@ -153,23 +153,23 @@ class _Pauses:
     """Counts the processes of a wider-scoped fixture as foreign, also if the test asks for the fixture."""
 
     def __init__(self, watched: list[LeakTracker]) -> None:
-        self._watched = watched
+        self._trackers_of = watched
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
         """Count nothing while such a fixture is set up."""
-        if fixturedef.scope == "function" or not self._watched:
+        if fixturedef.scope == "function" or not self._trackers_of:
             return (yield)
-        with _paused(self._watched):
+        with _pause_all(self._trackers_of):
             return (yield)
 
 
 @contextmanager
-def _paused(watched: Sequence[LeakTracker]) -> Iterator[None]:
+def _pause_all(watched: Sequence[LeakTracker]) -> Iterator[None]:
     if not watched:
         yield
         return
-    with watched[0].paused(), _paused(watched[1:]):
+    with watched[0].paused(), _pause_all(watched[1:]):
         yield
 
 
@@ -191,7 +191,7 @@ def _is_the_tests(frame: FrameType) -> bool:
 # The text of a failure.
 
 
-def _explained(found: Ownership, refused: Sequence[ProcessSnapshot]) -> str:
+def _explain_leak(found: Ownership, refused: Sequence[ProcessSnapshot]) -> str:
     count = len(found.mine)
     end = "it has been ended" if count == 1 else "they have been ended"
     lines = [f"the test left {count} process{'' if count == 1 else 'es'} behind; {end}:"]
@@ -201,7 +201,7 @@ def _explained(found: Ownership, refused: Sequence[ProcessSnapshot]) -> str:
         lines += ["", f"could not be ended: {', '.join(f'{owned.command} (pid {owned.pid})' for owned in refused)}"]
     if found.unknown:
         lines += ["", "of unknown origin, so neither counted nor ended:"]
-        lines += [f"  {_clipped(owned.command)} (pid {owned.pid}, {owned.state})" for owned in found.unknown]
+        lines += [f"  {_clip(owned.command)} (pid {owned.pid}, {owned.state})" for owned in found.unknown]
     lines += ["", *_remedy(found.mine)]
     return "\n".join(lines)
 
@@ -209,7 +209,7 @@ def _explained(found: Ownership, refused: Sequence[ProcessSnapshot]) -> str:
 def _described(owned: OwnedProcess) -> list[str]:
     pid, state = owned.sighting.pid, owned.sighting.state
     state = "a zombie: it has exited, and no process waited for it" if state == "zombie" else state
-    lines = [f"  {_clipped(_command(owned))}", f"    pid {pid}, {state}", f"    {_kin(owned)}"]
+    lines = [f"  {_clip(_command(owned))}", f"    pid {pid}, {state}", f"    {_kin(owned)}"]
     if owned.start is not None and owned.start.places:
         nearest, *further = owned.start.places
         lines.append(f"    started at {nearest}" + "".join(f", by the test at {place}" for place in further))
@@ -225,12 +225,12 @@ def _kin(owned: OwnedProcess) -> str:
         parent = owned.sighting.parent
         return f"a child of {me}" if parent == os.getpid() else f"a child of multiprocessing's forkserver ({parent})"
     if owned.how == "descendant":
-        chain = " < ".join(f"{_clipped(parent.command)} ({parent.pid})" for parent in owned.above)
+        chain = " < ".join(f"{_clip(parent.command)} ({parent.pid})" for parent in owned.above)
         return f"a descendant: {chain} < {me}"
     root = ""
     if owned.start is not None and owned.start.command:
         pid = f" ({owned.start.pid})" if owned.start.pid else ""
-        root = f" of {_clipped(owned.start.command)}{pid}, which has exited"
+        root = f" of {_clip(owned.start.command)}{pid}, which has exited"
     return f"an orphan{root}; {owned.why}"
 
 
@@ -238,7 +238,7 @@ def _command(owned: OwnedProcess) -> str:
     return owned.command(command_line(os.getpid()))
 
 
-def _clipped(command: str) -> str:
+def _clip(command: str) -> str:
     command = " ".join(command.split())
     return command if len(command) <= _LONGEST else f"{command[:_LONGEST]}..."
 

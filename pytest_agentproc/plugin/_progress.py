@@ -103,12 +103,12 @@ def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest
     if not real:
         return ""
     from pytest_agentproc.harness import seconds_in_real_time
-    from pytest_agentproc.plugin._items import ScenarioItem
+    from pytest_agentproc.plugin._contributions import ScenarioTest
     from pytest_agentproc.plugin._options import asked
 
     scale = asked(config, "scale")
     found = [
-        seconds_in_real_time(item.scenario, item.subject, scale) for item in real if isinstance(item, ScenarioItem)
+        seconds_in_real_time(item.scenario, item.subject, scale) for item in real if isinstance(item, ScenarioTest)
     ]
     played = [seconds for seconds in found if seconds is not None]
     if sum(played) < _SHORT:

@@ -86,7 +86,7 @@ def scenario_of(given: Any, place: Place, agent: str = '"raw"') -> Scenario:
         return named(given, folder, language)
     claim = f"an agent of {place.name}"
     if isinstance(given, str):
-        name, text = _located(given, place)
+        name, text = _locate(given, place)
         return loads(_whole(text, claim, agent), name, folder, language)
     if isinstance(given, Mapping):
         try:
@@ -114,12 +114,12 @@ def named(name: str | Path, folder: Path, language: Language = BUNDLED) -> Scena
         UsageError: no bundled scenario has such an id.
     """
     if not isinstance(name, Path) and not _is_path(name):
-        return _bundled(name)
+        return _load_bundled(name)
     file, agent = split_agent(os.fspath(name))
     return load(shown_path(folder / file), language, agent=agent)
 
 
-def _bundled(name: str) -> Scenario:
+def _load_bundled(name: str) -> Scenario:
     """Load a scenario of the corpus by its id.
 
     Raises:
@@ -149,7 +149,7 @@ def shown_path(path: Path) -> str:
     return str(path) if relative.startswith("..") else relative
 
 
-def _located(text: str, place: Place) -> tuple[str, str]:
+def _locate(text: str, place: Place) -> tuple[str, str]:
     """Name the text after the test's file and push it down to its line there, if it stands there as it is."""
     source = _source(place.file)
     begin = sum(len(line) for line in source.splitlines(keepends=True)[: place.first_line - 1])

@@ -208,7 +208,7 @@ def _marker(_at: int, _code: str, data: Mapping[str, Any]) -> str:
     return ", ".join(f"{key}: {value}" for key, value in data.items() if key not in _NO_NEWS)
 
 
-def _leaked(data: Mapping[str, Any]) -> str:
+def _describe_leak(data: Mapping[str, Any]) -> str:
     return "LEAKED: still alive" if data["leaked"] == "alive" else f"LEAKED: {data['leaked']}"
 
 
@@ -239,7 +239,7 @@ _QUESTIONS = {"permission": "ASKS to use", "hook": "ASKS the hook", "request": "
 _MARKERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "outcome": lambda data: f"OUTCOME {data['outcome']}",
     "returned": lambda _: "RETURNS",
-    "leaked": _leaked,
+    "leaked": _describe_leak,
     "stray": _stray,
     "kept": lambda data: f"nobody is told that its {data['kept']} is closed",
     "begun_without": lambda data: f"gets a prompt, and was asked for no {data['begun_without']}",

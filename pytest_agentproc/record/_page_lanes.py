@@ -126,7 +126,7 @@ def lanes_of(events: Iterable[AnyEvent], shown: Iterable[Cell]) -> Lanes:
     others = [name for name in known if name not in own]
     if others:
         columns.append((f"{len(others)} others", 2 * width, next((left[name] for name in others if name in left), "")))
-    lanes = _placed(columns)
+    lanes = _place_lanes(columns)
     homes = {lane.name: lane for lane in lanes} | dict.fromkeys(others, lanes[-1])
     roots = {name: _root(name, parents) for name in known}
     return Lanes(lanes, homes, roots, lanes[len(hosts)] if slots else None, slots)
@@ -146,7 +146,7 @@ def _slots(shown: Iterable[Cell]) -> int:
     return slots.count
 
 
-def _placed(columns: Sequence[tuple[str, int, str]]) -> tuple[Lane, ...]:
+def _place_lanes(columns: Sequence[tuple[str, int, str]]) -> tuple[Lane, ...]:
     lanes, edge = [], 0
     for name, width, left in columns:
         lanes.append(Lane(name, edge + width // 2, width, left))

@@ -164,7 +164,7 @@ class Drawing:
         host, is_seen = self._lanes.homes[SUPERVISOR], "by" in data
         home = self._lanes.homes.get(self._now(data) if is_seen else str(data["process"]), host)
         if code in _SENT:
-            return [_sent(code, data, home, host)]
+            return [_draw_bytes(code, data, home, host)]
         if not is_seen and code in "px":
             return self._of_life(pair, home, host)
         if code == "s":
@@ -206,7 +206,7 @@ class Drawing:
         return farthest(family or others or [homes[SUPERVISOR]], key=lambda lane: lane.x)
 
 
-def _sent(code: str, data: Mapping[str, Any], home: Lane, host: Lane) -> str:
+def _draw_bytes(code: str, data: Mapping[str, Any], home: Lane, host: Lane) -> str:
     """Draw bytes as an arrow where they are written, and as a mark where they are read."""
     is_seen = "by" in data
     if ("size" if is_seen else "bytes") in data and (code == "i") == is_seen:

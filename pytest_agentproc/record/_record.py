@@ -236,18 +236,18 @@ class Record:
 
 def _readable(value: object) -> object:
     if isinstance(value, Payload):
-        head, tail = _encoded(value.head), _encoded(value.tail)
+        head, tail = _encode(value.head), _encode(value.tail)
         return {"length": value.size, "sha256": value.sha256, "head": head, "tail": tail}
     if not isinstance(value, bytes):
         return list(value) if isinstance(value, (set, frozenset, tuple)) else value
     if len(value) <= MAX_PAYLOAD_BYTES:
-        return _encoded(value)
+        return _encode(value)
     gathered = Gathered(MAX_PAYLOAD_BYTES)
     gathered.add(value)
     return _readable(gathered.value())
 
 
-def _encoded(payload: bytes) -> str | dict[str, str]:
+def _encode(payload: bytes) -> str | dict[str, str]:
     try:
         return payload.decode()
     except UnicodeDecodeError:

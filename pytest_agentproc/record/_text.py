@@ -51,11 +51,11 @@ def drawn(shown: Iterable[Frame | Silence | Again], marks: Mapping[int, str] | N
     """
     rows = [HEADINGS, *rows_of(shown, marks)]
     if len(rows) > _MAX_LINES:
-        rows = [*_shortened(rows)]
+        rows = [*_shorten(rows)]
     return "\n".join(lines_of(rows))
 
 
-def _shortened(rows: list[Row]) -> Iterator[Row]:
+def _shorten(rows: list[Row]) -> Iterator[Row]:
     """Leave out the middle of a very long run, but for what is marked there."""
     half = _MAX_LINES // 2
     left_out = 0

@@ -114,7 +114,7 @@ class Timeline:
             found = next((place for place in places if place >= begin), None)
             if found is None:
                 earlier = self._rows[places[-1][0]] if places else None
-                self._refuse(_misplaced(word, words[number - 2], earlier), marks, earlier)
+                self._refuse(_explain_order(word, words[number - 2], earlier), marks, earlier)
             cell = self._rows[found[0]].cell
             marks[id(cell)] = f"{marks.get(id(cell), '')} {number}".strip()
             begin = found[0], found[1] + 1
@@ -196,7 +196,7 @@ class _Reader(NamedTuple):
         return self.word in row.words and (self.owner is None or self.owner in row.whose)
 
 
-def _misplaced(word: str, before: str, earlier: _Row | None) -> str:
+def _explain_order(word: str, before: str, earlier: _Row | None) -> str:
     if earlier is None:
         return f"{word} never came"
     return f"{word} did not come after {before}: it came at {instant(earlier.cell.at)}"

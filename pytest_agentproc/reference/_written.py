@@ -77,13 +77,13 @@ def _fact(title: str, text: str, up: str) -> str:
     if text.startswith("https://"):
         return f"<{text}>"
     if title not in _LINKS:
-        return _escaped(text)
+        return _escape(text)
     names, colon, rest = text.partition(":")
     place = up + _LINKS[title]
     links = (f"[{name}]({place.format(anchor(name) if '#' in place else name)})" for name in names.split(", "))
-    return ", ".join(links) + colon + _escaped(rest)
+    return ", ".join(links) + colon + _escape(rest)
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Keep what Markdown would take for its own; text between backquotes stays as it is."""
     return re.sub(r"(`[^`]*`)|([*<>\[\]])", lambda found: found[1] or f"\\{found[2]}", text)

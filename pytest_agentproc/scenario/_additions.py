@@ -229,7 +229,7 @@ class _Told(_Added):
 
     def build(self, step: Step, scope: Scope) -> list[ProgramStep]:
         """Compile to `event`; times in nanoseconds, sizes in bytes."""
-        return [(step.line, "event", (step.name, _bound(step.value, scope)))]
+        return [(step.line, "event", (step.name, _bind_value(step.value, scope)))]
 
 
 @dataclass(frozen=True)
@@ -274,9 +274,9 @@ def _text(value: Any, kind: str) -> Any:
     return f"{value} B" if kind == "size" else value
 
 
-def _bound(value: Any, scope: Scope) -> Any:
+def _bind_value(value: Any, scope: Scope) -> Any:
     if isinstance(value, dict):
-        return {name: _bound(given, scope) for name, given in value.items()}
+        return {name: _bind_value(given, scope) for name, given in value.items()}
     return scope.exact(value) if isinstance(value, Expression) else value
 
 

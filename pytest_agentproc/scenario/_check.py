@@ -100,9 +100,9 @@ class Scope:
 
     def steps(self, steps: tuple[Step, ...]) -> list[ProgramStep]:
         """Compile a list of steps, in order."""
-        return [compiled for step in steps for compiled in self._built(step)]
+        return [compiled for step in steps for compiled in self._compile(step)]
 
-    def _built(self, step: Step) -> list[ProgramStep]:
+    def _compile(self, step: Step) -> list[ProgramStep]:
         build = self.table[step.name].build
         assert build is not None, "what stands for other steps gave way to them as it was read"
         return build(step, self)
@@ -355,9 +355,9 @@ class Check:
         except ExpressionError as error:
             self.report(node.line, column + (error.offset if node.is_one_line else 0), error.message)
             return None
-        return self._tried(Expression(node.text.strip(), node.line, column, tree, measure, *bounds))
+        return self._try_out(Expression(node.text.strip(), node.line, column, tree, measure, *bounds))
 
-    def _tried(self, expression: Expression) -> Expression | None:
+    def _try_out(self, expression: Expression) -> Expression | None:
         line, column, tree = expression.line, expression.column, expression.tree
         for name in sorted(names(tree)):
             if self.sessions and not self.session:

@@ -228,7 +228,7 @@ def moved(text: str, chosen: Iterable[tuple[Movable, str]]) -> str:
         chosen: pieces, each with the text for its place; of two changes that overlap, the wider one holds.
     """
     changes = [(movable.start, movable.stop, other) for movable, other in chosen if other != movable.text]
-    return _replaced(text, changes)
+    return _replace_spans(text, changes)
 
 
 def restated(scenario: Scenario, times: Words[str, Items[int | None]]) -> str:
@@ -241,15 +241,15 @@ def restated(scenario: Scenario, times: Words[str, Items[int | None]]) -> str:
     starts = _starts(scenario.text)
     changes = []
     for expected in scenario.expected:
-        for number, expression in _stated(expected.value):
+        for number, expression in _stated_times(expected.value):
             at = times.get(expected.key, ())[number : number + 1]
             place = _place(expression, scenario.text, starts)
             if at and at[0] is not None and place is not None:
                 changes.append((place, place + len(expression.text), written_time(at[0])))
-    return _replaced(scenario.text, changes)
+    return _replace_spans(scenario.text, changes)
 
 
-def _stated(value: Any) -> Iterator[tuple[int, Expression]]:
+def _stated_times(value: Any) -> Iterator[tuple[int, Expression]]:
     """Yield the times that an expectation states, each with the number of its item."""
     for number, item in enumerate(value if isinstance(value, list) else [value]):
         yield from ((number, expression) for expression, _ in _expressions(item))
@@ -259,7 +259,7 @@ def _starts(text: str) -> list[int]:
     return [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
 
 
-def _replaced(text: str, changes: list[tuple[int, int, str]]) -> str:
+def _replace_spans(text: str, changes: list[tuple[int, int, str]]) -> str:
     parts, at = [], 0
     for start, stop, other in sorted(changes, key=lambda change: (change[0], -change[1])):
         if start >= at:
@@ -331,7 +331,7 @@ def _orders(root: Node, text: str, starts: list[int]) -> Iterator[Movable]:
             fits = _are_independent_deeds if key.text == "drive" else _are_independent_steps
             for movable, other in zip(value.items, value.items[1:], strict=False):
                 if fits(movable, other):
-                    yield from _exchanged(movable, other, text, starts)
+                    yield from _exchange(movable, other, text, starts)
 
 
 def _are_independent_deeds(movable: Node, other: Node) -> bool:
@@ -359,7 +359,7 @@ def _is_of_stderr(step: dict[str, Node]) -> bool:
 _NOTHING = Mapping(0, 0, ())
 
 
-def _exchanged(node: Node, other: Node, text: str, starts: list[int]) -> Iterator[Movable]:
+def _exchange(node: Node, other: Node, text: str, starts: list[int]) -> Iterator[Movable]:
     first, second = _span(node, text, starts), _span(other, text, starts)
     if first is None or second is None:
         return

@@ -260,10 +260,10 @@ def filled(text: str, found: tuple[Opening, ...], choices: tuple[Choice, ...]) -
     made = dict(
         zip(((opening.start, opening.stop) for opening in found), zip(found, choices, strict=True), strict=True)
     )
-    return _rendered(text, 0, len(text), made)
+    return _render(text, 0, len(text), made)
 
 
-def _rendered(text: str, start: int, stop: int, made: dict[tuple[int, int], tuple[Opening, Choice]]) -> str:
+def _render(text: str, start: int, stop: int, made: dict[tuple[int, int], tuple[Opening, Choice]]) -> str:
     """Render a piece of the text, with the openings in it chosen."""
     parts: list[str] = []
     at = start
@@ -288,7 +288,7 @@ def _told(text: str, opening: Opening, choice: Choice, made: dict[Any, Any]) -> 
         return [choice]
     indices = (choice,) if isinstance(choice, int) else choice
     inside = {place: value for place, value in made.items() if place != (opening.start, opening.stop)}
-    return [_rendered(text, *opening.spans[index], inside) for index in indices]
+    return [_render(text, *opening.spans[index], inside) for index in indices]
 
 
 def _newline(text: str) -> str:

@@ -244,10 +244,10 @@ class Scenario:
         scopes = {name: Scope(policy.exact(), self.language.steps, policy.unstated) for name, policy in terms.items()}
         scopes[""] = Scope(Policy().whole(), self.language.steps)
         drive = tuple(bind_deed(item, scopes[item.session]) for item in self.drive)
-        blocked = self._blocked(scopes[""])
+        blocked = self._bind_blockage(scopes[""])
         return Bound(self, {}, Policy(), self._expectations(scopes), drive, parts=parts, blocked=blocked)
 
-    def _blocked(self, scope: Scope) -> CallerAction | None:
+    def _bind_blockage(self, scope: Scope) -> CallerAction | None:
         return None if self.blockage is None else bind_deed(self.blockage, scope)
 
     def _expectations(self, scopes: Mapping[str, Scope]) -> tuple[Expectation, ...]:
@@ -307,7 +307,7 @@ class Scenario:
             program["tasks"] = True
         program["encoder"] = list(self.dialect_record.encoder_modules(self.mode, has_tasks=has_tasks))
         expect = self._expectations({"": scope})
-        pauseless, blocked = _pauseless([first, then]), self._blocked(scope)
+        pauseless, blocked = _pauseless([first, then]), self._bind_blockage(scope)
         bound = Bound(self, program, policy, expect, pauseless=pauseless, blocked=blocked)
         if not self.is_session:
             return replace(bound, abandoned=next((bind_deed(item, scope) for item in self.drive[1:]), None))

@@ -103,7 +103,7 @@ def _finish(values: dict[str, Any], node: Node, what: str, check: Check) -> _Pie
     if data is None:
         return None
     if "size" in values:
-        return _sized(data, values, node, what, check)
+        return _repeat_to_size(data, values, node, what, check)
     repeat = values.get("repeat", 1)
     if len(data) * repeat > _LARGEST:
         check.at(
@@ -125,7 +125,7 @@ def _finish(values: dict[str, Any], node: Node, what: str, check: Check) -> _Pie
     return _Pieces(values.get("to", "stdout"), pieces, values.get("gap"))
 
 
-def _sized(data: bytes, values: dict[str, Any], node: Node, what: str, check: Check) -> _Pieces:
+def _repeat_to_size(data: bytes, values: dict[str, Any], node: Node, what: str, check: Check) -> _Pieces:
     for other in ("repeat", "cut", "gap"):
         if other in values:
             check.at(node, f"{what} has both size and {other}: a size repeats the bytes until there are as many")

@@ -99,9 +99,9 @@ def explain(lines: list[str], error: Any) -> Place:
         if message:
             return start.line + 1, start.column + 1, message
         if _is_open(str(error.problem), lines[start.line], lines[min(line, len(lines) - 1)], line - start.line):
-            return _unclosed(lines, start)
+            return _place_of_unclosed(lines, start)
     if line >= len(lines) and start is not None:
-        return _unclosed(lines, start)
+        return _place_of_unclosed(lines, start)
     source = lines[line] if line < len(lines) else ""
     return line + 1, column + 1, _remedy(str(error.problem), source, column)
 
@@ -150,16 +150,16 @@ def _remedy(problem: str, source: str, column: int) -> str:
     for part, message in known.items():
         if part in problem:
             return message
-    return _interrupted(source, column) or _fallback(problem)
+    return _explain_early_end(source, column) or _explain_by_message(problem)
 
 
-def _fallback(problem: str) -> str:
+def _explain_by_message(problem: str) -> str:
     if "expected key" in problem or "<block end>" in problem:
         return "the indentation does not fit the lines above"
     return f"not YAML: {problem}"
 
 
-def _unclosed(lines: list[str], start: Any) -> Place:
+def _place_of_unclosed(lines: list[str], start: Any) -> Place:
     sign = lines[start.line][start.column : start.column + 1] if start.line < len(lines) else ""
     if sign in ("{", "["):
         return start.line + 1, start.column + 1, f'"{sign}" is never closed'
@@ -181,7 +181,7 @@ def _second_colon(source: str, column: int) -> str:
     return "a key stands where none can: look at the indentation of this line and the one before"
 
 
-def _interrupted(source: str, column: int) -> str:
+def _explain_early_end(source: str, column: int) -> str:
     """Say why a value seems to be over before its text is."""
     before, here = source[:column].rstrip(), source[column : column + 1]
     if here in ("}", "]", ",", ""):

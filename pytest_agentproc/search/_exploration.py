@@ -101,14 +101,14 @@ class Exploration:
     def counts(self, setting: Setting) -> bool:
         """Say whether the reference meets the file's expectations in a setting."""
         if setting not in self._known:
-            reached = self._reached(setting)
+            reached = self._results_of(setting)
             self._known[setting] = reached is not None and not reached.trouble
         return self._known[setting]
 
     def look(self, setting: Setting) -> Find | None:
         """Play one setting; None: it does not count, or every promise holds there."""
         self.runs += 1
-        reached = self._reached(setting)
+        reached = self._results_of(setting)
         if reached is None:
             return None
         if self._is_reference:
@@ -130,12 +130,12 @@ class Exploration:
         """Say whether two instants compete that do not in the file: who is first then, the file does not promise."""
         return self._margin != 0 and foresee(scenario, scenario.terms(self._subject)).margin == 0
 
-    def _reached(self, setting: Setting) -> _Reached | None:
+    def _results_of(self, setting: Setting) -> _Reached | None:
         """Have the reference play a setting; None: it is none that can be played."""
         try:
             text = moved(self.scenario.text, zip(self.movables, setting, strict=True))
             scenario = self._of(self.scenario, text)
-            return _reached(model_play(scenario, self._reference))
+            return _results_of(model_play(scenario, self._reference))
         except (NotApplicable, ScenarioError):
             return None
 
@@ -182,7 +182,7 @@ class Exploration:
         return Find(setting, scenario, key, reason, played)
 
 
-def _reached(played: Played) -> _Reached:
+def _results_of(played: Played) -> _Reached:
     """Say what the reference makes of a moved scenario, the instants being its own."""
     times: dict[str, list[int | None]] = {}
     expect = []

@@ -26,7 +26,7 @@ def broken(played: Played) -> str:
         return str(played.fault).partition("\n")[0]
     if played.fault is not None:
         return f"time cannot advance: {played.fault}"
-    checks = (_monotone, _accounted, _codes, _silence, _waited, _left)
+    checks = (_monotone, _check_outcomes, _codes, _silence, _check_waits, _left)
     return next((reason for check in checks if (reason := check(played))), "")
 
 
@@ -35,7 +35,7 @@ def _monotone(played: Played) -> str:
     return "" if back is None else f"virtual time goes back, to {back.at} ns"
 
 
-def _accounted(played: Played) -> str:
+def _check_outcomes(played: Played) -> str:
     """Every prompt has exactly one outcome."""
     answer = played.answer
     if answer is None:
@@ -106,7 +106,7 @@ def _written(record: Record) -> list[int]:
     return written
 
 
-def _waited(played: Played) -> str:
+def _check_waits(played: Played) -> str:
     """The caller of a run has its answer once the graces after the outcome are over."""
     assert played.answer is not None
     at, over = returned_at(played.record), played.answer.elapsed

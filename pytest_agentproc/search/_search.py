@@ -93,7 +93,7 @@ class Search:
         self.runs += 1
         text = self.scenario.closed_text(choices)
         try:
-            closed = _loaded(text, self.scenario)
+            closed = _load(text, self.scenario)
             reference = model_play(closed, self._reference)
             if not isinstance(self._subject, ReferenceSupervisor) and speaks_past_its_end(reference):
                 return None
@@ -134,13 +134,13 @@ class Search:
         must = told(reference, of_others=of_others)
         scenario, again = played.bound.scenario, played
         if must is not None and must != told(played, of_others=of_others):
-            scenario = _loaded(expecting(text, must), self.scenario)
+            scenario = _load(expecting(text, must), self.scenario)
             again = replace(played, bound=scenario.bind(scenario.terms(self._subject)))
             own = not_met(again)
         return None if own is None else Find(choices, scenario, own[0], reason or own[1], again)
 
 
-def _loaded(text: str, scenario: Scenario) -> Scenario:
+def _load(text: str, scenario: Scenario) -> Scenario:
     return loads(text, scenario.path, None, scenario.language)
 
 

@@ -25,7 +25,6 @@ from pytest_agentproc.vocabulary import NANOSECONDS
 if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import RunReport, RunRequest
 
-__all__ = ["AcpProgram"]
 
 _OUTCOMES = {"end_turn": "completed", "cancelled": "cancelled"}
 _NO_METHOD = -32601
@@ -194,7 +193,7 @@ class _Editor(Client):
         if message["method"] == "session/request_permission":
             kind = "allow" if await self.ask_permission() else "reject"
             options = message.get("params", {}).get("options", [])
-            chosen = next((one["optionId"] for one in options if kind in one.get("kind", "")), None)
+            chosen = next((option["optionId"] for option in options if kind in option.get("kind", "")), None)
             outcome = {"outcome": "cancelled"} if chosen is None else {"outcome": "selected", "optionId": chosen}
             answer = {"result": {"outcome": outcome}}
         await self._send({"id": message["id"], **answer})

@@ -211,7 +211,7 @@ class Command:
             order.trace(order.clock.instant(), "m", {"process": "supervisor", "unscaled": "{scale}"})
         with tempfile.TemporaryDirectory(prefix="agentproc-") as base:
             folder = folder_in(base, order.prompt)
-            status, stdout, stderr = await self._end(order, folder)
+            status, stdout, stderr = await self._run_to_end(order, folder)
             end = End(status if status >= 0 else 128 - status, stdout, lambda name: _content(Path(folder, name)))
             ended = f"exits with code {status}" if status >= 0 else f"dies of {signal_name(-status)}"
             end_of_program = {"program": ended, "status": status, "stderr": stderr}
@@ -223,7 +223,7 @@ class Command:
                 order.trace(order.clock.instant(), "m", {"process": "supervisor", "unsaid": field, "why": why})
             return answer_of(fields, order.scale)
 
-    async def _end(self, order: RunRequest, folder: str) -> tuple[int, str, str]:
+    async def _run_to_end(self, order: RunRequest, folder: str) -> tuple[int, str, str]:
         keeper = order.keeper
         self.require_no_real_agent(order)
         start = self.started_by(order, values_of(order, folder, self.here))

@@ -46,7 +46,7 @@ def named(name: str, place: str, root: str, known: Mapping[str, Any], remedy: st
         hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
         raise UsageError(f"{place}: there is no such subject, {hint} Others are package.module:attribute or FILE.toml")
     module_name, _, path = name.partition(":")
-    thing = _imported(module_name, place, root, remedy)
+    thing = _import_module(module_name, place, root, remedy)
     for attribute in path.split("."):
         if not hasattr(thing, attribute):
             near = difflib.get_close_matches(
@@ -58,7 +58,7 @@ def named(name: str, place: str, root: str, known: Mapping[str, Any], remedy: st
     return _taken(thing, place)
 
 
-def _imported(name: str, place: str, root: str, remedy: str) -> Any:
+def _import_module(name: str, place: str, root: str, remedy: str) -> Any:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:

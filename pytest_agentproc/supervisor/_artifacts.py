@@ -187,18 +187,18 @@ def _json(value: Any, encoder: json.JSONEncoder) -> str:
     try:
         return encoder.encode(value)
     except (ValueError, RecursionError):
-        return encoder.encode(_tamed(value))
+        return encoder.encode(_make_writable(value))
 
 
-def _decoded(value: object) -> str:
+def _decode(value: object) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
-_EVENT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_decoded)
-_OBJECT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_decoded, indent=2)
+_EVENT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_decode)
+_OBJECT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_decode, indent=2)
 
 
-def _tamed(value: Any, depth: int = 0) -> Any:
+def _make_writable(value: Any, depth: int = 0) -> Any:
     """Make agent's data writable that Python's JSON reads and JSON has not: NaN, infinity, nesting without an end."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
@@ -207,8 +207,8 @@ def _tamed(value: Any, depth: int = 0) -> Any:
     if depth == _DEEPEST:
         return "..."
     if isinstance(value, dict):
-        return {key: _tamed(item, depth + 1) for key, item in value.items()}
-    return [_tamed(item, depth + 1) for item in value]
+        return {key: _make_writable(item, depth + 1) for key, item in value.items()}
+    return [_make_writable(item, depth + 1) for item in value]
 
 
 class Store(Protocol):

@@ -359,7 +359,7 @@ class Turns:
     def _follow(self, heard: Turned, now: int) -> bytes:
         """Take what is neither words nor an end."""
         if isinstance(heard, Declined):
-            return self._declined(heard, now)
+            return self._take_declined(heard, now)
         if isinstance(heard, Settled):
             return self._settled(heard)
         if isinstance(heard, Withdrawn):
@@ -441,7 +441,7 @@ class Turns:
                 self._background, turn.answered = turn.answered, Answered(self._kept)
                 turn.has_begun = False
 
-    def _declined(self, declined: Declined, now: int) -> bytes:
+    def _take_declined(self, declined: Declined, now: int) -> bytes:
         self._router.drop(declined.number)
         turn = self._live(declined.number)
         if turn is not None:

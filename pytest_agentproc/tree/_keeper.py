@@ -306,22 +306,22 @@ class Keeper:
             try:
                 socket.send_fds(self._socket, [marshal.dumps((op, arguments))], descriptors)
             except OSError as error:
-                raise self._lost(error) from error
+                raise self._give_up(error) from error
             return self._hear()
 
     def _hear(self) -> Any:
         try:
             message = self._socket.recv(_LONGEST_ANSWER)
         except OSError as error:
-            raise self._lost(error) from error
+            raise self._give_up(error) from error
         if not message:
-            raise self._lost("its socket has ended")
+            raise self._give_up("its socket has ended")
         is_answer, value = marshal.loads(message)  # noqa: S302  # our own program wrote it
         if not is_answer:
-            raise self._lost(value)
+            raise self._give_up(value)
         return value
 
-    def _lost(self, why: object) -> KeeperDied:
+    def _give_up(self, why: object) -> KeeperDied:
         """Kill a keeper that is of no more use; this process then adopts its tree."""
         # A keeper that is late may still answer. Its answer would be read as the one to the next question, so it has to
         # die.

@@ -150,7 +150,7 @@ def _going_on(starts: _Starts) -> Iterator[None]:
             _starting.discard(threading.get_ident())
 
 
-def _forked(starts: _Starts, pid: int) -> None:
+def _note_fork(starts: _Starts, pid: int) -> None:
     if pid:
         _started(starts, pid)
     else:
@@ -166,7 +166,7 @@ def _cookie(starts: _Starts) -> str:
     return " ".join(filter(None, [_inherited, *words]))
 
 
-def _stamped(environment: Mapping[Any, Any], starts: _Starts) -> dict[Any, Any]:
+def _stamp(environment: Mapping[Any, Any], starts: _Starts) -> dict[Any, Any]:
     """Give the environment of one start: the cookie, which would be inherited, names that start."""
     copy = dict(environment)
     del copy[COOKIE]
@@ -261,7 +261,7 @@ class _Season:
                 given = options.get("env")
                 environment = os.environ if given is None else given
                 if isinstance(environment, Mapping) and COOKIE in environment:
-                    options["env"] = _stamped(environment, starts)
+                    options["env"] = _stamp(environment, starts)
             with _going_on(starts):
                 plain(process, *args, **options)
                 _started(starts, process.pid, weakref.ref(process))
@@ -273,7 +273,7 @@ class _Season:
             starts = self._announce(FORK)
             with _going_on(starts):
                 pid: int = plain()
-                _forked(starts, pid)
+                _note_fork(starts, pid)
             return pid
 
         return fork
@@ -283,7 +283,7 @@ class _Season:
             starts = self._announce(FORK)
             with _going_on(starts):
                 pid, descriptor = plain()
-                _forked(starts, pid)
+                _note_fork(starts, pid)
             return pid, descriptor
 
         return forkpty
@@ -292,7 +292,7 @@ class _Season:
         def spawn(path: Any, argv: Any, env: Any, *args: Any, **options: Any) -> int:
             starts = self._announce(_line(argv))
             if starts and isinstance(env, Mapping) and COOKIE in env:
-                env = _stamped(env, starts)
+                env = _stamp(env, starts)
             with _going_on(starts):
                 pid: int = plain(path, argv, env, *args, **options)
                 _started(starts, pid)

@@ -46,14 +46,14 @@ def check_leaks(played: Played, wanted: Sequence[str]) -> Finding:
     if sorted(leak.process for leak in left) == sorted(wanted):
         return Finding(Verdict.PASSED, listed(leak.process for leak in left))
     unwanted = [leak for leak in left if leak.process not in wanted]
-    hints = [_unwanted(leak) for leak in unwanted if leak.line or wanted]
+    hints = [_describe_leak(leak) for leak in unwanted if leak.line or wanted]
     missing = [process for process in wanted if process not in {leak.process for leak in left}]
     hints += [f"{process} was to be left, but is gone" for process in missing]
     seen = listed(f"{leak.process} ({show_end(leak.state)})" for leak in left)
     return Finding(Verdict.FAILED, seen, "; ".join(hints), unwanted[0].line if unwanted else 0)
 
 
-def _unwanted(leak: _facts.Leak) -> str:
+def _describe_leak(leak: _facts.Leak) -> str:
     started = f"was started by line {leak.line}" if leak.line else "was not to be left"
     return f"{leak.process} {started}"
 
@@ -263,7 +263,7 @@ def _graces_after_completion(played: Played) -> tuple[int, ...]:
     return (0,) if is_open else (0, linger, linger + background)
 
 
-def _returned(played: Played, wanted: int) -> Finding:
+def _check_return(played: Played, wanted: int) -> Finding:
     seen = _facts.returned_at(played.record)
     return Finding(Verdict.FAILED, "it did not return") if seen is None else _time_finding(played, wanted, seen)
 
@@ -310,7 +310,7 @@ _CHECKS: dict[str, Check] = {
     "model": _plain("model"),
     "usage": _usage,
     "elapsed": _elapsed,
-    "returned": _returned,
+    "returned": _check_return,
     "signals": _agent_signals,
     "error": _error,
     "warnings": _warnings,

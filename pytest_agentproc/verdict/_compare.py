@@ -112,7 +112,7 @@ def _of_other_limits(played: Played, rows: list[Row]) -> list[Row]:
     """
     if played.reference is None or isinstance(played.fault, SubjectError):
         return rows
-    missed = _missed(played.reference)
+    missed = _missed_by_reference(played.reference)
     if played.fault is not None and played.reference.there.fault is None:
         return rows
     deciding = _deciding(played)
@@ -131,7 +131,7 @@ def _of_other_limits(played: Played, rows: list[Row]) -> list[Row]:
 _LIMITS = "the kit's own supervisor, under these limits:"
 
 
-def _missed(reference: Reference) -> dict[str, str]:
+def _missed_by_reference(reference: Reference) -> dict[str, str]:
     """Give what the kit's own supervisor meets under the file's limits, and does otherwise under the subject's.
 
     A text that it has no more is done otherwise, too, once something else is.

@@ -56,7 +56,7 @@ def tree(record: Record, scenario: Scenario) -> list[str]:
         the lines, one for each process; none if there was no process.
     """
     nodes = list(_in_order(_nodes(record)))
-    kept = _kept(nodes)
+    kept = _choose_nodes(nodes)
     shown = [node for node in nodes if id(node) in kept]
     source = scenario.text.splitlines()
     pairs = [(_left_side(node), _right_side(node, short_path(scenario.path), source)) for node in shown]
@@ -116,7 +116,7 @@ def _in_order(nodes: list[_Node]) -> Iterator[_Node]:
         waiting += node.children[::-1]
 
 
-def _kept(nodes: list[_Node]) -> set[int]:
+def _choose_nodes(nodes: list[_Node]) -> set[int]:
     """Choose whom there is room for: who was left with all above them first, then the others, in order."""
     kept: set[int] = set()
     for shown in [*(node for node in nodes if node.is_left), *nodes]:
@@ -296,12 +296,12 @@ def _block(path: str, row: Row) -> list[str]:
     lines = [
         f"  {row.key}: {row.verdict}{level}{place}",
         f"    expected  {row.wanted}",
-        f"    seen      {_indented(row.seen)}",
+        f"    seen      {_indent(row.seen)}",
     ]
     if row.hint:
-        lines.append(f"              ({_indented(row.hint)})")
+        lines.append(f"              ({_indent(row.hint)})")
     return lines
 
 
-def _indented(words: str) -> str:
+def _indent(words: str) -> str:
     return words.replace("\n", "\n" + " " * 14)

@@ -169,15 +169,15 @@ def confirmed(first: Judgement, again: Played) -> Judgement:
     """
     if first.played is not None and alike(first.played, again):
         return first
-    return _compared("replay", first, again, f"{_REPLAY}, so this red says nothing of the supervisor; {_UNLESS}")
+    return _compare_plays("replay", first, again, f"{_REPLAY}, so this red says nothing of the supervisor; {_UNLESS}")
 
 
 def repeated(first: Judgement, again: Played) -> Judgement:
     """Give a judgement, whatever it is, if a further play of the same went the same way; else it is a kit error."""
-    return _compared("repeat", first, again, f"{_REPLAY}; {_UNLESS}")
+    return _compare_plays("repeat", first, again, f"{_REPLAY}; {_UNLESS}")
 
 
-def _compared(key: str, first: Judgement, again: Played, hint: str) -> Judgement:
+def _compare_plays(key: str, first: Judgement, again: Played, hint: str) -> Judgement:
     assert first.played is not None, "a second play has a first one"
     if first.played.record.digest() == again.record.digest():
         return first

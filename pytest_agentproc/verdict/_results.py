@@ -38,13 +38,13 @@ def results(judged: Sequence[Judged], version: str) -> str:
         "version": RESULTS_VERSION,
         "kit": version,
         "corpus": corpus_hash(ordered),
-        "subjects": [_subject(name, [judged for judged in ordered if judged.subject == name]) for name in names],
+        "subjects": [_sum_up_subject(name, [judged for judged in ordered if judged.subject == name]) for name in names],
         "results": [dataclasses.asdict(judged) for judged in ordered],
     }
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 
 
-def _subject(name: str, judged: Sequence[Judged]) -> dict[str, Any]:
+def _sum_up_subject(name: str, judged: Sequence[Judged]) -> dict[str, Any]:
     return {
         "name": name,
         "conformant": is_conformant(judged),

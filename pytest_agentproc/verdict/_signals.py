@@ -125,7 +125,7 @@ def _difference_of_names(played: Played, wanted: Sequence[Sent], seen: Sequence[
     """Say which signal was too much, or did not come: the first of which that is true."""
     if sorted(_names(wanted)) == sorted(_names(seen)):
         return "they came in another order"
-    for due, came in _aligned(wanted, seen):
+    for due, came in _align(wanted, seen):
         if came is None and due is not None and not any(_is(played, due, signal) for signal in seen):
             return f"{due[0]} at {instant(due[1])} did not come"
         if due is None and came is not None and not any(_is(played, signal, came) for signal in wanted):
@@ -143,7 +143,7 @@ def _times(count: int) -> str:
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
-def _aligned(wanted: Sequence[Sent], seen: Sequence[Sent]) -> list[tuple[Sent | None, Sent | None]]:
+def _align(wanted: Sequence[Sent], seen: Sequence[Sent]) -> list[tuple[Sent | None, Sent | None]]:
     """Pair what was wanted with what came, in order: as many as can be, and of these the nearest in time."""
     width = len(seen) + 1
     best = [

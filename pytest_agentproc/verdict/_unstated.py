@@ -44,7 +44,7 @@ def excuse_unstated(played: Played, rows: list[Row], compare: Compare, proven: I
     open_keys = {row.key for row in rows if row.verdict in _FAILED} - {*proven}
     if unstated is None or not open_keys:
         return rows
-    excuses = {**_swayed(played, unstated, compare, open_keys), **_graceless(played, unstated, compare, open_keys)}
+    excuses = {**_find_swayed(played, unstated, compare, open_keys), **_graceless(played, unstated, compare, open_keys)}
     return [
         replace(
             row,
@@ -100,7 +100,7 @@ def _without_grace(bound: Any) -> Any:
     return replace(bound, policy=replace(bound.policy, **graces)) if graces else bound
 
 
-def _swayed(played: Played, unstated: Unstated, compare: Compare, keys: set[str]) -> Mapping[str, tuple[str, ...]]:
+def _find_swayed(played: Played, unstated: Unstated, compare: Compare, keys: set[str]) -> Mapping[str, tuple[str, ...]]:
     """Give the checks that the reference supervisor fails under another value, each with the limits.
 
     Of another outcome nothing is judged but what ended before it. A run that never ended is right under no limit,

@@ -44,7 +44,7 @@ def coordinator() -> Path:
             "virtual time for programs needs a C compiler, once, and there is no `cc`",
             "install one, such as by `apt install gcc libc6-dev`",
         )
-    return _compiled() / "coordinator"
+    return _compiled_folder() / "coordinator"
 
 
 def is_virtual() -> bool:
@@ -82,7 +82,7 @@ def _compile(words: list[str | Path]) -> None:
         )
 
 
-def _compiled() -> Path:
+def _compiled_folder() -> Path:
     """Give the folder in the cache, and compile first if it is not there."""
     if platform.machine() not in _MACHINES or platform.libc_ver()[0] != "glibc":
         raise UsageError(

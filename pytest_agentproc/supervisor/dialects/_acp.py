@@ -52,7 +52,7 @@ class AcpTalk(JsonTalk):
         self._awaited = _INITIALIZE
         self.readers = {
             "response": self._answered,
-            _UPDATE: self._updated,
+            _UPDATE: self._take_update,
             _ASK: self._asked,
             "request": self._cannot,
             "malformed": lambda value: [Malformed(f"no JSON-RPC message: {json.dumps(value)[:200]}")],
@@ -99,10 +99,10 @@ class AcpTalk(JsonTalk):
         told = result if isinstance(result, dict) else {}
         error = _error(value)
         if number in (_INITIALIZE, _NEW):
-            return self._greeted(number, told, error) if number == self._awaited else [Other("response")]
+            return self._take_greeting(number, told, error) if number == self._awaited else [Other("response")]
         return [_end(number - _FIRST_PROMPT + 1, told, error)]
 
-    def _greeted(self, number: int, told: dict[str, Any], error: str) -> list[Spoken]:
+    def _take_greeting(self, number: int, told: dict[str, Any], error: str) -> list[Spoken]:
         self._awaited += 1
         if error:
             return [Refusal(error)]
@@ -113,7 +113,7 @@ class AcpTalk(JsonTalk):
 
     # Requests and notifications.
 
-    def _updated(self, value: dict[str, Any]) -> list[Spoken]:
+    def _take_update(self, value: dict[str, Any]) -> list[Spoken]:
         params = value.get("params")
         update = params.get("update") if isinstance(params, dict) else None
         if not isinstance(params, dict) or not isinstance(update, dict):

@@ -67,12 +67,12 @@ class ClaudeTalk(JsonTalk):
         self._speakers = Speakers(1)
         self._system_lines = SystemLines()
         self.readers = {
-            "control_response": self._responded,
-            "control_request": self._requested,
+            "control_response": self._take_response,
+            "control_request": self._take_request,
             "control_cancel_request": lambda value: [Withdrawn(str(value.get("request_id")))],
             "command_lifecycle": self._followed,
             "system": self._system,
-            "stream_event": lambda value: [*self._tools("stream_event", value), *self._streamed(value)],
+            "stream_event": lambda value: [*self._tools("stream_event", value), *self._take_stream_event(value)],
             "assistant": lambda value: [*self._tools("assistant", value), *self._assistant(value)],
             "user": lambda value: [*self._tools("user", value), *self._user(value)],
             "tool_progress": lambda value: [Other("heartbeat") if value.get("heartbeat") else Said("tool")],
@@ -115,7 +115,7 @@ class ClaudeTalk(JsonTalk):
 
     # Control.
 
-    def _responded(self, value: dict[str, Any]) -> list[Spoken]:
+    def _take_response(self, value: dict[str, Any]) -> list[Spoken]:
         response = _dict(value.get("response"))
         if response.get("request_id") != "greet-0":
             return [Other("control_response")]
@@ -123,17 +123,17 @@ class ClaudeTalk(JsonTalk):
             return [Welcome()]
         return [Refusal(str(response.get("error") or "the handshake was refused"))]
 
-    def _requested(self, value: dict[str, Any]) -> list[Spoken]:
+    def _take_request(self, value: dict[str, Any]) -> list[Spoken]:
         name, request = str(value.get("request_id")), _dict(value.get("request"))
         kind = request.get("subtype")
         if kind == "can_use_tool":
-            return [*self._unprompted(), Question(name, str(request.get("tool_name", "")), request)]
+            return [*self._begin_unprompted(), Question(name, str(request.get("tool_name", "")), request)]
         if kind == "hook_callback":
-            return [self._fired(name, request)]
+            return [self._take_hook(name, request)]
         refused = {"subtype": "error", "request_id": name, "error": f"unsupported request: {kind}"}
         return [Reply(to_line({"type": "control_response", "response": refused}))]
 
-    def _fired(self, name: str, request: dict[str, Any]) -> Hook:
+    def _take_hook(self, name: str, request: dict[str, Any]) -> Hook:
         callback, told = str(request.get("callback_id")), _dict(request.get("input"))
         event = told.get("hook_event_name") or dict(self.setting.hooks).get(callback, "")
         return Hook(name, callback, str(event), str(told.get("tool_name") or ""), told)
@@ -163,7 +163,7 @@ class ClaudeTalk(JsonTalk):
             return [welcome]
         return [welcome, Begun(marks)]
 
-    def _unprompted(self) -> list[Spoken]:
+    def _begin_unprompted(self) -> list[Spoken]:
         """Say that a background turn began with an init before the first prompt: words follow, and no prompt has."""
         begun: list[Spoken] = [Begun()] if self.begins_at_once else []
         self.begins_at_once = False
@@ -176,9 +176,9 @@ class ClaudeTalk(JsonTalk):
 
     def _tools(self, kind: str, value: dict[str, Any]) -> list[Spoken]:
         """Say what a line does with tools; a message that it ends comes before what it says itself."""
-        return [*self._unprompted(), *_of_tools(self._speakers.hear(kind, value))]
+        return [*self._begin_unprompted(), *_of_tools(self._speakers.hear(kind, value))]
 
-    def _streamed(self, value: dict[str, Any]) -> list[Spoken]:
+    def _take_stream_event(self, value: dict[str, Any]) -> list[Spoken]:
         if value.get("parent_tool_use_id"):
             return [Said("tool")]
         event = _dict(value.get("event"))
@@ -217,7 +217,7 @@ class ClaudeTalk(JsonTalk):
             "" if ok else _trouble(value),
             usage=usage if isinstance(usage, dict) else None,
         )
-        return [*self._unprompted(), *_of_tools(self._speakers.end()), ended]
+        return [*self._begin_unprompted(), *_of_tools(self._speakers.end()), ended]
 
 
 def _of_tools(meanings: list[Meaning]) -> list[Spoken]:

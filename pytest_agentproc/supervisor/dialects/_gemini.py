@@ -83,7 +83,7 @@ class GeminiStreamDecoder(ObjectDecoder):
     def _finished(self, event: dict[str, Any]) -> Finished:
         stats = event.get("stats")
         stats = stats if isinstance(stats, dict) else None
-        model = _resolved(stats, lambda used: used.get("total_tokens")) or self._model
+        model = _resolved_model(stats, lambda used: used.get("total_tokens")) or self._model
         if event.get("status") == "success":
             return Finished(True, final=True, model=model, usage=stats)
         said = _error(event.get("error")) or str(event.get("status") or "error")
@@ -142,7 +142,7 @@ def _answer(found: dict[str, Any]) -> list[Meaning]:
     response, stats = found.get("response"), found.get("stats")
     if isinstance(response, str):
         stats = stats if isinstance(stats, dict) else None
-        meanings.append(Message(response, model=_resolved(stats, _main_tokens), usage=stats))
+        meanings.append(Message(response, model=_resolved_model(stats, _main_tokens), usage=stats))
     error = _error(found.get("error"))
     return [*meanings, Failure(error)] if error else meanings
 
@@ -152,7 +152,7 @@ def _main_tokens(used: dict[str, Any]) -> object:
     return isinstance(roles, dict) and "main" in roles
 
 
-def _resolved(stats: dict[str, Any] | None, answered: Any) -> str | None:
+def _resolved_model(stats: dict[str, Any] | None, answered: Any) -> str | None:
     """Name the model that answered, if exactly one did: routers and helpers are in the stats too."""
     models = (stats or {}).get("models")
     if not isinstance(models, dict):
