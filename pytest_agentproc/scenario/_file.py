@@ -444,9 +444,7 @@ FILE = Fields(
         Key("covers", ListOf(_Covers("RULE"), unique=True), "the rules that the scenario covers"),
         Key("level", Choice(LEVELS), "how much the checks under expect count; must if absent"),
         Key("harm", Text(may_be_empty=False), "the harm to the user if the supervisor breaks it, in one sentence"),
-        Key(
-            "agent", AGENT, "the name of a dialect, or a mapping with more", required=True, unless="sessions"
-        ),
+        Key("agent", AGENT, "the name of a dialect, or a mapping with more", required=True, unless="sessions"),
         Key("policy", Policies(), "the limits of the supervisor in this run"),
         Key("host", HOST, "the surroundings of the supervisor: its disk and its event loop"),
         Key("sessions", SEVERAL, "several agents at a time; each session has these keys for itself"),
