@@ -37,7 +37,7 @@ OPTION_EXAMPLES = {
     "process_tree": "pytest --agentproc-process-tree test_mine.py",
     "subject": f"{_ONE} --agentproc-subject=null",
     "rule": "pytest --agentproc-corpus --agentproc-rule=T2,P3 --agentproc-clock=model",
-    "command": "pytest --agentproc-corpus -k exits-3-after-a-good-result --agentproc-command='{agent}'",
+    "command": "pytest --agentproc-corpus -k exits-3-after-a-good-result --agentproc-command='timeout 60 {agent}'",
     "baseline": f"{_ONE} --agentproc-subject=null --agentproc-baseline=known.yaml",
     "update_baseline": f"{_ONE} --agentproc-subject=null --agentproc-baseline=known.yaml --agentproc-update-baseline",
     "results": f"{_ONE} --agentproc-results=results.json",
