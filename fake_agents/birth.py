@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Container
     from typing import Any
 
-__all__ = ["adopt", "close_inherited", "fork", "handed_over", "is_alive", "keep", "renew", "wait_for"]
 
 _LEADERS = ("new_session", "launcher", "refork")
 _ORPHANS = ("double_fork", "daemon", "launcher", "refork")

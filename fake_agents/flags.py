@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     Table = dict[str, Any]
 
-__all__ = ["WrongArguments", "obey"]
 
 _FINAL = "pytest_agentproc.fake_agents.dialects.final"
 _UUID, _DASHES = 36, (8, 13, 18, 23)
@@ -243,7 +242,9 @@ def _refused(
     table: Table, given: _Given, error: str, word: str, found: Sequence[Any] = ("", "", "", ()), value: str = ""
 ) -> _Refused:
     errors, (long, _, shown, choices) = table["errors"], found
-    listed = table["joiner"].join(f'"{one}"' if table["quoted"] else one for one in choices if one[0] != "!")
+    listed = table["joiner"].join(
+        f'"{choice}"' if table["quoted"] else choice for choice in choices if choice[0] != "!"
+    )
     listed = _say(errors["choices"], choices=listed) if listed and "choices" in errors else listed
     name, usage = word.partition("=")[0], table["usage"].get(given.command, "")
     if "choices" in errors:  # it calls an option by its long name alone

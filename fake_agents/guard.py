@@ -16,7 +16,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["begin", "descriptors", "go_on", "state"]
 
 _KILL = 9
 _ABSOLUTE = 1

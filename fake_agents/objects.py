@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import _json
 
-__all__ = ["line", "pretty", "wide"]
-
 
 def _refuse(value: object) -> object:
     raise TypeError(f"{value!r} has no JSON form")

@@ -6,7 +6,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["ALLOW", "ANSWERED", "CANCELLED", "DENY", "REFUSED", "Question", "Questions"]
 
 ALLOW, DENY, CANCELLED = "allow", "deny", "cancelled"
 ANSWERED, REFUSED = "answered", "refused"
@@ -64,12 +63,12 @@ class Questions:
 
     def find(self, key: Any) -> Question | None:
         """Give the first open question with that id, which is of the same type, too."""
-        same = (one for one in self.open() if type(one.key) is type(key) and one.key == key)
+        same = (question for question in self.open() if type(question.key) is type(key) and question.key == key)
         return next(same, None)
 
     def open(self) -> list[Question]:
         """Give the questions that wait for an answer."""
-        return [one for one in self.asked if not one.answer]
+        return [question for question in self.asked if not question.answer]
 
     def settle(self, question: Question, answer: str) -> None:
         """Take the answer: allow, deny or cancelled; of a request answered or refused."""

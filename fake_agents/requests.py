@@ -11,8 +11,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["read", "text_of"]
-
 
 class _Context:
     """The interface of the scanner's maker."""

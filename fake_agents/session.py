@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     Opinion = Callable[[], bool]
 
-__all__ = ["Session"]
 
 _EOF = ("eof", None)
 _AT_ONCE = ("after", 0)
@@ -113,7 +112,7 @@ class Session:
         """Live on until stdin ends, unless the script reacts to that; of its tracks the reactions stay."""
         player = self._player
         desk = player.tracks[0]
-        player.tracks = [one for one in player.tracks if one in (desk, player.main) or one.key is not None]
+        player.tracks = [track for track in player.tracks if track in (desk, player.main) or track.key is not None]
         yield self._until(self._is_over)
         player.code = self._host.code
 

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.fake_agents.questions import Question, Questions
 
-__all__ = ["DECISIONS", "about_which", "answer_of", "asking", "failed", "initialized", "success", "withdrawn"]
 
 _INITIALIZED: dict[str, Any] = {
     "commands": [],
@@ -77,8 +76,10 @@ def about_which(fields: dict[str, Any], running: dict[str, dict[str, Any]], ques
     """
     kind, event = fields["kind"], fields["event"]
     able = [call for call in running.values() if kind == "hook" or call["name"] == fields["name"]]
-    same = (one for one in questions.asked if (one.fields["kind"], one.fields["event"]) == (kind, event))
-    asked = {one.tool for one in same}
+    same = (
+        question for question in questions.asked if (question.fields["kind"], question.fields["event"]) == (kind, event)
+    )
+    asked = {question.tool for question in same}
     fresh = [call for call in able if call["id"] not in asked]
     name = "Bash" if kind == "hook" else fields["name"]
     unseen: dict[str, Any] = {"id": f"toolu_asked_{len(questions.asked) + 1}", "name": name, "input": {}}

@@ -6,20 +6,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = [
-    "ABANDONED_USAGE",
-    "FAILED",
-    "INIT",
-    "MESSAGE_USAGE",
-    "MODEL_USAGE",
-    "NO_STOP",
-    "REASONS",
-    "SUBAGENT_STATS",
-    "UNSTOPPED",
-    "USAGE",
-    "ended",
-    "granted",
-]
 
 _PLUGIN = "cc-plugin-agents-md"
 INIT = {

@@ -8,7 +8,6 @@ if TYPE_CHECKING:
 
     Prompt = dict[str, Any]
 
-__all__ = ["Prompts"]
 
 _MARKED = ("init", "status", "message_start", "assistant", "result")
 _AGAIN = ("init", "status")

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.fake_agents.questions import Question, Questions
 
-__all__ = ["ABORTED", "REJECTED", "outcome", "rejection"]
 
 ABORTED = "[ede_diagnostic] result_type=user last_content_type=n/a stop_reason="
 """What the result of an interrupted turn says, with its stop reason behind it."""
@@ -29,7 +28,9 @@ _STOPPED = (
 
 def _last(call: str, questions: Questions) -> Question | None:
     """Find the last question that was asked before that tool began."""
-    before = [one for one in questions.asked if one.tool == call and one.fields["event"] == "PreToolUse"]
+    before = [
+        question for question in questions.asked if question.tool == call and question.fields["event"] == "PreToolUse"
+    ]
     return before[-1] if before else None
 
 

@@ -151,7 +151,7 @@ class Encoder(Turns):
             return made
         self._running.remove(fields["id"])
         carried, self._folded = self._folded, []
-        made += self._joined([event for one in carried for event in self._replayed(one)])
+        made += self._joined([event for line in carried for event in self._replayed(line)])
         if not self._prompts.hand or self._run:
             return made + self._joined(self._ask_model())
         swallowed = [] if self._is_aborting else self._prompts.swallow()

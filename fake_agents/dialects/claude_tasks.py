@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     Told = list[tuple[str, dict[str, Any]]]
     """Subtypes of `system` lines, each with what it tells."""
 
-__all__ = ["Tasks", "origin"]
 
 _PATCHES = {"stopped": "killed"}
 """Where the two lines about one end use two words."""
@@ -75,9 +74,9 @@ class Tasks:
 
     def subagents(self) -> dict[str, Any]:
         """Give the fields of a result about the sub-agents so far, if there are any."""
-        agents = [one for one in self._known.values() if one["kind"] == "local_agent"]
-        asked = [one["call"]["input"].get("run_in_background") for one in agents]
-        types = [one["call"]["input"].get("subagent_type", "general-purpose") for one in agents]
+        agents = [task for task in self._known.values() if task["kind"] == "local_agent"]
+        asked = [agent["call"]["input"].get("run_in_background") for agent in agents]
+        types = [agent["call"]["input"].get("subagent_type", "general-purpose") for agent in agents]
         return {
             "spawned": len(agents),
             "requested": {
@@ -85,9 +84,9 @@ class Tasks:
                 "foreground": asked.count(False),
                 "unset": asked.count(None),
             },
-            "started_in_background": len([one for one in agents if one["behind"]]),
+            "started_in_background": len([agent for agent in agents if agent["behind"]]),
             "max_depth": min(1, len(agents)),
-            **{status: [one.get("ended") for one in agents].count(status) for status in ("completed", "failed")},
+            **{status: [agent.get("ended") for agent in agents].count(status) for status in ("completed", "failed")},
             "by_type": {name: types.count(name) for name in types},
         }
 
@@ -113,11 +112,11 @@ class Tasks:
 
     def take_other(self, number: str) -> str:
         """Have an empty turn be about the first other task that is over and had none; give its run."""
-        return self.take(next((one for one in self._over if one != number), number))
+        return self.take(next((task for task in self._over if task != number), number))
 
     def started_by(self, call: str) -> str:
         """Name the background task that a call of a tool started, if one did."""
-        found = (number for number, one in self._known.items() if one["behind"] and one["call"]["id"] == call)
+        found = (number for number, task in self._known.items() if task["behind"] and task["call"]["id"] == call)
         return next(found, "")
 
     def hooked(self) -> list[dict[str, Any]]:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.contracts import Events
     from pytest_agentproc.fake_agents.program import Program
 
-__all__ = ["Encoder"]
-
 
 class Encoder:
     """Keep everything until the end; `final` of the program says in which form it is printed.

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.record import Event
 
-__all__ = ["Draft", "Unfit", "draft", "given_of", "steps_of"]
-
 
 _ONE_STEP = 250_000_000
 """Lines that one step prints come without a longer pause."""
@@ -58,7 +56,7 @@ class _Maker:
         self._has_input = self._has_output = False
         self._deaths = _deaths(found)
         self._living: dict[str, int] = {}
-        self.end: Moment | None = next((one for one in found if one.kind == "exit"), None)
+        self.end: Moment | None = next((moment for moment in found if moment.kind == "exit"), None)
 
     def make(self) -> list[str]:
         """Give the steps."""
@@ -76,7 +74,7 @@ class _Maker:
 
         The program may have seen it before we did.
         """
-        for name, death in sorted(self._living.items(), key=lambda one: one[1]):
+        for name, death in sorted(self._living.items(), key=lambda pair: pair[1]):
             if death - moment.at < NOTICED:
                 del self._living[name]
                 self.script.steps.append(f"wait_for: {{exit: {name}}}")
@@ -204,7 +202,7 @@ class _Maker:
         self.script.wait_until(moment.at)
         if "signal" in moment.data:
             died = moment.data["signal"]
-            was_sent = any(one.kind == "signal" and one.data["signal"] == died for one in self._found)
+            was_sent = any(moment.kind == "signal" and moment.data["signal"] == died for moment in self._found)
             self.script.steps.append("silence: for ever" if was_sent or died == "KILL" else f"die: {died}")
         elif moment.data["code"] or (self._guesser is not None and self._guesser.serves and not self._at_eof()):
             if self._guesser is not None and self._guesser.serves and self._at_eof() and not self._waited:
@@ -212,11 +210,15 @@ class _Maker:
             self.script.steps.append(f"exit: {moment.data['code']}")
 
     def _at_eof(self) -> bool:
-        return any(one.kind == "eof" for one in self._found)
+        return any(moment.kind == "eof" for moment in self._found)
 
 
 def _deaths(found: Sequence[Moment]) -> dict[str, int]:
-    return {one.data["process"]: one.data["gone_at"] for one in found if one.kind == "seen" and "gone_at" in one.data}
+    return {
+        moment.data["process"]: moment.data["gone_at"]
+        for moment in found
+        if moment.kind == "seen" and "gone_at" in moment.data
+    }
 
 
 def _told(events: Sequence[Event]) -> list[Event]:
@@ -244,9 +246,9 @@ def steps_of(events: Sequence[Event], identity: AgentIdentity, keep: Callable[[b
         Unfit: the fake of the dialect answers otherwise than was recorded.
     """
     by_line = identity.mode in DIALECTS[identity.dialect].steps  # all others print no events
-    found = sorted(moments(_told(events), by_line=by_line), key=lambda one: one.at)
+    found = sorted(moments(_told(events), by_line=by_line), key=lambda moment: moment.at)
     before, reactions, after = _split(found)
-    whole = [one.data for one in found if one.kind == "out"]
+    whole = [moment.data for moment in found if moment.kind == "out"]
     guesser = StepGuesser(_program(identity), whole) if by_line else None
     maker = _Maker(before, guesser, keep)
     steps = maker.make()
@@ -260,7 +262,7 @@ def steps_of(events: Sequence[Event], identity: AgentIdentity, keep: Callable[[b
         if after[-1].data == {"process": "agent", "code": 0} and done[-1:] != ["exit: 0"]:
             done.append("exit: 0")
         name = after[0].data["signal"]
-        reactions = [one for one in reactions if one[0] != name]
+        reactions = [reaction for reaction in reactions if reaction[0] != name]
         if any(step.startswith("tool_done") for step in done):
             steps.append(_reaction(name, done))  # what it ends must have begun above
         else:
@@ -276,8 +278,8 @@ def _reaction(name: str, steps: Sequence[str]) -> str:
 
 def _split(found: list[Moment]) -> tuple[list[Moment], list[tuple[str, list[str]]], list[Moment]]:
     """Part what the program does by itself from what it does because of the last signal; name what it ignores."""
-    signals = [index for index, one in enumerate(found) if one.kind == "signal"]
-    end = next((one for one in found if one.kind == "exit"), None)
+    signals = [index for index, moment in enumerate(found) if moment.kind == "signal"]
+    end = next((moment for moment in found if moment.kind == "exit"), None)
     ignored: dict[str, list[str]] = {}
     for index in signals:
         told = found[index].data
@@ -407,7 +409,7 @@ def _drive(events: Sequence[Event], identity: AgentIdentity) -> list[str]:
     sent = b"".join(event.data["bytes"] for event in events if event.code == "i" and "bytes" in event.data)
     if identity.is_session:
         prompts = prompts_of(identity.dialect, sent.splitlines())
-        return ["drive:", *(f"  - prompt: {text(one)}" for one in prompts)] if prompts else []
+        return ["drive:", *(f"  - prompt: {text(prompt)}" for prompt in prompts)] if prompts else []
     if identity.by_stdin:
         return [f"drive: [{{prompt: {flow(sent.decode(errors='replace'))}}}]"]
     return [f"drive: [{{prompt: {flow(identity.prompt)}}}]"] if identity.prompt else []
@@ -422,7 +424,7 @@ def _expectation(scenario: Scenario) -> str:
     if answer is None:
         return ""
     if answer.turns is not None:
-        turns = [flow({"outcome": str(one.outcome), **_text_of(one)}) for one in answer.turns]
+        turns = [flow({"outcome": str(turn.outcome), **_text_of(turn)}) for turn in answer.turns]
         return "expect:  # what the reference supervisor makes of it\n  turns:\n" + "".join(
             f"    - {turn}\n" for turn in turns
         )
@@ -460,9 +462,9 @@ def _difference(stream: str, recorded: bytes, played: bytes) -> list[str]:
     if recorded == played:
         return []
     pairs = zip_longest(recorded.split(b"\n"), played.split(b"\n"), fillvalue=b"")
-    for number, (one, other) in enumerate(pairs, 1):
-        if not alike(one, other):
-            return [f"{stream} differs in line {number}: {_clip(one)} was recorded, {_clip(other)} is played"]
+    for number, (moment, other) in enumerate(pairs, 1):
+        if not alike(moment, other):
+            return [f"{stream} differs in line {number}: {_clip(moment)} was recorded, {_clip(other)} is played"]
     return []
 
 

@@ -20,8 +20,6 @@ from pytest_agentproc.supervisor.dialects import Setting, decoder, talk
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["Candidate", "Step", "StepGuesser", "alike", "candidates", "likeness"]
-
 
 _VARYING = re.compile(
     r"(?i)(?:.*_ms|.*_at|.*duration|.*latency.*|timestamp|.*time|.*cost.*|uuid|.*session_?id|thread_id|cwd|.*latencyMs)"
@@ -41,9 +39,9 @@ def likeness(line: bytes) -> Any:
     return _likeness("", value) if isinstance(value, dict) else line
 
 
-def alike(one: bytes, other: bytes) -> bool:
+def alike(candidate: bytes, other: bytes) -> bool:
     """Say whether two lines are the same but for what varies."""
-    return one == other or likeness(one) == likeness(other)
+    return candidate == other or likeness(candidate) == likeness(other)
 
 
 def _likeness(key: str, value: Any) -> Any:
@@ -86,12 +84,12 @@ def candidates(lines: Sequence[bytes], meanings: Sequence[Sequence[Any]], told: 
     said = _unique(getattr(meaning, "text", None) for meaning in ahead)[:4]
     stops = _unique(getattr(meaning, "stop_reason", None) for meaning in ahead)[:2]
     errors = _unique(getattr(meaning, "error", None) for meaning in ahead)[:2]
-    for one in _unique([*said, *(one.removeprefix(told) for one in said if told)]):
-        yield Candidate(f"answer: {text(one)}", "answer", one)
-        yield _result({"text": one})
+    for candidate in _unique([*said, *(candidate.removeprefix(told) for candidate in said if told)]):
+        yield Candidate(f"answer: {text(candidate)}", "answer", candidate)
+        yield _result({"text": candidate})
         for stop in stops:
-            yield Candidate(f"say: {{text: {flow(one)}, stop: {flow(stop)}}}", "say", (one, stop))
-        yield Candidate(f"say: {text(one)}", "say", (one, None))
+            yield Candidate(f"say: {{text: {flow(candidate)}, stop: {flow(stop)}}}", "say", (candidate, stop))
+        yield Candidate(f"say: {text(candidate)}", "say", (candidate, None))
     for error in errors:
         yield _result({"text": error, "is_error": True})
     yield _result({})
@@ -102,7 +100,7 @@ def candidates(lines: Sequence[bytes], meanings: Sequence[Sequence[Any]], told: 
 
 
 def _unique(found: Any) -> list[str]:
-    return list(dict.fromkeys(one for one in found if isinstance(one, str) and one))
+    return list(dict.fromkeys(candidate for candidate in found if isinstance(candidate, str) and candidate))
 
 
 def _result(fields: dict[str, Any]) -> Candidate:
@@ -120,46 +118,46 @@ def _parsed(line: bytes) -> Any:
 
 def _parts(value: Any) -> Iterator[Candidate]:
     """Find pieces of texts, thoughts and tools anywhere in a line."""
-    for one in _mappings(value):
-        kind = one.get("type") or one.get("sessionUpdate")
+    for mapping in _mappings(value):
+        kind = mapping.get("type") or mapping.get("sessionUpdate")
         for key in ("text", "delta", "thinking", "content"):
-            piece = one.get(key)
+            piece = mapping.get(key)
             if isinstance(piece, str) and piece and kind not in ("toolResult", "tool_result"):
                 yield Candidate(f"delta: {text(piece)}", "delta", piece)
                 yield Candidate(f"think: {text(piece)}", "think", piece)
-        if kind == "error" and isinstance(one.get("message"), str):
-            yield Candidate(f"notice: {text(one['message'])}", "notice", one["message"])
-        yield from _tools(one)
+        if kind == "error" and isinstance(mapping.get("message"), str):
+            yield Candidate(f"notice: {text(mapping['message'])}", "notice", mapping["message"])
+        yield from _tools(mapping)
 
 
-def _tools(one: dict[str, Any]) -> Iterator[Candidate]:
-    number = _first(one, ("toolCallId", "tool_id", "tool_use_id", "id"), str) or ""
+def _tools(mapping: dict[str, Any]) -> Iterator[Candidate]:
+    number = _first(mapping, ("toolCallId", "tool_id", "tool_use_id", "id"), str) or ""
     if not number:
         return
-    name = _first(one, ("name", "toolName", "tool_name", "tool", "title"), str) or ""
-    given = _first(one, ("input", "args", "parameters", "arguments", "rawInput"), dict) or {}
-    if one.get("type") == "command_execution":
-        name, given = "command_execution", {"command": one.get("command", "")}
+    name = _first(mapping, ("name", "toolName", "tool_name", "tool", "title"), str) or ""
+    given = _first(mapping, ("input", "args", "parameters", "arguments", "rawInput"), dict) or {}
+    if mapping.get("type") == "command_execution":
+        name, given = "command_execution", {"command": mapping.get("command", "")}
     if name:
         fields = {"id": number, "name": name, "input": given}
         yield Candidate(f"tool: {flow(fields)}", "tool", fields)
-        if "role" in one or "partial_json" in str(one.get("delta", "")):
+        if "role" in mapping or "partial_json" in str(mapping.get("delta", "")):
             return
         yield Candidate(f"tool: {flow({**fields, 'more': True})}", "tool", {**fields, "more": True})
-    for output in _unique([*_outputs(one)]) or [""]:
+    for output in _unique([*_outputs(mapping)]) or [""]:
         for key in ("output", "error"):
             done = {"id": number, key: output}
             yield Candidate(f"tool_done: {flow(done)}", "tool_done", {"output": "", "error": None, **done})
 
 
-def _first(one: dict[str, Any], keys: Sequence[str], kind: type) -> Any:
+def _first(mapping: dict[str, Any], keys: Sequence[str], kind: type) -> Any:
     """Give the first of these fields that is of a kind; None: none is."""
-    return next((one[key] for key in keys if isinstance(one.get(key), kind)), None)
+    return next((mapping[key] for key in keys if isinstance(mapping.get(key), kind)), None)
 
 
-def _outputs(one: dict[str, Any]) -> Iterator[Any]:
+def _outputs(mapping: dict[str, Any]) -> Iterator[Any]:
     for key in ("content", "output", "aggregated_output", "result", "error"):
-        value = one.get(key)
+        value = mapping.get(key)
         yield value
         for inner in _mappings(value):
             yield inner.get("text")
@@ -305,5 +303,5 @@ def _meanings(program: dict[str, Any], lines: Sequence[bytes]) -> list[list[Any]
     found = []
     for line in lines:
         framed = [*Framing().feed(line)] if line.endswith(b"\n") else []
-        found.append([meaning for one in framed for meaning in decode(one)])
+        found.append([meaning for candidate in framed for meaning in decode(candidate)])
     return found

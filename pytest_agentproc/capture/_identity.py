@@ -16,8 +16,6 @@ from pytest_agentproc.vocabulary import DIALECTS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["AgentIdentity", "identify_agent", "prompts_of"]
-
 
 _MODEL = re.compile(rb'"model":"([^"\\]+)"')
 
@@ -125,7 +123,7 @@ def prompts_of(dialect: str, lines: Sequence[bytes]) -> list[str]:
         except (ValueError, RecursionError):
             continue
         if isinstance(value, dict):
-            found += [one for one in [_prompt(dialect, value)] if one is not None]
+            found += [said for said in [_prompt(dialect, value)] if said is not None]
     return found
 
 

@@ -6,23 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = [
-    "Later",
-    "Meaning",
-    "Reader",
-    "Told",
-    "block",
-    "inner",
-    "is_rpc",
-    "is_session",
-    "read_acp",
-    "read_claude",
-    "read_codex",
-    "read_gemini",
-    "read_pi",
-    "words_of",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Told:
@@ -91,14 +74,14 @@ def words_of(content: Any) -> str:
         return content
     blocks = content if isinstance(content, list) else [content]
     return "".join(
-        text for one in blocks if isinstance(text := inner(one, "text") or inner(one, "content", "text"), str)
+        text for part in blocks if isinstance(text := inner(part, "text") or inner(part, "content", "text"), str)
     )
 
 
 def block(value: Any, *keys: str) -> list[Any]:
     """Give a list of mappings deep in an event; empty where it has none."""
     found = inner(value, *keys)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    return [part for part in found if isinstance(part, dict)] if isinstance(found, list) else []
 
 
 _ACP_REPEATED = Meaning("repeated")
@@ -224,7 +207,7 @@ def _prompt(event: Any) -> str | None:
     if inner(event, "type") != "user" or event.get("parent_tool_use_id"):
         return None
     content = inner(event, "message", "content")
-    if isinstance(content, list) and any(inner(one, "type") != "text" for one in content):
+    if isinstance(content, list) and any(inner(part, "type") != "text" for part in content):
         return None
     return words_of(content) or None if content else None
 
@@ -246,17 +229,19 @@ def _assistant(event: Any, later: Later) -> Meaning:
     steps: list[Told] = []
     number = inner(event, "message", "id")
     goes_on = isinstance(number, str) and later.have(_asking_message, number)
-    uses = [one for one in blocks if one.get("type") == "tool_use"]
-    for one in blocks:
+    uses = [part for part in blocks if part.get("type") == "tool_use"]
+    for part in blocks:
         about = {"parent": parent} if parent else {}
-        kind = one.get("type")
-        if kind == "text" and isinstance(one.get("text"), str):
-            steps.append(Told("nested" if parent else "say", {"text": one["text"], **about} if parent else one["text"]))
-        elif kind == "thinking" and isinstance(one.get("thinking"), str):
-            steps.append(Told("think", {"text": one["thinking"], **about} if parent else one["thinking"]))
-        elif kind == "tool_use" and isinstance(one.get("id"), str) and isinstance(one.get("name"), str):
-            more = {"more": True} if goes_on or one is not uses[-1] else {}
-            told = {"id": one["id"], "name": one["name"], "input": one.get("input") or {}, **about, **more}
+        kind = part.get("type")
+        if kind == "text" and isinstance(part.get("text"), str):
+            steps.append(
+                Told("nested" if parent else "say", {"text": part["text"], **about} if parent else part["text"])
+            )
+        elif kind == "thinking" and isinstance(part.get("thinking"), str):
+            steps.append(Told("think", {"text": part["thinking"], **about} if parent else part["thinking"]))
+        elif kind == "tool_use" and isinstance(part.get("id"), str) and isinstance(part.get("name"), str):
+            more = {"more": True} if goes_on or part is not uses[-1] else {}
+            told = {"id": part["id"], "name": part["name"], "input": part.get("input") or {}, **about, **more}
             steps.append(Told("tool", told))
         else:
             return _CLAUDE_OTHER
@@ -282,7 +267,7 @@ def _asking_message(event: Any) -> str | None:
 
 
 def _asks(event: Any) -> bool:
-    return any(one.get("type") == "tool_use" for one in block(event, "message", "content"))
+    return any(part.get("type") == "tool_use" for part in block(event, "message", "content"))
 
 
 def _user(event: Any, _later: Later) -> Meaning:
@@ -290,12 +275,12 @@ def _user(event: Any, _later: Later) -> Meaning:
     if prompt is not None:
         return Meaning("prompt", text=prompt)
     steps = []
-    for one in block(event, "message", "content"):
-        if one.get("type") != "tool_result" or not isinstance(one.get("tool_use_id"), str):
+    for part in block(event, "message", "content"):
+        if part.get("type") != "tool_result" or not isinstance(part.get("tool_use_id"), str):
             return _CLAUDE_OTHER
-        said = words_of(one.get("content") or "")
-        told = {"error": said} if one.get("is_error") else ({"output": said} if said else {})
-        steps.append(Told("tool_done", {"id": one["tool_use_id"], **told}))
+        said = words_of(part.get("content") or "")
+        told = {"error": said} if part.get("is_error") else ({"output": said} if said else {})
+        steps.append(Told("tool_done", {"id": part["tool_use_id"], **told}))
     return Meaning("steps", tuple(steps)) if steps else _CLAUDE_OTHER
 
 
@@ -533,21 +518,21 @@ def _pi_message(message: dict[str, Any], later: Later) -> Meaning:
     """The step of the tool's start also writes the message that asks for the tool."""
     stop, text = message.get("stopReason"), words_of(message.get("content") or "")
     steps = [
-        Told("think", one["thinking"]) for one in block(message, "content") if isinstance(one.get("thinking"), str)
+        Told("think", part["thinking"]) for part in block(message, "content") if isinstance(part.get("thinking"), str)
     ]
     if stop == "error":
         if later.have(_is_answer):
             return _RUNS_OTHER  # it tries again
         told = {"is_error": True, "text": str(message.get("errorMessage") or "error")}
         return Meaning("steps", (Told("result", told),), ends="failed")
-    calls = [one for one in block(message, "content") if one.get("type") == "toolCall"]
+    calls = [part for part in block(message, "content") if part.get("type") == "toolCall"]
     if calls:
         if text:
             steps.append(Told("delta", text))
         steps += [
-            Told("tool", {"id": one["id"], "name": str(one.get("name")), "input": one.get("arguments") or {}})
-            for one in calls[:1]
-            if isinstance(one.get("id"), str) and later.have(_started_tool, one["id"])
+            Told("tool", {"id": call["id"], "name": str(call.get("name")), "input": call.get("arguments") or {}})
+            for call in calls[:1]
+            if isinstance(call.get("id"), str) and later.have(_started_tool, call["id"])
         ]
         return Meaning("steps", tuple(steps)) if steps else _RUNS_OTHER
     steps.append(Told("turn_said", {"text": text, "stop": str(stop or "stop")}))

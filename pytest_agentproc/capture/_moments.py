@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.record import Event
 
-__all__ = ["NOTICED", "Moment", "Script", "moments"]
-
 
 NOTICED = 50_000_000
 """Nanoseconds: a shorter pause is the machine's own."""

@@ -22,8 +22,6 @@ from pytest_agentproc.vocabulary import SIGNALS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["LONGEST", "Instant", "Pasted", "Reported", "instant_in", "read_paste", "reported_in", "since"]
-
 
 _SECOND = 1_000_000_000
 LONGEST = 3_000_000_000 * _SECOND
@@ -191,9 +189,9 @@ def reported_in(things: Iterable[Pasted]) -> Reported | None:
     Returns:
         the strongest of what is said; of several the last. None: nothing in the table's words.
     """
-    found = [one for thing in things if thing.kind == "words" for one in _in_line(thing)]
+    found = [moment for thing in things if thing.kind == "words" for moment in _in_line(thing)]
     for kind in _ORDER:
-        said = [one for one in found if one.kind == kind]
+        said = [moment for moment in found if moment.kind == kind]
         if said:
             return said[-1]
     return None

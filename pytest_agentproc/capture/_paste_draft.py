@@ -45,8 +45,6 @@ from pytest_agentproc.vocabulary import DIALECTS as RECORDS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["DIALECTS", "READERS", "Content", "Line", "content_of", "draft_pasted", "mode_of", "raw_content"]
-
 
 READERS: dict[str, Reader] = {
     "claude": read_claude,

@@ -21,8 +21,6 @@ from pytest_agentproc.tree import pidfd_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["RecordWriter"]
-
 
 _LENGTH = 8
 _WELL = 0

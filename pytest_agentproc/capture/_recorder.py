@@ -32,8 +32,6 @@ from pytest_agentproc.vocabulary import signal_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-__all__ = ["CannotStart", "Flow", "Terminal", "raw_mode", "run_recorded"]
-
 
 _READ = 1 << 16
 _WRITE = select.PIPE_BUF

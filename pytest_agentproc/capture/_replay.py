@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.capture._meaning import Told
     from pytest_agentproc.scenario import Bound
 
-__all__ = ["EncoderCheck", "Given", "Replayed", "duplicate", "replay"]
-
 
 _HOME = "pytest_agentproc.fake_agents."
 
@@ -48,9 +46,11 @@ def _copy(value: Any, made: dict[int, Any]) -> Any:
     if isinstance(value, MethodType):
         return MethodType(value.__func__, _copy(value.__self__, made))
     if isinstance(value, dict):
-        return {key: _copy(one, made) for key, one in value.items()} if _has_state(value.values()) else value.copy()
+        return (
+            {key: _copy(member, made) for key, member in value.items()} if _has_state(value.values()) else value.copy()
+        )
     if isinstance(value, list):
-        return [_copy(one, made) for one in value] if _has_state(value) else value.copy()
+        return [_copy(member, made) for member in value] if _has_state(value) else value.copy()
     if isinstance(value, set):
         return value.copy()
     if not type(value).__module__.startswith(_HOME):

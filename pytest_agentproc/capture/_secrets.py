@@ -21,8 +21,6 @@ from pytest_agentproc.capture._views import View, flattened, growing_texts, join
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["SHORTEST", "Redacted", "Redactor", "forms", "is_dull", "is_telling", "secrets_in", "wrapped_in"]
-
 
 SHORTEST = 6
 """A value with fewer bytes is no secret that can be told from other words."""
@@ -273,7 +271,7 @@ def wrapped_in(text: bytes, breaks: Sequence[int]) -> Iterator[tuple[str, int, i
             if start and text[start - 1] in _WORD_BYTES and start not in joined:
                 continue
             inside = breaks[bisect_right(breaks, start) : bisect_left(breaks, end)]
-            pieces = [text[one:other] for one, other in itertools.pairwise((*inside, end))]
+            pieces = [text[secret:other] for secret, other in itertools.pairwise((*inside, end))]
             count = next((at for at, piece in enumerate(pieces) if not _CHANCE.match(piece)), len(pieces))
             if count:
                 yield kind, start, (*inside, end)[count]
@@ -295,18 +293,18 @@ def forms(value: bytes) -> set[bytes]:
     found = {value, value.hex().encode(), value.hex().upper().encode()}
     with_json = [text]
     for _ in range(2):
-        with_json += [json.dumps(one, ensure_ascii=ascii_)[1:-1] for one in with_json for ascii_ in (True, False)]
+        with_json += [json.dumps(secret, ensure_ascii=ascii_)[1:-1] for secret in with_json for ascii_ in (True, False)]
     safe = [*with_json, quote(value, safe=""), quote(value), quote_plus(value), quote(value, safe="").lower()]
-    found.update(one.encode(errors="surrogateescape") for one in safe)
+    found.update(secret.encode(errors="surrogateescape") for secret in safe)
     for shift in range(3):
         whole = base64.b64encode(b"\0" * shift + value).rstrip(b"=")
         inner = whole[-(-8 * shift // 6) : len(whole) - (1 if (shift + len(value)) % 3 else 0)]
         found |= {inner, inner.replace(b"+", b"-").replace(b"/", b"_")}
-    for one in layers(View.plain(value)):
-        found.add(one.text)
-        if (flat := flattened(one, joins_lines=True)) is not None:
+    for layer in layers(View.plain(value)):
+        found.add(layer.text)
+        if (flat := flattened(layer, joins_lines=True)) is not None:
             found.add(flat.text)
-    return {one for one in found if len(one) >= SHORTEST}
+    return {secret for secret in found if len(secret) >= SHORTEST}
 
 
 _FEW = 64
@@ -361,16 +359,16 @@ class Redactor:
     @property
     def redacted(self) -> list[Redacted]:
         """The replacements so far, in the order in which they were found."""
-        return [one for one in self._known.values() if one.places]
+        return [secret for secret in self._known.values() if secret.places]
 
     def learn(self, data: bytes) -> None:
         """Look for secrets in every reading: escaped, coloured, cut by lines, in pieces in the lines of a dialect."""
         for layer in _layers(View.plain(data), whole=True):
-            found = [(layer, one) for one in secrets_in(layer.text)]
+            found = [(layer, secret) for secret in secrets_in(layer.text)]
             if (plain := flattened(layer, joins_lines=False)) is not None:
-                found += [(plain, one) for one in secrets_in(plain.text)]
+                found += [(plain, secret) for secret in secrets_in(plain.text)]
             if (joined := flattened(layer, joins_lines=True)) is not None:
-                found += [(joined, one) for one in wrapped_in(joined.text, joined.joints)]
+                found += [(joined, secret) for secret in wrapped_in(joined.text, joined.joints)]
             for view, (kind, start, end) in found:
                 self._know(view.text[start:end], kind)
 
@@ -387,7 +385,7 @@ class Redactor:
         """Have a form found: a short one by its size, a long one by comparing, as a copy of it would cost too much."""
         sizes = self._sizes.setdefault(form[:SHORTEST], [])
         if len(form) > _LONG:
-            insort(self._long.setdefault(form[:SHORTEST], []), (form, told), key=lambda one: -len(one[0]))
+            insort(self._long.setdefault(form[:SHORTEST], []), (form, told), key=lambda secret: -len(secret[0]))
         elif len(form) not in sizes:
             insort(sizes, len(form), key=lambda size: -size)
 
@@ -435,7 +433,7 @@ class Redactor:
                     assert view is not None
                     found.setdefault(tuple(view.ranges(start, end)), self._forms[view.text[start:end]])
         spans = [(sum(end - start for start, end in ranges), list(ranges), told) for ranges, told in found.items()]
-        spans.sort(key=lambda one: (-one[0], one[1]))
+        spans.sort(key=lambda span: (-span[0], span[1]))
         return [(ranges, told) for _size, ranges, told in spans]
 
     def _known_in(self, text: bytes) -> Iterator[tuple[int, int]]:

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from pytest_agentproc.errors import UsageError
 
-__all__ = ["SUFFIX", "check_target", "record_of", "require_linux", "write_private"]
-
 SUFFIX = ".scenario.yaml"
 
 

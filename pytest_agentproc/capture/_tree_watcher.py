@@ -15,8 +15,6 @@ from pytest_agentproc.tree import ProcessSnapshot, descendants, group_of, sight
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["TreeWatcher"]
-
 
 @dataclass
 class _Known:

@@ -22,8 +22,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["View", "flattened", "growing_texts", "joined_pieces", "layers", "spliced"]
-
 
 _MOST_LAYERS = 4
 _ESCAPE = re.compile(
@@ -114,7 +112,7 @@ def flattened(view: View, *, joins_lines: bool) -> View | None:
 
 def _rewritten(view: View, look: re.Pattern[bytes], read: Callable[[re.Match[bytes]], bytes]) -> View | None:
     text = view.text
-    found = [(one.start(), one.end(), read(one)) for one in look.finditer(text)]
+    found = [(match.start(), match.end(), read(match)) for match in look.finditer(text)]
     if not found:
         return None
 
@@ -168,10 +166,10 @@ def joined_pieces(view: View, *, whole: bool = False) -> Iterator[View]:
     data = view.text
     for key, look in _LOOKS.items():
         if data.count(b'"' + key + b'"') >= _FEWEST:
-            found = [(*one.span(1), one[1]) for one in look.finditer(data)]
-            grows = [later[2].startswith(one[2]) for one, later in pairwise(found)]
+            found = [(*match.span(1), match[1]) for match in look.finditer(data)]
+            grows = [later[2].startswith(match[2]) for match, later in pairwise(found)]
             if whole and 2 * sum(grows) > len(grows):
-                found = [one for one, is_continued in zip(found, [*grows, False], strict=True) if not is_continued]
+                found = [match for match, is_continued in zip(found, [*grows, False], strict=True) if not is_continued]
             yield spliced(view, found)
 
 
@@ -180,13 +178,13 @@ def growing_texts(data: bytes) -> Iterator[tuple[int, int, int]]:
 
     A continued text comes after all that continue it. Texts are strings of the same key, and lines.
     """
-    texts: dict[bytes, list[tuple[bytes, int]]] = {b"": [(one[0], one.start()) for one in _LINE.finditer(data)]}
+    texts: dict[bytes, list[tuple[bytes, int]]] = {b"": [(match[0], match.start()) for match in _LINE.finditer(data)]}
     key = b'"'
-    for one in _STRING.finditer(data):
-        if one[2]:
-            key = one[0]
-        elif len(one[1]) >= _SHORTEST:
-            texts.setdefault(key, []).append((one[1], one.start(1)))
+    for match in _STRING.finditer(data):
+        if match[2]:
+            key = match[0]
+        elif len(match[1]) >= _SHORTEST:
+            texts.setdefault(key, []).append((match[1], match.start(1)))
     for same_key in texts.values():
         same_key.sort(reverse=True)
         longer: list[tuple[bytes, int]] = []

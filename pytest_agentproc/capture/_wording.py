@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.capture._meaning import Told
     from pytest_agentproc.record import Event
 
-__all__ = ["comment", "flow", "is_faithful", "is_taken", "rounded", "seconds", "shortened", "step_text", "text"]
-
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*")
 _RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n", "none", "for ever"})
@@ -38,9 +36,9 @@ def text(value: str) -> str:
 def flow(value: Any) -> str:
     """Write a value in one line, as JSON has it; a word needs no quotes."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_unquoted(key, _KEY)}: {flow(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{_unquoted(key, _KEY)}: {flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(flow(one) for one in value) + "]"
+        return "[" + ", ".join(flow(item) for item in value) + "]"
     if isinstance(value, str):
         return _unquoted(value, _WORD)
     return format(Decimal(repr(value)), "f") if isinstance(value, float) else json.dumps(value)
@@ -49,9 +47,9 @@ def flow(value: Any) -> str:
 def is_faithful(value: Any) -> bool:
     """Say whether a value can be written: a number of more digits than the language reads cannot."""
     if isinstance(value, dict):
-        return all(is_faithful(one) for one in value.values())
+        return all(is_faithful(item) for item in value.values())
     if isinstance(value, list):
-        return all(is_faithful(one) for one in value)
+        return all(is_faithful(item) for item in value)
     if isinstance(value, float):
         whole, _, part = format(Decimal(repr(value)), "f").lstrip("-").partition(".")
         return whole.isdigit() and len(whole) <= _DIGITS and len(part) <= _DIGITS
@@ -73,7 +71,7 @@ def rounded(nanoseconds: int) -> int:
 def seconds(nanoseconds: int) -> str:
     """Write a time with two digits that count, in the unit that reads best."""
     shown = rounded(nanoseconds)
-    unit, size = next((one for one in _UNITS if shown >= one[1]), _UNITS[-1])
+    unit, size = next((unit for unit in _UNITS if shown >= unit[1]), _UNITS[-1])
     return f"{(Decimal(shown) / size).normalize():f}{unit}"
 
 
@@ -146,9 +144,9 @@ def shortened(events: Sequence[Event], most: int) -> tuple[list[Event], int]:
         *lines, rests[event.code] = (rests[event.code] + event.data["bytes"]).split(b"\n")
         if not lines:
             continue
-        cut = [_line(one, most) for one in lines]
+        cut = [_line(line, most) for line in lines]
         count += sum(number for _, number in cut)
-        data = b"".join(one + b"\n" for one, _ in cut)
+        data = b"".join(item + b"\n" for item, _ in cut)
         result.append(event._replace(data={**event.data, "bytes": data}))
     for code, rest in rests.items():
         if rest:

@@ -17,7 +17,6 @@ from pytest_agentproc.record import Event, Record
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["Captured", "redacted_record", "write_capture"]
 
 _SHOWN_VARIABLES = re.compile(
     r"TERM|COLORTERM|NO_COLOR|FORCE_COLOR|CI|LANG|LC_\w+|TZ|COLUMNS|LINES|PYTHONUNBUFFERED|NODE_ENV"
@@ -76,7 +75,7 @@ def redacted_record(record: Record, argv: Sequence[str], env: Mapping[str, str],
         if "process" in data and event.data["process"] != "agent":
             data["process"] = redactor.text(data["process"], "name of a descendant")
         result.add(event.at, event.code, data)
-    result.header["redacted"] = [str(one) for one in redactor.redacted]
+    result.header["redacted"] = [str(secret) for secret in redactor.redacted]
     return result
 
 
@@ -117,7 +116,7 @@ def write_capture(
     printed = b"".join(event.data["bytes"] for event in events if _is_of(event, "o"))
     sent = b"".join(event.data["bytes"] for event in events if _is_of(event, "i"))
     identity = identify_agent(words, printed, dialect, mode, stdin=sent)
-    told = [f"recorded: {_one_line(' '.join(words))}", *(f"redacted: {one}" for one in redactor.redacted)]
+    told = [f"recorded: {_one_line(' '.join(words))}", *(f"redacted: {secret}" for secret in redactor.redacted)]
     if count:
         told.append(f"shortened: {count} texts to {shorten} characters")
     cut = [clean.header["cut"]] if "cut" in clean.header else []

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
-__all__ = ["Help", "Misuse", "closed_output", "parsed"]
-
 
 class Help(Exception):
     """Help was asked for and has been printed."""

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.errors import Problem
 
-__all__ = ["HELP", "declare", "run"]
 
 HELP = """\
 exit codes:
@@ -51,7 +50,10 @@ def run(options: argparse.Namespace) -> int:
     files = [file for path in options.paths for file in _files(path)]
     problems = [problem for file in dict.fromkeys(files) for problem in _problems(file)]
     if options.json:
-        told = [{"file": one.file, "line": one.line, "column": one.column, "message": one.message} for one in problems]
+        told = [
+            {"file": problem.file, "line": problem.line, "column": problem.column, "message": problem.message}
+            for problem in problems
+        ]
         sys.stdout.write(f"{json.dumps({'files': len(set(files)), 'problems': told}, indent=2)}\n")
     else:
         sys.stdout.writelines(f"{problem}\n" for problem in problems)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["COMMANDS", "LINUX_ONLY"]
-
 COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("pytest_agentproc.cli._check", "tell every mistake of scenario files"),
     "conform": ("pytest_agentproc.cli._conform", "judge supervisors over the bundled scenarios"),

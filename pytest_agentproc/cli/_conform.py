@@ -27,7 +27,6 @@ from pytest_agentproc.vocabulary import RULES
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["HELP", "declare", "run"]
 
 HELP = """\
 A supervisor is conformant if no check at level `must` failed, and some check passed. If it does not report enough to
@@ -77,18 +76,18 @@ def run(options: argparse.Namespace) -> int:
     if options.results:
         _write(options.results, told)
     results = json.loads(told)
-    judged = [Judged.of(one) for one in results["results"]]
-    names = list(dict.fromkeys(one.subject for one in judged))
+    judged = [Judged.of(result) for result in results["results"]]
+    names = list(dict.fromkeys(result.subject for result in judged))
     if options.json:
         sys.stdout.write(told)
     else:
-        lines = [_summary([one for one in judged if one.subject == name]) for name in names]
+        lines = [_summary([result for result in judged if result.subject == name]) for name in names]
         sys.stdout.write("\n\n".join(lines) + "\n")
         if options.report:
             sys.stdout.write(f"agentproc: pages in {Path(options.report, 'index.html')}\n")
-    if any(one.verdict == Verdict.KIT_ERROR for one in judged):
+    if any(result.verdict == Verdict.KIT_ERROR for result in judged):
         return 3
-    return 0 if all(is_conformant([one for one in judged if one.subject == name]) for name in names) else 1
+    return 0 if all(is_conformant([result for result in judged if result.subject == name]) for name in names) else 1
 
 
 def _require(options: argparse.Namespace) -> None:
@@ -147,9 +146,9 @@ def _judged(options: argparse.Namespace, folder: Path) -> str:
     if done.returncode not in _SCENARIOS_FAILED or not results.exists():
         raise _error(done)
     told = results.read_text("utf-8")
-    for one in json.loads(told)["results"]:
-        if one["rerun"]:  # it is the command of a pytest that nobody sees
-            told = told.replace(json.dumps(one["rerun"]), json.dumps(_rerun(one, options)))
+    for result in json.loads(told)["results"]:
+        if result["rerun"]:  # it is the command of a pytest that nobody sees
+            told = told.replace(json.dumps(result["rerun"]), json.dumps(_rerun(result, options)))
     return told
 
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
-__all__ = ["main"]
 
 _HELP = """\
 usage: agentproc COMMAND ...

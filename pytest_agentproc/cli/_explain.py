@@ -13,7 +13,6 @@ from pytest_agentproc.reference import entries, find, shown
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["HELP", "declare", "run"]
 
 HELP = """\
 A word is a rule, an outcome, a verdict, a level, a limit, a step, a key, a defect or a bug family. A key that stands

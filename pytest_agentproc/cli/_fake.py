@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.scenario import Scenario
 
-__all__ = ["HELP", "declare", "run"]
 
 HELP = """\
 The fake is one executable file that plays the scenario's script in real time, for tests in any language: put the folder

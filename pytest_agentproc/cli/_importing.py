@@ -14,7 +14,6 @@ from pytest_agentproc.files import read_file
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["HELP", "declare", "run"]
 
 _MOST_BYTES = 1 << 24
 """So many bytes of a log are read; of these `draft_pasted` takes as many characters as it likes."""

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.scenario import Scenario
 
-__all__ = ["HELP", "declare", "run"]
 
 HELP = """\
 A word is looked for in the id, the claim, the steps and the keys of a scenario, and so are words of the same meaning:
@@ -82,8 +81,8 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         UsageError: an option names what there is not.
     """
-    found = [(one, _place(one, options.words)) for file in corpus_files() for one in load_each(file)]
-    rows = [_row(one) for one, place in sorted(found, key=lambda pair: pair[1]) if place < _NOWHERE]
+    found = [(scenario, _place(scenario, options.words)) for file in corpus_files() for scenario in load_each(file)]
+    rows = [_row(scenario) for scenario, place in sorted(found, key=lambda pair: pair[1]) if place < _NOWHERE]
     for name, known in (("rule", RULES), ("family", BUG_FAMILIES), ("dialect", _dialects(rows))):
         wanted = getattr(options, name)
         if wanted is not None:
@@ -107,7 +106,7 @@ def _place(scenario: Scenario, words: list[str]) -> int:
 
 def _place_of(word: str, name: str, said: str) -> int:
     own = rf"(?<![a-z_]){re.escape(word)}"
-    same = [re.escape(one) for group in _SAME if {word, word.removesuffix("s")} & {*group} for one in group]
+    same = [re.escape(scenario) for group in _SAME if {word, word.removesuffix("s")} & {*group} for scenario in group]
     meant = rf"{own}|(?<![a-z_])(?:{'|'.join(same) or '(?!)'})(?![a-z_])"
     places = enumerate(((own, name), (meant, name), (meant, said)))
     return next((place for place, (pattern, text) in places if re.search(pattern, text)), _NOWHERE)
@@ -136,7 +135,9 @@ def _dialects(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def _require(name: str, wanted: str, known: Iterable[str]) -> None:
     if wanted not in known:
-        near = get_close_matches(wanted, known, 1) or [one for one in known if one.lower() == wanted.lower()]
+        near = get_close_matches(wanted, known, 1) or [
+            scenario for scenario in known if scenario.lower() == wanted.lower()
+        ]
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
         raise UsageError(f"--{name} {wanted}: there is no such {name}", hint)
 

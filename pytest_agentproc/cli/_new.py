@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.vocabulary import Dialect
 
-__all__ = ["HELP", "declare", "run"]
 
 HELP = """\
 The first line names the language's schema, which `agentproc schema` writes, for editors that speak YAML.

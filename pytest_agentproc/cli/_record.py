@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.record import Record
 
-__all__ = ["declare", "run"]
 
 _EPILOG = """\
 The program runs as without this command: stdin, stdout and stderr, TERM, INT and HUP, the window's size and the exit
@@ -79,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
 def _lines(told: capture.Captured) -> list[str]:
     """Put into words what was written."""
     lines = [f"wrote {told.scenario} and {told.record}"]
-    lines += [f"redacted {one}" for one in told.redacted] or ["redacted nothing: no secret was found"]
+    lines += [f"redacted {secret}" for secret in told.redacted] or ["redacted nothing: no secret was found"]
     if told.too_short:
         lines.append(f"not looked for: {', '.join(told.too_short)} (too short, or a common word)")
     if told.shortened:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["HELP", "declare", "run"]
 
 HELP = """\
 In real time the agent keeps a log. The supervisor's side is printed as it happens, both sides at the end.
@@ -179,6 +178,8 @@ def _judged(way: _Way, lab: ScenarioRunner, live: _Live) -> Judgement:
         if judgement.is_red and played.pace is None and not isinstance(way.subject, ReferenceSupervisor):
             lab.new_record = Record
             judgement = confirmed(judgement, way.play(lab))
+        if reason := played.record.header.get("out_of_reach"):
+            way.say(f"\nit was played in real time: {reason}")
         if played.pace is not None:
             way.say(f"\n{text(played.record, way.scenario)}")
         if way.clock == "model":

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.errors import Problem
     from pytest_agentproc.scenario import Scenario
 
-__all__ = ["ELSEWHERE", "is_unknown", "scenario_of"]
 
 ELSEWHERE = "dialects and steps that a conftest.py or a plugin adds are known to pytest alone: try pytest FILE"
 """The hint for a scenario that may be right where its words are known."""

@@ -14,7 +14,6 @@ from pytest_agentproc.scenario import MODELINE, schema
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["HELP", "declare", "run"]
 
 HELP = """\
 An editor that speaks YAML offers the steps and keys, with their words, to a file whose first line names the schema.

@@ -15,7 +15,7 @@ from pytest_agentproc.cli._workers import shared
 from pytest_agentproc.clock import require_backend
 from pytest_agentproc.corpus import SUFFIX, corpus_files
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.harness import ScenarioRunner, real_time_only
+from pytest_agentproc.harness import ScenarioRunner, not_virtual
 from pytest_agentproc.scenario import NotApplicable, load_each
 from pytest_agentproc.search import confirm, explore, require_hypothesis, search, written
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.search import Searched
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["HELP", "declare", "run"]
 
 HELP = """\
 A scenario may leave values open: {between: [0s, 700s]}, {one_of: [TERM, KILL]}, any_order, some_of. Settings of them
@@ -98,9 +97,9 @@ def run(options: argparse.Namespace) -> int:
     if not out.is_dir():
         raise UsageError(f"--out {options.out}: there is no such folder", "make it first")
     subject = subject_of(options.subject, None, options.defect)
-    reason = real_time_only(subject)
+    reason = not_virtual(subject)
     if reason:
-        raise UsageError(f"{subject.name} is not searched", "a search needs virtual time, and it keeps its own")
+        raise UsageError(f"{subject.name} is not searched, since that needs virtual time: {reason}")
     files = [scenario.argument for scenario in _chosen(options.pattern, explored=options.explore)]
     code = 0
     for came, told in shared(_Searcher(options), files, jobs):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["SHAPES", "Shape"]
-
 
 class Shape(NamedTuple):
     """A scenario to begin with.

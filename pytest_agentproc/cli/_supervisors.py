@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["add_play_options", "program_of", "scale_of", "subject_of"]
 
 _LARGEST_SCALE = 1000
 

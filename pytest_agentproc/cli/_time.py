@@ -11,7 +11,6 @@ from pytest_agentproc.clock.preload import coordinator
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["HELP", "declare", "run"]
 
 HELP = """\
 The command and all programs that it starts live in one virtual time, which moves only when all of them wait. A sleep of

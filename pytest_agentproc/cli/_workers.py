@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-__all__ = ["serve", "shared"]
 
 _PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from pytest_agentproc.cli._workers import serve; serve()"
 _PATIENCE = 1.0
@@ -115,7 +114,7 @@ class _Crew:
                         doing[line], task = left.popleft()
                         self._give(line, task)
                     ready = wait(list(doing))
-                    for line in [one for one in doing if one in ready]:
+                    for line in [worker for worker in doing if worker in ready]:
                         which = doing.pop(line)
                         done[which] = self._heard(line)
                         error = done[which][1]

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     Attended = Callable[[], AbstractContextManager[None]]
 
-__all__ = ["VirtualLoop", "asyncio_options", "hosted_asyncio"]
 
 _GLANCE = 64
 """The number of iterations after which a loop that is never idle looks at its I/O."""
@@ -166,7 +165,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         ended.
         """
         # An open transport would log "Event loop is closed" later, in an unrelated test.
-        left: list[Any] = [one for one in self._children if one.get_returncode() is not None]
+        left: list[Any] = [child for child in self._children if child.get_returncode() is not None]
         if self._hub.fault is not None:
             left = [*self._children, *self._pipes]
         if left and not self.is_closed():

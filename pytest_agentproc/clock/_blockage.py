@@ -10,8 +10,6 @@ from pytest_agentproc.errors import ClockError
 if TYPE_CHECKING:
     from pytest_agentproc.clock._hub import Hub
 
-__all__ = ["block"]
-
 
 def block(hub: Hub, until: int) -> None:
     """Let time pass in a callback of the loop, as a long computation does; nothing is read and no timer fires.

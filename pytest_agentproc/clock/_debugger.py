@@ -15,7 +15,6 @@ from weakref import WeakMethod
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["is_debugged", "is_over", "note_debugger", "on_debugger"]
 
 _DEBUGGERS = ("bdb", "pdb", "pydevd", "_pydevd")
 """Beginnings of the names of modules whose trace functions are debuggers, and not measures of coverage."""
@@ -60,7 +59,7 @@ def _is_traced() -> bool:
     # Coverage tools set a trace function too. They do not stop the program, so only known debuggers count.
     trace = sys.gettrace()
     owner = getattr(trace, "__self__", trace)
-    kinds = [one.__module__ for one in type(owner).__mro__]
+    kinds = [kind.__module__ for kind in type(owner).__mro__]
     return trace is not None and any(name.startswith(_DEBUGGERS) for name in [*kinds, str(trace.__module__)])
 
 

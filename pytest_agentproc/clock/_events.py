@@ -6,8 +6,6 @@ from typing import Any
 
 from pytest_agentproc.vocabulary import signal_name
 
-__all__ = ["told"]
-
 
 def told(about: dict[str, Any], code: str, data: Any) -> tuple[str, dict[str, Any]]:
     """Turn a participant's note into an event of the record."""

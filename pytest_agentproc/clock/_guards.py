@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-__all__ = ["LONGEST", "ROUNDING", "PollingDetector", "Wakes", "is_timed", "sentry"]
-
 
 class _Call(NamedTuple):
     """A system call that can wait with a limit.

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock._hub import Hub
     from pytest_agentproc.clock._jump import Path
 
-__all__ = ["Programs", "end_started", "meet", "watch_host"]
-
 
 _kill = os.kill  # as it is before a host is watched: what the kit does is no signal of the host
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterable
 
-__all__ = ["Hub"]
 
 _LOOKS = 10_000
 """So many looks in a row without a grant or a jump are a spin; of a loop as many more as it may read single bytes."""
@@ -159,8 +158,8 @@ class Hub:
         # death in a busy loop.
         waits = select.poll()
         waits.register(self.registry.door, select.POLLIN)
-        for one in self.registry.dying:
-            waits.register(one.pidfd, select.POLLIN)
+        for participant in self.registry.dying:
+            waits.register(participant.pidfd, select.POLLIN)
         self.turns += 1
         waits.poll(1)  # a hello that another thread takes does not wake this one
         self.poller.poll()
@@ -393,7 +392,7 @@ class Hub:
 
     def describe(self) -> str:
         """Describe each side and its wait."""
-        living = [one.describe() for one in self.registry.in_order() if one.lives]
+        living = [participant.describe() for participant in self.registry.in_order() if participant.lives]
         host = self.runs.describe_all() or ["the supervising program waits, and no timer of it runs"]
         return "nobody can move: " + "; ".join([*host, *(living or ["no agent lives"])])
 

@@ -28,8 +28,6 @@ from pytest_agentproc.fake_agents import wire
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
 
-__all__ = ["Door", "Hello", "Poller", "bind_in"]
-
 
 class Poller:
     """Call the handlers of readable descriptors, from any calling thread."""

@@ -18,8 +18,6 @@ from enum import Enum
 from heapq import heappop, heappush
 from typing import Any
 
-__all__ = ["Host", "JumpRule", "Move", "Path"]
-
 Path = tuple[int, ...]
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-__all__ = ["is_told", "silence_loop_warnings"]
-
 
 def is_told(loop: asyncio.AbstractEventLoop) -> bool:
     """Say whether an unhandled error is still to be reported: only as long as the program runs.

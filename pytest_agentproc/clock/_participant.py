@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock._jump import Path
 
-__all__ = ["Participant", "State", "process_state"]
-
 
 # The original function: the host's patched one reports each signal to the hub, and a signal of the kit is none of the
 # host's.

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock._hub_socket import Poller
     from pytest_agentproc.clock._jump import JumpRule, Path
 
-__all__ = ["ParticipantRegistry"]
-
 
 if TYPE_CHECKING:
     Sink = Callable[[int, str, dict[str, Any]], None]
@@ -194,7 +192,7 @@ class ParticipantRegistry:
             return was.free or self.next_root()
         wrapper = self.wrappers.above(pid)
         if wrapper is None:
-            above = next((one for one in ancestors(pid) if one in self.expected), None)
+            above = next((ancestor for ancestor in ancestors(pid) if ancestor in self.expected), None)
             if above is None:
                 return self.next_root()
             wrapper = self.wrappers.add(above, self.expected.pop(above))
@@ -314,40 +312,40 @@ class ParticipantRegistry:
         """Record births and deaths in spawn order; call this when every process is inert."""
         self._tell_births()
         if self._deaths:
-            for one in sorted(self._deaths, key=lambda one: one.path):
-                sink = self._sinks[one.token]
-                sink(self._rule.now, "x", {"process": one.name, **one.status})
-                sink(self._rule.now, "p", {"process": one.name, "gone": True})
-                one.hang_up()
+            for death in sorted(self._deaths, key=lambda death: death.path):
+                sink = self._sinks[death.token]
+                sink(self._rule.now, "x", {"process": death.name, **death.status})
+                sink(self._rule.now, "p", {"process": death.name, "gone": True})
+                death.hang_up()
             self._kept += self._deaths
             self._deaths.clear()
             self._forget()
 
     def _forget(self) -> None:
         """Close the participants that the kernel has forgotten; long re-forks leave thousands."""
-        for one in self._kept:
-            if one.is_forgotten():
+        for participant in self._kept:
+            if participant.is_forgotten():
                 # A zombie is kept: its pidfd is what shows later that the supervisor never reaped it.
-                one.close()
-                if self.by_pid.get(one.pid) is one:
-                    del self.by_pid[one.pid]
-        self._kept = [one for one in self._kept if not one.is_closed]
+                participant.close()
+                if self.by_pid.get(participant.pid) is participant:
+                    del self.by_pid[participant.pid]
+        self._kept = [participant for participant in self._kept if not participant.is_closed]
 
     def _tell_births(self) -> None:
-        for one in sorted(self._births, key=lambda one: one.path):
-            said = one.token, one.name
+        for birth in sorted(self._births, key=lambda birth: birth.path):
+            said = birth.token, birth.name
             self._names[said] += 1
-            one.name = numbered(one.name, self._names[said])
-            parent = self.participants.get(one.path[:-1])
+            birth.name = numbered(birth.name, self._names[said])
+            parent = self.participants.get(birth.path[:-1])
             above = "supervisor" if parent is None else parent.name
-            born = {"process": one.name, "seen": True, "pid": one.pid, "parent": above, "line": one.line}
-            self._sinks[one.token](self._rule.now, "p", born)
+            born = {"process": birth.name, "seen": True, "pid": birth.pid, "parent": above, "line": birth.line}
+            self._sinks[birth.token](self._rule.now, "p", born)
         self._births.clear()
 
     def in_order(self, token: bytes | None = None) -> list[Participant]:
         """List every participant there was, of one fake or of all, in spawn order."""
         everyone = [self.participants[path] for path in sorted(self.participants)]
-        return [one for one in everyone if token in (None, one.token)]
+        return [participant for participant in everyone if token in (None, participant.token)]
 
     def close(self) -> None:
         """End all processes that are left and close every descriptor, even if an exception interrupts that."""
@@ -356,16 +354,16 @@ class ParticipantRegistry:
             stack.callback(self._door.close)
             stack.callback(self.wrappers.close)
             stack.callback(self.participants.clear)  # a second close must not meet reused descriptors
-            for one in reversed(self.participants.values()):
-                stack.callback(_end, one)
+            for participant in reversed(self.participants.values()):
+                stack.callback(_end, participant)
 
 
-def _end(one: Participant) -> None:
+def _end(participant: Participant) -> None:
     # Kill, then reap: SIGKILL is not refused, so the wait is short. A reap without the kill could block for ever.
-    if one.lives:
-        one.kill()
-    one.reap()
-    one.close()
+    if participant.lives:
+        participant.kill()
+    participant.reap()
+    participant.close()
 
 
 def _nowhere(at: int, code: str, data: dict[str, Any]) -> None:

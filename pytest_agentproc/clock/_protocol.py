@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock._jump import JumpRule
 
-__all__ = ["Clock", "Seconds", "SystemClock", "Watched", "current_clock", "running"]
-
 
 _ERROR, _MOST = 0.25e-9, 0.5e-9
 """Seconds up to which rounding errors may add up, and the limit where a single float step is that large."""

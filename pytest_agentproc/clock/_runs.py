@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock._hub_socket import Poller
     from pytest_agentproc.clock._protocol import Watched
 
-__all__ = ["Runs"]
-
 
 @dataclass(slots=True, eq=False)
 class _Run:

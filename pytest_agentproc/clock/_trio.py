@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     Attended = Callable[[], AbstractContextManager[None]]
 
-__all__ = ["TrioClock", "hosted_trio", "trio_options"]
 
 _GLANCE = 64
 """A loop that is never idle is timed this often, in iterations."""

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock._protocol import Watched
     from pytest_agentproc.errors import ClockError
 
-__all__ = ["BACKENDS", "WALL_START", "VirtualClock", "is_in_loop", "require_backend"]
 
 _Result = TypeVar("_Result")
 _Arguments = TypeVarTuple("_Arguments")

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import FrameType
 
-__all__ = ["place_of_call", "places_that_wait"]
-
 
 def places_that_wait(coroutines: Iterable[Any], *, has_threads: bool) -> list[str]:
     """Name the line at which each task waits, `file:line`, without tasks that wait in libraries alone.

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock._hub import Hub
 
-__all__ = ["follow"]
 
 _REAL = {
     *("_pytest", "anyio", "asyncio", "concurrent", "coverage", "debugpy", "execnet", "multiprocessing"),
@@ -42,12 +41,12 @@ _STILL_CALLS, _STILL = 64, 2.0
 """The reads of a clock, and the real seconds, that are allowed at one instant while no event loop runs."""
 
 _READINGS: dict[str, Callable[[_Follower], float]] = {
-    "monotonic": lambda one: one.seconds(),
-    "perf_counter": lambda one: one.seconds(),
-    "time": lambda one: (one.epoch + one.now_ns()) / 1_000_000_000,
-    "monotonic_ns": lambda one: one.now_ns(),
-    "perf_counter_ns": lambda one: one.now_ns(),
-    "time_ns": lambda one: one.epoch + one.now_ns(),
+    "monotonic": lambda clock: clock.seconds(),
+    "perf_counter": lambda clock: clock.seconds(),
+    "time": lambda clock: (clock.epoch + clock.now_ns()) / 1_000_000_000,
+    "monotonic_ns": lambda clock: clock.now_ns(),
+    "perf_counter_ns": lambda clock: clock.now_ns(),
+    "time_ns": lambda clock: clock.epoch + clock.now_ns(),
 }
 
 
@@ -291,13 +290,13 @@ def _owners(home: str, values: Any) -> Iterator[Any]:
     for held in list(values):
         value = getattr(held, "__func__", held) if isinstance(held, classmethod | staticmethod) else held
         if isinstance(value, types.FunctionType):
-            if any(id(one) in _WANTED for one in _held(value)):
+            if any(id(clock) in _WANTED for clock in _held(value)):
                 yield value
         elif isinstance(value, type) and value.__module__ == home:
             inside = [*vars(value).values()]
-            if any(id(getattr(one, "__func__", one)) in _WANTED for one in inside):
+            if any(id(getattr(clock, "__func__", clock)) in _WANTED for clock in inside):
                 yield value
-            yield from _owners(home, [one for one in inside if not isinstance(one, type)])  # it may hold itself
+            yield from _owners(home, [clock for clock in inside if not isinstance(clock, type)])  # it may hold itself
 
 
 def _held(function: types.FunctionType) -> Iterator[Any]:
@@ -317,9 +316,11 @@ def _replace_in(holder: Any, others: dict[int, Any]) -> None:
                 # Not setattr: a metaclass may refuse it, for other code.
                 type.__setattr__(holder, name, other if isinstance(other, type) else staticmethod(other))
         return
-    holder.__defaults__ = holder.__defaults__ and tuple(others.get(id(one), one) for one in holder.__defaults__)
+    holder.__defaults__ = holder.__defaults__ and tuple(
+        others.get(id(default), default) for default in holder.__defaults__
+    )
     holder.__kwdefaults__ = holder.__kwdefaults__ and {
-        name: others.get(id(one), one) for name, one in holder.__kwdefaults__.items()
+        name: others.get(id(clock), clock) for name, clock in holder.__kwdefaults__.items()
     }
     for cell in holder.__closure__ or ():
         try:

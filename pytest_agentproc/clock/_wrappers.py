@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock._jump import Path
     from pytest_agentproc.clock._participant import Participant
 
-__all__ = ["LONGEST_SLEEP", "Sleep", "Wrapper", "Wrappers", "ancestors"]
 
 LONGEST_SLEEP = 1.0
 """Real seconds for which a program that is no agent may sleep: it may be about to start one."""
@@ -158,13 +157,19 @@ class Wrappers:
 
     def above(self, pid: int) -> Wrapper | None:
         """Give the wrapper that a process descends from."""
-        return next((self.alive[one] for one in ancestors(pid) if one in self.alive), None)
+        return next((self.alive[ancestor] for ancestor in ancestors(pid) if ancestor in self.alive), None)
 
     def held(self) -> list[str]:
         """Name the wrappers for which time is held: no agent of theirs lives, and they work or count in real time."""
-        idle = [one for one in self.alive.values() if not any(map(self._lives, one.agents))]
-        proofs = [one.rest() for one in idle]  # the last wrapper to rest may have woken the first: look at each again
-        return [one.describe() for one, proof in zip(idle, proofs, strict=True) if not proof or one.rest() is not proof]
+        idle = [wrapper for wrapper in self.alive.values() if not any(map(self._lives, wrapper.agents))]
+        proofs = [
+            wrapper.rest() for wrapper in idle
+        ]  # the last wrapper to rest may have woken the first: look at each again
+        return [
+            wrapper.describe()
+            for wrapper, proof in zip(idle, proofs, strict=True)
+            if not proof or wrapper.rest() is not proof
+        ]
 
     def restless(self) -> str:
         """Name a wrapper around an agent that does not rest; empty: all rest, or are dead.
@@ -172,9 +177,9 @@ class Wrappers:
         Raises:
             Foreign: one keeps real time.
         """
-        for one in self.alive.values():
-            if one.agents and not one.rests():
-                return one.describe()
+        for wrapper in self.alive.values():
+            if wrapper.agents and not wrapper.rests():
+                return wrapper.describe()
         return ""
 
     def close(self) -> None:
@@ -185,7 +190,7 @@ class Wrappers:
     def _lives(self, path: Path) -> bool:
         """Say whether an agent lives, or a process that it started."""
         everyone = self._participants.items()
-        return any(one.lives for other, one in everyone if other[: len(path)] == path)
+        return any(wrapper.lives for other, wrapper in everyone if other[: len(path)] == path)
 
 
 def name_of(pid: int) -> str:
@@ -204,12 +209,12 @@ def ancestors(pid: int) -> Iterator[int]:
 def _descendants(pid: int, others: Container[int]) -> list[int]:
     """List the descendants of a process without the others and theirs; not every kernel lists children."""
     below: dict[int, list[int]] = {}
-    for one in every_pid():
-        if one not in others and (seen := stat_of(one)) is not None:
-            below.setdefault(seen.parent, []).append(one)
+    for wrapper in every_pid():
+        if wrapper not in others and (seen := stat_of(wrapper)) is not None:
+            below.setdefault(seen.parent, []).append(wrapper)
     found = list(below.get(pid, ()))
-    for one in found:
-        found += below.get(one, ())
+    for wrapper in found:
+        found += below.get(wrapper, ())
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_agentproc.defects._named import DEFECTS, NAMES, Defect, defect
+from pytest_agentproc.defects._defect import Defect
+from pytest_agentproc.defects._named import DEFECTS, NAMES, defect
 
 __all__ = ["DEFECTS", "NAMES", "Defect", "defect"]

@@ -9,8 +9,6 @@ from pytest_agentproc.supervisor import Abandonment
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Ports
 
-__all__ = ["AskingAbandonment", "LeavingAbandonment"]
-
 
 class LeavingAbandonment(Abandonment):
     """Goes away, and lets the agent live on (T4)."""

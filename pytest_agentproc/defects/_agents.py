@@ -10,18 +10,6 @@ from pytest_agentproc.vocabulary import to_nanoseconds
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Policy
 
-__all__ = [
-    "AbruptLadder",
-    "BoundlessRestarts",
-    "EndlessRestarts",
-    "HastyRestarts",
-    "HopefulRestarts",
-    "NoRestarts",
-    "SteadyRestarts",
-    "TrustingLadder",
-    "UnforgettingRestarts",
-]
-
 
 class HastyRestarts(Restarts):
     """Starts a crashed agent again at once (P6)."""

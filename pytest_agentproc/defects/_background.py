@@ -11,25 +11,6 @@ from pytest_agentproc.supervisor.dialects import BACKGROUND, Ended, Question, Sa
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Begun, Meaning, Named, Spoken, Turned, Worked
 
-__all__ = [
-    "AcknowledgingTurns",
-    "AgentTasks",
-    "AnyMessageTurns",
-    "AnyResultTurns",
-    "DrainingTurns",
-    "EmptyResultTurns",
-    "EndlessTasks",
-    "MixingTurns",
-    "OnceTurns",
-    "OrderRouter",
-    "RestlessTurns",
-    "SilentTasks",
-    "StaleTurns",
-    "SuccessTurns",
-    "UnconcernedTasks",
-    "WaitingLadder",
-]
-
 
 _HOUR = 3_600_000_000_000
 
@@ -217,7 +198,7 @@ class SilentTasks(Tasks):
 
     def warn(self) -> list[str]:
         """Name none."""
-        return [one for one in super().warn() if "never ended" not in one]
+        return [warning for warning in super().warn() if "never ended" not in warning]
 
 
 class UnconcernedTasks(Tasks):
@@ -225,7 +206,7 @@ class UnconcernedTasks(Tasks):
 
     def warn(self) -> list[str]:
         """Treat it as ended."""
-        return [one for one in super().warn() if "were stopped" not in one]
+        return [warning for warning in super().warn() if "were stopped" not in warning]
 
 
 class WaitingLadder(Escalation):

@@ -10,16 +10,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Outcome
     from pytest_agentproc.supervisor.dialects import Ended, Said
 
-__all__ = [
-    "CancelFirstTurns",
-    "FragileQueueTurns",
-    "LateWordsTurns",
-    "OrderRouter",
-    "PoisonedTurns",
-    "RepeatingTurns",
-    "UnrefusingTurns",
-]
-
 
 class FragileQueueTurns(Turns):
     """Loses with the agent what was never delivered to it (P6)."""

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 from pytest_agentproc.supervisor import Deciders, SessionDeciders
 
-__all__ = ["Defect"]
-
 
 @dataclass(frozen=True, slots=True)
 class Defect:

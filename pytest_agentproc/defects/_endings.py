@@ -15,37 +15,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Feeder, Watchdog
     from pytest_agentproc.supervisor.dialects import Meaning
 
-__all__ = [
-    "AnyResultCompletion",
-    "AnyResultEndsCompletion",
-    "AnyStopCompletion",
-    "BlindCodeEnding",
-    "CutMessageCompletion",
-    "DeafEnding",
-    "ExitOverResultEnding",
-    "FatalErrorCompletion",
-    "FatalNoiseCompletion",
-    "FatalPipeEnding",
-    "FickleCompletion",
-    "HoardingCompletion",
-    "LastResultCompletion",
-    "LateResultEnding",
-    "LateWordCompletion",
-    "MismatchEnding",
-    "MissingEnding",
-    "NestedWordsCompletion",
-    "NullCodeEnding",
-    "PipeEndEnding",
-    "RawCodeEnding",
-    "SilentEnding",
-    "StopAloneCompletion",
-    "StubbornCompletion",
-    "TimerFirstEnding",
-    "UncountedNoiseCompletion",
-    "UnstartedEnding",
-    "ZeroIsGoodEnding",
-]
-
 
 class AnyStopCompletion(Completion):
     """Takes a message with a stop reason for the last one, whatever the reason (C2)."""

@@ -11,25 +11,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Command, Signal
     from pytest_agentproc.vocabulary import Policy
 
-__all__ = [
-    "ContentLadder",
-    "DeadFlagLadder",
-    "DirectChildLadder",
-    "GroupLadder",
-    "GroupOfSessionLadder",
-    "HastyLadder",
-    "KillOnlyLadder",
-    "LeavingLadder",
-    "LooseLadder",
-    "NoKillLadder",
-    "OneGraceLadder",
-    "PatientLadder",
-    "ProlongedLadder",
-    "TaskBlindLadder",
-    "TaskBoundLadder",
-    "ZombieLadder",
-]
-
 
 class DirectChildLadder(Escalation):
     """Takes the agent for its whole tree (T1)."""

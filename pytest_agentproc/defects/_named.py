@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from pytest_agentproc.defects._defect import Defect
+from typing import TYPE_CHECKING
+
 from pytest_agentproc.defects._of_runs import OF_RUNS
 from pytest_agentproc.defects._of_sessions import OF_SESSIONS
 from pytest_agentproc.errors import UsageError
 
-__all__ = ["DEFECTS", "NAMES", "Defect", "defect"]
+if TYPE_CHECKING:
+    from pytest_agentproc.defects._defect import Defect
 
 DEFECTS: dict[str, Defect] = {made.name: made for made in (*OF_RUNS, *OF_SESSIONS)}
 NAMES = tuple(DEFECTS)

@@ -15,8 +15,6 @@ from pytest_agentproc.defects import _watchdogs as times
 from pytest_agentproc.defects._defect import Defect
 from pytest_agentproc.supervisor import Deciders, Policy, SessionDeciders
 
-__all__ = ["OF_RUNS"]
-
 _TIMES = (
     ("duration-timeout", "A1", "applies the inactivity limit to the whole duration", times.DurationWatchdog),
     ("timer-beats-output", "A4", "ends an agent whose output waits to be read", times.ExpiredWatchdog),

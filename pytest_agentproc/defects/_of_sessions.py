@@ -16,8 +16,6 @@ from pytest_agentproc.defects import _watchdogs as times
 from pytest_agentproc.defects._defect import Defect
 from pytest_agentproc.supervisor import Deciders, SessionDeciders
 
-__all__ = ["OF_SESSIONS"]
-
 _TURNS = (
     ("timeout-kills-the-agent", "P1", "kills the agent whose turn takes too long", turns.KillingTurns),
     ("timeout-cancels-nothing", "P1", "gives a turn up and sends the agent no cancel", turns.SoftTimeoutTurns),

@@ -13,28 +13,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Hook, Outcome, Policy, Question, TurnRecord, TurnWatchdog
     from pytest_agentproc.supervisor.dialects import Ended
 
-__all__ = [
-    "AbandoningTurns",
-    "AllowingHooks",
-    "BlockingHooks",
-    "DeafHooks",
-    "DeafTurns",
-    "DenyingTurns",
-    "EndlessHooks",
-    "ForgettingTurns",
-    "HoldingTurns",
-    "IdleDeafTurns",
-    "LenientTurns",
-    "LosingHooks",
-    "OverrulingTurns",
-    "RepeatingHooks",
-    "RepeatingTurns",
-    "StaleHooks",
-    "TrustingTurns",
-    "TwiceTurns",
-    "WaitingTurns",
-]
-
 
 class LosingHooks(Hooks):
     """Drops a hook that fires before its callback is registered (B4)."""
@@ -211,9 +189,11 @@ class _LateQuestions(Questions):
 
     def withdraw_late(self, now: int) -> list[Question]:
         """Let its caller decide later; the question rests no turn's deadline."""
-        late = [one for one in self._open.values() if one.deadline <= now]
-        self._open.update({one.question.id: replace(one, owners=(), deadline=_NEVER) for one in late})
-        return [one.question for one in late]
+        late = [open_question for open_question in self._open.values() if open_question.deadline <= now]
+        self._open.update(
+            {open_question.question.id: replace(open_question, owners=(), deadline=_NEVER) for open_question in late}
+        )
+        return [open_question.question for open_question in late]
 
 
 class RepeatingTurns(Turns):

@@ -11,8 +11,6 @@ from pytest_agentproc.supervisor.dialects import Ended, Named
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Said, Turned
 
-__all__ = ["AnyGoodTurns", "ExitOverTurns", "FirstStopTurns", "NullCodeTurns", "SilentTurns", "ZeroIsGoodTurns"]
-
 
 class AnyGoodTurns(Turns):
     """Takes an error result for a good one (C1)."""

@@ -12,28 +12,6 @@ from pytest_agentproc.vocabulary import Outcome
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Command, Result
 
-__all__ = [
-    "BomFraming",
-    "BreakFraming",
-    "CarriageFraming",
-    "ChunkFraming",
-    "DecodingArtifacts",
-    "EndlessFeeder",
-    "EndlessLineFraming",
-    "EscapeFraming",
-    "FatalArtifacts",
-    "FirstObjectFraming",
-    "ForgetfulArtifacts",
-    "OpenFeeder",
-    "ShortLineFraming",
-    "SilentArtifacts",
-    "StartedArtifacts",
-    "StdoutFeeder",
-    "UnfinishedFraming",
-    "WholeLineFraming",
-    "WriteFirstFeeder",
-]
-
 
 class FatalArtifacts(Artifacts):
     """Fails a run whose artifacts could not be written (C3)."""

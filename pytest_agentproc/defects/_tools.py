@@ -11,25 +11,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Meaning
     from pytest_agentproc.vocabulary import Policy
 
-__all__ = [
-    "AnyToolTools",
-    "DurationWatchdog",
-    "EndlessCompactionTools",
-    "EndlessTools",
-    "FirstEndTools",
-    "ForgetfulTools",
-    "HastyTools",
-    "IgnorantTools",
-    "NestedCountTools",
-    "NestedHostTools",
-    "NestedRestoresTools",
-    "SilentCompactionTools",
-    "UnlimitedTurnWatchdog",
-    "UnlimitedWatchdog",
-    "UnsettledTools",
-    "WaitingTools",
-]
-
 
 class IgnorantTools(Tools):
     """Never looks whether the agent executes a tool (A6)."""

@@ -10,29 +10,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor import TurnRecord
     from pytest_agentproc.supervisor.dialects import Ended, Said, Turned
 
-__all__ = [
-    "AgeingTurns",
-    "BusyQueueTurns",
-    "CallerWaitsTurns",
-    "DroppingTurns",
-    "EagerTurns",
-    "GenerousTurns",
-    "HastyCancelTurns",
-    "HearingTurns",
-    "KillingTurns",
-    "LeakingCancelTurns",
-    "MisaimedCancelTurns",
-    "NewestFirstTurns",
-    "SilentTimeoutTurns",
-    "SoftTimeoutTurns",
-    "StoppingCancelTurns",
-    "StuckQueueTurns",
-    "TimidTurns",
-    "WholeWordsTurns",
-    "WordsAloneTurns",
-    "ZombieTurns",
-]
-
 
 class KillingTurns(Turns):
     """Ends an agent whose turn takes too long, and does not even ask it to cancel that turn (P1)."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pytest_agentproc.supervisor import Status, StatusRules, Transcript
 
-__all__ = ["ForgetfulTranscript", "ZombieStanding"]
-
 
 class ZombieStanding(StatusRules):
     """Calls a session ready that has no agent, once it had one (P1)."""

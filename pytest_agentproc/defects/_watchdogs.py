@@ -12,41 +12,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Meaning
     from pytest_agentproc.vocabulary import Policy
 
-__all__ = [
-    "AnyEventWatchdog",
-    "BytesAreProgressWatchdog",
-    "BytesMoveTurnWatchdog",
-    "ClosedIsActivityWatchdog",
-    "ClosedIsExitTurnWatchdog",
-    "ClosedIsExitWatchdog",
-    "ClosedIsProgressTurnWatchdog",
-    "DoubleTimerWatchdog",
-    "DurationTurnWatchdog",
-    "DurationWatchdog",
-    "ExpiredTurnWatchdog",
-    "ExpiredWatchdog",
-    "FirstOutputWatchdog",
-    "HarsherFirstWatchdog",
-    "IdleCountsTurnWatchdog",
-    "ImpatientTurnWatchdog",
-    "LineWatchdog",
-    "NeverOverTurnWatchdog",
-    "NeverStallsTurnWatchdog",
-    "NeverStillTurnWatchdog",
-    "NoiseIsProgressWatchdog",
-    "OwnWritesWatchdog",
-    "PollingWatchdog",
-    "RestlessTurnWatchdog",
-    "RestlessWatchdog",
-    "SessionCapTurnWatchdog",
-    "SleepingTurnWatchdog",
-    "StderrBlindWatchdog",
-    "TalkedOutTurnWatchdog",
-    "UncappedTurnWatchdog",
-    "UncappedWatchdog",
-    "WordsWatchdog",
-    "WordyTurnWatchdog",
-]
 
 _SECOND = 1_000_000_000
 

@@ -11,7 +11,7 @@ from pytest_agentproc.harness._model import Model
 from pytest_agentproc.harness._model_play import ReferenceSubject, add_run, model_play
 from pytest_agentproc.harness._pace import Foreseen, NotForReal, foresee
 from pytest_agentproc.harness._played import Played
-from pytest_agentproc.harness._runner import ScenarioRunner
+from pytest_agentproc.harness._runner import ScenarioRunner, seconds_in_real_time
 from pytest_agentproc.harness._standalone import COMMANDS, REFUSED, is_ours, write_fake, write_refusal
 from pytest_agentproc.harness._supervise import not_virtual, order_of, real_time_only
 
@@ -35,6 +35,7 @@ __all__ = [
     "order_of",
     "real_time_only",
     "require_machine",
+    "seconds_in_real_time",
     "write_fake",
     "write_refusal",
 ]

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock import JumpRule, Path
 
-__all__ = ["Kin", "Left", "Pipe", "Process", "Reach", "World"]
-
 
 PAGE = 4096
 
@@ -355,8 +353,8 @@ class Process:
         child = self._kin(name)
         if child is not None:
             leads = child.kin.group is not self.kin.group
-            for one in list(child.kin.group) if leads else [child.kin]:
-                one.process.hear(signum)
+            for member in list(child.kin.group) if leads else [child.kin]:
+                member.process.hear(signum)
 
     def _kin(self, name: str) -> Process | None:
         """Find a child that lives, or the parent if it is the parent still."""
@@ -521,7 +519,9 @@ class World:
         if reach != "agent":
             self._refresh()
         group = self.agent.kin.group
-        members = [one for one in self._members if reach == "tree" or (reach == "group" and one.kin.group is group)]
+        members = [
+            member for member in self._members if reach == "tree" or (reach == "group" and member.kin.group is group)
+        ]
         for process in (self.agent, *members):
             process.hear(signum)
             if signum == _TERM:
@@ -532,7 +532,7 @@ class World:
         return not self._members and not self._refresh()
 
     def _refresh(self) -> bool:
-        new = [one for one in self._reach.walk() if one not in self._members]
+        new = [member for member in self._reach.walk() if member not in self._members]
         self._members += new
         return bool(new)
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.vocabulary import CallerAction
 
-__all__ = ["ModelBlockage", "blocked_meanwhile"]
 
 _T = TypeVar("_T")
 

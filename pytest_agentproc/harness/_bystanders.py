@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.procfs import Stat
 
-__all__ = ["PLAYER", "command_line_of", "how_it_lives", "is_bystander", "members_of", "plays", "ticks"]
 
 PLAYER = "-ISc"
 """The beginning of the option that only a fake's interpreter has."""

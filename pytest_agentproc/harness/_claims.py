@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Bound, Expectation, Scenario, Terms
     from pytest_agentproc.vocabulary import CallerAction, Subject
 
-__all__ = ["REFERENCE", "FiniteModel", "FiniteRule", "Reference", "Unstated", "as_stated", "bind_to", "parts_of"]
-
 
 _MOVES = 20_000
 """The steps that no limited run reaches: a flood of eight mebibytes takes two thousand."""
@@ -126,44 +124,52 @@ def as_stated(bound: Bound, subject: Subject) -> Bound:
     first: str = getattr(subject, "first_signal", _TERM)
     expect: Iterable[Expectation] = bound.expect
     for word in set(cannot) & _OWN.keys():
-        expect = [_unasked(one, *_OWN[word], is_session=bound.scenario.is_session) for one in expect]
+        expect = [_unasked(expectation, *_OWN[word], is_session=bound.scenario.is_session) for expectation in expect]
     if outcomes:
-        expect = [_by_outcome(one, outcomes) for one in expect]
+        expect = [_by_outcome(expectation, outcomes) for expectation in expect]
     if first != _TERM:
-        expect = [_by_signal(one, first) for one in expect]
+        expect = [_by_signal(expectation, first) for expectation in expect]
         parts = {name: _trapped(part, first) for name, part in bound.parts.items()}
         bound = replace(_trapped(bound, first), parts=parts)
     return replace(bound, expect=tuple(expect))
 
 
-def _unasked(one: Expectation, keys: tuple[str, ...], what: str, *, is_session: bool) -> Expectation:
+def _unasked(expectation: Expectation, keys: tuple[str, ...], what: str, *, is_session: bool) -> Expectation:
     """Make a check not applicable; the stdin of a session is its protocol, and no part of the command line."""
-    if one.key not in keys or (is_session and one.key == "received.stdin"):
-        return one
-    return replace(one, wanted=None, not_applicable=what)
+    if expectation.key not in keys or (is_session and expectation.key == "received.stdin"):
+        return expectation
+    return replace(expectation, wanted=None, not_applicable=what)
 
 
-def _by_outcome(one: Expectation, known: tuple[str, ...]) -> Expectation:
+def _by_outcome(expectation: Expectation, known: tuple[str, ...]) -> Expectation:
     """Have an outcome that a supervisor does not know be met by those that it reports in its place."""
-    if one.key.rpartition(".")[2] != "outcome" or one.key.startswith("artifacts") or one.wanted is None:
-        return one
-    wanted = one.wanted
+    if (
+        expectation.key.rpartition(".")[2] != "outcome"
+        or expectation.key.startswith("artifacts")
+        or expectation.wanted is None
+    ):
+        return expectation
+    wanted = expectation.wanted
     if isinstance(wanted, str):
         wanted = {"any_of": (wanted,)}
     if "any_of" not in wanted or {*wanted["any_of"]} <= {*known}:
-        return one
+        return expectation
     met = [word for each in wanted["any_of"] for word in outcomes_for(each, known)]
-    return replace(one, wanted={"any_of": tuple(dict.fromkeys([*wanted["any_of"], *met]))})
+    return replace(expectation, wanted={"any_of": tuple(dict.fromkeys([*wanted["any_of"], *met]))})
 
 
-def _by_signal(one: Expectation, first: str) -> Expectation:
+def _by_signal(expectation: Expectation, first: str) -> Expectation:
     """Expect the first signal of a supervisor where a scenario says TERM."""
-    leaf = one.key.rpartition(".")[2]
-    if leaf == "signals" and one.wanted is not None:
-        return replace(one, wanted=[(first if name == _TERM else name, at) for name, at in one.wanted])
-    if leaf in ("agent_status", "status") and isinstance(one.wanted, dict) and one.wanted.get("signal") == _TERM:
-        return replace(one, wanted={**one.wanted, "signal": first})
-    return one
+    leaf = expectation.key.rpartition(".")[2]
+    if leaf == "signals" and expectation.wanted is not None:
+        return replace(expectation, wanted=[(first if name == _TERM else name, at) for name, at in expectation.wanted])
+    if (
+        leaf in ("agent_status", "status")
+        and isinstance(expectation.wanted, dict)
+        and expectation.wanted.get("signal") == _TERM
+    ):
+        return replace(expectation, wanted={**expectation.wanted, "signal": first})
+    return expectation
 
 
 def _trapped(bound: Bound, first: str) -> Bound:
@@ -204,9 +210,9 @@ def bind_to(scenario: Scenario, subject: Subject) -> Bound:
         if not {part.dialect, variant} & set(getattr(subject, "dialects", None) or (variant,)):
             raise NotApplicable(f"agents of {variant}", 1)
     bound = scenario.bind(scenario.terms(subject))
-    for one in parts_of(bound):
-        if "host_tools" in one.scenario.policy and not one.scenario.covers_tools(one.policy):
-            raise NotApplicable("host_tools", one.scenario.told_lines["host_tools"])
+    for action in parts_of(bound):
+        if "host_tools" in action.scenario.policy and not action.scenario.covers_tools(action.policy):
+            raise NotApplicable("host_tools", action.scenario.told_lines["host_tools"])
     bound = as_stated(bound, subject)
     if bound.abandoned is not None:
         bound = _cancelled(bound, subject, bound.abandoned.line)
@@ -230,7 +236,7 @@ def _cancelled(bound: Bound, subject: Subject, line: int) -> Bound:
         raise NotApplicable("a supervisor that a cancel scope of anyio's may cancel", line)
     if can:
         return bound
-    expect = tuple(replace(one, level="info") for one in bound.expect)
+    expect = tuple(replace(expectation, level="info") for expectation in bound.expect)
     return replace(bound, expect=expect, scenario=replace(bound.scenario, level="info"))
 
 
@@ -270,7 +276,7 @@ def _pause(drive: Sequence[CallerAction]) -> int | None:
     prompts = [place for place, deed in enumerate(drive) if deed.kind == "prompt"]
     between = drive[prompts[0] + 1 : prompts[-1] + 1] if prompts else []
     waits = ("wait", "status", "background")
-    return next((one.line for one in between if one.kind in waits or one.at or one.after), None)
+    return next((part.line for part in between if part.kind in waits or part.at or part.after), None)
 
 
 def _needs_denial(bound: Bound) -> bool:

@@ -16,9 +16,6 @@ import os
 import signal
 import sys
 
-__all__ = []
-
-
 BELL = signal.SIGRTMIN
 
 

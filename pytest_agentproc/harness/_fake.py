@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness._fake_log import FakeLog
     from pytest_agentproc.record import Start
 
-__all__ = ["Calls", "FakeAgent", "FakeByArguments", "Lockstep", "Outside"]
-
 
 _SHOWN = 5
 """So many calls a failure shows, the nearest first."""
@@ -295,26 +293,40 @@ class Lockstep:
     @property
     def order(self) -> list[int]:
         """The place of each of its starts among all starts of its clock."""
-        return [one.path[0] for one in self.clock.hub.registry.in_order(self._token) if len(one.path) == 1]
+        return [
+            participant.path[0]
+            for participant in self.clock.hub.registry.in_order(self._token)
+            if len(participant.path) == 1
+        ]
 
     def collect(self, record: Record) -> int:
         """Note the processes that are left once the supervisor has returned and all are inert; nothing was late."""
         self.clock.hub.settle()
-        for one in self.clock.hub.registry.in_order(self._token):
-            is_own_child = len(one.path) == 1  # an adopted orphan is no fault of the supervisor
-            state = how_it_lives(one.pid) if one.lives else "zombie" if is_own_child and one.is_zombie() else None
+        for participant in self.clock.hub.registry.in_order(self._token):
+            is_own_child = len(participant.path) == 1  # an adopted orphan is no fault of the supervisor
+            state = (
+                how_it_lives(participant.pid)
+                if participant.lives
+                else "zombie"
+                if is_own_child and participant.is_zombie()
+                else None
+            )
             if state is not None:
-                argv = {"argv": command_line_of(one.pid, self.clock.launchers)} if is_own_child and one.lives else {}
-                told = {"process": one.name, "leaked": state, "line": one.line, **argv}
+                argv = (
+                    {"argv": command_line_of(participant.pid, self.clock.launchers)}
+                    if is_own_child and participant.lives
+                    else {}
+                )
+                told = {"process": participant.name, "leaked": state, "line": participant.line, **argv}
                 record.add(self.clock.instant(), "m", told)
         return 0
 
     def end(self) -> None:
         """Kill the processes that are left; their actions from here on are not recorded."""
         self.clock.hub.registry.mute(self._token)
-        for one in self.clock.hub.registry.in_order(self._token):
-            if one.lives:
-                one.kill()
+        for participant in self.clock.hub.registry.in_order(self._token):
+            if participant.lives:
+                participant.kill()
         self.clock.hub.settle()
 
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["FakeLog"]
-
 
 _SETTLE = 0.2
 """Real seconds that a process may take to end after its supervisor has returned."""
@@ -104,6 +102,8 @@ class FakeLog:
     ) -> None:
         self.folder = folder
         self.is_over = False
+        self.is_child: Callable[[int], bool] = lambda _pid: True
+        """Says of an agent that has exited whether this process started it, and so must wait for it."""
         self.expired: list[tuple[str, int]] = []
         """The agents that were ended by their lifetime, each with the line of its step; known once it is collected."""
         self._is_elsewhere = is_elsewhere
@@ -126,19 +126,19 @@ class FakeLog:
             The largest lateness of a step, in nanoseconds of the run's own time.
         """
         kept = self._settled()
-        self.expired = [(one.name, one.expired) for one in kept if one.expired is not None and one.index < 0]
+        self.expired = [(log.name, log.expired) for log in kept if log.expired is not None and log.index < 0]
         if kept and not record.events and self._is_elsewhere is None:
-            self.clock.zero = min(one.born for one in kept)
-        self._correct([one for one in kept if one.index < 0], record)
-        record.merge(event for one in kept for event in self._events(one, kept))
+            self.clock.zero = min(log.born for log in kept)
+        self._correct([log for log in kept if log.index < 0], record)
+        record.merge(event for log in kept for event in self._events(log, kept))
         now = self.clock.instant()
-        for one in kept:
-            if (state := self._state(one)) is not None:
-                told = {"process": one.name, "leaked": state, "line": one.line}
-                if one.index < 0 and state != "zombie":
-                    told["argv"] = command_line_of(one.pid, {os.path.realpath(self.command)})
+        for log in kept:
+            if (state := self._state(log)) is not None:
+                told = {"process": log.name, "leaked": state, "line": log.line}
+                if log.index < 0 and state != "zombie":
+                    told["argv"] = command_line_of(log.pid, {os.path.realpath(self.command)})
                 record.add(now, "m", told)
-        return max((one.late for one in kept), default=0)
+        return max((log.late for log in kept), default=0)
 
     def so_far(self, record: Record) -> Record:
         """Give the actions of the processes up to now; empty if none was started.
@@ -155,7 +155,7 @@ class FakeLog:
         if self.is_over:
             return record
         found, kept = Record(record.header), self._rested()
-        found.merge(event for one in kept for event in self._events(one, kept))
+        found.merge(event for log in kept for event in self._events(log, kept))
         return found
 
     def is_used(self) -> bool:
@@ -170,8 +170,8 @@ class FakeLog:
         """
         if self.is_over or not self._written():
             return
-        for one in (one for one in self._read() if one.successor is None and self._is_ours(one.pid)):
-            who = f"{one.name} (pid {one.pid})"
+        for log in (log for log in self._read() if log.successor is None and self._is_ours(log.pid)):
+            who = f"{log.name} (pid {log.pid})"
             raise UsageError(
                 f"{who} was started in real time and still runs, but virtual time cannot wait for it",
                 "start it inside the virtual run, or end it before the run begins",
@@ -186,8 +186,8 @@ class FakeLog:
         """
         self.is_over = True
         self.folder = self.folder.rename(f"{self.folder}-over")
-        for one in self._read():
-            self._end(one.pid)
+        for log in self._read():
+            self._end(log.pid)
         guard = time.monotonic() + _GUARD
         while left := self._unwritten(()):
             for pid in left:
@@ -219,7 +219,7 @@ class FakeLog:
         while True:
             starting, restless = self._restless()
             kept = self._read()
-            restless -= {one.pid for one in kept if one.step[1] == "burn_cpu"}  # it never rests, and says no more
+            restless -= {log.pid for log in kept if log.step[1] == "burn_cpu"}  # it never rests, and says no more
             waited = time.monotonic() - begun
             if not restless and (not starting or waited > _EXEC):
                 break
@@ -227,8 +227,8 @@ class FakeLog:
                 raise KitError(f"{self._name} (pid {min(restless)}) neither rests nor ends within {_REST:g} s")
             select.poll().poll(_PAUSE)
         self._bury(kept)
-        for one in kept:
-            self._note_end(one)
+        for log in kept:
+            self._note_end(log)
         return kept
 
     def _restless(self) -> tuple[bool, set[int]]:
@@ -248,10 +248,10 @@ class FakeLog:
                 restless.add(pid)
         return starting, restless
 
-    def _note_end(self, one: _Kept) -> None:
+    def _note_end(self, log: _Kept) -> None:
         """Give a dead process one end: the broker's, or the instant at which it was first seen here without that."""
-        if one.died is not None or not self._is_ours(one.pid):
-            one.died = self._ends.setdefault((one.pid, one.born), one.died or time.monotonic_ns())
+        if log.died is not None or not self._is_ours(log.pid):
+            log.died = self._ends.setdefault((log.pid, log.born), log.died or time.monotonic_ns())
 
     def _written(self) -> set[int]:
         """Give the pids that have a log."""
@@ -268,20 +268,20 @@ class FakeLog:
             before, looked_at = looked_at, time.monotonic()
             kept = self._read()
             self._bury(kept)
-            new = self._unwritten({one.pid for one in kept})
-            born = [one for one in kept if (one.pid, one.born) not in known]
-            is_calm = bool(kept) and not (born or new) and all(self._state(one) is None for one in kept)
+            new = self._unwritten({log.pid for log in kept})
+            born = [log for log in kept if (log.pid, log.born) not in known]
+            is_calm = bool(kept) and not (born or new) and all(self._state(log) is None for log in kept)
             if (is_calm and was_calm) or before > limit:
                 break
-            was_calm, known = is_calm, {(one.pid, one.born) for one in kept}
+            was_calm, known = is_calm, {(log.pid, log.born) for log in kept}
             select.poll().poll(5)
-        for one in kept:
-            self._note_end(one)
+        for log in kept:
+            self._note_end(log)
         if born:  # a process forks repeatedly, each time so briefly that the last one has to stand for all
             born[-1].died = None
         if new:
-            now, written = time.monotonic_ns(), {one.pid: one for one in self._read()}
-            index, name = (0, _NEWBORN) if any(one.index < 0 for one in kept) else (-1, self._name)
+            now, written = time.monotonic_ns(), {log.pid: log for log in self._read()}
+            index, name = (0, _NEWBORN) if any(log.index < 0 for log in kept) else (-1, self._name)
             for pid in new:  # a process without a log has not opened it yet
                 kept.append(written.get(pid) or _Kept(pid, 0, index, name, 0, now))
         return kept
@@ -290,22 +290,22 @@ class FakeLog:
         """Read all logs: the processes in the order of their births; some may have had the same pid in turn."""
         kept: list[_Kept] = []
         for path in sorted(path for path in self.folder.iterdir() if path.name != diary.SPARE):  # that one is renamed
-            one: _Kept | None = None
+            log: _Kept | None = None
             for at, message in diary.entries(path.read_bytes()):
                 if message[0] == "H":
                     parent, index, name, line = message[1:]
                     born = _Kept(int(path.name), parent, index, name, line, at)
-                    if one is not None:
-                        one.successor = born
-                    one = born
-                    kept.append(one)
-                elif one is not None:
-                    _write(one, at, message)
-        kept.sort(key=lambda one: one.born)
+                    if log is not None:
+                        log.successor = born
+                    log = born
+                    kept.append(log)
+                elif log is not None:
+                    _write(log, at, message)
+        kept.sort(key=lambda log: log.born)
         names: Counter[str] = Counter()
-        for one in kept:
-            names[one.name] += 1
-            one.name = numbered(one.name, names[one.name])
+        for log in kept:
+            names[log.name] += 1
+            log.name = numbered(log.name, names[log.name])
         return kept
 
     def _unwritten(self, kept: Collection[int]) -> list[int]:
@@ -320,12 +320,12 @@ class FakeLog:
         """Note the deaths that the broker reported: those of one pid came in the order of the births."""
         for line in self._deaths.read_text("ascii").rpartition("\n")[0].splitlines():  # the last may be half a line
             pid, at = (int(word) for word in line.split())
-            dead = next((one for one in kept if one.pid == pid and one.died is None and at >= one.born), None)
+            dead = next((log for log in kept if log.pid == pid and log.died is None and at >= log.born), None)
             if dead is not None:
                 dead.died = at
-        for one in kept:
-            if one.successor is not None:
-                one.died = min(one.died or one.successor.born, one.successor.born)
+        for log in kept:
+            if log.successor is not None:
+                log.died = min(log.died or log.successor.born, log.successor.born)
 
     def _correct(self, agents: Sequence[_Kept], record: Record) -> None:
         """Move the end of an agent to the time at which its supervisor saw it, if that was before the broker's.
@@ -333,25 +333,25 @@ class FakeLog:
         The broker may be late for several ends at once, and report them in any order. Each end that the supervisor saw
         belongs to one agent, which had begun by then.
         """
-        left = [one for one in agents if one.died is not None]
+        left = [agent for agent in agents if agent.died is not None]
         for event in record.events:
             if event.code != "x" or event.data["process"] != self._name:
                 continue
             seen = self.clock.moment_of(event.at)
-            begun = [one for one in left if one.born <= seen]
+            begun = [log for log in left if log.born <= seen]
             if begun:
-                nearest = min(begun, key=lambda one: abs((one.died or 0) - seen))
+                nearest = min(begun, key=lambda log: abs((log.died or 0) - seen))
                 nearest.died = min(nearest.died or seen, seen)
                 left.remove(nearest)
 
-    def _state(self, one: _Kept) -> str | None:
+    def _state(self, log: _Kept) -> str | None:
         """Say how a process was left: alive, stopped, or a zombie that this process should have waited for."""
-        if one.died is None:
-            return how_it_lives(one.pid)
-        if one.index >= 0 or one.successor is not None:
-            return None  # a descendant is a child of ours by adoption only, and whose pid is another's was waited for
+        if log.died is None:
+            return how_it_lives(log.pid)
+        if log.index >= 0 or log.successor is not None or not self.is_child(log.pid):
+            return None  # others are children of ours by adoption only, and whose pid is another's was waited for
         with contextlib.suppress(ChildProcessError):
-            if os.waitid(os.P_PID, one.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
+            if os.waitid(os.P_PID, log.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
                 return "zombie"
         return None
 
@@ -361,34 +361,34 @@ class FakeLog:
 
     # What they did.
 
-    def _events(self, one: _Kept, kept: Sequence[_Kept]) -> Iterator[Event]:
-        about = {"process": one.name}
-        parents = [other.name for other in kept if other.pid == one.parent and other.born <= one.born]
-        above = parents[-1] if parents and one.index >= 0 else "supervisor"
-        born = {"seen": True, "pid": one.pid, "parent": above, "line": one.line}
-        yield Event(self.clock.instant_of(one.born), "p", about | born)
-        for at, code, data in one.notes:
+    def _events(self, log: _Kept, kept: Sequence[_Kept]) -> Iterator[Event]:
+        about = {"process": log.name}
+        parents = [other.name for other in kept if other.pid == log.parent and other.born <= log.born]
+        above = parents[-1] if parents and log.index >= 0 else "supervisor"
+        born = {"seen": True, "pid": log.pid, "parent": above, "line": log.line}
+        yield Event(self.clock.instant_of(log.born), "p", about | born)
+        for at, code, data in log.notes:
             if code == "m":
                 yield Event(self.clock.instant_of(at), "m", about | {"line": data[0], "step": data[1]})
             else:
                 yield Event(self.clock.instant_of(at), *told(about, code, data))
-        if one.died is not None:
-            yield Event(self.clock.instant_of(one.died), "x", about | one.ended)
-            yield Event(self.clock.instant_of(one.died), "p", about | {"gone": True})
+        if log.died is not None:
+            yield Event(self.clock.instant_of(log.died), "x", about | log.ended)
+            yield Event(self.clock.instant_of(log.died), "p", about | {"gone": True})
 
 
-def _write(one: _Kept, at: int, message: tuple[Any, ...]) -> None:
+def _write(log: _Kept, at: int, message: tuple[Any, ...]) -> None:
     form = message[0]
     if form == "L":
-        one.late = max(one.late, message[1])
+        log.late = max(log.late, message[1])
         return
     if form == "T":
-        one.expired = message[1]
+        log.expired = message[1]
         return
     if form == "D":
-        one.signum = message[1]
+        log.signum = message[1]
     for code, data in message[-1]:
         if code == "x":
-            one.code = data
+            log.code = data
         elif code != "p":
-            one.notes.append((at, code, data))
+            log.notes.append((at, code, data))

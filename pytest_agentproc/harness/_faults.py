@@ -30,20 +30,6 @@ from pytest_agentproc.tree import check_proc
 if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Dialect
 
-__all__ = [
-    "START",
-    "FakeFault",
-    "fault_of",
-    "faults_of",
-    "probes_of",
-    "read_expiry",
-    "read_fault",
-    "reason_not_to_start",
-    "require_machine",
-    "require_machine_at",
-    "tasks_of_this_user",
-]
-
 
 START = "--agentproc-start"
 """The argument with which the kit asks whether a fake starts at all."""

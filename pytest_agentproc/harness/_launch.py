@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.fake_agents.program import Program
 
-__all__ = ["BOOT", "FLAGS", "LOAD", "REAL_TIME", "FakeBuilder", "bundle", "head", "hears", "interpreter", "modules_of"]
-
 
 LOAD = """
 import marshal, sys

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness._fake import FakeAgent
     from pytest_agentproc.record import Record
 
-__all__ = ["KeeperScope", "SideProcesses"]
-
 
 _SETTLE = 0.2
 """Real seconds that a process may take to end after its supervisor has returned."""
@@ -106,7 +104,7 @@ class KeeperScope:
         if self.keeper is None:
             return {}
         started, commands = self.keeper.started, self.keeper.left().commands
-        return {pid: one for pid, one in commands.items() if pid not in started and not self._is_fake(pid)}
+        return {pid: owned for pid, owned in commands.items() if pid not in started and not self._is_fake(pid)}
 
     def _is_fake(self, pid: int) -> bool:
         command = " ".join(words_of(pid))
@@ -157,6 +155,10 @@ class SideProcesses:
     ) -> None:
         self._custody.close()
 
+    def has_started(self, pid: int) -> bool:
+        """Say whether this process started a process while the block ran; an orphan that it adopted it did not."""
+        return self._custody.has_started(pid)
+
     def tell(self, record: Record, at: int) -> None:
         """Note every process that was left, and end it; processes of unknown origin are noted and left alone.
 
@@ -168,11 +170,11 @@ class SideProcesses:
         if not found.mine:
             return
         own = command_line(os.getpid())
-        for one in found.mine:
-            name = " ".join(one.command(own).split())[:_LONGEST_BESIDE]
-            if one.start is not None and one.start.places:
-                name += f" started at {one.start.places[0]}"
-            record.add(at, "m", {"process": name, "leaked": one.sighting.state, "line": 0, "pid": one.sighting.pid})
+        for owned in found.mine:
+            name = " ".join(owned.command(own).split())[:_LONGEST_BESIDE]
+            if owned.start is not None and owned.start.places:
+                name += f" started at {owned.start.places[0]}"
+            record.add(at, "m", {"process": name, "leaked": owned.sighting.state, "line": 0, "pid": owned.sighting.pid})
         for stranger in found.unknown:
             name = " ".join(stranger.command.split())[:_LONGEST_BESIDE]
             record.add(at, "m", {"process": name, "origin": "unknown", "pid": stranger.pid})

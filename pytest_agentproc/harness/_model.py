@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Conversation, Hook, Question, Transcript, Turn, Viewer
     from pytest_agentproc.vocabulary import CallerAction, LimitsRequest, Policy
 
-__all__ = ["CALLER", "REFERENCE", "CallerHost", "Model", "SessionHost"]
-
 
 class _Reference:
     """The reference supervisor as it ships."""
@@ -243,7 +241,7 @@ class Model:
 
     def in_order(self, processes: list[Process]) -> list[Process]:
         """Give processes in spawn order (rules 2 and 4)."""
-        return sorted(processes, key=lambda one: one.path)
+        return sorted(processes, key=lambda process: process.path)
 
     def host(self) -> Host:
         """Tell the jump rule what the drivers want."""
@@ -302,15 +300,15 @@ class Model:
     def leave(self, number: int) -> None:
         """Have a driver look no more."""
         self.over.add(number)
-        self._looking = [one for one in self._looking if one[0] != number]
+        self._looking = [part for part in self._looking if part[0] != number]
         if self.on_over is not None:
             self.on_over()
 
     def dissolve(self) -> None:
         """Break the reference cycles at once: all parts hold each other, and would wait for the garbage collector."""
         for process in self.processes.values():
-            for one in (process.player, process.kin, process):
-                vars(one).clear()
+            for part in (process.player, process.kin, process):
+                vars(part).clear()
         for driver in self.drivers:
             for each in (driver.machine, driver):
                 vars(each).clear()
@@ -392,7 +390,7 @@ class SessionHost:
         for event in heard:
             caller.hear(event.kind, event.turn, event.text, name)
             if event.kind == "withdrawn":
-                self._questions = [None if one is event.question else one for one in self._questions]
+                self._questions = [None if question is event.question else question for question in self._questions]
             elif event.question is not None and self.role.handler is not None:
                 caller.saw_question(event.at, name)
                 self._questions.append(event.question)

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Artifacts, Deciders, SessionDeciders
     from pytest_agentproc.vocabulary import CallerAction, LimitsRequest, Policy, RunReport
 
-__all__ = ["ReferenceSubject", "add_run", "model_play", "play_bound", "settle_fault"]
-
 
 class _Judges(Protocol):
     """The judgements of the reference supervisor, and their names."""

@@ -22,8 +22,8 @@ from pytest_agentproc.clock import LONGEST, ROUNDING, Move
 from pytest_agentproc.errors import Spin
 from pytest_agentproc.fake_agents.player import NEVER, TIME, Player
 from pytest_agentproc.harness._actors import Process
-from pytest_agentproc.harness._claims import REFERENCE, FiniteRule
-from pytest_agentproc.harness._model import Model
+from pytest_agentproc.harness._claims import FiniteRule
+from pytest_agentproc.harness._model import REFERENCE, Model
 from pytest_agentproc.harness._model_play import play_bound
 from pytest_agentproc.harness._played import Pace
 from pytest_agentproc.record import duration
@@ -41,19 +41,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Bound, Scenario, Terms
     from pytest_agentproc.vocabulary import Subject
-
-__all__ = [
-    "MARGIN",
-    "Foreseen",
-    "NotForReal",
-    "exact_pace",
-    "foresee",
-    "later",
-    "may_look_in_turns",
-    "naps_of",
-    "pace_of",
-    "patience_of",
-]
 
 
 MARGIN = 250_000_000
@@ -296,7 +283,7 @@ def naps_of(subject: Subject, bound: Bound, pulse: PollingDetector) -> tuple[tup
 
 
 def _limits(bound: Bound) -> list[int]:
-    policies = [one.policy for one in (bound, *bound.parts.values())]
+    policies = [part.policy for part in (bound, *bound.parts.values())]
     return [limit for policy in policies for limit in policy.nanoseconds().values() if limit is not None]
 
 

@@ -17,18 +17,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import RunReport
 
-__all__ = [
-    "PROMPT_SHOWN",
-    "SESSION_FOLDER",
-    "Pace",
-    "Played",
-    "PollingPace",
-    "command_line",
-    "environment",
-    "flags_of",
-    "header",
-    "requested_model",
-]
 
 PROMPT_SHOWN = 1 << 16
 """So much of its prompt a fake knows, for dialects that repeat it; the rest reaches it by its own way."""
@@ -210,7 +198,7 @@ class Played:
         if self.pace is not None:
             return paced
         bounds = (self.bound, *self.bound.parts.values())
-        return _ROUNDINGS if any(one.policy.has_parts for one in bounds) else 0
+        return _ROUNDINGS if any(part.policy.has_parts for part in bounds) else 0
 
     def late(self, at: int) -> int:
         """How much later than expected a thing may happen at an instant of the play, in nanoseconds."""
@@ -226,7 +214,7 @@ class Played:
         """
         if self.polling is not None and self.polling.undecided:
             return self.polling.undecided
-        is_about_it = any(one.value == "input_failed" for one in self.bound.scenario.expected)
+        is_about_it = any(expectation.value == "input_failed" for expectation in self.bound.scenario.expected)
         if is_about_it and any(event.data.get("kept") == "stdin" for event in self.record.events):
             return "nobody is told that the agent closed its stdin, a file or one that another program holds"
         return ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import re
 import select
 import subprocess
 import sys
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["OutOfReach", "PreloadRunner", "serve"]
 
 _PROGRAM = (
     "import sys; sys.path[:] = sys.argv[2:]; "
@@ -45,6 +45,7 @@ _LONGEST = 300
 _ABSOLUTE = 1
 _ROUND = 1_000_000_000_000
 _STRANGER = "time passes as on the machine while "
+_PID = re.compile(r" \(pid \d+\)( lives)?")
 
 
 class OutOfReach(Exception):
@@ -128,7 +129,7 @@ class PreloadRunner:
 
     def _require_reach(self) -> None:
         notes = self._notes.read_text("utf-8", errors="replace").splitlines()
-        reasons = [note.partition(_STRANGER)[2] for note in notes if _STRANGER in note]
+        reasons = [_PID.sub("", note.partition(_STRANGER)[2]) for note in notes if _STRANGER in note]
         if reasons:
             self.close()
             raise OutOfReach(reasons[0])

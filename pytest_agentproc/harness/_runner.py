@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import SystemClock, VirtualClock, bind_in, is_debugged, on_debugger
 from pytest_agentproc.clock.preload import is_virtual
-from pytest_agentproc.errors import KitError, UsageError
+from pytest_agentproc.errors import AgentprocError, KitError, UsageError
 from pytest_agentproc.harness._bystanders import plays
 from pytest_agentproc.harness._claims import Reference, Unstated, bind_to, parts_of
 from pytest_agentproc.harness._fake import FakeAgent, Lockstep, Outside
@@ -31,15 +31,7 @@ from pytest_agentproc.harness._pace import (
     pace_of,
     patience_of,
 )
-from pytest_agentproc.harness._played import (
-    PROMPT_SHOWN,
-    Pace,
-    Played,
-    PollingPace,
-    command_line,
-    flags_of,
-    header,
-)
+from pytest_agentproc.harness._played import PROMPT_SHOWN, Pace, Played, PollingPace, command_line, flags_of, header
 from pytest_agentproc.harness._preload import OutOfReach, PreloadRunner
 from pytest_agentproc.harness._signal_guard import Decoys
 from pytest_agentproc.harness._standalone import COMMANDS, REFUSED, write_refusal
@@ -63,8 +55,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock import PollingDetector
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import Subject
-
-__all__ = ["LIFETIME", "ScenarioRunner"]
 
 
 LIFETIME = 300.0
@@ -395,6 +385,16 @@ class ScenarioRunner:
                 self._broker = _Broker(command, stdin=listener.fileno(), start_new_session=True)
                 disown(self._broker.pid)
         return self._lifeline
+
+
+def seconds_in_real_time(scenario: Scenario, subject: Subject, scale: float | None) -> float | None:
+    """Foresee how many real seconds a play takes; None: it is not played there, for whatever reason."""
+    try:
+        _, foreseen = _foresee(scenario, subject)
+        pace = pace_of(foreseen, scale, LIFETIME, is_scaled=getattr(subject, "is_scaled", True))
+    except (NotForReal, AgentprocError):
+        return None
+    return foreseen.duration / NANOSECONDS / pace.scale
 
 
 def _foresee(scenario: Scenario, subject: Subject) -> tuple[Bound, Foreseen]:

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock import VirtualClock
 
-__all__ = ["Decoys", "Hit", "guard_signals", "participants_of"]
-
 
 _PATIENCE = 10.0
 """Real seconds in which a decoy that can answer must have answered."""
@@ -185,13 +183,15 @@ def participants_of(clock: VirtualClock) -> Callable[[int], _Known | None]:
     """Give what knows the fakes of a virtual clock by their pids."""
 
     def known(pid: int) -> _Known | None:
-        found = [one for one in tuple(clock.hub.registry.participants.values()) if one.pid == pid]
+        found = [
+            participant for participant in tuple(clock.hub.registry.participants.values()) if participant.pid == pid
+        ]
         if not found:
             return _Known("", is_reaped=False, is_agent=True) if pid in clock.hub.registry.expected else None
-        one, is_reaped = found[-1], False
+        participant, is_reaped = found[-1], False
         with suppress(PermissionError):
-            is_reaped = one.is_forgotten()
-        return _Known(one.name, is_reaped=is_reaped, is_agent=len(one.path) == 1)
+            is_reaped = participant.is_forgotten()
+        return _Known(participant.name, is_reaped=is_reaped, is_agent=len(participant.path) == 1)
 
     return known
 
@@ -261,11 +261,11 @@ class _Judge:
         self._known = known
         self._begun = ticks()
         self._handlers: dict[int, Any] = {signum: getsignal(signum) for signum in _ENDING}
-        self._threads = {one.ident for one in threading.enumerate()} - {threading.get_ident()}
+        self._threads = {participant.ident for participant in threading.enumerate()} - {threading.get_ident()}
 
     def is_asked(self, args: tuple[Any, ...], frame: FrameType) -> bool:
         """Say whether a call is to be judged: no probe, no mistake, no older thread's, not by a process's handle."""
-        if not all(isinstance(one, int) for one in args[:2]) or args[1:2] == () or args[1] not in _SIGNALS:
+        if not all(isinstance(argument, int) for argument in args[:2]) or args[1:2] == () or args[1] not in _SIGNALS:
             return False
         code = frame.f_code
         is_handle = (os.path.basename(code.co_filename), code.co_name) in _HANDLES and _passes_on(code.co_filename)

@@ -23,7 +23,6 @@ from pytest_agentproc.vocabulary import DIALECTS, Policy
 if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
 
-__all__ = ["COMMANDS", "REFUSED", "is_ours", "write_fake", "write_refusal"]
 
 COMMANDS = {name: dialect.command for name, dialect in DIALECTS.items()}
 """What the CLI of each dialect is called."""

@@ -38,6 +38,7 @@ from pytest_agentproc.errors import (
     UsageError,
 )
 from pytest_agentproc.harness._blockage import blocked_meanwhile
+from pytest_agentproc.harness._fake_log import FakeLog
 from pytest_agentproc.harness._leftovers import KeeperScope, SideProcesses
 from pytest_agentproc.harness._played import SESSION_FOLDER, Played, environment, requested_model
 from pytest_agentproc.harness._signal_guard import guard_signals, participants_of
@@ -53,21 +54,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import CallerAction, Subject
-
-__all__ = [
-    "NOBODY",
-    "ArtifactDirectory",
-    "MemoryStore",
-    "ModelDeparture",
-    "aftermath",
-    "asked_until",
-    "needs_keeper",
-    "not_virtual",
-    "order_of",
-    "real_time_only",
-    "supervise",
-    "supervise_real",
-]
 
 
 _KERNELS_OWN = ("/sys", "/proc")
@@ -402,7 +388,7 @@ def supervise_real(
     record, clock = fakes[0].record, fakes[0].watch.clock
     assert isinstance(clock, SystemClock)
     order = _order_of_all(bound, fakes, clock, record.add)
-    sessions = tuple(replace(one, scale=pace.scale) for one in order.sessions)
+    sessions = tuple(replace(session, scale=pace.scale) for session in order.sessions)
     order = replace(order, artifacts=room.path, disk=room.disk, scale=pace.scale, sessions=sessions)
     said: list[Said] = []
 
@@ -421,6 +407,9 @@ def supervise_real(
 
     with SideProcesses(fakes, adopts=True) as others, KeeperScope(fakes, wanted=needs_keeper(subject)) as kept:
         order = replace(order, keeper=kept.keeper)
+        for fake in fakes:
+            assert isinstance(fake.watch, FakeLog)
+            fake.watch.is_child = others.has_started
         anyio.run(kept.hold, run, backend=backend)
         kind = "virtual" if pace.is_exact else "real"
         answer = said[0] if said else Stall(f"the supervisor did not return within {pace.limit:.0f} {kind} seconds")

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock import SystemClock
     from pytest_agentproc.record import Record
 
-__all__ = ["Wakes"]
 
 _MONOTONIC, _COUNT, _FIRST = 16, 40, 48
 """Where these stand in `page.h`."""
@@ -59,11 +58,11 @@ class Wakes:
             clock: the record's clock.
         """
         fakes = {event.data["pid"] for event in record.events if event.code == "p" and "pid" in event.data}
-        own = [one for one in self._all(clock) if one.pid not in fakes and one.tid != os.getpid()]
-        seen = Counter(one.tid for one in own)
+        own = [wake for wake in self._all(clock) if wake.pid not in fakes and wake.tid != os.getpid()]
+        seen = Counter(wake.tid for wake in own)
         threads: dict[int, list[_Wake]] = {}
-        for one in own:  # a shell has a new process for each look
-            threads.setdefault(one.tid if seen[one.tid] > 1 or one.times > 1 else 0, []).append(one)
+        for wake in own:  # a shell has a new process for each look
+            threads.setdefault(wake.tid if seen[wake.tid] > 1 or wake.times > 1 else 0, []).append(wake)
         pulses = [_pulse_of(wakes) for wakes in threads.values()]
         best = max(pulses, key=lambda pulse: pulse.period, default=PollingDetector())
         return best if best.period else _pulse_of(own)

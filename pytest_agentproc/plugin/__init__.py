@@ -21,7 +21,12 @@ from pytest_agentproc.plugin._hooks import (
 )
 from pytest_agentproc.plugin._marked import agent_scenario, pytest_generate_tests, pytest_pyfunc_call
 from pytest_agentproc.plugin._options import pytest_addoption
-from pytest_agentproc.plugin._progress import pytest_report_teststatus, pytest_sessionfinish, pytest_sessionstart
+from pytest_agentproc.plugin._progress import (
+    pytest_report_collectionfinish,
+    pytest_report_teststatus,
+    pytest_sessionfinish,
+    pytest_sessionstart,
+)
 from pytest_agentproc.plugin._tracebacks import pytest_runtest_makereport
 
 if TYPE_CHECKING:
@@ -55,6 +60,7 @@ __all__ = [
     "pytest_generate_tests",
     "pytest_load_initial_conftests",
     "pytest_pyfunc_call",
+    "pytest_report_collectionfinish",
     "pytest_report_teststatus",
     "pytest_runtest_makereport",
     "pytest_sessionfinish",

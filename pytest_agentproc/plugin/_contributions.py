@@ -26,19 +26,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Language, Scenario
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = [
-    "ScenarioTest",
-    "axes_of",
-    "defect_asked_for",
-    "is_fake",
-    "is_plain",
-    "is_reference_supervisor",
-    "lab_of",
-    "language_of",
-    "reference_of",
-    "subjects_of",
-]
-
 
 _LANGUAGE: pytest.StashKey[Language] = pytest.StashKey()
 _DEFECTS: pytest.StashKey[dict[str, Defect]] = pytest.StashKey()
@@ -243,7 +230,7 @@ def _contributed(config: pytest.Config) -> dict[str, Subject]:
         from pytest_agentproc.subjects import raised
 
         raise pytest.UsageError(f"{_HOOK} {raised(error)}") from error
-    subjects = [_taken(one, _HOOK) for some in given for one in some]
+    subjects = [_taken(added_dialect, _HOOK) for some in given for added_dialect in some]
     _require_names(subjects, _HOOK)
     return {subject.name: subject for subject in subjects}
 
@@ -328,7 +315,7 @@ def lab_of(config: pytest.Config) -> ScenarioRunner:
         from pytest_agentproc.harness import ScenarioRunner
 
         added = language_of(config).dialects.values()
-        lab = config.stash[_LAB] = ScenarioRunner(commands=[one.dialect.command for one in added])
+        lab = config.stash[_LAB] = ScenarioRunner(commands=[added_dialect.dialect.command for added_dialect in added])
         config.add_cleanup(lab.close)  # and with it every fake that may be left
     return lab
 

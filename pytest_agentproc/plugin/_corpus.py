@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.plugin._items import ScenarioItem
 
-__all__ = ["add_corpus", "require_node_ids"]
-
 
 def add_corpus(config: pytest.Config) -> None:
     """Let a session run the bundled scenarios that are named by node ids, or all in place of the tests of the project.
@@ -66,13 +64,13 @@ def _wanted(folder: Path, named: list[str]) -> dict[Path, set[str]]:
         path, _, name = place.partition("::")
         file = folder / path
         files = sorted(file.rglob(f"*{SUFFIX}")) if file.is_dir() else [file]
-        if not all(one.is_file() for one in files):
-            known = [one.relative_to(folder).as_posix() for one in folder.rglob(f"*{SUFFIX}")]
+        if not all(file.is_file() for file in files):
+            known = [path.relative_to(folder).as_posix() for path in folder.rglob(f"*{SUFFIX}")]
             near = difflib.get_close_matches(path, known, 1)
             hint = f"did you mean {CORPUS}/{near[0]}?" if near else "agentproc list shows them all"
             raise pytest.UsageError(f"{CORPUS}/{path}: no bundled scenario has this name: {hint}")
-        for one in files:
-            wanted.setdefault(one, set()).update({name} if name else set())
+        for label in files:
+            wanted.setdefault(label, set()).update({name} if name else set())
     return wanted
 
 
@@ -117,7 +115,7 @@ class Corpus(pytest.Collector):
             place = path.relative_to(self.path).as_posix()
             named: dict[str, Any] = {"nodeid": f"{CORPUS}/{place}"} if is_foreign else {}
             items = [*ScenarioFile.from_parent(self, path=path, **named).collect()]
-            known = {one for item in items for one in (item.name, item.name.partition("[")[0])}
+            known = {path for item in items for path in (item.name, item.name.partition("[")[0])}
             for name in sorted(names - known):
                 found = ", ".join(item.name for item in items)
                 raise self.CollectError(f"{CORPUS}/{place}::{name}: there is no such test: {found}; {_REMEDY}")

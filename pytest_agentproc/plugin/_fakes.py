@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Scenario
 
-__all__ = ["LIFETIME", "FakeAgents", "Fakes", "end_fakes", "expired", "notice", "notice_on"]
-
 
 LIFETIME = 60.0
 """Real seconds after which a fake that a test started in real time is ended."""

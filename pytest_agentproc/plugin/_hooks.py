@@ -17,21 +17,22 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-__all__ = [
-    "pytest_addhooks",
-    "pytest_collect_file",
-    "pytest_configure",
-    "pytest_enter_pdb",
-    "pytest_load_initial_conftests",
-]
-
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:
     """Load the conftest files of this directory for node ids of bundled scenarios: their folder exists nowhere."""
+    _spare_rewriting(early_config)
     given = early_config.known_args_namespace
     given.file_or_dir = [word for word in given.file_or_dir if place_in_corpus(early_config, word) is None]
     return (yield)
+
+
+def _spare_rewriting(config: pytest.Config) -> None:
+    """Have pytest load the kit's modules as they are: it rewrites the assertions of every plugin."""
+    # Rewriting the whole kit takes half a second of a first run. It also parses modules while tests run, which fails on
+    # CPython before 3.11.8 and 3.12.2 if an object that a test left is finalized meanwhile.
+    marked: set[str] = getattr(config.pluginmanager.rewrite_hook, "_must_rewrite", set())
+    marked.discard("pytest_agentproc")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

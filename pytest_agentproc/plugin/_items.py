@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Language, Scenario
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["ScenarioFile", "ScenarioItem", "Written"]
-
 
 _NAME = "agentproc-problems"
 _MOST_BYTES = 1 << 24

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.plugin._run import AgentRun
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["agent_scenario", "pytest_generate_tests", "pytest_pyfunc_call"]
 
 _MARK, _FIXTURE = "agentproc", "agent_scenario"
 
@@ -40,9 +39,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marks = [*metafunc.definition.iter_markers(_MARK)][::-1]
     if not marks:
         return
-    given = [one for mark in marks for one in mark.args]
+    given = [argument for mark in marks for argument in mark.args]
     if not all(mark.args and not mark.kwargs for mark in marks) or not all(
-        isinstance(one, str | Path) for one in given
+        isinstance(scenario, str | Path) for scenario in given
     ):
         pytest.fail(
             f"{metafunc.definition.nodeid}: @pytest.mark.agentproc takes the names of scenarios: "
@@ -60,10 +59,10 @@ def _cases(config: pytest.Config, given: list[str | Path]) -> Iterator[tuple[_Ca
     from pytest_agentproc.harness import not_virtual
     from pytest_agentproc.plugin._contributions import axes_of, subjects_of
 
-    for one, subject in product(given, subjects_of(config)):
+    for scenario, subject in product(given, subjects_of(config)):
         for clock, backend in ways_of(config, is_real=bool(not_virtual(subject))):
             axes = axes_of(config, subject, clock, backend)
-            yield _Case(str(one), subject, clock, backend), f"{Path(one).name.removesuffix(SUFFIX)}-{axes}"
+            yield _Case(str(scenario), subject, clock, backend), f"{Path(scenario).name.removesuffix(SUFFIX)}-{axes}"
 
 
 @pytest.fixture

@@ -16,19 +16,6 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = [
-    "CORPUS",
-    "asked",
-    "backends_of",
-    "is_asked",
-    "place_in_corpus",
-    "pytest_addoption",
-    "require_options",
-    "rerun_command",
-    "said",
-    "ways_of",
-]
-
 
 class _Option(NamedTuple):
     """One option.
@@ -139,7 +126,7 @@ _OPTIONS = (
     _Option("rule", "collect only scenarios that cover one of these rules, with commas: C1,T1", _rules),
     _Option(
         "command",
-        "program that is judged in place of the reference supervisor, in real time: my-supervisor "
+        "program that is judged in place of the reference supervisor: my-supervisor "
         "--timeout {inactivity_timeout} {agent}; several on a line each",
         _lines,
     ),
@@ -156,7 +143,11 @@ _OPTIONS = (
     _Option("defect", "judge the reference supervisor with this defect built in, to see what catches it", _defect),
 )
 _OF_REPORTS = ("corpus", "rule", "update_baseline", "results", "report", "timeline")
-PLAY_FLAGS = tuple(f"--agentproc-{one.name.replace('_', '-')}" for one in _OPTIONS if one.name not in _OF_REPORTS)
+PLAY_FLAGS = tuple(
+    f"--agentproc-{play_option.name.replace('_', '-')}"
+    for play_option in _OPTIONS
+    if play_option.name not in _OF_REPORTS
+)
 """The options that change what a single test runs or says."""
 _OPTION = {option.name: option for option in _OPTIONS}
 

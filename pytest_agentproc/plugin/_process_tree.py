@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.tree import OwnedProcess, Ownership, ProcessSnapshot
 
-__all__ = ["LeftProcess", "ProcessTree"]
 
 _SETTLE = 200_000_000
 """Real nanoseconds that a process may take to end once its test is over; a test that leaves none pays nothing."""
@@ -78,14 +77,14 @@ class ProcessTree:
         """Those that live now, parents before children."""
         return tuple(
             LeftProcess(
-                one.sighting.pid,
-                _command(one),
-                one.sighting.parent,
-                one.sighting.state,
-                one.start.places if one.start is not None else (),
+                owned.sighting.pid,
+                _command(owned),
+                owned.sighting.parent,
+                owned.sighting.state,
+                owned.start.places if owned.start is not None else (),
             )
-            for one in self._custody.look().mine
-            if one.sighting.state != "zombie"
+            for owned in self._custody.look().mine
+            if owned.sighting.state != "zombie"
         )
 
     def wait_gone(self, timeout: float) -> bool:
@@ -196,47 +195,47 @@ def _explained(found: Ownership, refused: Sequence[ProcessSnapshot]) -> str:
     count = len(found.mine)
     end = "it has been ended" if count == 1 else "they have been ended"
     lines = [f"the test left {count} process{'' if count == 1 else 'es'} behind; {end}:"]
-    for one in found.mine:
-        lines += ["", *_described(one)]
+    for owned in found.mine:
+        lines += ["", *_described(owned)]
     if refused:
-        lines += ["", f"could not be ended: {', '.join(f'{one.command} (pid {one.pid})' for one in refused)}"]
+        lines += ["", f"could not be ended: {', '.join(f'{owned.command} (pid {owned.pid})' for owned in refused)}"]
     if found.unknown:
         lines += ["", "of unknown origin, so neither counted nor ended:"]
-        lines += [f"  {_clipped(one.command)} (pid {one.pid}, {one.state})" for one in found.unknown]
+        lines += [f"  {_clipped(owned.command)} (pid {owned.pid}, {owned.state})" for owned in found.unknown]
     lines += ["", *_remedy(found.mine)]
     return "\n".join(lines)
 
 
-def _described(one: OwnedProcess) -> list[str]:
-    pid, state = one.sighting.pid, one.sighting.state
+def _described(owned: OwnedProcess) -> list[str]:
+    pid, state = owned.sighting.pid, owned.sighting.state
     state = "a zombie: it has exited, and no process waited for it" if state == "zombie" else state
-    lines = [f"  {_clipped(_command(one))}", f"    pid {pid}, {state}", f"    {_kin(one)}"]
-    if one.start is not None and one.start.places:
-        nearest, *further = one.start.places
+    lines = [f"  {_clipped(_command(owned))}", f"    pid {pid}, {state}", f"    {_kin(owned)}"]
+    if owned.start is not None and owned.start.places:
+        nearest, *further = owned.start.places
         lines.append(f"    started at {nearest}" + "".join(f", by the test at {place}" for place in further))
     else:
         lines.append("    started at a place that is not known")
     return lines
 
 
-def _kin(one: OwnedProcess) -> str:
+def _kin(owned: OwnedProcess) -> str:
     """Say how it is related to this process, as far as that is known."""
     me = f"pytest ({os.getpid()})"
-    if one.how == "child":
-        parent = one.sighting.parent
+    if owned.how == "child":
+        parent = owned.sighting.parent
         return f"a child of {me}" if parent == os.getpid() else f"a child of multiprocessing's forkserver ({parent})"
-    if one.how == "descendant":
-        chain = " < ".join(f"{_clipped(parent.command)} ({parent.pid})" for parent in one.above)
+    if owned.how == "descendant":
+        chain = " < ".join(f"{_clipped(parent.command)} ({parent.pid})" for parent in owned.above)
         return f"a descendant: {chain} < {me}"
     root = ""
-    if one.start is not None and one.start.command:
-        pid = f" ({one.start.pid})" if one.start.pid else ""
-        root = f" of {_clipped(one.start.command)}{pid}, which has exited"
-    return f"an orphan{root}; {one.why}"
+    if owned.start is not None and owned.start.command:
+        pid = f" ({owned.start.pid})" if owned.start.pid else ""
+        root = f" of {_clipped(owned.start.command)}{pid}, which has exited"
+    return f"an orphan{root}; {owned.why}"
 
 
-def _command(one: OwnedProcess) -> str:
-    return one.command(command_line(os.getpid()))
+def _command(owned: OwnedProcess) -> str:
+    return owned.command(command_line(os.getpid()))
 
 
 def _clipped(command: str) -> str:
@@ -246,9 +245,9 @@ def _clipped(command: str) -> str:
 
 def _remedy(mine: Sequence[OwnedProcess]) -> list[str]:
     lines = []
-    if any(one.sighting.state != "zombie" for one in mine):
+    if any(owned.sighting.state != "zombie" for owned in mine):
         lines.append("end what the test starts before it returns, and wait for it;")
         lines.append("process_tree.allow(...) is for a process that is meant to live on")
-    if any(one.sighting.state == "zombie" for one in mine):
+    if any(owned.sighting.state == "zombie" for owned in mine):
         lines.append("wait for every child: Popen.wait(), Popen.communicate(), Process.join(), os.waitpid()")
     return lines

@@ -14,12 +14,10 @@ import pytest
 from pytest_agentproc.corpus import SUFFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
+    from collections.abc import Generator, Iterable, Sequence
 
     from pytest_agentproc.harness import Played
     from pytest_agentproc.vocabulary import RunReport
-
-__all__ = ["note", "pytest_report_teststatus", "pytest_sessionfinish", "pytest_sessionstart"]
 
 
 _VIRTUAL, _REAL = "agentproc_virtual_s", "agentproc_real_s"
@@ -49,7 +47,7 @@ def note(item: pytest.Item, played: Played, real: float) -> None:
 def _outcome(answer: RunReport) -> str:
     """Name the outcome, or those of a session's turns in their order."""
     if answer.sessions:
-        return "; ".join(f"{name}: {_outcome(one)}" for name, one in answer.sessions.items())
+        return "; ".join(f"{name}: {_outcome(part)}" for name, part in answer.sessions.items())
     if answer.turns is None:
         return str(answer.outcome)
     return ", ".join(str(turn.outcome) for turn in answer.turns)
@@ -94,6 +92,31 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     is_terminal = reporter.isatty  # a method, and a value before pytest 9
     if is_terminal() if callable(is_terminal) else is_terminal:
         config.pluginmanager.register(_Progress(reporter), _NAME)
+
+
+_SHORT = 10
+
+
+def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest.Item]) -> str:
+    """Say early how long real time takes, and how much it cannot judge, unless that is short."""
+    real = [item for item in items if getattr(item, "clock", "") == "real"]
+    if not real:
+        return ""
+    from pytest_agentproc.harness import seconds_in_real_time
+    from pytest_agentproc.plugin._items import ScenarioItem
+    from pytest_agentproc.plugin._options import asked
+
+    scale = asked(config, "scale")
+    found = [
+        seconds_in_real_time(item.scenario, item.subject, scale) for item in real if isinstance(item, ScenarioItem)
+    ]
+    played = [seconds for seconds in found if seconds is not None]
+    if sum(played) < _SHORT:
+        return ""
+    return (
+        f"agentproc: real time: about {sum(played):.0f} s one after the other; scenarios played: {len(played)}, "
+        f"not judged in real time: {len(found) - len(played)}"
+    )
 
 
 class _Progress:

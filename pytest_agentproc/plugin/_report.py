@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Listed
     from pytest_agentproc.verdict import Row, Verdict
 
-__all__ = ["begin_pages", "begin_report", "keep_page"]
 
 _PAGE = "agentproc_page"
 _REAL = "agentproc_real_s"

@@ -39,17 +39,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Language
     from pytest_agentproc.verdict import Judgement, Row
 
-__all__ = [
-    "begin_account",
-    "begin_baseline",
-    "keep",
-    "lost",
-    "read_by_baseline",
-    "update_baseline",
-    "write_atomically",
-    "write_results",
-]
-
 
 def write_results(config: pytest.Config, text: str) -> str:
     """Write the file of results that was asked for, and say so; on the command line it is seen from where one is.
@@ -135,7 +124,7 @@ def update_baseline(config: pytest.Config, judged: Sequence[Judged]) -> str:
     """Write the file anew, and say so."""
     path = _path(config)
     baseline = config.stash.get(_BASELINE, None) or Baseline("", shown_path(path))
-    scenarios = [*_scenarios(corpus_folder()), *_scenarios(config.rootpath), *(one.scenario for one in judged)]
+    scenarios = [*_scenarios(corpus_folder()), *_scenarios(config.rootpath), *(result.scenario for result in judged)]
     references = [subject.name for subject in subjects_of(config) if is_reference_supervisor(subject)]
     text = baseline.updated(judged, scenarios, references)
     write_atomically(path, text)
@@ -342,12 +331,15 @@ class _Account:
         """Give the summary of each subject, in the order in which they were named."""
         is_whole = exitstatus != pytest.ExitCode.INTERRUPTED
         for subject in subjects_of(self._config):
-            of_one = [one for one in self._judged.values() if one.subject == subject.name]
+            of_one = [judged for judged in self._judged.values() if judged.subject == subject.name]
             if of_one:
                 yield from summary(of_one, self._version, width, is_whole=is_whole)
-                for one in of_one:
-                    if one.verdict in (Verdict.KIT_ERROR, Verdict.UNDECIDED) and one.reason and not one.digest:
-                        yield f"agentproc: there is no verdict on {subject.name} in {one.scenario}: {one.reason}"
+                reason = next((judged.out_of_reach for judged in of_one if judged.out_of_reach), "")
+                if reason:
+                    yield f"agentproc: {subject.name} was judged in real time: {reason}"
+                for judged in of_one:
+                    if judged.verdict in (Verdict.KIT_ERROR, Verdict.UNDECIDED) and judged.reason and not judged.digest:
+                        yield f"agentproc: there is no verdict on {subject.name} in {judged.scenario}: {judged.reason}"
 
 
 @contextmanager

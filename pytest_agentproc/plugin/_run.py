@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import RunReport
 
-__all__ = ["AgentRun", "AgentTurn", "Runner", "ends_test", "result_of", "seconds", "told"]
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AgentTurn:
@@ -177,7 +175,8 @@ def result_of(played: Played) -> AgentRun:
 
 def _turns(answers: Sequence[RunReport] | None) -> tuple[AgentTurn, ...]:
     return tuple(
-        AgentTurn(one.outcome, one.exit_code, one.text, one.error, seconds(one.elapsed)) for one in answers or ()
+        AgentTurn(answer.outcome, answer.exit_code, answer.text, answer.error, seconds(answer.elapsed))
+        for answer in answers or ()
     )
 
 

@@ -21,7 +21,6 @@ from pytest_agentproc.scenario import BUNDLED, Language, Scenario, load, loads
 if TYPE_CHECKING:
     import pytest
 
-__all__ = ["TALKER", "Place", "named", "place_of", "place_of_caller", "scenario_of", "shown_path"]
 
 TALKER = '{"dialect": "pi", "mode": "rpc"}'
 """The agent of steps alone, where it is to be talked to."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.subjects import Held, Live
     from pytest_agentproc.supervisor import Question, Session, SessionEvent, TurnResult
 
-__all__ = ["AgentSession", "BegunTurn", "Sessions"]
-
 
 class AgentSession:
     """A conversation with an agent, held by the reference supervisor in virtual time.

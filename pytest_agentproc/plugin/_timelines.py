@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Record, Timeline
     from pytest_agentproc.scenario import Scenario
 
-__all__ = ["AgentTimeline", "keep_fake", "keep_record"]
 
 __tracebackhide__ = True  # a failure shows the line of the test, and none of this file
 
@@ -125,12 +124,12 @@ class AgentTimeline:
         from pytest_agentproc.harness import FakeAgent
 
         kept = self._node.stash.get(_KEPT, [])
-        fakes = [(one.source, one.scenario) for one in kept if isinstance(one.source, FakeAgent)]
+        fakes = [(timeline.source, timeline.scenario) for timeline in kept if isinstance(timeline.source, FakeAgent)]
         runs: list[_Run] = []
-        for one in kept:
-            if not isinstance(one.source, FakeAgent):
-                runs.append(_Run([one.source], one.scenario, is_supervised=True))
-            elif one.source is fakes[0][0]:
+        for timeline in kept:
+            if not isinstance(timeline.source, FakeAgent):
+                runs.append(_Run([timeline.source], timeline.scenario, is_supervised=True))
+            elif timeline.source is fakes[0][0]:
                 runs += _runs_of(fakes)
         return runs
 

@@ -16,8 +16,6 @@ from pytest_agentproc.errors import AgentprocError, KitError
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
-__all__ = ["pytest_runtest_makereport"]
-
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport(
@@ -45,12 +43,12 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:
-        one = waiting.pop()
-        if one is not None and id(one) not in seen:
-            seen.add(id(one))
-            waiting += [one.__cause__, one.__context__]
-            waiting += one.exceptions if isinstance(one, BaseExceptionGroup) else []
-            yield one
+        exception = waiting.pop()
+        if exception is not None and id(exception) not in seen:
+            seen.add(id(exception))
+            waiting += [exception.__cause__, exception.__context__]
+            waiting += exception.exceptions if isinstance(exception, BaseExceptionGroup) else []
+            yield exception
 
 
 def _cut(errors: Sequence[BaseException]) -> None:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock import VirtualClock
 
-__all__ = ["MARK", "allowed_programs", "clock_of", "refuse_nested", "run_without_plugin", "with_virtual_time"]
 
 MARK, _FIXTURE = "virtual_time", "virtual_clock"
 _KEYS = {"allow", "backend", "start"}
@@ -147,8 +146,8 @@ def _asks(item: Any) -> bool:
     """Say whether a test, or a fixture of its own, asks for the virtual clock by name."""
     info = item._fixtureinfo  # noqa: SLF001  # pytest has no public list of who asks for what
     fixtures = [found[-1] for name, found in info.name2fixturedefs.items() if name in info.names_closure]
-    own = [one for one in fixtures if not one.func.__module__.startswith("pytest_agentproc.")]
-    return _FIXTURE in info.argnames or any(_FIXTURE in one.argnames for one in own)
+    own = [fixture for fixture in fixtures if not fixture.func.__module__.startswith("pytest_agentproc.")]
+    return _FIXTURE in info.argnames or any(_FIXTURE in fixture.argnames for fixture in own)
 
 
 def _require_own_loop(item: Any) -> None:

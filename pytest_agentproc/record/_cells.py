@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.record._normal import AnyEvent
     from pytest_agentproc.record._payload import Payload
 
-__all__ = ["Cell", "cells", "duration", "instant", "stray_target"]
-
 
 _UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"))
 

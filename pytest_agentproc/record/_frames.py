@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.record._cells import Cell
     from pytest_agentproc.record._record import Record
 
-__all__ = ["Again", "Frame", "Pair", "Silence", "Source", "framed", "frames"]
 
 _LONG_NS = 1_000_000_000
 _REPEATS = 3

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.record._normal import AnyEvent
 
-__all__ = ["attributed"]
 
 _WRITERS = frozenset({"say", "answer", "result", "bytes", "flood"})
 _SPLITTERS = frozenset({"meanwhile", "when"})

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.record._frames import Source
 
-__all__ = ["LiveRecord"]
 
 _WIDTHS = (9, 42)
 _SILENCE = 1_000_000_000
@@ -58,7 +57,7 @@ class LiveRecord(Record):
             return
         part = Record()
         part.merge(new)  # they are joined already
-        self._tell_rows([*rows_of(one for one in frames(part, self._scenario) if not isinstance(one, Silence))])
+        self._tell_rows([*rows_of(frame for frame in frames(part, self._scenario) if not isinstance(frame, Silence))])
         if self._written > _MOST:
             self._tell("... and so on: the rest is not printed as it happens ...")
 

@@ -7,8 +7,6 @@ from typing import Any, Protocol
 
 from pytest_agentproc.record._payload import limit_of, united
 
-__all__ = ["AnyEvent", "Entry", "joined", "normal_form"]
-
 AnyEvent = tuple[int, str, Mapping[str, Any]]
 Entry = tuple[int, str, str, str, tuple[tuple[str, Any], ...]]
 """One event of the normal form: at, code, process, by (or ""), and the rest of its data, sorted."""

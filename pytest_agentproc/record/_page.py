@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.record._page_rows import Row
     from pytest_agentproc.record._record import Record
 
-__all__ = ["Judged", "document", "listing", "page", "shown_lines"]
-
 
 _MAX_LINES = 400
 _LINE_CHARS = 240
@@ -143,7 +141,7 @@ def page(record: Record, scenario: _Source, judged: Judged) -> str:
         judged: what follows from both.
     """
     shown = list(frames(record, scenario))
-    cells = [pair.cell for one in shown if isinstance(one, Frame) for pair in one.pairs]
+    cells = [pair.cell for frame in shown if isinstance(frame, Frame) for pair in frame.pairs]
     lanes = lanes_of(record.events, cells)
     clock = str(record.header.get("clock", "virtual"))
     rows = shortened(list(drawn(shown, Drawing(lanes), clock, judged.marks)))

@@ -11,7 +11,6 @@ from pytest_agentproc.vocabulary import RULES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Listed", "index"]
 
 _QUIET = frozenset({"passed", "not applicable"})
 _NO_RULE = ""
@@ -62,7 +61,10 @@ def index(entries: Iterable[Listed]) -> str:
 def _counts(played: Sequence[Listed]) -> str:
     """Say how often there was each verdict: what is red first."""
     verdicts = sorted({entry.verdict for entry in played}, key=lambda verdict: (verdict in _QUIET, verdict))
-    said = [(f' class="{_kind(one)}"', sum(entry.verdict == one for entry in played), one) for one in verdicts]
+    said = [
+        (f' class="{_kind(way_verdict)}"', sum(entry.verdict == way_verdict for entry in played), way_verdict)
+        for way_verdict in verdicts
+    ]
     said.append(("", len({(entry.name, entry.claim) for entry in played}), "scenarios"))
     items = "".join(f"<li{kind}><b>{count}</b>{safe(what)}</li>" for kind, count, what in said)
     return f'<ul class="counts">{items}</ul>'
@@ -73,7 +75,10 @@ def _rule(rule: str, entries: Sequence[Listed], ways: Sequence[tuple[str, ...]])
     rows = [f'<tr class="rule"><th scope="colgroup" colspan="{len(ways) + 1}">{title}</th></tr>']
     for name, claim in dict.fromkeys((entry.name, entry.claim) for entry in entries):
         own = [entry for entry in entries if (entry.name, entry.claim) == (name, claim)]
-        cells = "".join(f"<td>{', '.join(_cell(one) for one in own if one.way == way) or _NEVER}</td>" for way in ways)
+        cells = "".join(
+            f"<td>{', '.join(_cell(way_verdict) for way_verdict in own if way_verdict.way == way) or _NEVER}</td>"
+            for way in ways
+        )
         words = f'{safe(clipped(claim, 300))}<span class="id">{safe(clipped(name, 200))}</span>'
         rows.append(f'<tr><th scope="row">{words}</th>{cells}</tr>')
     return "\n".join(rows)

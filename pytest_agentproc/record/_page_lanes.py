@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.record._cells import Cell
     from pytest_agentproc.record._normal import AnyEvent
 
-__all__ = ["CALLER", "SUPERVISOR", "Lane", "Lanes", "Slots", "lanes_of", "timer_of"]
 
 CALLER, SUPERVISOR, _TIMERS = "caller", "supervisor", "timers"
 _HOSTS = (CALLER, SUPERVISOR)

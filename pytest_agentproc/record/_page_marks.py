@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.record._frames import Pair
 
-__all__ = ["Expected", "Mark", "note_of", "with_expected"]
-
 
 class Mark(NamedTuple):
     """One thing that a failed check is about.

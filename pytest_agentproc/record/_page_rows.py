@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.record._page_lanes import Lane, Lanes
     from pytest_agentproc.record._page_marks import Mark
 
-__all__ = ["Drawing", "Room", "Row", "clipped", "drawn", "payload_text", "safe", "shortened", "table"]
-
 
 _KEPT = "\n\t"
 
@@ -52,7 +50,7 @@ def safe(text: object) -> str:
     """Make HTML of a text: markup is shown, and so is what cannot be printed or would turn the line around."""
     words = str(text)
     if not words.isprintable():
-        words = "".join(one if one.isprintable() or one in _KEPT else _named(one) for one in words)
+        words = "".join(word if word.isprintable() or word in _KEPT else _named(word) for word in words)
     return escape(words)
 
 
@@ -187,7 +185,7 @@ class Drawing:
     def _now(self, data: Mapping[str, Any]) -> str:
         """Name whom a supervisor has to do with: of an agent that was replaced, the one that lives."""
         name = str(data["process"])
-        heirs = [one for one in self._living if one.partition(" ")[0] == name]
+        heirs = [row for row in self._living if row.partition(" ")[0] == name]
         return name if name in self._living or not heirs else heirs[-1]
 
     def _target(self, data: Mapping[str, Any]) -> Lane:
@@ -279,19 +277,23 @@ def drawn(
         marks: what failed checks are about; what they expected is drawn at its instant.
     """
     number = 0
-    for one in with_expected(shown, marks):
+    for with_expectation in with_expected(shown, marks):
         number += 1
-        if isinstance(one, Expected):
-            yield Row(number, drawing.strip(), one.at, band=one.words, note="expected")
-        elif isinstance(one, Silence):
-            yield Row(number, drawing.strip(), band=f"~ {duration(one.length)} pass ({clock})")
-        elif isinstance(one, Again):
-            yield Row(number, drawing.strip(), band=f"\N{MULTIPLICATION SIGN} {one.times + 1}: {one.words}")
+        if isinstance(with_expectation, Expected):
+            yield Row(number, drawing.strip(), with_expectation.at, band=with_expectation.words, note="expected")
+        elif isinstance(with_expectation, Silence):
+            yield Row(number, drawing.strip(), band=f"~ {duration(with_expectation.length)} pass ({clock})")
+        elif isinstance(with_expectation, Again):
+            yield Row(
+                number,
+                drawing.strip(),
+                band=f"\N{MULTIPLICATION SIGN} {with_expectation.times + 1}: {with_expectation.words}",
+            )
         else:
-            for place, pair in enumerate(one.pairs):
-                note = note_of(marks, one.at, pair)
-                yield Row(number + place, drawing.strip(pair), None if place else one.at, pair, note=note)
-            number += len(one.pairs) - 1
+            for place, pair in enumerate(with_expectation.pairs):
+                note = note_of(marks, with_expectation.at, pair)
+                yield Row(number + place, drawing.strip(pair), None if place else with_expectation.at, pair, note=note)
+            number += len(with_expectation.pairs) - 1
 
 
 def shortened(rows: Sequence[Row]) -> list[Row]:

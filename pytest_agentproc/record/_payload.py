@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["EDGE_BYTES", "MAX_INPUT_BYTES", "MAX_PAYLOAD_BYTES", "Gathered", "Payload", "limit_of", "united"]
 
 MAX_PAYLOAD_BYTES = 64 * 1024
 """So much that a process wrote on one stream in one instant is kept whole."""

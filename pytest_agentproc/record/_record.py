@@ -14,8 +14,6 @@ from pytest_agentproc.record._payload import MAX_PAYLOAD_BYTES, Gathered, Payloa
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["Event", "Joiner", "Record", "new_event"]
-
 
 class Event(NamedTuple):
     """One thing that happened.

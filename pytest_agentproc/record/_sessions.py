@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     Trace = Callable[[int, str, dict[str, Any]], None]
 
-__all__ = ["beside", "of_session", "one_session"]
-
 
 _LETTERS = 26
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.record._record import Record
 
-__all__ = ["Start", "starts"]
-
 
 @dataclass(frozen=True, slots=True)
 class Start:

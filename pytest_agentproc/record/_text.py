@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.record._frames import Frame, Source
     from pytest_agentproc.record._record import Record
 
-__all__ = ["HEADINGS", "Row", "drawn", "lines_of", "rows_of", "text"]
 
 _MAX_LINES = 160
 
@@ -72,13 +71,13 @@ def _shortened(rows: list[Row]) -> Iterator[Row]:
 
 def rows_of(shown: Iterable[Frame | Silence | Again], marks: Mapping[int, str] | None = None) -> Iterator[Row]:
     """Give the rows of what is shown, marked as `drawn` has them."""
-    for one in shown:
-        if isinstance(one, Silence):
-            yield Row("", f"~~~ {duration(one.length)} pass ~~~", "both")
-        elif isinstance(one, Again):
-            yield Row("", f"... {one.words}", "both")
+    for row in shown:
+        if isinstance(row, Silence):
+            yield Row("", f"~~~ {duration(row.length)} pass ~~~", "both")
+        elif isinstance(row, Again):
+            yield Row("", f"... {row.words}", "both")
         else:
-            yield from _rows_of_frame(one, marks or {})
+            yield from _rows_of_frame(row, marks or {})
 
 
 def _rows_of_frame(frame: Frame, marks: Mapping[int, str]) -> Iterator[Row]:

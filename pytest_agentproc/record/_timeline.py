@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.record._frames import Source
     from pytest_agentproc.record._record import Record
 
-__all__ = ["Timeline"]
 
 __tracebackhide__ = True  # a failure shows the line of the test, and none of this file
 
@@ -47,7 +46,15 @@ _STATUSES = ("starting", "ready", "prompting", "restarting", "failed", "closed")
 _OF_AGENTS = ("start", "exit", *_STREAMS.values())
 """The words of which a fake by itself knows."""
 
-_FIXED = ("start", "exit", *_STREAMS.values(), "returned", *_DEEDS, "leak", *(f"status {one}" for one in _STATUSES))
+_FIXED = (
+    "start",
+    "exit",
+    *_STREAMS.values(),
+    "returned",
+    *_DEEDS,
+    "leak",
+    *(f"status {status}" for status in _STATUSES),
+)
 _SIGNAL = re.compile(r"[A-Z][A-Z0-9]*")
 _LINE = re.compile(r"line [1-9][0-9]*")
 

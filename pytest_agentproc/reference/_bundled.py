@@ -12,8 +12,6 @@ from typing import NamedTuple
 from pytest_agentproc.corpus import SUFFIX, corpus_files
 from pytest_agentproc.scenario import load_each, uses
 
-__all__ = ["Bundled", "bundled", "excerpts"]
-
 _OWN = Path(__file__).parent
 _LONG = 10
 """Lines of an excerpt from which on a shorter one is better."""
@@ -43,9 +41,9 @@ class Bundled(NamedTuple):
 def bundled() -> tuple[Bundled, ...]:
     """Read every bundled scenario; a file for several agents counts once for each of them."""
     return tuple(
-        Bundled(one.id, one.claim, one.level, one.covers, tuple(one.catches), one.text)
+        Bundled(scenario.id, scenario.claim, scenario.level, scenario.covers, tuple(scenario.catches), scenario.text)
         for file in corpus_files()
-        for one in load_each(file)
+        for scenario in load_each(file)
     )
 
 
@@ -54,16 +52,16 @@ def excerpts() -> dict[tuple[int, str], tuple[str, str]]:
     """Give the best example of each key: the lines of a file, and the id of that bundled scenario.
 
     The key of this mapping is the identity of the entry in its table, and the value there if that is a single word, or
-    an empty text for any value. Short excerpts of short files are best.
+    an empty text for any value. Short excerpts of short files are best, and an empty list shows nothing.
     """
     examples = [Bundled("", "", "", (), (), file.read_text("utf-8")) for file in sorted(_OWN.glob(f"*{SUFFIX}"))]
-    files = {one.text: one for one in (*examples, *reversed(bundled()))}
+    files = {example.text: example for example in (*examples, *reversed(bundled()))}
     found: dict[tuple[int, str], tuple[tuple[int, ...], str, str]] = {}
     for text, one in files.items():
         lines = text.splitlines()
         for use in uses(text):
             excerpt = _excerpt(lines, use.line)
-            rank = (len(excerpt) > _LONG, not one.id, len(text))
+            rank = (len(excerpt) > _LONG, not one.id, excerpt[-1].endswith("[]"), len(text))
             for value in {"", *use.words}:
                 place = (id(use.key), value)
                 if place not in found or rank < found[place][0]:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.reference._bundled import Bundled
     from pytest_agentproc.scenario import Key
 
-__all__ = ["Entry", "Example", "entries", "find"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
@@ -100,8 +98,8 @@ def _rules() -> Iterator[Entry]:
             ("The reference supervisor", rule.reference),
             ("Left open", rule.open),
             ("Bug families", ", ".join(family for family, (_, rules) in BUG_FAMILIES.items() if name in rules)),
-            ("Defects that break it", ", ".join(one.name for one in DEFECTS.values() if one.breaks == name)),
-            ("Bundled scenarios", str(sum(name in one.covers for one in bundled()))),
+            ("Defects that break it", ", ".join(defect.name for defect in DEFECTS.values() if defect.breaks == name)),
+            ("Bundled scenarios", str(sum(name in scenario.covers for scenario in bundled()))),
         )
         example = Example(commands=(f"agentproc list --rule {name}", f"agentproc conform reference --rule {name}"))
         yield Entry(kind="rule", name=name, says=_sentence(rule.demands), facts=_given(facts), example=example)
@@ -214,9 +212,11 @@ def _limits() -> dict[str, str]:
 
 def _defects() -> Iterator[Entry]:
     shown: dict[str, Bundled] = {}
-    for one in bundled():
-        for name in one.catches:
-            shown[name] = min(one, shown.get(name, one), key=lambda scenario: len(scenario.text))
+    for bundled_scenario in bundled():
+        for name in bundled_scenario.catches:
+            shown[name] = min(
+                bundled_scenario, shown.get(name, bundled_scenario), key=lambda scenario: len(scenario.text)
+            )
     for name, defect in DEFECTS.items():
         facts = (("Rule", f"{defect.breaks}: {RULES[defect.breaks].demands}"),)
         example = Example(commands=(f"agentproc run {quote(shown[name].id)} --defect {name}",) if name in shown else ())

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pytest_agentproc.reference._entries import Entry
 
-__all__ = ["anchor", "page_of", "shown", "written"]
 
 _PAGES = {
     "outcome": "outcomes",
@@ -51,13 +50,38 @@ def shown(entry: Entry, width: int) -> str:
 def written(entry: Entry, heading: str = "##") -> str:
     """Write an entry for a page: its heading is its anchor."""
     parts = [f"{heading} {entry.name}", entry.says]
-    parts += ["\n".join(f"- **{title}:** {_escaped(text)}" for title, text in entry.facts)] if entry.facts else []
+    up = "../" * page_of(entry).count("/")
+    parts += (
+        ["\n".join(f"- **{title}:** {_fact(title, text, up)}" for title, text in entry.facts)] if entry.facts else []
+    )
     if entry.example.text:
         name = f"# {entry.example.file}\n" if entry.example.file else ""
         parts += [f"```{entry.example.language}\n{name}{entry.example.text.rstrip()}\n```"]
     if entry.example.commands:
         parts += ["```sh\n" + "\n".join(entry.example.commands) + "\n```"]
     return "\n\n".join(parts) + "\n"
+
+
+_LINKS = {
+    "Rule": "rules/{}.md",
+    "Rules": "rules/{}.md",
+    "Limit": "limits.md#{}",
+    "Bug families": "bug-families.md#{}",
+    "Defects that break it": "defects.md#{}",
+}
+"""Facts that name other entries, each with the place of one."""
+
+
+def _fact(title: str, text: str, up: str) -> str:
+    """Write a fact; the names in it lead to their pages, and an address leads there."""
+    if text.startswith("https://"):
+        return f"<{text}>"
+    if title not in _LINKS:
+        return _escaped(text)
+    names, colon, rest = text.partition(":")
+    place = up + _LINKS[title]
+    links = (f"[{name}]({place.format(anchor(name) if '#' in place else name)})" for name in names.split(", "))
+    return ", ".join(links) + colon + _escaped(rest)
 
 
 def _escaped(text: str) -> str:

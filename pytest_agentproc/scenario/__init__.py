@@ -9,9 +9,9 @@ packages extend the language through the `Language` that the caller passes in: n
 
 from __future__ import annotations
 
+from pytest_agentproc.errors import NotApplicable
 from pytest_agentproc.scenario._additions import BUNDLED, with_dialect, with_step
 from pytest_agentproc.scenario._check import Key, Language
-from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._load import load, load_each, loads, read_agents
 from pytest_agentproc.scenario._movable import Movable, movables, moved, restated
 from pytest_agentproc.scenario._open import Choice, Opening

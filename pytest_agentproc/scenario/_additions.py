@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check, Kind
     from pytest_agentproc.vocabulary import Dialect, ScriptStep
 
-__all__ = ["BUNDLED", "AddedDialect", "with_dialect", "with_step"]
-
 
 _FAKES = "pytest_agentproc.fake_agents"
 _OF_THE_KIT = tuple(f"{_FAKES}.{name}" for name in ("lines", "objects", "program", "questions", "requests"))
@@ -178,7 +176,7 @@ def with_dialect(language: Language, dialect: Dialect, origin: str) -> Language:
     Raises:
         UsageError: the name is taken.
     """
-    _require_free("dialect", dialect.name, DIALECTS, {name: one.origin for name, one in language.dialects.items()})
+    _require_free("dialect", dialect.name, DIALECTS, {name: added.origin for name, added in language.dialects.items()})
     return replace(language, dialects={**language.dialects, dialect.name: AddedDialect(dialect, origin)})
 
 

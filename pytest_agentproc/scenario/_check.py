@@ -12,7 +12,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_agentproc.errors import Problem
+from pytest_agentproc.errors import NotApplicable, Problem
 from pytest_agentproc.scenario._expressions import (
     LONGEST_TIME,
     SIZES,
@@ -20,7 +20,6 @@ from pytest_agentproc.scenario._expressions import (
     Expression,
     ExpressionError,
     Measure,
-    NotApplicable,
     Unfit,
     evaluate,
     names,
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from pytest_agentproc.vocabulary import Dialect
-
-__all__ = ["Check", "Entry", "Key", "Kind", "Language", "Noting", "ProgramStep", "Scope", "Step", "Table"]
 
 
 class Kind(Protocol):

@@ -31,20 +31,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check, Scope, Step
     from pytest_agentproc.scenario._expressions import Expression
 
-__all__ = [
-    "DRIVE",
-    "DRIVE_KEYS",
-    "HANDLER",
-    "HANDLERS",
-    "PROMPT",
-    "STATUSES",
-    "Item",
-    "bind_deed",
-    "bind_handler",
-    "bind_hooks",
-    "unawaited",
-]
-
 
 STATUSES = ("starting", "ready", "prompting", "restarting", "failed", "closed")
 """Where a session can stand."""
@@ -147,19 +133,23 @@ _ABANDON = Fields(
 
 
 _KEYS = (
-    Key("prompt", PROMPT, "asks; a prompt is queued at once"),
-    Key("wait_for", _Awaited(), "until the turn has its outcome, this many background turns are over, or this status"),
-    Key("wait", Time(), "for a time"),
+    Key("prompt", PROMPT, "sends a prompt, which is queued at once"),
+    Key(
+        "wait_for",
+        _Awaited(),
+        "waits until the turn has its outcome, this many background turns are over, or the session has this status",
+    ),
+    Key("wait", Time(), "waits for this time"),
     Key(
         "cancel",
-        Fields((Key("turn", Whole(1, 10**6), "which turn; the one in flight if absent"),)),
-        "cancels a turn; the agent lives on",
+        Fields((Key("turn", Whole(1, 10**6), "which turn; the turn in work if absent"),)),
+        "cancels a turn, and the agent lives on",
     ),
-    Key("stop", _Word(), "has the agent forced to stop; a new one follows"),
+    Key("stop", _Word(), "forces the agent to stop; a new agent follows"),
     Key("close", _Word(), "ends the session"),
-    Key("abandon", _ABANDON, "goes away: the supervisor of the run is cancelled (a run's alone)"),
+    Key("abandon", _ABANDON, "cancels the supervisor of a run, as a caller does that goes away"),
     Key("attach", Word("VIEWER"), "attaches a viewer, which sees everything from the beginning"),
-    Key("detach", Word("VIEWER"), "detaches it"),
+    Key("detach", Word("VIEWER"), "detaches a viewer"),
     Key("at", Time(), "beside another key: not before this instant"),
     Key("after", Time(), "beside another key: at least this long after the item before it"),
     Key(
@@ -309,13 +299,15 @@ def _handler_finish(values: dict[str, Any], node: Node, what: str, check: Check)
 
 HANDLER = Fields(
     (
-        Key("permission", Choice(("allow", "deny", "never")), "its answer to every question"),
-        Key("after", Time(), "how long that takes; no time if absent"),
+        Key("permission", Choice(("allow", "deny", "never")), "the answer to every question"),
+        Key("after", Time(), "how long the answer takes; no time if absent"),
         Key("hook", Text("NAME", may_be_empty=False), "or the name of a hook, as the script asks it (claude)"),
-        Key("event", Choice(("PreToolUse", "PostToolUse")), "what the hook hears of; PostToolUse if absent"),
-        Key("registers_at", Time(("never",)), "when its callback is registered; at the start if absent"),
+        Key("event", Choice(("PreToolUse", "PostToolUse")), "the event of the hook; PostToolUse if absent"),
+        Key(
+            "registers_at", Time(("never",)), "the instant at which its callback is registered; at the start if absent"
+        ),
         Key("raises", Flag(), "whether the callback breaks; false if absent"),
-        Key("allowed", Flag(), "what the callback says of a tool; true if absent"),
+        Key("allowed", Flag(), "whether the callback allows the tool; true if absent"),
     ),
     one_of=("permission", "hook"),
     finish=_handler_finish,
@@ -334,7 +326,7 @@ class _Handlers:
             check.at(node, f"{what} answers a session's agent, and this one is a run's")
             return ()
         given = node.items if isinstance(node, Sequence) else [node]
-        found = [values for one in given if (values := HANDLER.read(one, what, check)) is not None]
+        found = [values for node in given if (values := HANDLER.read(node, what, check)) is not None]
         names = [values.get("hook", "permission") for values in found]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:

@@ -51,18 +51,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check, Scope
     from pytest_agentproc.scenario._expressions import Expression
 
-__all__ = [
-    "EXPECT",
-    "EXPECT_BELOW",
-    "EXPECT_KEYS",
-    "PROCESS_KEYS",
-    "SAW_KEYS",
-    "SESSION_EXPECT_KEYS",
-    "Expected",
-    "Wanted",
-    "bind_value",
-]
-
 
 def bind_value(expected: Expected, scope: Scope) -> Any:
     """Give the normal form; raises as `Scope.exact`. The key is one of a file with one session."""
@@ -132,10 +120,10 @@ _STATUS = Either(
 _SIGNALS = Instants("[{SIGNAL: T}, ...]", Signal(), "a signal with its time, such as {TERM: 10s}")
 
 _PROCESS = (
-    Wanted("signals", _SIGNALS, "what it got, caught ones and the one that killed it", bind=exact_times),
-    Wanted("status", _STATUS, "how it ended, as agent_status says it of the last agent"),
-    Wanted("gone_at", Time(), "when it was gone", bind=exact_time),
-    Wanted("alive_at", Time(), "an instant at which it lived", bind=exact_time),
+    Wanted("signals", _SIGNALS, "the signals that the process got, the one that ended it included", bind=exact_times),
+    Wanted("status", _STATUS, "how the process ended, in the form of agent_status"),
+    Wanted("gone_at", Time(), "the instant at which the process was gone", bind=exact_time),
+    Wanted("alive_at", Time(), "an instant at which the process was alive", bind=exact_time),
 )
 PROCESS_KEYS = {key.name: key for key in _PROCESS}
 
@@ -143,10 +131,10 @@ PROCESS_KEYS = {key.name: key for key in _PROCESS}
 _PROCESSES = ByName("{ID: {signals, status, gone_at, alive_at}}", _ProcessId(), Fields(_PROCESS))
 
 _SAW = (
-    Wanted("argv", ListOf(Text()), "its arguments, without the command itself"),
-    Wanted("env", Variables(), "variables of its environment; others are not looked at"),
-    Wanted("cwd", MATCHER, "the folder in which it was started"),
-    Wanted("stdin", MATCHER, "all that it read"),
+    Wanted("argv", ListOf(Text()), "the arguments of the agent, without the command itself"),
+    Wanted("env", Variables(), "variables of its environment; other variables are not checked"),
+    Wanted("cwd", MATCHER, "the folder in which the agent was started"),
+    Wanted("stdin", MATCHER, "all that the agent read from stdin"),
 )
 SAW_KEYS = {key.name: key for key in _SAW}
 
@@ -171,36 +159,47 @@ _OF_ALL = (
     Wanted(
         "outcome",
         OUTCOME,
-        "how the run ended; {not: completed} is any other, {any_of: [...]} one of several",
+        "how the run ended; {not: completed} accepts every other outcome, {any_of: [...]} one of several",
     ),
-    Wanted("exit_code", Whole(0, 255, "CODE"), "the supervisor's exit code"),
+    Wanted("exit_code", Whole(0, 255, "CODE"), "the exit code of the supervisor"),
     Wanted("text", MATCHER, "the final message; in plain output, the end of its last line may be missing"),
-    Wanted("transcript", MATCHER, "all messages, each on a line of its own"),
-    Wanted("stop_reason", Text("REASON"), "the last message's, in the dialect's words"),
+    Wanted("transcript", MATCHER, "all messages, each on its own line"),
+    Wanted("stop_reason", Text("REASON"), "the stop reason of the last message, in the words of the dialect"),
     Wanted("model", Text(), "the model that answered"),
-    Wanted("usage", Data(), "token counts, in the dialect's words"),
-    Wanted("elapsed", Time(), "from the spawn to the outcome", bind=exact_time),
-    Wanted("returned", Time(), "from the spawn to the answer with an empty tree", bind=exact_time),
-    Wanted("agent_status", _STATUS, "how the agent itself ended, or the last of several agents; -9 is {signal: KILL}"),
+    Wanted("usage", Data(), "the token counts, in the words of the dialect"),
+    Wanted("elapsed", Time(), "the time from the start of the agent to the outcome", bind=exact_time),
+    Wanted(
+        "returned",
+        Time(),
+        "the time from the start of the agent until the caller has the answer and no process is left",
+        bind=exact_time,
+    ),
+    Wanted(
+        "agent_status", _STATUS, "how the agent ended, or the last of several agents; -9 is the same as {signal: KILL}"
+    ),
     Wanted(
         "signals",
         _SIGNALS,
-        "what the agent got, or all agents of a session, in the order of time; [] for none",
+        "the signals that the agent got, or all agents of a session, each with its instant; [] for none",
         bind=exact_times,
     ),
-    Wanted("spawns", ListOf(Time()), "when the agent was started, each invocation; [] for never", bind=_times),
-    Wanted("alive_at_once", Whole(0, 10**6), "the most invocations of the agent that were alive at one time"),
-    Wanted("asked", ASKED, "the questions of the agents, in order, and their answers; [] for none", bind=bind_asked),
-    Wanted("processes", _PROCESSES, "checks on single processes"),
-    Wanted("received", _Saw(), "what the agent was given"),
-    Wanted("error", MATCHER, "the message of a bad end"),
-    Wanted("warnings", ListOf(MATCHER), "the warnings, all of them, each as a text or a part of it; [] for none"),
-    Wanted("noise", Whole(0, 10**9), "the number of lines that were no events"),
-    Wanted("stderr_tail", MATCHER, "the end of stderr"),
+    Wanted("spawns", ListOf(Time()), "the instants at which the agent was started; [] for never", bind=_times),
+    Wanted("alive_at_once", Whole(0, 10**6), "the largest number of agents that were alive at one time"),
+    Wanted("asked", ASKED, "the questions of the agents with their answers, in order; [] for none", bind=bind_asked),
+    Wanted("processes", _PROCESSES, "checks on single processes, each by its name"),
+    Wanted("received", _Saw(), "the arguments, the environment, the folder and the stdin that the agent was given"),
+    Wanted("error", MATCHER, "the message of the supervisor about a bad end"),
+    Wanted("warnings", ListOf(MATCHER), "all warnings of the supervisor, each as a text or a part of it; [] for none"),
+    Wanted("noise", Whole(0, 10**9), "the number of lines on stdout that were no events"),
+    Wanted("stderr_tail", MATCHER, "the end of what the agent printed on stderr"),
     *OF_A_SESSION,
-    Wanted("artifacts", Artifacts(), "the files that the supervisor kept; none: not one"),
-    Wanted("leaks", ListOf(_ProcessId(), unique=True), "who outlived the run; [] if absent"),
-    Wanted("bystanders", Choice(("unharmed",)), "no process beside the run got a signal; checked if absent, too"),
+    Wanted("artifacts", Artifacts(), "the files that the supervisor kept; none for no file at all"),
+    Wanted("leaks", ListOf(_ProcessId(), unique=True), "the processes that outlived the run; [] if absent"),
+    Wanted(
+        "bystanders",
+        Choice(("unharmed",)),
+        "no process outside the run got a signal; this is checked without the key, too",
+    ),
 )
 _OF_EACH = (
     *("turns", "background", "status", "viewers", "asked", "called", "signals", "spawns", "alive_at_once"),
@@ -252,7 +251,7 @@ def _read_each(form: Fields, node: Node, what: str, check: Check) -> list[Expect
     return found
 
 
-_TABLE = (*_OF_ALL, Wanted("sessions", _EachSession(), "each of several sessions by its name"))
+_TABLE = (*_OF_ALL, Wanted("sessions", _EachSession(), "checks on each of several sessions, by its name"))
 EXPECT_KEYS = {key.name: key for key in _TABLE}
 _TABLES = {
     "processes": PROCESS_KEYS,

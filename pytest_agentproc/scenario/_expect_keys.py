@@ -33,32 +33,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check, Kind, Scope
     from pytest_agentproc.scenario._expressions import Expression
 
-__all__ = [
-    "ARTIFACT_KEYS",
-    "ASKED",
-    "ASKED_KEYS",
-    "MATCHER",
-    "OF_A_RUN",
-    "OF_A_SESSION",
-    "OUTCOME",
-    "RESULT_KEYS",
-    "TEXT_FORMS",
-    "TURN_KEYS",
-    "VIEWER_KEYS",
-    "Artifacts",
-    "ByName",
-    "Expected",
-    "Instants",
-    "Variables",
-    "Wanted",
-    "bind_asked",
-    "exact_time",
-    "exact_times",
-    "key_of",
-    "of_session",
-    "split",
-]
-
 
 @dataclass(frozen=True)
 class Expected:
@@ -90,8 +64,8 @@ def split(key: str) -> tuple[str, str]:
 
 def of_session(expected: Iterable[Expected], session: str) -> tuple[Expected, ...]:
     """Give what a file expects of one of its sessions, by the keys that a file with one would have."""
-    pairs = ((one, *split(one.key)) for one in expected)
-    return tuple(replace(one, key=key) for one, whose, key in pairs if whose == session)
+    pairs = ((expectation, *split(expectation.key)) for expectation in expected)
+    return tuple(replace(expected, key=key) for expected, whose, key in pairs if whose == session)
 
 
 def _as_it_stands(value: Any, _scope: Scope) -> Any:
@@ -332,11 +306,11 @@ _VIEWERS = ByName("{VIEWER: {status, transcript}}", Word("VIEWER"), Fields(_VIEW
 _CALLS = Instants("[{HOOK: T}, ...]", Text("HOOK"), "a hook with its time, such as {lint: 10s}")
 
 OF_A_SESSION = (
-    Wanted("turns", _Turns(), "the turns of a session's prompts, from the first on"),
-    Wanted("background", _Turns(is_counted=True), "its background turns, all of them but those without a word"),
-    Wanted("status", ListOf(Choice(STATUSES)), "where it stood, one after the other, starting first"),
-    Wanted("viewers", _VIEWERS, "what its viewers saw"),
-    Wanted("called", _CALLS, "whose callbacks were called when, in order; [] for none", bind=exact_times),
+    Wanted("turns", _Turns(), "the turns of a session, one for each prompt, from the first on"),
+    Wanted("background", _Turns(is_counted=True), "the background turns of a session, except those without a text"),
+    Wanted("status", ListOf(Choice(STATUSES)), "the whole history of the status of the session, starting first"),
+    Wanted("viewers", _VIEWERS, "the last status and the transcript that each viewer saw"),
+    Wanted("called", _CALLS, "the hooks that were called, each with its instant; [] for none", bind=exact_times),
 )
 """Keys that are about a session, and say nothing of a run."""
 

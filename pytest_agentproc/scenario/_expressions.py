@@ -21,19 +21,6 @@ from pytest_agentproc.vocabulary import SIZE_NAMES, TIME_NAMES
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = [
-    "LONGEST_TIME",
-    "SIZES",
-    "TIMES",
-    "Expression",
-    "ExpressionError",
-    "Measure",
-    "NotApplicable",
-    "Unfit",
-    "evaluate",
-    "parse_expression",
-    "seconds",
-]
 
 _SPOKEN = {
     "ms": ("ms", "msec", "msecs", "millis", "millisecond", "milliseconds"),

@@ -19,28 +19,6 @@ from pytest_agentproc.scenario._words import choices, nearest, shorten, unknown
 from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, inline
 from pytest_agentproc.vocabulary import SIGNALS
 
-__all__ = [
-    "WHOLE_FILE",
-    "AnyOf",
-    "Choice",
-    "Data",
-    "Either",
-    "Fields",
-    "Finish",
-    "Flag",
-    "Form",
-    "ListOf",
-    "MapOf",
-    "Only",
-    "Regex",
-    "Signal",
-    "Size",
-    "Text",
-    "Time",
-    "Whole",
-    "Word",
-]
-
 
 @dataclass(frozen=True)
 class Form:

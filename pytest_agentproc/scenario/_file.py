@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.fake_agents.program import CHUNK
 from pytest_agentproc.scenario._check import Key, Step
 from pytest_agentproc.scenario._drive import DRIVE, DRIVE_KEYS, HANDLERS, Item
-from pytest_agentproc.scenario._expect import EXPECT, EXPECT_BELOW, EXPECT_KEYS, Expected
+from pytest_agentproc.scenario._expect import EXPECT, EXPECT_BELOW, EXPECT_KEYS
 from pytest_agentproc.scenario._expressions import Expression, Unfit, evaluate, names
 from pytest_agentproc.scenario._fields import (
     AnyOf,
@@ -47,20 +47,8 @@ from pytest_agentproc.vocabulary import (
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
+    from pytest_agentproc.scenario._expect_keys import Expected
     from pytest_agentproc.vocabulary import Dialect
-
-__all__ = [
-    "AGENT",
-    "BLOCKAGE",
-    "FILE",
-    "HOST",
-    "SESSION_KEYS",
-    "SEVERAL",
-    "Policies",
-    "Script",
-    "Scripts",
-    "require_script",
-]
 
 
 class _Dialect(Choice):
@@ -102,12 +90,12 @@ def _agent_finish(values: dict[str, Any], node: Node, _what: str, check: Check) 
     if "partials" in values and not record.partials:
         check.at(node, f"the dialect {record.name} has no partial messages: leave partials out")
     if "flags" in values and record.command_line is None:
-        able = check.language.known_by(lambda one, _: one.command_line is not None)
+        able = check.language.known_by(lambda expected, _: expected.command_line is not None)
         check.at(
             node, f"the fake of {record.name} takes any arguments: leave flags out, it is known by {choices(able)}"
         )
     if "states" in values and not (record.states and mode in record.talks):
-        able = check.language.known_by(lambda one, mode: bool(one.states) and mode in one.talks)
+        able = check.language.known_by(lambda expected, mode: bool(expected.states) and mode in expected.talks)
         check.at(node, f"the dialect {record.name} tells no states in mode {mode}: known by {choices(able)}")
     return {**values, "mode": mode}
 
@@ -228,7 +216,7 @@ AGENT = Either(
                 f"its variant: {'; '.join(map(_modes_of, DIALECTS.values()))}",
             ),
             Key("prompt", Choice(("argv", "stdin")), "how the prompt reaches it; argv if absent"),
-            Key("model", Text("NAME", may_be_empty=False), "what it calls its model; the fake's own word if absent"),
+            Key("model", Text("NAME", may_be_empty=False), "the name of its model; a name of the fake's own if absent"),
             Key("newline", Choice(("lf", "crlf", "none")), "how its lines end; none: not the last; lf if absent"),
             Key("bom", Flag(), "whether a byte order mark comes first"),
             Key(
@@ -275,11 +263,11 @@ class _Agent:
 
 
 _KEYS = (
-    Key("agent", _Agent(), "who its agent is", required=True),
-    Key("policy", Policies(), "limits that its supervisor gets"),
-    Key("handler", HANDLERS, "how its caller answers; all questions are denied if absent"),
-    Key("script", Script(), "what its fake does"),
-    Key("scripts", Scripts(), "what it does in each invocation instead; the last holds for all further ones"),
+    Key("agent", _Agent(), "the name of a dialect, or a mapping with more", required=True),
+    Key("policy", Policies(), "the limits of its supervisor"),
+    Key("handler", HANDLERS, "how its caller answers questions; it denies all if absent"),
+    Key("script", Script(), "the steps of its fake agent"),
+    Key("scripts", Scripts(), "the steps of each start of the agent; the last ones are for all further starts"),
 )
 SESSION_KEYS = {key.name: key for key in _KEYS}
 """What each session has for itself."""
@@ -338,7 +326,7 @@ def require_script(node: Node, what: str, check: Check) -> None:
     """Report an agent without a script, and an agent with both a script and scripts."""
     keys = {key.text: key for key, _ in node.pairs} if isinstance(node, Mapping) else {"script": node}
     if check.is_spawned and not keys.keys() & _SCRIPTS and nearest("script", keys) is None:
-        check.at(node, f"{what} needs the key script: what the fake does")
+        check.at(node, f"{what} needs the key script: the steps of the fake agent")
     if "script" in keys and "scripts" in keys:
         both = f"script (line {keys['script'].line}) and scripts: a script is what every invocation plays"
         check.at(keys["scripts"], f"{what} has both {both}")
@@ -405,8 +393,8 @@ def _blockage_finish(values: dict[str, Any], node: Node, _what: str, _check: Che
 
 BLOCKAGE = Fields(
     (
-        Key("at", Time(), "from when on", required=True),
-        Key("for", Time(), "for how long", required=True),
+        Key("at", Time(), "the instant at which it begins", required=True),
+        Key("for", Time(), "how long it takes", required=True),
     ),
     finish=_blockage_finish,
 )
@@ -433,39 +421,41 @@ def _finish(values: dict[str, Any], node: Node, _what: str, check: Check) -> dic
     """Put the checks of all levels together, in the order of the file; each key stands once."""
     level = values.get("level", LEVELS[0])
     lines = {key.text: key for key, _ in node.pairs} if isinstance(node, Mapping) else {}
-    found: dict[str, Expected] = {one.key: one for one in values.get("expect", ())}
+    found: dict[str, Expected] = {expected.key: expected for expected in values.get("expect", ())}
     for block in EXPECT_BELOW:
         if block in values and LEVELS.index(block) <= LEVELS.index(level):
             check.at(lines[block], f"the level of this file is {level}: write these checks under expect")
-        for one in values.pop(block, ()):
-            first = found.setdefault(one.key, one)
-            if first is not one and one.key.rpartition(".")[2] != "background":  # that one counts, in every block
-                message = f"{one.key} stands in line {first.line} already: write it at one level only"
-                check.report(one.line, one.column, message)
+        for expected in values.pop(block, ()):
+            first = found.setdefault(expected.key, expected)
+            if (
+                first is not expected and expected.key.rpartition(".")[2] != "background"
+            ):  # that one counts, in every block
+                message = f"{expected.key} stands in line {first.line} already: write it at one level only"
+                check.report(expected.line, expected.column, message)
     if found:
-        values["expect"] = tuple(sorted(found.values(), key=lambda one: (one.line, one.column)))
+        values["expect"] = tuple(sorted(found.values(), key=lambda expected: (expected.line, expected.column)))
     return values
 
 
 FILE = Fields(
     (
         Key("scenario", Text(may_be_empty=False), "the claim, in one sentence", required=True),
-        Key("source", Text(may_be_empty=False), "the URL of the bug report that it comes from"),
-        Key("covers", ListOf(_Covers("RULE"), unique=True), "ids of the rules that it covers"),
+        Key("source", Text(may_be_empty=False), "the address of a bug report"),
+        Key("covers", ListOf(_Covers("RULE"), unique=True), "the rules that the scenario covers"),
         Key("level", Choice(LEVELS), "how much the checks under expect count; must if absent"),
-        Key("harm", Text(may_be_empty=False), "what a user loses if the supervisor breaks it, in one sentence"),
-        Key("agent", AGENT, "who the agent is: a dialect, or more", required=True, unless="sessions"),
-        Key("policy", Policies(), "limits that the supervisor gets before the run"),
-        Key("host", HOST, "the world around the supervisor"),
+        Key("harm", Text(may_be_empty=False), "the harm to the user if the supervisor breaks it, in one sentence"),
+        Key("agent", AGENT, "the name of a dialect, or a mapping with more", required=True, unless="sessions"),
+        Key("policy", Policies(), "the limits of the supervisor in this run"),
+        Key("host", HOST, "the surroundings of the supervisor: its disk and its event loop"),
         Key("sessions", SEVERAL, "several agents at a time; each session has these keys for itself"),
-        Key("handler", HANDLERS, "how the caller of a session answers its agent; all questions are denied if absent"),
-        Key("drive", DRIVE, "what the caller does; one prompt, hi, if absent"),
-        Key("script", Script(), "what the fake does"),
-        Key("scripts", Scripts(), "what it does in each invocation instead; the last holds for all further ones"),
-        Key("expect", EXPECT, "what must be true, at the level of the file"),
+        Key("handler", HANDLERS, "how the caller answers the questions of the agent; it denies all if absent"),
+        Key("drive", DRIVE, "the actions of the caller, one after the other; one prompt, hi, if absent"),
+        Key("script", Script(), "the steps of the fake agent"),
+        Key("scripts", Scripts(), "the steps of each start of the agent; the last ones are for all further starts"),
+        Key("expect", EXPECT, "the checks at the level of the file"),
         Key("should", EXPECT_BELOW["should"], "checks at level should, in a file whose level is must"),
         Key("info", EXPECT_BELOW["info"], "checks at level info, in a file whose level is must or should"),
-        Key("catches", _Catches(), "defects, each with the expect key that it turns red"),
+        Key("catches", _Catches(), "the defects that the scenario catches, each with the check that fails"),
     ),
     finish=_finish,
     elsewhere=_FILE_ELSEWHERE,

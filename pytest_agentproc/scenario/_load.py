@@ -29,10 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_agentproc.scenario._check import Language
-    from pytest_agentproc.scenario._expect import Expected
+    from pytest_agentproc.scenario._expect_keys import Expected
     from pytest_agentproc.scenario._open import Opening
-
-__all__ = ["Each", "agents_of", "choose", "find_each", "load", "load_each", "loads", "narrow", "read_agents"]
 
 
 _FORM = "write each: [claude, gemini stream, ...]"
@@ -74,7 +72,7 @@ def find_each(root: Node, report: Callable[[int, int, str], None]) -> Each | Non
             return None
         found.append(scalars)
     dialects = [scalars[0].text for scalars in found]
-    names = ["-".join(_words(one)) if dialects.count(one[0].text) > 1 else one[0].text for one in found]
+    names = ["-".join(_words(agent)) if dialects.count(agent[0].text) > 1 else agent[0].text for agent in found]
     return Each(dict(zip(names, found, strict=True)), (listed.line, listed.column), listed.end)
 
 
@@ -185,7 +183,7 @@ def load_each(
         except ScenarioError as error:
             problems += error.problems
     if problems:
-        raise ScenarioError(sorted(dict.fromkeys(problems), key=lambda one: (one.line, one.column)))
+        raise ScenarioError(sorted(dict.fromkeys(problems), key=lambda agent: (agent.line, agent.column)))
     return tuple(found)
 
 
@@ -342,11 +340,11 @@ def _read_open(root: Node, found: tuple[Opening, ...], check: Check) -> dict[str
     """Read a file with each of its open values tried, the others being as they are by default."""
     if not found:
         return _read_closed(root, check)
-    default = {(one.line, one.column): (one, one.default) for one in found}
-    for one in found:
-        for other in one.others():
+    default = {(agent.line, agent.column): (agent, agent.default) for agent in found}
+    for agent in found:
+        for other in agent.others():
             tried = Check(check.file, check.folder, check.language)
-            _read_closed(closed(root, {**default, (one.line, one.column): (one, other)}), tried)
+            _read_closed(closed(root, {**default, (agent.line, agent.column): (agent, other)}), tried)
             check.problems += [problem for problem in tried.problems if problem not in check.problems]
     return {**_read_closed(closed(root, default), check), "openings": found}
 
@@ -370,10 +368,12 @@ def _read_closed(root: Node, check: Check) -> dict[str, Any]:
 
 def _check_unheard(expected: tuple[Expected, ...], check: Check) -> None:
     """Report a value that a supervisor would have to give to a caller that has left."""
-    for one in expected:
-        if one.key.partition(".")[0] in _TOLD:
-            message = f"nobody hears the {one.key} of a run that is abandoned: leave it out, and say who is left"
-            check.report(one.line, one.column, message)
+    for expectation in expected:
+        if expectation.key.partition(".")[0] in _TOLD:
+            message = (
+                f"nobody hears the {expectation.key} of a run that is abandoned: leave it out, and say who is left"
+            )
+            check.report(expectation.line, expectation.column, message)
 
 
 def _check_several(keys: dict[str, Scalar], check: Check) -> None:

@@ -10,15 +10,8 @@ import re
 from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.scenario._expressions import (
-    TIMES,
-    Expression,
-    ExpressionError,
-    NotApplicable,
-    Unfit,
-    evaluate,
-    parse_expression,
-)
+from pytest_agentproc.errors import NotApplicable
+from pytest_agentproc.scenario._expressions import TIMES, Expression, ExpressionError, Unfit, evaluate, parse_expression
 from pytest_agentproc.scenario._expressions import names as names_of
 from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, parse
 
@@ -28,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Items
 
     from pytest_agentproc.scenario._scenario import Scenario
-
-__all__ = ["Movable", "cuts", "movables", "moved", "nodes_of", "restated", "written_time"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +183,7 @@ def _other_cuts(own: Sequence, text: str, starts: list[int]) -> Iterator[Movable
     cuts = [int(item.text) for item in own.items if isinstance(item, Scalar)]
     near = [[cut + by for cut in cuts] for by in (-1, 1)]
     fewer = [cuts[:index] + cuts[index + 1 :] for index in range(len(cuts)) if len(cuts) > 1]
-    options = tuple(f"[{', '.join(map(str, one))}]" for one in [*near, *fewer])
+    options = tuple(f"[{', '.join(map(str, movable))}]" for movable in [*near, *fewer])
     yield Movable("cut", own.line, text[start:stop], start, stop, options)
 
 
@@ -226,7 +217,7 @@ def movables(scenario: Scenario) -> tuple[Movable, ...]:
         *cuts(root, scenario.text, starts),
         *_orders(root, scenario.text, starts),
     ]
-    return tuple(sorted(found, key=lambda one: (one.start, -one.stop)))
+    return tuple(sorted(found, key=lambda movable: (movable.start, -movable.stop)))
 
 
 def moved(text: str, chosen: Iterable[tuple[Movable, str]]) -> str:
@@ -236,7 +227,7 @@ def moved(text: str, chosen: Iterable[tuple[Movable, str]]) -> str:
         text: the text.
         chosen: pieces, each with the text for its place; of two changes that overlap, the wider one holds.
     """
-    changes = [(one.start, one.stop, other) for one, other in chosen if other != one.text]
+    changes = [(movable.start, movable.stop, other) for movable, other in chosen if other != movable.text]
     return _replaced(text, changes)
 
 
@@ -270,7 +261,7 @@ def _starts(text: str) -> list[int]:
 
 def _replaced(text: str, changes: list[tuple[int, int, str]]) -> str:
     parts, at = [], 0
-    for start, stop, other in sorted(changes, key=lambda one: (one[0], -one[1])):
+    for start, stop, other in sorted(changes, key=lambda change: (change[0], -change[1])):
         if start >= at:
             parts += [text[at:start], other]
             at = stop
@@ -284,7 +275,7 @@ def _expressions(value: Any) -> Iterator[tuple[Expression, bool]]:
             yield value, False
     elif isinstance(value, dict):
         for inner in value.values():
-            yield from ((one, repeats or "every" in value) for one, repeats in _expressions(inner))
+            yield from ((movable, repeats or "every" in value) for movable, repeats in _expressions(inner))
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from _expressions(inner)
@@ -304,7 +295,7 @@ def _place(expression: Expression, text: str, starts: list[int]) -> int | None:
 def _times(scenario: Scenario, starts: list[int]) -> Iterator[Movable]:
     own = [scenario, *scenario.parts.values()]
     seen: set[int] = set()
-    for expression, repeats in _expressions([scenario.drive, [[one.scripts, one.handlers] for one in own]]):
+    for expression, repeats in _expressions([scenario.drive, [[movable.scripts, movable.handlers] for movable in own]]):
         start = _place(expression, scenario.text, starts)
         if start is not None and start not in seen:
             seen.add(start)
@@ -318,8 +309,8 @@ def _pauses(root: Node, scenario: Scenario, starts: list[int]) -> Iterator[Movab
     for node in nodes_of(root):
         for key, value in node.pairs if isinstance(node, Mapping) else ():
             if key.text in _SCRIPTS and isinstance(value, Sequence):
-                lists = [one for one in value.items if isinstance(one, Sequence)] or [value]
-                yield from (pause for one in lists for pause in _before_items(one, 0, "silence", starts))
+                lists = [item for item in value.items if isinstance(item, Sequence)] or [value]
+                yield from (pause for part in lists for pause in _before_items(part, 0, "silence", starts))
             elif key.text == "drive" and isinstance(value, Sequence) and scenario.is_session and not scenario.parts:
                 yield from _before_items(value, 1, "wait", starts)
 
@@ -338,20 +329,20 @@ def _orders(root: Node, text: str, starts: list[int]) -> Iterator[Movable]:
             if not isinstance(value, Sequence):
                 continue
             fits = _are_independent_deeds if key.text == "drive" else _are_independent_steps
-            for one, other in zip(value.items, value.items[1:], strict=False):
-                if fits(one, other):
-                    yield from _exchanged(one, other, text, starts)
+            for movable, other in zip(value.items, value.items[1:], strict=False):
+                if fits(movable, other):
+                    yield from _exchanged(movable, other, text, starts)
 
 
-def _are_independent_deeds(one: Node, other: Node) -> bool:
-    first, second = _given(one), _given(other)
+def _are_independent_deeds(movable: Node, other: Node) -> bool:
+    first, second = _given(movable), _given(other)
     timed = {"wait", "wait_for", "at", "after"} & {*first, *second}
     own = [given.get("session") for given in (first, second)]
     return not timed and all(isinstance(node, Scalar) for node in own) and own[0].text != own[1].text  # type: ignore[union-attr]
 
 
-def _are_independent_steps(one: Node, other: Node) -> bool:
-    given = _given(one), _given(other)
+def _are_independent_steps(node: Node, other: Node) -> bool:
+    given = _given(node), _given(other)
     return all(_INSTANT & set(keys) for keys in given) and len({_is_of_stderr(keys) for keys in given}) > 1
 
 
@@ -368,13 +359,13 @@ def _is_of_stderr(step: dict[str, Node]) -> bool:
 _NOTHING = Mapping(0, 0, ())
 
 
-def _exchanged(one: Node, other: Node, text: str, starts: list[int]) -> Iterator[Movable]:
-    first, second = _span(one, text, starts), _span(other, text, starts)
+def _exchanged(node: Node, other: Node, text: str, starts: list[int]) -> Iterator[Movable]:
+    first, second = _span(node, text, starts), _span(other, text, starts)
     if first is None or second is None:
         return
     (start, end), (begin, stop) = first, second
     other_text = text[begin:stop] + text[end:begin] + text[start:end]
-    yield Movable("order", one.line, text[start:stop], start, stop, (other_text,))
+    yield Movable("order", node.line, text[start:stop], start, stop, (other_text,))
 
 
 def _span(node: Node, text: str, starts: list[int]) -> tuple[int, int] | None:

@@ -11,12 +11,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.errors import NotApplicable
 from pytest_agentproc.scenario._expressions import (
     SIZES,
     TIMES,
     Expression,
     ExpressionError,
-    NotApplicable,
     Unfit,
     evaluate,
     parse_expression,
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from collections.abc import Mapping as Words
 
-__all__ = ["MOST_OPTIONS", "OPEN_WORDS", "Choice", "Opening", "closed", "filled", "openings"]
 
 _FORMS = {
     "between": "{between: [LOW, HIGH]}",
@@ -230,7 +229,7 @@ def closed(node: Node, chosen: Words[tuple[int, int], tuple[Opening, Choice]]) -
         assert isinstance(options, Sequence)
         _, choice = chosen[place]
         if word == "between":
-            same = next((one for one in options.items if isinstance(one, Scalar) and one.text == choice), None)
+            same = next((item for item in options.items if isinstance(item, Scalar) and item.text == choice), None)
             return same or Scalar(*place, str(choice), plain=True)
         if word == "one_of":
             assert isinstance(choice, int)
@@ -258,7 +257,9 @@ def filled(text: str, found: tuple[Opening, ...], choices: tuple[Choice, ...]) -
         found: its openings.
         choices: what is chosen of each.
     """
-    made = dict(zip(((one.start, one.stop) for one in found), zip(found, choices, strict=True), strict=True))
+    made = dict(
+        zip(((opening.start, opening.stop) for opening in found), zip(found, choices, strict=True), strict=True)
+    )
     return _rendered(text, 0, len(text), made)
 
 
@@ -274,7 +275,7 @@ def _rendered(text: str, start: int, stop: int, made: dict[tuple[int, int], tupl
             head = re.search(r"[ ]*- $", before)
             assert head is not None, "the loader saw to it"
             before = before[: head.start()]
-            lines = [f"{head[0]}{one}" for one in told] or [f"{head[0][:-2]}# nothing here"]
+            lines = [f"{head[0]}{line}" for line in told] or [f"{head[0][:-2]}# nothing here"]
             parts += [before, _newline(text).join(lines)]
         else:
             parts += [before, *told]
@@ -286,7 +287,7 @@ def _told(text: str, opening: Opening, choice: Choice, made: dict[Any, Any]) -> 
     if isinstance(choice, str):
         return [choice]
     indices = (choice,) if isinstance(choice, int) else choice
-    inside = {place: one for place, one in made.items() if place != (opening.start, opening.stop)}
+    inside = {place: value for place, value in made.items() if place != (opening.start, opening.stop)}
     return [_rendered(text, *opening.spans[index], inside) for index in indices]
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pytest_agentproc.errors import NotApplicable
 from pytest_agentproc.fake_agents.program import FORMAT
 from pytest_agentproc.scenario._check import Noting, ProgramStep, Scope, Step
 from pytest_agentproc.scenario._drive import bind_deed, bind_handler, bind_hooks
-from pytest_agentproc.scenario._expect import Expected, bind_value
-from pytest_agentproc.scenario._expect_keys import split
-from pytest_agentproc.scenario._expressions import NotApplicable
+from pytest_agentproc.scenario._expect import bind_value
+from pytest_agentproc.scenario._expect_keys import Expected, split
 from pytest_agentproc.scenario._open import Choice, Opening, filled
 from pytest_agentproc.vocabulary import POLICY_NAMES, LimitsRequest, Outcome, Policy
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Language
     from pytest_agentproc.scenario._drive import Item
     from pytest_agentproc.vocabulary import CallerAction, Dialect, Handler, HookUse
-
-__all__ = ["Bound", "Expectation", "Scenario", "Terms"]
 
 
 def _limit_of(outcome: Any) -> str | None:
@@ -91,9 +89,9 @@ class Bound:
         Raises:
             NotApplicable: a process re-forks without a pause, so that virtual time could never advance.
         """
-        for one in (self, *self.parts.values()):
-            if one.pauseless:
-                raise NotApplicable("the real clock (every: 0s)", one.pauseless)
+        for part in (self, *self.parts.values()):
+            if part.pauseless:
+                raise NotApplicable("the real clock (every: 0s)", part.pauseless)
         return self
 
 
@@ -218,7 +216,7 @@ class Scenario:
     @property
     def asks_for_artifacts(self) -> bool:
         """Whether the supervisor has to keep any."""
-        return bool(self.disk) or any(one.key.partition(".")[0] == "artifacts" for one in self.expected)
+        return bool(self.disk) or any(expectation.key.partition(".")[0] == "artifacts" for expectation in self.expected)
 
     def bind(self, terms: Terms) -> Bound:
         """Evaluate every time under the limits that the subject states for this scenario.
@@ -256,8 +254,8 @@ class Scenario:
         expect = []
         for expected in self.expected:
             session, key = split(expected.key)
-            one = _expectation(replace(expected, key=key), scopes[session])
-            expect.append(replace(one, key=expected.key, level=expected.level or self.level))
+            given_one = _expectation(replace(expected, key=key), scopes[session])
+            expect.append(replace(given_one, key=expected.key, level=expected.level or self.level))
         if all(expectation.key != "leaks" for expectation in expect):
             expect.append(Expectation("leaks", 0, 0, [], level=self.level))
         return tuple(expect)
@@ -320,8 +318,10 @@ class Scenario:
 
 def _asked(expected: tuple[Expected, ...]) -> list[ProgramStep]:
     """Give the step that reports the agent's input, if a check needs it; variables by name, as few as need be."""
-    given = [one for one in expected if one.key in ("received.argv", "received.env", "received.cwd")]
-    names = [name for one in given if one.key == "received.env" for name in one.value]
+    given = [
+        expectation for expectation in expected if expectation.key in ("received.argv", "received.env", "received.cwd")
+    ]
+    names = [name for expectation in given if expectation.key == "received.env" for name in expectation.value]
     return [(given[0].line, "tell", (names,))] if given else []
 
 

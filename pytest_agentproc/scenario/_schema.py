@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.scenario._check import Key
 
-__all__ = ["MODELINE", "schema", "snippets"]
-
 
 def snippets() -> list[dict[str, Any]]:
     """Give one snippet for each step: its shortest form, with a tab stop at each value."""

@@ -16,17 +16,6 @@ from pytest_agentproc.vocabulary import SIGNALS
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check, Entry, ProgramStep, Scope
 
-__all__ = [
-    "ENDING",
-    "FORM",
-    "KILL",
-    "SPAWN",
-    "Steps",
-    "build_kill",
-    "build_spawn",
-    "check_children",
-]
-
 
 @dataclass(frozen=True)
 class Steps:
@@ -50,7 +39,7 @@ class Steps:
                 check.at(item, f"this step is never reached: {last.name} in line {last.line} ends the script")
             step = _step(item, check)
             if step is not None and check.steps[step.name].build is None:
-                steps += [replace(one, line=step.line) for one in step.value]
+                steps += [replace(name, line=step.line) for name in step.value]
             elif step is not None:
                 steps.append(step)
         if not steps or steps[-1].name not in ("exit", "die"):  # else nothing is played after this branch
@@ -151,7 +140,7 @@ def _finish(values: dict[str, Any], node: Node, what: str, check: Check) -> dict
         if how == _REFORK and values.get(name) not in (None, False):
             check.at(node, f"{what} has {name}, and what re-forks only forks and exits: leave {name} out")
     if values.get("zombie") and how in _ORPHANS:
-        alternatives = choices([one for one in _HOWS if one not in _ORPHANS])
+        alternatives = choices([step for step in _HOWS if step not in _ORPHANS])
         check.at(node, f"{what} is a zombie at its end, and how: {how} has no parent then: write how: {alternatives}")
     if "for" in values and "script" in values:
         check.at(node, f"{what} has both for and script: the end of its script is the end of the process")
@@ -161,7 +150,7 @@ def _finish(values: dict[str, Any], node: Node, what: str, check: Check) -> dict
 FORM = Fields(
     (
         Key("id", Word(), "its name in expect and in the timeline; child1, child2, ... if absent"),
-        Key("how", Choice(_HOWS), "how it leaves its parent, see above; same_group if absent"),
+        Key("how", Choice(_HOWS), "how it leaves its parent; same_group if absent"),
         Key("every", Time(), "refork: how long each of it lives before the next; 100ms if absent, 0s is for real time"),
         Key("heads", Whole(1, 64), "refork: this many of it at a time, each with its own followers; 1 if absent"),
         Key("inherits", ListOf(Choice(_STREAMS), unique=True), "the streams that it has, too; none if absent"),
@@ -172,7 +161,7 @@ FORM = Fields(
         Key("zombie", Flag(), "whether its parent does not wait for it: it stays a zombie until its parent ends"),
         Key("subreaper", Flag(), "whether it adopts what its descendants let go of"),
         Key("for", Time(("ever",)), "how long it lives; for ever if absent"),
-        Key("script", Steps(), "what it does instead; its end ends the process"),
+        Key("script", Steps(), "the steps of the child, in place of `for`; their end ends the child"),
     ),
     finish=_finish,
     elsewhere=COMMANDS,
@@ -272,9 +261,9 @@ def build_kill(step: Step, _scope: Scope) -> list[ProgramStep]:
 def check_children(check: Check) -> None:
     """Report every child that a step names though the script does not spawn it, or has lost it by then."""
     for node, name, process in check.meant:
-        own = [one for one, parent in check.parents.items() if parent == process]
+        own = [step for step, parent in check.parents.items() if parent == process]
         if name in check.orphans and name in own:
-            alternatives = choices([one for one in _HOWS if one not in _ORPHANS])
+            alternatives = choices([step for step in _HOWS if step not in _ORPHANS])
             how = f"how: {check.orphans[name]}"
             check.at(
                 node, f'"{shorten(name)}" is no child: {how} leaves it without a parent: write how: {alternatives}'

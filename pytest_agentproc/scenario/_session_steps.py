@@ -15,36 +15,6 @@ from pytest_agentproc.scenario._yaml import Node, Scalar
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check, ProgramStep, Scope, Step
 
-__all__ = [
-    "ACKNOWLEDGE",
-    "ANSWERS",
-    "ASK",
-    "AWAITED",
-    "BACKGROUND_TURN",
-    "BEGIN",
-    "DELTA",
-    "EVENT",
-    "HANDSHAKE",
-    "HAPPENS",
-    "NOTICE",
-    "PLAN",
-    "REQUEST",
-    "TASK",
-    "TASK_DONE",
-    "THINK",
-    "TOOL",
-    "TOOL_DONE",
-    "build_acknowledge",
-    "build_ask",
-    "build_awaited",
-    "build_background_turn",
-    "build_event",
-    "build_handshake",
-    "build_request",
-    "check_dialects",
-    "is_told",
-]
-
 
 _SOME = ("parent", "more", "allowed_by", "kind", "locations")
 """What only some dialects can tell of a tool."""
@@ -173,7 +143,9 @@ DELTA = _Told(step="delta")
 _PARENT = Key("parent", _ID, "the tool whose sub-agent thinks it; the agent itself if absent (claude)")
 THINK = Either(
     _Told(step="think"),
-    Fields((Key("text", _Told(step="think"), "the thought", required=True), _PARENT), finish=check_dialects),
+    Fields(
+        (Key("text", _Told(step="think"), "the text of the thought", required=True), _PARENT), finish=check_dialects
+    ),
     key="text",
 )
 PLAN = _Plan(
@@ -193,13 +165,13 @@ PLAN = _Plan(
 EVENT = _Event()
 TOOL = Fields(
     (
-        Key("id", _ID, "what tool_done calls it", required=True),
+        Key("id", _ID, "the id of the tool, which tool_done names", required=True),
         Key("name", Text("NAME", may_be_empty=False), "the tool's name", required=True),
         Key("input", Data(), "its arguments; {} if absent"),
         Key("parent", _ID, "the tool whose sub-agent uses it; the agent itself if absent (claude)"),
         Key("allowed_by", Choice(("rule", "subcommands")), "why no question is asked; rule if absent (claude)"),
         Key("more", Flag(), "whether the next tool is asked for by the same message; false if absent (claude)"),
-        Key("kind", Choice(_TOOL_KINDS), "what it does; other if absent (acp)"),
+        Key("kind", Choice(_TOOL_KINDS), "the kind of the tool; other if absent (acp)"),
         Key("locations", ListOf(_LOCATION), "the files that it is about; none if absent (acp)"),
     ),
     finish=_tool,
@@ -208,9 +180,9 @@ TOOL_DONE = Either(
     _ID,
     Fields(
         (
-            Key("id", _ID, "the tool's id", required=True),
-            Key("output", Text(), "what it gave"),
-            Key("error", Text(), "why it failed"),
+            Key("id", _ID, "the id of the tool", required=True),
+            Key("output", Text(), "the output of the tool"),
+            Key("error", Text(), "the reason why the tool failed"),
             Key("refused", Flag(), "whether it refused its input, and never ran; false if absent (claude)"),
         ),
         finish=_tool_done,
@@ -277,16 +249,16 @@ def build_request(step: Step, scope: Scope) -> list[ProgramStep]:
 
 ASK = Fields(
     (
-        Key("permission", Text("TOOL", may_be_empty=False), "the tool that it wants to use"),
-        Key("hook", Text("NAME", may_be_empty=False), "the callback that it wants called, by its id (claude)"),
+        Key("permission", Text("TOOL", may_be_empty=False), "the tool that the agent wants to use"),
+        Key("hook", Text("NAME", may_be_empty=False), "the id of the hook that the agent calls (claude)"),
         Key("event", Choice(("PreToolUse", "PostToolUse", "Stop")), "the event of the hook; PreToolUse if absent"),
-        Key("output", Text(), "what the tool gave, for PostToolUse"),
-        Key("told", Data(), "what the request for a permission tells beside the tool (claude)"),
+        Key("output", Text(), "the output of the tool, for PostToolUse"),
+        Key("told", Data(), "more fields of the request for a permission (claude)"),
         Key("id", Text("ID", may_be_empty=False), "the id of the request; one of its own if absent"),
-        Key("allowed", Steps(), "what it does if that is allowed; nothing if absent"),
-        Key("denied", Steps(), "what it does if that is denied; nothing if absent"),
+        Key("allowed", Steps(), "the steps after an answer that allows it; none if absent"),
+        Key("denied", Steps(), "the steps after an answer that denies it; none if absent"),
         Key("for", Time(), "how long it waits, then it takes the question back; for ever if absent (claude)"),
-        Key("unanswered", Steps(), "what it does then; nothing if absent"),
+        Key("unanswered", Steps(), "the steps after it has taken the question back; none if absent"),
     ),
     one_of=_KINDS,
     finish=_ask,
@@ -294,10 +266,10 @@ ASK = Fields(
 REQUEST = Fields(
     (
         Key("method", Text("METHOD", may_be_empty=False), "the method, in the protocol's words", required=True),
-        Key("params", Data(), "what goes with it; the session's id is added; nothing else if absent"),
+        Key("params", Data(), "the parameters; the id of the session is added"),
         Key("id", Text("ID", may_be_empty=False), "the id of the request; one of its own if absent"),
-        Key("answered", Steps(), "what it does once it has the result; nothing if absent"),
-        Key("refused", Steps(), "what it does if an error comes instead; nothing if absent"),
+        Key("answered", Steps(), "the steps after a result; none if absent"),
+        Key("refused", Steps(), "the steps after an error; none if absent"),
     ),
     finish=_request,
 )
@@ -497,7 +469,7 @@ TASK = Either(
     _TASK_ID,
     Fields(
         (
-            Key("id", _TASK_ID, "what task_done and background_turn call it", required=True),
+            Key("id", _TASK_ID, "the id of the task, which task_done and background_turn name", required=True),
             Key("kind", Choice(("local_bash", "local_agent")), "a command or a sub-agent; local_bash if absent"),
             Key("tool", _TASK_ID, "the tool that starts it; another step ends it; one of its own if absent"),
             Key("foreground", Flag(), "whether it is that tool itself, which takes long; false if absent"),
@@ -510,7 +482,7 @@ TASK_DONE = Either(
     _TASK_ID,
     Fields(
         (
-            Key("id", _TASK_ID, "the task's id", required=True),
+            Key("id", _TASK_ID, "the id of the task", required=True),
             Key("status", Choice(("completed", "failed", "stopped")), "how it ended; completed if absent"),
             Key("exit_code", Whole(0, 255, "CODE"), "the command's; 0 if it completed, 1 if it failed, if absent"),
             Key("signalled", Flag(), "whether a signal to the agent ended it, too; false if absent"),
@@ -525,8 +497,8 @@ TASK_DONE = Either(
 BACKGROUND_TURN = Fields(
     (
         Key("task", _TASK_ID, "the task that it is about", required=True),
-        Key("answer", Text(), "its text and completion"),
-        Key("do", Steps(), "its steps instead, a completion among them"),
+        Key("answer", Text(), "the text of the turn, which it completes"),
+        Key("do", Steps(), "the steps of the turn in place of answer, a completion among them"),
         Key("empty_result_first", Flag(), "whether a turn with an empty result comes first; false if absent"),
     ),
     one_of=("answer", "do"),

@@ -12,9 +12,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.errors import NotApplicable
 from pytest_agentproc.files import read_inside
 from pytest_agentproc.scenario._check import Entry, Key, ProgramStep, Scope, Step, Table
-from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._fields import (
     Choice,
     Data,
@@ -62,8 +62,6 @@ from pytest_agentproc.vocabulary import SIGNALS
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
     from pytest_agentproc.scenario._yaml import Node
-
-__all__ = ["RAW", "STEPS", "build_raw"]
 
 
 _LARGEST = 64 * 1024**2
@@ -296,28 +294,28 @@ def _die(step: Step, _scope: Scope) -> list[ProgramStep]:
 
 _SAY = Fields(
     (
-        Key("text", Text(), "the text", required=True),
-        Key("stop", Text("REASON", may_be_empty=False), "the message's stop reason, in the dialect's words"),
+        Key("text", Text(), "the text of the message", required=True),
+        Key("stop", Text("REASON", may_be_empty=False), "the stop reason of the message, in the words of the dialect"),
         Key("parent", Text("ID", may_be_empty=False), "the tool whose sub-agent says it (claude)"),
     ),
     finish=_say_finish,
 )
 _RESULT = Fields(
     (
-        Key("text", Text(), "the result's own text"),
+        Key("text", Text(), "the text of the result"),
         Key("is_error", Flag(), "whether it reports an error; if absent only if the subtype is one"),
         Key("subtype", Text("SUBTYPE", may_be_empty=False), "its subtype, in claude's words; success if absent"),
-        Key("usage", Data(), "token counts, in the dialect's words"),
+        Key("usage", Data(), "the token counts, in the words of the dialect"),
     ),
     finish=_result_finish,
 )
 _DRIP = Fields(
     (
-        Key("stdout", Text(may_be_empty=False), "bytes for stdout"),
-        Key("stderr", Text(may_be_empty=False), "bytes for stderr"),
-        Key("say", Text(), "a text in the dialect"),
+        Key("stdout", Text(may_be_empty=False), "the bytes, if they are for stdout"),
+        Key("stderr", Text(may_be_empty=False), "the bytes, if they are for stderr"),
+        Key("say", Text(), "the text, if it is a message of the dialect"),
         Key("every", Time(positive=True), "the time before each, the first one too", required=True),
-        Key("for", Time(("ever",)), "how long, its end included; for ever if absent"),
+        Key("for", Time(("ever",)), "how long it prints, the last instant included; for ever if absent"),
     ),
     one_of=_OUTPUTS,
 )
@@ -333,68 +331,96 @@ _AWAITED = Fields(
     one_of=("stdin", "exit"),
 )
 _EVENT = Fields(
-    (Key("signal", Signal(_CATCHABLE, "no program can catch it"), "that signal", required=True),),
+    (
+        Key(
+            "signal",
+            Signal(_CATCHABLE, "no program can catch it"),
+            "the signal that the reaction is for",
+            required=True,
+        ),
+    ),
     elsewhere={"do": "it belongs beside when, not in it"},
 )
 
 _ENTRIES = (
-    Entry("say", Either(Text(), _SAY, "text"), "text; no completion unless stop says so", build=_say),
-    Entry("answer", Text(), "text and completion", build=_answer),
-    Entry("result", Either(Text(), _RESULT, "text"), "completion alone", build=_result),
-    Entry("begin", BEGIN, "what it prints before its first word, and no word yet", build=build_event),
-    Entry("notice", NOTICE, "a trouble that ends nothing; it does not begin the turn (codex)", build=build_event),
-    Entry("delta", DELTA, "a piece of the text that the next `say` or `answer` ends", build=build_event),
-    Entry("think", THINK, "a thought", build=build_event),
-    Entry("plan", PLAN, "what it means to do, all of it; it replaces an earlier plan", build=build_event),
-    Entry("tool", TOOL, "a tool of the agent's own starts", build=build_event),
-    Entry("tool_done", TOOL_DONE, "that tool ends", build=build_event),
-    Entry("event", EVENT, "an event of the dialect as it stands", build=build_event),
-    Entry("task", TASK, "a background task starts, by a tool of its own (claude)", build=build_event),
-    Entry("task_done", TASK_DONE, "that task ends", build=build_event),
-    Entry("background_turn", BACKGROUND_TURN, "a turn that no prompt asked for", build=build_background_turn),
-    Entry("ask", ASK, "asks its client for a permission, and waits for the answer", build=build_ask),
-    Entry("request", REQUEST, "calls a method of its client, and waits for the answer (acp)", build=build_request),
-    Entry("raw", RAW, "bytes as they stand, on stdout unless `to` says otherwise", build=build_raw),
-    Entry("drip", _DRIP, "output again and again; the first after one `every`", build=_drip),
-    Entry("flood", _FLOOD, "that many bytes at once", build=_flood),
-    Entry("silence", Time(("for ever",)), "nothing for a time", build=_silence),
-    Entry("burn_cpu", Time(("for ever",)), "as silence, but it burns a core on the real clock", build=_busy),
+    Entry(
+        "say",
+        Either(Text(), _SAY, "text"),
+        "prints a text of the agent; the turn goes on, unless `stop` says otherwise",
+        build=_say,
+    ),
+    Entry("answer", Text(), "prints a text, and completes the turn", build=_answer),
+    Entry("result", Either(Text(), _RESULT, "text"), "completes the turn without another text", build=_result),
+    Entry("begin", BEGIN, "prints the first events of a turn, before its first word", build=build_event),
+    Entry(
+        "notice", NOTICE, "reports a problem that ends nothing, and does not begin the turn (codex)", build=build_event
+    ),
+    Entry("delta", DELTA, "prints a piece of a text; the next `say` or `answer` ends the text", build=build_event),
+    Entry("think", THINK, "prints a thought of the agent", build=build_event),
+    Entry("plan", PLAN, "prints the whole plan of the agent, in place of an earlier plan", build=build_event),
+    Entry("tool", TOOL, "starts a tool that the agent runs itself", build=build_event),
+    Entry("tool_done", TOOL_DONE, "ends a tool that the agent runs itself", build=build_event),
+    Entry("event", EVENT, "prints one event of the dialect as it stands", build=build_event),
+    Entry("task", TASK, "starts a background task, by a tool of its own (claude)", build=build_event),
+    Entry("task_done", TASK_DONE, "ends a background task (claude)", build=build_event),
+    Entry(
+        "background_turn",
+        BACKGROUND_TURN,
+        "begins a turn that no prompt asked for (claude)",
+        build=build_background_turn,
+    ),
+    Entry("ask", ASK, "asks the client for a permission, or calls a hook, and waits for the answer", build=build_ask),
+    Entry("request", REQUEST, "calls a method of the client, and waits for the answer (acp)", build=build_request),
+    Entry("raw", RAW, "prints bytes as they stand, on stdout unless `to` names another stream", build=build_raw),
+    Entry("drip", _DRIP, "prints the same output again and again, each time after `every`", build=_drip),
+    Entry("flood", _FLOOD, "prints this many bytes at once", build=_flood),
+    Entry("silence", Time(("for ever",)), "does nothing for this time", build=_silence),
+    Entry(
+        "burn_cpu", Time(("for ever",)), "does nothing for this time, and keeps one core busy in real time", build=_busy
+    ),
     Entry(
         "linger",
         Time(("for ever", "until eof", "until signal")),
-        "as silence, after the work is done; a signal is TERM, INT or HUP",
+        "lives on after the work is done; `until signal` means until TERM, INT or HUP",
         build=_linger,
     ),
     Entry(
         "wait_for",
         Either(AWAITED, _AWAITED, "eof"),
-        "until stdin ends, a whole line of it fits a glob, a child has ended, or a session's agent got its N-th prompt "
-        "or a cancel",
+        "waits for the end of stdin, a line of stdin that fits a glob, or the end of a child; in a session also "
+        "for prompt N or a cancel",
         build=build_awaited,
     ),
-    Entry("handshake", HANDSHAKE, "how the answer to a handshake goes from here on", build=build_handshake),
+    Entry("handshake", HANDSHAKE, "sets how the agent answers a handshake, from this line on", build=build_handshake),
     Entry(
         "acknowledge",
         ACKNOWLEDGE,
-        "ends the turn that was cancelled, or that a signal interrupts (claude session); a receipt says before that "
-        "the cancel was heard, and ends nothing (claude session)",
+        "ends the turn that was cancelled, or that a signal interrupts (claude session); `receipt` comes before and "
+        "reports that the cancel was read, and it ends nothing (claude session)",
         build=build_acknowledge,
     ),
     Entry(
         "when",
         Either(HAPPENS, _EVENT, "event"),
-        "from this line on, what to do if that happens (epipe: its reader has closed; cancel: of the turn in hand); "
-        "`do: []` ignores it",
+        "sets what the agent does if an event happens, from this line on (epipe: its reader has closed; cancel: of the "
+        "turn in work); `do: []` ignores the event",
         build=_when,
         also=Key("do", Steps(), "the steps of the reaction", required=True),
     ),
-    Entry("meanwhile", Steps(), "a second track; it is cut when the script ends", build=_meanwhile),
-    Entry("stdin", Choice(("stop", "read")), "stops reading stdin, or reads on; a fake reads unless told", build=_word),
-    Entry("close", Choice((*_STREAMS, "stdin")), "closes its end of a stream", build=_word),
-    Entry("spawn", SPAWN, "starts a descendant", build=build_spawn),
-    Entry("kill", KILL, "ends a child of its own, with the whole group if it leads one", build=build_kill),
-    Entry("exit", Whole(0, 255, "CODE", of_signal="die: {}"), "exits; a script that ends exits 0", build=_word),
-    Entry("die", Signal(), "dies of a signal", build=_die),
+    Entry("meanwhile", Steps(), "plays a second track of steps, which is cut when the script ends", build=_meanwhile),
+    Entry(
+        "stdin", Choice(("stop", "read")), "stops reading stdin, or reads on; a fake reads from its start", build=_word
+    ),
+    Entry("close", Choice((*_STREAMS, "stdin")), "closes one stream of the agent", build=_word),
+    Entry("spawn", SPAWN, "starts a child process", build=build_spawn),
+    Entry("kill", KILL, "sends a signal to a child, and to its whole group if it leads one", build=build_kill),
+    Entry(
+        "exit",
+        Whole(0, 255, "CODE", of_signal="die: {}"),
+        "exits with this code; a script that ends exits with 0",
+        build=_word,
+    ),
+    Entry("die", Signal(), "dies of this signal", build=_die),
 )
 
 STEPS: Table = {entry.name: entry for entry in _ENTRIES}

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Key
     from pytest_agentproc.scenario._yaml import Node
 
-__all__ = ["Table", "Use", "tables", "uses"]
-
 
 class Table(NamedTuple):
     """Keys that stand together.

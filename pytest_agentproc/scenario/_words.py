@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["COMMANDS", "STEP_WORDS", "choices", "nearest", "one_line", "shorten", "unknown", "words"]
-
 
 _LONGEST = 60
 _LONGEST_MESSAGE = 600

@@ -19,32 +19,6 @@ from pytest_agentproc.scenario._words import choices, one_line, shorten, unknown
 if TYPE_CHECKING:
     from collections.abc import Mapping as Map
 
-__all__ = [
-    "DEEPEST",
-    "TOO_DEEP",
-    "Enough",
-    "Entry",
-    "Mapping",
-    "Node",
-    "Report",
-    "Scalar",
-    "Sequence",
-    "blank",
-    "cut",
-    "describe",
-    "entries",
-    "explain",
-    "inline",
-    "is_cut",
-    "is_typographic",
-    "opening",
-    "parse",
-    "position",
-    "question",
-    "quote",
-    "swallowed",
-]
-
 
 DEEPEST = 40
 TOO_DEEP = f"nested deeper than {DEEPEST} levels"

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.search._find import Find
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["Confirmed", "confirm"]
 
 _TIMES = 3
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.scenario import Choice, Opening
 
-__all__ = ["Enough", "candidates", "require_hypothesis", "smallest"]
 
 _MILLISECOND = 1_000_000
 _NEAR = ("", " - 1ms", " + 1ms")
@@ -59,7 +58,7 @@ def candidates(opening: Opening, limits: Mapping[str, int | None], names: Sequen
         on = [name for name in names if limits[name] is not None]
         texts += [f"{name}{near}" for name in on for near in _NEAR]
         texts += [f"2 * {name}" for name in on]
-        texts += [f"{one} - {other}" for one, other in permutations(on, 2)]
+        texts += [f"{limit} - {other}" for limit, other in permutations(on, 2)]
         texts += _SMALL
     elif opening.kind == "size":
         texts += [f"max_line_bytes{near}" for near in ("", " - 1 B", " + 1 B")]
@@ -82,10 +81,10 @@ def _values(opening: Opening, limits: Mapping[str, int | None]) -> Any:
     if opening.word == "any_order":
         return st.permutations(indices).map(tuple)
     if opening.word == "some_of":
-        one = st.sampled_from(indices).map(lambda index: (index,))
+        limit = st.sampled_from(indices).map(lambda index: (index,))
         taken = st.lists(st.booleans(), min_size=len(indices), max_size=len(indices))
         any_of_them = taken.map(lambda which: tuple(index for index in indices if which[index]))
-        return st.one_of(st.just(()), one, any_of_them, any_of_them)
+        return st.one_of(st.just(()), limit, any_of_them, any_of_them)
     bounds = opening.bounds(limits)
     if bounds is None:
         return st.just(opening.options[0])
@@ -146,7 +145,7 @@ class _Times:
 
 
 def _time(nanoseconds: int) -> str:
-    unit, worth = next(one for one in _UNITS if nanoseconds % one[1] == 0)
+    unit, worth = next(unit for unit in _UNITS if nanoseconds % unit[1] == 0)
     return f"{nanoseconds // worth}{unit}"
 
 
@@ -156,15 +155,15 @@ def _settings(
     """Give the strategy of whole settings."""
     from hypothesis import strategies as st
 
-    near = [candidates(one, limits, names) if one.kind == "time" else [] for one in openings]
-    others = [None if one.kind == "time" else _values(one, limits) for one in openings]
+    near = [candidates(opening, limits, names) if opening.kind == "time" else [] for opening in openings]
+    others = [None if opening.kind == "time" else _values(opening, limits) for opening in openings]
 
     @st.composite
     def setting(draw: Callable[[Any], Any]) -> tuple[Choice, ...]:
         times = _Times(limits, names, draw)
         return tuple(
-            times.take(one, about, track) if other is None else draw(other)
-            for one, about, other, track in zip(openings, near, others, tracks, strict=True)
+            times.take(limit, about, track) if other is None else draw(other)
+            for limit, about, other, track in zip(openings, near, others, tracks, strict=True)
         )
 
     return setting()

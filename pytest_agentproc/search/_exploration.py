@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["SLIGHT", "Exploration", "Setting"]
 
 SLIGHT = 1024
 """A move is slight if the distance between the nearest competing instants is at least this many times its length."""
@@ -92,7 +91,7 @@ class Exploration:
     @property
     def original(self) -> Setting:
         """The setting in which nothing is moved."""
-        return tuple(one.text for one in self.movables)
+        return tuple(movable.text for movable in self.movables)
 
     @property
     def slight(self) -> int:
@@ -167,10 +166,10 @@ class Exploration:
         something happens may turn with the least of moves.
         """
         far = 0
-        for one, text in zip(self.movables, setting, strict=True):
-            if text != one.text:
-                before, after = one.worth(self.limits), one.read(text, self.limits)
-                if one.kind != "time" or one.repeats or before is None or after is None:
+        for movable, text in zip(self.movables, setting, strict=True):
+            if text != movable.text:
+                before, after = movable.worth(self.limits), movable.read(text, self.limits)
+                if movable.kind != "time" or movable.repeats or before is None or after is None:
                     return False
                 far += abs(after - before)
         return 0 < far <= self._room
@@ -187,11 +186,11 @@ def _reached(played: Played) -> _Reached:
     """Say what the reference makes of a moved scenario, the instants being its own."""
     times: dict[str, list[int | None]] = {}
     expect = []
-    for one in played.bound.expect:
-        seen = instants(played, one.key) if one.not_applicable is None else None
-        own = one if seen is None else replace(one, wanted=retimed(one.wanted, seen))
-        if seen is not None and own != one:
-            times[one.key] = seen
+    for expectation in played.bound.expect:
+        seen = instants(played, expectation.key) if expectation.not_applicable is None else None
+        own = expectation if seen is None else replace(expectation, wanted=retimed(expectation.wanted, seen))
+        if seen is not None and own != expectation:
+            times[expectation.key] = seen
         expect.append(own)
     met = replace(played, bound=replace(played.bound, expect=tuple(expect)))
     return _Reached(met, times, broken(met) or _unmet(met))

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.search._find import Find
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["explore"]
 
 Pools = Callable[[int], list[str]]
 """The possible values of each piece, by its number: see `_pool`."""
@@ -130,11 +129,13 @@ def _nearer(hunt: _Hunt, setting: Setting, index: int, pool: list[str]) -> Setti
         return (*setting[:index], text, *setting[index + 1 :])
 
     best = next((made(text) for text in pool[: pool.index(setting[index])] if hunt.fails(made(text))), setting)
-    one, limits = hunt.made.movables[index], hunt.made.limits
-    now, far = one.worth(limits), one.read(best[index], limits)
+    movable, limits = hunt.made.movables[index], hunt.made.limits
+    now, far = movable.worth(limits), movable.read(best[index], limits)
     if now is None or far is None or far == now:
         return best
-    return made(one.at(_reach([far, now], lambda worth: hunt.fails(made(one.at(worth, limits))), _MILLISECOND), limits))
+    return made(
+        movable.at(_reach([far, now], lambda worth: hunt.fails(made(movable.at(worth, limits))), _MILLISECOND), limits)
+    )
 
 
 def _settings(original: Setting, pools: Pools, runs: int, random: Random) -> Iterator[Setting]:
@@ -174,35 +175,35 @@ def _pool(hunt: _Hunt, index: int) -> list[str]:
     Where that ends is found to the millisecond if it is a time of the file's; there are many places for pauses.
     """
     made = hunt.made
-    one = made.movables[index]
-    now = one.worth(made.limits)
+    movable = made.movables[index]
+    now = movable.worth(made.limits)
     if now is None:
-        return [one.text, *one.options]
+        return [movable.text, *movable.options]
 
     def is_allowed(worth: int) -> bool:
         setting = list(made.original)
-        setting[index] = one.at(worth, made.limits)
+        setting[index] = movable.at(worth, made.limits)
         return hunt.counts(tuple(setting))
 
     tried = _worths(made, now)
-    if one.repeats:
+    if movable.repeats:
         tried = [worth for worth in tried if now <= worth * _OFTEN <= now * _OFTEN**2]
-    step = _MILLISECOND if one.kind == "time" else None
+    step = _MILLISECOND if movable.kind == "time" else None
     above = _reach([now, *(worth for worth in tried if worth > now)], is_allowed, step)
     below = _reach([now, *(worth for worth in reversed(tried) if worth < now)], is_allowed, step)
     inside = {worth for worth in tried if below <= worth <= above}
     inside |= {above, below, (now + above) // 2, (now + below) // 2} - {now}
-    if made.slight and not one.repeats:
+    if made.slight and not movable.repeats:
         inside |= {worth for worth in (now - made.slight, now + made.slight) if worth >= 0}
     ordered = sorted(inside, key=lambda worth: (abs(worth - now), worth))
-    return [one.text, *(one.at(worth, made.limits) for worth in ordered if worth != now)]
+    return [movable.text, *(movable.at(worth, made.limits) for worth in ordered if worth != now)]
 
 
 def _worths(made: Exploration, now: int) -> list[int]:
     """List the times at which something may turn over, in order."""
     on = [limit for name in made.names if (limit := made.limits[name]) is not None]
     exact = [0, _MILLISECOND, _SECOND, 10 * _SECOND, now // 2, 2 * now, *on, *(2 * limit for limit in on)]
-    exact += [one - other for one, other in permutations(on[:_PAIRED], 2)]
+    exact += [instant - other for instant, other in permutations(on[:_PAIRED], 2)]
     near = [worth + by for worth in (now, *on) for by in (-_MILLISECOND, _MILLISECOND)]
     return sorted({worth for worth in (*exact, *near) if worth >= 0 and worth != now})
 

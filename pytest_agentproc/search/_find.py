@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Choice, Scenario
     from pytest_agentproc.verdict import Row
 
-__all__ = ["Find", "not_met", "said_of"]
 
 _BROKEN = (Verdict.ADAPTER_ERROR, Verdict.CRASHED, Verdict.FAILED)
 

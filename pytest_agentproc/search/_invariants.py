@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Record
     from pytest_agentproc.vocabulary import RunReport
 
-__all__ = ["broken"]
-
 
 def broken(played: Played) -> str:
     """Say which standing invariant a play breaks; "" if none.
@@ -33,7 +31,7 @@ def broken(played: Played) -> str:
 
 
 def _monotone(played: Played) -> str:
-    back = next((two for one, two in pairwise(played.record.events) if two.at < one.at), None)
+    back = next((two for event, two in pairwise(played.record.events) if two.at < event.at), None)
     return "" if back is None else f"virtual time goes back, to {back.at} ns"
 
 
@@ -128,4 +126,4 @@ def _left(played: Played) -> str:
 
 
 def _expects_leaks(played: Played) -> bool:
-    return any(one.key == "leaks" and one.wanted for one in played.bound.expect)
+    return any(expectation.key == "leaks" and expectation.wanted for expectation in played.bound.expect)

@@ -9,8 +9,6 @@ from pytest_agentproc.subjects import ReferenceSupervisor
 if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import LimitsRequest, Policy, Subject
 
-__all__ = ["Reference"]
-
 
 class Reference(ReferenceSupervisor):
     """The reference supervisor with the limits that another supervisor states.

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Choice
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["Search", "Searched", "search"]
-
 
 @dataclass(frozen=True, slots=True)
 class Searched:
@@ -88,7 +86,7 @@ class Search:
     def tracks(self) -> list[int]:
         """Give for each open value the part of the file, by the number of its key, in which it is."""
         heads = [head.start() for head in re.finditer("^[a-z]", self.scenario.text, re.MULTILINE)]
-        return [bisect(heads, one.start) for one in self.scenario.openings]
+        return [bisect(heads, opening.start) for opening in self.scenario.openings]
 
     def look(self, choices: tuple[Choice, ...]) -> Find | None:
         """Play one setting; None: every promise holds there, or it is none that can be played."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Played
 
-__all__ = ["speaks_past_its_end"]
 
 _LAST_WORDS = ("answer", "result")
 _WORDS = ("say", *_LAST_WORDS)

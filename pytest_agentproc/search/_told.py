@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Record
     from pytest_agentproc.vocabulary import RunReport
 
-__all__ = ["lines_of", "told"]
 
 _OF_A_TURN = ("outcome", "exit_code", "text", "transcript", "elapsed")
 _OF_OTHERS = ("outcome", "exit_code", "elapsed")
@@ -96,7 +95,7 @@ def lines_of(keys: dict[str, Any]) -> list[str]:
     lines = ["expect:"]
     for name, value in keys.items():
         if name in ("turns", "background") and value:
-            lines += [f"  {name}:", *(f"    - {_flow(one)}" for one in value)]
+            lines += [f"  {name}:", *(f"    - {_flow(item)}" for item in value)]
         else:
             lines.append(f"  {name}: {_flow(value)}")
     return lines
@@ -104,7 +103,7 @@ def lines_of(keys: dict[str, Any]) -> list[str]:
 
 def _flow(value: Any) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{name}: {_flow(one)}" for name, one in value.items()) + "}"
+        return "{" + ", ".join(f"{name}: {_flow(item)}" for name, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_flow, value)) + "]"
     if isinstance(value, str) and value.replace("_", "").isalnum() and value.isascii():

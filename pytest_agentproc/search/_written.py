@@ -10,7 +10,6 @@ from pytest_agentproc.search._told import lines_of
 if TYPE_CHECKING:
     from pytest_agentproc.search._find import Find
 
-__all__ = ["expecting", "written"]
 
 _TOLD = ("expect", "should", "info", "catches")
 
@@ -57,7 +56,7 @@ def written(
     body = [line for line in text.splitlines() if not line.startswith("#")]
     keys = {
         "leaks",
-        *(one.key for one in find.scenario.expected),
+        *(expectation.key for expectation in find.scenario.expected),
     }  # where time cannot go on, the key may be none of them
     tail = [f"catches: {{{subject}: {find.key}}}"] if is_defect and find.key in keys else []
     return "\n".join([*head, *body, *tail]) + "\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pytest_agentproc.errors import Declined
+from pytest_agentproc.subjects._acp_program import AcpProgram
 from pytest_agentproc.subjects._as_subject import taken
 from pytest_agentproc.subjects._checked import CheckedSubject, is_machinery, is_of_kit
 from pytest_agentproc.subjects._client import Client
@@ -17,6 +18,7 @@ from pytest_agentproc.subjects._written import command_of_file, command_of_line
 
 __all__ = [
     "TRIVIAL",
+    "AcpProgram",
     "CheckedSubject",
     "Client",
     "Command",

@@ -10,8 +10,6 @@ from typing import Any
 from pytest_agentproc.errors import AdapterError
 from pytest_agentproc.vocabulary import NANOSECONDS, Outcome, RunReport, View
 
-__all__ = ["answer_of"]
-
 _FIELDS = tuple(field.name for field in fields(RunReport))
 _OUTCOMES = tuple(outcome.value for outcome in Outcome)
 _LONGEST = 80
@@ -103,13 +101,13 @@ def _words(given: Any, place: str, _unit: object) -> tuple[str, ...]:
 def _answers(given: Any, place: str, scale: float) -> tuple[RunReport, ...]:
     if not isinstance(given, list | tuple):
         raise _wrong(given, place, "a list with one answer each")
-    return tuple(_answer(one, f"{place} {number}", scale) for number, one in enumerate(given, 1))
+    return tuple(_answer(answer, f"{place} {number}", scale) for number, answer in enumerate(given, 1))
 
 
 def _sessions(given: Any, place: str, scale: float) -> dict[str, RunReport]:
     if not isinstance(given, Mapping):
         raise _wrong(given, place, "a mapping of names to answers")
-    return {str(name): _answer(one, f"{place}.{name}", scale) for name, one in given.items()}
+    return {str(name): _answer(answer, f"{place}.{name}", scale) for name, answer in given.items()}
 
 
 def _viewers(given: Any, place: str, _unit: object) -> dict[str, View]:
@@ -117,20 +115,24 @@ def _viewers(given: Any, place: str, _unit: object) -> dict[str, View]:
     if not isinstance(given, Mapping):
         raise _wrong(given, place, allowed)
     views = {}
-    for name, one in given.items():
-        view = one if isinstance(one, View) or not isinstance(one, Mapping) or set(one) != _VIEW else View(**one)
+    for name, answer in given.items():
+        view = (
+            answer
+            if isinstance(answer, View) or not isinstance(answer, Mapping) or set(answer) != _VIEW
+            else View(**answer)
+        )
         if not isinstance(view, View) or not isinstance(view.status, str) or not isinstance(view.transcript, str):
-            raise _wrong(one, f"{place}.{name}", "{status: ..., transcript: ...}, two texts")
+            raise _wrong(answer, f"{place}.{name}", "{status: ..., transcript: ...}, two texts")
         views[str(name)] = view
     return views
 
 
 def _called(given: Any, place: str, unit: float | None) -> tuple[tuple[str, int], ...]:
     pairs = []
-    for one in given if isinstance(given, list | tuple) else (None,):
-        if not isinstance(one, list | tuple) or len(one) != _PAIR or not isinstance(one[0], str):
+    for answer in given if isinstance(given, list | tuple) else (None,):
+        if not isinstance(answer, list | tuple) or len(answer) != _PAIR or not isinstance(answer[0], str):
             raise _wrong(given, place, "a list of (hook, instant)")
-        pairs.append((one[0], _time(one[1], f"{place} {one[0]}", unit)))
+        pairs.append((answer[0], _time(answer[1], f"{place} {answer[0]}", unit)))
     return tuple(pairs)
 
 

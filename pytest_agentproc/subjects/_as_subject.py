@@ -14,8 +14,6 @@ from pytest_agentproc.subjects._reference import ReferenceSupervisor
 if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["taken"]
-
 
 _MEMBERS = ("name", "keeps_artifacts", "holds_sessions", "policy", "run")
 _REMEDY = "give an `async def supervise(order)`, or what pytest_agentproc.vocabulary.Subject describes"

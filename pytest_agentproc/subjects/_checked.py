@@ -29,17 +29,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.vocabulary import LimitsRequest, RunReport, RunRequest, Subject
 
-__all__ = [
-    "CheckedSubject",
-    "adapter_module",
-    "ask",
-    "is_machinery",
-    "is_of_kit",
-    "is_of_spawn",
-    "stated",
-    "unwrap_refusal",
-]
-
 
 _KIT = f"{Path(__file__).resolve().parent.parent}{os.sep}"
 _PACKAGES = tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("purelib", "platlib"))
@@ -69,6 +58,7 @@ class CheckedSubject:
         self.first_signal = getattr(subject, "first_signal", "TERM")
         self.cancellable = getattr(subject, "cancellable", None)
         self.real_time_only = getattr(subject, "real_time_only", "")
+        self.is_scaled = getattr(subject, "is_scaled", True)
         self.require_files: Callable[[], None] = getattr(subject, "require_files", lambda: None)
 
     def policy(self, request: LimitsRequest) -> Policy:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.vocabulary import RunRequest
 
-__all__ = ["Client"]
 
 _T = TypeVar("_T")
 

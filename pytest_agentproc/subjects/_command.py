@@ -42,7 +42,6 @@ from pytest_agentproc.vocabulary import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Command"]
 
 _WORD = re.compile(r"\{([a-z_]+)\}")
 _NEARLY = re.compile(r"\{([A-Za-z_]+)\}")
@@ -183,6 +182,8 @@ class Command:
             UsageError: one of them is not.
         """
         here, program = self._cwd or str(Path.cwd()), self.argv[0]
+        if program == "{agent}":
+            return  # the fake itself: a supervisor that adds nothing
         is_there = Path(here, program).exists() if os.sep in program else shutil.which(program) is not None
         if not is_there:
             raise UsageError(f"{program} is not there", _STARTED)
@@ -209,7 +210,7 @@ class Command:
         if not self.is_scaled and order.scale != 1:
             order.trace(order.clock.instant(), "m", {"process": "supervisor", "unscaled": "{scale}"})
         with tempfile.TemporaryDirectory(prefix="agentproc-") as base:
-            folder = _folder_in(base, order.prompt)
+            folder = folder_in(base, order.prompt)
             status, stdout, stderr = await self._end(order, folder)
             end = End(status if status >= 0 else 128 - status, stdout, lambda name: _content(Path(folder, name)))
             ended = f"exits with code {status}" if status >= 0 else f"dies of {signal_name(-status)}"
@@ -223,17 +224,15 @@ class Command:
             return answer_of(fields, order.scale)
 
     async def _end(self, order: RunRequest, folder: str) -> tuple[int, str, str]:
-        keeper, here = order.keeper, self._cwd or str(Path.cwd())
-        self._require_no_real_agent(order)
-        values = _values(order, folder, here)
-        own = {name: _WORD.sub(lambda found: values[found[1]], value) for name, value in self._env.items()}
-        env = {**os.environ, **order.env, **own, "PATH": f"{order.env['PATH']}:{os.environ.get('PATH', '')}"}
-        with tempfile.TemporaryFile() as given, _Stream("stdout") as told, _Stream("stderr") as rest:
+        keeper = order.keeper
+        self.require_no_real_agent(order)
+        start = self.started_by(order, values_of(order, folder, self.here))
+        with tempfile.TemporaryFile() as given, Stream("stdout") as told, Stream("stderr") as rest:
             is_given = self._prompt_on_stdin or order.prompt_by == "stdin"
             given.write(order.prompt.encode() if is_given else b"")
             given.seek(0)
             try:
-                pid = keeper.start(self._words(order, values), here, env, (given.fileno(), told.given, rest.given))
+                pid = keeper.start(*start, (given.fileno(), told.given, rest.given))
             except OSError as error:
                 if error.errno == errno.E2BIG:
                     raise Declined("the prompt makes its command line too long") from None
@@ -243,7 +242,23 @@ class Command:
             keeper.reap(pid)
             return status, told.data.decode(errors="replace"), rest.data[-_TAIL:].decode(errors="replace")
 
-    def _require_no_real_agent(self, order: RunRequest) -> None:
+    @property
+    def here(self) -> str:
+        """The folder where it runs."""
+        return self._cwd or str(Path.cwd())
+
+    def started_by(self, order: RunRequest, values: Mapping[str, str]) -> tuple[list[str], str, dict[str, str]]:
+        """Give its words, where it runs, and its environment.
+
+        Args:
+            order: what it is to do.
+            values: what the words in braces stand for.
+        """
+        own = {name: _WORD.sub(lambda found: values[found[1]], value) for name, value in self._env.items()}
+        path = f"{order.env['PATH']}:{os.environ.get('PATH', '')}"
+        return self._words(order, values), self.here, {**os.environ, **order.env, **own, "PATH": path}
+
+    def require_no_real_agent(self, order: RunRequest) -> None:
         """Decline where a program that looks for its agent on PATH would find a real one in place of none."""
         agent = Path(order.argv[0]).name
         if "argv" in self.cannot and shutil.which(agent, path=order.env["PATH"]) is None and shutil.which(agent):
@@ -256,7 +271,7 @@ class Command:
         return words
 
 
-class _Stream:
+class Stream:
     """What a program prints on one of its streams.
 
     It is a pipe that each holder could read, too: a process that outlives the program gets no SIGPIPE, and is found. No
@@ -267,15 +282,15 @@ class _Stream:
     def __init__(self, name: str) -> None:
         self.data = bytearray()
         self._name = name
-        self._read, end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.source, end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.given = os.open(f"/proc/self/fd/{end}", os.O_RDWR | os.O_CLOEXEC)
         os.close(end)
 
-    def __enter__(self) -> _Stream:  # noqa: PYI034  # it has no subclass
+    def __enter__(self) -> Stream:  # noqa: PYI034  # it has no subclass
         return self
 
     def __exit__(self, *_error: object) -> None:
-        os.close(self._read)
+        os.close(self.source)
         os.close(self.given)
 
     async def follow(self) -> None:
@@ -285,20 +300,20 @@ class _Stream:
             AdapterError: it printed more than anybody reads.
         """
         while True:
-            await anyio.wait_readable(self._read)
+            await anyio.wait_readable(self.source)
             self.take()
 
     def take(self) -> None:
         """Take what is there."""
         with suppress(BlockingIOError):
-            while data := os.read(self._read, _PIECE):
+            while data := os.read(self.source, _PIECE):
                 self.data += data
                 if len(self.data) > _MOST_BYTES:
                     excess = f"it printed more than {_MOST_BYTES} bytes on its {self._name}, and was ended"
                     raise AdapterError(f"{excess}\nhave it print less there")
 
 
-async def _ended(pid: int, streams: Sequence[_Stream]) -> None:
+async def _ended(pid: int, streams: Sequence[Stream]) -> None:
     """Wait for the end of a program, and take what it prints.
 
     Raises:
@@ -319,7 +334,7 @@ async def _ended(pid: int, streams: Sequence[_Stream]) -> None:
         stream.take()
 
 
-def _folder_in(base: str, prompt: str) -> str:
+def folder_in(base: str, prompt: str) -> str:
     """Make the run's own folder, with the prompt in a file beside it."""
     folder = Path(base, "run")
     folder.mkdir()
@@ -336,7 +351,7 @@ def _code_of_decline(declines: Any) -> int | None:
     return code
 
 
-def _values(order: RunRequest, folder: str, here: str) -> dict[str, str]:
+def values_of(order: RunRequest, folder: str, here: str) -> dict[str, str]:
     """Give what each word in braces stands for."""
     limits = {
         name: "" if limit is None else f"{limit / NANOSECONDS / order.scale:g}"

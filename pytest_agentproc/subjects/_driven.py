@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from pytest_agentproc.subjects._function import Limits
     from pytest_agentproc.vocabulary import CallerAction, Dialect, LimitsRequest, RunRequest
 
-__all__ = ["Driven"]
 
-_DEEDS = ("prompt", "cancel", "close", "permission")
+DEEDS = ("prompt", "cancel", "close", "permission")
 _GONE = ("agent_lost", "spawn_failed")
 
 
@@ -78,11 +77,11 @@ class Driven(Function):
             limits = {"restart_backoff": 0, **limits_of({} if limits is None else limits)}
         said: dict[str, Any] = {"name": name or client.__name__, "limits": limits, "dialects": dialects}
         said |= {"cannot": cannot, "outcomes": outcomes, "first_signal": first_signal}
-        super().__init__(self._hold, sessions=_DEEDS, runs=False, **said)
+        super().__init__(self._hold, sessions=DEEDS, runs=False, **said)
         self._module = adapter_module(client)
 
     async def _hold(self, order: RunRequest) -> dict[str, Any]:
-        return await _Driver(order, self.client).run()
+        return await Driver(order, self.client).run()
 
 
 def _without_backoff(limits: Callable[[LimitsRequest], Any]) -> Callable[[LimitsRequest], Any]:
@@ -95,7 +94,7 @@ def _without_backoff(limits: Callable[[LimitsRequest], Any]) -> Callable[[Limits
     return stated
 
 
-class _Driver:
+class Driver:
     """One session of an order.
 
     Args:

@@ -14,8 +14,6 @@ from pytest_agentproc.supervisor import Folder
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["FullFolder"]
-
 
 class FullFolder(Folder):
     """A directory in which files can be made, and nothing can be written to them."""

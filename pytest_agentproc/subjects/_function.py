@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.vocabulary import RunReport
 
-__all__ = ["Function", "unwatched"]
 
 Limits = Mapping[str, Any] | Callable[[LimitsRequest], Mapping[str, Any] | Policy]
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.subjects._reference import ReferenceSupervisor
     from pytest_agentproc.supervisor import Question, Session, Turn, TurnResult
 
-__all__ = ["Held", "Live"]
 
 _NANOSECONDS = 1_000_000_000
 

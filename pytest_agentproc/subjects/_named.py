@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["bundled", "named", "raised"]
-
 
 def bundled() -> dict[str, Any]:
     """Give the subjects that come with the kit, by name."""
@@ -51,7 +49,9 @@ def named(name: str, place: str, root: str, known: Mapping[str, Any], remedy: st
     thing = _imported(module_name, place, root, remedy)
     for attribute in path.split("."):
         if not hasattr(thing, attribute):
-            near = difflib.get_close_matches(attribute, [one for one in vars(thing) if not one.startswith("_")], 1)
+            near = difflib.get_close_matches(
+                attribute, [variable for variable in vars(thing) if not variable.startswith("_")], 1
+            )
             hint = f"did you mean {near[0]}?" if near else "write the name of a function, a class or a subject there"
             raise UsageError(f"{place}: {module_name} has no {attribute or 'attribute without a name'}: {hint}")
         thing = getattr(thing, attribute)

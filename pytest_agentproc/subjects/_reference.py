@@ -11,8 +11,6 @@ from pytest_agentproc.supervisor import Deciders, Folder, SessionDeciders, run_o
 if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import LimitsRequest, Policy, RunReport, RunRequest
 
-__all__ = ["ReferenceSupervisor", "reference_supervisor"]
-
 
 class ReferenceSupervisor:
     """The reference supervisor, as it ships or with judgements replaced.

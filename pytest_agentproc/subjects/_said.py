@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 from pytest_agentproc.errors import AdapterError, UsageError
 from pytest_agentproc.vocabulary import Outcome
 
-__all__ = ["End", "Unsaid", "said", "sources_of"]
-
 Source = Callable[["End"], Any]
 
 _FIELDS = (

@@ -24,18 +24,6 @@ from pytest_agentproc.vocabulary import (
     with_unstated,
 )
 
-__all__ = [
-    "keeps_time",
-    "limits_of",
-    "policy_of",
-    "require_deeds",
-    "require_dialects",
-    "require_first_signal",
-    "require_inabilities",
-    "require_limits_function",
-    "require_outcomes",
-]
-
 _LEAST = ("completed", "failed")
 
 _KNOWN = tuple(dict.fromkeys((*DIALECTS, *SESSIONS)))

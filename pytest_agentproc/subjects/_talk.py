@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Hook, Question, Session, SessionDeciders, SessionEvent, Turn, Viewer
     from pytest_agentproc.vocabulary import CallerAction, RunRequest
 
-__all__ = ["Talk"]
-
 
 class Talk:
     """All sessions of an order, under one caller.
@@ -34,9 +32,9 @@ class Talk:
     def __init__(self, order: RunRequest, deciders: SessionDeciders) -> None:
         self._order = order
         parts = order.sessions or (order,)
-        self._caller = Caller(order.drive, self._note, {one.name: Role(one.handler, one.hooks) for one in parts})
+        self._caller = Caller(order.drive, self._note, {part.name: Role(part.handler, part.hooks) for part in parts})
         self._news = anyio.Event()
-        self._held = {one.name: _Held(one, deciders, self._caller, self._ring) for one in parts}
+        self._held = {part.name: _Held(part, deciders, self._caller, self._ring) for part in parts}
 
     async def run(self) -> RunReport:
         """Open the sessions, drive them, and sum them up."""

@@ -13,8 +13,6 @@ import anyio
 
 from pytest_agentproc.vocabulary import LimitsRequest, Outcome, Policy, RunReport, RunRequest, View, exit_code
 
-__all__ = ["TRIVIAL", "KillAtOnce", "Null", "SpawnAndForget", "SubprocessRun"]
-
 
 class Null:
     """Starts nothing and calls it completed."""
@@ -31,7 +29,7 @@ class Null:
         """Do the same with each session of an order, one after the other."""
         if not order.sessions:
             return await self.run_one(order)
-        return RunReport(sessions={one.name: await self.run_one(one) for one in order.sessions})
+        return RunReport(sessions={session.name: await self.run_one(session) for session in order.sessions})
 
     async def run_one(self, order: RunRequest) -> RunReport:
         """Say that it went well, in every way in which that can be said."""

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.files import read_text_file
+from pytest_agentproc.subjects._acp_program import AcpProgram
 from pytest_agentproc.subjects._command import Command
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["command_of_file", "command_of_line"]
 
 _BITS = 64
 _MOST_BYTES = 1 << 20
@@ -93,7 +93,8 @@ def _command(table: dict[str, Any], path: Path) -> Command:
         raise UsageError("there is no command", 'write command = "my-supervisor {agent}", for example')
     given = {"name": path.stem} | table
     argv = given.pop("command")
-    return Command(_split(argv, "command") if isinstance(argv, str) else argv, cwd=os.fspath(path.parent), **given)
+    kind = AcpProgram if given.pop("sessions", "") == "acp" else Command
+    return kind(_split(argv, "command") if isinstance(argv, str) else argv, cwd=os.fspath(path.parent), **given)
 
 
 def _split(line: str, place: str) -> list[str]:
@@ -127,5 +128,6 @@ _KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "first_signal": (_is_text, "a text, such as INT"),
     "declines": (_is_table, "a table: {exit_code = 77}"),
     "prompt_on_stdin": (lambda value: isinstance(value, bool), "true or false"),
+    "sessions": (lambda value: value == "acp", "acp: it is an ACP agent, and the kit its editor"),
     "on_path": (lambda value: isinstance(value, bool), "true or false"),
 }

@@ -36,13 +36,11 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor._events import Event
     from pytest_agentproc.supervisor._result import Result
 
-__all__ = ["Artifacts", "Folder", "RunHeader", "Store"]
-
 
 _RESULT = "result.json"
 _LOGS = tuple(name for name in ARTIFACTS if name != _RESULT)
 _DEEPEST = 20
-_NAMES = {kind: tuple(one.name for one in fields(kind)) for kind in get_args(Meaning)}
+_NAMES = {kind: tuple(field.name for field in fields(kind)) for kind in get_args(Meaning)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +89,12 @@ class Artifacts:
             self.write(f"{event.stream}.log", event.data)
         if meanings:
             at = (now - self._headline.started) / NANOSECONDS
-            self.write("events.jsonl", _lines(_json({"at": at, **_words(one)}, _EVENT) for one in _each(meanings)))
-            texts = [one.text for one in meanings if isinstance(one, (Message, Line)) and one.text is not None]
+            self.write("events.jsonl", _lines(_json({"at": at, **_words(item)}, _EVENT) for item in _each(meanings)))
+            texts = [
+                meaning.text
+                for meaning in meanings
+                if isinstance(meaning, (Message, Line)) and meaning.text is not None
+            ]
             if texts:
                 self.write("transcript.log", _lines(texts))
 
@@ -205,8 +207,8 @@ def _tamed(value: Any, depth: int = 0) -> Any:
     if depth == _DEEPEST:
         return "..."
     if isinstance(value, dict):
-        return {key: _tamed(one, depth + 1) for key, one in value.items()}
-    return [_tamed(one, depth + 1) for one in value]
+        return {key: _tamed(item, depth + 1) for key, item in value.items()}
+    return [_tamed(item, depth + 1) for item in value]
 
 
 class Store(Protocol):

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor._lifecycle import SessionDeciders, SessionTask
     from pytest_agentproc.supervisor.dialects import Spoken, Tasked
 
-__all__ = ["Conversation"]
 
 _READY = Status.READY
 _OF_WORK = (Asked, Compaction, Nested, ToolEnded, ToolStarted)

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor._life import Life
     from pytest_agentproc.supervisor.dialects import Meaning
 
-__all__ = ["Abandonment", "Driver", "Ports"]
-
 
 class Ports(Protocol):
     """The world as a driver sees it: `pytest_agentproc.tree.Child` for real, a stage in memory in the model."""

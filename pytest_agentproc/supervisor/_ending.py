@@ -26,17 +26,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Meaning
     from pytest_agentproc.vocabulary import Policy
 
-__all__ = [
-    "Completion",
-    "Ending",
-    "Escalation",
-    "EscalationStep",
-    "explain_exit",
-    "explain_start",
-    "with_command",
-    "with_stderr",
-]
-
 
 _LONGEST_COMMAND = 1000
 """Characters: a prompt may be part of the command, and of any length."""

@@ -12,43 +12,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Hook, Question
     from pytest_agentproc.vocabulary import Outcome
 
-__all__ = [
-    "AnswerQuestion",
-    "Broken",
-    "CancelTurn",
-    "Close",
-    "CloseSession",
-    "Command",
-    "DecideTool",
-    "Due",
-    "Eof",
-    "Event",
-    "Exited",
-    "Finish",
-    "Intent",
-    "Output",
-    "Prompt",
-    "Publish",
-    "Read",
-    "Ready",
-    "Reap",
-    "RegisterHook",
-    "SessionEvent",
-    "Signal",
-    "Signalled",
-    "Spawn",
-    "SpawnFailed",
-    "Spawned",
-    "Start",
-    "StopAgent",
-    "Sweep",
-    "Swept",
-    "TurnResult",
-    "Watch",
-    "Write",
-    "Wrote",
-]
-
 
 # Events: what happened.
 

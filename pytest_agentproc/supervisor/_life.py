@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Meaning
     from pytest_agentproc.vocabulary import Outcome
 
-__all__ = ["Life"]
 
 _STREAMS = ("stdout", "stderr")
 _TAIL = 64 * 1024
@@ -56,7 +55,7 @@ class Life(ABC):
         self.meanings: list[Meaning] = []
         self._stderr = Tail(_TAIL)
         self._reads = 0
-        self._to_read: dict[str, list[Command]] = {one: [on.Read(one, feeder.READ_LIMIT)] for one in _STREAMS}
+        self._to_read: dict[str, list[Command]] = {stream: [on.Read(stream, feeder.READ_LIMIT)] for stream in _STREAMS}
         self._watched: list[str] = []
 
     def listen(self) -> None:

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.supervisor._events import Command
 
-__all__ = ["EDGES", "AgentLifecycle", "Restarts", "SessionDeciders", "SessionTask", "Status", "StatusRules"]
-
 
 _SECOND = 1_000_000_000
 

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor._events import Command, Event
     from pytest_agentproc.supervisor.dialects import Meaning
 
-__all__ = ["Deciders", "Machine", "State", "Task"]
 
 _KILLED = -9
 

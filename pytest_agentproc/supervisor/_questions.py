@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Hook, Question, Talk
     from pytest_agentproc.vocabulary import Policy
 
-__all__ = ["Hooks", "Questions"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Open:
@@ -53,7 +51,7 @@ class Questions:
     @property
     def deadline(self) -> int | None:
         """The instant at which the oldest open question is denied."""
-        return min(one.deadline for one in self._open.values()) if self._open else None
+        return min(open_question.deadline for open_question in self._open.values()) if self._open else None
 
     @property
     def is_full(self) -> bool:
@@ -67,35 +65,40 @@ class Questions:
 
     def answer(self, name: str) -> Question | None:
         """Give the question that its caller answers, if it is open still."""
-        one = self._open.pop(name, None)
-        return None if one is None else one.question
+        open_question = self._open.pop(name, None)
+        return None if open_question is None else open_question.question
 
     def withdraw(self, name: str) -> None:
         """Forget a question."""
-        one = self._open.pop(name, None)
-        if one is not None:
-            self._tell("withdrawn", next(iter(one.owners), None), one.question.title, question=one.question)
+        open_question = self._open.pop(name, None)
+        if open_question is not None:
+            self._tell(
+                "withdrawn",
+                next(iter(open_question.owners), None),
+                open_question.question.title,
+                question=open_question.question,
+            )
 
     def withdraw_of(self, number: int) -> list[Question]:
         """Forget the questions of a turn. The questions of a background turn stay, as it continues."""
-        return self._drop([one for one in self._open.values() if number in one.owners])
+        return self._drop([open_question for open_question in self._open.values() if number in open_question.owners])
 
     def withdraw_late(self, now: int) -> list[Question]:
         """Forget the questions that were not answered in time."""
-        return self._drop([one for one in self._open.values() if one.deadline <= now])
+        return self._drop([open_question for open_question in self._open.values() if open_question.deadline <= now])
 
     def withdraw_all(self) -> None:
         """Forget everything, because the agent that asked has ended."""
         self._drop(list(self._open.values()))
 
     def _drop(self, gone: list[_Open]) -> list[Question]:
-        for one in gone:
-            self.withdraw(one.question.id)
-        return [one.question for one in gone]
+        for open_question in gone:
+            self.withdraw(open_question.question.id)
+        return [open_question.question for open_question in gone]
 
     def has_of(self, number: int) -> bool:
         """Say whether a question of a turn is open."""
-        return any(number in one.owners for one in self._open.values())
+        return any(number in open_question.owners for open_question in self._open.values())
 
 
 _SECOND = 1_000_000_000

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor._events import SessionEvent
     from pytest_agentproc.supervisor._session import Session
 
-__all__ = ["Result", "report", "view"]
-
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -70,7 +68,7 @@ class Result:
         return RunReport(**(told | {"outcome": self.outcome.value}))
 
 
-_TOLD = [one.name for one in fields(RunReport) if one.name in {own.name for own in fields(Result)}]
+_TOLD = [part.name for part in fields(RunReport) if part.name in {own.name for own in fields(Result)}]
 """The parts of an answer about a run."""
 
 
@@ -121,5 +119,5 @@ def _answer(result: TurnResult | None) -> RunReport:
     return RunReport(**(told | {"outcome": result.outcome.value}))
 
 
-_REPORTED = [one.name for one in fields(RunReport) if one.name in {own.name for own in fields(TurnResult)}]
+_REPORTED = [part.name for part in fields(RunReport) if part.name in {own.name for own in fields(TurnResult)}]
 """The parts of an answer about a turn."""

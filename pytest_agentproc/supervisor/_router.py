@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor._events import SessionEvent, TurnResult
     from pytest_agentproc.supervisor.dialects import Question, Said
 
-__all__ = ["LONGEST", "Router", "Transcript", "size_of_result"]
-
 
 _BACKGROUND = (BACKGROUND,)
 
@@ -52,7 +50,7 @@ class Router:
         """Forget a turn that will not run."""
         if number in self.waiting:
             self.waiting.remove(number)
-        self.running = tuple(one for one in self.running if one != number)
+        self.running = tuple(other for other in self.running if other != number)
 
     def route(self, meaning: Begun | Said | Ended | Question | Named) -> tuple[int, ...]:
         """Say which turns an event belongs to; it may be none."""
@@ -75,10 +73,10 @@ class Router:
         if marks == _BACKGROUND:
             self.running = _BACKGROUND
             return _BACKGROUND
-        new = tuple(one for one in marks if one in self.waiting)
+        new = tuple(mark for mark in marks if mark in self.waiting)
         if not new:
-            return tuple(one for one in marks if one in self.running)
-        self.waiting = [one for one in self.waiting if one not in new]
+            return tuple(mark for mark in marks if mark in self.running)
+        self.waiting = [number for number in self.waiting if number not in new]
         self.running = new if self.running == _BACKGROUND else self.running + new
         return new
 
@@ -94,10 +92,10 @@ class Router:
         if marks == _BACKGROUND:
             return self._end_background()
         if marks:
-            if any(one in self.waiting for one in marks) or any(one in self.running for one in marks):
-                self.waiting = [one for one in self.waiting if one not in marks]
+            if any(mark in self.waiting for mark in marks) or any(mark in self.running for mark in marks):
+                self.waiting = [number for number in self.waiting if number not in marks]
                 kept = () if self.running == _BACKGROUND else self.running
-                self.running = tuple(one for one in kept if one not in marks)
+                self.running = tuple(number for number in kept if number not in marks)
             return marks
         who, self.running = self.running, ()
         if not who and not self.is_marked and self.waiting:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor._artifacts import Store
     from pytest_agentproc.supervisor._result import Result
 
-__all__ = ["run_once"]
-
 
 async def run_once(
     argv: Sequence[str],

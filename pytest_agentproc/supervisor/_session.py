@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock import Clock
     from pytest_agentproc.supervisor.dialects import Hook, Question
 
-__all__ = ["Handler", "HookCallback", "Session", "Turn", "Viewer", "open_session"]
-
 
 class Turn:
     """One prompt, from the moment at which it was asked.

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor._driver import Ports
     from pytest_agentproc.supervisor._events import Event, Intent, SessionEvent
 
-__all__ = ["Attendant", "Mute", "Rings", "SessionDriver"]
-
 
 class _Errand:
     """Something to run, on behalf of what the agent wants."""

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock import Clock
 
-__all__ = ["check_command", "spawner"]
-
 
 def check_command(argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None, example: str) -> None:
     """Refuse a command that no system call can be given.

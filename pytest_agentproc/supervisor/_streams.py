@@ -14,8 +14,6 @@ from pytest_agentproc.supervisor._events import Close, Watch
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor._events import Command
 
-__all__ = ["Feeder", "Framing", "Outbox", "Tail", "Transcript"]
-
 
 _BOM = b"\xef\xbb\xbf"
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Meaning, Spoken
     from pytest_agentproc.vocabulary import Policy
 
-__all__ = ["Tasks", "Tools"]
-
 
 _AGENT = "local_agent"
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Talk, Turned, Worked
     from pytest_agentproc.vocabulary import Policy
 
-__all__ = ["Answered", "TurnRecord", "Turns"]
-
 
 _LONGEST = 16 * 1024**2
 """So many characters of a message that comes in pieces are kept."""

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Meaning
     from pytest_agentproc.vocabulary import Outcome, Policy
 
-__all__ = ["TurnWatchdog", "Watchdog"]
 
 _OF_SILENCE = ("inactivity_timeout", "internal_tool_timeout")
 _OF_PROGRESS = ("progress_timeout", "prompt_timeout")

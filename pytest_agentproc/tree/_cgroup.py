@@ -11,8 +11,6 @@ import time
 
 from pytest_agentproc.tree._kernel import attempt, write_file
 
-__all__ = ["end_cgroup", "new_cgroup"]
-
 _PATIENCE = 0.2
 """Real seconds that the dying may take to leave a cgroup."""
 

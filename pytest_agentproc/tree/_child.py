@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.tree._membership import TreeMembership
     from pytest_agentproc.tree._root import Root
 
-__all__ = ["Child"]
 
 _TERMINATE = (signal.SIGTERM, signal.SIGCONT)
 _KILL = (signal.SIGKILL,)

@@ -20,25 +20,23 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.tree._snapshots import ProcessSnapshot
 
-__all__ = ["held", "kill", "reap", "wait"]
-
 
 @contextmanager
 def held(wanted: Iterable[ProcessSnapshot]) -> Iterator[dict[int, int]]:
     """Hold processes by pidfd, if they are still the processes that were seen: (pid, pidfd)."""
     grips: dict[int, int] = {}
     try:
-        for one in wanted:
-            pidfd = pidfd_of(one.pid)
+        for process in wanted:
+            pidfd = pidfd_of(process.pid)
             if pidfd is None:
                 continue
-            now = sight(one.pid)
+            now = sight(process.pid)
             # A reused pid shows another birth or parent. The parent may have become this process meanwhile: it adopts
             # orphans. Without this second look a kill once hit an innocent process.
-            if now is None or now.born != one.born or now.parent not in (one.parent, os.getpid()):
+            if now is None or now.born != process.born or now.parent not in (process.parent, os.getpid()):
                 os.close(pidfd)
             else:
-                grips[one.pid] = pidfd
+                grips[process.pid] = pidfd
         yield grips
     finally:
         for pidfd in grips.values():

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.tree._membership import Known
 
-__all__ = ["COOKIE", "Ended", "Keeper", "KeeperDied", "KeeperTree", "Left", "baked", "keepers"]
 
 COOKIE = "AGENTPROC_TREE"
 """The environment variable that identifies the orphans of a dead keeper or of an agent."""
@@ -385,7 +384,7 @@ def _new_mark() -> int | None:
     soft = resource.getrlimit(resource.RLIMIT_MSGQUEUE)[0]
     if soft < _LOWEST_LIMIT:  # unlimited is -1
         return None
-    mark = next((one for _ in range(100) if (one := soft - 1 - secrets.randbelow(_MOST_MARKS)) not in _marks), None)
+    mark = next((limit for _ in range(100) if (limit := soft - 1 - secrets.randbelow(_MOST_MARKS)) not in _marks), None)
     _marks.add(mark)
     return mark
 

@@ -12,23 +12,6 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-__all__ = [
-    "attempt",
-    "call",
-    "children",
-    "execute",
-    "is_dead",
-    "is_exhausted",
-    "name_of",
-    "pidfd_of",
-    "read_file",
-    "release",
-    "reserve",
-    "spared",
-    "stat_of",
-    "state_of",
-    "write_file",
-]
 
 _ABSENT = (2, 20)
 """No such file, no such folder."""
@@ -120,7 +103,7 @@ def children(pid: int) -> list[int]:
             raise
         if not _has_lists:
             everybody = [int(name) for name in spared(posix.listdir, "/proc") if name.isdigit()]
-            return [one for one in everybody if parent_of(one) == pid]
+            return [pid_ for pid_ in everybody if parent_of(pid_) == pid]
     return found
 
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
     from types import FrameType
 
-__all__ = ["LeakTracker", "disown"]
-
 
 _NANOSECONDS = 1_000_000_000
 _ZOMBIE_PERIOD = 5
@@ -53,9 +51,9 @@ def disown(pid: int) -> None:
         pid: the child, unreaped.
     """
     # The kernel reuses pids, so the birth is kept as well. Without it a new process could inherit the exemption.
-    for one, born in list(_disowned.items()):
-        if (old := sight(one)) is None or old.born != born:
-            del _disowned[one]
+    for process, born in list(_disowned.items()):
+        if (old := sight(process)) is None or old.born != born:
+            del _disowned[process]
     seen = sight(pid)
     if seen is not None:
         _disowned[pid] = seen.born
@@ -117,10 +115,16 @@ class LeakTracker:
     def _meet(self, strangers: Sequence[ProcessSnapshot]) -> None:
         """Treat processes as foreign to this tracker."""
         helpers = _helpers()
-        for one in strangers:
-            self._before[one.pid, one.born] = one.parent
-            is_idle = one.state == "zombie" or one.pid in helpers or _disowned.get(one.pid) == one.born
-            self._has_company = self._has_company or not (is_idle or self._excuses(one.pid, one.command))
+        for stranger in strangers:
+            self._before[stranger.pid, stranger.born] = stranger.parent
+            is_idle = (
+                stranger.state == "zombie" or stranger.pid in helpers or _disowned.get(stranger.pid) == stranger.born
+            )
+            self._has_company = self._has_company or not (is_idle or self._excuses(stranger.pid, stranger.command))
+
+    def has_started(self, pid: int) -> bool:
+        """Say whether this process started a process since the beginning."""
+        return pid in self._starts
 
     def close(self) -> None:
         """Stop counting."""
@@ -136,7 +140,7 @@ class LeakTracker:
             return
         # Adoption ends for the pause as well. Otherwise a fixture's daemon that starts in the pause would be adopted,
         # and look like a leak of the test.
-        known = {(one.pid, one.born) for one in _below()}
+        known = {(process.pid, process.born) for process in _below()}
         self._pauses += 1
         self.word = ""
         publish()
@@ -154,8 +158,10 @@ class LeakTracker:
     def _receive(self, known: Collection[tuple[int, int]]) -> None:
         """Treat each process as foreign that came during a pause and was not started by a thread of ours."""
         seen = _below()
-        mine = {one.sighting.pid for one in attribute(seen, self._knowledge(seen, has_company=True)).mine}
-        self._meet([one for one in seen if (one.pid, one.born) not in known and one.pid not in mine])
+        mine = {process.sighting.pid for process in attribute(seen, self._knowledge(seen, has_company=True)).mine}
+        self._meet(
+            [process for process in seen if (process.pid, process.born) not in known and process.pid not in mine]
+        )
 
     # Reports of the patches.
 
@@ -210,12 +216,12 @@ class LeakTracker:
             # that is under way here: its starter will wait for it.
             is_early = is_starting()
             found = attribute(seen, self._knowledge(seen, has_company=self._has_company))
-            for one in found.mine:
+            for process in found.mine:
                 # Claims are remembered: once its parent and its session are dead, nothing else shows to whom a process
                 # belongs.
-                self._claimed[one.sighting.pid, one.sighting.born] = one
-                if one.sighting.session != os.getsid(0):
-                    self._sessions[one.sighting.session] = one.start
+                self._claimed[process.sighting.pid, process.sighting.born] = process
+                if process.sighting.session != os.getsid(0):
+                    self._sessions[process.sighting.session] = process.start
             spent = () if is_early else found.spent
             for pid in spent:
                 reap(pid)
@@ -244,12 +250,12 @@ class LeakTracker:
         while True:
             found = self.look()
             left = deadline - time.monotonic_ns()
-            is_dead = any(one.sighting.state == "zombie" for one in found.mine)
-            awaited = [one for one in found.mine if zombies or one.sighting.state != "zombie"]
+            is_dead = any(process.sighting.state == "zombie" for process in found.mine)
+            awaited = [process for process in found.mine if zombies or process.sighting.state != "zombie"]
             if not awaited or left <= 0:
                 return found
             milliseconds = -(-left // 1_000_000)
-            with held(one.sighting for one in found.mine if one.sighting.state != "zombie") as grips:
+            with held(process.sighting for process in found.mine if process.sighting.state != "zombie") as grips:
                 wait(grips.values(), min(milliseconds, _ZOMBIE_PERIOD) if is_dead or not grips else milliseconds)
 
     def end(self, found: Sequence[OwnedProcess]) -> list[ProcessSnapshot]:
@@ -262,29 +268,31 @@ class LeakTracker:
         refused: dict[tuple[int, int], ProcessSnapshot] = {}
         while found and time.monotonic_ns() < deadline:
             # Held by pidfd and seen again before the signal, so a reused pid is never hit.
-            living = [one.sighting for one in found if one.sighting.state != "zombie"]
+            living = [process.sighting for process in found if process.sighting.state != "zombie"]
             with held(living) as grips:
-                for one in living:
-                    if one.pid in grips and not kill(grips[one.pid]):
-                        refused[one.pid, one.born] = one
-                        os.close(grips.pop(one.pid))
+                for process in living:
+                    if process.pid in grips and not kill(grips[process.pid]):
+                        refused[process.pid, process.born] = process
+                        os.close(grips.pop(process.pid))
                 while grips and time.monotonic_ns() < deadline:
                     dead = wait(grips.values(), 100)
                     for pid in [pid for pid, pidfd in grips.items() if pidfd in dead]:
                         os.close(grips.pop(pid))
             self._reap_all(found)
             # Killed processes leave their children to this process. Each round looks again until none turns up.
-            found = [one for one in self.look().mine if (one.sighting.pid, one.sighting.born) not in refused]
-        return [*refused.values(), *(one.sighting for one in found)]
+            found = [
+                process for process in self.look().mine if (process.sighting.pid, process.sighting.born) not in refused
+            ]
+        return [*refused.values(), *(process.sighting for process in found)]
 
     def _reap_all(self, found: Sequence[OwnedProcess]) -> None:
         wait((), _ZOMBIE_PERIOD)  # a thread that waits for a process, as asyncio has them, comes first
         if "multiprocessing.process" in sys.modules:
             sys.modules["multiprocessing.process"].active_children()  # it notes how its processes ended
         # A `Popen` object has to reap its process itself: after any other wait it reports exit code 0.
-        for one in found:
-            pid = one.sighting.pid
-            handle = one.start.handle() if one.start is not None and one.start.pid == pid else None
+        for process in found:
+            pid = process.sighting.pid
+            handle = process.start.handle() if process.start is not None and process.start.pid == pid else None
             if handle is not None:
                 handle.poll()
             else:
@@ -295,12 +303,12 @@ class LeakTracker:
         me = os.getpid()
         before = {**self._before, **dict.fromkeys(_disowned.items(), me)}
         helpers = _helpers()
-        own = [one for one in self._numbered if one.is_own]
-        strange = any(one.pid and one.pid not in _disowned for one in self._numbered if not one.is_own)
+        own = [process for process in self._numbered if process.is_own]
+        strange = any(process.pid and process.pid not in _disowned for process in self._numbered if not process.is_own)
         cookies = {}
-        for one in seen:
-            if one.parent == me and not (one.pid in self._starts or (one.pid, one.born) in before):
-                cookies.update(self._read_cookie(one.pid))
+        for process in seen:
+            if process.parent == me and not (process.pid in self._starts or (process.pid, process.born) in before):
+                cookies.update(self._read_cookie(process.pid))
         return Knowledge(
             me=me,
             session=os.getsid(0),

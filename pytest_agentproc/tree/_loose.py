@@ -14,8 +14,6 @@ import signal
 from pytest_agentproc.tree._kernel import is_exhausted, pidfd_of, spared, stat_of
 from pytest_agentproc.tree._walk import session_of
 
-__all__ = ["Loose"]
-
 _BORN = 19
 """Where, from the state on, the kernel says when a process was born."""
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.tree._membership import TreeMembership
 
-__all__ = ["Members"]
 
 _LEAST = 4
 """The least number of walks in a survey, unless one is sure."""

@@ -17,8 +17,6 @@ from pytest_agentproc.tree._walk import carries, descendants, limit_of, session_
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["DescentTree", "Known", "SubreaperTree", "TreeMembership", "pinned"]
-
 
 _FEW = 64
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.tree._snapshots import ProcessSnapshot
     from pytest_agentproc.tree._starts import Start
 
-__all__ = ["Knowledge", "OwnedProcess", "Ownership", "attribute"]
-
 
 _LATE = 20_000_000
 """The kernel counts births in steps of 10 ms: a process that seems born this much after its start is still that one."""
@@ -112,18 +110,22 @@ def attribute(seen: Sequence[ProcessSnapshot], known: Knowledge) -> Ownership:
         known: everything else.
     """
     judge = _Judge(known)
-    adopted = [one for one in seen if not judge.by_start_or_parent(one)]
+    adopted = [process for process in seen if not judge.by_start_or_parent(process)]
     # Two passes: the sessions of certain processes are evidence for adopted ones. In one pass the order of pids would
     # decide who is recognised.
-    for one in adopted:  # by now the sessions of all others are known
-        judge.by_evidence(one)
-    for one in seen:
-        judge.by_parent(one)
-    mine = [belonging for one in seen if (belonging := judge.verdicts.get(one.pid)) is not None]
+    for process in adopted:  # by now the sessions of all others are known
+        judge.by_evidence(process)
+    for process in seen:
+        judge.by_parent(process)
+    mine = [belonging for process in seen if (belonging := judge.verdicts.get(process.pid)) is not None]
     return Ownership(
-        tuple(one for one in mine if one.sighting.state != "zombie" or one.how == "child"),
-        tuple(one for one in seen if one.pid not in judge.verdicts and one.state != "zombie"),
-        tuple(one.pid for one in seen if one.state == "zombie" and one.parent == known.me and judge.was_adopted(one)),
+        tuple(process for process in mine if process.sighting.state != "zombie" or process.how == "child"),
+        tuple(process for process in seen if process.pid not in judge.verdicts and process.state != "zombie"),
+        tuple(
+            process.pid
+            for process in seen
+            if process.state == "zombie" and process.parent == known.me and judge.was_adopted(process)
+        ),
     )
 
 
@@ -139,75 +141,77 @@ class _Judge:
             if start.is_own and not known.excuses(start.pid, start.command):
                 self._sessions.setdefault(start.pid, start)
 
-    def by_start_or_parent(self, one: ProcessSnapshot) -> bool:
+    def by_start_or_parent(self, process: ProcessSnapshot) -> bool:
         """Judge a process by itself, its start or its judged parent; False: only evidence can decide."""
         known = self._known
-        identity = one.pid, one.born
-        start = known.starts.get(one.pid)
+        identity = process.pid, process.born
+        start = known.starts.get(process.pid)
         # Pids are reused. A process that was born clearly after the start with this pid is another one.
-        if start is not None and one.born > start.at + _LATE:
+        if start is not None and process.born > start.at + _LATE:
             start = None  # its pid is another's now
-        if one.pid in known.helpers or identity in known.before or known.excuses(one.pid, one.command):
-            return self._set(one, None)
-        if start is not None and (one.parent == known.me or one.parent in known.helpers):
-            is_mine = start.is_own and not known.excuses(one.pid, start.command)
-            return self._set(one, OwnedProcess(one, "child", "", start) if is_mine else None)
-        if one.parent != known.me:
-            return self.by_parent(one) or True
+        if process.pid in known.helpers or identity in known.before or known.excuses(process.pid, process.command):
+            return self._set(process, None)
+        if start is not None and (process.parent == known.me or process.parent in known.helpers):
+            is_mine = start.is_own and not known.excuses(process.pid, start.command)
+            return self._set(process, OwnedProcess(process, "child", "", start) if is_mine else None)
+        if process.parent != known.me:
+            return self.by_parent(process) or True
         if identity in known.claimed:
             claim = known.claimed[identity]
             why = claim.why or "its parent was seen"
-            return self._set(one, OwnedProcess(one, "adopted", why, claim.start))
+            return self._set(process, OwnedProcess(process, "adopted", why, claim.start))
         return False
 
-    def by_parent(self, one: ProcessSnapshot) -> bool:
+    def by_parent(self, process: ProcessSnapshot) -> bool:
         """Judge a process as its parent was judged, if it was."""
-        if one.pid in self.verdicts or one.parent not in self.verdicts:
+        if process.pid in self.verdicts or process.parent not in self.verdicts:
             return False
-        above = self.verdicts[one.parent]
+        above = self.verdicts[process.parent]
         if above is None:
-            return self._set(one, None)
-        return self._set(one, OwnedProcess(one, "descendant", "", above.start, (above.sighting, *above.above)))
+            return self._set(process, None)
+        return self._set(process, OwnedProcess(process, "descendant", "", above.start, (above.sighting, *above.above)))
 
-    def by_evidence(self, one: ProcessSnapshot) -> bool:
+    def by_evidence(self, process: ProcessSnapshot) -> bool:
         """Judge an adopted process by its cookie, its session, or because only the tracker could start it."""
         known = self._known
         # The cookie is the strongest evidence: only a descendant inherits it. It can be cleared, so the session
         # follows.
-        if one.pid in known.cookies:
-            return self._adopt(one, known.cookies[one.pid], "it inherited the environment")
-        if one.session != known.session and one.session in self._sessions:
-            return self._adopt(one, self._sessions[one.session], f"it is in session {one.session}, as one of them was")
-        if one.session in self._others_sessions:
-            return self._set(one, None)
+        if process.pid in known.cookies:
+            return self._adopt(process, known.cookies[process.pid], "it inherited the environment")
+        if process.session != known.session and process.session in self._sessions:
+            return self._adopt(
+                process, self._sessions[process.session], f"it is in session {process.session}, as one of them was"
+            )
+        if process.session in self._others_sessions:
+            return self._set(process, None)
         # The last resort, and only where no other program can have started it. With others there, a session-scoped
         # server that became a daemon was a false leak.
         if not known.others:
             candidates = [start for start in known.candidates if not known.excuses(start.pid, start.command)]
             only = candidates[0] if len(candidates) == 1 else None
-            return self._adopt(one, only, "nobody else was there to start it")
+            return self._adopt(process, only, "nobody else was there to start it")
         return False
 
-    def was_adopted(self, one: ProcessSnapshot) -> bool:
+    def was_adopted(self, process: ProcessSnapshot) -> bool:
         """Say whether this process certainly did not start a child: if it did, a part of it may wait for the child."""
         known = self._known
-        verdict = self.verdicts.get(one.pid)
+        verdict = self.verdicts.get(process.pid)
         if verdict is not None:
             return verdict.how == "adopted"
-        parent = known.before.get((one.pid, one.born), known.me)
-        return parent != known.me or (one.session in known.starts and one.session != one.pid)
+        parent = known.before.get((process.pid, process.born), known.me)
+        return parent != known.me or (process.session in known.starts and process.session != process.pid)
 
-    def _adopt(self, one: ProcessSnapshot, start: Start | None, why: str) -> bool:
+    def _adopt(self, process: ProcessSnapshot, start: Start | None, why: str) -> bool:
         excuses = self._known.excuses
         if start is not None and (not start.is_own or excuses(start.pid, start.command)):
-            return self._set(one, None)
-        return self._set(one, OwnedProcess(one, "adopted", why, start))
+            return self._set(process, None)
+        return self._set(process, OwnedProcess(process, "adopted", why, start))
 
-    def _set(self, one: ProcessSnapshot, verdict: OwnedProcess | None) -> bool:
-        self.verdicts[one.pid] = verdict
-        if one.session != self._known.session:
+    def _set(self, process: ProcessSnapshot, verdict: OwnedProcess | None) -> bool:
+        self.verdicts[process.pid] = verdict
+        if process.session != self._known.session:
             if verdict is None:
-                self._others_sessions.add(one.session)
+                self._others_sessions.add(process.session)
             else:
-                self._sessions.setdefault(one.session, verdict.start)
+                self._sessions.setdefault(process.session, verdict.start)
         return True

@@ -14,7 +14,6 @@ from pytest_agentproc.tree._kernel import call
 if TYPE_CHECKING:
     import ctypes
 
-__all__ = ["Alarm", "adopt_orphans", "is_subreaper", "release_orphans"]
 
 _SET_CHILD_SUBREAPER = 36
 _GET_CHILD_SUBREAPER = 37

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.tree._keeper import Keeper
 
-__all__ = ["Kept", "Own", "Root", "started"]
 
 started: set[int] = set()
 """The pids that this module started and has not reaped."""

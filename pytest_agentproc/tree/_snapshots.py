@@ -16,9 +16,6 @@ from pytest_agentproc.procfs import read_proc, stat_of, words_of
 from pytest_agentproc.tree._kernel import read_file
 from pytest_agentproc.tree._walk import environment_of
 
-__all__ = ["ProcessSnapshot", "check_proc", "children", "command_line", "has_children", "sight", "variable_of"]
-
-
 _NAMES = b"NSpid:"
 _REMEDY = "mount one in this pid namespace: `mount -t proc proc /proc`, `bwrap --proc /proc`, `unshare --mount-proc`"
 

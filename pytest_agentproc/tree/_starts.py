@@ -1,7 +1,7 @@
 """Starts of processes in this program: every start is reported to listeners. Owns the patches and the cookie.
 
-A listener is also asked before each `os.kill` and `os.killpg`: a program that polls for the end of a group would poll
-for ever if orphans of that group, which the listener's adoption keeps from init, stayed zombies.
+A listener is also called before each `os.kill` and `os.killpg`. Adoption keeps orphans from init, and a program that
+polls for the end of a process group would poll for ever if they stayed zombies.
 
 Patched while a listener exists: `subprocess.Popen` (asyncio and all libraries use it), `os.fork`, `os.forkpty`,
 `os.posix_spawn`, `os.posix_spawnp` (`os.spawn*` use them), `os.system`, multiprocessing's processes, and the start of
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
-__all__ = ["COOKIE", "FORK", "Listener", "Start", "is_starting", "listening", "publish"]
 
 COOKIE = "PYTEST_AGENTPROC_COOKIE"
 FORK = "a fork of this process"

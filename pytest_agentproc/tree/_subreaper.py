@@ -10,8 +10,6 @@ from pytest_agentproc.tree._prctl import adopt_orphans, release_orphans
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["adopting"]
-
 
 @contextmanager
 def adopting() -> Iterator[bool]:

@@ -6,8 +6,6 @@ import contextlib
 import os
 import select
 
-__all__ = ["Wakeup"]
-
 
 class Wakeup:
     """An epoll descriptor over an eventfd and the descriptor of the agent that lives now.

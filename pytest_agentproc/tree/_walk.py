@@ -14,17 +14,6 @@ import psutil
 
 from pytest_agentproc.tree._kernel import children, is_exhausted, read_file, spared, stat_of
 
-__all__ = [
-    "carries",
-    "command_of",
-    "descendants",
-    "environment_of",
-    "group_of",
-    "limit_of",
-    "session_members",
-    "session_of",
-]
-
 _LIMIT = b"Max msgqueue size"
 _DEAD = (b"Z", b"X", b"x")
 _CODE, _STACK = 23, 25

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.record import Event, Record
 
-__all__ = ["ASKED_CHECKS", "INVOCATION_CHECKS", "SAW_CHECKS", "check_bystanders", "questions", "strays"]
-
 
 Question = dict[str, Any]
 

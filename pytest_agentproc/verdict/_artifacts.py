@@ -11,8 +11,6 @@ from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_durati
 from pytest_agentproc.verdict._words import listed, matches, quoted, show_matcher, show_usage
 from pytest_agentproc.vocabulary import NANOSECONDS
 
-__all__ = ["artifacts_check", "show_artifact"]
-
 _RESULT = "result.json"
 _TIMES = ("elapsed", "returned")
 
@@ -68,7 +66,7 @@ def _time(played: Played, wanted: int, seconds: float, time_finding: TimeFinding
     """
     scale = played.record.header.get("scale", 1)
     seen = [round(seconds * unit * NANOSECONDS) for unit in dict.fromkeys((1, scale))]
-    near = min(seen, key=lambda one: abs(one - wanted))
+    near = min(seen, key=lambda item: abs(item - wanted))
     if fits_duration(played, wanted, near):
         return Finding(Verdict.PASSED, instant(near))
     return time_finding(played, wanted, near)

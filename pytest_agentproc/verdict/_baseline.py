@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.verdict._judgement import Judged
 
-__all__ = ["Baseline", "Known", "accepted"]
 
 _UNJUDGED = (Verdict.NOT_APPLICABLE, Verdict.KIT_ERROR)
 _NOT_YET = "not looked at yet"
@@ -90,7 +89,7 @@ class Baseline:
             subject: the supervisor's name.
             is_reference: whether that is the kit's own.
         """
-        mine = {one.check: one for one in self.known if one.is_of(scenario, subject, is_reference=is_reference)}
+        mine = {entry.check: entry for entry in self.known if entry.is_of(scenario, subject, is_reference=is_reference)}
         read = [self._read(row, mine[row.key]) if row.key in mine else row for row in rows]
         keys = {row.key for row in rows}
         return (*read, *(self._absent(entry, keys) for entry in mine.values() if entry.check not in keys))
@@ -124,9 +123,9 @@ class Baseline:
         own = tuple(references)
         names = set(scenarios)
         failed = {
-            (one.scenario, one.subject, row.key): one
-            for one in judged
-            for row in one.rows
+            (entry.scenario, entry.subject, row.key): entry
+            for entry in judged
+            for row in entry.rows
             if row.verdict == Verdict.KNOWN
         }
         kept = [entry for entry in self.known if self._stays(entry, judged, names, failed, own)]
@@ -136,7 +135,7 @@ class Baseline:
             for entry in kept
             if entry.check == key[2] and entry.is_of(*key[:2], is_reference=key[1] in own)
         }
-        subjects = {one.subject for one in judged}
+        subjects = {entry.subject for entry in judged}
         named = len(subjects) > 1 or bool(subjects & {*own})
         new = [
             _written(Known(scenario, check, _NOT_YET, subject if named else ""))
@@ -156,11 +155,12 @@ class Baseline:
         if entry.scenario not in names:
             return False
         mine = [
-            one
-            for one in judged
-            if one.verdict not in _UNJUDGED and entry.is_of(one.scenario, one.subject, is_reference=one.subject in own)
+            result
+            for result in judged
+            if result.verdict not in _UNJUDGED
+            and entry.is_of(result.scenario, result.subject, is_reference=result.subject in own)
         ]
-        return not mine or any((one.scenario, one.subject, entry.check) in failed for one in mine)
+        return not mine or any((judged.scenario, judged.subject, entry.check) in failed for judged in mine)
 
     def _cut(self, kept: Sequence[Known]) -> str:
         """Give the text with the lines of some entries only; anew if entries do not begin lines of their own."""

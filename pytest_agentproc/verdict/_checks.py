@@ -16,8 +16,6 @@ from pytest_agentproc.verdict._signals import check_signals, difference, gives_n
 from pytest_agentproc.verdict._words import LONG_CHARS, listed, matches, quoted, show_end, show_status, show_usage
 from pytest_agentproc.vocabulary import INCOMPLETE, time_names
 
-__all__ = ["Check", "check_leaks", "check_of"]
-
 Check = Callable[[Played, Any], Finding]
 _COUNTED = 80
 """A text of more characters that fits no matcher is shown with its length."""
@@ -151,9 +149,9 @@ def _warnings(played: Played, wanted: Sequence[Mapping[str, str]]) -> Finding:
         return _NOT_REPORTED
     decides = any(key.rpartition(".")[2] == "warnings" for key in played.bound.scenario.catches.values())
     judged = [
-        one
-        for one in seen
-        if one in _NAMED or any(matches(one, like) for like in wanted) or (decides and len(one.split()) > 1)
+        name
+        for name in seen
+        if name in _NAMED or any(matches(name, like) for like in wanted) or (decides and len(name.split()) > 1)
     ]
     if seen and not wanted and not judged:
         return Finding(Verdict.NOT_APPLICABLE, f"{listed(seen)}: what else is odd is the subject's own to say")
@@ -258,7 +256,10 @@ def _graces_after_completion(played: Played) -> tuple[int, ...]:
     """Give the times, as stated, that may lie between the outcome of a completed run and its first signal."""
     limits = played.bound.policy.nanoseconds()
     linger, background = (limits.get(name) or 0 for name in ("linger_grace", "background_grace"))
-    is_open = any(one.key == "outcome" and one.wanted not in ("completed", "failed") for one in played.bound.expect)
+    is_open = any(
+        expectation.key == "outcome" and expectation.wanted not in ("completed", "failed")
+        for expectation in played.bound.expect
+    )
     return (0,) if is_open else (0, linger, linger + background)
 
 

@@ -21,8 +21,6 @@ from pytest_agentproc.vocabulary import LEVELS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["compare", "conclude", "unmet"]
-
 
 _BY_RECORD: dict[str, Check] = {"leaks": check_leaks, "bystanders": check_bystanders}
 """What a record proves though the run ended in a fault."""
@@ -260,7 +258,7 @@ def _deciding(played: Played, level: str = "") -> set[str]:
 
     A must turns on keys at level must alone: what is only good practice cannot show that no user is harmed.
     """
-    keys = {one.key for one in played.bound.expect if level != "must" or one.level == "must"}
+    keys = {expectation.key for expectation in played.bound.expect if level != "must" or expectation.level == "must"}
     return keys & {*played.bound.scenario.catches.values()}
 
 
@@ -274,7 +272,7 @@ def _of_unreported(played: Played, rows: list[Row]) -> list[Row]:
     decided = {(row.level, row.key) for row in rows if row.verdict in (Verdict.PASSED, Verdict.FAILED)}
     for row in rows:
         deciding = _deciding(played, row.level)
-        is_decided = any(one.key in deciding for one in rows if (one.level, one.key) in decided)
+        is_decided = any(row.key in deciding for row in rows if (row.level, row.key) in decided)
         text = row.key.removesuffix("transcript") + "text"
         is_decided = is_decided or (_leaf(row.key) == "transcript" and (row.level, text) in decided)
         is_spared = is_decided or (bool(deciding) and row.key not in deciding)
@@ -285,7 +283,7 @@ def _of_unreported(played: Played, rows: list[Row]) -> list[Row]:
 
 def _is_unstartable(played: Played) -> bool:
     """Say whether the scenario is about an agent that cannot be started."""
-    wanted = [one.wanted for one in played.bound.expect if one.key == "outcome"]
+    wanted = [expectation.wanted for expectation in played.bound.expect if expectation.key == "outcome"]
     return played.bound.scenario.cannot_spawn is not None or wanted == ["spawn_failed"]
 
 

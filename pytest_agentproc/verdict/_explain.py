@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.record import Event, Record
 
-__all__ = ["alike", "differing", "explain", "explain_leaks", "findings", "tree"]
-
 
 _MAX_LINES = 40
 _COMMAND_CHARS = 100
@@ -121,9 +119,9 @@ def _in_order(nodes: list[_Node]) -> Iterator[_Node]:
 def _kept(nodes: list[_Node]) -> set[int]:
     """Choose whom there is room for: who was left with all above them first, then the others, in order."""
     kept: set[int] = set()
-    for one in [*(node for node in nodes if node.is_left), *nodes]:
+    for shown in [*(node for node in nodes if node.is_left), *nodes]:
         line: list[_Node] = []
-        above: _Node | None = one
+        above: _Node | None = shown
         while above is not None and id(above) not in kept:
             line.append(above)
             above = above.above
@@ -165,8 +163,9 @@ def explain(played: Played, rows: Sequence[Row]) -> str:
     """
     scenario = played.bound.scenario
     reason = played.record.header.get("out_of_reach")
-    clock = [f"played in real time: {reason}"] if reason else []
-    return "\n".join([findings(played, rows), *clock, *_story(scenario, played.record, conclude(rows))])
+    clock = [f"it was played in real time: {reason}"] if reason else []
+    verdict = f"{conclude(rows)}, record {played.record.digest()}"
+    return "\n".join([findings(played, rows), *clock, "", text(played.record, scenario), "", verdict])
 
 
 def findings(played: Played, rows: Sequence[Row]) -> str:
@@ -221,10 +220,10 @@ def differing(first: Played, second: Played) -> str:
     once, then = (text(played.record, played.bound.scenario) for played in (first, second))
     if once == then:
         return ""
-    lines = [[" ".join(line.split()) for line in one.splitlines()] for one in (once, then)]  # one side may be wider
+    lines = [[" ".join(line.split()) for line in node.splitlines()] for node in (once, then)]  # one side may be wider
     pairs = zip_longest(*lines, fillvalue="nothing")
-    one, other = next((pair for pair in pairs if pair[0] != pair[1]), ("a line on one side", "the same on the other"))
-    return f"once  {one}\nthen  {other}"
+    node, other = next((pair for pair in pairs if pair[0] != pair[1]), ("a line on one side", "the same on the other"))
+    return f"once  {node}\nthen  {other}"
 
 
 def alike(first: Played, second: Played) -> bool:
@@ -254,7 +253,7 @@ def explain_leaks(scenario: Scenario, record: Record) -> str:
         place = leak.line or last_step(record, leak.process) or _first_line(scenario)
         words = f"{leak.process} was left ({show_end(leak.state)}): {_step(scenario, place)}"
         lines.append(f"{short_path(scenario.path)}:{place}: {words}".rstrip(": "))
-    return "\n".join([*lines, *_drawn(scenario, record), *_story(scenario, record, Verdict.FAILED)])
+    return "\n".join([*lines, *_drawn(scenario, record), "", text(record, scenario)])
 
 
 def _caller_waits(scenario: Scenario, record: Record) -> list[str]:
@@ -284,10 +283,6 @@ def _drawn(scenario: Scenario, record: Record) -> list[str]:
 
 def _first_line(scenario: Scenario) -> int:
     return next((number for number, line in enumerate(scenario.text.splitlines(), 1) if line.strip()), 1)
-
-
-def _story(scenario: Scenario, record: Record, verdict: Verdict) -> list[str]:
-    return ["", text(record, scenario), "", f"{verdict}, record {record.digest()}"]
 
 
 def _step(scenario: Scenario, line: int) -> str:

@@ -15,26 +15,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Event, Record
     from pytest_agentproc.verdict._rows import Played
 
-__all__ = [
-    "Leak",
-    "Status",
-    "acted_at",
-    "any_was_started",
-    "appeared",
-    "gone_at",
-    "had_ended_alone",
-    "invocations",
-    "last_byte_at",
-    "last_step",
-    "leaks",
-    "of_session",
-    "outcome_at",
-    "returned_at",
-    "signals",
-    "status",
-    "was_started",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Leak:
@@ -118,7 +98,7 @@ def status(record: Record, process: str | None = None) -> Status | None:
 
 def had_ended_alone(record: Record, before: int) -> bool:
     """Say whether the agent that ended last, at or before an instant, had got no signal of its supervisor's."""
-    ends = [one for name in _started(record) if (one := status(record, name)) is not None and one.at <= before]
+    ends = [death for name in _started(record) if (death := status(record, name)) is not None and death.at <= before]
     return bool(ends) and not max(ends, key=lambda end: end.at).forced
 
 

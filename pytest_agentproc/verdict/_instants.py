@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.verdict._rows import Played
     from pytest_agentproc.vocabulary import RunReport
 
-__all__ = ["instants", "retimed"]
 
 Times = list[int | None]
 
@@ -51,7 +50,7 @@ _BY_RECORD: dict[str, Callable[[Record], Times]] = {
     "returned": lambda record: [_facts.returned_at(record)],
     "signals": lambda record: [at for _, at in _facts.signals(record)],
     "spawns": lambda record: [at for _, at in _facts.invocations(record)],
-    "asked": lambda record: [one["after"] for one in questions(record)],
+    "asked": lambda record: [question["after"] for question in questions(record)],
 }
 
 

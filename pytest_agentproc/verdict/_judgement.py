@@ -17,19 +17,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.scenario import Scenario
 
-__all__ = [
-    "NOT_IN_REAL_TIME",
-    "Judged",
-    "JudgedRow",
-    "Judgement",
-    "confirmed",
-    "corpus_hash",
-    "digest_of",
-    "judged",
-    "kept",
-    "repeated",
-]
-
 
 NOT_IN_REAL_TIME = "not applicable in real time"
 """How the reason begins where virtual time alone could tell."""
@@ -65,6 +52,7 @@ class Judged:
         real_s: how long that took on the machine's.
         rows: the checks.
         rerun: the command that runs it again by hand, if it is red.
+        out_of_reach: why it was played in real time although virtual time was to be used, if it was.
     """
 
     scenario: str
@@ -81,6 +69,7 @@ class Judged:
     real_s: float = 0.0
     rows: tuple[JudgedRow, ...] = ()
     rerun: str = ""
+    out_of_reach: str = ""
 
     def line(self) -> str:
         """Write it as one line of JSON."""
@@ -97,7 +86,7 @@ class Judged:
         if not self.rows:
             return Verdict(self.verdict) if self.level == level else None
         found = {row.verdict for row in self.rows if row.level == level}
-        order = [*(one for one in Verdict if one is not Verdict.NOT_APPLICABLE), Verdict.NOT_APPLICABLE]
+        order = [*(result for result in Verdict if result is not Verdict.NOT_APPLICABLE), Verdict.NOT_APPLICABLE]
         return next((verdict for verdict in order if verdict in found), None)
 
     @property
@@ -108,17 +97,17 @@ class Judged:
 
 def corpus_hash(judged: Iterable[Judged]) -> str:
     """Name the scenarios that were judged: one hash over their files, in the order of their ids."""
-    return _hash(sorted({f"{one.scenario} {one.file}" for one in judged}))
+    return _hash(sorted({f"{result.scenario} {result.file}" for result in judged}))
 
 
 def digest_of(judged: Iterable[Judged]) -> str:
     """Name what happened and what was said of it: one digest over records and verdicts, ordered by scenario id."""
-    ordered = sorted(judged, key=lambda one: one.place)
+    ordered = sorted(judged, key=lambda result: result.place)
     return _hash(
         [
-            f"{one.scenario} {one.clock} {one.backend} {one.digest} {one.verdict} "
-            + " ".join(f"{row.level}:{row.key}={row.verdict}" for row in one.rows)
-            for one in ordered
+            f"{result.scenario} {result.clock} {result.backend} {result.digest} {result.verdict} "
+            + " ".join(f"{row.level}:{row.key}={row.verdict}" for row in result.rows)
+            for result in ordered
         ]
     )
 
@@ -224,13 +213,14 @@ def kept(
     """
     played = judgement.played
     events = played.record.events if played is not None else []
+    header = played.record.header if played is not None else {}
     return Judged(
         scenario=scenario.id,
         file=hashlib.sha256(scenario.text.encode()).hexdigest(),
         level=scenario.level if played is None else played.bound.scenario.level,
         covers=scenario.covers,
         subject=subject,
-        clock=clock,
+        clock="real" if header.get("clock") == "real" else clock,
         backend=backend,
         verdict=str(judgement.verdict),
         reason=judgement.reason,
@@ -242,4 +232,5 @@ def kept(
             for row in judgement.rows
         ),
         rerun=rerun if judgement.is_red else "",
+        out_of_reach=str(header.get("out_of_reach", "")),
     )

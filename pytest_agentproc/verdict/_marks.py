@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.verdict._rows import Played, Row
 
-__all__ = ["marks"]
 
 _WORDS = {"outcome": "the outcome", "returned": "the return", "start": "a start of the agent"}
 
@@ -26,7 +25,7 @@ def marks(played: Played, rows: Sequence[Row]) -> list[Mark]:
         played: the run.
         rows: its checks.
     """
-    wanted = {(one.key, one.line): one.wanted for one in played.bound.expect}
+    wanted = {(expectation.key, expectation.line): expectation.wanted for expectation in played.bound.expect}
     failed = [row for row in rows if row.verdict is Verdict.FAILED and (row.key, row.line) in wanted]
     if played.bound.parts:
         return []
@@ -38,7 +37,9 @@ def _of(played: Played, row: Row, wanted: Any) -> Iterator[Mark]:
     process = head.removeprefix("processes.") if head.startswith("processes.") else ""
     if leaf == "outcome" and head in ("", *(f"turns.{number}" for number in range(1, 100))):
         turn = int(head.removeprefix("turns.")) if head else None
-        seen = (one.at for one in played.record.events if "outcome" in one.data and one.data.get("turn") == turn)
+        seen = (
+            event.at for event in played.record.events if "outcome" in event.data and event.data.get("turn") == turn
+        )
         yield Mark("outcome", "", next(seen, None), None, f"expected {row.wanted}", "")
     elif leaf == "signals" and (not head or process):
         yield from _of_signals(_facts.signals(played.record, process or None), wanted, process)

@@ -13,8 +13,6 @@ import sys
 
 from pytest_agentproc.errors import UsageError
 
-__all__ = ["SlowPattern", "fits"]
-
 LONGEST = 5.0
 """Real seconds that one pattern may take."""
 

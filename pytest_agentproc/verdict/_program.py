@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.record import Record
 
-__all__ = ["end_of_program", "of_program"]
 
 _OPEN = (Verdict.FAILED, Verdict.UNDECIDED, Verdict.NOT_EXERCISED)
 _BY_RECORD = ("leaks", "bystanders")

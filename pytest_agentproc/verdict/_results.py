@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.verdict._judgement import Judged
 
-__all__ = ["RESULTS_VERSION", "results"]
 
 RESULTS_VERSION = 1
 """It grows whenever a key goes or changes its meaning; new keys come without notice."""
@@ -33,14 +32,14 @@ def results(judged: Sequence[Judged], version: str) -> str:
         the verdict and why, the rows (`key`, `level`, `verdict`, `expected`, `seen`, `unstated`), `covers`, `digest`,
         `virtual_s` and `real_s`, and `rerun`, the command for a red one.
     """
-    ordered = sorted(judged, key=lambda one: one.place)
-    names = dict.fromkeys(one.subject for one in ordered)
+    ordered = sorted(judged, key=lambda judged: judged.place)
+    names = dict.fromkeys(judged.subject for judged in ordered)
     whole: dict[str, Any] = {
         "version": RESULTS_VERSION,
         "kit": version,
         "corpus": corpus_hash(ordered),
-        "subjects": [_subject(name, [one for one in ordered if one.subject == name]) for name in names],
-        "results": [dataclasses.asdict(one) for one in ordered],
+        "subjects": [_subject(name, [judged for judged in ordered if judged.subject == name]) for name in names],
+        "results": [dataclasses.asdict(judged) for judged in ordered],
     }
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 

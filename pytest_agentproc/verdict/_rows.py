@@ -15,22 +15,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Record
     from pytest_agentproc.vocabulary import RunReport
 
-__all__ = [
-    "VERDICT_TEXTS",
-    "Bound",
-    "Expectation",
-    "Finding",
-    "Played",
-    "PlayedPart",
-    "Reference",
-    "Row",
-    "Scenario",
-    "Unstated",
-    "Verdict",
-    "fits_duration",
-    "fits_time",
-]
-
 
 class Verdict(StrEnum):
     """The verdict on one check, or on a whole scenario; the first of these that applies wins."""

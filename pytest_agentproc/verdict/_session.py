@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.record import Record
 
-__all__ = ["has_ended", "is_before", "is_of_turn", "session_check"]
 
 Check = Callable[[Played, Any], Finding]
 _NOT_REPORTED = Finding(Verdict.UNDECIDED, "not reported by the subject")
@@ -54,7 +53,7 @@ def is_of_turn(key: str) -> bool:
 
 def is_before(key: str, others: Iterable[str]) -> bool:
     """Say whether a check is about a turn, and each of the others about a later one: one ends after the other."""
-    turns = [_TURN.match(one) for one in (key, *others)]
+    turns = [_TURN.match(name) for name in (key, *others)]
     numbers = [int(turn[1]) for turn in turns if turn]
     return len(numbers) == len(turns) and numbers[0] < min(numbers[1:], default=0)
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.verdict._facts import Status
 
-__all__ = ["as_one_end", "check_signals", "difference", "gives_no_grace", "is_killed_at_once"]
-
 
 _AFTER_AN_END = ("completed", "failed", "incomplete")
 """Outcomes after which `linger_kill_grace` is the grace of an agent that lives on."""
@@ -44,7 +42,7 @@ def _graces(played: Played, process: str | None, at: int | None) -> list[str]:
         return ["leftover_kill_grace"]
     if played.bound.scenario.is_session:
         return ["kill_grace"]
-    wanted = next((one.wanted for one in played.bound.expect if one.key == "outcome"), None)
+    wanted = next((expectation.wanted for expectation in played.bound.expect if expectation.key == "outcome"), None)
     outcome = wanted if isinstance(wanted, str) else None
     if outcome is None and wanted is not None and played.answer is not None:
         outcome = played.answer.outcome  # it may be one of several
@@ -128,9 +126,9 @@ def _difference_of_names(played: Played, wanted: Sequence[Sent], seen: Sequence[
     if sorted(_names(wanted)) == sorted(_names(seen)):
         return "they came in another order"
     for due, came in _aligned(wanted, seen):
-        if came is None and due is not None and not any(_is(played, due, one) for one in seen):
+        if came is None and due is not None and not any(_is(played, due, signal) for signal in seen):
             return f"{due[0]} at {instant(due[1])} did not come"
-        if due is None and came is not None and not any(_is(played, one, came) for one in wanted):
+        if due is None and came is not None and not any(_is(played, signal, came) for signal in wanted):
             when = f" at {instant(came[1])}" if came[0] in _names(wanted) else ""
             return f"{came[0]}{when} was not expected"
     often = next(name for name in _names([*seen, *wanted]) if _names(seen).count(name) != _names(wanted).count(name))

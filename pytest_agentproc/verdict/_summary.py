@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.verdict._judgement import Judged, JudgedRow
 
-__all__ = ["Cause", "causes", "is_conformant", "summary", "undecided"]
-
 
 _RED = {
     "must": {*Verdict} - {Verdict.PASSED, Verdict.KNOWN, Verdict.NOT_APPLICABLE},
@@ -61,7 +59,7 @@ class Cause(NamedTuple):
 
 def causes(judged: Iterable[Judged]) -> list[Cause]:
     """Group the red scenarios by cause: those with failed musts first, then those of most scenarios."""
-    open_scenarios = [(level, one, _shapes(one, level)) for one in judged if (level := _level(one))]
+    open_scenarios = [(level, result, _shapes(result, level)) for result in judged if (level := _level(result))]
     found: list[Cause] = []
     while open_scenarios:
         counts = Counter(shape for _, _, shapes in open_scenarios for shape in shapes)
@@ -71,22 +69,22 @@ def causes(judged: Iterable[Judged]) -> list[Cause]:
         open_scenarios = [entry for entry in open_scenarios if words not in entry[2]]
         levels = Counter(level for level, _, _ in mine)
         mine.sort(key=lambda entry: (entry[2][0] != words, [*_RED].index(entry[0]), entry[1].place))
-        found.append(Cause(words, tuple(one for _, one, _ in mine), {level: levels[level] for level in _RED}))
+        found.append(Cause(words, tuple(result for _, result, _ in mine), {level: levels[level] for level in _RED}))
     return sorted(found, key=lambda cause: (*(-cause.counts[level] for level in _RED), cause.words))
 
 
-def _level(one: Judged) -> str:
+def _level(result: Judged) -> str:
     """Give the highest level at which a scenario is red; empty: at none that counts."""
-    return "" if one.level == "info" else next((level for level in _RED if one.at(level) in _RED[level]), "")
+    return "" if result.level == "info" else next((level for level in _RED if result.at(level) in _RED[level]), "")
 
 
-def _shapes(one: Judged, level: str) -> list[str]:
+def _shapes(result: Judged, level: str) -> list[str]:
     """Give the shapes of the rows that make a scenario red, in the order of the rows."""
-    verdict = one.at(level)
-    rows = [row for row in one.rows if row.level == level and row.verdict == verdict]
+    verdict = result.at(level)
+    rows = [row for row in result.rows if row.level == level and row.verdict == verdict]
     if not rows:
-        reason = one.reason.removeprefix(f"{one.verdict}: ") or "there was no play to judge"
-        return [f"{one.verdict}: {_without_values(reason)}"]
+        reason = result.reason.removeprefix(f"{result.verdict}: ") or "there was no play to judge"
+        return [f"{result.verdict}: {_without_values(reason)}"]
     first = [row for row in rows if row.key.rpartition(".")[2] not in _FOLLOWS] or rows
     return [*dict.fromkeys(map(_shape, first))]
 
@@ -132,14 +130,14 @@ def is_conformant(judged: Sequence[Judged]) -> bool:
     No check at level `must` may have failed, or have ended in an error, and some check must have passed. A file that
     could not be read might have decided.
     """
-    counted = [one for one in judged if one.level != "info"]
-    broken = any(one.at("must") in (*_WRONG, *_ERRORS) or not one.file for one in counted)
-    return any(one.verdict == Verdict.PASSED for one in counted) and not broken
+    counted = [result for result in judged if result.level != "info"]
+    broken = any(result.at("must") in (*_WRONG, *_ERRORS) or not result.file for result in counted)
+    return any(result.verdict == Verdict.PASSED for result in counted) and not broken
 
 
 def undecided(judged: Sequence[Judged]) -> int:
     """Count the scenarios whose checks at level `must` nothing decides, as the supervisor does not report enough."""
-    return sum(one.at("must") in _OPEN for one in judged if one.level != "info")
+    return sum(result.at("must") in _OPEN for result in judged if result.level != "info")
 
 
 def summary(judged: Sequence[Judged], version: str, width: int = 80, *, is_whole: bool = True) -> list[str]:
@@ -158,8 +156,8 @@ def summary(judged: Sequence[Judged], version: str, width: int = 80, *, is_whole
         failed musts first, each with the command that runs one of its scenarios; the limits to state so that more is
         judged; and the sentence that says whether the subject is conformant.
     """
-    counted = [one for one in judged if one.level != "info"]
-    by_rule = {rule: [one for one in counted if rule in one.covers] for rule in RULES}
+    counted = [result for result in judged if result.level != "info"]
+    by_rule = {rule: [result for result in counted if rule in result.covers] for rule in RULES}
     columns = _columns(counted)
     rows = [(rule, _counts(those, columns)) for rule, those in by_rule.items() if those]
     rows.sort(key=lambda row: [not row[1].get(column) for column in (*_LEVELS, "errors", "undecided")])
@@ -170,7 +168,7 @@ def summary(judged: Sequence[Judged], version: str, width: int = 80, *, is_whole
         if applied
         else []
     )
-    unseen = [rule for rule in others if any(one.reason.startswith(NOT_IN_REAL_TIME) for one in by_rule[rule])]
+    unseen = [rule for rule in others if any(result.reason.startswith(NOT_IN_REAL_TIME) for result in by_rule[rule])]
     others = [rule for rule in others if rule not in unseen]
     lines += textwrap.wrap(f"nothing applied of: {', '.join(others)}", width) if others else []
     lines += textwrap.wrap(f"real time could show nothing of: {', '.join(unseen)}", width) if unseen else []
@@ -182,7 +180,7 @@ def summary(judged: Sequence[Judged], version: str, width: int = 80, *, is_whole
 
 def _not_stated(judged: Sequence[Judged], width: int) -> list[str]:
     """Say how many checks were not judged because the supervisor does not state a limit, and which ones to state."""
-    rows = [row for one in judged for row in one.rows if row.unstated]
+    rows = [row for result in judged for row in result.rows if row.unstated]
     found = Counter(name for row in rows for name in row.unstated)
     if not rows:
         return []
@@ -199,15 +197,16 @@ def _columns(counted: Sequence[Judged]) -> list[str]:
 
 def _counts(judged: Sequence[Judged], columns: Sequence[str] = ()) -> dict[str, int]:
     """Count scenarios. A scenario may have failed at two levels; in all other columns it stands once."""
-    found = Counter(one.verdict for one in judged)
-    failed = {level: sum(one.at(level) in _WRONG for one in judged) for level in _LEVELS}
+    found = Counter(result.verdict for result in judged)
+    failed = {level: sum(result.at(level) in _WRONG for result in judged) for level in _LEVELS}
     counts = {
         **failed,
         "errors": sum(found[error] for error in _ERRORS),
         "undecided": undecided(judged),
         "known": found[Verdict.KNOWN],
         "passed": found[Verdict.PASSED],
-        "n/a": found[Verdict.NOT_APPLICABLE] + sum(one.verdict in _OPEN and one.level != "must" for one in judged),
+        "n/a": found[Verdict.NOT_APPLICABLE]
+        + sum(result.verdict in _OPEN and result.level != "must" for result in judged),
     }
     return {column: counts[column] for column in columns or counts}
 
@@ -216,7 +215,7 @@ def _by_family(counted: Sequence[Judged], columns: list[str], width: int) -> lis
     """Say which kinds of public bug reports these reds are; a scenario may be of several."""
     rows = []
     for name, (words, rules) in BUG_FAMILIES.items():
-        counts = _counts([one for one in counted if {*rules} & {*one.covers}], columns)
+        counts = _counts([result for result in counted if {*rules} & {*result.covers}], columns)
         if any(counts[column] for column in (*_LEVELS, "undecided")):
             rows.append((f"{name}  {words}", counts))
     return ["", *_table(_REPORTS, rows, width, is_whole=True)] if rows else []
@@ -231,7 +230,7 @@ def _by_cause(counted: Sequence[Judged], width: int) -> list[str]:
     heading, *lines = _table(_CAUSES, [(cause.words, cause.counts) for cause in shown], width)
     told = ["", heading]
     for line, cause in zip(lines, shown, strict=True):
-        told += [line, *(f"  {one.rerun}" for one in cause.judged[:1] if one.rerun)]
+        told += [line, *(f"  {result.rerun}" for result in cause.judged[:1] if result.rerun)]
     more = sum(len(cause.judged) for cause in others)
     return [*told, *([f"and {len(others)} more, of {more} scenarios: the file of results has all"] if others else [])]
 
@@ -262,15 +261,17 @@ def _split(name: str, room: int, width: int) -> tuple[str, list[str]]:
 
 def _sentence(judged: Sequence[Judged], counted: Sequence[Judged], version: str, *, is_whole: bool) -> str:
     counts = _counts(counted)
-    found = Counter(one.verdict for one in counted)
+    found = Counter(result.verdict for result in counted)
     figures = [f"{level}: {counts[level]} failed" for level in _LEVELS]
     figures.append(f"undecided: {counts['undecided']}")
     errors = [f"{found[error]} {error}{'s' if found[error] > 1 else ''}" for error in _ERRORS if found[error]]
     others = [*errors, f"{counts['passed']} passed", f"{counts['n/a']} not applicable", f"{counts['known']} known"]
-    informational = sum(one.level == "info" and one.verdict != Verdict.NOT_APPLICABLE for one in judged)
+    informational = sum(result.level == "info" and result.verdict != Verdict.NOT_APPLICABLE for result in judged)
     if informational:
         others.append(f"{informational} informational")
-    clocks = " and ".join(dict.fromkeys(one.clock for one in sorted(judged, key=lambda one: one.clock == "real")))
+    clocks = " and ".join(
+        dict.fromkeys(result.clock for result in sorted(judged, key=lambda result: result.clock == "real"))
+    )
     verdict = _verdict(judged) if is_whole else _PART
     return (
         f"agentproc: {judged[0].subject} {verdict}: {', '.join(figures)}; {', '.join(others)}; "

@@ -16,7 +16,6 @@ from pytest_agentproc.verdict._session import is_before
 if TYPE_CHECKING:
     from pytest_agentproc.verdict._rows import Unstated
 
-__all__ = ["excuse_unstated", "remedy_of", "withhold_passes"]
 
 _GRACES = ("linger_kill_grace", "leftover_kill_grace", "kill_grace")
 _FAILED = (Verdict.FAILED, Verdict.NOT_EXERCISED)
@@ -70,8 +69,8 @@ def withhold_passes(rows: list[Row], deciding: Mapping[str, set[str]]) -> list[R
     found = []
     for row in rows:
         keys = deciding[row.level]
-        left_out = [one for one in rows if one.key in keys and one.verdict is Verdict.NOT_APPLICABLE]
-        names = dict.fromkeys(name for one in left_out for name in one.unstated)
+        left_out = [row for row in rows if row.key in keys and row.verdict is Verdict.NOT_APPLICABLE]
+        names = dict.fromkeys(name for row in left_out for name in row.unstated)
         if row.verdict is Verdict.PASSED and names and len(left_out) == len(keys):
             seen = f"{row.seen}; this decides nothing: {remedy_of(names)}"
             found.append(replace(row, verdict=Verdict.NOT_APPLICABLE, seen=seen))

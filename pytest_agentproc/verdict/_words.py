@@ -12,23 +12,6 @@ from pytest_agentproc.verdict._patterns import fits
 if TYPE_CHECKING:
     from pytest_agentproc.verdict._facts import Status
 
-__all__ = [
-    "LONG_CHARS",
-    "listed",
-    "matches",
-    "printable",
-    "quoted",
-    "shortened",
-    "show_asked",
-    "show_end",
-    "show_instants",
-    "show_matcher",
-    "show_signals",
-    "show_status",
-    "show_usage",
-    "show_variables",
-    "show_wanted",
-]
 
 LONG_CHARS = 300
 """A text of more characters is shown without its middle."""

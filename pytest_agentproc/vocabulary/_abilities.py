@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["ABILITIES"]
-
 ABILITIES = {
     "argv": "start a one-shot agent with the command line of the order: it makes the command line itself",
     "env": "start an agent with the environment and in the folder of the order: it has its own",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["ARTIFACTS", "INCOMPLETE", "RESULT_FIELDS"]
-
 ARTIFACTS = {
     "result.json": "how the run ended: one JSON object",
     "events.jsonl": "what stdout meant, a JSON object on each line",

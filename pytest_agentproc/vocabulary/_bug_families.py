@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["BUG_FAMILIES"]
-
 BUG_FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "K01": ("lingers after the final result", ("C1",)),
     "K02": ("silent but alive, and killed for it", ("A1", "A6", "A9")),

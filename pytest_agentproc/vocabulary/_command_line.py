@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["CommandLine", "Resuming"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resuming:

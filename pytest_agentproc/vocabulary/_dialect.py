@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.vocabulary._command_line import CommandLine
 
-__all__ = ["Dialect"]
 
 _OF_DECODERS = ("has_completion", "limit", "decode", "end")
 _OF_TALKS = (
@@ -188,7 +187,7 @@ class Dialect:
                 f"dialect {self.name}: its {form.lower()} {place} cannot be made, {type(error).__name__}: {error}",
                 f"it must be a class as pytest_agentproc.supervisor.dialects.{form} describes it",
             ) from error
-        missing = [one for one in members if not hasattr(made, one)]
+        missing = [member for member in members if not hasattr(made, member)]
         if missing:
             raise UsageError(
                 f"dialect {self.name}: its {form.lower()} {place} has no {', '.join(missing)}",
@@ -199,6 +198,6 @@ class Dialect:
 
 def _listed(dialect: Dialect, name: str) -> Sequence[str]:
     given: Sequence[str] = getattr(dialect, name)
-    if isinstance(given, str) or not all(isinstance(one, str) for one in given):
+    if isinstance(given, str) or not all(isinstance(word, str) for word in given):
         raise UsageError(f"dialect {dialect.name}: {name} is {given!r}", "it must be a list of texts")
     return given

@@ -10,7 +10,6 @@ from pytest_agentproc.vocabulary._dialect import Dialect
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["DIALECTS"]
 
 _FAKES, _SUPERVISOR = "pytest_agentproc.fake_agents.dialects", "pytest_agentproc.supervisor.dialects"
 _CLAUDE = (f"{_FAKES}.claude_forms", f"{_FAKES}.claude")

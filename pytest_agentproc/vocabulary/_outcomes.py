@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["LEVELS", "LEVEL_TEXTS", "LIMIT_OUTCOMES", "OUTCOME_TEXTS", "Outcome", "exit_code", "outcomes_for"]
 
 LEVEL_TEXTS = {
     "must": "A supervisor that breaks it harms its user: it loses or mixes up an answer, reports a false outcome, "
@@ -146,7 +145,7 @@ def outcomes_for(outcome: str, known: Iterable[str]) -> tuple[str, ...]:
     if outcome in known:
         return (outcome,)
     codes = Outcome(outcome).exit_codes
-    return tuple(one for one in known if codes and Outcome(one).exit_codes == codes) or (Outcome.FAILED.value,)
+    return tuple(word for word in known if codes and Outcome(word).exit_codes == codes) or (Outcome.FAILED.value,)
 
 
 def exit_code(

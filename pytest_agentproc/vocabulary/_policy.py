@@ -15,19 +15,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.vocabulary._dialect import Dialect
 
-__all__ = [
-    "CONTAINMENTS",
-    "LIST_NAMES",
-    "NANOSECONDS",
-    "OPTIONAL_NAMES",
-    "POLICY_NAMES",
-    "SIZE_NAMES",
-    "TIME_NAMES",
-    "WORD_NAMES",
-    "Policy",
-    "time_names",
-    "to_nanoseconds",
-]
 
 NANOSECONDS = 1_000_000_000
 _ROUNDING = 0.25e-9
@@ -100,8 +87,8 @@ class Policy(_Counted):
             never did its handshake gets no other either, whatever the limit.
         close_grace: from the end of a session's stdin to TERM (P8).
         max_line_bytes: the longest line on stdout, without its end; a longer one is a `protocol_error` (F3).
-        max_transcript_bytes: what is kept of all messages: the last ones; of one that came in one line all, of one
-            that came in pieces its end (F6).
+        max_transcript_bytes: how many bytes of all messages are kept: the last ones. A message that came in one line
+            is kept whole, and of a message in pieces its end is kept (F6).
         host_tools: names of the tools that the host executes, all others are the agent's own; `*`, `?` and `[...]`
             stand for what they do in file names. A message that asks for one ends the run as `tool_use` (A7).
         containment: how the tree is held: "group", "subreaper" or "keeper" (T1); see `CONTAINMENTS`.

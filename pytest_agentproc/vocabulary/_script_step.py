@@ -11,7 +11,6 @@ from pytest_agentproc.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["VALUE_TYPES", "ScriptStep"]
 
 VALUE_TYPES = ("text", "time", "size", "number", "flag", "data")
 """The types of a step's value: `number` is a whole one from 0 on, `data` a mapping as JSON has it."""
@@ -48,7 +47,7 @@ class ScriptStep:
         if not isinstance(self.doc, str) or not self.doc:
             raise UsageError(f"step {self.name}: doc is {self.doc!r}", "say what it does, in a clause")
         types = [self.value] if isinstance(self.value, str) else getattr(self.value, "values", list)()
-        wrong = [one for one in types if one not in VALUE_TYPES]
+        wrong = [kind for kind in types if kind not in VALUE_TYPES]
         words = [] if isinstance(self.value, str) else list(self.value)
         if wrong or not (types or words) or not all(isinstance(word, str) and word for word in words):
             raise UsageError(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import signal
 
-__all__ = ["FIRST_SIGNALS", "SIGNALS", "signal_name", "signal_number"]
-
 SIGNALS = {
     "HUP": 1,
     "INT": 2,

@@ -10,7 +10,6 @@ from pytest_agentproc.vocabulary._policy import OPTIONAL_NAMES, POLICY_NAMES, TI
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["PartlyStated", "with_unstated"]
 
 _ALWAYS_KEPT = (*TIME_NAMES, "max_line_bytes")
 _HAS_DEFAULT = OPTIONAL_NAMES - {"restart_backoff"}

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary._drive import CallerAction, Handler, HookUse
     from pytest_agentproc.vocabulary._policy import Policy
 
-__all__ = ["LimitsRequest", "RunReport", "RunRequest", "Subject", "View"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
@@ -160,7 +158,7 @@ class Subject(Protocol):
 
     `policy` and `run` may raise `subjects.Declined` for what it cannot take: the scenario is then not applicable.
 
-    It may have nine more attributes:
+    It may have ten more attributes:
 
     - `takes_runs`: False if it takes only drives.
     - `dialects`: the dialects of the agents that it can run, or modes such as `gemini stream`. None: all.
@@ -170,6 +168,7 @@ class Subject(Protocol):
     - `first_signal`: the signal with which it begins to end an agent. Default: TERM.
     - `needs_keeper`: True if it starts programs of its own. A keeper holds them.
     - `real_time_only`: why its virtual time needs a process of its own, below a coordinator. "": it does not.
+    - `is_scaled`: False if its limits do not follow the scale of real time, so that it is right at scale 1 only.
     - `cancellable`: whether it may be cancelled without a left process. None: unknown. "task": by `Task.cancel` only.
     """
 

@@ -173,3 +173,18 @@ def test_a_scenario_is_found_and_named_wherever_tests_go(pytester: pytest.Pytest
     result = pytester.runpytest("a_test.py", "scenarios")
     result.assert_outcomes(passed=2, errors=1)
     result.stdout.fnmatch_lines(["scenarios/bad.scenario.yaml:2:8: *rawr*"])
+
+
+def test_pytest_rewrites_no_module_of_the_kit(pytester: pytest.Pytester) -> None:
+    """Modules that load while tests run would be parsed there, which cost a session on some versions of CPython."""
+    pytester.makepyfile(
+        """
+        import sys
+
+        def test_loaders(fake_agent, agent_run):
+            names = [name for name in sys.modules if name.startswith(("fake_agents", "pytest_agentproc.harness"))]
+            assert names
+            assert {type(sys.modules[name].__loader__).__name__ for name in names} == {"SourceFileLoader"}
+        """
+    )
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)

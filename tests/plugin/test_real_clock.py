@@ -100,3 +100,42 @@ def test_a_red_play_on_a_starved_machine_is_no_verdict(
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(["*undecided: in real time the machine was too slow 3 times"])
     assert len({id(played) for played in plays}) == 3  # each is asked by the page, too
+
+
+def test_what_real_time_takes_is_said_before_anything_is_played(pytester: pytest.Pytester) -> None:
+    """Limits in the code of a program are judged at scale 1: a session of minutes should be no surprise."""
+    for name, seconds in (("one", 12), ("two", 90)):
+        text = f"scenario: an agent ends\nagent: raw\nscript: [{{silence: {seconds}s}}, {{exit: 0}}]\n"
+        (pytester.path / f"{name}.scenario.yaml").write_text(f"{text}expect: {{outcome: completed}}\n")
+    (pytester.path / "mine.toml").write_text("command = 'timeout 60 {agent}'\nlimits = {inactivity_timeout = 60}\n")
+    result = pytester.runpytest("--collect-only", "--agentproc-clock=real", "--agentproc-subject=mine.toml")
+    line = "agentproc: real time: about 12 s one after the other; scenarios played: 1, not judged in real time: 1"
+    result.stdout.fnmatch_lines([line])
+
+
+OUT_OF_REACH = """\
+import subprocess
+from pytest_agentproc.subjects import Function
+
+def make():
+    def inner(order):
+        subprocess.run(order.argv, env=order.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        return "completed"
+    return inner
+
+subject = Function(make(), name="inner")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("one")
+def test_a_supervisor_out_of_reach_is_judged_in_real_time_and_the_summary_says_why(pytester: pytest.Pytester) -> None:
+    """A reader must know which clock a verdict is about."""
+    pytester.makepyfile(mine=OUT_OF_REACH)
+    result = pytester.runpytest("--agentproc-subject=mine:subject")
+    result.stdout.fnmatch_lines(
+        [
+            "agentproc: inner *, real clock, *",
+            "agentproc: inner was judged in real time: inner cannot be sent to another process: Can't * local object *",
+        ]
+    )

@@ -12,13 +12,14 @@ import pytest
 
 from pytest_agentproc import subjects
 from pytest_agentproc.verdict import Verdict, compare, explain
+from pytest_agentproc.vocabulary import RunReport
 from tests.process.stand import is_gone, scenario_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_agentproc.harness import Played, ScenarioRunner
-    from pytest_agentproc.vocabulary import RunReport, RunRequest
+    from pytest_agentproc.vocabulary import LimitsRequest, Policy, RunRequest
 
 SLEEP = ["sleep", "1000"]
 DAEMON = "import os; os.fork() and os._exit(0); os.setsid(); os.execve('/bin/sleep', ['sleep', '1000'], {})"
@@ -125,3 +126,26 @@ def test_an_orphan_of_a_fake_that_is_gone_is_nobodys_zombie(lab: ScenarioRunner)
     """The harness adopts it, so the harness reaps it; its supervisor returned when the pipe that it held was closed."""
     script = "- spawn: {id: helper, for: 1s, inherits: [stdout]}\n- say: hello"
     assert leaks_row(lab.play_real(scenario_of(script), subjects.SubprocessRun())) == (Verdict.PASSED, "none")
+
+
+class Orphaning:
+    """A supervisor that starts the agent through a program that ends before the agent does."""
+
+    name, keeps_artifacts, holds_sessions = "orphaning", False, False
+
+    def policy(self, request: LimitsRequest) -> Policy:
+        """Have the limits of a bare `subprocess.run`."""
+        return subjects.SubprocessRun().policy(request)
+
+    async def run(self, order: RunRequest) -> RunReport:
+        """Wait for the end of the agent's stdout."""
+        argv = ["/bin/sh", "-c", '"$@" & exit 0', "sh", *order.argv]
+        done = await anyio.run_process(argv, env=order.env, stdin=subprocess.DEVNULL, check=False)
+        return RunReport(outcome="completed", text=done.stdout.decode())
+
+
+@pytest.mark.slow
+def test_an_orphan_that_process_1_has_yet_to_reap_is_no_leak(lab: ScenarioRunner) -> None:
+    """It has exited, and its supervisor is not its parent, so its zombie is no work of the supervisor."""
+    played = lab.play_real(scenario_of("- silence: 1s\n- say: hello"), Orphaning())
+    assert leaks_row(played) == (Verdict.PASSED, "none")

@@ -18,8 +18,6 @@ from pathlib import Path
 
 from pytest_agentproc.errors import UsageError
 
-__all__ = ["BUILT", "build", "can_build", "coordinator", "is_virtual"]
-
 _SOURCES = Path(__file__).parent
 BUILT = "built"
 """The folder beside the sources in which a wheel carries what was compiled."""

@@ -27,7 +27,6 @@ from pytest_agentproc.supervisor.dialects._talk import (
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._talk import Setting, Spoken
 
-__all__ = ["AcpTalk"]
 
 _UPDATE, _ASK = "session/update", "session/request_permission"
 _INITIALIZE, _NEW = 0, 1
@@ -172,4 +171,4 @@ def _tool(update: dict[str, Any]) -> list[Spoken]:
 
 
 def _dicts(value: object) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -9,27 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-__all__ = [
-    "OF_WORK",
-    "Asked",
-    "Compaction",
-    "Decoder",
-    "Failure",
-    "Finished",
-    "Line",
-    "Meaning",
-    "Message",
-    "Nested",
-    "Noise",
-    "Other",
-    "Resumed",
-    "TaskBegun",
-    "TaskOver",
-    "ToolEnded",
-    "ToolStarted",
-]
-
-
 MOST_TOOLS = 10_000
 """So many tools are followed at one time; memory is bounded whatever the agent prints (F6)."""
 

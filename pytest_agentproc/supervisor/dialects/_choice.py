@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Decoder
     from pytest_agentproc.supervisor.dialects._talk import Talk
 
-__all__ = ["DIALECTS", "SESSIONS", "VARIANTS", "decoder", "talk"]
 
 DIALECTS = tuple(name for name, record in RECORDS.items() if record.decoders)
 SESSIONS = tuple(name for name, record in RECORDS.items() if record.talks)

@@ -23,8 +23,6 @@ from pytest_agentproc.supervisor.dialects._json import ObjectDecoder
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
 
-__all__ = ["ClaudePrintDecoder"]
-
 
 class ClaudePrintDecoder(ObjectDecoder):
     """Read the events of one prompt."""
@@ -60,7 +58,7 @@ class ClaudePrintDecoder(ObjectDecoder):
     def _after(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
         """Follow background tasks to their end; nothing else counts after the result."""
         told = self._system_lines.follow(event) if kind == "system" else []
-        return [one for one in told if isinstance(one, (TaskBegun, TaskOver))] or [Other(kind)]
+        return [meaning for meaning in told if isinstance(meaning, (TaskBegun, TaskOver))] or [Other(kind)]
 
     def _system(self, event: dict[str, Any]) -> list[Meaning]:
         if event.get("subtype") == "init":

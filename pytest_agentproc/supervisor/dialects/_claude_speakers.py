@@ -23,7 +23,6 @@ from pytest_agentproc.supervisor.dialects._base import (
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
 
-__all__ = ["Speakers", "word"]
 
 _MOST_SPEAKERS = 1000
 _MOST_NESTED = 16 * 1024
@@ -66,7 +65,7 @@ class Speakers:
         parent = None if parent is None else parent[:LONGEST_ID]
         if parent not in self._speakers:
             if len(self._speakers) >= _MOST_SPEAKERS:
-                self._speakers.pop(next(one for one in self._speakers if one is not None))
+                self._speakers.pop(next(speaker for speaker in self._speakers if speaker is not None))
             nested = min(_MOST_NESTED, self.limit or _MOST_NESTED)
             self._speakers[parent] = _Speaker(self.limit if parent is None else nested)
         return self._speakers[parent]

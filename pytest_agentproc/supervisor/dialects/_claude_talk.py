@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
     from pytest_agentproc.supervisor.dialects._talk import Setting, Spoken
 
-__all__ = ["ClaudeTalk"]
 
 _OF_TOOLS = (Asked, Nested, ToolEnded, ToolStarted)
 _OURS = uuid.UUID("6ee23b1c-53d0-4c12-9e0a-0c8f2f8f5f0e")
@@ -172,7 +171,7 @@ class ClaudeTalk(JsonTalk):
 
     def _work(self, told: Sequence[Spoken]) -> list[Spoken]:
         """Say of a compaction that it is progress, too."""
-        is_progress = any(isinstance(one, Compaction) for one in told)
+        is_progress = any(isinstance(meaning, Compaction) for meaning in told)
         return [Said("tool", "compaction"), *told] if is_progress else [*told]
 
     def _tools(self, kind: str, value: dict[str, Any]) -> list[Spoken]:
@@ -222,7 +221,7 @@ class ClaudeTalk(JsonTalk):
 
 
 def _of_tools(meanings: list[Meaning]) -> list[Spoken]:
-    return [one for one in meanings if isinstance(one, _OF_TOOLS)]
+    return [meaning for meaning in meanings if isinstance(meaning, _OF_TOOLS)]
 
 
 def _trouble(value: dict[str, Any]) -> str:

@@ -27,7 +27,6 @@ from pytest_agentproc.supervisor.dialects._base import (
 if TYPE_CHECKING:
     _Told = Compaction | TaskBegun | TaskOver | ToolEnded | ToolStarted | Other
 
-__all__ = ["SystemLines"]
 
 _STOPPED = ("stopped", "killed")
 _OVER = ("completed", "failed", *_STOPPED)
@@ -58,7 +57,9 @@ class SystemLines:
         subtype = event.get("subtype")
         if subtype in _OF_COMPACTIONS and event.get("parent_tool_use_id") is None:
             return [self._compaction(str(subtype), event)]
-        return [self._ended(one) if isinstance(one, TaskOver) else one for one in _of_task(subtype, event)]
+        return [
+            self._ended(meaning) if isinstance(meaning, TaskOver) else meaning for meaning in _of_task(subtype, event)
+        ]
 
     def settle(self) -> None:
         """Take note that a turn is over: nothing is compacted for it any more."""

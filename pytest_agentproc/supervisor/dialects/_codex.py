@@ -9,21 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor.dialects._base import (
-    Failure,
-    Finished,
-    Message,
-    Noise,
-    Other,
-    ToolEnded,
-    ToolStarted,
-)
+from pytest_agentproc.supervisor.dialects._base import Failure, Finished, Message, Noise, Other, ToolEnded, ToolStarted
 from pytest_agentproc.supervisor.dialects._json import ObjectDecoder
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
 
-__all__ = ["CodexDecoder"]
 
 _NO_TOOLS = frozenset({"agent_message", "reasoning", "todo_list", "error"})
 """Items that are no work: a plan is begun early and ends with the turn."""

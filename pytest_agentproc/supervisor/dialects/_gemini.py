@@ -26,7 +26,6 @@ from pytest_agentproc.supervisor.dialects._json import ObjectDecoder, objects, w
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
 
-__all__ = ["GeminiJsonDecoder", "GeminiStreamDecoder"]
 
 _LARGEST = 64 * 1024**2
 """An object that grows beyond this is none: memory is bounded whatever the agent prints."""
@@ -132,10 +131,10 @@ class GeminiJsonDecoder:
 
     def _closed(self) -> list[Meaning]:
         found = objects(bytes(self._text))
-        if found is None or not all("response" in one or "error" in one for one in found):
+        if found is None or not all("response" in call or "error" in call for call in found):
             return self._give_up()
         self._give_up()
-        return [meaning for one in found for meaning in _answer(one)]
+        return [meaning for call in found for meaning in _answer(call)]
 
 
 def _answer(found: dict[str, Any]) -> list[Meaning]:

@@ -18,7 +18,6 @@ from pytest_agentproc.supervisor.dialects._base import Noise
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
 
-__all__ = ["ObjectDecoder", "objects", "to_line", "without_escapes"]
 
 _scan = make_scanner(json.JSONDecoder())  # type: ignore[arg-type]  # what it takes is typed as what it makes
 """The function that `raw_decode` calls: it saves a frame for each of several thousand lines a second."""

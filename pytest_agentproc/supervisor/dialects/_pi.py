@@ -25,7 +25,6 @@ from pytest_agentproc.supervisor.dialects._json import ObjectDecoder
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
 
-__all__ = ["BAD", "COMPACTIONS", "PiDecoder", "asked", "text_of"]
 
 _GOOD = frozenset({"stop", "length"})
 BAD = frozenset({"error", "aborted"})

@@ -27,7 +27,6 @@ from pytest_agentproc.supervisor.dialects._talk import (
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._talk import Question, Setting, Spoken
 
-__all__ = ["PiTalk"]
 
 _NUMBER = re.compile("[1-9][0-9]{0,17}")
 _WAITS = frozenset({"select", "confirm", "input", "editor"})

@@ -9,8 +9,6 @@ from pytest_agentproc.supervisor.dialects._base import Line
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
 
-__all__ = ["RawDecoder"]
-
 
 class RawDecoder:
     """Read plain output."""

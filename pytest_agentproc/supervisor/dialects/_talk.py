@@ -25,29 +25,6 @@ from pytest_agentproc.supervisor.dialects._json import objects
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = [
-    "BACKGROUND",
-    "Begun",
-    "Declined",
-    "Ended",
-    "Hook",
-    "JsonTalk",
-    "Malformed",
-    "Named",
-    "Question",
-    "Refusal",
-    "Reply",
-    "Said",
-    "Setting",
-    "Settled",
-    "Spoken",
-    "Talk",
-    "Tasked",
-    "Turned",
-    "Welcome",
-    "Withdrawn",
-    "Worked",
-]
 
 BACKGROUND = 0
 

@@ -1,0 +1,215 @@
+"""A program that speaks ACP to an editor and runs an agent itself. Owns the editor's side.
+
+The kit is the editor: JSON-RPC 2.0 over the program's stdin and stdout, a message a line. Requests for files and
+terminals are refused at once, so that the program never waits for them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import tempfile
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from pytest_agentproc.subjects._checked import ask
+from pytest_agentproc.subjects._client import Client
+from pytest_agentproc.subjects._command import Command, Stream, folder_in, values_of
+from pytest_agentproc.subjects._driven import DEEDS, Driver
+from pytest_agentproc.vocabulary import NANOSECONDS
+
+if TYPE_CHECKING:
+    from pytest_agentproc.vocabulary import RunReport, RunRequest
+
+__all__ = ["AcpProgram"]
+
+_OUTCOMES = {"end_turn": "completed", "cancelled": "cancelled"}
+_NO_METHOD = -32601
+_PIECE = 1 << 16
+
+
+class AcpProgram(Command):
+    """An agent-side ACP program: one session, one prompt at a time.
+
+    It is started as `Command` is. At the close its stdin ends; it gets TERM `close_grace` after that, and KILL
+    `kill_grace` after TERM. By then its agent must have ended.
+    """
+
+    holds_sessions = True
+    takes_runs = False
+    deeds = DEEDS
+
+    async def run(self, order: RunRequest) -> RunReport:
+        """Drive its session as the order's caller wants it.
+
+        Raises:
+            Declined: a real agent would be started in place of a missing one.
+            SupervisorCrash: the program speaks no ACP.
+        """
+        self.require_no_real_agent(order)
+        with tempfile.TemporaryDirectory(prefix="agentproc-") as base:
+            editor = partial(_Editor, program=self, folder=folder_in(base, order.prompt))
+            return await ask(lambda order: Driver(order, editor).run(), order, __name__)
+
+
+class _Refused(Exception):
+    """An error that the program gave in answer."""
+
+
+class _Editor(Client):
+    """The editor that has started the program.
+
+    Args:
+        program: what is started.
+        folder: the run's own.
+    """
+
+    def __init__(self, order: RunRequest, permit: Any, *, program: AcpProgram, folder: str) -> None:
+        super().__init__(order, permit)
+        self._program, self._folder = program, folder
+        self._asked: dict[int, anyio.Event] = {}
+        self._answers: dict[int, dict[str, Any]] = {}
+        self._said = ""
+        self._session = ""
+        self._ended = anyio.Event()
+
+    async def start(self) -> None:
+        """Start the program, and shake hands with it."""
+        given, self._to = os.pipe2(os.O_CLOEXEC)
+        self._stdout, self._stderr = (self.stack.enter_context(Stream(name)) for name in ("stdout", "stderr"))
+        self.stack.callback(self._end_of_stdin)
+        try:
+            words, here, env = self._program.started_by(
+                self.order, values_of(self.order, self._folder, self._program.here)
+            )
+            self._pid = self.order.keeper.start(words, here, env, (given, self._stdout.given, self._stderr.given))
+        finally:
+            os.close(given)
+        os.set_blocking(self._to, False)
+        self._end = os.pidfd_open(self._pid)
+        self.stack.callback(os.close, self._end)
+        self._group = await self.enter_context(anyio.create_task_group())
+        self.stack.callback(self._group.cancel_scope.cancel)
+        for follow in (self._stderr.follow, self._read, self._await_end):
+            self._group.start_soon(follow)
+        try:
+            await self._ask("initialize", {"protocolVersion": 1, "clientCapabilities": {}})
+            made = await self._ask("session/new", {"cwd": self.order.cwd, "mcpServers": []})
+        except (_Refused, EOFError):
+            await self.close()
+            raise
+        self._session = str(made.get("sessionId", ""))
+
+    async def prompt(self, text: str) -> dict[str, Any]:
+        """Send a prompt, and give the end of its turn."""
+        self._said = ""
+        words = {"sessionId": self._session, "prompt": [{"type": "text", "text": text}]}
+        reason = (await self._ask("session/prompt", words)).get("stopReason")
+        return {"outcome": _OUTCOMES.get(str(reason), "failed"), "text": self._said, "stop_reason": reason}
+
+    async def cancel(self) -> None:
+        """Cancel the turn in flight."""
+        await self._send({"method": "session/cancel", "params": {"sessionId": self._session}})
+
+    async def close(self) -> None:
+        """End its stdin, as an editor that quits; then it gets TERM and KILL after its graces."""
+        self._end_of_stdin()
+        limits, scale = self.order.policy.nanoseconds(), self.order.scale
+        for limit, number in (("close_grace", signal.SIGTERM), ("kill_grace", signal.SIGKILL)):
+            with anyio.move_on_after((limits[limit] or 0) / NANOSECONDS / scale):
+                await self._ended.wait()
+                return
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._end, number)
+
+    def outcome_of_prompt_error(self, error: Exception) -> str:
+        """See `Client.lost`: an error in answer to a prompt is a failed turn."""
+        return "failed" if isinstance(error, _Refused) else super().outcome_of_prompt_error(error)
+
+    def outcome_of_start_error(self, error: Exception) -> str:
+        """See `Client.unstarted`."""
+        return "handshake_failed" if isinstance(error, _Refused) else super().outcome_of_start_error(error)
+
+    # Messages.
+
+    async def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        number = len(self._asked)
+        answered = self._asked[number] = anyio.Event()
+        await self._send({"id": number, "method": method, "params": params})
+        if not self._ended.is_set():
+            await answered.wait()
+        answer = self._answers.get(number)
+        if answer is None:
+            raise EOFError("the program has ended")
+        if "error" in answer:
+            raise _Refused(json.dumps(answer["error"])[:500])
+        result = answer.get("result")
+        return result if isinstance(result, dict) else {}
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        left = memoryview(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        while left and not self._ended.is_set():
+            try:
+                left = left[os.write(self._to, left) :]
+            except BlockingIOError:
+                await anyio.wait_writable(self._to)
+            except BrokenPipeError:
+                return
+
+    async def _read(self) -> None:
+        while True:
+            await anyio.wait_readable(self._stdout.source)
+            self._stdout.take()
+            *lines, rest = bytes(self._stdout.data).split(b"\n")
+            self._stdout.data[:] = rest
+            for line in lines:
+                with suppress(ValueError):
+                    self._hear(json.loads(line))
+
+    async def _await_end(self) -> None:
+        await anyio.wait_readable(self._end)
+        self._ended.set()
+        for answered in self._asked.values():
+            answered.set()
+
+    def _hear(self, message: Any) -> None:
+        if not isinstance(message, dict):
+            return
+        method, number, params = message.get("method"), message.get("id"), message.get("params")
+        if method is None and isinstance(number, int) and number in self._asked:
+            self._answers[number] = message
+            self._asked[number].set()
+        elif method == "session/update":
+            self._said += _words_of(params, self._session)
+        elif method is not None and "id" in message:
+            self._group.start_soon(self._serve, message)
+
+    async def _serve(self, message: dict[str, Any]) -> None:
+        """Answer what the program asks of its editor."""
+        answer: dict[str, Any] = {"error": {"code": _NO_METHOD, "message": f"this editor has no {message['method']}"}}
+        if message["method"] == "session/request_permission":
+            kind = "allow" if await self.ask_permission() else "reject"
+            options = message.get("params", {}).get("options", [])
+            chosen = next((one["optionId"] for one in options if kind in one.get("kind", "")), None)
+            outcome = {"outcome": "cancelled"} if chosen is None else {"outcome": "selected", "optionId": chosen}
+            answer = {"result": {"outcome": outcome}}
+        await self._send({"id": message["id"], **answer})
+
+    def _end_of_stdin(self) -> None:
+        if self._to >= 0:
+            os.close(self._to)
+            self._to = -1
+
+
+def _words_of(params: Any, session: str) -> str:
+    """Give the words of an update, if it has some of this session."""
+    update = params.get("update") if isinstance(params, dict) else None
+    if not isinstance(update, dict) or params.get("sessionId", session) != session:
+        return ""
+    content = update.get("content")
+    is_said = update.get("sessionUpdate") == "agent_message_chunk" and isinstance(content, dict)
+    return str(content.get("text", "")) if is_said and content else ""

@@ -1,0 +1,59 @@
+"""An agent-side ACP program as the supervisor under test: the kit is its editor, without a line of Python."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.scenario import loads
+from pytest_agentproc.subjects import command_of_file
+from pytest_agentproc.verdict import Verdict, judged
+from tests.bundled import bundled
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.subjects import Command
+
+CRASH = """\
+scenario: an agent dies in the middle of its answer
+agent: acp
+drive: [{prompt: hi}]
+script: [{wait_for: prompt 1}, {say: well}, {exit: 3}]
+expect: {turns: [{outcome: agent_lost}]}
+"""
+
+
+def program(folder: Path) -> Command:
+    """Describe a program that is the agent itself, so that everything in it is right that an agent does right."""
+    file = folder / "mine.toml"
+    limits = "[limits]\nclose_grace = 2\nkill_grace = 2\n"
+    file.write_text(f'command = "env {{agent}}"\nsessions = "acp"\ndialects = ["acp"]\n{limits}', "utf-8")
+    return command_of_file(file)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["acp-session-cancel", "acp-session-question-gets-one-answer"])
+def test_its_session_is_driven_over_its_stdin_and_stdout(lab: ScenarioRunner, name: str, tmp_path: Path) -> None:
+    """Prompts, a cancel, questions and the close go through it, in virtual time."""
+    played = lab.play(bundled(name), program(tmp_path))
+    assert played.record.header["arm"] == "preload"
+    assert judged(played).verdict is Verdict.PASSED
+
+
+@pytest.mark.slow
+def test_a_turn_of_a_program_that_has_died_has_no_answer(lab: ScenarioRunner, tmp_path: Path) -> None:
+    """The prompt in flight is lost, and nothing waits for it."""
+    assert judged(lab.play(loads(CRASH), program(tmp_path))).verdict is Verdict.PASSED
+
+
+def test_there_is_one_kind_of_sessions(tmp_path: Path) -> None:
+    """Another word is a mistake of the file."""
+    file = tmp_path / "mine.toml"
+    file.write_text("command = 'x {agent}'\nsessions = 'lsp'\n", "utf-8")
+    with pytest.raises(UsageError) as refused:
+        command_of_file(file)
+    assert str(refused.value) == "mine.toml: sessions is 'lsp'\nwrite acp: it is an ACP agent, and the kit its editor"
