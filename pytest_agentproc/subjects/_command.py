@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"\{([a-z_]+)\}")
 _NEARLY = re.compile(r"\{([A-Za-z_]+)\}")
-_KNOWN = ("agent", "prompt", "prompt_file", "folder", "here", "scale", *TIME_NAMES)
+_KNOWN = ("agent", "agent_path", "prompt", "prompt_file", "folder", "here", "scale", *TIME_NAMES)
 _EXAMPLE = 'write Command(["my-supervisor", "--timeout", "{inactivity_timeout}", "--", "{agent}"]), for example'
 
 _HIGHEST_CODE = 255
@@ -79,12 +79,12 @@ class Command:
     or it is not made. It holds no sessions and keeps no artifacts.
 
     In the words of the command, and in the values of `env`, stand `{agent}` for the agent's command (a word of its own
-    becomes several, elsewhere it is quoted for a shell), `{prompt}` for the prompt, `{prompt_file}` for the path of a
-    file with the prompt, `{folder}` for a folder of the run's own, empty at first, `{here}` for the folder where the
-    command runs, and the name of a limit, such as `{inactivity_timeout}`, for that limit in seconds: the scenario's,
-    the stated one, or a default. In real time it is divided already, and `{scale}` is the number by which durations are
-    divided; without it a program with limits of its own is played at scale 1. Its stdin is the prompt if the agent's
-    is, or with `prompt_on_stdin`, and else empty.
+    becomes several, elsewhere it is quoted for a shell), `{agent_path}` for the agent's executable alone, `{prompt}`
+    for the prompt, `{prompt_file}` for the path of a file with the prompt, `{folder}` for a folder of the run's own,
+    empty at first, `{here}` for the folder where the command runs, and the name of a limit, such as
+    `{inactivity_timeout}`, for that limit in seconds: the scenario's, the stated one, or a default. In real time it is
+    divided already, and `{scale}` is the number by which durations are divided; without it a program with limits of its
+    own is played at scale 1. Its stdin is the prompt if the agent's is, or with `prompt_on_stdin`, and else empty.
 
     Args:
         argv: its command.
@@ -148,7 +148,7 @@ class Command:
         for found in (found for part in (*self.argv, *self._env.values()) for found in _NEARLY.finditer(part)):
             if found[0] != f"{{{found[1].lower()}}}" and (word := found[1].lower()) in _KNOWN:
                 raise UsageError(f"{found[0]} in the command stands for nothing", f"write {{{word}}}")
-        if "agent" not in told and not on_path:
+        if not {"agent", "agent_path"} & told and not on_path:
             remedy = f"{_EXAMPLE}; or say on_path, if it finds the agent on PATH"
             raise UsageError(f"the command {argv!r} must be a list of words with {{agent}} among them", remedy)
         self.name = name or Path(argv[0]).name
@@ -358,6 +358,7 @@ def values_of(order: RunRequest, folder: str, here: str) -> dict[str, str]:
         for name, limit in order.policy.nanoseconds().items()
     }
     own = {"agent": shlex.join(order.argv), "prompt": order.prompt, "folder": folder, "here": here}
+    own["agent_path"] = order.argv[0]
     own["prompt_file"] = str(Path(folder).with_name("prompt"))
     return {**limits, **own, "scale": f"{order.scale:g}"}
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import RunReport
 
-__all__ = ["Case", "Seen", "cases"]
+__all__ = ["Case", "Seen", "cases", "seen_alone"]
 
 FLOOD = """
 scenario: 256 KiB on each stream, beside a descendant that talks at the same instants, end in an exit at the deadline
@@ -114,17 +114,18 @@ class Case:
     def foretold(self) -> Seen:
         """The report of the model, in which there is no process."""
         if len(self.scenarios) == 1:
-            return _seen_alone(model_play(self.scenarios[0], reference_supervisor()))
+            return seen_alone(model_play(self.scenarios[0], reference_supervisor()))
         return _seen(*model_together(bind_all(self.scenarios)))
 
     def play(self, lab: ScenarioRunner, backend: str) -> Seen:
         """Play it with real processes."""
         if len(self.scenarios) == 1:
-            return _seen_alone(lab.play(self.scenarios[0], reference_supervisor(), backend=backend))
+            return seen_alone(lab.play(self.scenarios[0], reference_supervisor(), backend=backend))
         return _seen(*play_together(lab, bind_all(self.scenarios), backend))
 
 
-def _seen_alone(played: Played) -> Seen:
+def seen_alone(played: Played) -> Seen:
+    """Give what is compared of the play of one scenario."""
     return _seen(played.record, [played.answer], played.fault.reason if played.fault is not None else "")
 
 

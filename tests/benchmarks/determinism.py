@@ -1,8 +1,9 @@
 """`python -m tests.benchmarks.determinism`: every run's complete timeline equals the model's, under any load.
 
 Each run is a scenario of the corpus or a case of `_cases`, with real processes, on asyncio or unseeded trio. The
-machine is idle, or every core is burnt. It compares each event of the record's normal form with its nanosecond and its
-place, each answer, each fault. A run that raises deviates. Run by hand; it is no test.
+machine is idle, or every core is burnt. It compares each event of the record's normal form with its nanosecond
+and its place, each answer, each fault. `--arm preload` plays programs and threads below the coordinator instead: each
+timeline must equal the first one. A run that raises deviates. Run by hand; it is no test.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ from pytest_agentproc.harness import ScenarioRunner
 from tests.benchmarks._burners import burnt
 from tests.benchmarks._cases import cases
 from tests.benchmarks._difference import difference
+from tests.benchmarks._preloaded import preload_cases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tests.benchmarks._cases import Case
+    from tests.benchmarks._preloaded import PreloadCase
 
 BACKENDS = ("asyncio", "trio")
 LOADS = ("idle", "burnt")
@@ -40,7 +43,7 @@ _PROGRESS = 10.0
 @dataclass(frozen=True, slots=True)
 class _Run:
     number: int
-    case: Case
+    case: Case | PreloadCase
     backend: str
     load: str
 
@@ -71,12 +74,12 @@ class _Tally:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run it; return the exit code: 1 if a run deviates."""
     options = _options(arguments)
-    chosen = cases(options.only)
+    chosen: Sequence[Case | PreloadCase] = (cases if options.arm == "lockstep" else preload_cases)(options.only)
     if not chosen:
         print(f"no case is called {options.only}", file=sys.stderr)
         return 2
     for case in chosen:
-        if case.foretold.fault:
+        if case.foretold is not None and case.foretold.fault:
             print(f"{case.id}: the model itself ends in a {case.foretold.fault}", file=sys.stderr)
             return 2
     backends = BACKENDS if options.backend == "both" else (options.backend,)
@@ -92,7 +95,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if tally.deviations else 0
 
 
-def _plan(chosen: Sequence[Case], backends: Sequence[str], loads: Sequence[str], total: int) -> Iterator[_Run]:
+def _plan(
+    chosen: Sequence[Case | PreloadCase], backends: Sequence[str], loads: Sequence[str], total: int
+) -> Iterator[_Run]:
     """Share the runs out: each load in one block, in which the cases take turns on each backend."""
     number = 0
     for index, load in enumerate(loads):
@@ -106,7 +111,8 @@ def _plan(chosen: Sequence[Case], backends: Sequence[str], loads: Sequence[str],
 def _deviation(lab: ScenarioRunner, run: _Run) -> str:
     faulthandler.dump_traceback_later(HANG, exit=True)
     try:
-        return difference(run.case.foretold, run.case.play(lab, run.backend))
+        seen = run.case.play(lab, run.backend)
+        return difference(run.case.foretold or seen, seen)
     except Exception:  # noqa: BLE001  # whatever it is, it is a deviation and is printed
         return traceback.format_exc()
     finally:
@@ -116,6 +122,7 @@ def _deviation(lab: ScenarioRunner, run: _Run) -> str:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.determinism", description=__doc__)
     parser.add_argument("--runs", type=int, default=4000, metavar="N", help="runs in all (default: 4000)")
+    parser.add_argument("--arm", choices=("lockstep", "preload"), default="lockstep")
     parser.add_argument("--backend", choices=(*BACKENDS, "both"), default="both")
     parser.add_argument("--load", choices=(*LOADS, "both"), default="both", help="both: half of the runs each")
     parser.add_argument("--only", default="*", metavar="PATTERN", help="only cases whose id contains this")

@@ -201,7 +201,7 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "null, spawn-and-forget, subprocess.run, kill-at-once, reference (the reference supervisor), those of the hook "
         "pytest_agentproc_subjects, package.module:attribute, or a TOML file that describes a program; default: none "
         "--agentproc-rule=RULE collect only scenarios that cover one of these rules, with commas: C1,T1; default: none "
-        "--agentproc-command=COMMAND program that is judged in place of the reference supervisor, in real time: "
+        "--agentproc-command=COMMAND program that is judged in place of the reference supervisor: "
         "my-supervisor --timeout {inactivity_timeout} {agent}; several on a line each; default: none "
         "--agentproc-baseline=BASELINE file of known failures; without a word agentproc-baseline.yaml beside the ini "
         "file, if it is there; default: none "

@@ -54,6 +54,7 @@ def test_it_has_every_scenario_with_its_rows(pytester: pytest.Pytester) -> None:
         "verdict": "undecided",
         "reason": "",
         "rerun": "pytest 'two.scenario.yaml::two[supervise-asyncio]' --agentproc-subject=mine:supervise",
+        "out_of_reach": "",
         "virtual_s": 2,
         "rows": [
             {

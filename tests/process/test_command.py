@@ -47,19 +47,21 @@ def played(
         ('"$0" "$@"', {"argv": ["{agent}"]}),
         ('sh -c "$0"', {"argv": ["{agent} "]}),
         ("$AGENT", {"env": {"AGENT": "{agent}"}}),
+        ("$AGENT", {"env": {"AGENT": "{agent_path}"}}),
         ("agent", {"on_path": True}),
     ],
-    ids=["words", "one word", "environment", "PATH"],
+    ids=["words", "one word", "environment", "executable", "PATH"],
 )
-def test_it_is_told_of_the_agent_in_each_of_four_ways(
+def test_it_is_told_of_the_agent_in_each_of_five_ways(
     lab: ScenarioRunner, script: str, options: dict[str, Any]
 ) -> None:
-    """A wrapper takes its agent as it always has; where it finds it on PATH, it makes the command line itself."""
+    """A wrapper takes its agent as it always has; with a name or a path alone it makes the command line itself."""
     argv = ["sh", "-c", script, *options.pop("argv", [])]
+    makes_it = "{agent}" not in f"{argv} {options}"
     says = {"outcome": ENDS, "exit_code": "exit_code", "text": "stdout"}
     rows = played(lab, Command(argv, says=says, **options))
     given = rows.pop("received.stdin")
-    assert given.verdict is (Verdict.NOT_APPLICABLE if "on_path" in options else Verdict.PASSED)
+    assert given.verdict is (Verdict.NOT_APPLICABLE if makes_it else Verdict.PASSED)
     assert {row.verdict for row in rows.values()} == {Verdict.PASSED}, rows
 
 
@@ -212,7 +214,10 @@ def test_a_program_that_is_not_there_is_the_adapters_error(lab: ScenarioRunner) 
         ("comand = 'x {agent}'", "there is no key 'comand'\ndid you mean command?"),
         ("command = 'x'", "the command ['x'] must be a list of words with {agent} among them\nwrite *"),
         ("command = 'x \"{agent}'", "command 'x \"{agent}' cannot be split: no closing quotation\nquote it *"),
-        ("command = 'x {agent} {foo}'", "{foo} in the command stands for nothing\nknown are agent, prompt, *"),
+        (
+            "command = 'x {agent} {foo}'",
+            "{foo} in the command stands for nothing\nknown are agent, agent_path, prompt, *",
+        ),
         ("command = 'x {agent}'\ndialects = ['pie']", "there is no dialect 'pie', did you mean pi?\n*"),
         (
             "command = 'x {agent}'\ndialects = ['gemini xml']",

@@ -154,7 +154,7 @@ def test_an_order_may_be_declined_anywhere(lab: ScenarioRunner, subject: Any, sc
 
 @pytest.mark.slow
 def test_a_thread_may_decline_too(lab: ScenarioRunner) -> None:
-    """A supervisor that is not async is judged in real time."""
+    """A supervisor that is not async declines from its thread, in real time here."""
     with pytest.raises(Declined, match=WHY):
         lab.play_real(HELLO, Function(declines_at_once), scale=100)
 

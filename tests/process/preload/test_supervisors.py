@@ -64,7 +64,7 @@ KINDS = ["node", "c", "bash", "rust", "thread"]
 @pytest.mark.parametrize("kind", KINDS)
 def test_hard_coded_minutes_are_judged_exactly(lab: ScenarioRunner, kind: str, tmp_path: Path) -> None:
     """185 s pass in a moment, each signal comes at its millisecond, and two plays have the same record."""
-    subject = _supervisor(kind, tmp_path, LIMITS)
+    subject = supervisor(kind, tmp_path, LIMITS)
     plays = [_play(lab, tmp_path, text, subject) for text in (DEAF, LATE, DEAF)]
     for played in plays:
         assert (played.record.header["clock"], played.record.header["arm"]) == ("virtual", "preload")
@@ -77,7 +77,7 @@ def test_hard_coded_minutes_are_judged_exactly(lab: ScenarioRunner, kind: str, t
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_limit_that_is_wrong_by_a_second_is_red(lab: ScenarioRunner, kind: str, tmp_path: Path) -> None:
     """A supervisor that keeps other limits than it states fails, by the exact instants."""
-    subject = _supervisor(kind, tmp_path, {**LIMITS, "kill_grace": 6})
+    subject = supervisor(kind, tmp_path, {**LIMITS, "kill_grace": 6})
     rows = {row.key: row for row in judged(_play(lab, tmp_path, DEAF, subject)).rows}
     assert rows["signals"].verdict is Verdict.FAILED
     assert (rows["signals"].wanted, rows["signals"].seen) == (
@@ -86,7 +86,8 @@ def test_a_limit_that_is_wrong_by_a_second_is_red(lab: ScenarioRunner, kind: str
     )
 
 
-def _supervisor(kind: str, folder: Path, limits: dict[str, int]) -> Subject:
+def supervisor(kind: str, folder: Path, limits: dict[str, int]) -> Subject:
+    """Make one of the kinds; C and Rust are compiled into the folder."""
     if kind == "thread":
         return Function(patient, limits=limits)
     return Command([*_words(kind, folder), "{agent}"], limits=limits, says=SAYS)
