@@ -170,40 +170,41 @@ def _is_uuid(text: str) -> bool:
 
 def _read(table: Table, argv: list[str]) -> _Given:
     """Take the command line apart."""
-    given, options = _Given(), table["options"][""]
+    given = _Given()
     argv.reverse()
-    while argv:
+    while argv and not given.is_foreign:
         word = argv.pop()
         if word == "--" and table["splits"]:
             given.words += reversed(argv)
             break
         if not word.startswith("-") or word == "-":
-            command = None if given.words else table["commands"].get(given.command, {}).get(word)
-            if command is not None:
-                given.command, options = command, table["options"][command]
-                continue
-            if not given.words and word in table["foreign"].get(given.command, ()):
-                if table["trusts"]:
-                    given.is_foreign = True
-                    return given
-                raise WrongArguments(
-                    f"the fake has no command {word}: with `flags: any` it plays its script all the same"
-                )
-            given.words.append(word)
-            if len(given.words) > table["words"].get(given.command, len(given.words)):
-                raise _refused(table, given, "extra", word)
+            _take_word(table, given, word)
             continue
+        options = table["options"][given.command]
         name, sign, value = word.partition("=") if table["splits"] and word not in options else (word, "", "")
         if name not in options and table["splits"] and not name.startswith("--") and name[:2] in options:
             name, value = name[:2], word[2:]
             sign = "=" if options[name][1][0] != "0" else ""
-            if not sign:
-                argv.append(f"-{value}")
+            argv += [] if sign else [f"-{value}"]
         if name not in options:
             raise _refused(table, given, "unknown", word)
         found = options[name]
         _take(table, given, name, found, _values(table, given, name, found, argv, value if sign else None))
     return given
+
+
+def _take_word(table: Table, given: _Given, word: str) -> None:
+    """Take a word that is no option: a command, or a part of the prompt."""
+    if not given.words and word in table["commands"].get(given.command, ()):
+        given.command = table["commands"][given.command][word]
+        return
+    if not given.words and word in table["foreign"].get(given.command, ()):
+        if not table["trusts"]:
+            raise WrongArguments(f"the fake has no command {word}: with `flags: any` it plays its script all the same")
+        given.is_foreign = True
+    given.words.append(word)
+    if len(given.words) > table["words"].get(given.command, len(given.words)):
+        raise _refused(table, given, "extra", word)
 
 
 def _values(
@@ -221,7 +222,7 @@ def _values(
             raise _refused(table, given, "missing", name, found)
         return [""]
     values = [argv.pop() if value is None else value]
-    while "*" in kind and argv and not argv[-1].startswith("-"):
+    while "*" in kind and value is None and argv and not argv[-1].startswith("-"):
         values.append(argv.pop())
     return values
 
