@@ -184,8 +184,7 @@ def _read(table: Table, argv: list[str]) -> _Given:
         if name not in options and table["splits"] and not name.startswith("--") and name[:2] in options:
             name, value = name[:2], word[2:]
             sign = "=" if options[name][1][0] != "0" else ""
-            if not sign:
-                argv.append(f"-{value}")
+            argv += [] if sign else [f"-{value}"]
         if name not in options:
             raise _refused(table, given, "unknown", word)
         found = options[name]
@@ -224,7 +223,7 @@ def _values(
             raise _refused(table, given, "missing", name, found)
         return [""]
     values = [argv.pop() if value is None else value]
-    while "*" in kind and argv and not argv[-1].startswith("-"):
+    while "*" in kind and value is None and argv and not argv[-1].startswith("-"):
         values.append(argv.pop())
     return values
 

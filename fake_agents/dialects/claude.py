@@ -50,6 +50,7 @@ class Encoder:
         self._model = program.get("model") or argument(program, "--model") or "claude-sonnet-4-5"
         self._session = argument(program, "--session-id", "--resume", "-r") or SESSION
         self._streams = "--include-partial-messages" in program.get("argv", ())
+        self._is_alone = "final" in program
         self._obeys = program.get("obeys", False)
         self._begun = False
         self._count = self._number = self._index = 0
@@ -332,7 +333,7 @@ class Encoder:
                 **self._mark("result"),
                 "queued_turn_count": 0,
                 "result_index": self._index,
-                "model_usage_since_last_result": models,
+                **({} if self._is_alone else {"model_usage_since_last_result": models}),
             }
         )
 

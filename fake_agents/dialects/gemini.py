@@ -107,7 +107,7 @@ class _Json:
 class _Stream:
     """Encode text as the events of `-o stream-json`."""
 
-    error_is_exit = False
+    error_is_exit = True
     error_stream = "stdout"
 
     def __init__(self, program: Program) -> None:

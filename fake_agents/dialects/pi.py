@@ -105,7 +105,7 @@ class Encoder:
         """Give the message that asks for a tool of the agent's own, and the tool's start."""
         name, number = fields["name"], fields["id"]
         self._tools[number] = name
-        events = [*self._begin(now), *self._start(now), *self._shut(), *self._call(fields)]
+        events = [*self._begin(now), *self._start(now), *self._call(fields)]
         about = {"toolCallId": number, "toolName": name, "args": fields["input"]}
         events.append(line({"type": "tool_execution_start", **about}))
         if name in _STREAMS:
@@ -115,8 +115,11 @@ class Encoder:
     def _call(self, fields: dict[str, Any]) -> list[bytes]:
         """Give the call of a tool, which comes in one piece, and the message's end.
 
-        As it is printed, `partial` is ahead of `message`: it is what the message has become by then.
+        As it is printed, `partial` is ahead of `message`: it is what the message has become by then. A text before it
+        ends only as the message does.
         """
+        text, self._said = self._said, None
+        self._blocks += [] if text is None else [_text(text)]
         index, args = len(self._blocks), wide(fields["input"])
         call = {"type": "toolCall", "id": fields["id"], "name": fields["name"], "arguments": fields["input"]}
         begun = [*self._blocks, {**call, "partialArgs": args, "streamIndex": 0}]
@@ -128,6 +131,8 @@ class Encoder:
             _update(index, ("toolcall_delta", {"delta": args}), line({**ahead, "responseModel": _SERVED}), line(ahead)),
             _update(index, ("toolcall_end", {"toolCall": call}), whole, whole),
         ]
+        if text is not None:
+            events.insert(2, _update(index - 1, ("text_end", {"content": text}), whole, whole))
         return [*events, *self._finish("toolUse", {})]
 
     def tool_done(self, fields: dict[str, Any], now: int) -> bytes:

@@ -37,8 +37,15 @@ NPM = {
     "claude-agent-acp-0.20.2": {"@zed-industries/claude-agent-acp": "0.20.2"},
     "claude-agent-acp-0.23.1": {"@zed-industries/claude-agent-acp": "0.23.1"},
     "yaml-language-server": {"yaml-language-server": "2.0.0"},
+    "claude": {"@anthropic-ai/claude-code": "2.1.330"},
+    "codex": {"@openai/codex": "0.163.0"},
+    "gemini": {"@google/gemini-cli": "0.61.0"},
 }
-"""The Node clients, and an editor's server, each in a folder of its own: they need other versions of the same."""
+"""The Node clients, an editor's server and the real CLIs, each in a folder of its own: they need other versions of the
+same."""
+
+_WHOLE = ("claude", "codex", "gemini")
+"""The packages whose optional parts are needed: the program itself is one."""
 
 _LIMIT = 300
 """Real seconds for one installation."""
@@ -79,7 +86,8 @@ def from_npm(name: str) -> Path:
 
     def install(folder: Path) -> list[str]:
         quiet = ("--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
-        return ["npm", "install", *quiet, "--ignore-scripts", "--omit=optional", "--prefix", str(folder), *pins]
+        parts = () if name in _WHOLE else ("--ignore-scripts", "--omit=optional")
+        return ["npm", "install", *quiet, *parts, "--prefix", str(folder), *pins]
 
     node()
     return _folder(name, pins, install)

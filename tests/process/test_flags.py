@@ -349,3 +349,19 @@ def test_a_script_for_certain_arguments_vouches_for_their_session_and_command(la
     fake = lab.fake(scenario, is_for_arguments=True)
     assert started(fake, "-p", "hi", "--resume", "nosuch").stdout == "done\n"
     assert '"result":"done"' in started(fake, "mcp", "list").stdout
+
+
+def test_an_error_in_geminis_stream_is_an_exit_code_too(lab: ScenarioRunner) -> None:
+    """The real CLI exits with the low byte of the HTTP status, which a script can say; without that it is 1."""
+    script = "[{result: {text: refused, is_error: true}}]"
+    assert started(made(lab, "gemini", script), "-o", "stream-json", "-p", "hi").returncode == 1
+
+
+def test_pi_ends_a_text_before_a_tool_as_the_message_ends(lab: ScenarioRunner) -> None:
+    """One message has both: the real CLI ends its blocks at the end of the answer."""
+    script = "[{delta: see}, {tool: {id: a, name: bash}}, {tool_done: {id: a, output: x}}, {answer: done}]"
+    lines = started(made(lab, "pi", script), "--mode", "json", "-p", "hi").stdout.splitlines()
+    updates = [
+        one["assistantMessageEvent"]["type"] for one in map(json.loads, lines) if one["type"] == "message_update"
+    ]
+    assert updates[:6] == ["text_start", "text_delta", "toolcall_start", "toolcall_delta", "text_end", "toolcall_end"]

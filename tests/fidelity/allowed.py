@@ -1,0 +1,39 @@
+"""How the fakes may differ from the real CLIs: where, which difference, and why. Values only."""
+
+from __future__ import annotations
+
+__all__ = ["ALLOWED"]
+
+ALLOWED = [
+    (
+        "claude: an API error and a retry",
+        "*system.api_retry",
+        "The fake prints init with its own first words. The script writes this event itself, so it comes before init.",
+    ),
+    (
+        "claude: a denied tool",
+        "*: *",
+        "The language has no step for a tool that the CLI denies without a host. In the script the tool fails.",
+    ),
+    (
+        "claude: a sub-agent",
+        "*result.success*",
+        "The real CLI keeps the first result back until the sub-agent's turn. A script cannot place it there.",
+    ),
+    (
+        "pi: *",
+        "message_update.*responseModel (str)",
+        "The server of the recordings names its model last, this one names it first.",
+    ),
+    (
+        "codex: *",
+        "first line of stderr: 'Reading additional input from stdin...', the fake has ''",
+        "A fake reads stdin only where its script says so, or where its arguments have no prompt.",
+    ),
+    (
+        "gemini: *",
+        "first line of stderr: 'Ripgrep is not available. Falling back to GrepTool.', the fake has ''",
+        "The line depends on the machine.",
+    ),
+]
+"""Patterns for a conversation and a difference, as `fnmatch` reads them, with the reason."""

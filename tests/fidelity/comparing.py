@@ -1,0 +1,103 @@
+"""Two outputs of one conversation: in which events, keys and types they differ. Starts nothing.
+
+An event is a line of JSON, or a whole output that is one object. Values are not compared, but those that say which kind
+of event it is. Keys that are names of models, tools or tasks count as one key, `*`.
+"""
+
+from __future__ import annotations
+
+import json
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.fidelity.running import Ran
+
+__all__ = ["differences", "kinds"]
+
+_NAMED = ("modelUsage", "model_usage_since_last_result", "models", "byName", "by_type")
+"""Objects whose keys are names."""
+_FREE = ("input", "args", "arguments", "parameters")
+"""Objects that hold what the model wrote."""
+_KINDS = ("type", "subtype", "role", "status", "state")
+
+
+def differences(real: Ran, fake: Ran) -> list[str]:
+    """List how the fake's output differs from the real CLI's."""
+    found = [] if real.code == fake.code else [f"exit code: {real.code}, the fake has {fake.code}"]
+    ours, theirs = (one.stderr.partition("\n")[0] for one in (fake, real))
+    found += [] if ours == theirs else [f"first line of stderr: {theirs!r}, the fake has {ours!r}"]
+    events, others = _events(real.stdout), _events(fake.stdout)
+    if events is None or others is None:
+        return [
+            *found,
+            *([] if real.stdout == fake.stdout else [f"text: {real.stdout!r}, the fake has {fake.stdout!r}"]),
+        ]
+    matcher = SequenceMatcher(None, [kind_of(one) for one in events], [kind_of(one) for one in others], autojunk=False)
+    for what, start, end, low, high in matcher.get_opcodes():
+        if what == "equal":
+            for event, other in zip(events[start:end], others[low:high], strict=True):
+                found += _differing(kind_of(event), event, other)
+            continue
+        after = kind_of(events[start - 1]) if start else "the start"
+        found += [f"after {after}: the fake lacks {kind_of(event)}" for event in events[start:end]]
+        found += [f"after {after}: only the fake has {kind_of(event)}" for event in others[low:high]]
+    return list(dict.fromkeys(found))
+
+
+def kinds(stdout: str) -> list[str]:
+    """List the kinds of the events."""
+    return [kind_of(one) for one in _events(stdout) or []]
+
+
+def kind_of(event: dict[str, Any]) -> str:
+    """Say which kind of event it is."""
+    inner = [event.get(name) for name in ("event", "item", "assistantMessageEvent", "message", "response", "request")]
+    parts = [event, *(one for one in inner if isinstance(one, dict))]
+    words = [str(part[name]) for part in parts for name in _KINDS if isinstance(part.get(name), str)]
+    content = (event.get("message") or {}).get("content", ()) if isinstance(event.get("message"), dict) else ()
+    blocks = [one["type"] for one in content if isinstance(one, dict)] if isinstance(content, list) else []
+    return ".".join([*dict.fromkeys(words), *blocks]) or "object"
+
+
+def _events(stdout: str) -> list[dict[str, Any]] | None:
+    try:
+        whole = json.loads(stdout)
+    except ValueError:
+        pass
+    else:
+        return [whole] if isinstance(whole, dict) else None
+    try:
+        found = [json.loads(line) for line in stdout.splitlines()]
+    except ValueError:
+        return None
+    return found if all(isinstance(one, dict) for one in found) else None
+
+
+def _differing(kind: str, event: dict[str, Any], other: dict[str, Any]) -> Iterator[str]:
+    real, fake = dict(_shape(event)), dict(_shape(other))
+    for path in sorted(real.keys() - fake.keys()):
+        if path.rpartition(".")[0] in fake or "." not in path:
+            yield f"{kind}: the fake lacks {path} ({real[path]})"
+    for path in sorted(fake.keys() - real.keys()):
+        if path.rpartition(".")[0] in real or "." not in path:
+            yield f"{kind}: only the fake has {path} ({fake[path]})"
+    for path in sorted(real.keys() & fake.keys()):
+        if real[path] != fake[path]:
+            yield f"{kind}: {path} is {real[path]}, in the fake {fake[path]}"
+
+
+def _shape(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Give each path in an event with the type that is there; numbers are of one type."""
+    kind = "null" if value is None else "number" if type(value) in (int, float) else type(value).__name__
+    if path:
+        yield path, kind
+    name = path.rpartition(".")[2]
+    if isinstance(value, dict) and name not in _FREE:
+        for key, part in value.items():
+            yield from _shape(part, f"{path}.{'*' if name in _NAMED else key}".lstrip("."))
+    if isinstance(value, list):
+        for part in value:
+            yield from _shape(part, f"{path}[]")

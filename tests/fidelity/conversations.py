@@ -1,0 +1,292 @@
+"""The conversations that the real CLIs and the fakes have: arguments, replies of the model, scripts of the fakes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tests.fidelity.model_server import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["CONVERSATIONS", "Conversation"]
+
+SESSION = "11111111-2222-4333-8444-555555555555"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Conversation:
+    """One conversation of one CLI.
+
+    Args:
+        cli: the CLI.
+        name: what it is about.
+        argv: the arguments; `{session}` is the session of the start before.
+        replies: what the model answers.
+        script: the fake's steps.
+        agent: the fake, as a scenario names it; "" is the CLI's default mode.
+        before: the arguments of an earlier start, whose output is not compared.
+        stdin: what it reads.
+        talk: what it reads after which words; see `running.run`.
+    """
+
+    cli: str
+    name: str
+    argv: Sequence[str]
+    replies: Sequence[Reply] = (Reply("hello"),)
+    script: str = "[{answer: hello}]"
+    agent: str = ""
+    before: Sequence[str] = ()
+    stdin: str = ""
+    talk: Sequence[tuple[str, str]] = ()
+
+    @property
+    def id(self) -> str:
+        """Its name among all."""
+        return f"{self.cli}: {self.name}"
+
+
+_FAILS = (Reply(status=400),)
+_API_ERROR = '[{result: {text: "API Error: 400 refused", is_error: true}}]'
+
+
+def _bash(command: str, **more: Any) -> tuple[str, dict[str, Any]]:
+    return "Bash", {"command": command, "description": "d", **more}
+
+
+def _tool(key: str, name: str, given: dict[str, Any], **more: Any) -> str:
+    return f"{{tool: {json.dumps({'id': key, 'name': name, 'input': given, **more})}}}"
+
+
+_STREAM = ("-p", "--output-format", "stream-json", "--verbose")
+_TALKING = ("--output-format", "stream-json", "--verbose", "--input-format", "stream-json")
+_ASKED = json.dumps({"type": "user", "session_id": "", "message": {"role": "user", "content": "hi"}})
+_INTERRUPT = json.dumps({"type": "control_request", "request_id": "r1", "request": {"subtype": "interrupt"}})
+_HI = _tool("a", *_bash("echo hi"))
+_TASK = {"description": "look", "prompt": "look for it", "subagent_type": "general-purpose"}
+
+_CLAUDE = [
+    Conversation(cli="claude", name="hello", argv=(*_STREAM, "hi")),
+    Conversation(cli="claude", name="hello, as text", argv=("-p", "hi")),
+    Conversation(cli="claude", name="hello, as json", argv=("-p", "--output-format", "json", "hi")),
+    Conversation(cli="claude", name="hello, in parts", argv=(*_STREAM, "--include-partial-messages", "hi")),
+    Conversation(
+        cli="claude",
+        name="a tool",
+        argv=(*_STREAM, "--allowedTools=Bash", "hi"),
+        replies=(Reply("see", [_bash("echo hi")]), Reply("done")),
+        script=f"[{{say: see}}, {_HI}, {{tool_done: {{id: a, output: hi}}}}, {{answer: done}}]",
+    ),
+    Conversation(
+        cli="claude",
+        name="two tools",
+        argv=(*_STREAM, "--allowedTools=Bash", "hi"),
+        replies=(Reply("", [_bash("echo a"), _bash("echo b")]), Reply("done")),
+        script=f"[{_tool('a', *_bash('echo a'), more=True)}, {_tool('b', *_bash('echo b'))}, "
+        "{tool_done: {id: a, output: a}}, {tool_done: {id: b, output: b}}, {answer: done}]",
+    ),
+    Conversation(
+        cli="claude",
+        name="a denied tool",
+        argv=(*_STREAM, "hi"),
+        replies=(Reply("", [_bash("touch ../x")]), Reply("done")),
+        script=f"[{_tool('a', *_bash('touch ../x'))}, {{event: {{type: system, subtype: permission_denied, "
+        "tool_name: Bash, tool_use_id: a, message: no, uuid: u, session_id: s}}, "
+        "{tool_done: {id: a, error: no}}, {answer: done}]",
+    ),
+    Conversation(cli="claude", name="an API error", argv=(*_STREAM, "hi"), replies=_FAILS, script=_API_ERROR),
+    Conversation(cli="claude", name="an API error, as text", argv=("-p", "hi"), replies=_FAILS, script=_API_ERROR),
+    Conversation(
+        cli="claude",
+        name="an API error and a retry",
+        argv=(*_STREAM, "hi"),
+        replies=(Reply(status=500), Reply("hello")),
+        script="[{event: {type: system, subtype: api_retry, attempt: 1, max_retries: 10, retry_delay_ms: 612, "
+        "error_status: 500, error: server_error, session_id: s, uuid: u}}, {answer: hello}]",
+    ),
+    Conversation(
+        cli="claude",
+        name="a background task",
+        argv=(*_STREAM, "--allowedTools=Bash", "hi"),
+        replies=(Reply("", [_bash("sleep 2; echo x", run_in_background=True)]), Reply("one"), Reply("noted")),
+        script=f"[{_tool('a', *_bash('x', run_in_background=True))}, {{task: {{id: t, tool: a}}}}, {{tool_done: a}}, "
+        "{answer: one}, {task_done: t}, {background_turn: {task: t, answer: noted}}]",
+    ),
+    Conversation(
+        cli="claude",
+        name="a sub-agent",
+        argv=(*_STREAM, "hi"),
+        replies=(
+            Reply("", [("Task", _TASK)]),
+            Reply("one"),
+            Reply("noted"),
+            Reply("sub", to="look for it", after=1.5),
+        ),
+        script=f"[{_tool('a', 'Task', _TASK)}, {{task: {{id: t, tool: a, kind: local_agent}}}}, {{tool_done: a}}, "
+        "{say: {text: one, stop: end_turn}}, {say: {text: sub, parent: a, stop: end_turn}}, {task_done: t}, "
+        "{result: {}}, {background_turn: {task: t, answer: noted}}]",
+    ),
+    Conversation(
+        cli="claude",
+        name="an interrupt",
+        argv=_TALKING,
+        agent="{dialect: claude, mode: session}",
+        replies=(Reply("too late", after=20),),
+        talk=(("", _ASKED), ('"init"', _INTERRUPT), ('"type":"result"', "")),
+        script="[{wait_for: prompt 1}, {wait_for: cancel}, {acknowledge: cancel}]",
+    ),
+    Conversation(
+        cli="claude",
+        name="a resumed session",
+        argv=(*_STREAM, "--resume", SESSION, "hi"),
+        before=("-p", "--session-id", SESSION, "hi"),
+    ),
+    Conversation(cli="claude", name="a session that does not exist", argv=(*_STREAM, "--resume", SESSION, "hi")),
+    Conversation(
+        cli="claude",
+        name="a session that exists already",
+        argv=("-p", "--session-id", SESSION, "hi"),
+        before=("-p", "--session-id", SESSION, "hi"),
+    ),
+    Conversation(cli="claude", name="--version", argv=("--version",)),
+    Conversation(cli="claude", name="a wrong flag", argv=("-p", "--frobnicate", "hi")),
+    Conversation(cli="claude", name="a format without its flag", argv=("-p", "--output-format", "stream-json", "hi")),
+    Conversation(cli="claude", name="no prompt", argv=("-p",)),
+]
+
+_EXEC = ("exec", "--skip-git-repo-check")
+_HELLO = "[{notice: no metadata}, {answer: hello}]"
+_RUN_A = _tool("a", "command_execution", {"command": "echo hi"})
+_RUN_B = _tool("b", "command_execution", {"command": "echo hi"})
+_SHELL = ("exec_command", {"cmd": "echo hi"})
+_CODEX = [
+    Conversation(cli="codex", name="hello", argv=(*_EXEC, "--json", "hi"), script=_HELLO),
+    Conversation(cli="codex", name="hello, as text", argv=(*_EXEC, "hi")),
+    Conversation(cli="codex", name="hello, from stdin", argv=(*_EXEC, "--json", "-"), stdin="hi", script=_HELLO),
+    Conversation(
+        cli="codex",
+        name="a tool",
+        argv=(*_EXEC, "--json", "--yolo", "hi"),
+        replies=(Reply("see", [_SHELL]), Reply("done")),
+        script=f"[{{notice: no metadata}}, {{say: see}}, {_RUN_A}, "
+        '{tool_done: {id: a, output: "hi\\n"}}, {answer: done}]',
+    ),
+    Conversation(
+        cli="codex",
+        name="two tools",
+        argv=(*_EXEC, "--json", "--yolo", "hi"),
+        replies=(Reply("", [_SHELL]), Reply("", [_SHELL]), Reply("done")),
+        script=f"[{{notice: no metadata}}, {_RUN_A}, {{tool_done: {{id: a, output: hi}}}}, {_RUN_B}, "
+        "{tool_done: {id: b, output: hi}}, {answer: done}]",
+    ),
+    Conversation(
+        cli="codex",
+        name="an API error",
+        argv=(*_EXEC, "--json", "hi"),
+        replies=_FAILS,
+        script="[{notice: no metadata}, {result: {text: refused, is_error: true}}]",
+    ),
+    Conversation(
+        cli="codex",
+        name="a resumed session",
+        argv=(*_EXEC, "--json", "resume", "{session}", "hi"),
+        before=(*_EXEC, "--json", "hi"),
+        script=_HELLO,
+    ),
+    Conversation(cli="codex", name="a session that does not exist", argv=(*_EXEC, "--json", "resume", SESSION, "hi")),
+    Conversation(cli="codex", name="--version", argv=("--version",)),
+    Conversation(cli="codex", name="a wrong flag", argv=("exec", "--frobnicate", "hi")),
+    Conversation(cli="codex", name="a wrong value", argv=("exec", "--sandbox", "frob", "hi")),
+    Conversation(cli="codex", name="no prompt", argv=(*_EXEC, "--json")),
+]
+
+_FLASH = ("-m", "gemini-2.5-flash", "--skip-trust")
+_SHELL_COMMAND = ("run_shell_command", {"command": "echo hi"})
+_GEMINI_TOOL = _tool("a", *_SHELL_COMMAND)
+_GEMINI = [
+    Conversation(cli="gemini", name="hello", argv=(*_FLASH, "-o", "stream-json", "-p", "hi")),
+    Conversation(cli="gemini", name="hello, as text", argv=(*_FLASH, "-p", "hi")),
+    Conversation(cli="gemini", name="hello, as json", argv=(*_FLASH, "-o", "json", "-p", "hi")),
+    Conversation(cli="gemini", name="hello, from stdin", argv=(*_FLASH, "-o", "stream-json"), stdin="hi"),
+    Conversation(
+        cli="gemini",
+        name="a tool",
+        agent="{dialect: gemini, mode: stream}",
+        argv=(*_FLASH, "-y", "-o", "stream-json", "-p", "hi"),
+        replies=(Reply("see", [_SHELL_COMMAND]), Reply("done")),
+        script=f"[{{say: see}}, {_GEMINI_TOOL}, {{tool_done: {{id: a, output: hi}}}}, {{answer: done}}]",
+    ),
+    Conversation(
+        cli="gemini",
+        name="a denied tool",
+        agent="{dialect: gemini, mode: stream}",
+        argv=(*_FLASH, "-o", "stream-json", "-p", "hi"),
+        replies=(Reply("", [_SHELL_COMMAND]), Reply("done")),
+        script=f"[{_GEMINI_TOOL}, {{tool_done: {{id: a, error: no}}}}, {{answer: done}}]",
+    ),
+    Conversation(
+        cli="gemini",
+        name="an API error",
+        argv=(*_FLASH, "-o", "stream-json", "-p", "hi"),
+        replies=_FAILS,
+        script="[{result: {text: refused, is_error: true}}, {exit: 144}]",
+    ),
+    Conversation(
+        cli="gemini",
+        name="a resumed session",
+        argv=(*_FLASH, "-o", "stream-json", "--resume", SESSION, "-p", "hi"),
+        before=(*_FLASH, "--session-id", SESSION, "-p", "hi"),
+    ),
+    Conversation(
+        cli="gemini",
+        name="a session that does not exist",
+        argv=(*_FLASH, "--resume", "nosuch", "-p", "hi"),
+        before=(*_FLASH, "-p", "hi"),
+    ),
+    Conversation(cli="gemini", name="--version", argv=("--version",)),
+    Conversation(cli="gemini", name="a wrong flag", argv=("-p", "hi", "--frobnicate")),
+    Conversation(cli="gemini", name="a wrong value", argv=("-p", "hi", "-o", "yaml")),
+]
+
+_M1 = ("--provider", "fake", "--model", "m1")
+_PI_SHELL = ("bash", {"command": "echo hi"})
+_PI_TOOL = _tool("call_10", *_PI_SHELL)
+_PI = [
+    Conversation(cli="pi", name="hello", argv=(*_M1, "--mode", "json", "-p", "hi")),
+    Conversation(cli="pi", name="hello, as text", argv=(*_M1, "-p", "hi")),
+    Conversation(cli="pi", name="hello, from stdin", argv=(*_M1, "--mode", "json"), stdin="hi"),
+    Conversation(
+        cli="pi",
+        name="a tool",
+        argv=(*_M1, "--mode", "json", "-p", "hi"),
+        replies=(Reply("see", [_PI_SHELL]), Reply("done")),
+        script=f'[{{delta: see}}, {_PI_TOOL}, {{tool_done: {{id: call_10, output: "hi\\n"}}}}, {{answer: done}}]',
+    ),
+    Conversation(
+        cli="pi",
+        name="an API error",
+        argv=(*_M1, "--mode", "json", "-p", "hi"),
+        replies=_FAILS,
+        script="[{result: {text: 400 refused, is_error: true}}]",
+    ),
+    Conversation(
+        cli="pi",
+        name="an API error, as text",
+        argv=(*_M1, "-p", "hi"),
+        replies=_FAILS,
+        script="[{result: {text: 400 refused, is_error: true}}]",
+    ),
+    Conversation(
+        cli="pi",
+        name="a resumed session",
+        argv=(*_M1, "--mode", "json", "--session", "{session}", "-p", "hi"),
+        before=(*_M1, "--mode", "json", "-p", "hi"),
+    ),
+    Conversation(cli="pi", name="a session that does not exist", argv=(*_M1, "--session", "nosuch", "-p", "hi")),
+    Conversation(cli="pi", name="--version", argv=("--version",)),
+    Conversation(cli="pi", name="a wrong flag", argv=("-p", "hi", "--frobnicate")),
+]
+
+CONVERSATIONS = [*_CLAUDE, *_CODEX, *_GEMINI, *_PI]

@@ -1,0 +1,142 @@
+"""Starts a real CLI, or a fake, with the same arguments and the same stdin. Compares nothing.
+
+A real CLI has a home of its own, and its model is the scripted server on loopback. No request leaves the machine: every
+proxy that it may use is a closed port.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tests.clients.packages import from_npm
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["PACKAGES", "Ran", "RealCLI", "run"]
+
+PACKAGES = {"claude": "claude", "codex": "codex", "gemini": "gemini", "pi": "pi-coding-agent"}
+"""The keys of `packages.NPM`, by CLI."""
+
+_LIMIT = 60
+"""Real seconds for one start."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One start: its exit code, and what it printed."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+def run(
+    command: Sequence[str],
+    environ: Mapping[str, str],
+    folder: Path,
+    stdin: str = "",
+    talk: Sequence[tuple[str, str]] = (),
+) -> Ran:
+    """Start a program and wait for its end.
+
+    Args:
+        command: the program and its arguments.
+        environ: its environment.
+        folder: its folder.
+        stdin: what it reads.
+        talk: instead of that, what it reads after it printed a line with certain words; "" is at once. Then stdin ends.
+    """
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environ, cwd=folder, text=True) as program:
+        watchdog = threading.Timer(_LIMIT, program.kill)
+        watchdog.start()
+        try:
+            if not talk:
+                stdout, stderr = program.communicate(stdin)
+                return Ran(program.returncode, stdout, stderr)
+            return _talk(program, talk)
+        finally:
+            watchdog.cancel()
+            program.kill()
+
+
+def _talk(program: subprocess.Popen[str], talk: Sequence[tuple[str, str]]) -> Ran:
+    assert program.stdin is not None
+    assert program.stdout is not None
+    assert program.stderr is not None
+    lines: list[str] = []
+    for words, line in talk:
+        while words and not (lines and words in lines[-1]):
+            lines.append(program.stdout.readline())
+            assert lines[-1], f"it ended before it printed {words}: {''.join(lines)}{program.stderr.read()}"
+        if line:
+            program.stdin.write(f"{line}\n")
+            program.stdin.flush()
+    program.stdin.close()
+    rest = program.stdout.read()
+    return Ran(program.wait(), "".join(lines) + rest, program.stderr.read())
+
+
+class RealCLI:
+    """A real CLI in a home of its own.
+
+    Args:
+        name: `claude`, `codex`, `gemini` or `pi`.
+        home: an empty folder.
+        url: the scripted server.
+    """
+
+    def __init__(self, name: str, home: Path, url: str) -> None:
+        self.name = name
+        self.folder = home / "work"
+        self.folder.mkdir(parents=True)
+        (home / "tmp").mkdir()
+        self.path = str(from_npm(PACKAGES[name]) / "node_modules" / ".bin" / name)
+        self.environ = {
+            "PATH": os.pathsep.join([os.path.dirname(shutil.which("node") or ""), os.defpath]),  # noqa: PTH120
+            "HOME": str(home),
+            "TMPDIR": str(home / "tmp"),
+            "TERM": "xterm-256color",
+            "COLORTERM": "truecolor",
+            "LANG": "C.UTF-8",
+            **dict.fromkeys(("HTTPS_PROXY", "HTTP_PROXY"), "http://127.0.0.1:9"),
+            "NO_PROXY": "127.0.0.1",
+            **getattr(self, f"_{name}")(home, url),
+        }
+
+    def _claude(self, _home: Path, url: str) -> dict[str, str]:
+        return {
+            "ANTHROPIC_API_KEY": "none",
+            "ANTHROPIC_BASE_URL": url,
+            "DISABLE_AUTOUPDATER": "1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        }
+
+    def _codex(self, home: Path, url: str) -> dict[str, str]:
+        provider = {"name": "fake", "base_url": f"{url}/v1", "wire_api": "responses", "stream_max_retries": 0}
+        lines = [f"{key} = {json.dumps(value)}" for key, value in {**provider, "request_max_retries": 0}.items()]
+        head = ['model = "m1"', 'model_provider = "fake"', "[model_providers.fake]"]
+        (home / ".codex").mkdir()
+        (home / ".codex" / "config.toml").write_text("\n".join([*head, *lines, ""]), encoding="utf-8")
+        return {"CODEX_HOME": str(home / ".codex")}
+
+    def _gemini(self, home: Path, url: str) -> dict[str, str]:
+        (home / ".gemini").mkdir()
+        settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}, "general": {"enableAutoUpdate": False}}
+        (home / ".gemini" / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+        return {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": url}
+
+    def _pi(self, home: Path, url: str) -> dict[str, str]:
+        folder = home / ".pi" / "agent"
+        folder.mkdir(parents=True)
+        models = {"baseUrl": f"{url}/v1", "api": "openai-completions", "apiKey": "none", "models": [{"id": "m1"}]}
+        (folder / "models.json").write_text(json.dumps({"providers": {"fake": models}}), encoding="utf-8")
+        return {"PI_OFFLINE": "1"}

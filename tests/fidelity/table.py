@@ -1,0 +1,131 @@
+"""Holds each conversation with the real CLI and with the fake, and makes the page of what is the same.
+
+`python -m tests.fidelity.table` writes the page again.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.harness import ScenarioRunner
+from pytest_agentproc.scenario import loads
+from tests.clients.packages import NPM
+from tests.fidelity.allowed import ALLOWED
+from tests.fidelity.comparing import differences, kinds
+from tests.fidelity.conversations import CONVERSATIONS
+from tests.fidelity.model_server import ModelServer
+from tests.fidelity.running import PACKAGES, RealCLI, run
+
+if TYPE_CHECKING:
+    from tests.fidelity.conversations import Conversation
+    from tests.fidelity.running import Ran
+
+__all__ = ["PAGE", "Held", "held", "page"]
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "fidelity.md"
+_HEAD = """# What the fakes have in common with the real CLIs
+
+`tests/fidelity` installs the pinned release of each CLI, and gives it a scripted model on the same machine. Then it has
+the same conversation with the real CLI and with the fake. It compares the kinds and the order of all events, their keys
+and types, the exit code, and the first line of stderr. A difference that is not in the list below fails the test. This
+page is made by `python -m tests.fidelity.table`.
+
+| CLI | release | conversation | events | differences |
+| --- | --- | --- | --- | --- |
+"""
+_LIST = """
+## Allowed differences
+
+| number | where | difference | why the fake differs |
+| --- | --- | --- | --- |
+"""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A conversation that was held twice.
+
+    Args:
+        events: the kinds of the real CLI's events.
+        found: how the fake differs.
+    """
+
+    events: list[str]
+    found: list[str]
+
+    def allowed_by(self, conversation: Conversation) -> dict[str, int | None]:
+        """Give for each difference the entry of the list that allows it; None: none does."""
+        entries = list(enumerate(ALLOWED, 1))
+        return {
+            one: next(
+                (
+                    number
+                    for number, (where, form, _) in entries
+                    if fnmatchcase(conversation.id, where) and fnmatchcase(one, form)
+                ),
+                None,
+            )
+            for one in self.found
+        }
+
+
+@cache
+def held(conversation: Conversation) -> Held:
+    """Hold a conversation with both."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home, ModelServer() as server:
+        cli = RealCLI(conversation.cli, Path(home), server.url)
+        real = _hold(conversation, cli.path, dict(cli.environ), cli.folder, server)
+    agent = conversation.agent or conversation.cli
+    with ScenarioRunner() as lab, tempfile.TemporaryDirectory() as folder:
+        fake = lab.fake(loads(f"scenario: x\nagent: {agent}\nscript: {conversation.script}\n", "x"))
+        printed = _hold(conversation, fake.path, {"LANG": "C.UTF-8"}, Path(folder), None)
+        fault = fake.broken
+        fake.finish()
+    assert fault is None, fault
+    return Held(kinds(real.stdout), differences(real, printed))
+
+
+def _hold(
+    conversation: Conversation, path: str, environ: dict[str, str], folder: Path, server: ModelServer | None
+) -> Ran:
+    session = ""
+    if conversation.before:
+        before = run([path, *conversation.before], environ, folder)
+        session = _session_of(before.stdout)
+    if server is not None:
+        server.answer_with(*conversation.replies)
+    argv = [word.replace("{session}", session) for word in conversation.argv]
+    return run([path, *argv], environ, folder, conversation.stdin, conversation.talk)
+
+
+def _session_of(stdout: str) -> str:
+    """Give the id that the first event tells."""
+    first = stdout.partition("\n")[0]
+    event = json.loads(first) if first.startswith("{") and first.endswith("}") else {}
+    return str(event.get("thread_id") or event.get("id") or "")
+
+
+def page() -> str:
+    """Make the page."""
+    lines = []
+    for one in CONVERSATIONS:
+        result = held(one)
+        numbers = sorted({f"{number or 'NOT ALLOWED'}" for number in result.allowed_by(one).values()})
+        [version] = NPM[PACKAGES[one.cli]].values()
+        told = ", ".join(numbers) or "none"
+        lines.append(f"| {one.cli} | {version} | {one.name} | {len(result.events) or 'text'} | {told} |")
+    allowed = [f"| {number} | {where} | `{form}` | {why} |" for number, (where, form, why) in enumerate(ALLOWED, 1)]
+    return "\n".join([_HEAD + "\n".join(lines), _LIST + "\n".join(allowed), ""])
+
+
+if __name__ == "__main__":
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
+    PAGE.write_text(page(), encoding="utf-8")
+    sys.exit(0)

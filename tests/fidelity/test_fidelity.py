@@ -1,0 +1,67 @@
+"""The fakes do what the real CLIs do: each conversation is held with both, and only listed differences are allowed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+import pytest
+
+from tests.fidelity.allowed import ALLOWED
+from tests.fidelity.comparing import differences
+from tests.fidelity.conversations import CONVERSATIONS, Conversation
+from tests.fidelity.running import Ran
+from tests.fidelity.table import PAGE, held, page
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("conversation", CONVERSATIONS, ids=lambda one: one.id)
+def test_a_fake_does_what_the_real_cli_does(conversation: Conversation) -> None:
+    """A new difference is mended in the fake, or stands in the list with its reason."""
+    allowed = held(conversation).allowed_by(conversation)
+    assert [one for one, number in allowed.items() if number is None] == []
+
+
+def test_each_allowed_difference_is_still_there() -> None:
+    """An entry that allows nothing any more is removed."""
+    used = {number for one in CONVERSATIONS for number in held(one).allowed_by(one).values()}
+    assert [where for number, (where, _, _) in enumerate(ALLOWED, 1) if number not in used] == []
+    assert [where for where, _, _ in ALLOWED if not any(fnmatchcase(one.id, where) for one in CONVERSATIONS)] == []
+
+
+def test_the_page_is_what_the_conversations_say() -> None:
+    """A new release is one changed pin, and what it changes is read here: `python -m tests.fidelity.table`."""
+    assert page() == PAGE.read_text("utf-8")
+
+
+EVENT = {"type": "result", "subtype": "success", "usage": {"input": 1}, "errors": ["a"]}
+CHANGED = [
+    ({**EVENT, "usage": {}}, ["result.success: the fake lacks usage.input (number)"]),
+    ({**EVENT, "extra": None}, ["result.success: only the fake has extra (null)"]),
+    ({**EVENT, "errors": "a"}, ["result.success: errors is list, in the fake str"]),
+    ({**EVENT, "usage": {"input": 7.5}, "errors": ["b"]}, []),
+    (
+        {**EVENT, "subtype": "error"},
+        ["after the start: the fake lacks result.success", "after the start: only the fake has result.error"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("changed", "found"), CHANGED)
+def test_a_changed_key_or_type_is_a_difference(changed: dict[str, object], found: list[str]) -> None:
+    """Values are not compared."""
+    real = Ran(0, json.dumps(EVENT) + "\n" + json.dumps({"type": "end"}) + "\n", "")
+    fake = replace(real, stdout=json.dumps(changed) + "\n" + json.dumps({"type": "end"}) + "\n")
+    assert differences(real, fake) == found
+
+
+def test_code_text_and_the_first_line_of_stderr_are_compared() -> None:
+    """The rest of stderr is not: it has stacks and help texts."""
+    found = differences(Ran(1, "a\n", "no\nmore"), Ran(2, "b\n", "yes\nmore"))
+    assert found == [
+        "exit code: 1, the fake has 2",
+        "first line of stderr: 'no', the fake has 'yes'",
+        "text: 'a\\n', the fake has 'b\\n'",
+    ]
