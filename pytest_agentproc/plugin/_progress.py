@@ -97,11 +97,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 _SHORT = 10
 
 
-def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest.Item]) -> str:
+def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest.Item]) -> list[str]:
     """Say early how long real time takes, and how much it cannot judge, unless that is short."""
     real = [item for item in items if getattr(item, "clock", "") == "real"]
     if not real:
-        return ""
+        return []  # an empty text would be an empty line
     from pytest_agentproc.harness import seconds_in_real_time
     from pytest_agentproc.plugin._contributions import ScenarioTest
     from pytest_agentproc.plugin._options import asked
@@ -112,11 +112,12 @@ def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest
     ]
     played = [seconds for seconds in found if seconds is not None]
     if sum(played) < _SHORT:
-        return ""
-    return (
+        return []
+    line = (
         f"agentproc: real time: about {sum(played):.0f} s one after the other; scenarios played: {len(played)}, "
         f"not judged in real time: {len(found) - len(played)}"
     )
+    return [line]
 
 
 class _Progress:

@@ -80,3 +80,9 @@ def test_quiet_sessions_and_files_have_none(pytester: pytest.Pytester) -> None:
     """A log of a CI server is read afterwards."""
     assert [line for line in printed(pytester, "-q") if "agentproc: " in line] == []
     pytester.runpytest().stdout.no_fnmatch_line("agentproc: *")
+
+
+def test_a_run_without_real_time_begins_without_an_empty_line(pytester: pytest.Pytester) -> None:
+    """The line about real time is there or not, and an empty one is nothing to read."""
+    (pytester.path / "hi.scenario.yaml").write_text("scenario: hi\nagent: raw\nscript: [{answer: hi}]\nexpect: {}\n")
+    assert pytester.runpytest("-q").outlines[0].startswith(".")
