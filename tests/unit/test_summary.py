@@ -121,7 +121,7 @@ def test_the_table_has_failed_rules_first_and_then_the_undecided() -> None:
     assert table == [
         "rule (must, should: failed)  must  should  errors  undecided  known  passed  n/a",
         "C1  a lingering agent gets      1       -       -          -      -       -    1",
-        "    linger_grace, terminate, linger_kill_grace, kill; the outcome stands",
+        "    linger_grace, TERM, linger_kill_grace, KILL; the outcome stands",
         "T1  terminate and kill mean     1       -       -          -      -       1    -",
         "    the whole tree",
         "F5  stdin is written while      -       -       1          -      -       -    -",
@@ -170,7 +170,7 @@ def test_errors_and_known_failures_have_a_column_only_if_there_are_any() -> None
     first, row, below, *_ = summary([of("failed", covers=("T1", "C1"))], "1.2.3")
     assert first == "rule (must, should: failed)                 must  should  undecided  passed  n/a"
     assert row == "C1  a lingering agent gets linger_grace,       1       -          -       -    -"
-    assert below == "    terminate, linger_kill_grace, kill; the outcome stands"
+    assert below == "    TERM, linger_kill_grace, KILL; the outcome stands"
 
 
 def test_hashes_depend_on_files_and_records_and_on_no_order() -> None:
