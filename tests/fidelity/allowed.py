@@ -35,5 +35,10 @@ ALLOWED = [
         "first line of stderr: 'Ripgrep is not available. Falling back to GrepTool.', the fake has ''",
         "The line depends on the machine.",
     ),
+    (
+        "gemini: a tool",
+        "first line of stderr: 'YOLO mode is enabled.*', the fake has ''",
+        "The line is for a person, and the fake prints no such notices.",
+    ),
 ]
 """Patterns for a conversation and a difference, as `fnmatch` reads them, with the reason."""

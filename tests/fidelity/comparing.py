@@ -79,14 +79,20 @@ def _events(stdout: str) -> list[dict[str, Any]] | None:
 def _differing(kind: str, event: dict[str, Any], other: dict[str, Any]) -> Iterator[str]:
     real, fake = dict(_shape(event)), dict(_shape(other))
     for path in sorted(real.keys() - fake.keys()):
-        if path.rpartition(".")[0] in fake or "." not in path:
+        if _is_first(path, real, fake):
             yield f"{kind}: the fake lacks {path} ({real[path]})"
     for path in sorted(fake.keys() - real.keys()):
-        if path.rpartition(".")[0] in real or "." not in path:
+        if _is_first(path, fake, real):
             yield f"{kind}: only the fake has {path} ({fake[path]})"
     for path in sorted(real.keys() & fake.keys()):
         if real[path] != fake[path]:
             yield f"{kind}: {path} is {real[path]}, in the fake {fake[path]}"
+
+
+def _is_first(path: str, shape: dict[str, str], other: dict[str, str]) -> bool:
+    """Say whether the object or list that holds a path is the same in both: else that is the difference."""
+    above = path.removesuffix("[]") if path.endswith("[]") else path.rpartition(".")[0]
+    return not above or shape.get(above) == other.get(above)
 
 
 def _shape(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
