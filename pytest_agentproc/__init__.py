@@ -36,6 +36,7 @@ Foundations
     corpus        where the bundled scenarios are
     files         the files that a user names: checked before they are read, and read with a bound
     procfs        what /proc says of a process
+    machine       the machine's own time, also where a preload clock moves all clocks of this process
     errors        a caller's mistakes, scenario problems, clock errors
 
 Beside this package

@@ -22,8 +22,6 @@ import time
 def main() -> None:
     """Hold lines until the harness is dead."""
     harness, lifetime = int(sys.argv[1]), float(sys.argv[2])
-    if "AGENTPROC_CLOCK" in os.environ:  # below the coordinator of `agentproc time`; see `realtime.lifetime_of`
-        lifetime = max(lifetime, 86_400.0)
     listener = socket.socket(fileno=0)
     try:
         pidfd = os.pidfd_open(harness)
@@ -37,7 +35,8 @@ def main() -> None:
     lines: dict[int, tuple[socket.socket, float]] = {}
     deaths = os.open(f"{sys.argv[3]}/deaths", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     while True:
-        for number, _ in poll.poll(1000 if lines else None):
+        is_virtual = is_time_virtual()
+        for number, _ in poll.poll(1000 if lines and not is_virtual else None):
             if number == pidfd:
                 return
             if number == listener.fileno():
@@ -51,10 +50,19 @@ def main() -> None:
                 os.write(deaths, b"%d %d\n" % (peer(lines[number][0])[0], time.monotonic_ns()))
                 release(poll, lines, number)
         now = time.monotonic()
-        over = [number for number, (_, end) in lines.items() if end < now]
+        over = [number for number, (_, end) in lines.items() if end < now and not is_virtual]
         for number in over if over and not os.access(f"{sys.argv[3]}/debugged", os.F_OK) else ():
             note_expiry(sys.argv[3], lifetime)
             release(poll, lines, number)
+
+
+def is_time_virtual() -> bool:
+    """Say so below the coordinator of the preload clock, which sees by itself that nobody moves: see `page.h` there."""
+    try:
+        with open(os.environ.get("AGENTPROC_CLOCK", ""), "rb", buffering=0) as page:  # noqa: PTH123  # slow to load
+            return page.read(16)[8:] == b"\0\0\0\0\0\0\0\x80"
+    except OSError:
+        return False
 
 
 def note_expiry(folder: str, lifetime: float) -> None:

@@ -6,9 +6,9 @@ A wrong accusation is worse than a miss: an unrelated process is one without any
 from __future__ import annotations
 
 import os
-import time
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.machine import boot_ns
 from pytest_agentproc.procfs import every_pid, stat_of, words_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _GONE = "ZX"
 
 def ticks() -> int:
     """Give the present instant as `Stat.started` counts."""
-    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) * _TICKS // 1_000_000_000
+    return boot_ns() * _TICKS // 1_000_000_000
 
 
 def how_it_lives(pid: int) -> str:

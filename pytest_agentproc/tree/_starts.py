@@ -14,13 +14,14 @@ import os
 import subprocess
 import sys
 import threading
-import time
 import weakref
 from collections.abc import Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Protocol
+
+from pytest_agentproc.machine import boot_ns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -117,7 +118,7 @@ def _write(cookie: str) -> None:
 
 def _started(starts: _Starts, pid: int, handle: Callable[[], Any] = lambda: None) -> None:
     for listener, start in starts:
-        start.pid, start.at, start.handle = pid, time.clock_gettime_ns(time.CLOCK_BOOTTIME), handle
+        start.pid, start.at, start.handle = pid, boot_ns(), handle
         listener.started(start)
 
 

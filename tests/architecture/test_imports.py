@@ -12,7 +12,7 @@ import pytest
 import pytest_agentproc
 from tests.architecture.sources import PRODUCT, ROOT, Import, imports, package_of, parse, product_files
 
-GROUND = {"errors", "files", "procfs", "vocabulary"}
+GROUND = {"errors", "files", "machine", "procfs", "vocabulary"}
 LOWER = {"clock", "record", "scenario", "supervisor", "tree"}
 MIDDLE = {"harness", "subjects", "verdict"}
 
@@ -22,6 +22,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "corpus": set(),
     "errors": set(),
     "files": set(),
+    "machine": set(),
     "procfs": set(),
     "vocabulary": {"errors"},
     "hookspecs": {"defects", "record", "vocabulary"},
@@ -47,6 +48,7 @@ HEADINGS = [
 ]
 
 HOMES: dict[str, set[str]] = {
+    "_pytest": {"plugin"},  # the clock by which pytest counts its own durations
     "anyio": {"clock", "harness", "subjects", "supervisor"},  # a session's caller waits for turns on either loop
     "argparse": {"cli"},
     "freezegun": {"clock"},
