@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.plugin._below import pytest_cmdline_main, pytest_collection_finish, pytest_xdist_setupnodes
 from pytest_agentproc.plugin._collect import pytest_collect_file, pytest_load_initial_conftests
 from pytest_agentproc.plugin._fixtures import *  # noqa: F403  # every fixture: its list of public names is the one list
 from pytest_agentproc.plugin._marked import agent_scenario, pytest_generate_tests, pytest_pyfunc_call
@@ -49,7 +50,9 @@ __all__ = [
     "agent_scenario",
     "pytest_addhooks",
     "pytest_addoption",
+    "pytest_cmdline_main",
     "pytest_collect_file",
+    "pytest_collection_finish",
     "pytest_configure",
     "pytest_enter_pdb",
     "pytest_generate_tests",
@@ -60,6 +63,7 @@ __all__ = [
     "pytest_sessionfinish",
     "pytest_sessionstart",
     "pytest_unconfigure",
+    "pytest_xdist_setupnodes",
 ]
 
 _HOMES = {

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from pytest_agentproc import machine
 from pytest_agentproc.plugin._collect import place_in_corpus
 
 if TYPE_CHECKING:
@@ -133,6 +134,11 @@ _OPTIONS = (
     _Option("search", "try this many settings of each scenario's open values; report each failure", _settings, "0"),
     _Option("explore", "vary scenarios without open values, in this many settings of each", _settings, "0"),
     _Option("scale", "in real time every duration is divided by it; auto: as fast as can be judged", _scale, "auto"),
+    _Option(
+        "virtual_sync",
+        "be ready for sync tests in virtual time from the start: pytest-xdist needs it, and a session without it "
+        "starts again once such a test is collected",
+    ),
     _Option("process_tree", "fail every test that leaves a process behind, as if it had asked for process_tree"),
     _Option(
         "subject",
@@ -229,7 +235,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Refuse what cannot be run, in one sentence each, before anything is collected."""
     config.addinivalue_line(
         "markers",
-        "virtual_time(start, backend, allow): the async test runs in virtual time, which begins at this date; "
+        "virtual_time(start, backend, allow): the test runs in virtual time, which begins at this date; "
         "allow names programs that are no fakes and may run beside the agent",
     )
     config.addinivalue_line(
@@ -239,6 +245,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "process_tree: the test fails if it leaves a process behind")
     for option in _OPTIONS:
         asked(config, option.name)
+    if machine.preload() is not None:
+        from pytest_agentproc.plugin._below import keep_real_durations
+
+        keep_real_durations()
     if "trio" in backends_of(config) and importlib.util.find_spec("trio") is None:
         raise pytest.UsageError(
             f"agentproc backend {asked(config, 'backend')} needs trio, which is not installed: "
@@ -272,11 +282,13 @@ def pytest_configure(config: pytest.Config) -> None:
         add_corpus(config)
 
 
-def pytest_enter_pdb() -> None:
-    """Switch the guards of real time off: a user debugs."""
+def pytest_enter_pdb(pdb: Any) -> None:
+    """Switch the guards of real time off, and have virtual time wait for each command: a user debugs."""
     from pytest_agentproc.clock import note_debugger
+    from pytest_agentproc.plugin._below import hold_at_prompts
 
     note_debugger()
+    hold_at_prompts(pdb)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
