@@ -39,6 +39,7 @@ Foundations
     places        lines of the user's program, for messages
     files         the files that a user names: checked before they are read, and read with a bound
     procfs        what /proc says of a process
+    machine       the machine's own time, also where a preload clock moves all clocks of this process
     errors        a caller's mistakes, scenario problems, clock errors
 
 Beside this package

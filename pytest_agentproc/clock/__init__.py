@@ -13,6 +13,7 @@
     _asyncio, _trio the event loops; `_loop_warnings` is about their end
     _virtual        the virtual clock as users see it
     _wall           Python's own clocks, which follow it
+    preload/        virtual time for any program; `_popen` has the limits of `subprocess` be exact in it
 
 Heavy parts load when they are used.
 """
@@ -30,6 +31,7 @@ from pytest_agentproc.clock._protocol import Clock, SystemClock, Watched, curren
 if TYPE_CHECKING:
     from pytest_agentproc.clock._hub_socket import bind_in
     from pytest_agentproc.clock._loop_warnings import silence_loop_warnings
+    from pytest_agentproc.clock._popen import exact_limits
     from pytest_agentproc.clock._virtual import VirtualClock, is_in_loop, require_backend
 
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "Watched",
     "bind_in",
     "current_clock",
+    "exact_limits",
     "is_debugged",
     "is_in_loop",
     "note_debugger",
@@ -61,6 +64,10 @@ def __getattr__(name: str) -> Any:
         from pytest_agentproc.clock import _virtual
 
         return getattr(_virtual, name)
+    if name == "exact_limits":
+        from pytest_agentproc.clock._popen import exact_limits
+
+        return exact_limits
     if name == "bind_in":
         from pytest_agentproc.clock._hub_socket import bind_in
 

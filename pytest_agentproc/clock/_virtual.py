@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, overload
 
 import anyio
 
+from pytest_agentproc import machine
 from pytest_agentproc.clock._blockage import block
 from pytest_agentproc.clock._guards import sentry
 from pytest_agentproc.clock._host_hooks import Programs, end_started, meet, watch_host
@@ -185,6 +186,11 @@ class VirtualClock:
             raise UsageError(
                 "this event loop is in virtual time, and the test that it was made for is over",
                 "give the loop and its fixtures the scope of one test",
+            )
+        if machine.began() is not None:
+            raise UsageError(
+                "this test is in virtual time already, and agent_run, agent_session and run() begin their own",
+                "call the code here as it is, or take @pytest.mark.virtual_time away: they work without it",
             )
         # The patches are global to the interpreter. A second clock in another thread would move the first one's time.
         if not self._depth and not _one_at_a_time.acquire(blocking=False):

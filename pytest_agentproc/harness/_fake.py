@@ -11,6 +11,7 @@ from contextlib import ExitStack, suppress
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pytest_agentproc import machine
 from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives
 from pytest_agentproc.harness._faults import FakeFault, read_expiry, read_fault, reason_not_to_start
 from pytest_agentproc.record import Record, starts
@@ -204,7 +205,7 @@ class FakeAgent(Calls):
         self.record = record
         self.watch = watch
         self.outside = outside
-        self._outside_record = Record({**record.header, "clock": "real"})
+        self._outside_record = Record({**record.header, "clock": "real" if machine.began() is None else "virtual"})
         self._is_finished = False
         self._process = process
         self._made_at = time.monotonic_ns()

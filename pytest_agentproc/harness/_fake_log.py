@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import shutil
 import signal
 import time
@@ -12,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc import machine
 from pytest_agentproc.clock import SystemClock, told
 from pytest_agentproc.errors import KitError, UsageError
 from pytest_agentproc.fake_agents import diary
@@ -188,13 +188,13 @@ class FakeLog:
         self.folder = self.folder.rename(f"{self.folder}-over")
         for log in self._read():
             self._end(log.pid)
-        guard = time.monotonic() + _GUARD
+        guard = machine.monotonic() + _GUARD
         while left := self._unwritten(()):
             for pid in left:
                 self._end(pid)
-            if time.monotonic() > guard:
+            if machine.monotonic() > guard:
                 break
-            select.poll().poll(_PAUSE)
+            machine.nap(_PAUSE)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _end(self, pid: int) -> None:
@@ -215,17 +215,17 @@ class FakeLog:
 
     def _read_at_rest(self) -> list[_Kept]:
         """Read once every process rests: its earlier actions are written then, for it writes before it waits."""
-        begun = time.monotonic()
+        begun = machine.monotonic()
         while True:
             starting, restless = self._restless()
             kept = self._read()
             restless -= {log.pid for log in kept if log.step[1] == "burn_cpu"}  # it never rests, and says no more
-            waited = time.monotonic() - begun
+            waited = machine.monotonic() - begun
             if not restless and (not starting or waited > _EXEC):
                 break
             if waited > _REST:
                 raise KitError(f"{self._name} (pid {min(restless)}) neither rests nor ends within {_REST:g} s")
-            select.poll().poll(_PAUSE)
+            machine.nap(_PAUSE)
         self._bury(kept)
         for log in kept:
             self._note_end(log)
@@ -262,10 +262,10 @@ class FakeLog:
 
         A process that forks without a pause is known by births between two looks that both began after that time.
         """
-        limit = time.monotonic() + _SETTLE
+        limit = machine.monotonic() + _SETTLE
         was_calm, known, looked_at = False, set[tuple[int, int]](), 0.0
         while True:
-            before, looked_at = looked_at, time.monotonic()
+            before, looked_at = looked_at, machine.monotonic()
             kept = self._read()
             self._bury(kept)
             new = self._unwritten({log.pid for log in kept})
@@ -274,7 +274,7 @@ class FakeLog:
             if (is_calm and was_calm) or before > limit:
                 break
             was_calm, known = is_calm, {(log.pid, log.born) for log in kept}
-            select.poll().poll(5)
+            machine.nap(5)
         for log in kept:
             self._note_end(log)
         if born:  # a process forks repeatedly, each time so briefly that the last one has to stand for all

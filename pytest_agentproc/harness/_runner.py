@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import SystemClock, VirtualClock, bind_in, is_debugged, on_debugger
-from pytest_agentproc.clock.preload import is_virtual
 from pytest_agentproc.errors import AgentprocError, KitError, UsageError
 from pytest_agentproc.harness._bystanders import plays
 from pytest_agentproc.harness._claims import Reference, Unstated, bind_to, parts_of
@@ -43,6 +42,7 @@ from pytest_agentproc.harness._supervise import (
     supervise_real,
 )
 from pytest_agentproc.harness._wakes import Wakes
+from pytest_agentproc.machine import is_virtual
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.tree import disown

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Record
 
 
-_MONOTONIC, _COUNT, _FIRST = 16, 40, 48
+_MONOTONIC, _COUNT, _FIRST = 32, 56, 64
 """Where these stand in `page.h`."""
 _WAKE = struct.Struct("iiqqq")
 _MOST_IN_A_ROW = 64

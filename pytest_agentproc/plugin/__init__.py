@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.plugin._below import pytest_cmdline_main, pytest_xdist_setupnodes
 from pytest_agentproc.plugin._fixtures import *  # noqa: F403  # every fixture: its list of public names is the one list
 from pytest_agentproc.plugin._hooks import (
     pytest_addhooks,
@@ -28,6 +29,7 @@ from pytest_agentproc.plugin._progress import (
     pytest_sessionstart,
 )
 from pytest_agentproc.plugin._tracebacks import pytest_runtest_makereport
+from pytest_agentproc.plugin._virtual_time import pytest_collection_finish
 
 if TYPE_CHECKING:
     from pytest_agentproc.clock import VirtualClock
@@ -54,7 +56,9 @@ __all__ = [
     "agent_scenario",
     "pytest_addhooks",
     "pytest_addoption",
+    "pytest_cmdline_main",
     "pytest_collect_file",
+    "pytest_collection_finish",
     "pytest_configure",
     "pytest_enter_pdb",
     "pytest_generate_tests",
@@ -65,6 +69,7 @@ __all__ = [
     "pytest_runtest_makereport",
     "pytest_sessionfinish",
     "pytest_sessionstart",
+    "pytest_xdist_setupnodes",
 ]
 
 _HOMES = {

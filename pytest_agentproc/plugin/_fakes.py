@@ -10,6 +10,7 @@ import atexit
 import json
 import os
 import re
+import time
 from collections.abc import Mapping
 from contextlib import nullcontext
 from functools import cache
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_agentproc import machine
 from pytest_agentproc.clock import SystemClock
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness import COMMANDS, FakeByArguments, Outside, ScenarioRunner
@@ -123,8 +125,10 @@ class Fakes:
 
     def make(self, scenario: Scenario, *, scale: float = 1, **options: Any) -> FakeAgent:
         """Make the fake of a scenario; see `ScenarioRunner.fake` for the other options."""
-        is_new = scale not in self._clocks
-        real = self._clocks.setdefault(scale, SystemClock(scale))
+        began = machine.began()
+        scale = scale if began is None else 1
+        is_new = began is None and scale not in self._clocks
+        real = self._clocks.setdefault(scale, SystemClock(scale, began or 0))
         outside = Outside(real, LIFETIME, notice(self._request, scenario))
         lab = lab_of(self._request.config)
         fake = lab.fake(scenario, clock=self.virtual_clock, tells=True, outside=outside, **options)
@@ -300,8 +304,8 @@ class _OwnFakes:
         self._lab = _lab()
         self.virtual_clock = self._lab.virtual_clock()
         self.refusals = self._lab.refusals
-        self._real = SystemClock()
-        self._real.start()
+        began = machine.began()
+        self._real = SystemClock(1, time.monotonic_ns() if began is None else began)
         self._made: list[tuple[FakeAgent, Scenario]] = []
 
     def read(self, script: Any, agent: str) -> Scenario:

@@ -41,10 +41,10 @@ def virtual_clock(request: pytest.FixtureRequest) -> Iterator[VirtualClock]:
     `virtual_clock.now` is the time since the clock's start in seconds, `virtual_clock.now_ns` the same in nanoseconds.
     In a test that asks for this fixture, `time.monotonic()`, `time.perf_counter()`, `time.time()`, `datetime.now()` and
     their relatives show virtual time too. `@pytest.mark.virtual_time(start="2026-11-22T12:00:00Z")` sets the date at
-    the start, which is 2026-01-01T00:00:00Z by default. On an `async def` test that marker alone is enough: the whole
-    test runs in virtual time. `freeze_time` cannot be used beside it. A program that is no fake, such as an MCP server,
-    is allowed by `@pytest.mark.virtual_time(allow=["node"])` or `virtual_clock.allow("node")`, which says what that
-    means.
+    the start, which is 2026-01-01T00:00:00Z by default. With that marker alone the whole test runs in virtual time: an
+    `async def` test, and a plain function that does not ask for this fixture. `freeze_time` cannot be used beside it. A
+    program that is no fake, such as an MCP server, is allowed by `@pytest.mark.virtual_time(allow=["node"])` or
+    `virtual_clock.allow("node")`, which says what that means.
     """
     with clock_of(request) as clock:
         yield clock

@@ -6,10 +6,11 @@ Opens no file: a suite without scenarios pays for a look at names only.
 from __future__ import annotations
 
 import importlib.util
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_agentproc import machine
 from pytest_agentproc.corpus import SUFFIX
 from pytest_agentproc.plugin._options import asked, backends_of, place_in_corpus, require_options
 
@@ -55,7 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Refuse what cannot be run, in one sentence each, before anything is collected."""
     config.addinivalue_line(
         "markers",
-        "virtual_time(start, backend, allow): the async test runs in virtual time, which begins at this date; "
+        "virtual_time(start, backend, allow): the test runs in virtual time, which begins at this date; "
         "allow names programs that are no fakes and may run beside the agent",
     )
     config.addinivalue_line(
@@ -64,6 +65,10 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line("markers", "process_tree: the test fails if it leaves a process behind")
     require_options(config)
+    if machine.preload() is not None:
+        from pytest_agentproc.plugin._below import keep_real_durations
+
+        keep_real_durations()
     if asked(config, "defect") is not None:
         from pytest_agentproc.plugin._contributions import defect_asked_for
 
@@ -101,8 +106,10 @@ def pytest_configure(config: pytest.Config) -> None:
         add_corpus(config)
 
 
-def pytest_enter_pdb() -> None:
-    """Switch the guards of real time off: a user debugs."""
+def pytest_enter_pdb(pdb: Any) -> None:
+    """Switch the guards of real time off, and have virtual time wait for each command: a user debugs."""
     from pytest_agentproc.clock import note_debugger
+    from pytest_agentproc.plugin._below import hold_at_prompts
 
     note_debugger()
+    hold_at_prompts(pdb)

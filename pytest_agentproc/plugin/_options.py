@@ -115,6 +115,11 @@ _OPTIONS = (
     _Option("search", "try this many settings of each scenario's open values; report each failure", _settings, "0"),
     _Option("explore", "vary scenarios without open values, in this many settings of each", _settings, "0"),
     _Option("scale", "in real time every duration is divided by it; auto: as fast as can be judged", _scale, "auto"),
+    _Option(
+        "virtual_sync",
+        "be ready for sync tests in virtual time from the start: pytest-xdist needs it, and a session without it "
+        "starts again once such a test is collected",
+    ),
     _Option("process_tree", "fail every test that leaves a process behind, as if it had asked for process_tree"),
     _Option(
         "subject",

@@ -1,6 +1,7 @@
-"""The marker `virtual_time`: which tests are in virtual time, and how an async one comes into it.
+"""The marker `virtual_time`: which tests are in virtual time, and how each comes into it.
 
-The event loop of such a test is the virtual clock's, whatever plugin makes it. Without a plugin the test runs here.
+The event loop of an async test is the virtual clock's, whatever plugin makes it. Without a plugin the test runs here.
+A sync test follows the preload clock, as all processes that it starts do: see `_below`.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from contextlib import ExitStack, contextmanager
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.plugin._below import in_virtual_time, start_again_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import pytest
 
     from pytest_agentproc.clock import VirtualClock
 
@@ -73,7 +75,8 @@ def clock_of(request: pytest.FixtureRequest) -> Iterator[VirtualClock]:
         elif _asks(item):
             stack.enter_context(clock.followed())
         elif marker is not None:
-            _refuse_sync(item)
+            _refuse_backend(item, marker)
+            stack.enter_context(in_virtual_time(item, clock.start))
         yield clock
 
 
@@ -164,13 +167,26 @@ def _require_own_loop(item: Any) -> None:
     )
 
 
-def _refuse_sync(item: Any) -> None:
-    """Refuse a sync test: the one place where virtual time for sync code begins.
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Start pytest again below the coordinator if a test of this session needs that."""
+    start_again_for(session, sum(map(_follows_preload, session.items)))
+
+
+def _follows_preload(item: Any) -> bool:
+    """Say whether a test is in the time of the preload clock: a marked sync one that does not run a clock itself."""
+    is_function = hasattr(item, "_fixtureinfo") and hasattr(item, "obj")
+    return is_function and item.get_closest_marker(MARK) is not None and not _is_async(item) and not _asks(item)
+
+
+def _refuse_backend(item: Any, marker: pytest.Mark) -> None:
+    """Refuse the choice of an event loop for a plain function.
 
     Raises:
-        UsageError: always.
+        UsageError: with the remedy.
     """
-    raise UsageError(
-        f"@pytest.mark.virtual_time is for async tests, and {item.name} is a plain function",
-        "make the test `async def`, or take the marker away: then the test and its fakes run in real time",
-    )
+    if "backend" in marker.kwargs:
+        raise UsageError(
+            f"backend={marker.kwargs['backend']!r} chooses an event loop, and {item.name} is a plain function",
+            "take backend= away",
+        )

@@ -13,7 +13,7 @@ import pytest
 import pytest_agentproc
 from tests.architecture.sources import PRODUCT, ROOT, Import, imports, package_of, parse, product_files, python_files
 
-GROUND = {"errors", "files", "places", "procfs", "vocabulary"}
+GROUND = {"errors", "files", "machine", "places", "procfs", "vocabulary"}
 LOWER = {"clock", "record", "scenario", "supervisor", "tree"}
 MIDDLE = {"harness", "subjects", "verdict"}
 
@@ -23,6 +23,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "corpus": set(),
     "errors": set(),
     "files": set(),
+    "machine": set(),
     "places": {"files"},
     "procfs": set(),
     "vocabulary": {"errors"},
@@ -50,6 +51,7 @@ HEADINGS = [
 ]
 
 HOMES: dict[str, set[str]] = {
+    "_pytest": {"plugin"},  # the clock by which pytest counts its own durations
     "anyio": {"clock", "harness", "subjects", "supervisor"},  # a session's caller waits for turns on either loop
     "argparse": {"cli"},
     "freezegun": {"clock"},

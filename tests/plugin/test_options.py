@@ -167,7 +167,9 @@ def test_a_suite_that_does_not_use_the_kit_does_not_load_it(pytester: pytest.Pyt
             "pytest_agentproc.corpus",
             "pytest_agentproc.errors",
             "pytest_agentproc.hookspecs",
+            "pytest_agentproc.machine",
             "pytest_agentproc.plugin",
+            "pytest_agentproc.plugin._below",
             "pytest_agentproc.plugin._fixtures",
             "pytest_agentproc.plugin._hooks",
             "pytest_agentproc.plugin._marked",
@@ -196,6 +198,8 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "default: 0 "
         "--agentproc-scale=SCALE in real time every duration is divided by it; auto: as fast as can be judged; "
         "default: auto "
+        "--agentproc-virtual-sync be ready for sync tests in virtual time from the start: pytest-xdist needs it, and a "
+        "session without it starts again once such a test is collected "
         "--agentproc-process-tree fail every test that leaves a process behind, as if it had asked for process_tree "
         "--agentproc-subject=SUBJECT supervisors that are judged in place of the reference supervisor, with commas: "
         "null, spawn-and-forget, subprocess.run, kill-at-once, reference (the reference supervisor), those of the hook "
@@ -222,6 +226,7 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "agentproc_search (string):",
         "agentproc_explore (string):",
         "agentproc_scale (string):",
+        "agentproc_virtual_sync (bool):",
         "agentproc_process_tree (bool):",
         "agentproc_subject (string):",
         "agentproc_rule (string):",
@@ -238,7 +243,7 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
 def test_the_marker_is_documented(pytester: pytest.Pytester) -> None:
     """`pytest --markers` says what it takes."""
     assert (
-        "@pytest.mark.virtual_time(start, backend, allow): the async test runs in virtual time, "
+        "@pytest.mark.virtual_time(start, backend, allow): the test runs in virtual time, "
         "which begins at this date; allow names programs that are no fakes and may run beside the agent"
     ) in pytester.runpytest("--markers").outlines
 

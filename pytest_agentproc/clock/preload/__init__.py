@@ -7,6 +7,6 @@ cannot reach (`strangers.c`), and lets time move when every thread is blocked. `
 
 from __future__ import annotations
 
-from pytest_agentproc.clock.preload._build import coordinator, is_virtual
+from pytest_agentproc.clock.preload._build import coordinator
 
-__all__ = ["coordinator", "is_virtual"]
+__all__ = ["coordinator"]

@@ -47,11 +47,6 @@ def coordinator() -> Path:
     return _compiled_folder() / "coordinator"
 
 
-def is_virtual() -> bool:
-    """Say whether this process is below a coordinator, so that the machine's clocks are virtual here."""
-    return "AGENTPROC_CLOCK" in os.environ
-
-
 def can_build() -> bool:
     """Say whether there is a compiler."""
     return shutil.which("cc") is not None

@@ -6,7 +6,10 @@
  *
  * The coordinator lets time move when all threads below are blocked, to the earliest deadline, and lets exactly one
  * waiter go. On ties the deepest process is first (an agent before its supervisor), then the lower pid, then the wait
- * that began first. So what happens at one instant has one order. */
+ * that began first. So what happens at one instant has one order.
+ *
+ * coordinator --session COMMAND...: in real time, until a process below says in the page that time is virtual now, and
+ * again from when it says that it is not. A wait ends by the time in which it began. */
 #define _GNU_SOURCE
 #include "image.h"
 #include "outside.h"
@@ -17,6 +20,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,17 +41,27 @@
 #define AT_REST SECOND    /* so long nobody waits for an instant before that is said */
 #define LONG_RUN (30 * SECOND) /* so long nobody waits at all before that is said */
 #define LONGEST_END (5 * SECOND)
+#define LONGEST_ALARM (6 * SECOND) /* so long the listener may take to end a standstill before it is said */
+#define LONGEST_WAIT (SECOND / 10)
 #define MONOTONIC_START (100000 * SECOND)
 
 static struct page *page;
 static char page_path[64], library[4096];
 static pid_t watcher, group;
+static int is_session;
 static sigset_t user_mask;
 static struct rlimit user_files;
 static int notes = STDERR_FILENO; /* where what the coordinator says is written */
 
 /* When a slot was woken, and how often, since it was granted. */
 static struct { uint32_t serial; int tries; int64_t woken; } grants[SLOTS];
+
+/* The listener reads it, too. */
+static void note(const char *text) {
+  size_t used = page ? strlen(page->notes) : 0;
+  if (!page || !atomic_load(&page->listener) || used + strlen(text) + 2 > sizeof page->notes) return;
+  snprintf(page->notes + used, sizeof page->notes - used, "%s%s", used ? "\n" : "", text);
+}
 
 void say(const char *format, ...) {
   char text[600];
@@ -56,6 +70,7 @@ void say(const char *format, ...) {
   int begin = snprintf(text, sizeof text, "agentproc time: ");
   vsnprintf(text + begin, sizeof text - (size_t)begin - 1, format, list);
   va_end(list);
+  note(text + begin);
   strcat(text, "\n");
   if (write(notes, text, strlen(text)) < 0) {}
 }
@@ -150,8 +165,10 @@ static void note_wake(const struct slot *slot, int64_t deadline) {
 static void grant(struct slot *slot) {
   int index = (int)(slot - page->slots);
   int64_t deadline = atomic_load(&slot->deadline);
-  note_wake(slot, deadline);
-  if (deadline > atomic_load(&page->now)) atomic_store(&page->now, deadline);
+  if (!atomic_load(&slot->is_real)) {
+    note_wake(slot, deadline);
+    if (deadline > atomic_load(&page->now)) atomic_store(&page->now, deadline);
+  }
   if (is_timer(slot)) {
     end_timer(slot);
     return;
@@ -182,16 +199,30 @@ static int is_eligible(const struct slot *slot) {
   return thread && !is_dead(thread->state) && !is_stopped(thread->state) && !atomic_load(&slot->granted);
 }
 
+static void free_slot(struct slot *slot) {
+  atomic_store(&slot->deadline, NEVER);
+  atomic_store(&slot->pid, 0);
+  atomic_store(&slot->tid, 0);
+}
+
 /* Only while everybody is blocked: the owner of a new slot may not have been seen yet. */
 static void free_slots_of_the_dead(void) {
   for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
     struct slot *slot = &page->slots[i];
     int tid = atomic_load(&slot->tid);
     if (!tid || (is_timer(slot) ? tree_process(atomic_load(&slot->pid)) != NULL : tree_thread(tid) != NULL)) continue;
-    atomic_store(&slot->deadline, NEVER);
-    atomic_store(&slot->pid, 0);
-    atomic_store(&slot->tid, 0);
+    free_slot(slot);
   }
+}
+
+/* A wait of real time may end what seems to be for ever. */
+static int has_real_wait(void) {
+  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
+    struct slot *slot = &page->slots[i];
+    if (atomic_load(&slot->is_real) && atomic_load(&slot->deadline) != NEVER && !is_timer(slot) && is_eligible(slot))
+      return 1;
+  }
+  return 0;
 }
 
 static int is_before(struct slot *one, struct slot *other) {
@@ -212,7 +243,7 @@ static struct slot *next_slot(int *is_busy) {
     struct slot *slot = &page->slots[i];
     if (!atomic_load(&slot->tid) || atomic_load(&slot->deadline) == NEVER) continue;
     if (is_pending(slot)) *is_busy = 1;
-    else if (is_eligible(slot) && (!next || is_before(slot, next))) next = slot;
+    else if (!atomic_load(&slot->is_real) && is_eligible(slot) && (!next || is_before(slot, next))) next = slot;
   }
   return next;
 }
@@ -260,27 +291,46 @@ static void describe(const struct process *process, char *text, size_t size) {
   else snprintf(text, size, "%s (pid %d)%s", name, process->pid, thread && is_stopped(thread->state) ? " is stopped" : "");
 }
 
-static void say_standstill(void) {
-  char all[400] = "", one[200];
+static void describe_all(char *all, size_t size) {
+  char one[200];
+  *all = 0;
   for (int i = 0; i < process_count; i++) {
     if (!processes[i].is_alive) continue;
     describe(&processes[i], one, sizeof one);
-    if (strlen(all) + strlen(one) + 8 > sizeof all) break;
+    if (strlen(all) + strlen(one) + 8 > size) break;
     if (*all) strcat(all, ", ");
     strcat(all, one);
   }
-  say("time stands still: nobody waits for an instant, only for something from outside: %s", all);
 }
 
 static int64_t standing_since;
-static int is_standstill_said;
+static enum { UNSAID, ALARMED, SAID } standstill;
+
+/* Raise the alarm with the thread that listens, if there is one. */
+static int alarm_listener(void) {
+  struct thread *listener = tree_thread(atomic_load(&page->listener));
+  if (!listener) return 0;
+  describe_all(page->waits, sizeof page->waits);
+  return !syscall(SYS_tgkill, listener->pid, listener->tid, atomic_load(&page->alarm));
+}
+
+static void tell_standstill(int64_t ns) {
+  char all[400];
+  if (standstill == SAID || ns < AT_REST) return;
+  if (standstill == UNSAID && atomic_load(&page->listener)) {
+    if (!has_real_wait() && alarm_listener()) standstill = ALARMED;
+    if (ns < LONGEST_ALARM) return;
+  } else if (standstill == ALARMED && ns < LONGEST_ALARM) {
+    return;
+  }
+  standstill = SAID;
+  describe_all(all, sizeof all);
+  say("time stands still: nobody waits for an instant, only for something from outside: %s", all);
+}
 
 static void stand_still(void) {
   if (!standing_since) standing_since = machine_now();
-  if (!is_standstill_said && machine_now() - standing_since > AT_REST) {
-    is_standstill_said = 1;
-    say_standstill();
-  }
+  tell_standstill(machine_now() - standing_since);
   int64_t ns = (machine_now() - standing_since) / 8;
   nap(ns < SECOND / 20000 ? SECOND / 20000 : ns > SECOND / 100 ? SECOND / 100 : ns);
 }
@@ -307,6 +357,7 @@ static void watch_movement(uint32_t known) {
   int64_t now = machine_now(), ns;
   if (!moving_since) moving_since = said_moving = now;
   standing_since = 0;
+  if (atomic_load(&page->listener)) standstill = UNSAID;
   ns = (now - moving_since) / 8;
   if (now - said_moving > LONG_RUN) {
     said_moving = now;
@@ -314,6 +365,55 @@ static void watch_movement(uint32_t known) {
         (long long)((now - moving_since) / SECOND));
   }
   wait_for_changes(known, ns < SECOND / 20000 ? SECOND / 20000 : ns > SECOND / 1000 ? SECOND / 1000 : ns);
+}
+
+/* Real time. */
+
+/* Nobody walks the tree meanwhile: a slot is free once the kernel knows its thread no more. */
+static void free_slots_of_the_gone(void) {
+  static int64_t looked;
+  if (machine_now() - looked < SECOND) return;
+  looked = machine_now();
+  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
+    struct slot *slot = &page->slots[i];
+    int tid = atomic_load(&slot->tid), pid = atomic_load(&slot->pid);
+    if (!tid || pid <= 0) continue;
+    long result = is_timer(slot) ? kill(pid, 0) : syscall(SYS_tgkill, pid, tid, 0);
+    if (result && errno == ESRCH) free_slot(slot);
+  }
+}
+
+/* The nanoseconds until a wait is over that ends by the machine's clock. */
+static int64_t left_of(struct slot *slot, int64_t now, int64_t offset) {
+  int64_t deadline = atomic_load(&slot->deadline);
+  int is_real = atomic_load(&slot->is_real), tries = grants[slot - page->slots].tries;
+  if (!atomic_load(&slot->tid) || deadline == NEVER || (!is_real && offset == VIRTUAL)) return LONGEST_WAIT;
+  if (is_timer(slot) || !atomic_load(&slot->granted)) return deadline - now - (is_real ? 0 : offset);
+  is_pending(slot);
+  return SECOND / 4000 << (tries < 6 ? tries : 6);
+}
+
+/* Let each wait go that began in real time and is due; give the nanoseconds until the next one. */
+static int64_t serve_real_time(void) {
+  int64_t now = machine_now(), offset = atomic_load(&page->offset), next = LONGEST_WAIT;
+  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
+    struct slot *slot = &page->slots[i];
+    int64_t left = left_of(slot, now, offset);
+    if (left <= 0) grant(slot);
+    left = left > 0 ? left : SECOND / 4000;
+    if (left < next) next = left;
+  }
+  return next;
+}
+
+/* The next time that is virtual begins with nothing said. */
+static void pass_real_time(uint32_t known) {
+  leave_machine();
+  moving_since = standing_since = 0;
+  standstill = UNSAID;
+  for (int i = 0; i < process_count; i++) processes[i].is_named = processes[i].is_connection_named = 0;
+  free_slots_of_the_gone();
+  wait_for_changes(known, serve_real_time());
 }
 
 /* The command. */
@@ -345,14 +445,30 @@ static int is_over(enum look look) {
   return has_ended && (!process_count || look == QUIET || machine_now() - ended_at > LONGEST_END);
 }
 
+static int listening_process(void) {
+  struct thread *listener = tree_thread(atomic_load(&page->listener));
+  return listener ? listener->pid : 0;
+}
+
 static void coordinate(void) {
+  int is_outside = 0;
   for (;;) {
     if (getppid() != watcher) give_up("the process that watched over this one was killed: the command is ended, too");
-    reap();
     uint32_t known = atomic_load(&page->changes);
+    reap();
+    if (!has_ended && atomic_load(&page->offset) != VIRTUAL) {
+      pass_real_time(known);
+      continue;
+    }
+    serve_real_time();
+    if (!has_ended && atomic_load(&page->holders)) {
+      wait_for_changes(known, SECOND / 100);
+      continue;
+    }
     enum look look = tree_look();
     if (is_over(look)) break;
-    if (has_stranger(look) || is_connected_outside(atomic_load(&page->connections))) {
+    if (look == QUIET) is_outside = is_connected_outside(atomic_load(&page->connections), listening_process());
+    if (has_stranger(look) || is_outside) {
       follow_machine();
       continue;
     }
@@ -377,7 +493,8 @@ static void create_page(void) {
   struct timespec date;
   clock_gettime(CLOCK_REALTIME, &date);
   page->date = date.tv_sec * SECOND; /* whole seconds: programs that count in seconds count alike in every run */
-  page->monotonic = MONOTONIC_START;
+  page->monotonic = is_session ? machine_now() : MONOTONIC_START;
+  page->offset = is_session ? -page->monotonic : VIRTUAL;
   snprintf(page_path, sizeof page_path, "/proc/%%d/fd/%d", descriptor);
 }
 
@@ -422,6 +539,21 @@ static void number(int64_t ns, char *text, int size) {
   if (end[-1] == '.') end[-1] = 0;
 }
 
+static void count_death(int signal) {
+  (void)signal;
+  atomic_fetch_add(&page->changes, 1);
+}
+
+/* A death ends a wait for changes. */
+static void notice_deaths(void) {
+  struct sigaction action = {.sa_handler = count_death};
+  sigset_t deaths;
+  sigemptyset(&deaths);
+  sigaddset(&deaths, SIGCHLD);
+  sigaction(SIGCHLD, &action, NULL);
+  sigprocmask(SIG_UNBLOCK, &deaths, NULL);
+}
+
 static void be_coordinator(char **words) {
   char virtual[32], paced[80] = "";
   int64_t begin = machine_now();
@@ -432,12 +564,14 @@ static void be_coordinator(char **words) {
   if (pid < 0) give_up("no process: %s", strerror(errno));
   if (!pid) execute(words);
   atomic_store(&page->program, pid);
+  notice_deaths();
   leave_streams();
   files = user_files;
   files.rlim_cur = files.rlim_max;
   setrlimit(RLIMIT_NOFILE, &files);
   coordinate();
   leave_machine();
+  if (is_session) _exit(code);
   number(atomic_load(&page->now), virtual, sizeof virtual);
   if (paced_time) snprintf(paced, sizeof paced, ", %.2f s of it as on the machine", (double)paced_time / SECOND);
   say("%s s of virtual time in %.2f s%s", virtual, (double)(machine_now() - begin) / SECOND, paced);
@@ -469,7 +603,6 @@ static void open_notes(void) {
   const char *path = getenv("AGENTPROC_CLOCK_NOTES");
   int file = path ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
   if (file >= 0) notes = file;
-  unsetenv("AGENTPROC_CLOCK_NOTES");
 }
 
 static void demand(const char *file, const char *name) {
@@ -478,13 +611,36 @@ static void demand(const char *file, const char *name) {
   _exit(NOT_HERE);
 }
 
+static int is_in_virtual_time(const char *path) {
+  int64_t offset = 0;
+  int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+  return descriptor >= 0 && pread(descriptor, &offset, sizeof offset, offsetof(struct page, offset)) > 0 && offset == VIRTUAL;
+}
+
+/* A page of our own begins without that of another coordinator, whose shim is in this process, too. */
+static void leave_session(char **words) {
+  char *others = getenv("LD_PRELOAD");
+  unsetenv(PAGE_VARIABLE);
+  if (others && !strncmp(others, library, strlen(library))) {
+    others += strlen(library);
+    setenv("LD_PRELOAD", *others == ':' ? others + 1 : others, 1);
+  }
+  syscall(SYS_execve, "/proc/self/exe", words, environ); /* not by libc's function, which is the shim's here */
+  give_up("/proc is not what it should be");
+}
+
 int main(int count, char **words) {
-  if (count < 2) give_up("no command");
-  if (getenv(PAGE_VARIABLE)) become(words + 1); /* it is in virtual time already */
+  char **given = words, *path = getenv(PAGE_VARIABLE);
+  is_session = count > 2 && !strcmp(words[1], "--session");
+  if (is_session) words++;
+  if (!words[1]) give_up("no command");
+  if (path && is_in_virtual_time(path)) become(words + 1);
   open_notes();
   demand("/proc/self/schedstat", "/proc/PID/schedstat");
   demand("/proc/thread-self/children", "/proc/PID/task/TID/children");
   find_library();
+  if (path) leave_session(given);
+  unsetenv("AGENTPROC_CLOCK_NOTES");
   create_page();
   sigset_t passed;
   sigemptyset(&passed);

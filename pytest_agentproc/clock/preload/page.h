@@ -10,6 +10,9 @@
 /* The signal that ends a wait whose instant has come. Programs do not see it: each wait lets it in, all else keeps it out. */
 #define WAKE_SIGNAL 63
 
+/* The value of `offset` while time is virtual. The fakes and the broker read it and the listener at their places. */
+#define VIRTUAL INT64_MIN
+
 #define PAGE_NAME "agentproc-clock"
 #define PAGE_VARIABLE "AGENTPROC_CLOCK"
 
@@ -26,8 +29,9 @@ struct slot {
   _Atomic int32_t pid; /* its process; 0: it is being claimed */
   _Atomic int32_t kind;
   _Atomic int32_t granted;    /* its instant has come */
-  _Atomic int64_t armed;      /* the virtual instant at which the deadline was set */
-  _Atomic int64_t deadline;   /* the virtual instant in nanoseconds; NEVER: it waits for none */
+  _Atomic int64_t armed;      /* the page's instant at which the deadline was set */
+  _Atomic int64_t deadline;   /* the page's instant in nanoseconds; NEVER: it waits for none */
+  _Atomic int32_t is_real;    /* the wait began in real time, so its deadline is an instant of the machine's */
   _Atomic uint32_t serial;    /* which of its process's waits this is: the order on ties */
   _Atomic uint32_t order;     /* HELPER: the number of the slot to serve plus one; it waits for this word to change */
   _Atomic int64_t interval;   /* timers: the nanoseconds until the next end; 0: there is one end */
@@ -49,13 +53,18 @@ struct wake {
 
 struct page {
   _Atomic int64_t now;     /* the virtual instant, in nanoseconds since the coordinator began */
-  int64_t date, monotonic; /* what the clocks of dates and of durations showed then */
+  _Atomic int64_t offset;  /* real time passes: the page's instants minus the machine's; VIRTUAL: `now` is the instant */
+  _Atomic int32_t listener, alarm; /* the thread that gets this signal when time stands still; 0: there is none */
+  _Atomic int64_t date;    /* what the clocks of dates showed at the beginning; real time has the machine's date */
+  int64_t monotonic;       /* what the clocks of durations showed then */
   _Atomic uint32_t changes; /* counts what waiters do: the coordinator looks again */
   _Atomic int32_t top;     /* no slot from here on was ever claimed */
   _Atomic int32_t program; /* the pid of the program that runs in virtual time */
   _Atomic int32_t connections; /* counts what may lead out of the tree */
   _Atomic int32_t wake_count; /* so many of the wakes are noted; the harness sets it to 0 */
-  int32_t unused;
+  _Atomic int32_t holders;    /* while there is one, virtual time stands still */
   struct wake wakes[WAKES];   /* the first ones: `harness/_wakes.py` reads them */
+  char notes[2048];           /* what was said since the listener began */
+  char waits[1024];           /* the threads and processes that wait as time stands still */
   struct slot slots[SLOTS];
 };

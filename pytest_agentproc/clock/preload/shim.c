@@ -28,6 +28,7 @@ static __thread struct slot *mine;
 static __thread volatile sig_atomic_t woken;
 static __thread unsigned readings, steps;
 static __thread int is_stepping;
+static int (*next_clock_gettime)(clockid_t, struct timespec *);
 static _Atomic uint32_t serial;
 
 #if defined(__x86_64__)
@@ -62,7 +63,19 @@ long shim_call(long number, long a, long b, long c, long d, long e, long f) {
 
 /* Time. */
 
-int64_t shim_now(void) { return atomic_load(&shim_page->now); }
+int64_t shim_machine(clockid_t clock) {
+  struct timespec time;
+  if (next_clock_gettime) next_clock_gettime(clock, &time);
+  else CALL(SYS_clock_gettime, clock, &time);
+  return shim_ns(&time);
+}
+
+int shim_is_real(void) { return atomic_load(&shim_page->offset) != VIRTUAL; }
+
+int64_t shim_now(void) {
+  int64_t offset = atomic_load(&shim_page->offset);
+  return offset == VIRTUAL ? atomic_load(&shim_page->now) : shim_machine(CLOCK_MONOTONIC) + offset;
+}
 
 int64_t shim_after(int64_t duration) { return duration > FOR_EVER ? FOR_EVER + 1 : shim_now() + duration; }
 
@@ -75,11 +88,14 @@ int shim_is_virtual(clockid_t clock) {
          clock == CLOCK_MONOTONIC_RAW || clock == CLOCK_BOOTTIME;
 }
 
-int64_t shim_base(clockid_t clock) { return shim_is_dated(clock) ? shim_page->date : shim_page->monotonic; }
+int64_t shim_base(clockid_t clock) {
+  if (!shim_is_dated(clock)) return shim_page->monotonic;
+  return shim_is_real() ? shim_machine(CLOCK_REALTIME) - shim_now() : atomic_load(&shim_page->date);
+}
 
 /* Conditions and timerfds do not say which clock an instant is on; dates are larger by four orders of magnitude. */
 int64_t shim_guessed_base(int64_t instant) {
-  return instant > shim_page->date / 2 ? shim_page->date : shim_page->monotonic;
+  return shim_base(instant > atomic_load(&shim_page->date) / 2 ? CLOCK_REALTIME : CLOCK_MONOTONIC);
 }
 
 int shim_is_valid(const struct timespec *time) {
@@ -95,13 +111,13 @@ struct timespec shim_timespec(int64_t ns) { return (struct timespec){ns / SECOND
 
 int64_t shim_left(const struct slot *slot) {
   int64_t deadline = atomic_load(&slot->deadline);
-  int64_t left = deadline - shim_now();
+  int64_t left = deadline - (atomic_load(&slot->is_real) ? shim_machine(CLOCK_MONOTONIC) : shim_now());
   return deadline == NEVER ? 0 : left > 0 ? left : 1; /* 0 would say that nothing is armed */
 }
 
 /* Slots. */
 
-static void tell_coordinator(void) {
+void shim_tell(void) {
   atomic_fetch_add(&shim_page->changes, 1);
   CALL(SYS_futex, &shim_page->changes, FUTEX_WAKE, 1);
 }
@@ -147,15 +163,21 @@ struct slot *shim_mine(void) {
   return mine;
 }
 
-uint32_t shim_serial(void) { return atomic_fetch_add(&serial, 1); }
+/* A wait that begins in real time ends in real time, whatever becomes of the page's. */
+void shim_set(struct slot *slot, int64_t deadline) {
+  int64_t offset = atomic_load(&shim_page->offset);
+  atomic_store(&slot->serial, atomic_fetch_add(&serial, 1));
+  atomic_store(&slot->is_real, offset != VIRTUAL);
+  atomic_store(&slot->armed, shim_now());
+  if (offset != VIRTUAL && deadline != NEVER) deadline -= offset;
+  atomic_store(&slot->deadline, deadline);
+  shim_tell();
+}
 
 void shim_arm(struct slot *slot, int kind, int64_t deadline) {
   atomic_store(&slot->kind, kind);
   atomic_store(&slot->granted, 0);
-  atomic_store(&slot->serial, shim_serial());
-  atomic_store(&slot->armed, shim_now());
-  atomic_store(&slot->deadline, deadline > FOR_EVER ? NEVER : deadline > 0 ? deadline : 1);
-  tell_coordinator();
+  shim_set(slot, deadline > FOR_EVER ? NEVER : deadline > 0 ? deadline : 1);
   readings = 0;
   if (!is_stepping) steps = 0;
 }
@@ -224,6 +246,7 @@ static void step(void) {
 }
 
 void shim_spin(unsigned weight) {
+  if (shim_is_real()) return;
   readings += weight;
   if (readings < (steps ? NEXT_SPIN : FIRST_SPIN)) return;
   readings = 0;
@@ -266,6 +289,7 @@ static void drop_slots_of_earlier_image(void) {
 __attribute__((constructor)) static void begin(void) {
   const char *path = getenv(PAGE_VARIABLE);
   Dl_info library;
+  next_clock_gettime = dlsym(RTLD_NEXT, "clock_gettime");
   if (!path || !sees_itself() || !(shim_page = map_page(path))) return;
   snprintf(shim_variable, sizeof shim_variable, PAGE_VARIABLE "=%s", path);
   if (dladdr(&shim_page, &library)) snprintf(shim_preload, sizeof shim_preload, "LD_PRELOAD=%s", library.dli_fname);

@@ -27,6 +27,8 @@ long shim_call(long number, long a, long b, long c, long d, long e, long f);
   shim_call((long)(n), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 #define CALL(...) CALL_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
 
+int64_t shim_machine(clockid_t clock);
+int shim_is_real(void);
 int64_t shim_now(void);
 int64_t shim_after(int64_t duration);
 int64_t shim_base(clockid_t clock);
@@ -45,10 +47,11 @@ void shim_spin(unsigned weight);
 
 struct slot *shim_claim(int kind);
 void shim_free(struct slot *slot);
+void shim_set(struct slot *slot, int64_t deadline);
 void shim_arm(struct slot *slot, int kind, int64_t deadline);
 void shim_disarm(struct slot *slot);
 struct slot *shim_mine(void);
-uint32_t shim_serial(void);
+void shim_tell(void);
 
 /* A wait in a call without a timeout, which WAKE_SIGNAL ends:
  *   shim_begin(&wait, deadline, mask);

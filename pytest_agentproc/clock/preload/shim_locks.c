@@ -194,7 +194,7 @@ static long call_futex(long word, long operation, long value, const struct times
   if (!time || (command != FUTEX_WAIT && command != FUTEX_WAIT_BITSET))
     return CALL(SYS_futex, word, operation, value, time, second, bits);
   if (command == FUTEX_WAIT) return wait_futex(word, operation, value, shim_after(shim_ns(time)), 0);
-  int64_t base = operation & FUTEX_CLOCK_REALTIME ? shim_page->date : shim_page->monotonic;
+  int64_t base = shim_base(operation & FUTEX_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC);
   return wait_futex(word, operation, value, shim_ns(time) - base, bits);
 }
 

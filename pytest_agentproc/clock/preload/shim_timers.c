@@ -30,9 +30,7 @@ void shim_forget_timers(void) {
 static void set(struct slot *slot, int64_t deadline, int64_t interval) {
   atomic_store(&slot->deadline, NEVER); /* nobody ends it while it is half set */
   atomic_store(&slot->interval, interval);
-  atomic_store(&slot->serial, shim_serial());
-  atomic_store(&slot->armed, shim_now());
-  atomic_store(&slot->deadline, deadline);
+  shim_set(slot, deadline);
 }
 
 static struct itimerspec setting(const struct slot *slot) {
@@ -74,7 +72,7 @@ EXPORT int timer_settime(timer_t timer, int flags, const struct itimerspec *rest
                          struct itimerspec *restrict old) {
   struct slot *slot = slot_of(timer);
   if (!slot) return NEXT(timer_settime)(timer, flags, new, old);
-  int64_t base = slot->is_dated ? shim_page->date : shim_page->monotonic;
+  int64_t base = shim_base(slot->is_dated ? CLOCK_REALTIME : CLOCK_MONOTONIC);
   if (old) *old = setting(slot);
   set(slot, deadline_of(&new->it_value, flags & TIMER_ABSTIME, base), shim_ns(&new->it_interval));
   return 0;

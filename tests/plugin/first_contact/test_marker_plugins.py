@@ -279,11 +279,6 @@ def test_a_test_that_can_never_end_says_why(pytester: pytest.Pytester, backend: 
     assert result.stdout.str().count(f"{red}no agent lives\n") == 2
 
 
-SYNC = (
-    "@pytest.mark.virtual_time\ndef test_it():\n    pass",
-    "@pytest.mark.virtual_time is for async tests, and test_it is a plain function",
-    "make the test `async def`, or take the marker away: then the test and its fakes run in real time",
-)
 POSITIONAL = (
     '@pytest.mark.virtual_time("2026")\nasync def test_it():\n    pass',
     "@pytest.mark.virtual_time('2026') takes start=, backend= and allow= only",
@@ -324,7 +319,7 @@ WIDE = (
 )
 
 
-@pytest.mark.parametrize(("code", "first", "second"), [SYNC, POSITIONAL, NO_DATE, OTHER_LOOP, WIDE])
+@pytest.mark.parametrize(("code", "first", "second"), [POSITIONAL, NO_DATE, OTHER_LOOP, WIDE])
 def test_what_cannot_be_in_virtual_time_says_so(pytester: pytest.Pytester, code: str, first: str, second: str) -> None:
     """A test in real time that looks as if it were in virtual time would be wrong in silence."""
     pytester.makepyfile(f"import pytest\n\n{code}\n")

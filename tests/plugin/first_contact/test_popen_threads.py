@@ -35,8 +35,10 @@ TEST = '''
     def test_talk(fake_agent, agent_timeline):
         agent = fake_agent("""
         - wait_for: {{stdin: one}}
+        - silence: 1ms
         - say: first
         - wait_for: {{stdin: two}}
+        - silence: 1ms
         - say: second
         - linger: until eof
         """)
@@ -51,6 +53,20 @@ TEST = '''
         agent_timeline.never("TERM")
         assert agent.starts[0].status == 0
 '''
+
+
+MANY = """
+    import subprocess
+    from concurrent.futures import ThreadPoolExecutor
+
+    def test_many(fake_agent):
+        agent = fake_agent("- say: hi")
+        with ThreadPoolExecutor(4) as pool:
+            for number in range(4):
+                pool.submit(subprocess.run, [*agent.argv, str(number)], stdout=subprocess.DEVNULL, check=True)
+        assert sorted(start.argv[-1] for start in agent.starts) == ["0", "1", "2", "3"]
+        assert {start.status for start in agent.starts} == {0}
+"""
 
 
 def test_a_supervisor_with_threads_talks_to_a_fake(pytester: pytest.Pytester) -> None:
@@ -69,18 +85,5 @@ def test_a_signal_that_nobody_should_have_sent_is_seen(pytester: pytest.Pytester
 
 def test_each_start_of_several_threads_is_counted(pytester: pytest.Pytester) -> None:
     """Threads may start agents at one moment."""
-    pytester.makepyfile(
-        """
-        import subprocess
-        from concurrent.futures import ThreadPoolExecutor
-
-        def test_many(fake_agent):
-            agent = fake_agent("- say: hi")
-            with ThreadPoolExecutor(4) as pool:
-                for number in range(4):
-                    pool.submit(subprocess.run, [*agent.argv, str(number)], stdout=subprocess.DEVNULL, check=True)
-            assert sorted(start.argv[-1] for start in agent.starts) == ["0", "1", "2", "3"]
-            assert {start.status for start in agent.starts} == {0}
-        """
-    )
+    pytester.makepyfile(MANY)
     pytester.runpytest().assert_outcomes(passed=1)

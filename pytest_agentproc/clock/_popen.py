@@ -1,0 +1,63 @@
+"""Has `subprocess` keep its own limits exactly. Owns two methods of `Popen` while a sync test is in virtual time.
+
+CPython looks for the end of a child every 50 ms, and for the end of a limit until it is over by a moment. Both are
+steps of virtual time: an agent that ends after an hour would be waited for until a millisecond later, in 72,000 steps.
+What a child does at the very instant of the limit comes before the limit, as everywhere in virtual time.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.machine import preload
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def exact_limits() -> Iterator[None]:
+    """Have each `Popen` of this process see its child's end, and the end of a limit, at that instant."""
+    # There is no public way to them, and they are the same in every CPython from 3.11 to 3.14.
+    wait = subprocess.Popen._wait  # type: ignore[attr-defined]  # noqa: SLF001
+    remaining = subprocess.Popen._remaining_time  # type: ignore[attr-defined]  # noqa: SLF001
+
+    def exact_wait(self: subprocess.Popen[Any], timeout: float | None) -> int:
+        if timeout is None or self.returncode is not None:
+            return int(wait(self, timeout))
+        try:
+            pidfd = os.pidfd_open(self.pid)
+        except OSError:  # it was waited for already
+            return int(wait(self, timeout))
+        try:
+            if timeout <= 0:
+                preload().agentproc_settle()
+            ended = select.select([pidfd], [], [], max(timeout, 0))[0]
+        finally:
+            os.close(pidfd)
+        if not ended:
+            raise subprocess.TimeoutExpired(self.args, timeout)
+        return int(wait(self, None))
+
+    def exact_remaining(self: subprocess.Popen[Any], endtime: float | None) -> float | None:
+        left: float | None = remaining(self, endtime)
+        if left != 0:
+            return left
+        preload().agentproc_settle()
+        pipes = getattr(self, "_fileobj2output", {})
+        seen = endtime, getattr(self, "_input_offset", 0), [(one.closed, len(read)) for one, read in pipes.items()]
+        # `communicate` looks again after each 0, and gives up once this is less than 0.
+        is_new, self.__dict__["_agentproc_seen"] = self.__dict__.get("_agentproc_seen") != seen, seen
+        return left if is_new else -1
+
+    subprocess.Popen._wait = exact_wait  # type: ignore[attr-defined]  # noqa: SLF001
+    subprocess.Popen._remaining_time = exact_remaining  # type: ignore[attr-defined]  # noqa: SLF001
+    try:
+        yield
+    finally:
+        subprocess.Popen._wait = wait  # type: ignore[attr-defined]  # noqa: SLF001
+        subprocess.Popen._remaining_time = remaining  # type: ignore[attr-defined]  # noqa: SLF001

@@ -1,0 +1,103 @@
+"""The machine's own time, also where a preload clock moves all clocks of this process. Owns the calls of the shim.
+
+Below the coordinator of the preload clock (`clock/preload`) the shim answers every reading of a clock and ends every
+wait. The kit's own waits must not move that time.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["VARIABLE", "began", "date", "held", "is_virtual", "monotonic", "nap", "preload", "virtual"]
+
+VARIABLE = "AGENTPROC_CLOCK"
+"""The variable of the environment that leads a program to the page of its coordinator."""
+
+_REALTIME, _MONOTONIC = 0, 1
+_began: int | None = None
+
+
+@cache
+def preload() -> Any:
+    """Give the shim that is loaded into this process; None: it is not below a coordinator."""
+    if VARIABLE not in os.environ:
+        return None
+    import ctypes  # slow to load, and needed below the coordinator alone
+
+    shim: Any = ctypes.CDLL(None)
+    if not hasattr(shim, "agentproc_is_below") or not shim.agentproc_is_below():
+        return None
+    shim.agentproc_machine.restype = ctypes.c_int64
+    shim.agentproc_notes.restype = shim.agentproc_waits.restype = ctypes.c_char_p
+    shim.agentproc_enter.argtypes = [ctypes.c_int64, ctypes.c_int]
+    shim.agentproc_nap.argtypes = [ctypes.c_int64]
+    return shim
+
+
+def is_virtual() -> bool:
+    """Say whether a coordinator moves all clocks of this process now."""
+    shim = preload()
+    return shim is not None and bool(shim.agentproc_is_virtual())
+
+
+def began() -> int | None:
+    """Give when this sync test's virtual time began, as `time.monotonic_ns()` counts; None: there is none."""
+    return _began
+
+
+@contextmanager
+def virtual(date: int, alarm: int) -> Iterator[Any]:
+    """Have time be virtual below the coordinator while the block runs; gives the shim.
+
+    Args:
+        date: the date at its start, in nanoseconds since 1970.
+        alarm: the signal that this thread gets when nobody can move any more.
+    """
+    global _began  # noqa: PLW0603  # as the shim's page, it is one for the whole process
+    shim = preload()
+    was_real = shim.agentproc_enter(date, alarm)
+    _began = time.monotonic_ns()
+    try:
+        yield shim
+    finally:
+        _began = None
+        shim.agentproc_leave(was_real)
+
+
+@contextmanager
+def held(one: int = 1) -> Iterator[None]:
+    """Have virtual time stand still while the block runs; with -1, let it go on within a block in which it does not."""
+    preload().agentproc_hold(one)
+    try:
+        yield
+    finally:
+        preload().agentproc_hold(-one)
+
+
+def monotonic() -> float:
+    """Give the seconds of the machine's clock of durations."""
+    shim = preload()
+    return time.monotonic() if shim is None else shim.agentproc_machine(_MONOTONIC) / 1e9
+
+
+def date() -> float:
+    """Give the machine's date, in seconds since 1970."""
+    shim = preload()
+    return time.time() if shim is None else shim.agentproc_machine(_REALTIME) / 1e9
+
+
+def nap(milliseconds: int) -> None:
+    """Wait by the machine's clock; virtual time stands still meanwhile."""
+    shim = preload()
+    if shim is None:
+        select.poll().poll(milliseconds)
+    else:
+        shim.agentproc_nap(milliseconds * 1_000_000)

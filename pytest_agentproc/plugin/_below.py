@@ -1,0 +1,195 @@
+"""Owns pytest's life below the coordinator of the preload clock: how it comes there, and which test is in its time.
+
+pytest starts itself again below the coordinator, once: at once if `agentproc_virtual_sync` says so, else when the first
+sync test that is marked `virtual_time` is collected. There real time passes, except while such a test runs. Each worker
+of pytest-xdist has a coordinator of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import sys
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_agentproc import machine
+from pytest_agentproc.errors import Deadlock, UsageError
+from pytest_agentproc.plugin._options import asked
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Iterator
+
+_ALARM = signal.SIGRTMAX - 2
+"""The signal by which the coordinator says that nobody can move any more; the shim keeps the next one for itself."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Start pytest below the coordinator if that is asked for, and if it can be done; else each test says why not."""
+    uses_xdist = config.getoption("numprocesses", None) or config.getoption("tx", None)
+    if asked(config, "virtual_sync") and not uses_xdist and _reason_against(config) is None:
+        _start_again(config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
+    """Have each local worker start below a coordinator of its own."""
+    if not asked(config, "virtual_sync") or isinstance(words := _coordinator(), UsageError):
+        return
+    for spec in specs:
+        if spec.popen and not spec.python:
+            spec.python = shlex.join([*words, sys.executable])
+
+
+def start_again_for(session: pytest.Session, count: int) -> None:
+    """Start pytest again below the coordinator if that is possible, for so many tests of this session."""
+    config = session.config
+    if not count or session.testsfailed or config.option.collectonly or _reason_against(config) is not None:
+        return
+    reporter = config.pluginmanager.unregister(name="terminalreporter")
+    if reporter is not None:
+        what = "1 sync test is" if count == 1 else f"{count} sync tests are"
+        reporter.write_line(
+            f"agentproc: {what} in virtual time, so pytest starts once more "
+            "(with agentproc_virtual_sync = true in the ini file it does so before it collects)"
+        )
+    config.hook.pytest_sessionfinish(session=session, exitstatus=pytest.ExitCode.OK)
+    _start_again(config)
+
+
+def _start_again(config: pytest.Config) -> None:
+    words = _coordinator()
+    assert not isinstance(words, UsageError), "the reason against it was asked for"
+    config._ensure_unconfigure()  # noqa: SLF001  # it gives stdin back, and ends what this session has begun
+    os.chdir(config.invocation_params.dir)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(words[0], [*words, sys.executable, *sys.orig_argv[1:]])  # noqa: S606  # it takes the place of this process
+
+
+def _coordinator() -> list[str] | UsageError:
+    """Give the beginning of a command that is to run below a coordinator, or why there is none."""
+    from pytest_agentproc.clock.preload import coordinator
+
+    try:
+        return [str(coordinator()), "--session"]
+    except UsageError as error:
+        return error
+
+
+def _reason_against(config: pytest.Config) -> UsageError | None:
+    """Say why this pytest cannot start again below the coordinator; None: it can."""
+    if machine.VARIABLE in os.environ:
+        return UsageError(
+            "virtual time does not reach this Python: it is static or setuid, or /proc is that of other processes",
+            "run pytest by another Python, or take @pytest.mark.virtual_time away",
+        )
+    if isinstance(words := _coordinator(), UsageError):
+        return words
+    if hasattr(config, "workerinput"):
+        return UsageError(
+            "this worker of pytest-xdist was started in real time",
+            "write agentproc_virtual_sync = true into the ini file, or add --agentproc-virtual-sync",
+        )
+    if [*config.invocation_params.args] != sys.argv[1:]:
+        return UsageError(
+            "this pytest runs inside of another program, and virtual time needs one that can be started again",
+            "run it as a command of its own: python -m pytest",
+        )
+    return None
+
+
+@contextmanager
+def in_virtual_time(item: pytest.Item, start: dt.datetime) -> Iterator[None]:
+    """Have a sync test, and all processes that it starts, be in virtual time while the block runs.
+
+    Args:
+        item: the test.
+        start: the date at its start.
+
+    Raises:
+        UsageError: this pytest is not below the coordinator, or the test runs in a thread.
+    """
+    if machine.preload() is None:
+        raise _reason_against(item.config) or UsageError(
+            f"{item.name} was marked with virtual_time after the tests were collected",
+            "write agentproc_virtual_sync = true into the ini file, or add --agentproc-virtual-sync",
+        )
+    if threading.current_thread() is not threading.main_thread():
+        raise UsageError(f"{item.name} runs in a thread, and virtual time is for the main thread", "run it there")
+    from pytest_agentproc.clock import exact_limits
+
+    known = threading.enumerate()
+    before = signal.signal(_ALARM, lambda *_: _raise_deadlock(known))
+    try:
+        with machine.virtual(round(start.timestamp() * 1e9), _ALARM) as shim, exact_limits():
+            yield
+        notes = shim.agentproc_notes().decode(errors="replace")
+    finally:
+        signal.signal(_ALARM, before)
+    for note in notes.splitlines():
+        item.warn(pytest.PytestWarning(note))
+
+
+def _raise_deadlock(known: list[threading.Thread]) -> None:
+    from pytest_agentproc.clock import is_debugged
+
+    if is_debugged():
+        return
+    waiting = machine.preload().agentproc_waits().decode(errors="replace").split(", ")
+    lines = [*_threads(known), *(one for one in waiting if not _is_of_the_kit(one))]
+    raise Deadlock(
+        "\n  ".join(["nobody can move: all threads and processes wait, and no wait has a time limit", *lines])
+    )
+
+
+def _threads(known: list[threading.Thread]) -> Iterator[str]:
+    """Name the threads that the test has started, and where each waits in code outside of the standard library."""
+    frames = sys._current_frames()  # noqa: SLF001  # the one way to see them
+    for thread in threading.enumerate():
+        frame = None if thread in known else frames.get(thread.ident or 0)
+        while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in sys.stdlib_module_names:
+            frame = frame.f_back
+        if frame is not None:
+            yield f"thread {thread.name}, at {frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def _is_of_the_kit(waiting: str) -> bool:
+    """Say whether a line of the coordinator's is about this process, of which the traceback says more, or a helper."""
+    from pytest_agentproc.procfs import words_of
+
+    found = re.search(r" \(pid (\d+)\)", waiting)
+    pid = int(found[1]) if found else 0
+    return pid == os.getpid() or any(word.endswith("/harness/_broker.py") for word in words_of(pid))
+
+
+def keep_real_durations() -> None:
+    """Have pytest count by the machine's clock: its own clocks would show a virtual hour as an hour."""
+    from _pytest import timing  # made to be replaced: it has pytest's own names for the functions of `time`
+
+    timing.perf_counter = machine.monotonic
+    timing.time = machine.date
+
+
+def hold_at_prompts(debugger: Any) -> None:
+    """Have virtual time stand still while a debugger waits for a command."""
+    if machine.began() is None:
+        return
+    read, obey = debugger.cmdloop, debugger.onecmd
+
+    def cmdloop(intro: Any = None) -> Any:
+        with machine.held():
+            return read(intro)
+
+    def onecmd(line: str) -> Any:
+        with machine.held(-1):
+            return obey(line)
+
+    debugger.cmdloop, debugger.onecmd = cmdloop, onecmd
