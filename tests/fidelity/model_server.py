@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 __all__ = ["ModelServer", "Reply"]
 
 _PACE = 0.1
-"""Real seconds after each part of an answer: pi prints a message as it is when the next part has come, too."""
+"""Real seconds after each part of an answer to pi, which prints a message as it is when the next part has come, too.
+
+The others get an answer at once: claude starts a tool as soon as its part has come, and the order would be a race.
+"""
 
 
 @dataclass(frozen=True)
@@ -125,9 +128,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
+        parts = []
         for event, data in form(number, reply):
             head = f"event: {event}\n" if event else ""
-            self.wfile.write(f"{head}data: {data if isinstance(data, str) else json.dumps(data)}\n\n".encode())
+            parts.append(f"{head}data: {data if isinstance(data, str) else json.dumps(data)}\n\n".encode())
+        for part in parts if form is _completions else [b"".join(parts)]:
+            self.wfile.write(part)
             self.wfile.flush()
             threading.Event().wait(_PACE)
 
