@@ -35,6 +35,7 @@ OPTION_EXAMPLES = {
     "explore": f"{_ONE} --agentproc-explore=5",
     "scale": f"{_ONE} --agentproc-clock=real --agentproc-scale=10",
     "process_tree": "pytest --agentproc-process-tree test_mine.py",
+    "virtual_sync": "pytest --agentproc-virtual-sync test_mine.py",
     "subject": f"{_ONE} --agentproc-subject=null",
     "rule": "pytest --agentproc-corpus --agentproc-rule=T2,P3 --agentproc-clock=model",
     "command": "pytest --agentproc-corpus -k exits-3-after-a-good-result --agentproc-command='timeout 60 {agent}'",
