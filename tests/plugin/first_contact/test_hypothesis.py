@@ -17,16 +17,16 @@ from pytest_agentproc.plugin import FakeAgents
 
 
 def command(words):
-    return ["claude", "-p", *words]
+    return ["claude", "-p", "hi", *words]
 
 
 @settings(max_examples=10, deadline=None, derandomize=True, database=None)
-@given(words=st.lists(st.sampled_from(["a", "--resume", "b"]), max_size=2))
+@given(words=st.lists(st.sampled_from(["a", "--verbose", "b"]), max_size=2))
 def test_every_word_arrives(words):
     with FakeAgents() as agents:
         agents.on_path("claude")
         agents.virtual_clock.run(anyio.run_process, command(words))
-        agents["claude"].assert_called_once_with("-p", *words)
+        agents["claude"].assert_called_once_with("-p", "hi", *words)
 """
 
 
@@ -43,8 +43,8 @@ def test_the_smallest_example_that_fails_is_shown(pytester: pytest.Pytester) -> 
     result.assert_outcomes(failed=1)
     assert [line.strip() for line in errors(result)[:4]] == [
         "AssertionError: claude was called once, but with something else",
-        "expected  claude -p --resume",
-        "seen      claude -p",
+        "expected  claude -p hi --verbose",
+        "seen      claude -p hi",
         "(different: argv)",
     ]
-    assert "words=['--resume']," in result.stdout.str()
+    assert "words=['--verbose']," in result.stdout.str()

@@ -25,7 +25,7 @@ def agents():
 
 
 def ask(agents):
-    return agents.virtual_clock.run(anyio.run_process, ["claude", "-p"])
+    return agents.virtual_clock.run(anyio.run_process, ["claude", "-p", "hi"])
 
 
 def test_first(agents):
@@ -41,7 +41,7 @@ LEAK = """
 def test_a_leak(agents):
     async def forget():
         global process
-        process = subprocess.Popen(["claude"], stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(["claude", "-p", "hi"], stdout=subprocess.DEVNULL)
         await anyio.sleep(1)
 
     agents.virtual_clock.run(forget)

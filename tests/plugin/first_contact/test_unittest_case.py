@@ -23,15 +23,15 @@ class TestAsk(unittest.TestCase):
 
     def test_an_hour_of_silence(self):
         self.agents.on_path(claude="- silence: 1h\\n- answer: hi")
-        done = self.agents.virtual_clock.run(anyio.run_process, ["claude", "-p"])
-        self.assertIn(b'"result":"hi"', done.stdout)
+        done = self.agents.virtual_clock.run(anyio.run_process, ["claude", "-p", "hi"])
+        self.assertEqual(done.stdout, b"hi\\n")
         self.assertEqual(self.agents.virtual_clock.now, 3600)
-        self.agents["claude"].assert_called_once_with("-p")
+        self.agents["claude"].assert_called_once_with("-p", "hi")
 
     def test_plain_code(self):
         self.agents.on_path("claude")
         done = subprocess.run(["claude", "-p", "hi"], capture_output=True, timeout=20)
-        self.assertIn(b'"result":"done"', done.stdout)
+        self.assertEqual(done.stdout, b"done\\n")
         self.agents["claude"].assert_called_once_with("-p", "hi")
 """
 LEAK = """
@@ -42,7 +42,7 @@ LEAK = """
         ''')
 
         async def forget():
-            self.process = subprocess.Popen(["claude"], stdout=subprocess.DEVNULL)
+            self.process = subprocess.Popen(["claude", "-p", "hi"], stdout=subprocess.DEVNULL)
             await anyio.sleep(1)
 
         self.agents.virtual_clock.run(forget)
