@@ -70,13 +70,13 @@ CASE = """
             self.agents.on_path(claude="- silence: 1h\\n- answer: hi")
             begun = time.monotonic()
             done = subprocess.run(["claude", "-p", "hi"], stdout=subprocess.PIPE, timeout=7200)
-            self.assertIn(b'"result":"hi"', done.stdout)
+            self.assertEqual(done.stdout, b"hi\\n")
             self.assertEqual(time.monotonic() - begun, 3600)
             self.agents["claude"].assert_called_once_with("-p", "hi")
 
         def test_a_leak(self):
             self.agents.on_path(claude="- silence: 1h\\n- answer: hi\\n- linger: {linger}")
-            self.process = subprocess.Popen(["claude"], stdout=subprocess.DEVNULL)
+            self.process = subprocess.Popen(["claude", "-p", "hi"], stdout=subprocess.DEVNULL)
             time.sleep(3601)
             self.assertIsNot(self.process.poll(), 1)
 """
