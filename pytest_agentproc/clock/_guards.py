@@ -241,6 +241,9 @@ class _Guarded(Protocol):
     def fail(self, error: Spin, /) -> None: ...
 
 
+_BLOCKING = "code that blocks belongs into a plain function: a test with @pytest.mark.virtual_time, or a supervisor without async"
+
+
 @contextmanager
 def sentry(hub: _Guarded) -> Iterator[None]:
     """Raise `Spin` in a host that does not come to the hub for a whole guard period."""
@@ -262,7 +265,7 @@ def sentry(hub: _Guarded) -> Iterator[None]:
             rounds = 0
             place = f"{frame.f_code.co_filename}:{frame.f_lineno} ({frame.f_code.co_qualname})" if frame else "?"
             what = "the supervising program computes, or waits in a call that blocks its loop"
-            error = Spin(f"{what}, for {hub.guard:g} s now, at {place}")
+            error = Spin(f"{what}, for {hub.guard:g} s now, at {place}\n{_BLOCKING}")
             hub.fail(error)
             raise error
 

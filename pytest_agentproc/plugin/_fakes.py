@@ -80,7 +80,8 @@ def expired(fake: FakeAgent, scenario: Scenario) -> list[str]:
     """Say of each start that its lifetime ended it, and at which step; none if no lifetime did."""
     if fake.outside is None:
         return []
-    lines, after = scenario.text.splitlines(), f"was ended after {LIFETIME:g} s of real time"
+    life = "24 h of virtual time" if machine.is_virtual() else f"{LIFETIME:g} s of real time"
+    lines, after = scenario.text.splitlines(), f"was ended after {life}"
     return [
         f"{scenario.path}:{line}: {name} {after}: {lines[line - 1].strip()}\n{_REMEDY}"
         for name, line in fake.outside.expired

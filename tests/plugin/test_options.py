@@ -140,7 +140,7 @@ def test_in_its_own_project_the_corpus_is_collected_once_with_ids_that_can_be_na
     monkeypatch.chdir(ROOT)
     arguments = ["-p", "no:cacheprovider", "-c", "pyproject.toml", "--rootdir", ".", "--agentproc-corpus"]
     if named == ".":
-        arguments.append("--ignore=tests")
+        arguments += ["--ignore=tests", "--ignore=pytest_agentproc"]
     result = pytester.runpytest(*arguments, "--collect-only", "-q", *filter(None, [named]))
     assert collected(result) == [f"scenarios/{node_id}" for node_id in CORPUS]
 

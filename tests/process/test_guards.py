@@ -121,7 +121,11 @@ def test_a_program_that_computes_for_ever_is_a_spin_that_names_its_line(guarded:
     said = "the supervising program computes, or waits in a call that blocks its loop"
     said += f", for {GUARD:g} s now, at {__file__}:"
     assert str(found).startswith(said)
-    assert str(found).endswith(f" ({host.__code__.co_qualname})")
+    place, remedy = str(found).splitlines()
+    assert place.endswith(f" ({host.__code__.co_qualname})")
+    assert remedy == (
+        "code that blocks belongs into a plain function: a test with @pytest.mark.virtual_time, or a supervisor without async"
+    )
 
 
 def test_a_timer_that_is_set_again_for_the_same_instant_is_a_spin(guarded: Stand, backend: str) -> None:
