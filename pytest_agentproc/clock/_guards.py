@@ -241,7 +241,9 @@ class _Guarded(Protocol):
     def fail(self, error: Spin, /) -> None: ...
 
 
-_BLOCKING = "code that blocks belongs into a plain function: a test with @pytest.mark.virtual_time, or a supervisor without async"
+_BLOCKING = (
+    "code that blocks belongs into a plain function: a test with @pytest.mark.virtual_time, or a plain supervisor"
+)
 
 
 @contextmanager

@@ -124,7 +124,7 @@ def test_a_program_that_computes_for_ever_is_a_spin_that_names_its_line(guarded:
     place, remedy = str(found).splitlines()
     assert place.endswith(f" ({host.__code__.co_qualname})")
     assert remedy == (
-        "code that blocks belongs into a plain function: a test with @pytest.mark.virtual_time, or a supervisor without async"
+        "code that blocks belongs into a plain function: a test with @pytest.mark.virtual_time, or a plain supervisor"
     )
 
 
