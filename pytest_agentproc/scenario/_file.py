@@ -27,7 +27,7 @@ from pytest_agentproc.scenario._fields import (
     Time,
     Word,
 )
-from pytest_agentproc.scenario._script import Steps, check_children
+from pytest_agentproc.scenario._script import Steps, check_children, check_streams
 from pytest_agentproc.scenario._steps import STEPS
 from pytest_agentproc.scenario._words import COMMANDS, choices, nearest, shorten, unknown, words
 from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence
@@ -171,6 +171,7 @@ class Script(Steps):
         before = len(check.problems)
         steps = super().read(node, what, check)
         check_children(check)
+        check_streams(check)
         check.is_script_sound = len(check.problems) == before
         return steps
 
