@@ -103,10 +103,7 @@ def _agent_of(shape: str, dialect: str, modes: Mapping[str, str]) -> str:
         UsageError: no agent of this dialect can show the behaviour.
     """
     if dialect not in modes:
-        remedy = (
-            f"the agents that can have it are {', '.join(modes)}" if len(modes) > 1 else f"write --agent {min(modes)}"
-        )
-        raise UsageError(f"an agent of {dialect} cannot have the shape {shape}", remedy)
+        raise UsageError(f"the shape {shape} cannot be for {dialect}", f"it can be for {', '.join(modes)}")
     mode = modes[dialect]
     return dialect if mode == DIALECTS[dialect].default_mode else f"{{dialect: {dialect}, mode: {mode}}}"
 

@@ -91,12 +91,12 @@ def test_new_writes_what_an_editor_helps_with_and_over_nothing(capsys: pytest.Ca
     assert "scenario: \"yes: 'it' # holds\"\nagent: pi\n" in capsys.readouterr().out
 
 
-_SESSIONS = "the agents that can have it are claude, pi, acp"
-_RUNS = "the agents that can have it are raw, claude, pi, codex, gemini"
+_SESSIONS = "it can be for claude, pi, acp"
+_RUNS = "it can be for raw, claude, pi, codex, gemini"
 _REFUSED = {
     **dict.fromkeys(("crash", "cancel", "queue"), ({"claude", "pi", "acp"}, _SESSIONS)),
-    "permission": ({"claude", "acp"}, "the agents that can have it are claude, acp"),
-    "background": ({"claude"}, "write --agent claude"),
+    "permission": ({"claude", "acp"}, "it can be for claude, acp"),
+    "background": ({"claude"}, "it can be for claude"),
 }
 """By shape: the agents that it is for, and the last line of the refusal; all others are for every agent but acp."""
 
@@ -112,7 +112,7 @@ def test_a_shape_passes_or_is_refused_with_the_agents_that_it_is_for(
     fit, remedy = _REFUSED.get(shape, (set(DIALECTS) - {"acp"}, _RUNS))
     code = main(["new", shape, "--shape", shape, *([] if agent is None else ["--agent", agent])])
     if agent is not None and agent not in fit:
-        refusal = f"agentproc new: an agent of {agent} cannot have the shape {shape}\n{remedy}\n"
+        refusal = f"agentproc new: the shape {shape} cannot be for {agent}\n{remedy}\n"
         assert (code, capsys.readouterr().err) == (2, refusal)
         return
     assert code == 0
