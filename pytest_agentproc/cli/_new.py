@@ -16,6 +16,7 @@ from pytest_agentproc.vocabulary import DIALECTS
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
 
     from pytest_agentproc.vocabulary import Dialect
 
@@ -95,16 +96,28 @@ def _body_for(dialect: Dialect) -> str:
     return _LINGERS if dialect.steps.get(dialect.default_mode) else _HANGS  # plain text has no last word
 
 
+def _agent_of(shape: str, dialect: str, modes: Mapping[str, str]) -> str:
+    """Write the agent of a shape in one line of YAML.
+
+    Raises:
+        UsageError: no agent of this dialect can show the behaviour.
+    """
+    if dialect not in modes:
+        raise UsageError(f"the shape {shape} cannot be for {dialect}", f"it can be for {', '.join(modes)}")
+    mode = modes[dialect]
+    return dialect if mode == DIALECTS[dialect].default_mode else f"{{dialect: {dialect}, mode: {mode}}}"
+
+
 def run(options: argparse.Namespace) -> int:
     """Write the file, or print it.
 
     Raises:
-        UsageError: it is there already, or cannot be written.
+        UsageError: it is there already, or cannot be written, or the shape is not for this agent.
         ScenarioError: the claim makes no scenario.
     """
     if options.shape:
-        claim, agent, body = SHAPES[options.shape]
-        agent = options.agent or agent
+        claim, agent, modes, body = SHAPES[options.shape]
+        agent = _agent_of(options.shape, options.agent or agent, modes)
         text = _SHAPED
     else:
         agent, text = options.agent or "raw", _TEXT

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from pytest_agentproc.vocabulary import DIALECTS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_RUNS = {name: dialect.default_mode for name, dialect in DIALECTS.items() if dialect.decoders}
+_SESSIONS = {name: mode for name, dialect in DIALECTS.items() for mode in dialect.talks}
 
 
 class Shape(NamedTuple):
@@ -10,12 +18,14 @@ class Shape(NamedTuple):
 
     Args:
         claim: what must be true, in one sentence.
-        agent: the agent that shows it, in one line of YAML.
+        agent: the dialect of the agent that shows it if the user names none.
+        modes: the mode by every dialect that can show it.
         body: the file below its agent.
     """
 
     claim: str
     agent: str
+    modes: Mapping[str, str]
     body: str
 
 
@@ -23,9 +33,11 @@ SHAPES = {
     "partial": Shape(
         "half a line of output is activity",
         "raw",
+        _RUNS,
         """\
 script:
   - raw: {text: "half a line, and the rest\\n", cut: [11], gap: inactivity_timeout - 1s}
+  - answer: done
 expect:
   outcome: completed
   signals: []""",
@@ -33,6 +45,7 @@ expect:
     "ignore-term": Shape(
         "an agent that ignores TERM is killed after the grace",
         "raw",
+        _RUNS,
         """\
 script:
   - when: {signal: TERM}
@@ -45,6 +58,7 @@ expect:
     "grandchild": Shape(
         "a child that keeps stdout open does not hold up the end of its agent",
         "pi",
+        _RUNS,
         """\
 script:
   - spawn: {id: server, inherits: [stdout]}
@@ -57,6 +71,7 @@ expect:
     "flood": Shape(
         "an agent that floods stderr is not blocked",
         "pi",
+        _RUNS,
         """\
 script:
   - flood: {stderr: 10 MiB}
@@ -67,7 +82,8 @@ expect:
     ),
     "crash": Shape(
         "a session whose agent crashes goes on with a new agent",
-        "{dialect: claude, mode: session}",
+        "claude",
+        _SESSIONS,
         """\
 drive: [{prompt: one}, {wait_for: turn 1}, {wait_for: status restarting}, {prompt: two}]
 scripts:
@@ -78,7 +94,8 @@ expect:
     ),
     "permission": Shape(
         "an agent that may use a tool goes on",
-        "{dialect: claude, mode: session}",
+        "claude",
+        {name: mode for name, mode in _SESSIONS.items() if name != "pi"},  # a pi has no permissions
         """\
 handler: {permission: allow, after: 2s}
 script:
@@ -92,6 +109,7 @@ expect:
     "cancel": Shape(
         "a turn that its caller cancels ends, and the agent lives on",
         "acp",
+        _SESSIONS,
         """\
 drive: [{prompt: work}, {cancel: {}, at: 5s}, {wait_for: turn 1}, {prompt: again}]
 script:
@@ -106,7 +124,8 @@ expect:
     ),
     "queue": Shape(
         "a prompt waits until the turn before it is over",
-        "{dialect: pi, mode: rpc}",
+        "pi",
+        _SESSIONS,
         """\
 drive: [{prompt: one}, {prompt: two}]
 script:
@@ -120,7 +139,8 @@ expect:
     ),
     "background": Shape(
         "the answer of a background task is no answer to a prompt",
-        "{dialect: claude, mode: session}",
+        "claude",
+        {"claude": "session"},
         """\
 drive: [{prompt: build}, {wait_for: turn 1}, {wait_for: background 1}]
 script:

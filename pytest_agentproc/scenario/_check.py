@@ -230,6 +230,7 @@ class Check:
         depth: in how many descendants' scripts the check is.
         process: whose script it reads; "" is the agent's.
         parents: who spawns whom; `orphans`: those who lose their parent at once, and how.
+        inherits: the streams that each spawned process inherits, and where the file says so.
         meant: the children that steps name, and of which process they must be.
         tools_done: the tools that have ended where the check is, with the lines of their ends; `tools_done_beside`:
             those that a branch before it has ended, such as a reaction. Other branches may end them, too.
@@ -249,6 +250,7 @@ class Check:
     spawned: dict[str, int] = field(default_factory=dict)
     parents: dict[str, str] = field(default_factory=dict)
     orphans: dict[str, str] = field(default_factory=dict)
+    inherits: dict[str, tuple[Node, tuple[str, ...]]] = field(default_factory=dict)
     process: str = ""
     meant: list[tuple[Node, str, str]] = field(default_factory=list)
     nameless: int = 0

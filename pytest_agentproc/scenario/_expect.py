@@ -167,7 +167,12 @@ _OF_ALL = (
     Wanted("stop_reason", Text("REASON"), "the stop reason of the last message, in the words of the dialect"),
     Wanted("model", Text(), "the model that answered"),
     Wanted("usage", Data(), "the token counts, in the words of the dialect"),
-    Wanted("elapsed", Time(), "the time from the start of the agent to the outcome", bind=exact_time),
+    Wanted(
+        "elapsed",
+        Time(),
+        "the time from the start of the agent to the event that decides the outcome, before any grace",
+        bind=exact_time,
+    ),
     Wanted(
         "returned",
         Time(),

@@ -27,7 +27,7 @@ from pytest_agentproc.scenario._fields import (
     Time,
     Word,
 )
-from pytest_agentproc.scenario._script import Steps, check_children
+from pytest_agentproc.scenario._script import Steps, check_children, check_streams
 from pytest_agentproc.scenario._steps import STEPS
 from pytest_agentproc.scenario._words import COMMANDS, choices, nearest, shorten, unknown, words
 from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence
@@ -78,7 +78,12 @@ class _Each:
 def _agent_finish(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
     record = check.language.records[values["dialect"]]
     mode = values.get("mode", record.default_mode)
-    if mode not in record.modes:
+    if mode not in record.modes and mode in check.language.records:
+        check.at(node, f'the dialect {record.name} has no mode "{mode}": write agent: {mode}')
+        check.dialect = mode  # the rest of the file is meant for it
+        record = check.language.records[mode]
+        mode = record.default_mode
+    elif mode not in record.modes:
         known = f"known {'is' if len(record.modes) == 1 else 'are'} {choices(record.modes)}"
         check.at(node, f'the dialect {record.name} has no mode "{shorten(mode)}": {known}')
     check.mode = mode
@@ -171,6 +176,7 @@ class Script(Steps):
         before = len(check.problems)
         steps = super().read(node, what, check)
         check_children(check)
+        check_streams(check)
         check.is_script_sound = len(check.problems) == before
         return steps
 

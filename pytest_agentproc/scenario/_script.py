@@ -180,6 +180,8 @@ class _Spawn:
         before = len(check.problems)
         if isinstance(node, Scalar):
             name = _take_name(Word().read(node, what, check), node, what, check)
+            if len(check.problems) == before:
+                check.inherits[name] = (node, ())
             return {"id": name}
         given = {key.text: value for key, value in node.pairs} if isinstance(node, MappingNode) else {}
         own = given.get("id")
@@ -194,6 +196,7 @@ class _Spawn:
             return None
         if values.get("how") in _ORPHANS:
             check.orphans[name] = values["how"]
+        check.inherits[name] = (given.get("inherits", node), tuple(values.get("inherits", ())))
         return {**values, "id": name}
 
 
@@ -271,6 +274,24 @@ def check_children(check: Check) -> None:
         elif name not in own:
             check.at(node, _no_child(name, own, check))
     check.meant.clear()
+
+
+def check_streams(check: Check) -> None:
+    """Report every process that inherits a stream which its parent, a spawned process, does not have."""
+    for name, (node, streams) in check.inherits.items():
+        parent = check.parents.get(name)
+        if parent not in check.inherits:  # the agent has every stream, and a spawn with mistakes is reported already
+            continue
+        held = check.inherits[parent][1]
+        missing = [stream for stream in streams if stream not in held]
+        if missing:
+            needed = ", ".join(stream for stream in _STREAMS if stream in held or stream in missing)
+            check.at(
+                node,
+                f"{name} inherits {choices(missing, 'and')}, but its parent {parent} has none: "
+                f"write inherits: [{needed}] at {parent}, too",
+            )
+    check.inherits.clear()
 
 
 def _no_child(name: str, own: list[str], check: Check) -> str:

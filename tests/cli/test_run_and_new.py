@@ -91,11 +91,31 @@ def test_new_writes_what_an_editor_helps_with_and_over_nothing(capsys: pytest.Ca
     assert "scenario: \"yes: 'it' # holds\"\nagent: pi\n" in capsys.readouterr().out
 
 
+_SESSIONS = "it can be for claude, pi, acp"
+_RUNS = "it can be for raw, claude, pi, codex, gemini"
+_REFUSED = {
+    **dict.fromkeys(("crash", "cancel", "queue"), ({"claude", "pi", "acp"}, _SESSIONS)),
+    "permission": ({"claude", "acp"}, "it can be for claude, acp"),
+    "background": ({"claude"}, "it can be for claude"),
+}
+"""By shape: the agents that it is for, and the last line of the refusal; all others are for every agent but acp."""
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("agent", [None, *DIALECTS])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_every_shape_of_new_passes(shape: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A user changes what works."""
-    assert main(["new", shape, "--shape", shape]) == 0
+def test_a_shape_passes_or_is_refused_with_the_agents_that_it_is_for(
+    shape: str, agent: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A draft passes on the reference supervisor, so that a user changes a file that works."""
+    capsys.readouterr()
+    fit, remedy = _REFUSED.get(shape, (set(DIALECTS) - {"acp"}, _RUNS))
+    code = main(["new", shape, "--shape", shape, *([] if agent is None else ["--agent", agent])])
+    if agent is not None and agent not in fit:
+        refusal = f"agentproc new: the shape {shape} cannot be for {agent}\n{remedy}\n"
+        assert (code, capsys.readouterr().err) == (2, refusal)
+        return
+    assert code == 0
     assert main(["run", f"{shape}.scenario.yaml", "--clock", "model"]) == 0
     assert "passed, record" in capsys.readouterr().out
 

@@ -35,6 +35,7 @@ class _Dice:
         self.random = Random(seed)  # noqa: S311  # a seed that gives the same text for ever is the point
         self.kinds = Random(-1 - seed)  # noqa: S311  # as above
         self.spawned = 0
+        self.held: tuple[str, ...] = ("stdout", "stderr")
         self.dialect = self.random.choice(("raw", "raw", "pi"))
 
     def steps(self, depth: int, most: int = 5) -> list[Any]:
@@ -97,7 +98,9 @@ class _Dice:
     def _spawn(self, depth: int) -> Any:
         self.spawned += 1
         made: dict[str, Any] = {"id": f"kid{self.spawned}", **self._kind()}
-        made["inherits"] = self.random.choice(([], ["stdout"], ["stdout", "stderr"]))
+        drawn = self.random.choice(([], ["stdout"], ["stdout", "stderr"]))
+        above, self.held = self.held, tuple(stream for stream in drawn if stream in self.held)
+        made["inherits"] = list(self.held)
         if self.random.random() < 0.4:
             made["ignores_signals"] = "true"
         if self.random.random() < 0.7:
@@ -106,6 +109,7 @@ class _Dice:
             made["for"] = self._time()
         if made["how"] == "refork":
             made.pop("script", None)
+        self.held = above
         return {"spawn": made}
 
     def _kind(self) -> dict[str, Any]:
