@@ -47,7 +47,8 @@ _SAME = (
     ("orphan", "daemon", "double_fork", "launcher", "refork", "leftover", "leftovers"),
     ("timeout", "timed_out", "inactive", "overran", "stalled"),
     ("permission", "approval", "approve", "ask"),
-    ("hang", "freeze", "stuck", "lingers", "silent"),
+    ("hang", "freeze", "stuck", "never exits", "never ends", "lingers", "holds", "silent"),
+    ("open handle", "handle", "holds", "inherits"),
     ("crash", "die", "dies", "segfault"),
     ("abandon", "cancelled", "interrupt", "abort"),
     ("bystander", "bystanders", "unrelated"),
@@ -61,8 +62,8 @@ _SAME = (
     ("epipe", "broken pipe"),
     ("garbage", "noise", "malformed", "invalid"),
 )
-"""Words that people type for one thing: each finds what the others find."""
-_NOWHERE = 3
+"""Words that people type for one thing: each finds what the others find, the words in front first."""
+_NOWHERE = 100
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -96,19 +97,22 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _place(scenario: Scenario, words: list[str]) -> int:
-    """Say how early a scenario comes: the word in its id, one of the same meaning there, one of both in its text."""
+    """Say how early a scenario comes: the word in its id, a word of the same meaning there, either in its text."""
     if not words:
         return 0
     used = (text for use in uses(scenario.text) for text in (use.key.name, *use.words))
     said = " ".join((scenario.claim, *used)).lower()
-    return max(_place_of(word.lower(), scenario.id, said) for word in words)
+    phrase = " ".join(words).lower()
+    is_known = any({phrase, phrase.removesuffix("s")} & {*group} for group in _SAME)
+    wanted = [phrase] if is_known else [word.lower() for word in words]
+    return max(_place_of(word, scenario.id, said) for word in wanted)
 
 
 def _place_of(word: str, name: str, said: str) -> int:
     own = rf"(?<![a-z_]){re.escape(word)}"
-    same = [re.escape(scenario) for group in _SAME if {word, word.removesuffix("s")} & {*group} for scenario in group]
-    meant = rf"{own}|(?<![a-z_])(?:{'|'.join(same) or '(?!)'})(?![a-z_])"
-    places = enumerate(((own, name), (meant, name), (meant, said)))
+    same = [other for group in _SAME if {word, word.removesuffix("s")} & {*group} for other in group]
+    meant = [rf"(?<![a-z_]){re.escape(other)}(?![a-z_])" for other in same]
+    places = enumerate([(own, name), *((other, name) for other in meant), ("|".join([own, *meant]), said)])
     return next((place for place, (pattern, text) in places if re.search(pattern, text)), _NOWHERE)
 
 

@@ -85,17 +85,21 @@ def test_list_filters_by_what_it_groups_by(capsys: pytest.CaptureFixture[str]) -
     [
         ("partial", "claude-half-a-line"),
         ("zombie", "zombie-of-the-agents"),
-        ("zombies", "killed-agent-is-reaped"),
-        ("orphan", "launcher-with-a-server"),
+        ("zombies", "zombie-of-the-agents"),
+        ("orphan", "daemon-below-a-nested-subreaper"),
         ("timeout", "open-session-timeouts"),
         ("permission", "claude-asks-the-host"),
-        ("double_fork", "launcher-with-a-server"),
+        ("double_fork", "daemon-below-a-nested-subreaper"),
+        ("open handles", "deaf-grandchild-holds-stdout"),
+        ("never exits", "closes-both-and-lingers"),
+        ("hangs", "closes-both-and-lingers"),
     ],
 )
 def test_list_finds_by_the_word_that_people_type(word: str, first: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Words of one meaning find the same; scenarios with such a word in the id come first."""
-    assert main(["list", word]) == 0
-    assert capsys.readouterr().out.startswith(f"{first} ")
+    for words in ([word], word.split()):
+        assert main(["list", *words]) == 0
+        assert capsys.readouterr().out.startswith(f"{first} ")
 
 
 @pytest.mark.parametrize(
