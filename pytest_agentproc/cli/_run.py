@@ -175,7 +175,7 @@ def _judged(way: _Way, lab: ScenarioRunner, live: _Live) -> Judgement:
         if judgement.is_red and played.was_starved:
             way.say("\nthe machine was too slow for that: once more\n")
             continue
-        if judgement.is_red and played.pace is None and not isinstance(way.subject, ReferenceSupervisor):
+        if judgement.is_red and played.is_virtual and not isinstance(way.subject, ReferenceSupervisor):
             lab.new_record = Record
             judgement = confirmed(judgement, way.play(lab))
         if reason := played.record.header.get("out_of_reach"):

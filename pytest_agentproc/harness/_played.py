@@ -220,6 +220,11 @@ class Played:
         return ""
 
     @property
+    def is_virtual(self) -> bool:
+        """Whether time was virtual, so that a second play goes the same way."""
+        return self.pace is None or self.pace.is_exact
+
+    @property
     def was_starved(self) -> bool:
         """Whether the machine was so slow that competing instants may have changed places, or come too late."""
         if self.pace is None or self.pace.is_exact:

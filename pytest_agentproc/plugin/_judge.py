@@ -200,14 +200,14 @@ def judge(item: ScenarioTest) -> None:
         note(item, played, real)
         is_reference = is_reference_supervisor(item.subject)
         judgement = judged(played, partial(read_by_baseline, item), is_reference=is_reference)
-        if judgement.is_red and played.pace is None and item.clock == "virtual" and not is_reference:
+        if judgement.is_red and played.is_virtual and item.clock == "virtual" and not is_reference:
             judgement = confirmed(judgement, _play(item))
         judgement = _repeated(item, judgement)
         if not (judgement.is_red and played.was_starved):
             keep(item, judgement, real)
             keep_page(item, played, judgement.rows, judgement.verdict)
             settle(judgement, is_reference=is_reference)
-            return _searched(item) if played.pace is None or played.pace.is_exact else None
+            return _searched(item) if played.is_virtual else None
     reason = f"in real time the machine was too slow {_TRIES} times"
     keep(item, Judgement(Verdict.UNDECIDED, reason=reason))
     pytest.skip(f"undecided: {reason}")
@@ -224,7 +224,7 @@ def _searched(item: ScenarioTest) -> None:
 
 def _repeated(item: ScenarioTest, judgement: Judgement) -> Judgement:
     """Play it as often as the session asks for, and stop at the first play that goes another way."""
-    times = 1 if item.played is not None and item.played.pace is not None else asked(item.config, "repeat")
+    times = 1 if item.played is not None and not item.played.is_virtual else asked(item.config, "repeat")
     for _ in range(1, times):
         if judgement.verdict is not Verdict.KIT_ERROR:
             judgement = repeated(judgement, _play(item))

@@ -94,6 +94,45 @@ def test_a_red_that_is_another_one_the_second_time_is_a_kit_error(pytester: pyte
     )
 
 
+HANGS_ONCE = """\
+if ! test -e been; then touch been; sleep 1000000; fi
+"$@"
+"""
+TIRES = """\
+echo >>plays
+test $(wc -l <plays) -lt 3 || sleep 1
+"$@"
+"""
+WRAPPER = """\
+command = "sh program.sh {agent}"
+says = {outcome = {exit_code = {0 = "completed", other = "failed"}}}
+"""
+
+
+def test_a_program_that_hangs_in_one_play_of_two_is_a_kit_error(pytester: pytest.Pytester) -> None:
+    """Its virtual time is exact, too: a stall that does not come again is never its own fault."""
+    (pytester.path / "program.sh").write_text(HANGS_ONCE)
+    (pytester.path / "wrapper.toml").write_text(WRAPPER)
+    result = pytester.runpytest("--agentproc-subject=wrapper.toml")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "  replay: kit error",
+            "*(virtual time plays the same twice, so this red says nothing of the supervisor; *",
+            "agentproc: wrapper is not conformant: must: 0 failed, *; 1 kit error, 0 passed, *",
+        ]
+    )
+
+
+def test_a_program_is_repeated_until_a_play_goes_another_way(pytester: pytest.Pytester) -> None:
+    """The red comes twice; the third play starts its agent a second later."""
+    (pytester.path / "program.sh").write_text(TIRES)
+    (pytester.path / "wrapper.toml").write_text(WRAPPER)
+    result = pytester.runpytest("--agentproc-repeat=4", "--agentproc-subject=wrapper.toml")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["  repeat: kit error", "    expected  the same record", "*; 1 kit error, 0 passed, *"])
+
+
 def test_real_time_never_repeats_itself(pytester: pytest.Pytester) -> None:
     """There a red stands at once."""
     result = pytester.runpytest("-s", "--agentproc-subject=mine:steady", "--agentproc-clock=real")

@@ -2,7 +2,11 @@
  *
  * A thread that sleeps may have been woken a moment ago, so its state alone says little. It is at rest if its state
  * and the number of its runs are the same in two looks, and nobody came or died between them: whoever woke it must
- * have run, or died. The tree is walked between the looks, so a child of a fork cannot be missed. */
+ * have run, or died. The tree is walked between the looks, so a child of a fork cannot be missed.
+ *
+ * The state alone can be wrong, too. The kernel's wait4 is in state S while it reaps a child, and in state X an ended
+ * thread still has to report the end of its process. On a busy machine the clock then jumped to the next deadline, an
+ * hour later, while a program was about to go on or its end was about to be seen. */
 #define _GNU_SOURCE
 #include "tree.h"
 #include "page.h"
@@ -229,7 +233,15 @@ static void follow_image(int pid, const char *stat) {
   process->is_named = process->counts_always = 0;
 }
 
-static int is_at_rest(char state) { return state == 'S' || is_stopped(state) || is_dead(state); }
+/* The kernel gives the call of a thread only after the thread has left its core, and `running` before. */
+static int has_left_core(const struct thread *thread) {
+  char text[32];
+  return !read_file(thread->call, text, sizeof text) || strncmp(text, "running", 7) != 0;
+}
+
+static int is_at_rest(const struct thread *thread) {
+  return thread->state == 'Z' || ((thread->state == 'S' || is_stopped(thread->state)) && has_left_core(thread));
+}
 
 /* A death that was not seen before may have woken a thread that was looked at before. */
 static int first_look(struct thread *thread) {
@@ -239,7 +251,7 @@ static int first_look(struct thread *thread) {
   if (!read_file(thread->stat, text, sizeof text)) return 0;
   thread->state = state_in(text);
   if (thread->pid == thread->tid && (ran != thread->runs || !was)) follow_image(thread->pid, text);
-  return is_at_rest(thread->state) && (!is_dead(thread->state) || is_dead(was));
+  return is_at_rest(thread) && (!is_dead(thread->state) || is_dead(was));
 }
 
 /* A thread that was woken and is not on a core yet has not run; its state shows it. */

@@ -19,6 +19,27 @@ def test_time_moves_for_a_program_that_spins() -> None:
     assert 5 <= float(ran.virtual) < 10
 
 
+REAPS = """\
+import os, signal, time
+
+begin = time.monotonic()
+sleepers = [os.posix_spawnp("sleep", ["sleep", "3600"], os.environ) for _ in range(60)]
+for _ in range(1_000_000):
+    os.waitpid(-1, os.WNOHANG)
+print(time.monotonic() - begin)
+for pid in sleepers:
+    os.kill(pid, signal.SIGKILL)
+for pid in sleepers:
+    os.waitpid(pid, 0)
+"""
+
+
+def test_time_stands_still_for_a_program_that_looks_for_ended_children() -> None:
+    """The kernel shows such a thread as asleep, on its core: time once jumped to the next deadline."""
+    ran = timed(sys.executable, "-c", REAPS)
+    assert (ran.out, ran.code) == ("0.0\n", 0)
+
+
 def test_a_hundred_children_end_at_their_instants() -> None:
     """Each is forked, waits, and ends: a child that is not seen in time would be late."""
     script = "for i in {1..100}; do sleep $((i % 10)).5 & done; wait; echo $SECONDS"
