@@ -172,6 +172,7 @@ _FAKES = {f"fake_{name}": _fake(name, read) for name, read in _READINGS.items()}
 _plain = {name: getattr(_api, name) for name in _FAKES}
 _frozen: _Found | None = None
 """The modules as the search at the start found them, while the clocks are virtual."""
+_METHODS = (staticmethod, classmethod, types.MethodType)
 _NO_MODULES = types.SimpleNamespace(modules={})
 """The `sys` of freezegun: its search finds no module."""
 
@@ -288,15 +289,21 @@ def _look(module: types.ModuleType, space: dict[str, Any]) -> _Module:
 def _owners(home: str, values: Any) -> Iterator[Any]:
     """Give the functions and classes of a module that hold a clock otherwise than by a name of the module."""
     for held in list(values):
-        value = getattr(held, "__func__", held) if isinstance(held, classmethod | staticmethod) else held
+        value = _unbound(held)
         if isinstance(value, types.FunctionType):
             if any(id(clock) in _WANTED for clock in _held(value)):
                 yield value
         elif isinstance(value, type) and value.__module__ == home:
             inside = [*vars(value).values()]
-            if any(id(getattr(clock, "__func__", clock)) in _WANTED for clock in inside):
+            if any(id(_unbound(clock)) in _WANTED for clock in inside):
                 yield value
             yield from _owners(home, [clock for clock in inside if not isinstance(clock, type)])  # it may hold itself
+
+
+def _unbound(value: Any) -> Any:
+    """Give the function in a method of a class."""
+    # Not getattr for every value: the lazy modules of six import something for any name, which fails if it is not there.
+    return value.__func__ if type(value) in _METHODS else value
 
 
 def _held(function: types.FunctionType) -> Iterator[Any]:
@@ -312,7 +319,7 @@ def _held(function: types.FunctionType) -> Iterator[Any]:
 def _replace_in(holder: Any, others: dict[int, Any]) -> None:
     if isinstance(holder, type):
         for name, value in list(vars(holder).items()):
-            if (other := others.get(id(getattr(value, "__func__", value)))) is not None:
+            if (other := others.get(id(_unbound(value)))) is not None:
                 # Not setattr: a metaclass may refuse it, for other code.
                 type.__setattr__(holder, name, other if isinstance(other, type) else staticmethod(other))
         return

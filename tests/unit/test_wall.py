@@ -48,6 +48,23 @@ def test_a_module_without_a_name_gets_the_clocks_too(monkeypatch: pytest.MonkeyP
     assert vars(module)["clock"] is time.monotonic
 
 
+class _Lazy:
+    """Import something for any name, as the moved modules of six do."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise ModuleNotFoundError(f"No module for {name}")
+
+
+def test_a_lazy_attribute_of_a_class_is_not_asked_for_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it would import may be missing on this machine; virtual time must begin all the same."""
+    module = types.ModuleType("searched")
+    holder = type("Moves", (), {"__module__": "searched", "gdbm": _Lazy(), "clock": time.monotonic})
+    vars(module).update(Moves=holder)
+    monkeypatch.setitem(sys.modules, "searched", module)
+    with VirtualClock() as clock:
+        assert clock.run(_hour, holder) == 3600
+
+
 class _Sealed(type):
     def __setattr__(cls, name: str, value: object) -> None:
         raise TypeError(f"{name} is final")
