@@ -302,7 +302,7 @@ def _owners(home: str, values: Any) -> Iterator[Any]:
 
 def _unbound(value: Any) -> Any:
     """Give the function in a method of a class."""
-    # Not getattr for every value: the lazy modules of six import something for any name, which fails if it is not there.
+    # Not getattr for every value: the lazy modules of six import something for any name, and fail if it is missing.
     return value.__func__ if type(value) in _METHODS else value
 
 
