@@ -30,21 +30,21 @@ script:
 """
 SHELL = """
 set -eu
-[ "$(claude -p hi | tail -n 1 | grep -c '"result":"hello"')" = 1 ]
+[ "$(claude -p --output-format=stream-json --verbose hi | tail -n 1 | grep -c '"result":"hello"')" = 1 ]
 set +e
 codex exec hi 2> told
 [ $? = 127 ] && grep -q 'codex: there is no fake of this name' told
 """
 NODE = """
 const { spawnSync } = require("node:child_process");
-const done = spawnSync("claude", ["-p", "hi"], { encoding: "utf8" });
+const done = spawnSync("claude", ["-p", "--output-format=stream-json", "--verbose", "hi"], { encoding: "utf8" });
 const last = JSON.parse(done.stdout.trim().split("\\n").at(-1));
 if (done.status !== 0 || last.result !== "hello") process.exit(1);
 if (spawnSync("gemini", []).status !== 127) process.exit(2);
 """
 PYTHON = """
 import json, subprocess, sys
-done = subprocess.run(["claude", "-p", "hi"], capture_output=True, text=True)
+done = subprocess.run(["claude", "-p", "--output-format=stream-json", "--verbose", "hi"], capture_output=True, text=True)
 assert done.returncode == 0 and json.loads(done.stdout.splitlines()[-1])["result"] == "hello", done
 assert subprocess.run(["pi"], capture_output=True).returncode == 127
 assert not {"pytest", "pytest_agentproc"} & set(sys.modules)
