@@ -44,7 +44,8 @@ if (spawnSync("gemini", []).status !== 127) process.exit(2);
 """
 PYTHON = """
 import json, subprocess, sys
-done = subprocess.run(["claude", "-p", "--output-format=stream-json", "--verbose", "hi"], capture_output=True, text=True)
+command = ["claude", "-p", "--output-format=stream-json", "--verbose", "hi"]
+done = subprocess.run(command, capture_output=True, text=True)
 assert done.returncode == 0 and json.loads(done.stdout.splitlines()[-1])["result"] == "hello", done
 assert subprocess.run(["pi"], capture_output=True).returncode == 127
 assert not {"pytest", "pytest_agentproc"} & set(sys.modules)

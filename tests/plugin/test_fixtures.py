@@ -120,8 +120,8 @@ def test_a_script_may_be_a_list(pytester: pytest.Pytester) -> None:
 
         def test_on_path(fake_agents):
             fake_agents.on_path(codex=[{"answer": "hi"}], claude={"--resume *": [{"answer": "again"}]})
-            assert '"hi"' in ask(["codex", "exec", "x"])
-            assert '"result":"again"' in ask(["claude", "-p", "--resume", "x"])
+            assert ask(["codex", "exec", "x"]) == "hi\\n"
+            assert ask(["claude", "-p", "--resume", "x", "go on"]) == "again\\n"
 
         def test_mistake(fake_agent):
             with pytest.raises(ScenarioError, match='<test_mistake>:.*unknown step "sya": did you mean "say"?'):

@@ -37,6 +37,8 @@ UNSEEN = {
     "asks-for-ever": _BY_DIALECT,
     "asks-told": _BY_DIALECT,
     "host": "an empty mapping is one of the type",
+    "inherits": "a stream of the parent is seen step by step",
+    "mode-of-another": _BY_DIALECT,
     "modes": _BY_DIALECT,
     "no-asks": _BY_DIALECT,
     "no-beginnings": _BY_DIALECT,
