@@ -137,6 +137,7 @@ def agents_of(text: str) -> tuple[str, ...]:
 
 _SUFFIX = ".scenario.yaml"
 _LARGEST = 4 * 1024**2
+_MOST_OPEN = 100
 _MOST_BYTES = 4 * _LARGEST + 3
 """So many bytes the longest text can have, with a byte order mark."""
 _TOLD = tuple(field.name for field in fields(RunReport))
@@ -311,6 +312,9 @@ def _read(text: str, check: Check, agent: str) -> dict[str, Any]:
     before = len(check.problems)
     root, about = _chosen(root, text, check, agent)
     found = openings(root, text, check.report)
+    if len(found) > _MOST_OPEN:  # each is tried in a reading of the whole file
+        first = found[_MOST_OPEN]
+        check.report(first.line, first.column, f"the file has {len(found)} open values: at most {_MOST_OPEN} are read")
     if len(check.problems) > before:
         return {}
     return {**about, **_read_open(root, found, check)}
@@ -340,12 +344,14 @@ def _read_open(root: Node, found: tuple[Opening, ...], check: Check) -> dict[str
     """Read a file with each of its open values tried, the others being as they are by default."""
     if not found:
         return _read_closed(root, check)
-    default = {(agent.line, agent.column): (agent, agent.default) for agent in found}
-    for agent in found:
-        for other in agent.others():
+    default = {(opening.line, opening.column): (opening, opening.default) for opening in found}
+    for opening in found:
+        for other in opening.others():
             tried = Check(check.file, check.folder, check.language)
-            _read_closed(closed(root, {**default, (agent.line, agent.column): (agent, other)}), tried)
-            check.problems += [problem for problem in tried.problems if problem not in check.problems]
+            try:
+                _read_closed(closed(root, {**default, (opening.line, opening.column): (opening, other)}), tried)
+            finally:  # it gives up at the hundredth problem
+                check.problems += [problem for problem in tried.problems if problem not in check.problems]
     return {**_read_closed(closed(root, default), check), "openings": found}
 
 

@@ -96,6 +96,23 @@ def test_a_file_that_is_all_wrong_is_told_a_hundred_problems() -> None:
     assert str(caught.value.problems[-1]) == "<text>:104:3: there are more than 100 problems: mend these first"
 
 
+OPEN = "scenario: a\nagent: raw\nscript:\n"
+
+
+def test_a_file_with_open_values_that_is_all_wrong_is_told_a_hundred_problems() -> None:
+    """Each value of an open one is tried in a reading of its own, which gives up as well."""
+    with pytest.raises(ScenarioError) as caught:
+        loads(OPEN + "- silence: {between: [0s, 1s]}\n" + "- sya: x\n" * 5000)
+    assert str(caught.value.problems[-1]).endswith("there are more than 100 problems: mend these first")
+
+
+def test_a_file_has_at_most_a_hundred_open_values() -> None:
+    """The time to check a file grows with its size times their number."""
+    with pytest.raises(ScenarioError) as caught:
+        loads(OPEN + "- silence: {between: [0s, 1s]}\n" * 101)
+    assert str(caught.value) == "<text>:104:12: the file has 101 open values: at most 100 are read"
+
+
 @pytest.mark.parametrize("end", ["\x85", "\u2028", "\u2029"])
 def test_a_line_that_ends_for_yaml_alone_is_refused(end: str) -> None:
     """No editor would show the lines that messages speak of."""
