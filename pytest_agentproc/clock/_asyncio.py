@@ -114,6 +114,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
                 super().run_forever()
             finally:
                 self._hub.poller.forget(descriptor)
+                self._hub.tasks = tuple  # else hub and loop hold each other until the garbage collector comes
 
     def time(self) -> float:
         """Give virtual seconds since the clock's start."""
