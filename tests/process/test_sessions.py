@@ -225,7 +225,7 @@ def test_a_fake_of_a_session_starts_without_json_and_re(lab: ScenarioRunner) -> 
     """A start costs milliseconds; the scanner alone reads requests."""
     fake = lab.fake(scenario_of("- wait_for: prompt 1\n- answer: hi", "{dialect: pi, mode: rpc}"))
     stub = fake.path
-    code = f"import sys, atexit; sys.argv = [{stub!r}]; source = open({stub!r}).read()\n"
+    code = f"import sys, atexit; sys.argv = {fake.argv!r}; source = open({stub!r}).read()\n"
     code += "import posix; end = posix._exit\n"
     code += "posix._exit = lambda code: (print(*sys.modules, file=sys.stderr, flush=True), end(code))\nexec(source)"
     told = json.dumps({"id": 1, "type": "prompt", "message": "hi"}).encode() + b"\n"
