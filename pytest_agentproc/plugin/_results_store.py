@@ -6,7 +6,6 @@ all. A worker of xdist that dies takes its report along: only the id of the test
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import importlib.metadata
 import json
@@ -27,6 +26,7 @@ from pytest_agentproc.files import read_text_file
 from pytest_agentproc.plugin._contributions import is_plain, is_reference_supervisor, language_of, subjects_of
 from pytest_agentproc.plugin._options import CORPUS, asked, rerun_command
 from pytest_agentproc.plugin._scripts import shown_path
+from pytest_agentproc.plugin._tracebacks import without_finalizers
 from pytest_agentproc.scenario import load, read_agents
 from pytest_agentproc.verdict import Baseline, Judged, Verdict, accepted, kept, results, summary
 from pytest_agentproc.vocabulary import LEVELS
@@ -276,26 +276,16 @@ class _Account:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, exitstatus: int) -> Generator[None]:
-        """Write the files first, and print the summary also if the report of another plugin, or pytest's own, fails.
-
-        A supervisor leaves objects to the garbage collector, such as transports, whose finalizers print tracebacks. In
-        CPython 3.11 such a finalizer breaks a parser that it interrupts ("AST constructor recursion depth mismatch").
-        So they are finalized before the reports, and the collector waits until the reports are written.
-        """
+        """Write the files first, and print the summary also if the report of another plugin, or pytest's own, fails."""
         self._write(exitstatus)
-        gc.collect()
-        was_on = gc.isenabled()
-        gc.disable()
         try:
-            return (yield)
+            with without_finalizers():
+                return (yield)
         except BaseException:
             terminal = self._config.pluginmanager.get_plugin("terminalreporter")
             if terminal is not None:
                 self._print(terminal, exitstatus)
             raise
-        finally:
-            if was_on:
-                gc.enable()
 
     def _write(self, exitstatus: int) -> None:
         """Write what is to be written, unless the session was broken off, or this is one of several workers."""

@@ -6,6 +6,9 @@ mistake of the caller stays whole: that is a bug of the kit. `--full-trace` show
 
 from __future__ import annotations
 
+import gc
+import sys
+from contextlib import contextmanager, nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -25,11 +28,35 @@ def pytest_runtest_makereport(
     if call.excinfo is not None and not item.config.option.fulltrace:
         _cut([*_chain(call.excinfo.value)])
         call.excinfo = pytest.ExceptionInfo.from_exception(call.excinfo.value)
-    report = yield
+    is_skipped = call.excinfo is None or isinstance(call.excinfo.value, pytest.skip.Exception)
+    with nullcontext() if is_skipped else without_finalizers():
+        report = yield
     finds_leaks = not _FINDERS.isdisjoint(getattr(item, "fixturenames", ()))
     if finds_leaks and isinstance(report.longrepr, str) and report.longrepr.startswith(_PASSED):
         report.longrepr += f"\n{_EXPECT}"
     return report
+
+
+_IS_MENDED = sys.version_info >= (3, 12, 2) or (3, 11, 8) <= sys.version_info < (3, 12)
+
+
+@contextmanager
+def without_finalizers() -> Iterator[None]:
+    """Finalize garbage now, and keep the collector from it while pytest reads sources for a report.
+
+    A supervisor leaves objects to the garbage collector, such as transports, whose finalizers print tracebacks. In an
+    older CPython such a finalizer breaks a parser that it interrupts (python/cpython issue 106905): pytest then ended
+    with "AST constructor recursion depth mismatch", and the rest of the session was lost.
+    """
+    was_on = gc.isenabled() and not _IS_MENDED
+    if was_on:
+        gc.collect()
+        gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 _PASSED = "[XPASS(strict)]"

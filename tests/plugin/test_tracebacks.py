@@ -82,3 +82,37 @@ def test_a_mistake_of_the_kit_keeps_its_frames(pytester: pytest.Pytester) -> Non
     printed = pytester.runpytest("-p", "no:asyncio", "--tb=short", "-k", "raises").stdout.str()
     assert re.search(r"pytest_agentproc/clock/_virtual\.py:\d+: in run", printed)
     assert "TypeError: 'NoneType' object is not callable" in printed
+
+
+LEAVES_GARBAGE = """
+import ast
+import gc
+
+class Transport:
+    def __init__(self):
+        self.itself = self
+
+    def __del__(self):
+        ast.parse("a = 1")
+
+def test_it():
+    gc.collect()
+    gc.disable()
+    for _ in range(50):
+        Transport()
+    gc.set_threshold(20_000)
+    gc.enable()
+    assert False, "the test's own failure"
+
+def padding():
+"""
+"""The collector comes while pytest parses this file, which is long enough, and finalizes what the test left."""
+
+
+@pytest.mark.slow
+def test_a_finalizer_does_not_break_the_report_of_a_failure(pytester: pytest.Pytester) -> None:
+    """On CPython before 3.11.8 and 3.12.2 the session ended with an internal error of pytest."""
+    pytester.makepyfile(test_it=LEAVES_GARBAGE + "    a = [1, 2, 3]\n" * 4000)
+    result = pytester.runpytest_subprocess("-p", "no:anyio", "test_it.py")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E*AssertionError: the test's own failure"])
