@@ -49,7 +49,7 @@ def exact_limits() -> Iterator[None]:
             return left
         preload().agentproc_settle()
         pipes = getattr(self, "_fileobj2output", {})
-        seen = endtime, getattr(self, "_input_offset", 0), [(one.closed, len(read)) for one, read in pipes.items()]
+        seen = endtime, getattr(self, "_input_offset", 0), [(pipe.closed, len(read)) for pipe, read in pipes.items()]
         # `communicate` looks again after each 0, and gives up once this is less than 0.
         is_new, self.__dict__["_agentproc_seen"] = self.__dict__.get("_agentproc_seen") != seen, seen
         return left if is_new else -1

@@ -242,7 +242,7 @@ def test_a_deadlock_ends_the_test_and_names_who_waits(pytester: pytest.Pytester)
             "pytest_agentproc.errors.Deadlock: nobody can move: all threads and processes wait, "
             "and no wait has a time limit"
         ),
-        f"thread reader, at {pytester.path}/test_it.py:4",
+        "thread reader, at test_it.py:4",
         "agent (pid N)",
     ]
 
