@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import select
 import subprocess
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,7 @@ def exact_limits() -> Iterator[None]:
         try:
             if timeout <= 0:
                 preload().agentproc_settle()
-            ended = select.select([pidfd], [], [], max(timeout, 0))[0]
+            ended = select.select([pidfd], [], [], min(max(timeout, 0), threading.TIMEOUT_MAX))[0]  # it may be infinite
         finally:
             os.close(pidfd)
         if not ended:

@@ -31,6 +31,8 @@ WAITS = """
         assert select.select([], [], [], 10) == ([], [], [])
         with pytest.raises(subprocess.TimeoutExpired):
             subprocess.run([sys.executable, "-c", "import time; time.sleep(1000)"], capture_output=True, timeout=600)
+        with subprocess.Popen(["true"]) as brief:
+            assert brief.wait(float("inf")) == 0
         assert time.monotonic() - begun == 3600 + 30 + 60 + 10 + 600
 
     def test_outside_real_time_passes(tmp_path):
