@@ -249,6 +249,28 @@ def test_a_deadlock_ends_the_test_and_names_who_waits(pytester: pytest.Pytester)
     ]
 
 
+def test_pytest_within_a_test_gives_the_alarm_back(pytester: pytest.Pytester) -> None:
+    """A deadlock after the inner pytest's end is still one of the outer test."""
+    pytester.makepyfile(
+        test_it="""
+        import pathlib, subprocess, sys, pytest
+        from pytest_agentproc.harness._broker import read_page
+
+        @pytest.mark.virtual_time
+        def test_outer():
+            pathlib.Path("test_inner.py").write_text(
+                "import pytest\\n@pytest.mark.virtual_time\\ndef test_inner(): pass\\n"
+            )
+            is_virtual_and_heard = (True, True)
+            assert read_page() == is_virtual_and_heard
+            inner = subprocess.run([sys.executable, "-m", "pytest", "test_inner.py"], capture_output=True, text=True)
+            assert "1 passed" in inner.stdout
+            assert read_page() == is_virtual_and_heard
+        """
+    )
+    pytester.runpytest_subprocess(FAST, "test_it.py").assert_outcomes(passed=1)
+
+
 def test_a_program_out_of_reach_is_named(pytester: pytest.Pytester) -> None:
     """While a static program lives, real time passes: the report says so, at once and in the summary."""
     if shutil.which("cc") is None:
