@@ -215,6 +215,35 @@ def test_what_a_wider_fixture_starts_is_in_the_same_time(pytester: pytest.Pytest
     pytester.runpytest_subprocess(FAST).assert_outcomes(passed=2)
 
 
+def test_virtual_hours_are_no_part_of_the_life_of_a_fake(pytester: pytest.Pytester) -> None:
+    """A fake of the module may live for a minute of real time; the hour of a test is over at once."""
+    pytester.makepyfile(
+        """
+        import subprocess, time, pytest
+        from pytest_agentproc.plugin import FakeAgents
+
+        @pytest.fixture(scope="module")
+        def agent():
+            with FakeAgents() as agents:
+                agents.on_path(agent="- say: up\\n- silence: for ever", brief="- say: x", keep_path=True)
+                with subprocess.Popen(["agent"], stdout=subprocess.PIPE) as process:
+                    assert process.stdout.readline() == b"up\\n"
+                    yield process
+                    process.kill()
+
+        @pytest.mark.virtual_time
+        def test_an_hour(agent):
+            time.sleep(3600)
+            assert agent.poll() is None
+
+        def test_afterwards(agent):
+            subprocess.run(["brief"], check=True)  # the broker looks at all lifetimes now
+            assert agent.poll() is None
+        """
+    )
+    pytester.runpytest_subprocess(FAST).assert_outcomes(passed=2)
+
+
 DEADLOCK = """
     import os, queue, subprocess, threading, pytest
 
