@@ -38,8 +38,8 @@ EXPORT void agentproc_leave(int was_real) {
 }
 
 /* Have virtual time stand still, for as long as there is one holder (1), or let it go on (-1). */
-EXPORT void agentproc_hold(int one) {
-  atomic_fetch_add(&shim_page->holders, one);
+EXPORT void agentproc_hold(int more) {
+  atomic_fetch_add(&shim_page->holders, more);
   shim_tell();
 }
 
