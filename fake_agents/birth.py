@@ -40,16 +40,12 @@ def fork(how: str, *, stops: bool = False) -> int:
         stops: whether it will stop itself: then it is waited for until it has.
 
     Returns:
-        Its pid; 0 in the descendant.
+        Its pid, once it is in the group and session of its way; 0 in the descendant.
     """
     before = pthread_sigmask(SIG_BLOCK, FATAL)
-    pid = _fork_twice(how, stops=stops) if how in _ORPHANS else _fork(stops=stops)
+    pid = _fork(stops=stops) if how == "same_group" else _fork_away(how, stops=stops)
     if pid:
         pthread_sigmask(SIG_SETMASK, before)
-    elif how == "own_group":
-        posix.setpgid(0, 0)
-    elif how in _LEADERS:
-        posix.setsid()
     return pid
 
 
@@ -60,21 +56,27 @@ def _fork(*, stops: bool) -> int:
     return pid
 
 
-def _fork_twice(how: str, *, stops: bool) -> int:
+def _fork_away(how: str, *, stops: bool) -> int:
+    """Fork a descendant, and wait until it is out: a signal to the group right after the spawn must not reach it."""
+    is_orphan = how in _ORPHANS
     heard, told = posix.pipe()
-    middle = posix.fork()
-    if middle:
+    child = _fork(stops=stops and not is_orphan)
+    if child:
         posix.close(told)
         pid = int.from_bytes(posix.read(heard, 4), "little")
         posix.close(heard)
-        wait_for(middle)
-        return pid
+        if is_orphan:
+            wait_for(child)
+        return pid or child  # it was killed before it was out
     if how == "daemon":
         posix.setsid()
-    pid = _fork(stops=stops)
-    if pid:
-        posix.write(told, pid.to_bytes(4, "little"))
+    if is_orphan and _fork(stops=stops):
         posix._exit(0)
+    if how == "own_group":
+        posix.setpgid(0, 0)
+    elif how in _LEADERS:
+        posix.setsid()
+    posix.write(told, posix.getpid().to_bytes(4, "little"))  # `heard` is open here, so this cannot fail
     posix.close(heard)
     posix.close(told)
     return 0

@@ -36,24 +36,28 @@ _KIND, _FILE = 0o170000, 0o100000
 _PAGE = posix.environ.get(b"AGENTPROC_CLOCK")
 """The page of the coordinator that this process lives below: the machine's clock is what stands there."""
 
-_NO_OFFSET, _NOBODY = b"\0\0\0\0\0\0\0\x80", bytes(4)
+_NO_OFFSET, _NOBODY = -1 << 63, bytes(4)
 _DAY = 86_400_000_000_000
 
 
-def _read_page() -> tuple[bool, bool]:
-    """Say whether time is virtual now, and whether a thread learns that it stands still: see `clock/preload/page.h`."""
+def _read_page() -> tuple[int, bool]:
+    """Give how far the clock is ahead of the machine's (`_NO_OFFSET`: time is virtual now), up to a constant.
+
+    And say whether a thread learns that time stands still: see `clock/preload/page.h`.
+    """
     if _PAGE is None:
-        return False, False
+        return 0, False
     try:
         page = posix.open(_PAGE, posix.O_RDONLY | posix.O_CLOEXEC)
     except OSError:
-        return False, False
+        return 0, False
     found = posix.pread(page, 12, 8)
     posix.close(page)
-    return found[:8] == _NO_OFFSET, found[8:] != _NOBODY
+    return int.from_bytes(found[:8], "little", signed=True), found[8:] != _NOBODY
 
 
-_VIRTUAL, _HEARD = _read_page()
+_OFFSET, _HEARD = _read_page()
+_VIRTUAL = _OFFSET == _NO_OFFSET
 """Nothing is made faster in virtual time. A test in it fails once nobody can move: there no fake needs a lifetime."""
 
 
@@ -68,11 +72,13 @@ class _Time:
     Args:
         zero: that start, on the machine's clock.
         scale: how many times faster than the machine's clock.
+        offset: how far the clock was ahead then.
     """
 
-    def __init__(self, zero: int, scale: float) -> None:
+    def __init__(self, zero: int, scale: float, offset: int = _OFFSET) -> None:
         self.scale = 1 if _VIRTUAL else scale
         self.zero = zero
+        self.offset = 0 if _VIRTUAL else offset
         self.now = 0
         self.moment = self.zero
         """The machine's instant at which the player was last let go on: nothing that it tells came before."""
@@ -97,7 +103,7 @@ class _Lifetime:
     """The end of a process that would wait longer than it may live.
 
     Args:
-        end: that end, on the machine's clock.
+        end: that end, on the machine's clock: a test in virtual time takes nothing of it.
         debugged: the file that exists while a user debugs the test: then there is no such end.
         notice: where it says that it waits, in which words, with `%d` for the step's line, and after how many seconds
             without any event; None: it says nothing.
@@ -110,7 +116,10 @@ class _Lifetime:
 
     def poll(self, epoll: select.epoll, wait: float, line: int, tell: Any) -> list[tuple[int, int]]:
         """Wait for events as `epoll` does; at the end of this life write that into the diary, and die."""
-        left = (self._end - time.monotonic_ns()) / 1e9
+        offset = 0 if _VIRTUAL else _read_page()[0]
+        if offset == _NO_OFFSET:
+            return epoll.poll(wait)
+        left = (self._end - time.monotonic_ns() + offset) / 1e9
         if left <= 0:
             if _is_there(self._debugged):
                 return epoll.poll(wait)
@@ -177,7 +186,7 @@ def play(
     if "lifetime" in baked and not _HEARD:
         lifetime, debugged = baked["lifetime"]
         notice = baked["notice"] if index < 0 and not _VIRTUAL else None  # below a coordinator a wait costs nothing
-        life = _Lifetime(times.zero + lifetime_of(lifetime), debugged, notice)
+        life = _Lifetime(times.zero - times.offset + lifetime_of(lifetime), debugged, notice)
     stage = Stage(send, None if book is None else tell_death, parent)
     player = Player(program, stage, encoder(program))
     player.most_hops = sys.maxsize
@@ -191,15 +200,15 @@ def play(
             posix.close(book)
 
 
-def position() -> tuple[int, int]:
-    """Give the instant on the machine's clock from which this fake counts, and its present instant."""
-    return _times[0].zero, _times[0].now
+def position() -> tuple[int, int, int]:
+    """Give the instant on the machine's clock from which this fake counts, its present instant, and the offset."""
+    return _times[0].zero, _times[0].now, _times[0].offset
 
 
-def go_on(position: tuple[int, int], baked: dict[str, Any]) -> None:
+def go_on(position: tuple[int, int, int], baked: dict[str, Any]) -> None:
     """Count on from where another image of this process had come to."""
-    zero, now = position
-    times = _Time(zero, baked.get("scale", 1))
+    zero, now, offset = position
+    times = _Time(zero, baked.get("scale", 1), offset)
     times.now = now
     _times.append(times)
 

@@ -73,13 +73,13 @@ def virtual(date: int, alarm: int) -> Iterator[Any]:
 
 
 @contextmanager
-def held(one: int = 1) -> Iterator[None]:
+def held(holders: int = 1) -> Iterator[None]:
     """Have virtual time stand still while the block runs; with -1, let it go on within a block in which it does not."""
-    preload().agentproc_hold(one)
+    preload().agentproc_hold(holders)
     try:
         yield
     finally:
-        preload().agentproc_hold(-one)
+        preload().agentproc_hold(-holders)
 
 
 def monotonic() -> float:

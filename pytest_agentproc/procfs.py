@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 __all__ = ["Stat", "every_pid", "has_memory", "read_proc", "since_boot", "stat_of", "threads_of", "words_of"]
 
 _BOOTTIME_ALARM = 9
-_CLOCK = _BOOTTIME_ALARM if "AGENTPROC_CLOCK" in os.environ else time.CLOCK_BOOTTIME
 """Below a coordinator BOOTTIME is virtual, and births are not: `shim_waits.c` keeps this clock for them."""
 
 
 def since_boot() -> int:
     """Give the nanoseconds since the machine was started: `Stat.started` counts them in ticks, in virtual time, too."""
-    return time.clock_gettime_ns(_CLOCK)
+    try:
+        return time.clock_gettime_ns(_BOOTTIME_ALARM)
+    except OSError:  # no coordinator, and a machine that cannot wake itself
+        return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
 class Stat(NamedTuple):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import select
 import subprocess
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,7 @@ def exact_limits() -> Iterator[None]:
         try:
             if timeout <= 0:
                 preload().agentproc_settle()
-            ended = select.select([pidfd], [], [], max(timeout, 0))[0]
+            ended = select.select([pidfd], [], [], min(max(timeout, 0), threading.TIMEOUT_MAX))[0]  # it may be infinite
         finally:
             os.close(pidfd)
         if not ended:
@@ -49,7 +50,7 @@ def exact_limits() -> Iterator[None]:
             return left
         preload().agentproc_settle()
         pipes = getattr(self, "_fileobj2output", {})
-        seen = endtime, getattr(self, "_input_offset", 0), [(one.closed, len(read)) for one, read in pipes.items()]
+        seen = endtime, getattr(self, "_input_offset", 0), [(pipe.closed, len(read)) for pipe, read in pipes.items()]
         # `communicate` looks again after each 0, and gives up once this is less than 0.
         is_new, self.__dict__["_agentproc_seen"] = self.__dict__.get("_agentproc_seen") != seen, seen
         return left if is_new else -1

@@ -162,9 +162,8 @@ class Wrappers:
     def held(self) -> list[str]:
         """Name the wrappers for which time is held: no agent of theirs lives, and they work or count in real time."""
         idle = [wrapper for wrapper in self.alive.values() if not any(map(self._lives, wrapper.agents))]
-        proofs = [
-            wrapper.rest() for wrapper in idle
-        ]  # the last wrapper to rest may have woken the first: look at each again
+        # The last wrapper to rest may have woken the first: look at each again.
+        proofs = [wrapper.rest() for wrapper in idle]
         return [
             wrapper.describe()
             for wrapper, proof in zip(idle, proofs, strict=True)
@@ -190,7 +189,7 @@ class Wrappers:
     def _lives(self, path: Path) -> bool:
         """Say whether an agent lives, or a process that it started."""
         everyone = self._participants.items()
-        return any(wrapper.lives for other, wrapper in everyone if other[: len(path)] == path)
+        return any(participant.lives for other, participant in everyone if other[: len(path)] == path)
 
 
 def name_of(pid: int) -> str:
@@ -209,12 +208,12 @@ def ancestors(pid: int) -> Iterator[int]:
 def _descendants(pid: int, others: Container[int]) -> list[int]:
     """List the descendants of a process without the others and theirs; not every kernel lists children."""
     below: dict[int, list[int]] = {}
-    for wrapper in every_pid():
-        if wrapper not in others and (seen := stat_of(wrapper)) is not None:
-            below.setdefault(seen.parent, []).append(wrapper)
+    for process in every_pid():
+        if process not in others and (seen := stat_of(process)) is not None:
+            below.setdefault(seen.parent, []).append(process)
     found = list(below.get(pid, ()))
-    for wrapper in found:
-        found += below.get(wrapper, ())
+    for descendant in found:
+        found += below.get(descendant, ())
     return found
 
 

@@ -20,6 +20,7 @@ import pytest
 
 from pytest_agentproc import machine
 from pytest_agentproc.errors import Deadlock, UsageError
+from pytest_agentproc.places import places_of
 from pytest_agentproc.plugin._options import asked
 
 if TYPE_CHECKING:
@@ -144,21 +145,18 @@ def _raise_deadlock(known: list[threading.Thread]) -> None:
     if is_debugged():
         return
     waiting = machine.preload().agentproc_waits().decode(errors="replace").split(", ")
-    lines = [*_threads(known), *(one for one in waiting if not _is_of_the_kit(one))]
+    lines = [*_threads(known), *(line for line in waiting if not _is_of_the_kit(line))]
     raise Deadlock(
         "\n  ".join(["nobody can move: all threads and processes wait, and no wait has a time limit", *lines])
     )
 
 
 def _threads(known: list[threading.Thread]) -> Iterator[str]:
-    """Name the threads that the test has started, and where each waits in code outside of the standard library."""
+    """Name the threads that the test has started, and the line at which each waits."""
     frames = sys._current_frames()  # noqa: SLF001  # the one way to see them
     for thread in threading.enumerate():
-        frame = None if thread in known else frames.get(thread.ident or 0)
-        while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in sys.stdlib_module_names:
-            frame = frame.f_back
-        if frame is not None:
-            yield f"thread {thread.name}, at {frame.f_code.co_filename}:{frame.f_lineno}"
+        if thread not in known and (found := places_of(frames.get(thread.ident or 0))):
+            yield f"thread {thread.name}, at {found[0]}"
 
 
 def _is_of_the_kit(waiting: str) -> bool:

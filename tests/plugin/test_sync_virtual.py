@@ -31,6 +31,8 @@ WAITS = """
         assert select.select([], [], [], 10) == ([], [], [])
         with pytest.raises(subprocess.TimeoutExpired):
             subprocess.run([sys.executable, "-c", "import time; time.sleep(1000)"], capture_output=True, timeout=600)
+        with subprocess.Popen(["true"]) as brief:
+            assert brief.wait(float("inf")) == 0
         assert time.monotonic() - begun == 3600 + 30 + 60 + 10 + 600
 
     def test_outside_real_time_passes(tmp_path):
@@ -213,6 +215,35 @@ def test_what_a_wider_fixture_starts_is_in_the_same_time(pytester: pytest.Pytest
     pytester.runpytest_subprocess(FAST).assert_outcomes(passed=2)
 
 
+def test_virtual_hours_are_no_part_of_the_life_of_a_fake(pytester: pytest.Pytester) -> None:
+    """A fake of the module may live for a minute of real time; the hour of a test is over at once."""
+    pytester.makepyfile(
+        """
+        import subprocess, time, pytest
+        from pytest_agentproc.plugin import FakeAgents
+
+        @pytest.fixture(scope="module")
+        def agent():
+            with FakeAgents() as agents:
+                agents.on_path(agent="- say: up\\n- silence: for ever", brief="- say: x", keep_path=True)
+                with subprocess.Popen(["agent"], stdout=subprocess.PIPE) as process:
+                    assert process.stdout.readline() == b"up\\n"
+                    yield process
+                    process.kill()
+
+        @pytest.mark.virtual_time
+        def test_an_hour(agent):
+            time.sleep(3600)
+            assert agent.poll() is None
+
+        def test_afterwards(agent):
+            subprocess.run(["brief"], check=True)  # the broker looks at all lifetimes now
+            assert agent.poll() is None
+        """
+    )
+    pytester.runpytest_subprocess(FAST).assert_outcomes(passed=2)
+
+
 DEADLOCK = """
     import os, queue, subprocess, threading, pytest
 
@@ -242,9 +273,31 @@ def test_a_deadlock_ends_the_test_and_names_who_waits(pytester: pytest.Pytester)
             "pytest_agentproc.errors.Deadlock: nobody can move: all threads and processes wait, "
             "and no wait has a time limit"
         ),
-        f"thread reader, at {pytester.path}/test_it.py:4",
+        "thread reader, at test_it.py:4",
         "agent (pid N)",
     ]
+
+
+def test_pytest_within_a_test_gives_the_alarm_back(pytester: pytest.Pytester) -> None:
+    """A deadlock after the inner pytest's end is still one of the outer test."""
+    pytester.makepyfile(
+        test_it="""
+        import pathlib, subprocess, sys, pytest
+        from pytest_agentproc.harness._broker import read_page
+
+        @pytest.mark.virtual_time
+        def test_outer():
+            pathlib.Path("test_inner.py").write_text(
+                "import pytest\\n@pytest.mark.virtual_time\\ndef test_inner(): pass\\n"
+            )
+            is_virtual_and_heard = (True, True)
+            assert read_page() == is_virtual_and_heard
+            inner = subprocess.run([sys.executable, "-m", "pytest", "test_inner.py"], capture_output=True, text=True)
+            assert "1 passed" in inner.stdout
+            assert read_page() == is_virtual_and_heard
+        """
+    )
+    pytester.runpytest_subprocess(FAST, "test_it.py").assert_outcomes(passed=1)
 
 
 def test_a_program_out_of_reach_is_named(pytester: pytest.Pytester) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import subprocess
+import sys
 
 import pytest
 
@@ -134,3 +135,31 @@ def test_forks_without_a_pause_end_with_their_time_or_with_the_lab(lab: Scenario
         record = endless.finish()
         assert process.stdout.read() == b""
     assert "alive" in leaks(record).values()
+
+
+_LATE = """
+import posix, select, signal, sys
+from pytest_agentproc.fake_agents import birth
+
+heard, told = posix.pipe()
+gone_on = select.poll()
+gone_on.register(heard, select.POLLIN)
+for name in ("setsid", "setpgid"):
+    leave = getattr(posix, name)
+    setattr(posix, name, lambda *group, leave=leave: (gone_on.poll(50), leave(*group)))
+pid = birth.fork(sys.argv[1])
+if not pid:
+    signal.alarm(9)
+    signal.pause()
+is_out = posix.getpgid(pid) == pid
+posix.write(told, b"!")
+posix.kill(pid, 9)
+sys.exit(not is_out)
+"""
+"""A descendant that leaves its group late: after its spawner has gone on, if that does not wait for it."""
+
+
+@pytest.mark.parametrize("how", ["own_group", "new_session", "launcher", "refork"])
+def test_a_spawn_is_over_when_the_descendant_is_out(how: str) -> None:
+    """A signal to the group right after the spawn cannot reach a descendant that leads its own."""
+    assert subprocess.run([sys.executable, "-c", _LATE, how], timeout=CEILING, check=False).returncode == 0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+import time
 
 import pytest
 
@@ -19,6 +21,14 @@ def test_it_reads_this_process() -> None:
     assert words_of(os.getpid())[1:] == sys.orig_argv[1:]
     assert os.getpid() in every_pid()
     assert os.getpid() in threads_of(os.getpid())
+
+
+def test_a_process_that_has_lost_its_coordinator_knows_the_time_since_boot() -> None:
+    """The variable is there, and the shim is not: a static Python, or one that sees another /proc."""
+    code = "from pytest_agentproc.procfs import since_boot; print(since_boot())"
+    begun = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    printed = subprocess.check_output([sys.executable, "-c", code], env={**os.environ, "AGENTPROC_CLOCK": "/nowhere"})
+    assert begun < int(printed) < time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
 def test_who_is_gone_says_nothing() -> None:

@@ -3,6 +3,7 @@
 #include "shim.h"
 
 static int64_t earlier_date;
+static int earlier_listener; /* of a test around this pytest, in virtual time as well */
 
 /* Whether this process follows a coordinator's page. */
 EXPORT int agentproc_is_below(void) { return shim_page != NULL; }
@@ -22,7 +23,7 @@ EXPORT int agentproc_enter(int64_t date, int alarm) {
   atomic_store(&shim_page->date, date - now);
   shim_page->notes[0] = 0;
   atomic_store(&shim_page->alarm, alarm);
-  atomic_store(&shim_page->listener, (int)CALL(SYS_gettid));
+  earlier_listener = atomic_exchange(&shim_page->listener, (int)CALL(SYS_gettid));
   atomic_store(&shim_page->offset, VIRTUAL);
   shim_tell();
   return was_real;
@@ -30,15 +31,15 @@ EXPORT int agentproc_enter(int64_t date, int alarm) {
 
 /* The clock of durations goes on from where it is, and that of dates is the machine's again. */
 EXPORT void agentproc_leave(int was_real) {
-  atomic_store(&shim_page->listener, 0);
+  atomic_store(&shim_page->listener, earlier_listener);
   atomic_store(&shim_page->date, earlier_date);
   if (was_real) atomic_store(&shim_page->offset, shim_now() - shim_machine(CLOCK_MONOTONIC));
   shim_tell();
 }
 
 /* Have virtual time stand still, for as long as there is one holder (1), or let it go on (-1). */
-EXPORT void agentproc_hold(int one) {
-  atomic_fetch_add(&shim_page->holders, one);
+EXPORT void agentproc_hold(int more) {
+  atomic_fetch_add(&shim_page->holders, more);
   shim_tell();
 }
 
