@@ -97,29 +97,34 @@ static int is_unreachable(struct process *process) {
   return process->carries == 0;
 }
 
+enum wait { UNCOUNTED, COUNTED, MOVED };
+
 /* What libc itself waits for, such as an answer of a name server, is over with that wait. A runtime with its own
- * system calls also reads the clock past the shim, so it is a stranger as long as it lives. */
-static int waits_by_machine(struct thread *thread, struct process *process) {
+ * system calls also reads the clock past the shim, so it is a stranger as long as it lives. A process that ended, or
+ * began another image, between the two readings has the lines of neither: it once was called a runtime of that kind. */
+static enum wait waits_by_machine(struct thread *thread, struct process *process) {
   char line[4400];
-  uint64_t place;
-  if (thread->vetted == thread->runs || is_dead(thread->state)) return 0;
+  uint64_t place, again;
+  if (thread->vetted == thread->runs || is_dead(thread->state)) return UNCOUNTED;
   if (!counts(thread, &place)) {
     thread->vetted = thread->runs;
-    return 0;
+    return UNCOUNTED;
   }
-  if (find_mapping(thread->pid, NULL, place, line, sizeof line) != 1 || !strstr(line, "/libc"))
-    process->counts_always = 1;
-  return 1;
+  int found = find_mapping(thread->pid, NULL, place, line, sizeof line);
+  if (found < 0 || !counts(thread, &again) || again != place) return MOVED;
+  if (!found || !strstr(line, "/libc")) process->counts_always = 1;
+  return COUNTED;
 }
 
 static int has_counting_thread(void) {
   int is_found = 0;
   for (int i = 0; i < thread_count; i++) {
     struct process *process = tree_process(threads[i].pid);
-    if (!process || !waits_by_machine(&threads[i], process)) continue;
-    name(process, process->counts_always ? "lives: it makes system calls of its own, as Go and Bun do"
-                                         : "waits in a call that virtual time does not know");
-    is_found = 1;
+    enum wait wait = process ? waits_by_machine(&threads[i], process) : UNCOUNTED;
+    if (wait == COUNTED)
+      name(process, process->counts_always ? "lives: it makes system calls of its own, as Go and Bun do"
+                                           : "waits in a call that virtual time does not know");
+    is_found |= wait != UNCOUNTED;
   }
   return is_found;
 }
