@@ -9,6 +9,7 @@ import difflib
 import os
 import re
 import sys
+from abc import abstractmethod
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -329,6 +330,6 @@ class ScenarioTest(pytest.Item):
     played: Played | None
 
     @property
+    @abstractmethod
     def scenario(self) -> Scenario:
         """Give the scenario; it is loaded when it is first asked for."""
-        raise NotImplementedError
