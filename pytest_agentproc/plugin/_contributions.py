@@ -231,7 +231,7 @@ def _contributed_subjects(config: pytest.Config) -> dict[str, Subject]:
         from pytest_agentproc.subjects import raised
 
         raise pytest.UsageError(f"{_HOOK} {raised(error)}") from error
-    subjects = [_taken(added_dialect, _HOOK) for some in given for added_dialect in some]
+    subjects = [_taken(subject, _HOOK) for some in given for subject in some]
     _require_names(subjects, _HOOK)
     return {subject.name: subject for subject in subjects}
 
