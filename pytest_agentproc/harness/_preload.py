@@ -103,12 +103,13 @@ class PreloadRunner:
         self._notes.unlink(missing_ok=True)
 
     def _start(self) -> None:
+        program = str(coordinator())  # it may have to be compiled, and that may fail
         number, name = tempfile.mkstemp(prefix="agentproc-clock-")
         os.close(number)
         self._notes = Path(name)
         ours, theirs = Pipe()
         with theirs:
-            words = [str(coordinator()), sys.executable, "-c", _PROGRAM, str(theirs.fileno()), *sys.path]
+            words = [program, sys.executable, "-c", _PROGRAM, str(theirs.fileno()), *sys.path]
             env = {**os.environ, "AGENTPROC_CLOCK_NOTES": name}
             self._process = subprocess.Popen(
                 words, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=env, start_new_session=True
