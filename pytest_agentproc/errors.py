@@ -21,6 +21,7 @@ __all__ = [
     "Deadlock",
     "Declined",
     "EndlessAgent",
+    "EndlessWait",
     "Foreign",
     "Hang",
     "KitError",
@@ -156,6 +157,12 @@ class EndlessAgent(ClockError):
     """An agent goes on for ever, and the supervisor does not end it though another one would."""
 
     reason = "endless run"
+
+
+class EndlessWait(ClockError):
+    """The supervisor did not return, long after it had to."""
+
+    reason = "endless wait"
 
 
 class BrokenFake(ClockError):

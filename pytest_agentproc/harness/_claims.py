@@ -210,9 +210,9 @@ def bind_to(scenario: Scenario, subject: Subject) -> Bound:
         if not {part.dialect, variant} & set(getattr(subject, "dialects", None) or (variant,)):
             raise NotApplicable(f"agents of {variant}", 1)
     bound = scenario.bind(scenario.terms(subject))
-    for action in parts_of(bound):
-        if "host_tools" in action.scenario.policy and not action.scenario.covers_tools(action.policy):
-            raise NotApplicable("host_tools", action.scenario.told_lines["host_tools"])
+    for bound_part in parts_of(bound):
+        if "host_tools" in bound_part.scenario.policy and not bound_part.scenario.covers_tools(bound_part.policy):
+            raise NotApplicable("host_tools", bound_part.scenario.told_lines["host_tools"])
     bound = as_stated(bound, subject)
     if bound.abandoned is not None:
         bound = _limit_cancelled_run(bound, subject, bound.abandoned.line)
@@ -276,7 +276,7 @@ def _pause(drive: Sequence[CallerAction]) -> int | None:
     prompts = [place for place, deed in enumerate(drive) if deed.kind == "prompt"]
     between = drive[prompts[0] + 1 : prompts[-1] + 1] if prompts else []
     waits = ("wait", "status", "background")
-    return next((part.line for part in between if part.kind in waits or part.at or part.after), None)
+    return next((deed.line for deed in between if deed.kind in waits or deed.at or deed.after), None)
 
 
 def _needs_denial(bound: Bound) -> bool:

@@ -300,7 +300,7 @@ class Model:
     def leave(self, number: int) -> None:
         """Have a driver look no more."""
         self.over.add(number)
-        self._looking = [part for part in self._looking if part[0] != number]
+        self._looking = [look for look in self._looking if look[0] != number]
         if self.on_over is not None:
             self.on_over()
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.clock.preload import coordinator
 from pytest_agentproc.errors import AgentprocError, KitError
+from pytest_agentproc.tree import disown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +77,11 @@ class PreloadRunner:
         assert self._line is not None
         with contextlib.suppress(BrokenPipeError):  # that it has ended is seen where it is listened to
             self._line.send_bytes(task)
-        came = self._wait(self._line)
+        try:
+            came = self._wait(self._line)
+        except BaseException:
+            self.close()  # else its result would be taken for the next play's
+            raise
         if isinstance(came, BaseException):
             raise came
         played: Played = came
@@ -98,16 +103,18 @@ class PreloadRunner:
         self._notes.unlink(missing_ok=True)
 
     def _start(self) -> None:
+        program = str(coordinator())  # it may have to be compiled, and that may fail
         number, name = tempfile.mkstemp(prefix="agentproc-clock-")
         os.close(number)
         self._notes = Path(name)
         ours, theirs = Pipe()
         with theirs:
-            words = [str(coordinator()), sys.executable, "-c", _PROGRAM, str(theirs.fileno()), *sys.path]
+            words = [program, sys.executable, "-c", _PROGRAM, str(theirs.fileno()), *sys.path]
             env = {**os.environ, "AGENTPROC_CLOCK_NOTES": name}
             self._process = subprocess.Popen(
                 words, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=env, start_new_session=True
             )
+        disown(self._process.pid)
         self._line = ours
 
     def _wait(self, line: Connection) -> Any:
@@ -116,23 +123,24 @@ class PreloadRunner:
         while not line.poll(_LOOK):
             self._require_reach()
             if monotonic() - begun > _LONGEST:
-                self.close()
-                raise KitError(f"a play in virtual time took more than {_LONGEST} s of the machine")
+                raise KitError(f"a play in virtual time took more than {_LONGEST} s of the machine; {self._said()}")
         try:
             came = pickle.loads(line.recv_bytes())  # noqa: S301  # from the process that was started here
         except EOFError:
-            notes = self._notes.read_text("utf-8", errors="replace").strip()
-            self.close()
-            raise KitError(f"the process below the coordinator ended by itself; {notes or 'it said nothing'}") from None
+            raise KitError(f"the process below the coordinator ended by itself; {self._said()}") from None
         self._require_reach()
         return came
 
     def _require_reach(self) -> None:
-        notes = self._notes.read_text("utf-8", errors="replace").splitlines()
-        reasons = [_PID.sub("", note.partition(_STRANGER)[2]) for note in notes if _STRANGER in note]
+        reasons = [
+            _PID.sub("", note.partition(_STRANGER)[2]) for note in self._said().splitlines() if _STRANGER in note
+        ]
         if reasons:
-            self.close()
             raise OutOfReach(reasons[0])
+
+    def _said(self) -> str:
+        """Give what the coordinator has said."""
+        return self._notes.read_text("utf-8", errors="replace").strip() or "it said nothing"
 
 
 class _Runner(Protocol):
@@ -146,7 +154,7 @@ def serve(make_runner: Callable[[], AbstractContextManager[_Runner]]) -> None:
     line = Connection(int(sys.argv[1]))
     os.set_inheritable(line.fileno(), False)
     Thread(target=_end_with, args=(line.fileno(),), daemon=True).start()
-    with make_runner() as lab, contextlib.suppress(EOFError):
+    with make_runner() as lab, contextlib.suppress(EOFError, BrokenPipeError):
         while True:
             came = _play(lab, line.recv_bytes())
             line.send_bytes(pickle.dumps(came))

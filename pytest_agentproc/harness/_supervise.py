@@ -30,6 +30,7 @@ from pytest_agentproc.errors import (
     AdapterError,
     ClockError,
     Declined,
+    EndlessWait,
     Foreign,
     KitError,
     Stall,
@@ -411,16 +412,16 @@ def supervise_real(
             assert isinstance(fake.watch, FakeLog)
             fake.watch.is_child = others.has_started
         anyio.run(kept.hold, run, backend=backend)
-        kind = "virtual" if pace.is_exact else "real"
-        answer = said[0] if said else Stall(f"the supervisor did not return within {pace.limit:.0f} {kind} seconds")
+        seconds = f"{pace.limit:.0f} {'virtual' if pace.is_exact else 'real'} seconds"
+        answer = said[0] if said else EndlessWait(f"the supervisor did not return within {seconds}")
         lateness = max(*(fake.watch.collect(record) for fake in fakes), _latest_timer(record))
-        answer = answer if isinstance(answer, Stall) else _settled(answer, bound, record)
+        answer = answer if isinstance(answer, EndlessWait) else _settled(answer, bound, record)
         kept.tell(record, clock.instant())
         others.tell(record, clock.instant())
-    if isinstance(answer, Stall):
+    if isinstance(answer, EndlessWait):
         told = {"process": "supervisor", "fault": answer.reason, "message": str(answer)}
         record.add(clock.instant(), "m", told)
-    if isinstance(answer, SubjectError | Stall):
+    if isinstance(answer, SubjectError | EndlessWait):
         return Played(bound, record, None, answer, room.files(), pace, lateness)
     return Played(bound, record, answer, None, room.files(), pace, lateness)
 

@@ -9,6 +9,7 @@ import difflib
 import os
 import re
 import sys
+from abc import abstractmethod
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -230,7 +231,7 @@ def _contributed_subjects(config: pytest.Config) -> dict[str, Subject]:
         from pytest_agentproc.subjects import raised
 
         raise pytest.UsageError(f"{_HOOK} {raised(error)}") from error
-    subjects = [_taken(added_dialect, _HOOK) for some in given for added_dialect in some]
+    subjects = [_taken(subject, _HOOK) for some in given for subject in some]
     _require_names(subjects, _HOOK)
     return {subject.name: subject for subject in subjects}
 
@@ -329,6 +330,6 @@ class ScenarioTest(pytest.Item):
     played: Played | None
 
     @property
+    @abstractmethod
     def scenario(self) -> Scenario:
         """Give the scenario; it is loaded when it is first asked for."""
-        raise NotImplementedError

@@ -153,14 +153,14 @@ class _Pauses:
     """Counts the processes of a wider-scoped fixture as foreign, also if the test asks for the fixture."""
 
     def __init__(self, watched: list[LeakTracker]) -> None:
-        self._trackers_of = watched
+        self._watched = watched
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
         """Count nothing while such a fixture is set up."""
-        if fixturedef.scope == "function" or not self._trackers_of:
+        if fixturedef.scope == "function" or not self._watched:
             return (yield)
-        with _pause_all(self._trackers_of):
+        with _pause_all(self._watched):
             return (yield)
 
 

@@ -277,23 +277,23 @@ def drawn(
         marks: what failed checks are about; what they expected is drawn at its instant.
     """
     number = 0
-    for with_expectation in with_expected(shown, marks):
+    for part in with_expected(shown, marks):
         number += 1
-        if isinstance(with_expectation, Expected):
-            yield Row(number, drawing.strip(), with_expectation.at, band=with_expectation.words, note="expected")
-        elif isinstance(with_expectation, Silence):
-            yield Row(number, drawing.strip(), band=f"~ {duration(with_expectation.length)} pass ({clock})")
-        elif isinstance(with_expectation, Again):
+        if isinstance(part, Expected):
+            yield Row(number, drawing.strip(), part.at, band=part.words, note="expected")
+        elif isinstance(part, Silence):
+            yield Row(number, drawing.strip(), band=f"~ {duration(part.length)} pass ({clock})")
+        elif isinstance(part, Again):
             yield Row(
                 number,
                 drawing.strip(),
-                band=f"\N{MULTIPLICATION SIGN} {with_expectation.times + 1}: {with_expectation.words}",
+                band=f"\N{MULTIPLICATION SIGN} {part.times + 1}: {part.words}",
             )
         else:
-            for place, pair in enumerate(with_expectation.pairs):
-                note = note_of(marks, with_expectation.at, pair)
-                yield Row(number + place, drawing.strip(pair), None if place else with_expectation.at, pair, note=note)
-            number += len(with_expectation.pairs) - 1
+            for place, pair in enumerate(part.pairs):
+                note = note_of(marks, part.at, pair)
+                yield Row(number + place, drawing.strip(pair), None if place else part.at, pair, note=note)
+            number += len(part.pairs) - 1
 
 
 def shortened(rows: Sequence[Row]) -> list[Row]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _OUTCOMES = {"end_turn": "completed", "cancelled": "cancelled"}
-_NO_METHOD = -32601
+_NO_METHOD, _NO_PARAMETERS = -32601, -32602
 _PIECE = 1 << 16
 
 
@@ -126,11 +126,11 @@ class _Editor(Client):
                 signal.pidfd_send_signal(self._end, number)
 
     def outcome_of_prompt_error(self, error: Exception) -> str:
-        """See `Client.lost`: an error in answer to a prompt is a failed turn."""
+        """See `Client.outcome_of_prompt_error`: an error in answer to a prompt is a failed turn."""
         return "failed" if isinstance(error, _Refused) else super().outcome_of_prompt_error(error)
 
     def outcome_of_start_error(self, error: Exception) -> str:
-        """See `Client.unstarted`."""
+        """See `Client.outcome_of_start_error`."""
         return "handshake_failed" if isinstance(error, _Refused) else super().outcome_of_start_error(error)
 
     # Messages.
@@ -192,10 +192,12 @@ class _Editor(Client):
         answer: dict[str, Any] = {"error": {"code": _NO_METHOD, "message": f"this editor has no {message['method']}"}}
         if message["method"] == "session/request_permission":
             kind = "allow" if await self.ask_permission() else "reject"
-            options = message.get("params", {}).get("options", [])
-            chosen = next((option["optionId"] for option in options if kind in option.get("kind", "")), None)
-            outcome = {"outcome": "cancelled"} if chosen is None else {"outcome": "selected", "optionId": chosen}
-            answer = {"result": {"outcome": outcome}}
+            try:
+                chosen = [option["optionId"] for option in message["params"]["options"] if kind in option["kind"]][:1]
+                outcome = {"outcome": "selected", "optionId": chosen[0]} if chosen else {"outcome": "cancelled"}
+                answer = {"result": {"outcome": outcome}}
+            except (KeyError, TypeError) as error:
+                answer = {"error": {"code": _NO_PARAMETERS, "message": f"session/request_permission: {error!r}"}}
         await self._send({"id": message["id"], **answer})
 
     def _end_of_stdin(self) -> None:

@@ -110,7 +110,7 @@ class Live:
     Without a call the loop's thread stands still, and virtual time with it.
 
     Args:
-        reference: the reference supervisor, with its judgements and limits.
+        reference_supervisor: the reference supervisor, with its judgements and limits.
         permission: answers the agent's questions; None: they get no answer.
     """
 

@@ -36,7 +36,7 @@ def compare(played: Played) -> tuple[Row, ...]:
     """Judge every expectation of a scenario.
 
     Bystanders are looked after whether or not the file says so; without a word in it they have a row if one was harmed.
-    A clock fault (deadlock, hang, stall, spin) fails the check `outcome`, whether or not the file states one, or the
+    A clock fault (a deadlock, an endless wait) fails the check `outcome`, whether or not the file states one, or the
     checks of the turns that had no end then. An exception in the subject is a row of its own. A check that the run
     never reached is not exercised; neither is a check that would be green though no agent was started. A limit that the
     subject does not have, or does not state, makes a check not applicable that depends on it. So is what failed under a

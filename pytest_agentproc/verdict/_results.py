@@ -32,14 +32,14 @@ def results(judged: Sequence[Judged], version: str) -> str:
         the verdict and why, the rows (`key`, `level`, `verdict`, `expected`, `seen`, `unstated`), `covers`, `digest`,
         `virtual_s` and `real_s`, and `rerun`, the command for a red one.
     """
-    ordered = sorted(judged, key=lambda judged: judged.place)
-    names = dict.fromkeys(judged.subject for judged in ordered)
+    ordered = sorted(judged, key=lambda result: result.place)
+    names = dict.fromkeys(result.subject for result in ordered)
     whole: dict[str, Any] = {
         "version": RESULTS_VERSION,
         "kit": version,
         "corpus": corpus_hash(ordered),
-        "subjects": [_sum_up_subject(name, [judged for judged in ordered if judged.subject == name]) for name in names],
-        "results": [dataclasses.asdict(judged) for judged in ordered],
+        "subjects": [_sum_up_subject(name, [result for result in ordered if result.subject == name]) for name in names],
+        "results": [dataclasses.asdict(result) for result in ordered],
     }
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 

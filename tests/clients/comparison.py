@@ -143,7 +143,7 @@ def _verdict(lab: ScenarioRunner, scenario: Scenario, one: _Contender) -> tuple[
 def _short(text: str) -> str:
     """Make it short, and leave out the details of this run alone: the chain of waiting processes, and any pid."""
     text = re.sub(r"(no outcome: )?deadlock: .*", "no end: it waits for ever", " ".join(text.split()))
-    text = re.sub(r"(no outcome: )?(stall|late): .*", "no end: it waits on and on", text)
+    text = re.sub(r"(no outcome: )?(stall|endless wait|late): .*", "no end: it waits on and on", text)
     text = re.sub(r" at \d+\.\d{4,} s", "", text)  # an instant of real time
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
     return text.replace("|", "\\|")

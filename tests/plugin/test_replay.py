@@ -110,7 +110,7 @@ says = {outcome = {exit_code = {0 = "completed", other = "failed"}}}
 
 
 def test_a_program_that_hangs_in_one_play_of_two_is_a_kit_error(pytester: pytest.Pytester) -> None:
-    """Its virtual time is exact, too: a stall that does not come again is never its own fault."""
+    """Its virtual time is exact, too: an endless wait that does not come again is never its own fault."""
     (pytester.path / "program.sh").write_text(HANGS_ONCE)
     (pytester.path / "wrapper.toml").write_text(WRAPPER)
     result = pytester.runpytest("--agentproc-subject=wrapper.toml")

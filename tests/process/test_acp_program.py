@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -48,6 +49,31 @@ def test_its_session_is_driven_over_its_stdin_and_stdout(lab: ScenarioRunner, na
 def test_a_turn_of_a_program_that_has_died_has_no_answer(lab: ScenarioRunner, tmp_path: Path) -> None:
     """The prompt in flight is lost, and nothing waits for it."""
     assert judged(lab.play(loads(CRASH), program(tmp_path))).verdict is Verdict.PASSED
+
+
+ASKS_WRONGLY = """\
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    result = {"sessionId": "s", "stopReason": "end_turn"}
+    if message.get("method") == "session/prompt":
+        for number, params in enumerate(([1], {"options": [3]}, {"options": [{}]})):
+            asked = {"id": number, "method": "session/request_permission", "params": params}
+            print(json.dumps(asked), flush=True)
+            result["stopReason"] = json.loads(sys.stdin.readline())["error"]["code"] == -32602 and "end_turn"
+    print(json.dumps({"id": message["id"], "result": result}), flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_program_that_asks_without_options_gets_an_error(lab: ScenarioRunner, tmp_path: Path) -> None:
+    """The mistake is the program's: it is answered as any other editor would, and is no error of an adapter."""
+    (tmp_path / "asks.py").write_text(ASKS_WRONGLY)
+    file = tmp_path / "mine.toml"
+    file.write_text(f'command = "{sys.executable} {tmp_path}/asks.py {{agent}}"\nsessions = "acp"\n', "utf-8")
+    played = lab.play(loads(CRASH), command_of_file(file))
+    assert played.answer is not None
+    assert [turn.outcome for turn in played.answer.turns or ()] == ["completed"]
 
 
 def test_there_is_one_kind_of_sessions(tmp_path: Path) -> None:

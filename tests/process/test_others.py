@@ -67,6 +67,14 @@ def test_another_program_that_is_left_in_real_time_is_a_leak(lab: ScenarioRunner
     assert "sleep 1000" in explain(run, compare(run))
 
 
+@pytest.mark.slow
+def test_a_daemon_beside_the_process_for_programs_in_virtual_time_is_a_leak(lab: ScenarioRunner) -> None:
+    """The runner keeps that process for its next play, and it starts no daemon of the supervisor."""
+    lab.play(scenario_of("- say: hello"), subjects.Command(["timeout", "60", "{agent}"]))
+    verdict, _ = leaks_row(lab.play_real(scenario_of("- say: hello"), Helped(WAYS["daemon"])))
+    assert verdict is Verdict.FAILED
+
+
 def test_another_program_that_is_left_in_virtual_time_is_a_leak(lab: ScenarioRunner) -> None:
     """A program that the clock does not know is found among the children."""
     subject = Helped(lambda: os.posix_spawn("/bin/sleep", SLEEP, {}))

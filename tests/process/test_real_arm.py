@@ -114,7 +114,7 @@ def test_who_does_not_return_is_given_up(lab: ScenarioRunner, monkeypatch: pytes
     (outcome,) = [row for row in compare(run) if row.key == "outcome"]
     assert (outcome.verdict, outcome.seen) == (
         Verdict.FAILED,
-        "stall: the supervisor did not return within 2 real seconds",
+        "endless wait: the supervisor did not return within 2 real seconds",
     )
 
 

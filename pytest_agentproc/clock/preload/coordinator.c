@@ -152,6 +152,7 @@ static void note_wake(const struct slot *slot, int64_t deadline) {
   struct wake new = {atomic_load(&slot->pid), atomic_load(&slot->tid), atomic_load(&slot->armed), deadline, 1};
   int count = atomic_load(&page->wake_count);
   struct wake *last = count ? &page->wakes[count - 1] : NULL;
+  if (deadline <= new.armed) return; /* it let the others go first, and slept through nothing */
   if (last && last->tid == new.tid && last->at == new.armed && last->at - last->armed == new.at - new.armed) {
     last->armed = new.armed;
     last->at = new.at;

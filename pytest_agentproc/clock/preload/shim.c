@@ -16,6 +16,12 @@
 /* A deadline beyond this is none: programs write "for ever" as a large number. */
 #define FOR_EVER (30LL * 365 * 86400 * SECOND)
 
+/* So often at one instant a thread waits for all others: one that looks without end would take for ever. */
+#define MOST_LOOKS 100
+
+/* A deadline at the beginning of time, where NEVER is, or before it. */
+#define PAST (-1)
+
 /* Readings of the clock without a wait until time moves, and from then on until it moves again. */
 #define FIRST_SPIN 4000000u
 #define NEXT_SPIN 20000u
@@ -177,7 +183,7 @@ void shim_set(struct slot *slot, int64_t deadline) {
 void shim_arm(struct slot *slot, int kind, int64_t deadline) {
   atomic_store(&slot->kind, kind);
   atomic_store(&slot->granted, 0);
-  shim_set(slot, deadline > FOR_EVER ? NEVER : deadline > 0 ? deadline : 1);
+  shim_set(slot, deadline > FOR_EVER ? NEVER : deadline > 0 ? deadline : PAST);
   readings = 0;
   if (!is_stepping) steps = 0;
 }
@@ -230,19 +236,39 @@ int shim_again(struct wait *wait, long *result) {
 
 void shim_end(struct wait *wait) { shim_disarm(wait->slot); }
 
-/* A program that reads the clock until an instant has come would read for ever. */
-static void step(void) {
+/* A wait that the program did not ask for: it goes on spinning, if it does. */
+static void pass(int64_t duration) {
   int error = errno;
+  unsigned spun = readings;
   struct wait wait;
   long result;
   is_stepping = 1;
-  shim_begin(&wait, shim_now() + (1000LL << (steps < LONGEST_STEP ? steps : LONGEST_STEP)), NULL);
+  shim_begin(&wait, shim_now() + duration, NULL);
   do result = CALL(SYS_ppoll, 0, 0, 0, &wait.mask, 8);
   while (shim_again(&wait, &result));
   shim_end(&wait);
   is_stepping = 0;
-  steps++;
+  readings = spun;
   errno = error;
+}
+
+/* A program that reads the clock until an instant has come would read for ever. */
+static void step(void) {
+  pass(1000LL << (steps < LONGEST_STEP ? steps : LONGEST_STEP));
+  steps++;
+}
+
+/* A handler of signals may look while its thread waits: the slot is that wait's. */
+int shim_settle(void) {
+  static __thread int64_t settled_at;
+  static __thread int settled;
+  if (!shim_page || shim_is_real() || atomic_load(&shim_mine()->deadline) != NEVER) return 0;
+  if (settled_at != shim_now()) settled = 0;
+  settled_at = shim_now();
+  if (settled == MOST_LOOKS) return 0;
+  settled++;
+  pass(0);
+  return 1;
 }
 
 void shim_spin(unsigned weight) {

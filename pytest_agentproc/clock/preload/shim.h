@@ -45,6 +45,9 @@ int64_t shim_left(const struct slot *slot);
 enum { SPIN_READ = 1, SPIN_YIELD = 100, SPIN_LOOK = 256, SPIN_EXPIRED = 1000, SPIN_POLL = 4096 };
 void shim_spin(unsigned weight);
 
+/* Wait at this instant until nobody else moves; 0: this thread cannot wait. */
+int shim_settle(void);
+
 struct slot *shim_claim(int kind);
 void shim_free(struct slot *slot);
 void shim_set(struct slot *slot, int64_t deadline);

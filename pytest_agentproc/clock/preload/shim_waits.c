@@ -6,6 +6,7 @@
 #include <sys/select.h>
 #include <sys/time.h>
 #include <sys/times.h>
+#include <sys/wait.h>
 #include <threads.h>
 
 #define MILLISECOND 1000000LL
@@ -160,6 +161,29 @@ EXPORT int select(int count, fd_set *in, fd_set *out, fd_set *err, struct timeva
     *timeout = (struct timeval){left / SECOND, left % SECOND / MICROSECOND};
   }
   return result;
+}
+
+/* Children. The pipes of a process end a moment of the machine before it does. A look in that moment found it alive, and
+ * a supervisor that looks again later was late, now and then. */
+
+#define LOOK_FOR_CHILD(result, is_over, call) \
+  long result = call;                         \
+  if (!(is_over) && shim_settle()) result = call
+
+EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *used) {
+  if (!(options & WNOHANG)) return NEXT(wait4)(pid, status, options, used);
+  LOOK_FOR_CHILD(result, result, CALL(SYS_wait4, pid, status, options, used));
+  return (pid_t)result;
+}
+
+EXPORT pid_t wait3(int *status, int options, struct rusage *used) { return wait4(-1, status, options, used); }
+
+EXPORT pid_t waitpid(pid_t pid, int *status, int options) { return wait4(pid, status, options, NULL); }
+
+EXPORT int waitid(idtype_t kind, id_t id, siginfo_t *info, int options) {
+  if (!(options & WNOHANG) || !info) return NEXT(waitid)(kind, id, info, options);
+  LOOK_FOR_CHILD(result, result || info->si_pid, CALL(SYS_waitid, kind, id, info, options, NULL));
+  return (int)result;
 }
 
 /* Sleep. */

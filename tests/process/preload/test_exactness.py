@@ -54,3 +54,28 @@ def test_time_is_exact_to_the_nanosecond(tmp_path: Path) -> None:
     source.write_text("#include <time.h>\nint main(void) { struct timespec t = {1, 23}; return nanosleep(&t, 0); }\n")
     assert timed(require("cc"), source, "-o", tmp_path / "sleeper").code == 0
     assert timed(tmp_path / "sleeper").virtual == "1.000000023"
+
+
+LOOKS = """
+import os, subprocess, sys, time
+begun = time.monotonic()
+for look in ("wait", "poll", "waitid", "wait4") * 20:
+    child = subprocess.Popen(["/bin/true"], stdout=subprocess.PIPE)
+    child.stdout.read()
+    if look == "waitid":
+        seen = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    elif look == "wait4":
+        seen = os.wait4(child.pid, os.WNOHANG)[0]
+        child.returncode = 0
+    else:
+        seen = getattr(child, look)(**{"timeout": 60} if look == "wait" else {}) == 0
+    assert seen, f"{look} saw a child that has closed its stdout, and has not ended"
+    child.wait()
+assert time.monotonic() == begun, time.monotonic() - begun
+"""
+
+
+def test_a_look_at_a_child_that_ends_at_this_instant_sees_its_end() -> None:
+    """Its pipe ends a moment of the machine before it does: a look in between found it alive, now and then."""
+    ran = timed(sys.executable, "-c", LOOKS)
+    assert (ran.code, ran.err) == (0, ran.err), ran.err

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.harness import ScenarioRunner
+from pytest_agentproc.harness import ScenarioRunner, _preload
+from pytest_agentproc.harness._preload import PreloadRunner
 from pytest_agentproc.scenario import load
 from pytest_agentproc.subjects import Command, Function
 from pytest_agentproc.verdict import Verdict, judged
@@ -119,6 +120,23 @@ def test_a_program_that_polls_is_judged_with_its_period(lab: ScenarioRunner, tmp
     assert played.polling is not None
     assert played.polling.period == 20_000_000
     assert judged(played).verdict is Verdict.PASSED
+
+
+def test_the_result_of_a_play_that_was_broken_off_is_not_the_next_ones(
+    lab: ScenarioRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A limit of the test's own, such as that of pytest-timeout, raises in the middle of it."""
+    subject = Command(["timeout", "60", "{agent}"], limits=LIMITS)
+
+    def break_off(_runner: PreloadRunner) -> None:
+        raise TimeoutError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_preload, "_LOOK", 0)
+        patch.setattr(PreloadRunner, "_require_reach", break_off)
+        with pytest.raises(TimeoutError):
+            _play(lab, tmp_path, LATE, subject)
+    assert _play(lab, tmp_path, SHORT, subject).bound.scenario.claim == "it ends by itself"
 
 
 SHORT = (
