@@ -144,7 +144,7 @@ def _raise_deadlock(known: list[threading.Thread]) -> None:
     if is_debugged():
         return
     waiting = machine.preload().agentproc_waits().decode(errors="replace").split(", ")
-    lines = [*_threads(known), *(one for one in waiting if not _is_of_the_kit(one))]
+    lines = [*_threads(known), *(line for line in waiting if not _is_of_the_kit(line))]
     raise Deadlock(
         "\n  ".join(["nobody can move: all threads and processes wait, and no wait has a time limit", *lines])
     )

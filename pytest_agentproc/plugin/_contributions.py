@@ -230,7 +230,7 @@ def _contributed_subjects(config: pytest.Config) -> dict[str, Subject]:
         from pytest_agentproc.subjects import raised
 
         raise pytest.UsageError(f"{_HOOK} {raised(error)}") from error
-    subjects = [_taken(added_dialect, _HOOK) for some in given for added_dialect in some]
+    subjects = [_taken(subject, _HOOK) for some in given for subject in some]
     _require_names(subjects, _HOOK)
     return {subject.name: subject for subject in subjects}
 
@@ -315,7 +315,7 @@ def lab_of(config: pytest.Config) -> ScenarioRunner:
         from pytest_agentproc.harness import ScenarioRunner
 
         added = language_of(config).dialects.values()
-        lab = config.stash[_LAB] = ScenarioRunner(commands=[added_dialect.dialect.command for added_dialect in added])
+        lab = config.stash[_LAB] = ScenarioRunner(commands=[addition.dialect.command for addition in added])
         config.add_cleanup(lab.close)  # and with it every fake that may be left
     return lab
 

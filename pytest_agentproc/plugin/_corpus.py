@@ -69,8 +69,8 @@ def _wanted_files(folder: Path, named: list[str]) -> dict[Path, set[str]]:
             near = difflib.get_close_matches(path, known, 1)
             hint = f"did you mean {CORPUS}/{near[0]}?" if near else "agentproc list shows them all"
             raise pytest.UsageError(f"{CORPUS}/{path}: no bundled scenario has this name: {hint}")
-        for label in files:
-            wanted.setdefault(label, set()).update({name} if name else set())
+        for file in files:
+            wanted.setdefault(file, set()).update({name} if name else set())
     return wanted
 
 
@@ -115,7 +115,7 @@ class Corpus(pytest.Collector):
             place = path.relative_to(self.path).as_posix()
             named: dict[str, Any] = {"nodeid": f"{CORPUS}/{place}"} if is_foreign else {}
             items = [*ScenarioFile.from_parent(self, path=path, **named).collect()]
-            known = {path for item in items for path in (item.name, item.name.partition("[")[0])}
+            known = {name for item in items for name in (item.name, item.name.partition("[")[0])}
             for name in sorted(names - known):
                 found = ", ".join(item.name for item in items)
                 raise self.CollectError(f"{CORPUS}/{place}::{name}: there is no such test: {found}; {_REMEDY}")

@@ -123,9 +123,9 @@ class Baseline:
         own = tuple(references)
         names = set(scenarios)
         failed = {
-            (entry.scenario, entry.subject, row.key): entry
-            for entry in judged
-            for row in entry.rows
+            (result.scenario, result.subject, row.key): result
+            for result in judged
+            for row in result.rows
             if row.verdict == Verdict.KNOWN
         }
         kept = [entry for entry in self.known if self._stays(entry, judged, names, failed, own)]
@@ -135,7 +135,7 @@ class Baseline:
             for entry in kept
             if entry.check == key[2] and entry.is_of(*key[:2], is_reference=key[1] in own)
         }
-        subjects = {entry.subject for entry in judged}
+        subjects = {result.subject for result in judged}
         named = len(subjects) > 1 or bool(subjects & {*own})
         new = [
             _written(Known(scenario, check, _NOT_YET, subject if named else ""))
