@@ -307,7 +307,7 @@ class _Several:
         found: dict[str, Any] = {}
         are_sound = True
         for name, value in node.pairs:
-            for ids in (check.tools, check.tasks, check.folded):
+            for ids in (check.tools, check.tasks, check.in_same_turn):
                 ids.clear()
             check.is_script_sound = True
             with check.about(name.text):
