@@ -110,16 +110,41 @@ def _first(baked: dict[str, Any], path: str) -> Born:
 
 
 def _obey(program: Program, table: dict[str, Any], path: str) -> Program:
-    """Give the program that the arguments ask for; the file has the sessions that earlier starts have named."""
+    """Give the program that the arguments ask for."""
     from pytest_agentproc.fake_agents import flags
 
-    number = posix.open(path, posix.O_RDWR | posix.O_CREAT | posix.O_APPEND | posix.O_CLOEXEC, 0o600)
-    fcntl.flock(number, fcntl.LOCK_EX)
-    known = posix.read(number, posix.fstat(number).st_size).decode().split("\n")
-    program, named = flags.obey(program, table, known)
-    posix.write(number, f"{named}\n".encode() if named else b"")
-    posix.close(number)
+    sessions = _Sessions(path)
+    program, named = flags.obey(program, table, sessions)
+    sessions.close(named)
     return program
+
+
+class _Sessions:
+    """The sessions that earlier starts have named, in a file. It is opened, and locked, when the first is looked up."""
+
+    # Most starts have no session in their arguments. They must not need the file: the folder may be read-only, or
+    # another user's.
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._number = -1
+        self._names: list[str] = []
+
+    def __contains__(self, name: object) -> bool:
+        """Say whether an earlier start has named it."""
+        if self._number < 0:
+            self._number = posix.open(
+                self._path, posix.O_RDWR | posix.O_CREAT | posix.O_APPEND | posix.O_CLOEXEC, 0o600
+            )
+            fcntl.flock(self._number, fcntl.LOCK_EX)
+            self._names = posix.read(self._number, posix.fstat(self._number).st_size).decode().split("\n")
+        return name in self._names
+
+    def close(self, named: str) -> None:
+        """Add the session that this start names, if it names one, and let the next start look."""
+        if self._number >= 0:
+            posix.write(self._number, f"{named}\n".encode() if named else b"")
+            posix.close(self._number)
 
 
 def _again(baked: dict[str, Any], state: tuple[Any, ...]) -> Born:

@@ -129,8 +129,8 @@ def _contents(names: Iterable[str]) -> str:
 
 
 def _rule(entry: Entry) -> str:
-    rows = [one for one in bundled() if entry.name in one.covers]
-    listed = [f"- `{one.id}` ({one.level}): {one.claim}" for one in rows]
+    rows = [scenario for scenario in bundled() if entry.name in scenario.covers]
+    listed = [f"- `{scenario.id}` ({scenario.level}): {scenario.claim}" for scenario in rows]
     return "\n".join([written(entry, "#"), "## Scenarios", "", *listed, ""])
 
 

@@ -462,9 +462,9 @@ def _difference(stream: str, recorded: bytes, played: bytes) -> list[str]:
     if recorded == played:
         return []
     pairs = zip_longest(recorded.split(b"\n"), played.split(b"\n"), fillvalue=b"")
-    for number, (moment, other) in enumerate(pairs, 1):
-        if not alike(moment, other):
-            return [f"{stream} differs in line {number}: {_clip(moment)} was recorded, {_clip(other)} is played"]
+    for number, (line, other) in enumerate(pairs, 1):
+        if not alike(line, other):
+            return [f"{stream} differs in line {number}: {_clip(line)} was recorded, {_clip(other)} is played"]
     return []
 
 

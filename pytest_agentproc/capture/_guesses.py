@@ -39,9 +39,9 @@ def likeness(line: bytes) -> Any:
     return _likeness("", value) if isinstance(value, dict) else line
 
 
-def alike(candidate: bytes, other: bytes) -> bool:
+def alike(line: bytes, other: bytes) -> bool:
     """Say whether two lines are the same but for what varies."""
-    return candidate == other or likeness(candidate) == likeness(other)
+    return line == other or likeness(line) == likeness(other)
 
 
 def _likeness(key: str, value: Any) -> Any:
@@ -84,12 +84,12 @@ def candidates(lines: Sequence[bytes], meanings: Sequence[Sequence[Any]], told: 
     said = _unique(getattr(meaning, "text", None) for meaning in ahead)[:4]
     stops = _unique(getattr(meaning, "stop_reason", None) for meaning in ahead)[:2]
     errors = _unique(getattr(meaning, "error", None) for meaning in ahead)[:2]
-    for candidate in _unique([*said, *(candidate.removeprefix(told) for candidate in said if told)]):
-        yield Candidate(f"answer: {text(candidate)}", "answer", candidate)
-        yield _result({"text": candidate})
+    for words in _unique([*said, *(words.removeprefix(told) for words in said if told)]):
+        yield Candidate(f"answer: {text(words)}", "answer", words)
+        yield _result({"text": words})
         for stop in stops:
-            yield Candidate(f"say: {{text: {flow(candidate)}, stop: {flow(stop)}}}", "say", (candidate, stop))
-        yield Candidate(f"say: {text(candidate)}", "say", (candidate, None))
+            yield Candidate(f"say: {{text: {flow(words)}, stop: {flow(stop)}}}", "say", (words, stop))
+        yield Candidate(f"say: {text(words)}", "say", (words, None))
     for error in errors:
         yield _result({"text": error, "is_error": True})
     yield _result({})
@@ -100,7 +100,7 @@ def candidates(lines: Sequence[bytes], meanings: Sequence[Sequence[Any]], told: 
 
 
 def _unique(found: Any) -> list[str]:
-    return list(dict.fromkeys(candidate for candidate in found if isinstance(candidate, str) and candidate))
+    return list(dict.fromkeys(words for words in found if isinstance(words, str) and words))
 
 
 def _result(fields: dict[str, Any]) -> Candidate:
@@ -303,5 +303,5 @@ def _meanings(program: dict[str, Any], lines: Sequence[bytes]) -> list[list[Any]
     found = []
     for line in lines:
         framed = [*Framing().feed(line)] if line.endswith(b"\n") else []
-        found.append([meaning for candidate in framed for meaning in decode(candidate)])
+        found.append([meaning for frame in framed for meaning in decode(frame)])
     return found

@@ -189,9 +189,9 @@ def reported_in(things: Iterable[Pasted]) -> Reported | None:
     Returns:
         the strongest of what is said; of several the last. None: nothing in the table's words.
     """
-    found = [moment for thing in things if thing.kind == "words" for moment in _in_line(thing)]
+    found = [reported for thing in things if thing.kind == "words" for reported in _in_line(thing)]
     for kind in _ORDER:
-        said = [moment for moment in found if moment.kind == kind]
+        said = [reported for reported in found if reported.kind == kind]
         if said:
             return said[-1]
     return None

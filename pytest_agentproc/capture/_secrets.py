@@ -271,7 +271,7 @@ def wrapped_in(text: bytes, breaks: Sequence[int]) -> Iterator[tuple[str, int, i
             if start and text[start - 1] in _WORD_BYTES and start not in joined:
                 continue
             inside = breaks[bisect_right(breaks, start) : bisect_left(breaks, end)]
-            pieces = [text[secret:other] for secret, other in itertools.pairwise((*inside, end))]
+            pieces = [text[begin:stop] for begin, stop in itertools.pairwise((*inside, end))]
             count = next((at for at, piece in enumerate(pieces) if not _CHANCE.match(piece)), len(pieces))
             if count:
                 yield kind, start, (*inside, end)[count]
@@ -293,9 +293,9 @@ def forms(value: bytes) -> set[bytes]:
     found = {value, value.hex().encode(), value.hex().upper().encode()}
     with_json = [text]
     for _ in range(2):
-        with_json += [json.dumps(secret, ensure_ascii=ascii_)[1:-1] for secret in with_json for ascii_ in (True, False)]
+        with_json += [json.dumps(form, ensure_ascii=ascii_)[1:-1] for form in with_json for ascii_ in (True, False)]
     safe = [*with_json, quote(value, safe=""), quote(value), quote_plus(value), quote(value, safe="").lower()]
-    found.update(secret.encode(errors="surrogateescape") for secret in safe)
+    found.update(form.encode(errors="surrogateescape") for form in safe)
     for shift in range(3):
         whole = base64.b64encode(b"\0" * shift + value).rstrip(b"=")
         inner = whole[-(-8 * shift // 6) : len(whole) - (1 if (shift + len(value)) % 3 else 0)]
@@ -304,7 +304,7 @@ def forms(value: bytes) -> set[bytes]:
         found.add(layer.text)
         if (flat := flattened(layer, joins_lines=True)) is not None:
             found.add(flat.text)
-    return {secret for secret in found if len(secret) >= SHORTEST}
+    return {form for form in found if len(form) >= SHORTEST}
 
 
 _FEW = 64
@@ -385,7 +385,7 @@ class Redactor:
         """Have a form found: a short one by its size, a long one by comparing, as a copy of it would cost too much."""
         sizes = self._sizes.setdefault(form[:SHORTEST], [])
         if len(form) > _LONG:
-            insort(self._long.setdefault(form[:SHORTEST], []), (form, told), key=lambda secret: -len(secret[0]))
+            insort(self._long.setdefault(form[:SHORTEST], []), (form, told), key=lambda pair: -len(pair[0]))
         elif len(form) not in sizes:
             insort(sizes, len(form), key=lambda size: -size)
 

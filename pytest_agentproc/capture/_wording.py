@@ -146,7 +146,7 @@ def shortened(events: Sequence[Event], most: int) -> tuple[list[Event], int]:
             continue
         cut = [_line(line, most) for line in lines]
         count += sum(number for _, number in cut)
-        data = b"".join(item + b"\n" for item, _ in cut)
+        data = b"".join(line + b"\n" for line, _ in cut)
         result.append(event._replace(data={**event.data, "bytes": data}))
     for code, rest in rests.items():
         if rest:

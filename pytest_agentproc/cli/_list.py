@@ -139,7 +139,7 @@ def _dialects(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def _require(name: str, wanted: str, known: Iterable[str]) -> None:
     if wanted not in known:
-        near = get_close_matches(wanted, known, 1) or [word for word in known if word.lower() == wanted.lower()]
+        near = get_close_matches(wanted, known, 1) or [other for other in known if other.lower() == wanted.lower()]
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
         raise UsageError(f"--{name} {wanted}: there is no such {name}", hint)
 

@@ -114,7 +114,7 @@ class _Crew:
                         doing[line], task = left.popleft()
                         self._give(line, task)
                     ready = wait(list(doing))
-                    for line in [each for each in doing if each in ready]:
+                    for line in [line for line in doing if line in ready]:
                         which = doing.pop(line)
                         done[which] = self._heard(line)
                         error = done[which][1]

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 
 _LOOKS = 10_000
-"""So many looks in a row without a grant or a jump are a spin; of a loop as many more as it may read single bytes."""
-
-_PIPES = 1 << 20
 """More looks in a row without a grant or a jump are a spin. A loop gets one extra look per byte that it may read."""
 
-_SLOW_LOOKS = 64
+_PIPES = 1 << 20
 """The upper bound for the bytes that wait in pipes, even if each pipe has its largest size."""
+
+_SLOW_LOOKS = 64
+"""After so many looks their real time counts, too: see `_is_slow`."""
 
 _THREAD_REMEDY = "await the agent in async code, or test code that waits for it in a thread without virtual time"
 _LAST_GUARD = 0.5

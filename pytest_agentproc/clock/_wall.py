@@ -291,13 +291,13 @@ def _owners(home: str, values: Any) -> Iterator[Any]:
     for held in list(values):
         value = _unbound(held)
         if isinstance(value, types.FunctionType):
-            if any(id(clock) in _WANTED for clock in _held(value)):
+            if any(id(inner) in _WANTED for inner in _held(value)):
                 yield value
         elif isinstance(value, type) and value.__module__ == home:
             inside = [*vars(value).values()]
-            if any(id(_unbound(clock)) in _WANTED for clock in inside):
+            if any(id(_unbound(inner)) in _WANTED for inner in inside):
                 yield value
-            yield from _owners(home, [clock for clock in inside if not isinstance(clock, type)])  # it may hold itself
+            yield from _owners(home, [inner for inner in inside if not isinstance(inner, type)])  # it may hold itself
 
 
 def _unbound(value: Any) -> Any:
@@ -327,7 +327,7 @@ def _replace_in(holder: Any, others: dict[int, Any]) -> None:
         others.get(id(default), default) for default in holder.__defaults__
     )
     holder.__kwdefaults__ = holder.__kwdefaults__ and {
-        name: others.get(id(clock), clock) for name, clock in holder.__kwdefaults__.items()
+        name: others.get(id(default), default) for name, default in holder.__kwdefaults__.items()
     }
     for cell in holder.__closure__ or ():
         try:

@@ -205,15 +205,15 @@ def ancestors(pid: int) -> Iterator[int]:
         yield pid
 
 
-def _descendants(pid: int, others: Container[int]) -> list[int]:
+def _descendants(root: int, others: Container[int]) -> list[int]:
     """List the descendants of a process without the others and theirs; not every kernel lists children."""
     below: dict[int, list[int]] = {}
-    for process in every_pid():
-        if process not in others and (seen := stat_of(process)) is not None:
-            below.setdefault(seen.parent, []).append(process)
-    found = list(below.get(pid, ()))
-    for descendant in found:
-        found += below.get(descendant, ())
+    for pid in every_pid():
+        if pid not in others and (seen := stat_of(pid)) is not None:
+            below.setdefault(seen.parent, []).append(pid)
+    found = list(below.get(root, ()))
+    for pid in found:
+        found += below.get(pid, ())
     return found
 
 

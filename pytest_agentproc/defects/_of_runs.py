@@ -8,7 +8,6 @@ from pytest_agentproc.defects import _abandonments as abandons
 from pytest_agentproc.defects import _endings as ends
 from pytest_agentproc.defects import _ladders as ladders
 from pytest_agentproc.defects import _results as results
-from pytest_agentproc.defects import _streams as keepers
 from pytest_agentproc.defects import _streams as streams
 from pytest_agentproc.defects import _tools as tools
 from pytest_agentproc.defects import _watchdogs as times
@@ -158,11 +157,11 @@ _FEEDERS = (
     ("stdin-left-open", "C1", "never closes stdin", streams.OpenFeeder),
 )
 _KEEPERS = (
-    ("artifacts-fatal", "C3", "fails a run because an artifact could not be written", keepers.FatalArtifacts),
-    ("artifacts-unmentioned", "C3", "does not report an artifact that it could not write", keepers.SilentArtifacts),
-    ("result-lost", "C3", "leaves out of result.json what a forced agent had reported", keepers.ForgetfulArtifacts),
-    ("no-result-unless-started", "C3", "writes no result.json if the agent never started", keepers.StartedArtifacts),
-    ("log-is-text", "C3", "decodes the bytes that it writes to the logs", keepers.DecodingArtifacts),
+    ("artifacts-fatal", "C3", "fails a run because an artifact could not be written", streams.FatalArtifacts),
+    ("artifacts-unmentioned", "C3", "does not report an artifact that it could not write", streams.SilentArtifacts),
+    ("result-lost", "C3", "leaves out of result.json what a forced agent had reported", streams.ForgetfulArtifacts),
+    ("no-result-unless-started", "C3", "writes no result.json if the agent never started", streams.StartedArtifacts),
+    ("log-is-text", "C3", "decodes the bytes that it writes to the logs", streams.DecodingArtifacts),
 )
 _ABANDONMENTS = (
     ("cancelled-run-goes-on", "T4", "leaves the agent alive when it is cancelled itself", abandons.LeavingAbandonment),

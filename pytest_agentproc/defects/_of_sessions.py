@@ -7,7 +7,6 @@ from typing import Any
 from pytest_agentproc.defects import _agents as agents
 from pytest_agentproc.defects import _background as back
 from pytest_agentproc.defects import _crossings as crossings
-from pytest_agentproc.defects import _questions as hooks
 from pytest_agentproc.defects import _questions as questions
 from pytest_agentproc.defects import _tools as tools
 from pytest_agentproc.defects import _turns as turns
@@ -143,13 +142,13 @@ _CLOSES = (
     ("close-waits-for-the-exit", "P8", "waits for ever for an agent whose stdin has ended", agents.TrustingLadder),
 )
 _HOOKS = (
-    ("early-hook-lost", "B4", "drops a hook that fires before its callback is registered", hooks.LosingHooks),
-    ("hook-runs-twice", "B4", "calls the callback twice for one hook", hooks.RepeatingHooks),
-    ("hook-blocks-the-agent", "B4", "makes the agent wait for a callback that may never come", hooks.BlockingHooks),
-    ("unregistered-hook-allows", "B4", "lets a tool run whose hook has no callback yet", hooks.AllowingHooks),
-    ("hook-word-ignored", "B4", "lets a tool run that its hook forbids", hooks.DeafHooks),
-    ("hook-waits-for-ever", "B4", "waits without limit for a callback", hooks.EndlessHooks),
-    ("stale-hook-runs", "B4", "calls the callback for a hook that is too old", hooks.StaleHooks),
+    ("early-hook-lost", "B4", "drops a hook that fires before its callback is registered", questions.LosingHooks),
+    ("hook-runs-twice", "B4", "calls the callback twice for one hook", questions.RepeatingHooks),
+    ("hook-blocks-the-agent", "B4", "makes the agent wait for a callback that may never come", questions.BlockingHooks),
+    ("unregistered-hook-allows", "B4", "lets a tool run whose hook has no callback yet", questions.AllowingHooks),
+    ("hook-word-ignored", "B4", "lets a tool run that its hook forbids", questions.DeafHooks),
+    ("hook-waits-for-ever", "B4", "waits without limit for a callback", questions.EndlessHooks),
+    ("stale-hook-runs", "B4", "calls the callback for a hook that is too old", questions.StaleHooks),
 )
 _OTHERS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     (

@@ -261,7 +261,7 @@ class _Judge:
         self._known = known
         self._begun = ticks()
         self._handlers: dict[int, Any] = {signum: getsignal(signum) for signum in _ENDING}
-        self._threads = {participant.ident for participant in threading.enumerate()} - {threading.get_ident()}
+        self._threads = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
 
     def is_asked(self, args: tuple[Any, ...], frame: FrameType) -> bool:
         """Say whether a call is to be judged: no probe, no mistake, no older thread's, not by a process's handle."""

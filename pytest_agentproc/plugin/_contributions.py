@@ -304,19 +304,19 @@ _LAB: pytest.StashKey[ScenarioRunner] = pytest.StashKey()
 
 
 def is_fake(config: pytest.Config, command: str) -> bool:
-    """Say whether a command line is that of one of the session's fakes; makes no lab."""
+    """Say whether a command line is that of one of the session's fakes; makes no runner."""
     lab = config.stash.get(_LAB, None)
     return lab is not None and lab.is_fake(command)
 
 
 def lab_of(config: pytest.Config) -> ScenarioRunner:
-    """Give the session's lab; the first to ask makes it."""
+    """Give the session's scenario runner; the first to ask makes it."""
     lab = config.stash.get(_LAB, None)
     if lab is None:
         from pytest_agentproc.harness import ScenarioRunner
 
         added = language_of(config).dialects.values()
-        lab = config.stash[_LAB] = ScenarioRunner(commands=[added_dialect.dialect.command for added_dialect in added])
+        lab = config.stash[_LAB] = ScenarioRunner(commands=[addition.dialect.command for addition in added])
         config.add_cleanup(lab.close)  # and with it every fake that may be left
     return lab
 

@@ -115,7 +115,7 @@ class Corpus(pytest.Collector):
             place = path.relative_to(self.path).as_posix()
             named: dict[str, Any] = {"nodeid": f"{CORPUS}/{place}"} if is_foreign else {}
             items = [*ScenarioFile.from_parent(self, path=path, **named).collect()]
-            known = {word for item in items for word in (item.name, item.name.partition("[")[0])}
+            known = {name for item in items for name in (item.name, item.name.partition("[")[0])}
             for name in sorted(names - known):
                 found = ", ".join(item.name for item in items)
                 raise self.CollectError(f"{CORPUS}/{place}::{name}: there is no such test: {found}; {_REMEDY}")

@@ -292,7 +292,7 @@ class FakeAgents:
 
 @cache
 def _lab() -> ScenarioRunner:
-    """Give the lab of all blocks of this process: to begin one takes a while, and Hypothesis has many examples."""
+    """Give the runner of all blocks of this process: to begin one takes a while, and Hypothesis has many examples."""
     lab = ScenarioRunner()
     atexit.register(lab.close)
     return lab

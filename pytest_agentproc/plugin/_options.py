@@ -149,9 +149,7 @@ _OPTIONS = (
 )
 _OF_REPORTS = ("corpus", "rule", "update_baseline", "results", "report", "timeline")
 PLAY_FLAGS = tuple(
-    f"--agentproc-{play_option.name.replace('_', '-')}"
-    for play_option in _OPTIONS
-    if play_option.name not in _OF_REPORTS
+    f"--agentproc-{option.name.replace('_', '-')}" for option in _OPTIONS if option.name not in _OF_REPORTS
 )
 """The options that change what a single test runs or says."""
 _OPTION = {option.name: option for option in _OPTIONS}

@@ -62,8 +62,8 @@ def _counts(played: Sequence[Listed]) -> str:
     """Say how often there was each verdict: what is red first."""
     verdicts = sorted({entry.verdict for entry in played}, key=lambda verdict: (verdict in _QUIET, verdict))
     said = [
-        (f' class="{_kind(way_verdict)}"', sum(entry.verdict == way_verdict for entry in played), way_verdict)
-        for way_verdict in verdicts
+        (f' class="{_kind(verdict)}"', sum(entry.verdict == verdict for entry in played), verdict)
+        for verdict in verdicts
     ]
     said.append(("", len({(entry.name, entry.claim) for entry in played}), "scenarios"))
     items = "".join(f"<li{kind}><b>{count}</b>{safe(what)}</li>" for kind, count, what in said)
@@ -76,8 +76,7 @@ def _rule(rule: str, entries: Sequence[Listed], ways: Sequence[tuple[str, ...]])
     for name, claim in dict.fromkeys((entry.name, entry.claim) for entry in entries):
         own = [entry for entry in entries if (entry.name, entry.claim) == (name, claim)]
         cells = "".join(
-            f"<td>{', '.join(_cell(way_verdict) for way_verdict in own if way_verdict.way == way) or _NEVER}</td>"
-            for way in ways
+            f"<td>{', '.join(_cell(entry) for entry in own if entry.way == way) or _NEVER}</td>" for way in ways
         )
         words = f'{safe(clipped(claim, 300))}<span class="id">{safe(clipped(name, 200))}</span>'
         rows.append(f'<tr><th scope="row">{words}</th>{cells}</tr>')

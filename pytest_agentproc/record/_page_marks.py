@@ -64,9 +64,9 @@ def with_expected(
     """Put each expected instant to its place; a silence around it is shown as the two that it divides."""
     waiting = sorted({Expected(mark.expected, mark.words) for mark in marks if mark.expected is not None})
     now = 0
-    for one in shown:
-        if isinstance(one, Silence):
-            end = now + one.length
+    for item in shown:
+        if isinstance(item, Silence):
+            end = now + item.length
             while waiting and waiting[0].at < end:
                 if waiting[0].at > now:
                     yield Silence(waiting[0].at - now)
@@ -75,10 +75,10 @@ def with_expected(
             yield Silence(end - now)
             now = end
             continue
-        now = one.at if isinstance(one, Frame) else one.last
-        while isinstance(one, Frame) and waiting and waiting[0].at < now:
+        now = item.at if isinstance(item, Frame) else item.last
+        while isinstance(item, Frame) and waiting and waiting[0].at < now:
             yield waiting.pop(0)
-        yield one
+        yield item
         while waiting and waiting[0].at <= now:
             yield waiting.pop(0)
     for late in waiting:

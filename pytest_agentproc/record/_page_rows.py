@@ -50,7 +50,7 @@ def safe(text: object) -> str:
     """Make HTML of a text: markup is shown, and so is what cannot be printed or would turn the line around."""
     words = str(text)
     if not words.isprintable():
-        words = "".join(word if word.isprintable() or word in _KEPT else _named(word) for word in words)
+        words = "".join(letter if letter.isprintable() or letter in _KEPT else _named(letter) for letter in words)
     return escape(words)
 
 
@@ -277,23 +277,23 @@ def drawn(
         marks: what failed checks are about; what they expected is drawn at its instant.
     """
     number = 0
-    for part in with_expected(shown, marks):
+    for item in with_expected(shown, marks):
         number += 1
-        if isinstance(part, Expected):
-            yield Row(number, drawing.strip(), part.at, band=part.words, note="expected")
-        elif isinstance(part, Silence):
-            yield Row(number, drawing.strip(), band=f"~ {duration(part.length)} pass ({clock})")
-        elif isinstance(part, Again):
+        if isinstance(item, Expected):
+            yield Row(number, drawing.strip(), item.at, band=item.words, note="expected")
+        elif isinstance(item, Silence):
+            yield Row(number, drawing.strip(), band=f"~ {duration(item.length)} pass ({clock})")
+        elif isinstance(item, Again):
             yield Row(
                 number,
                 drawing.strip(),
-                band=f"\N{MULTIPLICATION SIGN} {part.times + 1}: {part.words}",
+                band=f"\N{MULTIPLICATION SIGN} {item.times + 1}: {item.words}",
             )
         else:
-            for place, pair in enumerate(part.pairs):
-                note = note_of(marks, part.at, pair)
-                yield Row(number + place, drawing.strip(pair), None if place else part.at, pair, note=note)
-            number += len(part.pairs) - 1
+            for place, pair in enumerate(item.pairs):
+                note = note_of(marks, item.at, pair)
+                yield Row(number + place, drawing.strip(pair), None if place else item.at, pair, note=note)
+            number += len(item.pairs) - 1
 
 
 def shortened(rows: Sequence[Row]) -> list[Row]:

@@ -57,15 +57,15 @@ def excerpts() -> dict[tuple[int, str], tuple[str, str]]:
     examples = [Bundled("", "", "", (), (), file.read_text("utf-8")) for file in sorted(_OWN.glob(f"*{SUFFIX}"))]
     files = {example.text: example for example in (*examples, *reversed(bundled()))}
     found: dict[tuple[int, str], tuple[tuple[int, ...], str, str]] = {}
-    for text, one in files.items():
+    for text, example in files.items():
         lines = text.splitlines()
         for use in uses(text):
             excerpt = _excerpt(lines, use.line)
-            rank = (len(excerpt) > _LONG, not one.id, excerpt[-1].endswith("[]"), len(text))
+            rank = (len(excerpt) > _LONG, not example.id, excerpt[-1].endswith("[]"), len(text))
             for value in {"", *use.words}:
                 place = (id(use.key), value)
                 if place not in found or rank < found[place][0]:
-                    found[place] = rank, "\n".join(excerpt), one.id
+                    found[place] = rank, "\n".join(excerpt), example.id
     return {place: (excerpt, scenario) for place, (_, excerpt, scenario) in found.items()}
 
 

@@ -261,7 +261,7 @@ class Check:
     tasks: dict[str, int] = field(default_factory=dict)
     tools_done: dict[str, int] = field(default_factory=dict)
     tools_done_beside: dict[str, int] = field(default_factory=dict)
-    folded: dict[str, int] = field(default_factory=dict)
+    in_same_turn: dict[str, int] = field(default_factory=dict)
     foreground: dict[str, int] = field(default_factory=dict)
     expected: list[str] = field(default_factory=list)
     is_spawned: bool = True

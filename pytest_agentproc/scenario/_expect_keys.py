@@ -64,8 +64,8 @@ def split(key: str) -> tuple[str, str]:
 
 def of_session(expected: Iterable[Expected], session: str) -> tuple[Expected, ...]:
     """Give what a file expects of one of its sessions, by the keys that a file with one would have."""
-    pairs = ((expectation, *split(expectation.key)) for expectation in expected)
-    return tuple(replace(expected, key=key) for expected, whose, key in pairs if whose == session)
+    parts = ((expectation, *split(expectation.key)) for expectation in expected)
+    return tuple(replace(expectation, key=key) for expectation, whose, key in parts if whose == session)
 
 
 def _as_it_stands(value: Any, _scope: Scope) -> Any:

@@ -95,12 +95,12 @@ def _agent_finish(values: dict[str, Any], node: Node, _what: str, check: Check) 
     if "partials" in values and not record.partials:
         check.at(node, f"the dialect {record.name} has no partial messages: leave partials out")
     if "flags" in values and record.command_line is None:
-        able = check.language.known_by(lambda expected, _: expected.command_line is not None)
+        able = check.language.known_by(lambda dialect, _: dialect.command_line is not None)
         check.at(
             node, f"the fake of {record.name} takes any arguments: leave flags out, it is known by {choices(able)}"
         )
     if "states" in values and not (record.states and mode in record.talks):
-        able = check.language.known_by(lambda expected, mode: bool(expected.states) and mode in expected.talks)
+        able = check.language.known_by(lambda dialect, mode: bool(dialect.states) and mode in dialect.talks)
         check.at(node, f"the dialect {record.name} tells no states in mode {mode}: known by {choices(able)}")
     return {**values, "mode": mode}
 
@@ -307,7 +307,7 @@ class _Several:
         found: dict[str, Any] = {}
         are_sound = True
         for name, value in node.pairs:
-            for ids in (check.tools, check.tasks, check.folded):
+            for ids in (check.tools, check.tasks, check.in_same_turn):
                 ids.clear()
             check.is_script_sound = True
             with check.about(name.text):

@@ -72,7 +72,7 @@ def find_each(root: Node, report: Callable[[int, int, str], None]) -> Each | Non
             return None
         found.append(scalars)
     dialects = [scalars[0].text for scalars in found]
-    names = ["-".join(_words(agent)) if dialects.count(agent[0].text) > 1 else agent[0].text for agent in found]
+    names = ["-".join(_words(scalars)) if dialects.count(scalars[0].text) > 1 else scalars[0].text for scalars in found]
     return Each(dict(zip(names, found, strict=True)), (listed.line, listed.column), listed.end)
 
 
@@ -184,7 +184,7 @@ def load_each(
         except ScenarioError as error:
             problems += error.problems
     if problems:
-        raise ScenarioError(sorted(dict.fromkeys(problems), key=lambda agent: (agent.line, agent.column)))
+        raise ScenarioError(sorted(dict.fromkeys(problems), key=lambda problem: (problem.line, problem.column)))
     return tuple(found)
 
 

@@ -183,7 +183,7 @@ def _other_cuts(own: Sequence, text: str, starts: list[int]) -> Iterator[Movable
     cuts = [int(item.text) for item in own.items if isinstance(item, Scalar)]
     near = [[cut + by for cut in cuts] for by in (-1, 1)]
     fewer = [cuts[:index] + cuts[index + 1 :] for index in range(len(cuts)) if len(cuts) > 1]
-    options = tuple(f"[{', '.join(map(str, movable))}]" for movable in [*near, *fewer])
+    options = tuple(f"[{', '.join(map(str, other))}]" for other in [*near, *fewer])
     yield Movable("cut", own.line, text[start:stop], start, stop, options)
 
 
@@ -275,7 +275,7 @@ def _expressions(value: Any) -> Iterator[tuple[Expression, bool]]:
             yield value, False
     elif isinstance(value, dict):
         for inner in value.values():
-            yield from ((movable, repeats or "every" in value) for movable, repeats in _expressions(inner))
+            yield from ((expression, repeats or "every" in value) for expression, repeats in _expressions(inner))
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from _expressions(inner)
@@ -295,7 +295,7 @@ def _place(expression: Expression, text: str, starts: list[int]) -> int | None:
 def _times(scenario: Scenario, starts: list[int]) -> Iterator[Movable]:
     own = [scenario, *scenario.parts.values()]
     seen: set[int] = set()
-    for expression, repeats in _expressions([scenario.drive, [[movable.scripts, movable.handlers] for movable in own]]):
+    for expression, repeats in _expressions([scenario.drive, [[part.scripts, part.handlers] for part in own]]):
         start = _place(expression, scenario.text, starts)
         if start is not None and start not in seen:
             seen.add(start)
@@ -329,13 +329,13 @@ def _orders(root: Node, text: str, starts: list[int]) -> Iterator[Movable]:
             if not isinstance(value, Sequence):
                 continue
             fits = _are_independent_deeds if key.text == "drive" else _are_independent_steps
-            for movable, other in zip(value.items, value.items[1:], strict=False):
-                if fits(movable, other):
-                    yield from _exchange(movable, other, text, starts)
+            for first, second in zip(value.items, value.items[1:], strict=False):
+                if fits(first, second):
+                    yield from _exchange(first, second, text, starts)
 
 
-def _are_independent_deeds(movable: Node, other: Node) -> bool:
-    first, second = _given(movable), _given(other)
+def _are_independent_deeds(node: Node, other: Node) -> bool:
+    first, second = _given(node), _given(other)
     timed = {"wait", "wait_for", "at", "after"} & {*first, *second}
     own = [given.get("session") for given in (first, second)]
     return not timed and all(isinstance(node, Scalar) for node in own) and own[0].text != own[1].text  # type: ignore[union-attr]

@@ -254,8 +254,8 @@ class Scenario:
         expect = []
         for expected in self.expected:
             session, key = split(expected.key)
-            given_one = _expectation(replace(expected, key=key), scopes[session])
-            expect.append(replace(given_one, key=expected.key, level=expected.level or self.level))
+            own = _expectation(replace(expected, key=key), scopes[session])
+            expect.append(replace(own, key=expected.key, level=expected.level or self.level))
         if all(expectation.key != "leaks" for expectation in expect):
             expect.append(Expectation("leaks", 0, 0, [], level=self.level))
         return tuple(expect)

@@ -39,7 +39,7 @@ class Steps:
                 check.at(item, f"this step is never reached: {last.name} in line {last.line} ends the script")
             step = _step(item, check)
             if step is not None and check.steps[step.name].build is None:
-                steps += [replace(name, line=step.line) for name in step.value]
+                steps += [replace(member, line=step.line) for member in step.value]
             elif step is not None:
                 steps.append(step)
         if not steps or steps[-1].name not in ("exit", "die"):  # else nothing is played after this branch
@@ -140,7 +140,7 @@ def _finish(values: dict[str, Any], node: Node, what: str, check: Check) -> dict
         if how == _REFORK and values.get(name) not in (None, False):
             check.at(node, f"{what} has {name}, and what re-forks only forks and exits: leave {name} out")
     if values.get("zombie") and how in _ORPHANS:
-        alternatives = choices([step for step in _HOWS if step not in _ORPHANS])
+        alternatives = choices([how for how in _HOWS if how not in _ORPHANS])
         check.at(node, f"{what} is a zombie at its end, and how: {how} has no parent then: write how: {alternatives}")
     if "for" in values and "script" in values:
         check.at(node, f"{what} has both for and script: the end of its script is the end of the process")
@@ -264,9 +264,9 @@ def build_kill(step: Step, _scope: Scope) -> list[ProgramStep]:
 def check_children(check: Check) -> None:
     """Report every child that a step names though the script does not spawn it, or has lost it by then."""
     for node, name, process in check.meant:
-        own = [step for step, parent in check.parents.items() if parent == process]
+        own = [child for child, parent in check.parents.items() if parent == process]
         if name in check.orphans and name in own:
-            alternatives = choices([step for step in _HOWS if step not in _ORPHANS])
+            alternatives = choices([how for how in _HOWS if how not in _ORPHANS])
             how = f"how: {check.orphans[name]}"
             check.at(
                 node, f'"{shorten(name)}" is no child: {how} leaves it without a parent: write how: {alternatives}'

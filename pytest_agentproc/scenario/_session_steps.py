@@ -430,25 +430,25 @@ def _task_done(values: dict[str, Any], node: Node, _what: str, check: Check) -> 
     if is_told("task_done", node, check):
         _is_known(values["id"], node, check)
         if values.get("in_same_turn"):
-            _check_folded(values["id"], node, check)
+            _check_in_same_turn(values["id"], node, check)
         if "exit_code" in values and values.get("status") == "stopped":
             check.at(node, "a task that was stopped has no exit code: leave exit_code out")
     return {"status": "completed", "in_same_turn": False, **values}
 
 
-def _check_folded(number: str, node: Node, check: Check) -> None:
+def _check_in_same_turn(number: str, node: Node, check: Check) -> None:
     if not check.tools:
-        check.at(node, "a task is folded into a turn while a tool runs: no tool was started before")
-    check.folded.setdefault(number, node.line)
+        check.at(node, "in_same_turn needs a turn with a tool: no tool was started before")
+    check.in_same_turn.setdefault(number, node.line)
 
 
 def _background_turn(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
     if is_told("background_turn", node, check):
         number = values["task"]
         _is_known(number, node, check)
-        if number in check.folded:
-            line = check.folded[number]
-            check.at(node, f'no turn follows the task "{shorten(number)}": line {line} has it folded into another')
+        if number in check.in_same_turn:
+            line = check.in_same_turn[number]
+            check.at(node, f'no turn follows the task "{shorten(number)}": line {line} ends it in_same_turn')
         if number in check.foreground:
             line = check.foreground[number]
             check.at(node, f'no turn follows the task "{shorten(number)}": line {line} has it in the foreground')

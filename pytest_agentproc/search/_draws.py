@@ -81,10 +81,10 @@ def _values(opening: Opening, limits: Mapping[str, int | None]) -> Any:
     if opening.word == "any_order":
         return st.permutations(indices).map(tuple)
     if opening.word == "some_of":
-        limit = st.sampled_from(indices).map(lambda index: (index,))
+        alone = st.sampled_from(indices).map(lambda index: (index,))
         taken = st.lists(st.booleans(), min_size=len(indices), max_size=len(indices))
         any_of_them = taken.map(lambda which: tuple(index for index in indices if which[index]))
-        return st.one_of(st.just(()), limit, any_of_them, any_of_them)
+        return st.one_of(st.just(()), alone, any_of_them, any_of_them)
     bounds = opening.bounds(limits)
     if bounds is None:
         return st.just(opening.options[0])
@@ -162,8 +162,8 @@ def _settings(
     def setting(draw: Callable[[Any], Any]) -> tuple[Choice, ...]:
         times = _Times(limits, names, draw)
         return tuple(
-            times.take(limit, about, track) if other is None else draw(other)
-            for limit, about, other, track in zip(openings, near, others, tracks, strict=True)
+            times.take(opening, texts, track) if other is None else draw(other)
+            for opening, texts, other, track in zip(openings, near, others, tracks, strict=True)
         )
 
     return setting()

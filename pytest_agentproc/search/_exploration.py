@@ -123,7 +123,7 @@ class Exploration:
     def _play(self, scenario: Scenario) -> Played:
         if isinstance(self._subject, ReferenceSupervisor):
             return model_play(scenario, self._subject)
-        assert self._lab is not None, "a supervisor that the model cannot play has a lab"
+        assert self._lab is not None, "a supervisor that the model cannot play has a runner"
         return self._lab.play(scenario, self._subject, backend=self._backend)
 
     def _is_new_tie(self, scenario: Scenario) -> bool:

@@ -31,7 +31,7 @@ def broken(played: Played) -> str:
 
 
 def _monotone(played: Played) -> str:
-    back = next((two for event, two in pairwise(played.record.events) if two.at < event.at), None)
+    back = next((later for event, later in pairwise(played.record.events) if later.at < event.at), None)
     return "" if back is None else f"virtual time goes back, to {back.at} ns"
 
 

@@ -115,24 +115,22 @@ def _viewers(given: Any, place: str, _unit: object) -> dict[str, View]:
     if not isinstance(given, Mapping):
         raise _wrong(given, place, allowed)
     views = {}
-    for name, answer in given.items():
+    for name, shown in given.items():
         view = (
-            answer
-            if isinstance(answer, View) or not isinstance(answer, Mapping) or set(answer) != _VIEW
-            else View(**answer)
+            shown if isinstance(shown, View) or not isinstance(shown, Mapping) or set(shown) != _VIEW else View(**shown)
         )
         if not isinstance(view, View) or not isinstance(view.status, str) or not isinstance(view.transcript, str):
-            raise _wrong(answer, f"{place}.{name}", "{status: ..., transcript: ...}, two texts")
+            raise _wrong(shown, f"{place}.{name}", "{status: ..., transcript: ...}, two texts")
         views[str(name)] = view
     return views
 
 
 def _called(given: Any, place: str, unit: float | None) -> tuple[tuple[str, int], ...]:
     pairs = []
-    for answer in given if isinstance(given, list | tuple) else (None,):
-        if not isinstance(answer, list | tuple) or len(answer) != _PAIR or not isinstance(answer[0], str):
+    for pair in given if isinstance(given, list | tuple) else (None,):
+        if not isinstance(pair, list | tuple) or len(pair) != _PAIR or not isinstance(pair[0], str):
             raise _wrong(given, place, "a list of (hook, instant)")
-        pairs.append((answer[0], _time(answer[1], f"{place} {answer[0]}", unit)))
+        pairs.append((pair[0], _time(pair[1], f"{place} {pair[0]}", unit)))
     return tuple(pairs)
 
 

@@ -384,7 +384,7 @@ def _new_mark() -> int | None:
     soft = resource.getrlimit(resource.RLIMIT_MSGQUEUE)[0]
     if soft < _LOWEST_LIMIT:  # unlimited is -1
         return None
-    mark = next((limit for _ in range(100) if (limit := soft - 1 - secrets.randbelow(_MOST_MARKS)) not in _marks), None)
+    mark = next((drawn for _ in range(100) if (drawn := soft - 1 - secrets.randbelow(_MOST_MARKS)) not in _marks), None)
     _marks.add(mark)
     return mark
 

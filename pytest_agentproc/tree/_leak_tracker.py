@@ -303,8 +303,8 @@ class LeakTracker:
         me = os.getpid()
         before = {**self._before, **dict.fromkeys(_disowned.items(), me)}
         helpers = _helpers()
-        own = [process for process in self._numbered if process.is_own]
-        strange = any(process.pid and process.pid not in _disowned for process in self._numbered if not process.is_own)
+        own = [start for start in self._numbered if start.is_own]
+        strange = any(start.pid and start.pid not in _disowned for start in self._numbered if not start.is_own)
         cookies = {}
         for process in seen:
             if process.parent == me and not (process.pid in self._starts or (process.pid, process.born) in before):

@@ -220,10 +220,11 @@ def differing(first: Played, second: Played) -> str:
     once, then = (text(played.record, played.bound.scenario) for played in (first, second))
     if once == then:
         return ""
-    lines = [[" ".join(line.split()) for line in side.splitlines()] for side in (once, then)]  # one side may be wider
+    # Each line without its spaces: one side may be wider.
+    lines = [[" ".join(line.split()) for line in timeline.splitlines()] for timeline in (once, then)]
     pairs = zip_longest(*lines, fillvalue="nothing")
-    left, right = next((pair for pair in pairs if pair[0] != pair[1]), ("a line on one side", "the same on the other"))
-    return f"once  {left}\nthen  {right}"
+    line, other = next((pair for pair in pairs if pair[0] != pair[1]), ("a line on one side", "the same on the other"))
+    return f"once  {line}\nthen  {other}"
 
 
 def alike(first: Played, second: Played) -> bool:

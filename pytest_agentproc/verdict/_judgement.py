@@ -86,7 +86,7 @@ class Judged:
         if not self.rows:
             return Verdict(self.verdict) if self.level == level else None
         found = {row.verdict for row in self.rows if row.level == level}
-        order = [*(result for result in Verdict if result is not Verdict.NOT_APPLICABLE), Verdict.NOT_APPLICABLE]
+        order = [*(verdict for verdict in Verdict if verdict is not Verdict.NOT_APPLICABLE), Verdict.NOT_APPLICABLE]
         return next((verdict for verdict in order if verdict in found), None)
 
     @property

@@ -55,12 +55,12 @@ def _of(played: Played, row: Row, wanted: Any) -> Iterator[Mark]:
 def _of_signals(seen: list[tuple[str, int]], wanted: list[tuple[str, int]], process: str) -> Iterator[Mark]:
     extra, missing = _without(seen, wanted), _without(wanted, seen)
     for name in dict.fromkeys(name for name, _ in (*extra, *missing)):
-        came, due = ([at for one, at in those if one == name] for those in (extra, missing))
+        came, due = ([at for other, at in those if other == name] for those in (extra, missing))
         yield from _pairs(name, process, came, due)
 
 
 def _without(these: Sequence[Any], others: Sequence[Any]) -> list[Any]:
-    return [one for one in these if one not in others]
+    return [item for item in these if item not in others]
 
 
 def _pairs(kind: str, process: str, seen: list[int], expected: list[int]) -> Iterator[Mark]:

@@ -196,7 +196,7 @@ class Caller:
         self._last = 0
         uses = ((name, hook) for name, role in self._roles.items() for hook in role.hooks)
         registered = [(use.registers_at, name, use.name) for name, use in uses if use.registers_at is not None]
-        self._registers = deque(sorted(registered, key=lambda node: node[0]))
+        self._registers = deque(sorted(registered, key=lambda entry: entry[0]))
 
     @property
     def is_done(self) -> bool:

@@ -29,7 +29,9 @@ def _terms() -> dict[str, str]:
     return {found["term"]: found["meaning"] for found in TERM.finditer(text.partition(":::{glossary}")[2])}
 
 
-@pytest.mark.parametrize("dialect", [one for one in DIALECTS.values() if one.probes], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "dialect", [dialect for dialect in DIALECTS.values() if dialect.probes], ids=lambda dialect: dialect.name
+)
 def test_the_version_that_a_fake_imitates_is_on_its_pages(dialect: Dialect) -> None:
     """A reader compares it with the version of the real CLI."""
     version = re.search(r"\d+\.\d+\.\d+", dialect.probes["--version"])
@@ -86,7 +88,9 @@ def test_each_of_the_five_programs_has_a_fault_before_and_after_its_fix() -> Non
         (program, f"{when} the fix") for program in programs for when in ("before", "after")
     }
     catches = {split_agent(scenario.id)[0]: scenario.catches for scenario in all_bundled()}
-    assert [row for row in _faults() for name in row[2] if not any(name in catches[one] for one in row[3])] == []
+    assert [
+        row for row in _faults() for name in row[2] if not any(name in catches[scenario] for scenario in row[3])
+    ] == []
 
 
 def test_each_group_of_rules_is_explained() -> None:

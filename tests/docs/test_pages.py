@@ -123,4 +123,4 @@ def test_every_path_that_a_page_cites_exists() -> None:
     cited = re.compile(r"`((?:pytest_agentproc|fake_agents|tests|scenarios|docs|\.ci)/[\w./-]+)`")
     pages = [page for page in (*PAGES, *ROOT.glob("*.md")) if page.name not in ("CONTRIBUTING.md", "CHANGELOG.md")]
     found = [(page.name, path) for page in pages for path in cited.findall(page.read_text("utf-8"))]
-    assert [one for one in found if not (ROOT / one[1]).exists()] == []
+    assert [(page, path) for page, path in found if not (ROOT / path).exists()] == []

@@ -62,7 +62,7 @@ def test_no_two_headings_of_a_page_have_one_anchor() -> None:
 
 def test_an_example_of_a_scenario_is_a_part_of_that_scenario() -> None:
     """Bundled scenarios run as tests, so their lines do."""
-    texts = {one.id: one.text for one in bundled()}
+    texts = {scenario.id: scenario.text for scenario in bundled()}
     own = [file.read_text("utf-8") for file in OWN]
     for entry in entries():
         for line in entry.example.text.splitlines() if entry.example.language == "yaml" else []:
@@ -74,7 +74,7 @@ def test_an_example_of_a_scenario_is_a_part_of_that_scenario() -> None:
 
 def test_each_defect_is_shown_by_a_scenario_that_catches_it() -> None:
     """Its command turns red; tests/process/test_defects.py runs them all."""
-    catches = {one.id: one.catches for one in bundled()}
+    catches = {scenario.id: scenario.catches for scenario in bundled()}
     shown = [(entry.name, *shlex.split(entry.example.commands[0])[2:]) for entry in entries() if entry.kind == "defect"]
     assert [words for words in shown if words[0] != words[-1] or words[0] not in catches[words[1]]] == []
 

@@ -27,7 +27,7 @@ _KINDS = ("type", "subtype", "role", "status", "state")
 def differences(real: Ran, fake: Ran) -> list[str]:
     """List how the fake's output differs from the real CLI's."""
     found = [] if real.code == fake.code else [f"exit code: {real.code}, the fake has {fake.code}"]
-    ours, theirs = (one.stderr.partition("\n")[0] for one in (fake, real))
+    ours, theirs = (ran.stderr.partition("\n")[0] for ran in (fake, real))
     found += [] if ours == theirs else [f"first line of stderr: {theirs!r}, the fake has {ours!r}"]
     events, others = _events(real.stdout), _events(fake.stdout)
     if events is None or others is None:
@@ -35,7 +35,7 @@ def differences(real: Ran, fake: Ran) -> list[str]:
             *found,
             *([] if real.stdout == fake.stdout else [f"text: {real.stdout!r}, the fake has {fake.stdout!r}"]),
         ]
-    matcher = SequenceMatcher(None, [kind_of(one) for one in events], [kind_of(one) for one in others], autojunk=False)
+    matcher = SequenceMatcher(None, [*map(kind_of, events)], [*map(kind_of, others)], autojunk=False)
     for what, start, end, low, high in matcher.get_opcodes():
         if what == "equal":
             for event, other in zip(events[start:end], others[low:high], strict=True):
@@ -49,16 +49,16 @@ def differences(real: Ran, fake: Ran) -> list[str]:
 
 def kinds(stdout: str) -> list[str]:
     """List the kinds of the events."""
-    return [kind_of(one) for one in _events(stdout) or []]
+    return [kind_of(event) for event in _events(stdout) or []]
 
 
 def kind_of(event: dict[str, Any]) -> str:
     """Say which kind of event it is."""
     inner = [event.get(name) for name in ("event", "item", "assistantMessageEvent", "message", "response", "request")]
-    parts = [event, *(one for one in inner if isinstance(one, dict))]
+    parts = [event, *(part for part in inner if isinstance(part, dict))]
     words = [str(part[name]) for part in parts for name in _KINDS if isinstance(part.get(name), str)]
     content = (event.get("message") or {}).get("content", ()) if isinstance(event.get("message"), dict) else ()
-    blocks = [one["type"] for one in content if isinstance(one, dict)] if isinstance(content, list) else []
+    blocks = [block["type"] for block in content if isinstance(block, dict)] if isinstance(content, list) else []
     return ".".join([*dict.fromkeys(words), *blocks]) or "object"
 
 
@@ -73,7 +73,7 @@ def _events(stdout: str) -> list[dict[str, Any]] | None:
         found = [json.loads(line) for line in stdout.splitlines()]
     except ValueError:
         return None
-    return found if all(isinstance(one, dict) for one in found) else None
+    return found if all(isinstance(event, dict) for event in found) else None
 
 
 def _differing(kind: str, event: dict[str, Any], other: dict[str, Any]) -> Iterator[str]:

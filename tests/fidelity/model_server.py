@@ -56,8 +56,8 @@ class _Script:
             if not request.get("tools"):
                 return 0, Reply("ok")
             first = json.dumps((request.get("messages") or [""])[0])
-            to = next((one.to for one in self.replies if one.to and one.to in first), "")
-            replies = [one for one in self.replies if one.to == to]
+            to = next((reply.to for reply in self.replies if reply.to and reply.to in first), "")
+            replies = [reply for reply in self.replies if reply.to == to]
             self.taken[to] += 1
             return self.taken.total(), replies[min(self.taken[to], len(replies)) - 1]
 

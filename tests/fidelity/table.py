@@ -64,15 +64,15 @@ class Held:
         """Give for each difference the entry of the list that allows it; None: none does."""
         entries = list(enumerate(ALLOWED, 1))
         return {
-            one: next(
+            difference: next(
                 (
                     number
                     for number, (where, form, _) in entries
-                    if fnmatchcase(conversation.id, where) and fnmatchcase(one, form)
+                    if fnmatchcase(conversation.id, where) and fnmatchcase(difference, form)
                 ),
                 None,
             )
-            for one in self.found
+            for difference in self.found
         }
 
 
@@ -83,8 +83,8 @@ def held(conversation: Conversation) -> Held:
         cli = RealCLI(conversation.cli, Path(home), server.url)
         real = _hold(conversation, cli.path, dict(cli.environ), cli.folder, server)
     agent = conversation.agent or conversation.cli
-    with ScenarioRunner() as lab, tempfile.TemporaryDirectory() as folder:
-        fake = lab.fake(loads(f"scenario: x\nagent: {agent}\nscript: {conversation.script}\n", "x"))
+    with ScenarioRunner() as runner, tempfile.TemporaryDirectory() as folder:
+        fake = runner.fake(loads(f"scenario: x\nagent: {agent}\nscript: {conversation.script}\n", "x"))
         printed = _hold(conversation, fake.path, {"LANG": "C.UTF-8"}, Path(folder), None)
         fault = fake.broken
         fake.finish()
@@ -115,12 +115,14 @@ def _session_of(stdout: str) -> str:
 def page() -> str:
     """Make the page."""
     lines = []
-    for one in CONVERSATIONS:
-        result = held(one)
-        numbers = sorted({f"{number or 'NOT ALLOWED'}" for number in result.allowed_by(one).values()})
-        [version] = NPM[PACKAGES[one.cli]].values()
+    for conversation in CONVERSATIONS:
+        result = held(conversation)
+        numbers = sorted({f"{number or 'NOT ALLOWED'}" for number in result.allowed_by(conversation).values()})
+        [version] = NPM[PACKAGES[conversation.cli]].values()
         told = ", ".join(numbers) or "none"
-        lines.append(f"| {one.cli} | {version} | {one.name} | {len(result.events) or 'text'} | {told} |")
+        lines.append(
+            f"| {conversation.cli} | {version} | {conversation.name} | {len(result.events) or 'text'} | {told} |"
+        )
     allowed = [f"| {number} | {where} | `{form}` | {why} |" for number, (where, form, why) in enumerate(ALLOWED, 1)]
     return "\n".join([_HEAD + "\n".join(lines), _LIST + "\n".join(allowed), ""])
 

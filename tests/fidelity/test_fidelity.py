@@ -17,18 +17,22 @@ from tests.fidelity.table import PAGE, held, page
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("conversation", CONVERSATIONS, ids=lambda one: one.id)
+@pytest.mark.parametrize("conversation", CONVERSATIONS, ids=lambda conversation: conversation.id)
 def test_a_fake_does_what_the_real_cli_does(conversation: Conversation) -> None:
     """A new difference is mended in the fake, or stands in the list with its reason."""
     allowed = held(conversation).allowed_by(conversation)
-    assert [one for one, number in allowed.items() if number is None] == []
+    assert [difference for difference, number in allowed.items() if number is None] == []
 
 
 def test_each_allowed_difference_is_still_there() -> None:
     """An entry that allows nothing any more is removed."""
-    used = {number for one in CONVERSATIONS for number in held(one).allowed_by(one).values()}
+    used = {number for conversation in CONVERSATIONS for number in held(conversation).allowed_by(conversation).values()}
     assert [where for number, (where, _, _) in enumerate(ALLOWED, 1) if number not in used] == []
-    assert [where for where, _, _ in ALLOWED if not any(fnmatchcase(one.id, where) for one in CONVERSATIONS)] == []
+    assert [
+        where
+        for where, _, _ in ALLOWED
+        if not any(fnmatchcase(conversation.id, where) for conversation in CONVERSATIONS)
+    ] == []
 
 
 def test_the_page_is_what_the_conversations_say() -> None:
