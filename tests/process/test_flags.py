@@ -328,7 +328,7 @@ def test_a_fake_in_a_file_obeys_as_well(tmp_path: Path) -> None:
     done = subprocess.run([path, "-p", "hi"], capture_output=True, text=True, check=False, timeout=60)
     assert (done.stdout, done.returncode) == ("done\n", 0)
     assert list(tmp_path.iterdir()) == [path], "the folder may be read-only, or another user's"
-    named = [path, "-p", "hi", "--session-id", SESSION]
+    named = [str(path), "-p", "hi", "--session-id", SESSION]
     codes = [subprocess.run(named, capture_output=True, check=False, timeout=60).returncode for _ in range(2)]
     assert (codes, (tmp_path / ".claude.sessions").read_text("utf-8")) == ([0, 1], f"{SESSION}\n")
 

@@ -39,9 +39,8 @@ def supervise(argv, env=None, *, cwd=None, stdin=None, inactivity_timeout=90.0, 
     """Run `argv`, block until it and all that it started are gone, and give a `Result`; only misuse raises.
 
     `stdin` is bytes, or None for /dev/null. Ended is who prints no byte on stdout and stderr for `inactivity_timeout`
-    seconds, or runs for `max_runtime` (None: no limit): by SIGTERM, and by SIGKILL `kill_grace` later. A process that
-    an agent leaves has `exit_grace` to end by itself. Kept is the end of stdout (`max_text`) and of stderr
-    (`max_stderr`).
+    seconds, or runs for `max_runtime` (None: no limit): by SIGTERM, and by SIGKILL `kill_grace` later. A process left
+    by an agent has `exit_grace` to end. Kept is the end of stdout (`max_text`) and of stderr (`max_stderr`).
     """
     marker = f"AGENT_RUN_{uuid.uuid4().hex}"
     env = {**(os.environ if env is None else env), marker: "1"}
