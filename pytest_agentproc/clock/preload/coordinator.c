@@ -468,6 +468,8 @@ static void coordinate(void) {
     }
     enum look look = tree_look();
     if (is_over(look)) break;
+    /* A nap that began during the look is rest by the machine's clock: neither an instant nor a stranger's wait. */
+    if (look == QUIET && !has_ended && atomic_load(&page->holders)) continue;
     if (look == QUIET) is_outside = is_connected_outside(atomic_load(&page->connections), listening_process());
     if (has_stranger(look) || is_outside) {
       follow_machine();
