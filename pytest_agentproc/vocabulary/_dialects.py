@@ -316,6 +316,7 @@ _RECORDS = (
             "--version": "2.1.330 (Claude Code)",
             "-v": "2.1.330 (Claude Code)",
             "auth status": _CLAUDE_LOGIN,
+            "auth status --json": _CLAUDE_LOGIN,
         },
         steps={"print": _CLAUDE_STEPS, "session": (*_CLAUDE_STEPS, "ask")},
         keys=("parent", "more", "allowed_by", "refused", "hook", "told", "for", "receipt", "signal"),

@@ -1,4 +1,4 @@
-"""The npm package @openai/codex-sdk as a subject: a program that asks one thread once, in real time. Judges nothing."""
+"""The npm package @openai/codex-sdk as a subject: a program that asks one thread once. Judges nothing."""
 
 from __future__ import annotations
 
