@@ -32,7 +32,7 @@ MOST_DRIPS = 25_000
 """So often the drips of one process print: more is an agent that nothing will ever end."""
 
 MOST_WAITS = 100_000
-"""So many times one process waits until a stream has room: that is a flood of 6 GiB, or 100 KB byte by byte."""
+"""So many times one process waits until a stream has room: that is a flood of 6 GiB, or 100 KiB byte by byte."""
 
 MOST_HOPS = 2_000
 """So many times a process is followed by a fork of itself in virtual time."""

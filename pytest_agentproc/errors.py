@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 __all__ = [
     "AdapterError",
@@ -33,6 +33,7 @@ __all__ = [
     "SubjectError",
     "SupervisorCrash",
     "UsageError",
+    "did_you_mean",
 ]
 
 
@@ -52,6 +53,24 @@ class UsageError(AgentprocError):
         super().__init__(f"{message}\n{remedy}" if remedy else message)
         self.message = message
         self.remedy = remedy
+
+
+def did_you_mean(word: object, known: Iterable[str], otherwise: str | None = None, before: str = "") -> str:
+    """Ask for the known word that is nearest to an unknown word.
+
+    Args:
+        word: the unknown word.
+        known: all known words.
+        otherwise: what to say if none is near; None: list them.
+        before: what stands before the question.
+    """
+    from difflib import get_close_matches  # not at the top: most processes have no mistake to report
+
+    words = list(known)
+    near = get_close_matches(str(word), words, 1)
+    if near:
+        return f"{before}did you mean {near[0]}?"
+    return f"known are {', '.join(words)}" if otherwise is None else otherwise
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -1,4 +1,4 @@
-"""Reads the files that a user names. Owns the look before the reading and its bound; refuses to know what they say.
+"""Reads and writes files that a user names. Owns the look before the reading and its bound; knows not what they say.
 
 A name may lead to a device that never ends, to a pipe that nobody writes to, or to a file that is larger than the
 memory. So a file is opened without waiting, the opened file is looked at, and no more than a limit is read.
@@ -9,12 +9,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["read_file", "read_inside", "read_text_file", "short_path"]
+__all__ = ["read_file", "read_inside", "read_text_file", "short_path", "write_file"]
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
@@ -90,6 +91,31 @@ def short_path(file: str | os.PathLike[str]) -> str:
             return f"{name}{os.sep}{rest}"
     relative = os.path.relpath(path)
     return path if relative.startswith(os.pardir) else relative
+
+
+def write_file(path: Path, data: str | bytes, mode: int) -> None:
+    """Write a file so that no reader ever sees half of it; a pipe or a link of that name is replaced.
+
+    Args:
+        path: its place, in a folder that exists.
+        data: bytes, or text for UTF-8.
+        mode: the permissions that it gets.
+
+    Raises:
+        OSError: it cannot be written; what was there before stays.
+    """
+    import tempfile  # pytest loads this module before it needs the rest
+
+    number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(number, "wb") as file:
+            os.fchmod(number, mode)
+            file.write(data.encode() if isinstance(data, str) else data)
+        os.replace(name, path)  # noqa: PTH105  # pathlib is not loaded here
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name)  # noqa: PTH108  # as above
+        raise
 
 
 def _content(number: int, most: int) -> bytes:

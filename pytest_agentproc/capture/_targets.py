@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.files import write_file
 
 SUFFIX = ".scenario.yaml"
 
@@ -39,23 +39,14 @@ def record_of(scenario: Path) -> Path:
 def write_private(path: Path, data: bytes) -> None:
     """Write a file that its owner alone may read, in place of whatever is there.
 
-    A new file is written, and then gets the name. So a pipe or link of that name is not written to, and a full disk
-    leaves no half of a file.
-
     Raises:
         OSError: it cannot be written.
         UsageError: a folder has the name.
     """
-    number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    temporary = Path(name)
     try:
-        with os.fdopen(number, "wb") as file:
-            file.write(data)
-        temporary.replace(path)
+        write_file(path, data, 0o600)
     except IsADirectoryError:
         raise UsageError(f"{path} is a folder, and a file is to be written there", "remove it") from None
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def require_linux() -> None:

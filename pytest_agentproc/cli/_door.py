@@ -92,11 +92,10 @@ def _table() -> str:
 
 
 def _unknown(name: str) -> str:
-    from difflib import get_close_matches
+    from pytest_agentproc.errors import did_you_mean
 
-    near = get_close_matches(name, COMMANDS, 1)
     kind = "option" if name.startswith("-") else "command"
-    hint = f"did you mean {near[0]}?" if near else f"the commands are {', '.join(COMMANDS)}"
+    hint = did_you_mean(name, COMMANDS, f"the commands are {', '.join(COMMANDS)}")
     return f"there is no {kind} {name}: {hint}"
 
 

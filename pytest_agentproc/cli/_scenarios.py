@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.corpus import SUFFIX, corpus_ids, split_agent
-from pytest_agentproc.errors import UsageError
+from pytest_agentproc.errors import UsageError, did_you_mean
 from pytest_agentproc.scenario import load
 
 if TYPE_CHECKING:
@@ -40,8 +39,5 @@ def scenario_of(word: str) -> Scenario:
     bundled = corpus_ids()
     if name in bundled:
         return load(bundled[name], agent=agent)
-    near = get_close_matches(path.name.removesuffix(SUFFIX), bundled, 1)
-    hint = f"did you mean {near[0]}? " if near else ""
-    raise UsageError(
-        f"{word}: there is no such file, and no such bundled scenario", f"{hint}agentproc list shows the bundled ones"
-    )
+    words = [did_you_mean(path.name.removesuffix(SUFFIX), bundled, ""), "agentproc list shows the bundled ones"]
+    raise UsageError(f"{word}: there is no such file, and no such bundled scenario", " ".join(filter(None, words)))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import shlex
 import sys
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.errors import UsageError
+from pytest_agentproc.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     import argparse
@@ -81,8 +80,7 @@ def subject_of(name: str | None, command: str | None = None, defect: str | None 
         from pytest_agentproc import defects
 
         if defect not in defects.NAMES:
-            near = get_close_matches(defect, defects.NAMES, 1)
-            hint = f"did you mean {near[0]}?" if near else "agentproc list --json tells them: `catches`"
+            hint = did_you_mean(defect, defects.NAMES, "agentproc list --json tells them: `catches`")
             raise UsageError(f"--defect {defect}: there is no such defect", hint)
         made = defects.defect(defect)
         return ReferenceSupervisor(defect, made.deciders, made.session_deciders)

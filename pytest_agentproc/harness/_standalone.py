@@ -6,13 +6,11 @@ It holds the bundle and the program, plays on the real clock, and looks after it
 from __future__ import annotations
 
 import marshal
-import os
 import sys
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.files import write_file
 from pytest_agentproc.harness._faults import probes_of
 from pytest_agentproc.harness._launch import FLAGS, LOAD, REAL_TIME, bundle, head, hears, modules_of
 from pytest_agentproc.harness._played import PROMPT_SHOWN, flags_of
@@ -21,6 +19,8 @@ from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import DIALECTS, Policy
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pytest_agentproc.scenario import Scenario
 
 
@@ -105,7 +105,7 @@ def write_fake(scenario: Scenario, path: Path, *, scale: float, lifetime: float,
     )
     for counted in ("count", "sessions"):
         counter.with_name(f"{counter.name}.{counted}").unlink(missing_ok=True)
-    _write(path, text, is_executable=scenario.cannot_spawn != "not_executable")
+    write_file(path, text, 0o644 if scenario.cannot_spawn == "not_executable" else 0o755)
 
 
 def write_refusal(path: Path) -> None:
@@ -114,7 +114,7 @@ def write_refusal(path: Path) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    _write(path, _REFUSAL.format(mark=_MARK, name=path.name), is_executable=True)
+    write_file(path, _REFUSAL.format(mark=_MARK, name=path.name), 0o755)
 
 
 def is_ours(path: Path) -> bool:
@@ -127,20 +127,6 @@ def is_ours(path: Path) -> bool:
     except OSError:
         return False
     return _MARK.encode() in lines[:4]
-
-
-def _write(path: Path, text: str, *, is_executable: bool) -> None:
-    """Write a file so that a start meanwhile is one of the whole old or the whole new file."""
-    number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # a new file, never one that a link names
-    temporary = Path(name)
-    try:
-        with os.fdopen(number, "w", encoding="utf-8") as file:
-            os.fchmod(number, 0o755 if is_executable else 0o644)
-            file.write(text)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _started_at(pid: int) -> int:

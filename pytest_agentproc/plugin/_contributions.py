@@ -5,7 +5,6 @@ Plugins are asked one by one, so that each problem of a contribution is reported
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import sys
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.errors import UsageError
+from pytest_agentproc.errors import UsageError, did_you_mean
 from pytest_agentproc.plugin._options import asked, said
 
 if TYPE_CHECKING:
@@ -78,8 +77,7 @@ def defect_asked_for(config: pytest.Config) -> Defect | None:
         added = config.stash[_DEFECTS] = _defects(config)
     if name not in added:
         known = (*defects.NAMES, *added)
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f"did you mean {near[0]}?" if near else f"only {', '.join(known)}"
+        hint = did_you_mean(name, known, f"only {', '.join(known)}")
         raise pytest.UsageError(f"{''.join(said(config, 'defect'))}: there is no such defect, {hint}")
     return added[name]
 

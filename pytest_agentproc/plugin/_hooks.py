@@ -88,7 +88,9 @@ def pytest_configure(config: pytest.Config) -> None:
         from pytest_agentproc.plugin._contributions import subjects_of
 
         subjects_of(config)
-    if is_foreign or any(asked(config, name) for name in ("corpus", "baseline", "update_baseline", "results")):
+    if is_foreign or any(
+        asked(config, name) for name in ("corpus", "defect", "baseline", "update_baseline", "results")
+    ):
         from pytest_agentproc.plugin._results_store import begin_account
 
         begin_account(config)

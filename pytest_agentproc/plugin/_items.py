@@ -179,10 +179,13 @@ class ScenarioItem(ScenarioTest):
             require_machine()
 
     def runtest(self) -> None:
-        """Play the scenario and judge what was seen."""
+        """Play the scenario and judge what was seen. A skip stands at the scenario's own line."""
         from pytest_agentproc.plugin._judge import judge
 
-        judge(self)
+        try:
+            judge(self)
+        except pytest.skip.Exception as reason:
+            raise pytest.skip.Exception(str(reason), _use_item_location=True) from None
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show the explanation of a red scenario, or the sentence of an error; a stack only of our own mistakes."""

@@ -121,6 +121,8 @@ def _played(function: pytest.Function, case: _Case) -> AgentRun:
         )
         item.speak_for(function)
         item.runtest()
+    except pytest.skip.Exception as reason:
+        raise pytest.skip.Exception(f"{scenario.id}: {reason}", _use_item_location=True) from None
     except ScenarioFailed as red:
         raise pytest.fail.Exception(f"{red}\nrerun: {rerun_command(function)}", pytrace=False) from None
     except AgentprocError as error:

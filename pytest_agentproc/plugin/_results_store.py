@@ -12,9 +12,8 @@ import json
 import os
 import re
 import signal
-import tempfile
 import threading
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ import pytest
 
 from pytest_agentproc.corpus import SUFFIX, corpus_folder
 from pytest_agentproc.errors import ScenarioError
-from pytest_agentproc.files import read_text_file
+from pytest_agentproc.files import read_text_file, write_file
 from pytest_agentproc.plugin._contributions import is_plain, is_reference_supervisor, language_of, subjects_of
 from pytest_agentproc.plugin._options import CORPUS, asked, rerun_command
 from pytest_agentproc.plugin._scripts import shown_path
@@ -49,32 +48,18 @@ def write_results(config: pytest.Config, text: str) -> str:
     given = str(asked(config, "results"))
     path = (config.rootpath if config.getoption("agentproc_results") is None else Path.cwd()) / given
     try:
-        write_atomically(path, text)
+        _write(path, text)
     except OSError as error:
         return f"agentproc: {shown_path(path)} cannot be written: {error.strerror}"
     return f"agentproc: results in {shown_path(path)}"
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file so that no reader ever sees half of it.
-
-    Raises:
-        OSError: it cannot be written; what was there before stays.
-    """
+def _write(path: Path, text: str) -> None:
+    """Write a file with the permissions of a new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
-        temporary.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
+    mask = os.umask(0)
+    os.umask(mask)
+    write_file(path, text, 0o666 & ~mask)
 
 
 _BASELINE: pytest.StashKey[Baseline] = pytest.StashKey()
@@ -127,7 +112,7 @@ def update_baseline(config: pytest.Config, judged: Sequence[Judged]) -> str:
     scenarios = [*_scenarios(corpus_folder()), *_scenarios(config.rootpath), *(result.scenario for result in judged)]
     references = [subject.name for subject in subjects_of(config) if is_reference_supervisor(subject)]
     text = baseline.updated(judged, scenarios, references)
-    write_atomically(path, text)
+    _write(path, text)
     return f"agentproc: {shown_path(path)} lists {len(Baseline(text, str(path)).known)} known failures"
 
 

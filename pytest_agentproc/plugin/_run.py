@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.errors import UsageError
+from pytest_agentproc.errors import UsageError, did_you_mean
 from pytest_agentproc.plugin._contributions import reference_of
 from pytest_agentproc.plugin._judge import ScenarioFailed, play, settle
 from pytest_agentproc.plugin._options import backends_of
@@ -143,9 +142,8 @@ def told(scenario: Scenario, policy: Mapping[str, Any]) -> Scenario:
     """
     for name in policy:
         if name not in POLICY_NAMES:
-            near = difflib.get_close_matches(name, POLICY_NAMES, 1)
             raise UsageError(
-                f"there is no limit {name}" + (f", did you mean {near[0]}?" if near else ""),
+                f"there is no limit {name}{did_you_mean(name, POLICY_NAMES, '', ', ')}",
                 f"limits are {', '.join(POLICY_NAMES)}",
             )
     if policy and scenario.parts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import json
 import os
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.corpus import corpus_ids, split_agent
-from pytest_agentproc.errors import UsageError
+from pytest_agentproc.errors import UsageError, did_you_mean
 from pytest_agentproc.files import read_text_file
 from pytest_agentproc.plugin._contributions import language_of
 from pytest_agentproc.scenario import BUNDLED, Language, Scenario, load, loads
@@ -128,9 +127,8 @@ def _load_bundled(name: str) -> Scenario:
     files = corpus_ids()
     name, agent = split_agent(name)
     if name not in files:
-        near = difflib.get_close_matches(name, files, 1)
         raise UsageError(
-            f"no bundled scenario is called {name}" + (f", did you mean {near[0]}?" if near else ""),
+            f"no bundled scenario is called {name}{did_you_mean(name, files, '', ', ')}",
             "a file's name ends in .yaml, and a list of steps begins with a hyphen and a space",
         )
     return load(shown_path(files[name]), agent=agent)

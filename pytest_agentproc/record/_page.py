@@ -133,7 +133,7 @@ def page(record: Record, scenario: _Source, judged: Judged) -> str:
     """Draw a run as an HTML page: what failed, a diagram of who did what and when, the scenario beside it.
 
     Silences and repetitions are folded as in the text, the middle of a very long run is left out, and a page is
-    smaller than 1 MB whatever was printed. Equal arguments give equal bytes.
+    smaller than 1 MiB whatever was printed. Equal arguments give equal bytes.
 
     Args:
         record: what happened.

@@ -18,11 +18,10 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from pytest_agentproc.errors import UsageError
+from pytest_agentproc.errors import UsageError, did_you_mean
 from pytest_agentproc.record._cells import cells, instant
 from pytest_agentproc.record._frames import framed
 from pytest_agentproc.record._lines import attributed
@@ -164,9 +163,8 @@ class Timeline:
         owner, colon, plain = word.rpartition(": ")
         known = {*_FIXED, *Outcome, *POLICY_NAMES}
         if plain not in known and not _SIGNAL.fullmatch(plain) and not _LINE.fullmatch(plain):
-            near = difflib.get_close_matches(plain, known, 1)
             raise UsageError(
-                f"a timeline has no word {plain!r}" + (f", did you mean {near[0]}?" if near else ""),
+                f"a timeline has no word {plain!r}{did_you_mean(plain, known, '', ', ')}",
                 f"words are {', '.join(_FIXED)}, signals, outcomes, limits, line N; or NAME: and one of these",
             )
         if not self._is_supervised and plain in known.difference(_OF_AGENTS):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from pytest_agentproc.errors import AdapterError
+from pytest_agentproc.errors import AdapterError, did_you_mean
 from pytest_agentproc.vocabulary import NANOSECONDS, Outcome, RunReport, View
 
 _FIELDS = tuple(field.name for field in fields(RunReport))
@@ -45,7 +44,9 @@ def _answer(given: Any, place: str, scale: float) -> RunReport:
     before = f"{place}: " if place else ""
     for name in pairs:
         if name not in _FIELDS:
-            raise AdapterError(f"it returned {before}the field {name!r}, which no answer has\n{_remedy(name, _FIELDS)}")
+            raise AdapterError(
+                f"it returned {before}the field {name!r}, which no answer has\n{did_you_mean(name, _FIELDS)}"
+            )
     read = {
         name: _READ[name](value, before + name, scale if name in _DEEPER else unit)
         for name, value in pairs.items()
@@ -60,7 +61,7 @@ Read = Callable[[Any, str, Any], Any]
 def _outcome(given: Any, place: str, _unit: object) -> str:
     if isinstance(given, str) and given in _OUTCOMES:
         return str(given)
-    raise AdapterError(f"it returned {_shown(given, place)}, which is no outcome\n{_remedy(given, _OUTCOMES)}")
+    raise AdapterError(f"it returned {_shown(given, place)}, which is no outcome\n{did_you_mean(given, _OUTCOMES)}")
 
 
 def _plain(kind: type, allowed: str) -> Read:
@@ -175,8 +176,3 @@ def _shown(given: Any, place: str) -> str:
         text = f"a {type(given).__name__} whose repr raised {type(error).__name__}"
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
     return f"{place} {text}" if place else text
-
-
-def _remedy(name: Any, known: tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(str(name), known, 1)
-    return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"

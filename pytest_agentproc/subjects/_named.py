@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.errors import UsageError
+from pytest_agentproc.errors import UsageError, did_you_mean
 from pytest_agentproc.subjects._as_subject import taken
 from pytest_agentproc.subjects._reference import reference_supervisor
 from pytest_agentproc.subjects._trivial import TRIVIAL
@@ -42,17 +41,14 @@ def named(name: str, place: str, root: str, known: Mapping[str, Any], remedy: st
     if name.endswith(".toml"):
         return _described(Path(root) / name, place)
     if ":" not in name:
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+        hint = did_you_mean(name, known)
         raise UsageError(f"{place}: there is no such subject, {hint} Others are package.module:attribute or FILE.toml")
     module_name, _, path = name.partition(":")
     thing = _import_module(module_name, place, root, remedy)
     for attribute in path.split("."):
         if not hasattr(thing, attribute):
-            near = difflib.get_close_matches(
-                attribute, [variable for variable in vars(thing) if not variable.startswith("_")], 1
-            )
-            hint = f"did you mean {near[0]}?" if near else "write the name of a function, a class or a subject there"
+            public = [variable for variable in vars(thing) if not variable.startswith("_")]
+            hint = did_you_mean(attribute, public, "write the name of a function, a class or a subject there")
             raise UsageError(f"{place}: {module_name} has no {attribute or 'attribute without a name'}: {hint}")
         thing = getattr(thing, attribute)
     return _taken(thing, place)

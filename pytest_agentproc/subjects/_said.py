@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from pytest_agentproc.errors import AdapterError, UsageError
+from pytest_agentproc.errors import AdapterError, UsageError, did_you_mean
 from pytest_agentproc.vocabulary import Outcome
 
 Source = Callable[["End"], Any]
@@ -86,7 +85,7 @@ def sources_of(says: Mapping[str, Any]) -> dict[str, Source]:
     sources = {}
     for field, given in says.items():
         if field not in _FIELDS:
-            raise UsageError(f"says: there is no field {field!r}", _near(field, _FIELDS))
+            raise UsageError(f"says: there is no field {field!r}", did_you_mean(field, _FIELDS))
         sources[field] = _source(field, given)
     return sources
 
@@ -150,10 +149,5 @@ def _table(place: str, table: Any, field: str) -> Mapping[str, Any]:
         raise UsageError(f"{place} is {table!r}", "write a table, such as {0: completed, other: failed}")
     for word in table.values():
         if field == "outcome" and word not in _OUTCOMES:
-            raise UsageError(f"{place}: {word!r} is no outcome", _near(word, _OUTCOMES))
+            raise UsageError(f"{place}: {word!r} is no outcome", did_you_mean(word, _OUTCOMES))
     return {str(key): word for key, word in table.items()}
-
-
-def _near(name: Any, known: tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(str(name), known, 1)
-    return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"

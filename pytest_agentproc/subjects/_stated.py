@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from pytest_agentproc.errors import UsageError
+from pytest_agentproc.errors import UsageError, did_you_mean
 from pytest_agentproc.supervisor.dialects import DIALECTS, SESSIONS, VARIANTS
 from pytest_agentproc.vocabulary import (
     ABILITIES,
@@ -157,8 +156,7 @@ def require_first_signal(name: str) -> str:
 
 def _require(what: str, name: Any, known: tuple[str, ...], more: str = "", plural: str = "") -> None:
     if name not in known:
-        near = difflib.get_close_matches(str(name), known, 1)
         raise UsageError(
-            f"there is no {what} {name!r}" + (f", did you mean {near[0]}?" if near else ""),
+            f"there is no {what} {name!r}{did_you_mean(name, known, '', ', ')}",
             f"{plural or what + 's'} are {', '.join(known)}{more}",
         )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import shlex
 import tomllib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.errors import UsageError
+from pytest_agentproc.errors import UsageError, did_you_mean
 from pytest_agentproc.files import read_text_file
 from pytest_agentproc.subjects._acp_program import AcpProgram
 from pytest_agentproc.subjects._command import Command
@@ -80,10 +79,7 @@ def _has_huge(value: Any) -> bool:
 def _command(table: dict[str, Any], path: Path) -> Command:
     for key, value in table.items():
         if key not in _KEYS:
-            near = difflib.get_close_matches(key, _KEYS, 1)
-            raise UsageError(
-                f"there is no key {key!r}", f"did you mean {near[0]}?" if near else f"known are {', '.join(_KEYS)}"
-            )
+            raise UsageError(f"there is no key {key!r}", did_you_mean(key, _KEYS))
         fits, allowed = _KEYS[key]
         if not fits(value):
             raise UsageError(f"{key} is {value!r}", f"write {allowed}")

@@ -6,8 +6,8 @@ When the host is dead, the keeper ends the subtree and then itself.
 
 Standard library only: its start is waited for, so it imports C modules and nothing else. It is not imported either: the
 host compiles it, with `_kernel` before it, and `python -I -S` runs what it finds on descriptor 0. `argv[1]` is the
-descriptor of a socket to the host, `argv[2]` the host's pid, `argv[3]` a cgroup's folder to be, or "". Each message is
-`(op, arguments)` in marshal, and the answer `(True, value)` or `(False, words)`.
+descriptor of a socket to the host, `argv[2]` the host's pid. Each message is `(op, arguments)` in marshal, and the
+answer `(True, value)` or `(False, words)`.
 """
 
 import _signal
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         pidfd_of,
         reserve,
         state_of,
-        write_file,
     )
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -45,8 +44,6 @@ _FREEZING = 0.5
 _MOST = 500
 """The most processes that one answer lists."""
 _LOOKS = 20
-_TRIES = 1000
-"""The tries to remove the cgroup, a millisecond apart: the last process may not have left it yet."""
 _EINVAL = 22
 
 
@@ -55,12 +52,11 @@ class Keeper:
 
     Args:
         host: the socket to the host.
-        cgroup: the folder of a cgroup to create, or "".
         plain: the signals that this program treats in its own way, and how they were before.
         wake: the descriptor that is readable once a child has died.
     """
 
-    def __init__(self, host: _socket.socket, cgroup: str, plain: dict[int, object], wake: int) -> None:
+    def __init__(self, host: _socket.socket, plain: dict[int, object], wake: int) -> None:
         self.host = host
         self.pid = posix.getpid()
         self.started: dict[int, int | None] = {}
@@ -70,12 +66,10 @@ class Keeper:
         self.killed: dict[int, str] = {}
         self.since: float | None = None
         """When the killing began; None: there is nothing to kill."""
-        self.rounds = 0
         self.frozen: dict[int, int] = {}
         """The processes that were stopped to be killed, by pid: their pidfds, -1 for children."""
         self.corpses: set[int] = set()
         self.is_holding = False
-        self.cgroup = cgroup if cgroup and attempt(posix.mkdir, cgroup, 0o700) else ""
         self.plain = plain
         self.wake = wake
         self._deaths = select.poll()
@@ -115,7 +109,7 @@ class Keeper:
         return pid, 0, ""
 
     def _become(self, streams: tuple[int, int, int], mark: bytes | None) -> None:
-        """Make this fork what a child of the host would be, with a session, a cgroup and a mark of its own."""
+        """Make this fork what a child of the host would be, with a session and a mark of its own."""
         # A session of its own, so that an agent that signals its group cannot end the keeper.
         posix.setsid()
         # The keeper ignores TERM and INT. An agent that inherited that would seem to resist the supervisor's
@@ -124,8 +118,6 @@ class Keeper:
             _signal.signal(signum, before)
         if mark is not None:
             call("setrlimit", _RLIMIT_MSGQUEUE, mark)
-        if self.cgroup:
-            attempt(write_file, self.cgroup + "/cgroup.procs", b"0")
         for number, stream in enumerate(streams):
             posix.dup2(stream, number)
 
@@ -174,7 +166,7 @@ class Keeper:
     def ask_kill(self, seconds: float) -> bool:
         """Begin to kill everything; say whether nothing is left after the given seconds. The killing continues."""
         if self.since is None:
-            self.since, self.rounds = time.monotonic(), 0
+            self.since = time.monotonic()
         end = time.monotonic() + seconds
         while self.step() and time.monotonic() < end:
             self.doze()
@@ -220,10 +212,6 @@ class Keeper:
                 posix.kill(pid, _signal.SIGKILL)
             except PermissionError:
                 self.refused.add(pid)
-        self.rounds += 1
-        # The cgroup only makes it faster: usually it is not writable. One round without it is enough for a small tree.
-        if self.cgroup and self.rounds > 1:
-            attempt(write_file, self.cgroup + "/cgroup.kill", b"1")
 
     def freeze(self) -> bool:
         """Stop new processes, the youngest first; return whether there were any. Nothing is reaped until `finish`.
@@ -368,10 +356,6 @@ class Keeper:
         # No limit here: the host is dead, and what is left now would be left for ever.
         while not self.ask_kill(1.0):
             self.doze()
-        for _ in range(_TRIES):
-            if not self.cgroup or attempt(posix.rmdir, self.cgroup) or not posix.access(self.cgroup, posix.F_OK):
-                break
-            self.doze()
 
 
 def main() -> None:
@@ -392,7 +376,7 @@ def main() -> None:
     _signal.set_wakeup_fd(ring, warn_on_full_buffer=False)
     _signal.signal(_signal.SIGCHLD, _hear)
     reserve()
-    keeper = Keeper(host, sys.argv[3], plain, wake)
+    keeper = Keeper(host, plain, wake)
     attempt(host.send, marshal.dumps((failed == 0, "prctl failed" if failed else "")))  # the host may be gone
     keeper.live(int(sys.argv[2]))
     posix._exit(0)

@@ -17,7 +17,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import AgentprocError
-from pytest_agentproc.tree._cgroup import end_cgroup, new_cgroup
 from pytest_agentproc.tree._kernel import parent_of
 from pytest_agentproc.tree._members import Members
 from pytest_agentproc.tree._membership import SubreaperTree
@@ -120,8 +119,6 @@ class Keeper:
         self._end: float | None = None
         self.started: set[int] = set()
         """The pids that were started and are not reaped."""
-        self.cgroup = new_cgroup()
-        """The folder of the cgroup that it may make; "" where there can be none."""
         # Before the keeper exists, not after it: a keeper that is killed in between would leave its tree to process 1,
         # out of reach. With adoption its orphans become children of this process.
         adopt_orphans()
@@ -151,7 +148,7 @@ class Keeper:
                 # The program is compiled once and travels in a file: a start takes milliseconds, and no import path of
                 # the host can break it.
                 program = _file(_program())
-                command = [interpreter(), "-I", "-S", "-c", _STUB, str(theirs.fileno()), str(os.getpid()), self.cgroup]
+                command = [interpreter(), "-I", "-S", "-c", _STUB, str(theirs.fileno()), str(os.getpid())]
                 try:
                     process = _Process(
                         command,
@@ -262,8 +259,7 @@ class Keeper:
             self._socket.close()
             try:
                 self._process.wait(self._seconds(_PATIENCE))
-            # A frozen cgroup or a stopped keeper once blocked the event loop for 15 s here, and the keeper was killed
-            # with its cgroup left behind. A thread waits instead.
+            # A frozen tree or a stopped keeper once blocked the event loop for 15 s here. A thread waits instead.
             except subprocess.TimeoutExpired:
                 threading.Thread(target=self._bury, name="agentproc-keeper", daemon=True).start()
             else:
@@ -271,12 +267,10 @@ class Keeper:
             if is_adopting:
                 self._end_orphans()
                 release_orphans()
-                end_cgroup(self.cgroup)
 
     def _bury(self) -> None:
-        """Wait for the end of the keeper, and remove its cgroup and its mark."""
+        """Wait for the end of the keeper, and remove its mark."""
         self._process.wait()
-        end_cgroup(self.cgroup)
         keepers.discard(self.pid)
         _marks.discard(self.mark)
 

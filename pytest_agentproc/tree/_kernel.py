@@ -175,19 +175,6 @@ def _read(path: str) -> bytes:
         posix.close(number)
 
 
-def write_file(path: str, data: bytes) -> None:
-    """Write to a file of the kernel."""
-    spared(_write, path, data)
-
-
-def _write(path: str, data: bytes) -> None:
-    number = posix.open(path, posix.O_WRONLY | posix.O_CLOEXEC)
-    try:
-        posix.write(number, data)
-    finally:
-        posix.close(number)
-
-
 def attempt(function: object, *arguments: object) -> bool:
     """Call a function that may fail; say whether it succeeded."""
     try:

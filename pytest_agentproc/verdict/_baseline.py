@@ -7,12 +7,12 @@ entry without a subject every supervisor but the reference supervisor is meant.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import json
 import re
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.corpus import split_agent
+from pytest_agentproc.errors import did_you_mean
 from pytest_agentproc.scenario import entries
 from pytest_agentproc.verdict._rows import Row, Verdict
 
@@ -75,8 +75,7 @@ class Baseline:
         told = []
         for entry in self.known:
             if entry.scenario not in names and split_agent(entry.scenario)[0] not in names:
-                near = difflib.get_close_matches(entry.scenario, names, 1)
-                hint = f"did you mean {near[0]}?" if near else "remove the entry"
+                hint = did_you_mean(entry.scenario, names, "remove the entry")
                 told.append(f"{self.name}:{entry.line}: there is no scenario {entry.scenario}: {hint}")
         return told
 
@@ -104,8 +103,7 @@ class Baseline:
     def _absent(self, entry: Known, keys: Iterable[str]) -> Row:
         if entry.check in _APPEAR:
             return Row(entry.check, 0, "a known failure", "none", Verdict.FAILED, self._stale(entry))
-        near = difflib.get_close_matches(entry.check, sorted(keys), 1)
-        hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(sorted(keys))}"
+        hint = did_you_mean(entry.check, sorted(keys), f"it has {', '.join(sorted(keys))}")
         hint = f"listed in {self.name}:{entry.line}, but the scenario has no such check: {hint}"
         return Row(entry.check, 0, "a known failure", "no such check", Verdict.FAILED, hint)
 

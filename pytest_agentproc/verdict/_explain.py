@@ -11,10 +11,10 @@ from pytest_agentproc.errors import ClockError, SubjectError
 from pytest_agentproc.files import short_path
 from pytest_agentproc.record import instant, text
 from pytest_agentproc.verdict._compare import conclude, unmet
-from pytest_agentproc.verdict._facts import last_step, leaks
+from pytest_agentproc.verdict._facts import last_step, leaks, lines_without_event
 from pytest_agentproc.verdict._program import end_of_program
 from pytest_agentproc.verdict._rows import Played, Row, Scenario, Verdict
-from pytest_agentproc.verdict._words import shortened, show_end
+from pytest_agentproc.verdict._words import quoted, shortened, show_end
 from pytest_agentproc.vocabulary import ARTIFACTS, Outcome
 
 if TYPE_CHECKING:
@@ -193,6 +193,7 @@ def findings(played: Played, rows: Sequence[Row]) -> str:
     if isinstance(played.fault, ClockError):
         parts += _caller_waits(scenario, played.record)
     parts += _program(played.record)
+    parts += _odd_lines(scenario, played.record, bad)
     if any(row.key == "leaks" and row.verdict is Verdict.FAILED for row in rows):
         parts += _drawn(scenario, played.record)
     if bad:
@@ -275,6 +276,25 @@ def _program(record: Record) -> list[str]:
     told = ", and on its stderr stands" if said else ""
     dots = ["    ..."] if len(said) > _MOST_LINES else []
     return [f"  the program {ended['program']}{told}", *dots, *(f"    {line}" for line in said[-_MOST_LINES:])]
+
+
+_WITHOUT_LINES = ("text", "json")
+"""The modes in which a line on stdout is no event: the output is a text, or one object over many lines."""
+
+_BY_LINES = ("noise", "outcome")
+"""The keys whose failure such a line may explain."""
+
+_MOST_ODD_LINES = 3
+
+
+def _odd_lines(scenario: Scenario, record: Record, bad: Sequence[Row]) -> list[str]:
+    """Quote the lines that an agent printed, and that are no events, where they may be why a check failed."""
+    if scenario.mode in _WITHOUT_LINES or not any(row.key.endswith(_BY_LINES) for row in bad):
+        return []
+    found = lines_without_event(record)
+    more = [f"    ... and {len(found) - _MOST_ODD_LINES} more"] if len(found) > _MOST_ODD_LINES else []
+    lines = [f"    {quoted(shortened(line, _COMMAND_CHARS))}" for line in found[:_MOST_ODD_LINES]]
+    return ["  lines on stdout that are no JSON object:", *lines, *more] if found else []
 
 
 def _drawn(scenario: Scenario, record: Record) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.record import one_session
+from pytest_agentproc.supervisor.dialects import objects
 from pytest_agentproc.verdict._rows import PlayedPart
 from pytest_agentproc.vocabulary import RunReport, signal_number
 
@@ -164,6 +165,17 @@ def acted_at(record: Record) -> int | None:
 
 def _marked_at(record: Record, key: str) -> int | None:
     return next((event.at for event in record.events if event.code == "m" and key in event.data), None)
+
+
+def lines_without_event(record: Record) -> list[str]:
+    """List the lines of the agents' stdout that are no JSON objects, as far as the record kept them whole."""
+    printed: dict[str, list[bytes]] = {}
+    for event in _own(record, _agents(record), "o"):
+        data = event.data.get("bytes", b"")
+        # A piece that was not kept whole may hold anything: it makes no line odd.
+        printed.setdefault(event.data["process"], []).append(data if isinstance(data, bytes) else b"\n")
+    lines = (line for pieces in printed.values() for line in b"".join(pieces).split(b"\n"))
+    return [line.decode(errors="replace") for line in lines if objects(line) is None]
 
 
 def last_step(record: Record, process: str = "agent") -> int | None:

@@ -36,6 +36,7 @@ _FOLLOWS = ("elapsed", "returned")
 _VARIES = re.compile(
     r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\d[\d.,]*(?: ?(?:ns|us|ms|s|min|h|B|KiB|MiB|characters)\b)?)"""
 )
+_EXPECTED, _SEEN = ": expected ", ", seen "
 _LEFT = re.compile(r"^(?P<agent>agent )?.*?\((?P<state>[^)]*)\).*$")
 _FAULT = re.compile(
     rf"(?:no outcome: )?(?P<clause>(?:{'|'.join(error.reason for error in ClockError.__subclasses__())}): [^:;,(]*\b)"
@@ -47,7 +48,8 @@ class Cause(NamedTuple):
     """Why scenarios are red.
 
     Args:
-        words: the verdict, the check, what was expected and what was seen, without what varies.
+        words: the verdict, the check, what was expected and what was seen, without what varies. If only values are
+            left, they are shown where all scenarios share them.
         judged: the scenarios: first those whose first failed check it is, and of these those at level `must`.
         counts: how many of them are red at each level.
     """
@@ -69,7 +71,8 @@ def causes(judged: Iterable[Judged]) -> list[Cause]:
         open_scenarios = [entry for entry in open_scenarios if words not in entry[2]]
         levels = Counter(level for level, _, _ in mine)
         mine.sort(key=lambda entry: (entry[2][0] != words, [*_RED].index(entry[0]), entry[1].place))
-        found.append(Cause(words, tuple(result for _, result, _ in mine), {level: levels[level] for level in _RED}))
+        judged = tuple(result for _, result, _ in mine)
+        found.append(Cause(_shared(words, judged), judged, {level: levels[level] for level in _RED}))
     return sorted(found, key=lambda cause: (*(-cause.counts[level] for level in _RED), cause.words))
 
 
@@ -103,7 +106,17 @@ def _shape(row: JudgedRow) -> str:
     seen = _without_values(row.seen)
     if row.verdict in (Verdict.NOT_EXERCISED, Verdict.KIT_ERROR) or seen.startswith("not reported"):
         return f"{row.verdict}: {key}: {seen}"
-    return f"{row.verdict}: {key}: expected {_without_values(row.expected)}, seen {seen}"
+    return f"{row.verdict}: {key}{_EXPECTED}{_without_values(row.expected)}{_SEEN}{seen}"
+
+
+def _shared(words: str, judged: Iterable[Judged]) -> str:
+    """Show the values of a cause that has no other words if all its rows share them, and else the key alone."""
+    head, found, values = words.partition(_EXPECTED)
+    if not found or any(char.isalpha() for char in values.replace(_SEEN, "")):
+        return words
+    rows = [row for result in judged for row in result.rows if _shape(row) == words]
+    pairs = {(row.expected.partition("\n")[0], row.seen.partition("\n")[0]) for row in rows}
+    return head if len(pairs) > 1 else "".join(f"{head}{_EXPECTED}{wanted}{_SEEN}{seen}" for wanted, seen in pairs)
 
 
 def _without_values(text: str) -> str:

@@ -51,6 +51,18 @@ def _words(file: Path) -> str:
     return "\n".join([*docs, *re.findall(r"#.*", file.read_text("utf-8"))])
 
 
+_DECIMAL = re.compile(r"\d ?[kKMG]B\b")
+_DATA = ("tests/data/", "tests/unit/malformed/", "tests/unit/pasted/")
+"""Texts of other programs, and of users who make a mistake."""
+
+
+def test_sizes_have_one_kind_of_unit() -> None:
+    """A limit of 3 million bytes beside one of 3 MiB makes a reader ask which of them is meant."""
+    texts = {str(file.relative_to(ROOT)): file.read_bytes().decode(errors="replace") for file in _tracked()}
+    of_the_kit = {name: text for name, text in texts.items() if not name.startswith(_DATA)}
+    assert {name: found for name, text in of_the_kit.items() if (found := _DECIMAL.findall(text))} == {}
+
+
 def test_no_text_cites_a_document_that_does_not_ship() -> None:
     """A reader who follows such a name finds nothing."""
     found = []

@@ -8,7 +8,7 @@ A long run by hand has another seed, and each count multiplied:
 
     ATTACK_SEED=7 ATTACK_TIMES=50 nice pytest tests/attacks -k "spoiled or faults"
 
-Each attack looks for the same faults: a traceback, an exit code that no help names, more than 10 s or 500 MB for one
+Each attack looks for the same faults: a traceback, an exit code that no help names, more than 10 s or 500 MiB for one
 input, a process, a file or a descriptor that is left. A failure prints the seed, the number and the input, or the
 command; the same seed makes the same inputs again.
 

@@ -1,7 +1,7 @@
 """Spoil files of one kind, hand each to the kit, and report what breaks.
 
 Usage: fuzzing.py KIND SEED COUNT. It prints one JSON object: the number of inputs, how many were accepted,
-the computing seconds of the slowest one, the highest memory in MB, the descriptors kept, and each kind of fault once.
+the computing seconds of the slowest one, the highest memory in MiB, the descriptors kept, and each kind of fault once.
 """
 
 from __future__ import annotations

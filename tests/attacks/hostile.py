@@ -1,7 +1,7 @@
 """Agents that do harm, and a program that supervises one of them and says what it cost.
 
 Usage: hostile.py WAY supervises the agent `hostile.py WAY agent` as a claude run. It prints one JSON object: the
-outcome, the seconds of computing, the highest memory in MB, the descriptors kept, and the commands that are left.
+outcome, the seconds of computing, the highest memory in MiB, the descriptors kept, and the commands that are left.
 """
 
 from __future__ import annotations

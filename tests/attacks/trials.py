@@ -119,5 +119,5 @@ def run_trial(trial: Trial, codes: Sequence[int], attack: Callable[[Trial], bool
     found = trial.faults(codes, was_killed=was_killed)
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     if peak > before and peak >> 10 > MOST_MEGABYTES:
-        found.append(f"{peak >> 10} MB\n{trial.argv}")
+        found.append(f"{peak >> 10} MiB\n{trial.argv}")
     return found

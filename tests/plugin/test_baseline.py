@@ -48,6 +48,17 @@ def test_a_known_failure_is_an_expected_one(pytester: pytest.Pytester) -> None:
     ]
 
 
+def test_the_default_file_counts_for_a_defect_too(pytester: pytest.Pytester) -> None:
+    """An entry names the defect as its supervisor; an entry of others does not stay behind unseen."""
+    own = KNOWN.replace("  check", "  subject: one-grace\n  check")
+    (pytester.path / FILE).write_text(own + own.replace("exit_code", "outcome"))
+    pytester.makeini("[pytest]\n")
+    pytester.runpytest("--agentproc-defect=one-grace").assert_outcomes(passed=1, xfailed=1)
+    (pytester.path / FILE).write_text(KNOWN.replace("two", "tow"))
+    result = pytester.runpytest("--agentproc-defect=one-grace")
+    result.stderr.fnmatch_lines([f"*{FILE}:2: there is no scenario tow: did you mean two?"])
+
+
 def test_another_failure_of_the_same_scenario_still_fails_it(pytester: pytest.Pytester) -> None:
     """An entry excuses one check."""
     (pytester.path / FILE).write_text(KNOWN)

@@ -68,8 +68,8 @@ def test_a_scenario_about_limits_that_are_off_is_skipped(pytester: pytest.Pytest
     result.assert_outcomes(skipped=2)
     result.stdout.fnmatch_lines(
         [
-            "SKIPPED * not applicable: the subject has no max_runtime",
-            "SKIPPED * not applicable: line 4 needs max_runtime, which the subject does not have",
+            "SKIPPED [[]1] checks.scenario.yaml:1: not applicable: the subject has no max_runtime",
+            "SKIPPED [[]1] script.scenario.yaml:1: not applicable: line 4 needs max_runtime, *",
         ]
     )
 

@@ -65,6 +65,16 @@ def test_a_marked_function_is_the_scenario(pytester: pytest.Pytester) -> None:
     assert "never run" not in result.stdout.str()
 
 
+def test_a_marked_function_that_is_skipped_names_its_scenario(pytester: pytest.Pytester) -> None:
+    """The reason stands at the function, because that is where its user looks."""
+    script = "scenario: hello\nagent: raw\nscript: [silence: max_runtime]\nexpect: {outcome: completed}\n"
+    (pytester.path / "limit.scenario.yaml").write_text(script, "utf-8")
+    mark = '@pytest.mark.agentproc("limit.scenario.yaml")'
+    pytester.makepyfile(test_mine=f"import pytest\n{mark}\ndef test_empty(): pass")
+    result = pytester.runpytest("-rs")
+    result.stdout.fnmatch_lines(["SKIPPED [[]1] test_mine.py:2: limit: not applicable: line 3 needs max_runtime, *"])
+
+
 def test_a_marker_that_names_nothing_is_refused(pytester: pytest.Pytester) -> None:
     """It says where, and what to write."""
     pytester.makepyfile(test_mine="import pytest\n@pytest.mark.agentproc\ndef test_nothing(): pass")

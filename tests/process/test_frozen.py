@@ -68,7 +68,6 @@ def test_a_cancelled_run_of_a_frozen_agent_returns_within_the_promise(freezer: P
     for thread in threading.enumerate():
         if thread.name.startswith("agentproc-"):
             thread.join(10)
-    assert not list(Path("/sys/fs/cgroup").glob(f"**/agentproc-{os.getpid()}-*"))
 
 
 @pytest.mark.parametrize("containment", ["subreaper", "keeper"])

@@ -166,14 +166,13 @@ def test_it_hears_no_signal_that_is_meant_for_its_host(keeper: Keeper) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("patience", ["0.5", "0.0"], ids=["as they come", "all stopped first"])
 def test_many_heads_are_ended_within_a_second(monkeypatch: pytest.MonkeyPatch, patience: str) -> None:
-    """Killing converges in either way, without help of a cgroup."""
+    """Killing converges in either way."""
     folder = Path(_keeper.__file__).parent
     sources = [folder.joinpath(f"{name}.py").read_text("utf-8") for name in ("_kernel", "_keep")]
     assert "_PATIENCE = 0.5\n" in sources[1]
     sources[1] = sources[1].replace("_PATIENCE = 0.5\n", f"_PATIENCE = {patience}\n")
     codes = marshal.dumps([compile(source, "keeper", "exec", dont_inherit=True) for source in sources])
     monkeypatch.setattr(_keeper, "_program", lambda: codes)
-    monkeypatch.setattr(_keeper, "new_cgroup", lambda: "")
     keeper = Keeper()
     try:
         _, told = run(keeper, program(HYDRA, "16"))
@@ -187,16 +186,14 @@ def test_many_heads_are_ended_within_a_second(monkeypatch: pytest.MonkeyPatch, p
 
 
 def test_it_leaves_nothing_behind() -> None:
-    """No descriptor, no zombie, no cgroup, and this process adopts orphans no longer than before."""
+    """No descriptor, no zombie, and this process adopts orphans no longer than before."""
     before = descriptors()
     keeper = Keeper()
-    folder = keeper.cgroup
     pid, told = run(keeper, escape("stay", "session orphan closed bare"))
     escapee = int(read(told, line=True))
     keeper.close()
     keeper.close()
     assert descriptors() == before
-    assert not os.path.exists(folder)  # noqa: PTH110  # "" is no file
     for gone in (keeper.pid, pid, escapee):
         with pytest.raises(ProcessLookupError):
             os.kill(gone, 0)
@@ -204,11 +201,8 @@ def test_it_leaves_nothing_behind() -> None:
         keeper.left()
 
 
-@pytest.mark.parametrize("has_cgroup", [True, False])
-def test_what_a_killed_keeper_leaves_is_ended(monkeypatch: pytest.MonkeyPatch, has_cgroup: bool) -> None:
+def test_what_a_killed_keeper_leaves_is_ended() -> None:
     """It is adopted here, and known by the mark that a cleared environment and closed streams cannot take away."""
-    if not has_cgroup:
-        monkeypatch.setattr(_keeper, "new_cgroup", lambda: "")
     bystander = subprocess.Popen(["sleep", "60"], start_new_session=True)
     keeper = Keeper()
     try:
@@ -225,7 +219,6 @@ def test_what_a_killed_keeper_leaves_is_ended(monkeypatch: pytest.MonkeyPatch, h
     assert bystander.poll() is None
     bystander.kill()
     bystander.wait()
-    assert not os.path.exists(keeper.cgroup)  # noqa: PTH110  # "" is no file
 
 
 HOST = """
@@ -262,16 +255,14 @@ def test_a_keeper_whose_host_is_gone_before_it_starts_goes_without_a_trace(tmp_p
     """A host may be killed at any instant, and a fork of it may hold the socket open."""
     gone = subprocess.Popen(["true"])
     gone.wait()
-    cgroup = tmp_path / "cgroup"
     stub, code = _keeper._STUB, tmp_path / "program"  # noqa: SLF001  # what a host starts
     code.write_bytes(_keeper._program())  # noqa: SLF001  # as above
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, theirs, code.open("rb") as stdin:
         if not is_heard:
             ours.close()
-        line = [sys.executable, "-I", "-S", "-c", stub, str(theirs.fileno()), str(gone.pid), str(cgroup)]
+        line = [sys.executable, "-I", "-S", "-c", stub, str(theirs.fileno()), str(gone.pid)]
         done = subprocess.run(
             line, stdin=stdin, pass_fds=(theirs.fileno(),), capture_output=True, check=False, timeout=CEILING
         )
     assert (done.returncode, done.stderr) == (0, b"")
-    assert not cgroup.exists()

@@ -110,7 +110,7 @@ def test_a_supervisor_that_knows_good_and_bad_alone_is_right_about_silence(lab: 
         ("HUP", [(signal.SIGHUP, 1.0), (signal.SIGINT, 2.0), (signal.SIGTERM, 3.0)]),
     ],
 )
-@pytest.mark.parametrize("name", ["silent-past-the-limit", "deaf-and-silent", "talks-while-it-is-ended"])
+@pytest.mark.parametrize("name", ["silent-past-the-limit", "deaf-and-silent[raw]", "talks-while-it-is-ended"])
 def test_an_escalation_may_begin_with_another_signal(lab: ScenarioRunner, name: str, first: str, rungs: Rungs) -> None:
     """Scenarios expect it where they say TERM, agents react to it as to TERM, and other steps may follow."""
     assert red(lab, name, made(rungs, outcomes=KNOWN, first_signal=first)) == {}
@@ -119,7 +119,7 @@ def test_an_escalation_may_begin_with_another_signal(lab: ScenarioRunner, name: 
 def test_a_supervisor_that_does_not_begin_with_its_first_signal_is_red(lab: ScenarioRunner) -> None:
     """Its twin sends TERM, and another one KILL at once."""
     subject = made(outcomes=KNOWN, first_signal="INT")
-    assert red(lab, "deaf-and-silent", subject)["signals"] == (
+    assert red(lab, "deaf-and-silent[raw]", subject)["signals"] == (
         "INT at 60 s, KILL at 65 s",
         "TERM at 60 s, KILL at 65 s",
     )

@@ -61,7 +61,7 @@ def test_a_kill_without_a_stated_grace_is_judged_by_nobody(lab: ScenarioRunner) 
 
 def test_an_own_grace_that_is_not_stated_is_not_the_default(lab: ScenarioRunner) -> None:
     """Half a second between TERM and KILL is wrong for two seconds, and right for half a second."""
-    name = "deaf-and-silent"
+    name = "deaf-and-silent[raw]"
     assert verdicts(lab, name, SHORT, kill_grace=2)["signals"] == "failed"
     assert set(verdicts(lab, name, SHORT, kill_grace=0.5).values()) == {"passed"}
     assert verdicts(lab, name, SHORT)["signals"] == "not applicable"
@@ -146,7 +146,7 @@ def test_a_script_may_use_the_default_where_the_verdict_cannot_be_wrong(
 
 def test_the_reference_supervisor_states_all_its_limits(lab: ScenarioRunner) -> None:
     """So does an object that gives a whole Policy; a program states its command line and its file."""
-    assert lab.play(bundled("deaf-and-silent"), reference_supervisor()).unstated is None
+    assert lab.play(bundled("deaf-and-silent[raw]"), reference_supervisor()).unstated is None
     told = Command(["x", "{agent}", "{kill_grace}"], limits={"close_grace": 1})
     policy = told.policy(LimitsRequest({}, "raw"))
     assert policy.unstated & {"kill_grace", "close_grace", "linger_grace"} == {"linger_grace"}

@@ -49,8 +49,20 @@ def test_scenarios_that_miss_one_rule_are_one_line_with_a_count() -> None:
         "  rerun hserver",
         "failed: leaks: the agent is left (still alive)                         1       -",
         "  rerun agent",
-        "failed: text: expected *, seen *                                       -       1",
+        'failed: text: expected "one", seen "two"                               -       1',
         "  rerun text",
+    ]
+
+
+def test_values_without_words_are_shown_if_they_are_equal_and_else_left_out() -> None:
+    """A reader learns nothing from `expected *, seen *`."""
+    lost = [red(name, ("text", '"done"', '""')) for name in "ab"]
+    late = [red(f"late{at}", ("elapsed", f"{at} s", f"{at + 1} s")) for at in range(3)]
+    named = [red(f"named{at}", ("text", f'contains "{at}"', '"x"'), level="should") for at in range(2)]
+    assert [line.split("  ")[0] for line in printed(*lost, *late, *named)[1::2]] == [
+        "failed: elapsed",
+        'failed: text: expected "done", seen ""',
+        "failed: text: expected contains *, seen *",
     ]
 
 
@@ -61,7 +73,7 @@ def test_a_scenario_counts_for_the_cause_that_explains_most() -> None:
     lines = printed(red("a", outcome, signals), red("b", signals, late), red("c", signals), red("d", late))
     assert [" ".join(line.split()) for line in lines[1::2]] == [
         "failed: signals: expected TERM at *, seen none 3 -",
-        "failed: elapsed: expected *, seen * 1 -",
+        "failed: elapsed: expected 60 s, seen 75 s 1 -",
     ]
 
 

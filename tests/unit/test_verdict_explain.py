@@ -20,6 +20,7 @@ SCENARIO = SimpleNamespace(
     catches={},
     covers=("A1",),
     level="must",
+    mode="text",
     harm="work is lost",
     text=textwrap.dedent(
         """\
@@ -146,6 +147,27 @@ def test_processes_that_were_left_are_named_with_their_steps() -> None:
         "",
         "time  supervisor  agent and descendants",
     ]
+
+
+def test_lines_that_are_no_events_are_quoted_where_they_may_be_the_reason() -> None:
+    """A supervisor that gives up at a banner fails with the banner. Other failures do not quote it."""
+    record = Record()
+    for piece in (b'{"type": "start"}\n\x1b[1mUpdate', b" me\n", *(f"warning {i}\n".encode() for i in range(4))):
+        record.add(0, "o", {"process": "agent", "bytes": piece})
+    run = played(record, SimpleNamespace(outcome="failed"))
+    row = Row("outcome", 6, "completed", "failed", Verdict.FAILED)
+    run.bound.scenario = SimpleNamespace(**{**vars(SCENARIO), "mode": "stream"})
+    assert findings(run, [row]).splitlines()[6:-1] == [
+        "  lines on stdout that are no JSON object:",
+        '    "\\u001b[1mUpdate me"',
+        '    "warning 0"',
+        '    "warning 1"',
+        "    ... and 2 more",
+    ]
+    other = Row("elapsed", 6, "1 s", "2 s", Verdict.FAILED)
+    assert "no JSON" not in findings(run, [other])
+    run.bound.scenario.mode = "text"
+    assert "no JSON" not in findings(run, [row])
 
 
 def test_a_fault_names_what_the_caller_of_a_session_waits_for() -> None:

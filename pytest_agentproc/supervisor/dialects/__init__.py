@@ -27,6 +27,7 @@ from pytest_agentproc.supervisor.dialects._base import (
     ToolStarted,
 )
 from pytest_agentproc.supervisor.dialects._choice import DIALECTS, SESSIONS, VARIANTS, decoder, talk
+from pytest_agentproc.supervisor.dialects._json import objects
 from pytest_agentproc.supervisor.dialects._talk import (
     BACKGROUND,
     Begun,
@@ -94,5 +95,6 @@ __all__ = [
     "Withdrawn",
     "Worked",
     "decoder",
+    "objects",
     "talk",
 ]
