@@ -148,6 +148,7 @@ _FRAMINGS = (
     ("carriage-return-is-text", "F1", "treats the carriage return at a line's end as text", streams.CarriageFraming),
     ("any-break-ends-a-line", "F1", "ends a line at every character that may break a line", streams.BreakFraming),
     ("escape-costs-the-frame", "F1", "drops an event that follows a terminal escape sequence", streams.EscapeFraming),
+    ("unknown-type-ends-the-reading", "F2", "stops reading at an event of a new type", streams.StrictFraming),
     ("bom-is-data", "F1", "treats a byte order mark as text", streams.BomFraming),
 )
 _FEEDERS = (

@@ -48,6 +48,12 @@ _TURNS = (
     ("delivers-before-acknowledgement", "P3", "delivers while a cancel is unacknowledged", turns.EagerTurns),
     ("first-word-acknowledges", "P3", "accepts any word after a cancel as its acknowledgement", turns.HearingTurns),
     (
+        "good-result-does-not-acknowledge",
+        "P3",
+        "waits on for an acknowledgement when the cancelled turn ends with a good result",
+        turns.NamedCancelTurns,
+    ),
+    (
         "age-counts-from-the-cancel",
         "P3",
         "counts a waiting prompt's time from the timeout before it",
@@ -68,6 +74,7 @@ _TURNS = (
         "adds a cancelled turn's late words to the next turn",
         crossings.LateWordsTurns,
     ),
+    ("cancels-twice", "P5", "writes every cancel twice", turns.DoubleCancelTurns),
     (
         "cancel-beats-the-result",
         "P5",

@@ -122,6 +122,25 @@ class HastyCancelTurns(Turns):
         return data
 
 
+class DoubleCancelTurns(Turns):
+    """Writes every cancel twice (P5)."""
+
+    def _cancel(self, turn: TurnRecord) -> bytes:
+        """Make sure that the agent gets it."""
+        return super()._cancel(turn) * 2
+
+
+class NamedCancelTurns(Turns):
+    """Takes only a turn that ends as cancelled for the acknowledgement of a cancel (P3)."""
+
+    def _ended(self, ended: Ended, number: int, now: int) -> None:
+        """Wait on after a good result."""
+        waiting, deadline = self.unacknowledged, self.cancel_deadline
+        super()._ended(ended, number, now)
+        if ended.ok and waiting is not None:
+            self.unacknowledged, self.cancel_deadline = waiting, deadline
+
+
 class EagerTurns(Turns):
     """Delivers the next prompt before the cancel of the last one is acknowledged (P3)."""
 

@@ -365,7 +365,7 @@ class ScenarioRunner:
         arguments = command_line(scenario) if arguments is None else arguments
         fake = FakeAgent(path, arguments, record, watch, name, diaries if inside else None)
         record.header.setdefault("argv", {})[name] = [fake.name, *(word[:_ARGUMENT_SHOWN] for word in fake.argv[1:])]
-        fake.launcher = path
+        fake.launcher, fake.can_start = path, scenario.cannot_spawn is None
         return fake
 
     def _shop(self) -> FakeBuilder:

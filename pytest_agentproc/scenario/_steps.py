@@ -413,7 +413,12 @@ _ENTRIES = (
     ),
     Entry("close", Choice((*_STREAMS, "stdin")), "closes one stream of the agent", build=_word),
     Entry("spawn", SPAWN, "starts a child process", build=build_spawn),
-    Entry("kill", KILL, "sends a signal to a child, and to its whole group if it leads one", build=build_kill),
+    Entry(
+        "kill",
+        KILL,
+        "sends a signal to a child, and to its whole group if it leads one; STOP suspends it until CONT",
+        build=build_kill,
+    ),
     Entry(
         "exit",
         Whole(0, 255, "CODE", of_signal="die: {}"),
