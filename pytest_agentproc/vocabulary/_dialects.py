@@ -375,6 +375,7 @@ _RECORDS = (
     ),
     Dialect(
         name="acp",
+        encoder_parts=(f"{_FAKES}.json_rpc",),
         encoder=f"{_FAKES}.acp",
         talks={"session": f"{_SUPERVISOR}._acp:AcpTalk"},
         nameless=("session",),
