@@ -27,6 +27,14 @@ class HopefulRestarts(Restarts):
         return False
 
 
+class ForgetfulRestarts(Restarts):
+    """Gives the next agent a new session, not the one that its user talks in (P6)."""
+
+    def continued(self, session: str | None) -> str:
+        """Forget it."""
+        return ""
+
+
 class SteadyRestarts(Restarts):
     """Waits the same time before every restart (P6)."""
 

@@ -81,6 +81,7 @@ _TURNS = (
         "reports a turn as cancelled although its good result came",
         crossings.CancelFirstTurns,
     ),
+    ("subagent-ends-the-turn", "P5", "ends a turn when a sub-agent's turn ends", crossings.SubagentEndsTurns),
     ("idle-cancel-hits-the-next", "P5", "keeps a cancel that hit nothing for the next turn", crossings.PoisonedTurns),
     ("queue-goes-with-the-agent", "P6", "loses the waiting prompts with the agent", crossings.FragileQueueTurns),
     ("crash-repeats-the-prompt", "P6", "sends the prompt again when its agent has crashed", crossings.RepeatingTurns),
@@ -141,6 +142,7 @@ _RESTARTS = (
     ("backoff-has-no-end", "P6", "doubles the time before a restart without end", agents.BoundlessRestarts),
     ("restarts-for-ever", "P6", "starts an agent again however often it crashes", agents.EndlessRestarts),
     ("first-start-is-tried-again", "P6", "starts an agent again that never did its handshake", agents.HopefulRestarts),
+    ("restart-begins-a-new-session", "P6", "starts a new session after a crash", agents.ForgetfulRestarts),
     ("never-restarts", "P6", "gives up at the first crash", agents.NoRestarts),
     ("crashes-count-for-ever", "P6", "never forgets old crashes", agents.UnforgettingRestarts),
 )

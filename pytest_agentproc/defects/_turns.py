@@ -8,7 +8,7 @@ from pytest_agentproc.supervisor import Outcome, Turns
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor import TurnRecord
-    from pytest_agentproc.supervisor.dialects import Ended, Said, Turned
+    from pytest_agentproc.supervisor.dialects import Declined, Ended, Said, Turned
 
 
 class KillingTurns(Turns):
@@ -232,6 +232,11 @@ class StuckQueueTurns(Turns):
         super()._ended(ended, number, now)
         if not ended.ok:
             self.refuse(Outcome.CANCELLED, "the turn before it failed", now)
+
+    def _take_declined(self, declined: Declined, now: int) -> bytes:
+        """Clear the queue after a refusal, too."""
+        self.refuse(Outcome.CANCELLED, "the turn before it failed", now)
+        return super()._take_declined(declined, now)
 
 
 class WordsAloneTurns(Turns):
