@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock.preload import coordinator
 from tests.benchmarks._figures import Samples, ratios, summary
-from tests.benchmarks._plain import ENVIRONMENT, PingPong
+from tests.benchmarks._plain import ENVIRONMENT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +18,7 @@ __all__ = ["BelowPart"]
 
 _SUPERVISOR = Path(__file__).parents[1] / "process" / "preload" / "programs" / "supervisor.mjs"
 _DRIP = "import os, time\nfor _ in range({}): time.sleep(1); os.write(1, b'.')"
+_PONG = "process.stdin.on('data', () => process.stdout.write('.'))"
 _TIMES = 5
 _STEPS = 1000
 
@@ -25,9 +26,10 @@ _STEPS = 1000
 class BelowPart:
     """below_start_ratio: `node -e 0` below the coordinator over the same command bare.
 
-    `below_step_ratio` is one step over one bare round trip of two processes. In a step an agent sleeps for a second and
-    writes a byte, and a Node supervisor reads it and starts its timer of 180 s again. `below_1000_s` is the real time,
-    in seconds, of 1,000 virtual ones of that supervisor, its start and its end included.
+    `below_step_ratio` is one step over one bare round trip. In a step a Python agent sleeps for a second and writes a
+    byte, and a Node supervisor reads it and starts its timer of 180 s again. In a bare round trip Python writes a byte
+    and Node writes one back. `below_1000_s` is the real time, in seconds, of 1,000 virtual ones of that supervisor, its
+    start and its end included.
     """
 
     name = "below"
@@ -46,9 +48,7 @@ class BelowPart:
         start, run = (_seconds([*supervisor, _DRIP.format(count)]) for count in (0, _STEPS))
         taken["run"].append(run)
         taken["step"].append((run - start) / _STEPS)
-        pair = PingPong(self._interpreter, "free", polls=True)
-        taken["trip"].append(pair.round_trip(_STEPS))
-        pair.close()
+        taken["trip"].append(_round_trip(_STEPS))
         for name, samples in self._taken.items():
             samples.add(taken[name])
 
@@ -63,6 +63,21 @@ class BelowPart:
 
     def close(self) -> None:
         """Nothing is kept."""
+
+
+def _round_trip(count: int) -> float:
+    """Give the seconds of one round trip between this process and Node."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(["node", "-e", _PONG], bufsize=0, stdin=pipe, stdout=pipe, env=ENVIRONMENT) as node:
+        assert node.stdin is not None
+        assert node.stdout is not None
+        begin = 0.0
+        for number in range(count + _TIMES):
+            if number == _TIMES:
+                begin = time.perf_counter()
+            node.stdin.write(b".")
+            node.stdout.read(1)
+        return (time.perf_counter() - begin) / count
 
 
 def _seconds(words: Sequence[str]) -> float:

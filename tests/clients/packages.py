@@ -21,7 +21,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["NPM", "PYPI", "cached", "from_npm", "from_pypi", "node"]
+__all__ = ["NPM", "PYPI", "beside", "cached", "from_npm", "from_pypi", "node"]
 
 PYPI = {
     "claude-agent-sdk": "0.2.187",
@@ -37,6 +37,7 @@ NPM = {
     "claude-agent-acp-0.20.2": {"@zed-industries/claude-agent-acp": "0.20.2"},
     "claude-agent-acp-0.23.1": {"@zed-industries/claude-agent-acp": "0.23.1"},
     "claude-agent-acp-0.101.0": {"@agentclientprotocol/claude-agent-acp": "0.101.0"},
+    "pi-subagents": {"pi-subagents": "0.34.0"},
     "yaml-language-server": {"yaml-language-server": "2.0.0"},
     "claude": {"@anthropic-ai/claude-code": "2.1.330"},
     "codex": {"@openai/codex": "0.163.0"},
@@ -92,6 +93,15 @@ def from_npm(name: str) -> Path:
 
     node()
     return cached(name, pins, install)
+
+
+def beside(name: str, file: str) -> Path:
+    """Give a file of `programs` that stands beside a Node client, as Node looks for packages where a program is."""
+    node()
+    here, there = Path(__file__).parent / "programs" / file, from_npm(name) / file
+    if not there.exists() or there.read_bytes() != here.read_bytes():
+        shutil.copyfile(here, there)
+    return there
 
 
 def node() -> str:

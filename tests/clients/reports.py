@@ -21,7 +21,7 @@ from pytest_agentproc.subjects import Command, ReferenceSupervisor, command_of_f
 from pytest_agentproc.verdict import Verdict, judged
 from tests.bundled import bundled
 from tests.clients.comparison import short
-from tests.clients.packages import cached, from_npm, node
+from tests.clients.packages import beside, cached, node
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,11 +39,7 @@ _OWN = {file.name.removesuffix(".scenario.yaml"): file for file in _FILES.glob("
 
 def acp_program(version: str) -> Command:
     """Give claude-agent-acp of a version. Its description stands beside its package, as a user has it."""
-    node()
-    file = from_npm(f"claude-agent-acp-{version}") / _ACP_FILE.name
-    if not file.exists() or file.read_bytes() != _ACP_FILE.read_bytes():
-        shutil.copyfile(_ACP_FILE, file)
-    made = command_of_file(file)
+    made = command_of_file(beside(f"claude-agent-acp-{version}", _ACP_FILE.name))
     made.name = f"claude-agent-acp {version}"
     return made
 
@@ -63,6 +59,13 @@ def _wrapper(version: str) -> Command:
     outcome = {"json": "result.json", "key": "exitCode", "words": {0: "completed", "other": "failed"}}
     limits = {"linger_grace": 0.25, "linger_kill_grace": 0.25}
     return Command(words, limits=limits, says={"outcome": outcome, "text": answer}, dialects=["pi"], on_path=True)
+
+
+def _subagents() -> Command:
+    """Give pi-subagents: 1 s to TERM, and 3 s from there to KILL."""
+    words = [node(), str(beside("pi-subagents", "pi_subagents.mjs")), "{prompt}"]
+    says = {"outcome": {"exit_code": {0: "completed", "other": "failed"}}, "text": "stdout"}
+    return Command(words, limits={"linger_grace": 1, "linger_kill_grace": 3}, says=says, dialects=["pi"], on_path=True)
 
 
 def _server(version: str) -> Command:
@@ -106,12 +109,16 @@ class Program:
 
 
 _SILENT, _LINGERS, _BATCH = "claude-silent-subagent", "lingers-after-its-answer", "byte-a-minute"
+_TRAPS = "pi-traps-term-exits-143"
 _TIMEOUT, _STALE, _LATE = "session-timeout-cancels-the-turn", "next-answer", "background-before-the-next-prompt"
 PROGRAMS = (
     Program("pi-claude-cli", "Node program, before the fix", _SILENT, partial(_bridge, "before"), "outcome"),
     Program("pi-claude-cli", "Node program, after the fix", _SILENT, partial(_bridge, "after")),
     Program("pi-subagents", "Node program, before the fix", _LINGERS, partial(_wrapper, "before"), "outcome"),
     Program("pi-subagents", "Node program, after the fix", _LINGERS, partial(_wrapper, "after")),
+    Program("pi-subagents", "pi-subagents 0.34.0", _LINGERS, _subagents),
+    Program("pi-subagents", "Node program, after the fix", _TRAPS, partial(_wrapper, "after"), "outcome"),
+    Program("pi-subagents", "pi-subagents 0.34.0", _TRAPS, _subagents),
     Program(
         "simple-agent-manager",
         "reference supervisor, defect `timeout-kills-the-agent`",
@@ -135,7 +142,7 @@ PROGRAMS = (
 
 _HEAD = """# The programs of the five reports
 
-The [five reports](five-reports.md) are about programs that anybody can install or read. Here each program, or one with
+The [five reports](five-reports.md) are about public programs. Here each program, or one with
 its structure and its limits, runs against the scenario of its report: in virtual time, before its fix and after it. No
 run takes more than a few real seconds. This page is made by `python -m tests.clients.reports`.
 
@@ -143,14 +150,15 @@ run takes more than a few real seconds. This page is made by `python -m tests.cl
 | --- | --- | --- | --- | --- |
 """
 _TAIL = """
-claude-agent-acp is unmodified, as npm installs it. From 0.24 on its package is `@agentclientprotocol/claude-agent-acp`.
-Its fix of that time, 0.23.1, holds a turn open until claude is idle. It did not help where claude goes on after it was
-idle. `next-answer` is the report's own case, in `tests/clients/programs`; the other scenarios are bundled ones.
+claude-agent-acp and pi-subagents are unmodified, as npm installs them. From 0.24 on the first one's package is
+`@agentclientprotocol/claude-agent-acp`. Its fix in 0.23.1 holds a turn open until claude is idle. That does not help
+if claude works again after it was idle. `next-answer` is the report's own case, in `tests/clients/programs`. The other
+scenarios are bundled ones.
 
-The bridge, the wrapper and the server of the other reports are no packages of npm, or the versions of that time are not
-there any more. So programs with their structure and their limits stand for them: `silence_bridge.mjs`,
-`subagent_wrapper.mjs` and `batch_server.rs` in `tests/clients/programs`. The plan for simple-agent-manager was never
-carried out. The {term}`reference supervisor` stands for that program.
+The other programs are no packages of npm, or npm has no version from before the fix. So programs with their structure
+and their limits stand for them: `silence_bridge.mjs`, `subagent_wrapper.mjs` and `batch_server.rs` in
+`tests/clients/programs`. The plan for simple-agent-manager was never carried out, so the {term}`reference supervisor`
+stands for that program.
 
 ## Run claude-agent-acp yourself
 

@@ -130,20 +130,28 @@ if __name__ == "__main__":
             print(error)
 """
 """Its supervisor lets no time pass: a play that waits for virtual seconds never ends."""
+SAID = {
+    "harness": "",
+    "coordinator": "the coordinator was killed by signal 9: the command is ended, too\n",
+    "watcher": "the process that watched over this one was killed: the command is ended, too\n",
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("victim", ["harness", "coordinator", "watcher"])
+@pytest.mark.parametrize("victim", SAID)
 def test_nothing_is_left_after_a_kill_in_a_play(victim: str, tmp_path: Path) -> None:
-    """No process spins on, no fake waits on, and the files of all of them go, too."""
+    """No process spins on, no fake waits on, and the files of all of them go, too; what was killed is named."""
     os.mkfifo(tmp_path / "begun")
-    trial = Trial(tmp_path, [sys.executable, "-c", PLAYS])
+    with (tmp_path / "said").open("w") as said:
+        trial = Trial(tmp_path, [sys.executable, "-c", PLAYS], stdout=said)
     with (tmp_path / "begun").open() as begun:
         begun.readline()
     watcher = next(pid for pid in _children(trial.process.pid) if "coordinator" in _command(pid))
     victims = {"harness": trial.process.pid, "watcher": watcher, "coordinator": _children(watcher)[0]}
     os.kill(victims[victim], signal.SIGKILL)
     assert trial.faults(range(-64, 256), was_killed=False) == []
+    begin = "the process below the coordinator ended by itself; agentproc time: "
+    assert (tmp_path / "said").read_text() == (SAID[victim] and begin + SAID[victim])
 
 
 def _command(pid: int) -> str:
