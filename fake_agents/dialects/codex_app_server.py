@@ -312,8 +312,10 @@ class Encoder(Host):
         """Give a message as it stands, but for the id of a prompt; an item and an error get the ids of their turn."""
         if str(value.get("id")).startswith("prompt "):
             self._is_open = False
-        if str(value.get("method")).startswith(("item/", "error")):
-            value = {**value, "params": self._of_turn(value.get("params") or {})}
+        kind = str(value.get("method"))
+        if kind.startswith(("item/", "error")):
+            at = {f"{kind[5:]}AtMs": _ms(now)} if kind in ("item/started", "item/completed") else {}
+            value = {**value, "params": self._of_turn({**at, **(value.get("params") or {})})}
         return self._join([self._as_it_stands(value)])
 
     # Requests of the agent.
