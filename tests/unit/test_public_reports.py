@@ -20,6 +20,7 @@ REPORTS = (
     "vercel-labs/fx/issues/993",
     "clawbench-dev/clawbench/pull/433",
     "severity1/claude-agent-sdk-go/issues/126",
+    "openai/codex/issues/26984",
     "RyderFreeman4Logos/cli-sub-agent/issues/1840",
     "anomalyco/opencode/issues/27559",
     "YishenTu/claudian/issues/1306",
