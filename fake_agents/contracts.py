@@ -86,6 +86,9 @@ if TYPE_CHECKING:
         def given(self, names: Sequence[str] | None) -> dict[str, Any]:
             """Tell arguments, working directory, and these variables of the environment; None: all."""
 
+        def is_terminal(self) -> bool:
+            """Say whether stdin and stdout are a terminal."""
+
         def writable(self, stream: str) -> bool:
             """Say whether a chunk can be written."""
 

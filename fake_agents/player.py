@@ -274,6 +274,12 @@ class Player:
     def _do_tell(self, names: Sequence[str] | None) -> None:
         self.stage.note("g", self.stage.given(names))
 
+    def _do_need_terminal(self) -> Iterator[Wait]:
+        """End as a CLI does that can only talk to a human."""
+        if not self.stage.is_terminal():
+            yield from self._write("stderr", b"error: stdin is not a terminal\n")
+            self.stage.leave(1)
+
     def _do_burn_cpu(self, duration: int | None) -> Iterator[Wait]:
         yield (BUSY, None if duration is None else self.now + duration)
 

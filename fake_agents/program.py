@@ -47,6 +47,7 @@ READ = 65536
 
 OPS = {
     "tell": ("names",),
+    "need_terminal": (),
     "say": ("text", "stop"),
     "answer": ("text",),
     "result": ("fields",),

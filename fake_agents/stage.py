@@ -132,6 +132,10 @@ class Stage:
         """Say whether stdin can be read without blocking."""
         return 0 in self.always or (bool(events) and any(number == 0 for number, _ in events))
 
+    def is_terminal(self) -> bool:
+        """Say whether stdin and stdout are a terminal."""
+        return posix.isatty(0) and posix.isatty(1)
+
     def writable(self, stream: str) -> bool:
         """Say whether a chunk can be written without blocking; a broken pipe can."""
         return stream in self._foreign or bool(self._room[stream].poll(0))

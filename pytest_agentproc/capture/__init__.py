@@ -6,7 +6,7 @@ a program are imported after its end.
 
 `draft_pasted` reads a log from a bug report (`_paste`), asks the dialect's reader what each event means
 (`_meaning` and the like), has the fake's own encoder confirm it (`_replay`), takes from the reporter's words how
-it ended (`_paste`), and writes the text (`_paste_draft`). It starts no process, on any platform.
+it ended (`_paste`), and writes the text (`_paste_content`, `_paste_draft`). It starts no process, on any platform.
 """
 
 from __future__ import annotations

@@ -123,6 +123,9 @@ class Replayed:
         """Tell nothing."""
         return {"argv": [], "env": dict.fromkeys(names or ()), "cwd": "/", "longest": 0}
 
+    def is_terminal(self) -> bool:
+        return False
+
     def writable(self, stream: str) -> bool:
         """There is always room."""
         return True

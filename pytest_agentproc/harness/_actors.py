@@ -301,6 +301,9 @@ class Process:
         given: dict[str, Any] = self.player.program["given"]
         return {**given, "env": {name: given["env"].get(name) for name in (given["env"] if names is None else names)}}
 
+    def is_terminal(self) -> bool:
+        return False
+
     def writable(self, stream: str) -> bool:
         pipe = self.pipes[stream]
         return pipe is None or pipe.has_room()

@@ -138,7 +138,8 @@ def _play(bound: Bound, subject: _Judges, model: type[Model]) -> Played:
     broken = made.broken
     made.dissolve()
     answer = answers[0] if answers and fault is None else None
-    return Played(bound, record, answer, fault, store.files if store else None, broken=broken)
+    files = store.files if store else None
+    return Played(bound, record, answer, fault, files, broken=broken, pipes_left=0)  # the model has none
 
 
 def _blockage(model: Model, deed: CallerAction) -> ModelBlockage:

@@ -172,6 +172,7 @@ class Played:
         reference: the result of the reference supervisor; None: it played itself, or its limits are the file's.
         unstated: the results that depend on limits that the supervisor does not state; None: it states all.
         broken: the failure of a fake itself, in the model; None: there was none.
+        pipes_left: how many pipes of ended processes the supervisor left open; None: they were not counted.
     """
 
     bound: Bound
@@ -185,6 +186,7 @@ class Played:
     reference: ReferencePlays | None = None
     unstated: UnstatedPlays | None = None
     broken: FakeFault | None = None
+    pipes_left: int | None = None
 
     @property
     def tolerance(self) -> int:

@@ -41,6 +41,7 @@ from pytest_agentproc.errors import (
 from pytest_agentproc.harness._blockage import blocked_meanwhile
 from pytest_agentproc.harness._fake_log import FakeLog
 from pytest_agentproc.harness._leftovers import KeeperScope, SideProcesses
+from pytest_agentproc.harness._pipes import PipeCount
 from pytest_agentproc.harness._played import SESSION_FOLDER, Played, environment, requested_model
 from pytest_agentproc.harness._signal_guard import guard_signals, participants_of
 from pytest_agentproc.scenario import NotApplicable
@@ -336,12 +337,14 @@ def supervise(
             _note_end(record, clock, said)
             if rest := aftermath(bound, subject):
                 await anyio.sleep(rest)
+            await pipes.take()
         return said
 
     def tell(error: ClockError) -> None:
         record.add(clock.instant(), "m", {"process": "supervisor", "fault": error.reason, "message": str(error)})
         marks.append(record.mark())
 
+    pipes = PipeCount(bound)
     marks: list[int] = []
     clock.on_fault(tell)
     answer: RunReport | None = None
@@ -359,7 +362,7 @@ def supervise(
                 tell(error)
             record.cut(marks[0])  # its actions after the cancel take real time, and belong to no verdict
         others.tell(record, clock.instant())
-    return Played(bound, record, answer, fault, room.files())
+    return Played(bound, record, answer, fault, room.files(), pipes_left=pipes.left)
 
 
 def _out_of_reach(error: ClockError) -> AdapterError | None:

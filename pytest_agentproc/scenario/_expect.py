@@ -201,6 +201,11 @@ _OF_ALL = (
     Wanted("artifacts", Artifacts(), "the files that the supervisor kept; none for no file at all"),
     Wanted("leaks", ListOf(_ProcessId(), unique=True), "the processes that outlived the run; [] if absent"),
     Wanted(
+        "pipes_left",
+        Whole(0, 10**6),
+        "the number of pipes to ended processes that the supervisor has not closed",
+    ),
+    Wanted(
         "bystanders",
         Choice(("unharmed",)),
         "no process outside the run got a signal; this is checked without the key, too",
@@ -210,7 +215,7 @@ _OF_EACH = (
     *("turns", "background", "status", "viewers", "asked", "called", "signals", "spawns", "alive_at_once"),
     *("agent_status", "received", "error", "warnings", "noise", "stderr_tail"),
 )
-_OF_TOGETHER = ("processes", "returned", "leaks", "bystanders")
+_OF_TOGETHER = ("processes", "returned", "leaks", "pipes_left", "bystanders")
 SESSION_EXPECT_KEYS = {key.name: key for name in _OF_EACH for key in _OF_ALL if key.name == name}
 
 

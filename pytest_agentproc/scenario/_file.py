@@ -238,6 +238,7 @@ AGENT = Either(
                 Choice(("any",)),
                 "any: its fake takes all arguments and obeys none; if absent it does with them what the real CLI does",
             ),
+            Key("terminal", Flag(), "whether it ends with an error without a terminal; false if absent"),
             Key(
                 "cannot_spawn",
                 Choice(("not_found", "not_executable", "no_interpreter", "wrong_format")),

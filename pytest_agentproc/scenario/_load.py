@@ -284,6 +284,7 @@ def _of_an_agent(values: dict[str, Any]) -> dict[str, Any]:
         "partials": agent.get("partials", True),
         "states": agent.get("states", False),
         "takes_any_flags": "flags" in agent,
+        "needs_terminal": agent.get("terminal", False),
         "policy": values.get("policy", {}),
         "handlers": values.get("handler", ()),
         "scripts": values.get("scripts", (values.get("script", ()),)),

@@ -111,6 +111,7 @@ class Scenario:
         model: what the agent calls its model; "": as the fake has it.
         chunk: the most bytes that it writes at a time; 0: as the fake has it.
         takes_any_flags: whether its fake takes any arguments, and obeys none.
+        needs_terminal: whether it ends with an error if its stdin or stdout is no terminal.
         partials: whether its command line asks for partial messages.
         states: whether its environment asks for the state of the session.
         prompt_by: `argv` or `stdin`.
@@ -147,6 +148,7 @@ class Scenario:
     partials: bool = True
     states: bool = False
     takes_any_flags: bool = False
+    needs_terminal: bool = False
     policy: Mapping[str, Any] = field(default_factory=dict)
     disk: str = ""
     host_line: int = 0
@@ -285,6 +287,8 @@ class Scenario:
                 raise NotApplicable("host_tools", expected.line)
         scope = Scope(policy.exact(), self.language.steps, policy.unstated)
         asked = _asked(self.expected)
+        if self.needs_terminal:
+            asked.append((0, "need_terminal", ()))
         first, *then = [[*asked, *scope.steps(script)] for script in self.scripts]
         program = {
             "format": FORMAT,

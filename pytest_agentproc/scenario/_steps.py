@@ -57,7 +57,7 @@ from pytest_agentproc.scenario._session_steps import (
     check_dialects,
 )
 from pytest_agentproc.scenario._words import shorten, unknown
-from pytest_agentproc.vocabulary import SIGNALS
+from pytest_agentproc.vocabulary import SIGNALS, signal_number
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
@@ -277,7 +277,7 @@ def _when(step: Step, scope: Scope) -> list[ProgramStep]:
     reaction = scope.steps(step.also)
     if "event" in step.value:
         return [(step.line, "when", (step.value["event"], None, reaction))]
-    return [(step.line, "when", ("signal", SIGNALS[step.value["signal"]], reaction))]
+    return [(step.line, "when", ("signal", signal_number(step.value["signal"]), reaction))]
 
 
 def _meanwhile(step: Step, scope: Scope) -> list[ProgramStep]:
@@ -334,7 +334,7 @@ _EVENT = Fields(
     (
         Key(
             "signal",
-            Signal(_CATCHABLE, "no program can catch it"),
+            Signal((*_CATCHABLE, "WINCH"), "no program can catch it"),
             "the signal that the reaction is for",
             required=True,
         ),

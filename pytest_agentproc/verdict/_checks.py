@@ -53,6 +53,16 @@ def check_leaks(played: Played, wanted: Sequence[str]) -> Finding:
     return Finding(Verdict.FAILED, seen, "; ".join(hints), unwanted[0].line if unwanted else 0)
 
 
+def _pipes_left(played: Played, wanted: int) -> Finding:
+    """Compare the number of pipes that the supervisor has not closed."""
+    left = played.pipes_left
+    if left is None:
+        return Finding(
+            Verdict.NOT_APPLICABLE, "its pipes are counted in virtual time alone, and in the kit's own process"
+        )
+    return _found(fits=left == wanted, seen=str(left))
+
+
 def _describe_leak(leak: _facts.Leak) -> str:
     started = f"was started by line {leak.line}" if leak.line else "was not to be left"
     return f"{leak.process} {started}"
@@ -317,5 +327,6 @@ _CHECKS: dict[str, Check] = {
     "noise": _plain("noise"),
     "stderr_tail": _text("stderr_tail"),
     "leaks": check_leaks,
+    "pipes_left": _pipes_left,
     "bystanders": check_bystanders,
 }

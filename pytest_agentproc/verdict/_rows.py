@@ -209,6 +209,8 @@ class Played(Protocol):
     def reference(self) -> Reference | None: ...
     @property
     def unstated(self) -> Unstated | None: ...
+    @property
+    def pipes_left(self) -> int | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +227,7 @@ class PlayedPart:
     undecided: str = ""
     reference: None = None
     unstated: None = None
+    pipes_left: int | None = None
 
 
 class Reference(Protocol):

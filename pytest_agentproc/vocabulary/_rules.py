@@ -520,8 +520,8 @@ _RULES = (
         ),
         report="https://github.com/dustinblack/agent-dashboard/issues/108",
         reference=(
-            "Every agent is reaped before its run returns. A zombie that the agent itself never reaped does not hold "
-            "up the end."
+            "Every agent is reaped before its run returns, and its pipes are closed. A zombie that the agent itself "
+            "never reaped does not hold up the end."
         ),
     ),
     Rule(

@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
+UNSTARTABLE = [
+    "cannot-be-executed[raw]",
+    "cannot-be-executed[pi]",
+    "cannot-be-found",
+    "interpreter-cannot-be-found[raw]",
+    "interpreter-cannot-be-found[pi]",
+]
 SCORES: dict[str, dict[str, list[str]]] = {
     # verdict: scenarios; every scenario that is not named here fails
     "null": {
@@ -36,13 +43,11 @@ SCORES: dict[str, dict[str, list[str]]] = {
             "sees-its-prompt",
         ]
     },
-    "spawn-and-forget": {"passed": ["cannot-be-executed[raw]", "cannot-be-executed[pi]", "cannot-be-found"]},
+    "spawn-and-forget": {"passed": UNSTARTABLE},
     "subprocess.run": {
         "passed": [
+            *UNSTARTABLE,
             "big-prompt-late-reader",
-            "cannot-be-executed[raw]",
-            "cannot-be-executed[pi]",
-            "cannot-be-found",
             "claude-exits-before-it-reads",
             "codex-plan-is-no-tool",
             "codex-run-is-cancelled",
@@ -72,7 +77,7 @@ SCORES: dict[str, dict[str, list[str]]] = {
         ],
         "undecided": ["claude-subagent-has-another-model"],
     },
-    "kill-at-once": {"passed": ["cannot-be-executed[raw]", "cannot-be-executed[pi]", "cannot-be-found"]},
+    "kill-at-once": {"passed": UNSTARTABLE},
 }
 
 

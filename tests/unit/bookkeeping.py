@@ -59,6 +59,10 @@ class Book:
         self.done.append((stream, data))
         return True
 
+    def is_terminal(self) -> bool:
+        """Have none."""
+        return False
+
     def read(self, size: int) -> bytes | None:
         """Give the next read."""
         return self.stdin.pop(0) if self.stdin else None

@@ -70,6 +70,7 @@ class Played:
     undecided: str = ""
     reference: Reference | None = None
     unstated: Unstated | None = None
+    pipes_left: int | None = None
 
     def late(self, at: int) -> int:
         """Give the same at every instant."""

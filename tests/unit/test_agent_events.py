@@ -37,6 +37,9 @@ class _Stage:
     def given(self, names: Any) -> dict[str, Any]:
         return {"names": names}
 
+    def is_terminal(self) -> bool:
+        return False
+
     def writable(self, stream: str) -> bool:
         return True
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_agentproc.capture import DIALECTS, draft_pasted
-from pytest_agentproc.capture._paste_draft import mode_of
+from pytest_agentproc.capture._paste_content import mode_of
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.scenario import loads
 from tests.architecture.sources import ROOT

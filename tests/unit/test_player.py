@@ -192,6 +192,12 @@ def test_a_reaction_that_writes_to_nobody_too_dies_of_it() -> None:
     assert play.grant(0) == [("die", PIPE)]
 
 
+def test_an_agent_that_needs_a_terminal_ends_without_one() -> None:
+    """A CLI for humans alone does so when a program starts it with pipes."""
+    error = ("stderr", b"error: stdin is not a terminal\n")
+    assert Play(("need_terminal",), say("a")).grant(0) == [error, ("exit", 1)]
+
+
 @pytest.mark.parametrize(("step", "end"), [(("exit", 3), ("exit", 3)), (("die", 9), ("die", 9))])
 def test_an_end_in_any_track_ends_the_program(step: tuple[str, int], end: tuple[str, int]) -> None:
     """Nothing after it happens, in no track."""

@@ -50,6 +50,7 @@ CASES: list[tuple[str, Any]] = [
     ),
     ("asked: []", []),
     ("alive_at_once: 1", 1),
+    ("pipes_left: 0", 0),
     ("leaks: [helper]", ["helper"]),
     ("leaks: [agent 2, helper 12]", ["agent 2", "helper 12"]),
     ("bystanders: unharmed", "unharmed"),

@@ -1,0 +1,54 @@
+"""The pipes that lead nowhere any more: what a supervisor keeps of agents that have ended. Judges nothing."""
+
+from __future__ import annotations
+
+import gc
+import select
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio.lowlevel
+
+if TYPE_CHECKING:
+    from pytest_agentproc.scenario import Bound
+
+_ROUNDS = 10
+"""Iterations of the loop after which a transport that was closed has closed its pipe."""
+
+
+class PipeCount:
+    """The number of pipes that a supervisor leaves open, if a check of the scenario asks for it.
+
+    Args:
+        bound: the scenario.
+
+        `left` is the number; None: it was not counted.
+    """
+
+    def __init__(self, bound: Bound) -> None:
+        self.left: int | None = None
+        self._is_asked = any(expectation.key == "pipes_left" for expectation in bound.expect)
+        self._before = _dead_pipes() if self._is_asked else frozenset()
+
+    async def take(self) -> None:
+        """Count; the supervisor has returned."""
+        if self._is_asked:
+            for _ in range(_ROUNDS):
+                await anyio.lowlevel.checkpoint()
+            self.left = len(_dead_pipes() - self._before)
+
+
+def _dead_pipes() -> frozenset[int]:
+    """Give this process's ends of pipes whose other end is closed everywhere.
+
+    A pipe to a process that lives does not count: it may be of other code. So each one that counts, and was not there
+    before the run, is of the run.
+    """
+    gc.collect()  # an object that only waits for the collector closes its pipes in any program
+    poll = select.poll()
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # the descriptor of the listing is closed by now
+            if str(descriptor.readlink()).startswith("pipe:"):
+                poll.register(int(descriptor.name), 0)
+    return frozenset(number for number, _ in poll.poll(0))
