@@ -69,6 +69,12 @@ _TURNS = (
         crossings.LateWordsTurns,
     ),
     (
+        "history-answers-the-next-prompt",
+        "P5",
+        "adds the history of a loaded session to the next turn",
+        crossings.HistoryTurns,
+    ),
+    (
         "cancel-beats-the-result",
         "P5",
         "reports a turn as cancelled although its good result came",

@@ -379,7 +379,7 @@ _RECORDS = (
         talks={"session": f"{_SUPERVISOR}._acp:AcpTalk"},
         nameless=("session",),
         steps={"session": ("delta", "think", "plan", "tool", "tool_done", "event", "ask", "request")},
-        keys=("kind", "locations", "status", "version", "history"),
+        keys=("kind", "locations", "status", "version", "history", "modes", "options", "continues"),
         stop_reasons=("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"),
     ),
 )

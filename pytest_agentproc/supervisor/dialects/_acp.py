@@ -1,9 +1,10 @@
 """ACP version 1: JSON-RPC 2.0, one object a line. Knows no other dialect and no fake's code.
 
-The handshake is `initialize` and `session/new`. The response to `session/prompt` ends the turn and, after a
-`session/cancel`, acknowledges it. Updates name no turn: what comes before the response belongs to it. The client
-answers every other request of the agent (files, terminals) at once with 'method not found', so that the agent never
-waits. A tool has no name here but its title, by which `Policy.host_tools` knows it.
+The handshake is `initialize` and `session/new`, or `session/load` or `session/resume` of a session that the agent
+knows. Updates before the response to `session/load` are that session's past. The response to `session/prompt` ends the
+turn and, after a `session/cancel`, acknowledges it. Updates name no turn: what comes before the response belongs to it.
+The client answers every other request of the agent (files, terminals) at once with 'method not found', so that the
+agent never waits. A tool has no name here but its title, by which `Policy.host_tools` knows it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pytest_agentproc.supervisor.dialects._talk import (
     Malformed,
     Question,
     Refusal,
+    Replayed,
     Reply,
     Said,
     Welcome,
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 
 _UPDATE, _ASK = "session/update", "session/request_permission"
-_INITIALIZE, _NEW = 0, 1
+_INITIALIZE, _OPEN = 0, 1
 _FIRST_PROMPT = 2
 _OVER = ("completed", "failed")
 _BAD = frozenset({"cancelled", "refusal"})
@@ -96,9 +98,9 @@ class AcpTalk(JsonTalk):
         number, result = value["id"], value.get("result")
         if isinstance(number, bool) or not isinstance(number, int):
             return [Other("response")]
-        told = result if isinstance(result, dict) else {}
+        told = _dict(result)
         error = _error(value)
-        if number in (_INITIALIZE, _NEW):
+        if number in (_INITIALIZE, _OPEN):
             return self._take_greeting(number, told, error) if number == self._awaited else [Other("response")]
         return [_end(number - _FIRST_PROMPT + 1, told, error)]
 
@@ -107,9 +109,21 @@ class AcpTalk(JsonTalk):
         if error:
             return [Refusal(error)]
         if number == _INITIALIZE:
-            return [Reply(_request(_NEW, "session/new", {"cwd": self.setting.cwd, "mcpServers": []}))]
-        self._session = str(told.get("sessionId", ""))
+            return [self._open(told)]
+        self._session = self._session or str(told.get("sessionId", ""))
         return [Welcome(self._session)] if self._session else [Refusal("session/new gave no sessionId")]
+
+    def _open(self, told: dict[str, Any]) -> Spoken:
+        """Ask for a new session, or for the one that the caller continues, if the agent can open that."""
+        where = {"cwd": self.setting.cwd, "mcpServers": []}
+        known = self.setting.continues
+        if known is None:
+            return Reply(_request(_OPEN, "session/new", where))
+        able = _dict(told.get("agentCapabilities"))
+        if not (able.get("loadSession") if known.how == "load" else "resume" in _dict(able.get("sessionCapabilities"))):
+            return Refusal(f"it has no session/{known.how}")
+        self._session = known.id
+        return Reply(_request(_OPEN, f"session/{known.how}", {"sessionId": known.id, **where}))
 
     # Requests and notifications.
 
@@ -120,10 +134,16 @@ class AcpTalk(JsonTalk):
             return [Other("session/update")]
         if params.get("sessionId", self._session) != self._session:
             return [Other("session/update of another session")]
+        return self._read_update(update)
+
+    def _read_update(self, update: dict[str, Any]) -> list[Spoken]:
         kind = update.get("sessionUpdate")
+        text = str(_dict(update.get("content")).get("text", ""))
+        if self._awaited == _OPEN:
+            is_said = kind in ("user_message_chunk", "agent_message_chunk")
+            return [Replayed(text, is_prompt=kind == "user_message_chunk") if is_said else Other("session/update")]
         if kind == "agent_message_chunk":
-            content = update.get("content")
-            return [Said("delta", str(content.get("text", "")) if isinstance(content, dict) else "")]
+            return [Said("delta", text)]
         if kind == "agent_thought_chunk":
             return [Said("delta")]
         if kind in ("tool_call", "tool_call_update"):
@@ -132,9 +152,9 @@ class AcpTalk(JsonTalk):
 
     def _asked(self, value: dict[str, Any]) -> list[Spoken]:
         params = value.get("params")
-        detail = params if isinstance(params, dict) else {}
-        call = detail.get("toolCall")
-        title = str(call.get("title") or call.get("toolCallId") or "") if isinstance(call, dict) else ""
+        detail = _dict(params)
+        call = _dict(detail.get("toolCall"))
+        title = str(call.get("title") or call.get("toolCallId") or "")
         return [Question(json.dumps(value.get("id")), title, detail)]
 
     def _cannot(self, value: dict[str, Any]) -> list[Spoken]:
@@ -168,6 +188,10 @@ def _tool(update: dict[str, Any]) -> list[Spoken]:
     if update.get("status") in _OVER:
         return [said, ToolEnded(number)]
     return [said] if update.get("sessionUpdate") != "tool_call" else [said, Asked((name,)), ToolStarted(number, name)]
+
+
+def _dict(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _dicts(value: object) -> list[dict[str, Any]]:
