@@ -7,10 +7,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._check import Key
-from pytest_agentproc.scenario._fields import Choice, Data, Either, Fields, Flag, Form, ListOf, Only, Text, Time, Whole
+from pytest_agentproc.scenario._fields import (
+    AnyOf,
+    Choice,
+    Data,
+    Either,
+    Fields,
+    Flag,
+    Form,
+    ListOf,
+    Only,
+    Text,
+    Time,
+    Whole,
+)
 from pytest_agentproc.scenario._script import Steps
 from pytest_agentproc.scenario._words import choices, shorten, unknown
-from pytest_agentproc.scenario._yaml import Node, Scalar
+from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check, ProgramStep, Scope, Step
@@ -25,6 +38,8 @@ _TOOL_DONE: dict[str, Any] = {"output": "", "error": None}
 
 def build_event(step: Step, _scope: Scope) -> list[ProgramStep]:
     """Compile to `event`: the kind of word, and its value; a thought of the agent's own is its text alone."""
+    if isinstance(step.value, _Line):
+        return [(step.line, "event", ("line", step.value.fields))]
     is_own = step.name == "think" and "parent" not in step.value
     return [(step.line, "event", (step.name, step.value["text"] if is_own else step.value))]
 
@@ -70,12 +85,35 @@ class _Plan(ListOf):
 
 
 @dataclass(frozen=True)
+class _Line:
+    """A line that the dialect has by name, with the fields of the script."""
+
+    fields: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class _Event(Data):
-    """An event, in a dialect of events."""
+    """An event, in a dialect of events: a mapping as it stands, or a line of the dialect by its name."""
+
+    label: str = "{NAME: VALUE, ...} / LINE / {LINE: {NAME: VALUE, ...}}"
+    shape = AnyOf((Data(), Text("LINE", may_be_empty=False)))
 
     def read(self, node: Node, what: str, check: Check) -> Any:
-        """Read the mapping."""
-        return super().read(node, what, check) if is_told("event", node, check) else {}
+        """Read the mapping, or find the line."""
+        if not is_told("event", node, check):
+            return {}
+        lines = check.record.lines if check.record else {}
+        if isinstance(node, Scalar) and lines:
+            if node.text not in lines:
+                return check.at(node, unknown("line", node.text, lines))
+            return _Line({**lines[node.text]})
+        given = super().read(node, what, check)
+        name = next(iter(given), "")
+        if not isinstance(node, Mapping) or len(given) != 1 or name not in lines:
+            return given
+        if isinstance(given[name], dict):
+            return _Line({**lines[name], **given[name]})
+        return check.wrong(node.pairs[0][1], f"{what}.{name}", f"a mapping such as {Data.label}")
 
 
 def _tool(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
