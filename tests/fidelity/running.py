@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PACKAGES", "Ran", "RealCLI", "run"]
 
-PACKAGES = {"claude": "claude", "codex": "codex", "gemini": "gemini", "pi": "pi-coding-agent"}
+PACKAGES = {"claude": "claude", "codex": "codex", "gemini": "gemini", "opencode": "opencode", "pi": "pi-coding-agent"}
 """The keys of `packages.NPM`, by CLI."""
 
 _LIMIT = 60
@@ -52,7 +52,8 @@ def run(
         environ: its environment.
         folder: its folder.
         stdin: what it reads.
-        talk: instead of that, what it reads after it printed a line with certain words; "" is at once. Then stdin ends.
+        talk: instead of that, what it reads after it printed a line with certain words; "" is at once. `{session}` is
+            the session that it has named. Then stdin ends.
     """
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environ, cwd=folder, text=True) as program:
@@ -78,18 +79,24 @@ def _talk(program: subprocess.Popen[str], talk: Sequence[tuple[str, str]]) -> Ra
             lines.append(program.stdout.readline())
             assert lines[-1], f"it ended before it printed {words}: {''.join(lines)}{program.stderr.read()}"
         if line:
-            program.stdin.write(f"{line}\n")
+            program.stdin.write(line.replace("{session}", _session(lines)) + "\n")
             program.stdin.flush()
     program.stdin.close()
     rest = program.stdout.read()
     return Ran(program.wait(), "".join(lines) + rest, program.stderr.read())
 
 
+def _session(lines: Sequence[str]) -> str:
+    """Give the id of the session that an ACP agent has named; "" if it has not."""
+    results = (json.loads(line).get("result") or {} for line in lines if line.startswith('{"jsonrpc"'))
+    return str(next((result["sessionId"] for result in results if "sessionId" in result), ""))
+
+
 class RealCLI:
     """A real CLI in a home of its own.
 
     Args:
-        name: `claude`, `codex`, `gemini` or `pi`.
+        name: a key of `PACKAGES`.
         home: an empty folder.
         url: the scripted server.
     """
@@ -133,6 +140,16 @@ class RealCLI:
         settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}, "general": {"enableAutoUpdate": False}}
         (home / ".gemini" / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
         return {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": url}
+
+    def _opencode(self, home: Path, url: str) -> dict[str, str]:
+        options = {"baseURL": f"{url}/v1", "apiKey": "none"}
+        model = {"name": "m1", "tool_call": True, "limit": {"context": 100_000, "output": 4000}}
+        provider = {"npm": "@ai-sdk/openai-compatible", "name": "fake", "options": options, "models": {"m1": model}}
+        names = {"model": "fake/m1", "small_model": "fake/m1", "autoupdate": False, "share": "disabled"}
+        folder = home / ".config" / "opencode"
+        folder.mkdir(parents=True)
+        (folder / "opencode.json").write_text(json.dumps({**names, "provider": {"fake": provider}}), encoding="utf-8")
+        return dict.fromkeys(("OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_AUTOUPDATE"), "1")
 
     def _pi(self, home: Path, url: str) -> dict[str, str]:
         folder = home / ".pi" / "agent"
