@@ -36,11 +36,14 @@ if TYPE_CHECKING:
         """A dialect in a mode that hears requests, and asks.
 
         `code` is the exit code at the end of stdin, `version` what the handshake tells where it tells one, `history`
-        who said what in a session that is loaded: `prompt`, `think` or `answer`, each with its text.
+        the past of a session that is loaded: `prompt`, `think` or `answer`, each with its text, and `event`, each with
+        its value. `modes` are the modes of a session, `options` its options, each with its values; the first is set.
         """
 
         code: int
-        history: Sequence[tuple[str, str]]
+        history: Sequence[tuple[str, Any]]
+        modes: Sequence[str]
+        options: Mapping[str, Sequence[str]]
         version: int
         questions: Questions
 

@@ -47,9 +47,9 @@ class Session:
         """Whether the client asked for a handshake, or it is noted that it began without one."""
 
     def do_handshake(self, kind: str, value: Any) -> None:
-        """Say how handshakes go from now on: never, after a time, with a version or a history, or refused."""
-        if kind == "history":
-            self._host.history = value
+        """Say how handshakes go from now on: never, after a time, refused, or what they tell."""
+        if kind in ("history", "modes", "options"):
+            setattr(self._host, kind, value)
             return
         if kind == "version":
             self._host.version = value

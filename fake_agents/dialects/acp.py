@@ -1,8 +1,8 @@
 """The Agent Client Protocol, version 1: JSON-RPC over lines. Knows no other dialect.
 
-The handshake is the dialect's own: `initialize`, sessions that are new, loaded with their history, or resumed, and
-modes. A prompt is a request that the end of its turn answers; all words before that are updates of the session. A
-second prompt waits for its turn.
+The handshake is the dialect's own: `initialize`, sessions that are new, loaded with their history, or resumed, with
+their modes and options. A prompt is a request that the end of its turn answers; all words before that are updates of
+the session. A second prompt waits for its turn.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ _OPTIONS = [
 ]
 _CHUNKS = {"prompt": "user_message_chunk", "think": "agent_thought_chunk", "answer": "agent_message_chunk"}
 _KNOWN = ("session/load", "session/resume")
-_EMPTY = ("authenticate", "logout", "session/set_mode", "session/set_model", "session/close")
+_EMPTY = ("authenticate", "logout", "session/set_model", "session/close")
+_SETTING = ("session/set_mode", "session/set_config_option")
 
 
 class Encoder(Host):
@@ -47,6 +48,7 @@ class Encoder(Host):
         self._hand = ""
         self._tools: dict[str, str] = {}
         self._kinds: dict[str, str] = {}
+        self._set: dict[tuple[str, str], str] = {}
         self.events: Events = {
             "delta": self.delta,
             "think": self.think,
@@ -153,22 +155,58 @@ class Encoder(Host):
     def _answered(self, number: Any, method: str, params: dict[str, Any]) -> list[bytes]:
         if method == "initialize":
             return [self._respond(number, {"protocolVersion": self.version, **_INITIALIZED})]
-        if method == "session/new":
-            self._sessions.append(f"sess_{len(self._sessions) + 1}")
-            return [self._respond(number, {"sessionId": self._sessions[-1]})]
-        if method in _KNOWN and "sessionId" in params:
-            session = str(params["sessionId"])
-            self._sessions.append(session)
-            past = self.history if method == "session/load" else ()
-            return [
-                *(self._update(_said(_CHUNKS[who], text), session) for who, text in past),
-                self._respond(number, {}),
-            ]
+        if method == "session/new" or (method in _KNOWN and "sessionId" in params):
+            return self._opened(number, method, params)
+        if method in _SETTING:
+            return [self._set_to(number, method, params)]
         if method in ("session/prompt", *_KNOWN):
             return [self._fail(number, PARAMS, "Invalid params")]
         if method in _EMPTY:
             return [self._respond(number, {})]
         return [self._fail(number, METHOD, "Method not found", {"method": method})]
+
+    def _opened(self, number: Any, method: str, params: dict[str, Any]) -> list[bytes]:
+        """Give the response with a session, after its past if it is loaded."""
+        is_new = method == "session/new"
+        session = f"sess_{len(self._sessions) + 1}" if is_new else str(params["sessionId"])
+        self._sessions.append(session)
+        past = self.history if method == "session/load" else ()
+        told = (said if who == "event" else _said(_CHUNKS[who], said) for who, said in past)
+        own = {"sessionId": session} if is_new else {}
+        return [
+            *(self._update(update, session) for update in told),
+            self._respond(number, {**own, **self._settings(session)}),
+        ]
+
+    def _settings(self, session: str) -> dict[str, Any]:
+        """Give the modes and the options of a session, as far as the script has some."""
+        told: dict[str, Any] = {}
+        if self.modes:
+            modes = [{"id": mode, "name": mode} for mode in self.modes]
+            told["modes"] = {"currentModeId": self._set.get((session, "mode"), self.modes[0]), "availableModes": modes}
+        if self.options:
+            told["configOptions"] = [
+                {
+                    "id": name,
+                    "name": name,
+                    "type": "select",
+                    "currentValue": self._set.get((session, f"option {name}"), values[0]),
+                    "options": [{"value": value, "name": value} for value in values],
+                }
+                for name, values in self.options.items()
+            ]
+        return told
+
+    def _set_to(self, number: Any, method: str, params: dict[str, Any]) -> bytes:
+        """Set a mode or an option, if the session, the option and the value are known."""
+        session, is_mode = str(params.get("sessionId")), method == "session/set_mode"
+        name = str(params.get("configId"))
+        value: Any = params.get("modeId" if is_mode else "value")
+        if session not in self._sessions or value not in (self.modes if is_mode else self.options.get(name, ())):
+            return self._fail(number, PARAMS, "Invalid params")
+        self._set[session, "mode" if is_mode else f"option {name}"] = value
+        told = {} if is_mode else {"configOptions": self._settings(session)["configOptions"]}
+        return self._respond(number, told)
 
     def _decided(self, question: Question, result: dict[str, Any]) -> None:
         """Take an answer; an error, or an option that was not offered, is none of allowing."""

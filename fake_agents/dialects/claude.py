@@ -71,6 +71,7 @@ class Encoder:
             "tool": self.tool,
             "tool_done": self.tool_done,
             "event": self.event,
+            "line": self.known_line,
         }
 
     def say(self, text: str, stop: str | None, now: int) -> bytes:
@@ -161,6 +162,11 @@ class Encoder:
         """Give an event as it stands; a part of a message only if the arguments ask for parts."""
         is_unwanted = self._obeys and not self._streams and value.get("type") == "stream_event"
         return b"" if is_unwanted else self._lines.join([line(value)])
+
+    def known_line(self, value: dict[str, Any], now: int) -> bytes:
+        """Give a line beside the turns; all but a sign of life name the session."""
+        own = {} if value["type"] == "keep_alive" else {"uuid": self._uuid(), "session_id": self._session}
+        return self._lines.join([line({**value, **own})])
 
     def _begin(self) -> list[bytes]:
         if self._begun:

@@ -13,7 +13,7 @@ from pytest_agentproc.fake_agents.requests import read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from pytest_agentproc.fake_agents.program import Program
@@ -32,7 +32,9 @@ class Host:
     error_stream = "stdout"
     code = 0
     version = 1
-    history: Sequence[tuple[str, str]] = ()
+    history: Sequence[tuple[str, Any]] = ()
+    modes: Sequence[str] = ()
+    options: Mapping[str, Sequence[str]] = {}
     header: dict[str, str] = {"jsonrpc": "2.0"}  # noqa: RUF012  # a constant; `typing` is not loaded in a fake
 
     def __init__(self, program: Program) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.supervisor import Router, Turns
-from pytest_agentproc.supervisor.dialects import Ended, Finished, Nested
+from pytest_agentproc.supervisor.dialects import Ended, Finished, Nested, Said
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Outcome
-    from pytest_agentproc.supervisor.dialects import Said, Worked
+    from pytest_agentproc.supervisor.dialects import Replayed, Worked
 
 
 class FragileQueueTurns(Turns):
@@ -49,6 +49,25 @@ class LateWordsTurns(Turns):
         if self.flight is None and self.queue:
             self.queue[0].answered.take(said)
         super()._said(said, number, now)
+
+
+class HistoryTurns(Turns):
+    """Takes the past of a loaded session for the beginning of the next answer (P5)."""
+
+    past = ""
+
+    def replay(self, replayed: Replayed) -> None:
+        """Keep the agent's words."""
+        super().replay(replayed)
+        self.past += "" if replayed.is_prompt else replayed.text
+
+    def deliver(self, now: int) -> bytes:
+        """Begin the answer with them."""
+        data = super().deliver(now)
+        if data and self.flight is not None:
+            self.flight.answered.take(Said("delta", self.past))
+            self.past = ""
+        return data
 
 
 class CancelFirstTurns(Turns):

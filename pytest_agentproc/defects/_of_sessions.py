@@ -76,6 +76,12 @@ _TURNS = (
     ),
     ("cancels-twice", "P5", "writes every cancel twice", turns.DoubleCancelTurns),
     (
+        "history-answers-the-next-prompt",
+        "P5",
+        "adds the history of a loaded session to the next turn",
+        crossings.HistoryTurns,
+    ),
+    (
         "cancel-beats-the-result",
         "P5",
         "reports a turn as cancelled although its good result came",

@@ -244,6 +244,7 @@ def _require_deeds(bound: Bound, deeds: tuple[str, ...] | None) -> None:
     needed = required(bound.drive)
     for part in (bound, *bound.parts.values()):
         needed |= ({"permission": 1} if part.handler else {}) | ({"hook": 1} if part.hooks else {})
+        needed |= {part.continues.how: 1} if part.continues else {}
     needed |= {"several": 1} if bound.parts else {}
     for deed, line in needed.items():
         if deeds is not None and deed not in deeds:

@@ -216,7 +216,9 @@ def _add_session(model: Model, bound: Bound, subject: _Judges) -> SessionHost:
         scenario.contributed or scenario.dialect,
         scenario.mode,
         bound.policy,
-        Setting(SESSION_FOLDER, CALLER, tuple((hook.name, hook.event) for hook in bound.hooks)),
+        Setting(
+            SESSION_FOLDER, CALLER, tuple((hook.name, hook.event) for hook in bound.hooks), continues=bound.continues
+        ),
         has_handler=bound.handler is not None,
     )
     made = subject.session_deciders

@@ -575,4 +575,5 @@ def order_of(
         drive=bound.drive,
         handler=bound.handler,
         hooks=bound.hooks,
+        continues=bound.continues,
     )

@@ -25,7 +25,7 @@ from pytest_agentproc.scenario._fields import (
 )
 from pytest_agentproc.scenario._words import choices, shorten, unknown
 from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, inline
-from pytest_agentproc.vocabulary import CallerAction, Handler, HookUse
+from pytest_agentproc.vocabulary import CallerAction, Continued, Handler, HookUse
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check, Scope, Step
@@ -279,6 +279,29 @@ def unawaited(drive: tuple[Item, ...], script: tuple[Step, ...], session: str = 
 
 
 DRIVE = _Drive()
+
+
+def unloaded(script: tuple[Step, ...]) -> int:
+    """Give the line of a history that no session of the file is loaded for; 0: there is none."""
+    return next((step.line for step in script if step.name == "handshake" and "history" in step.value), 0)
+
+
+def _continued_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> Continued:
+    if check.mode and not check.has_key("continues"):
+        able = check.language.known_by(lambda record, mode: "continues" in record.keys and mode in record.talks)
+        check.at(node, f"the dialect {check.dialect} names no session in its handshake: {what} is for {choices(able)}")
+    [(how, name)] = values.items()
+    return Continued(how, name)
+
+
+CONTINUES = Fields(
+    (
+        Key("load", Text("ID", may_be_empty=False), "the session that the agent loads, and whose history it replays"),
+        Key("resume", Text("ID", may_be_empty=False), "the session that the agent resumes, without its history"),
+    ),
+    one_of=("load", "resume"),
+    finish=_continued_finish,
+)
 
 
 def _handler_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:

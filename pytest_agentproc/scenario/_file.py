@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.fake_agents.program import CHUNK
 from pytest_agentproc.scenario._check import Key, Step
-from pytest_agentproc.scenario._drive import DRIVE, DRIVE_KEYS, HANDLERS, Item
+from pytest_agentproc.scenario._drive import CONTINUES, DRIVE, DRIVE_KEYS, HANDLERS, Item
 from pytest_agentproc.scenario._expect import EXPECT, EXPECT_BELOW, EXPECT_KEYS
 from pytest_agentproc.scenario._expressions import Expression, Unfit, evaluate, names
 from pytest_agentproc.scenario._fields import (
@@ -278,6 +278,7 @@ _KEYS = (
     Key("agent", _Agent(), "the name of a dialect, or a mapping with more", required=True),
     Key("policy", Policies(), "the limits of its supervisor"),
     Key("handler", HANDLERS, "how its caller answers questions; it denies all if absent"),
+    Key("continues", CONTINUES, "the session that its caller opens; a new one if absent (acp)"),
     Key("script", Script(), "the steps of its fake agent"),
     Key("scripts", Scripts(), "the steps of each start of the agent; the last ones are for all further starts"),
 )
@@ -296,7 +297,7 @@ _ELSEWHERE = {
 class _Several:
     """Sessions by name."""
 
-    label = "{NAME: {agent, policy, handler, script or scripts}, ...}"
+    label = "{NAME: {agent, policy, handler, continues, script or scripts}, ...}"
     form = Fields(_KEYS, elsewhere=_ELSEWHERE)
     shape = MapOf(form, Word("NAME"))
 
@@ -479,6 +480,7 @@ FILE = Fields(
         Key("host", HOST, "the surroundings of the supervisor: its disk and its event loop"),
         Key("sessions", SEVERAL, "several agents at a time; each session has these keys for itself"),
         Key("handler", HANDLERS, "how the caller answers the questions of the agent; it denies all if absent"),
+        Key("continues", CONTINUES, "the session that the caller opens; a new one if absent (acp)"),
         Key("drive", DRIVE, "the actions of the caller, one after the other; one prompt, hi, if absent"),
         Key("script", Script(), "the steps of the fake agent"),
         Key("scripts", Scripts(), "the steps of each start of the agent; the last ones are for all further starts"),

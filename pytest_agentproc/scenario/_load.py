@@ -15,7 +15,7 @@ from pytest_agentproc.errors import Problem, ScenarioError
 from pytest_agentproc.files import read_text_file
 from pytest_agentproc.scenario._additions import BUNDLED
 from pytest_agentproc.scenario._check import Check
-from pytest_agentproc.scenario._drive import Item, unawaited
+from pytest_agentproc.scenario._drive import Item, unawaited, unloaded
 from pytest_agentproc.scenario._expect_keys import of_session
 from pytest_agentproc.scenario._fields import WHOLE_FILE
 from pytest_agentproc.scenario._file import FILE, SESSION_KEYS, require_script
@@ -287,6 +287,7 @@ def _of_an_agent(values: dict[str, Any]) -> dict[str, Any]:
         "needs_terminal": agent.get("terminal", False),
         "policy": values.get("policy", {}),
         "handlers": values.get("handler", ()),
+        "continues": values.get("continues"),
         "scripts": values.get("scripts", (values.get("script", ()),)),
     }
 
@@ -368,6 +369,11 @@ def _read_closed(root: Node, check: Check) -> dict[str, Any]:
         for script in own.get("scripts", (own.get("script", ()),)) if drive else ():
             if (missing := unawaited(drive, script, session)) and not check.problems:
                 check.at(keys["drive"], missing)
+        if keys.keys() & {"drive", "expect"} and getattr(own.get("continues"), "how", "") != "load":
+            for line in filter(None, map(unloaded, own.get("scripts", (own.get("script", ()),)))):
+                check.report(
+                    line, 1, "the history is printed when a session is loaded: write continues: {load: ID}, too"
+                )
     if any(item.kind == "abandon" for item in drive):
         _check_unheard(values.get("expect", ()), check)
     return values

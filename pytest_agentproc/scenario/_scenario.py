@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.scenario._check import Language
     from pytest_agentproc.scenario._drive import Item
-    from pytest_agentproc.vocabulary import CallerAction, Dialect, Handler, HookUse
+    from pytest_agentproc.vocabulary import CallerAction, Continued, Dialect, Handler, HookUse
 
 
 def _limit_of(outcome: Any) -> str | None:
@@ -62,8 +62,8 @@ class Expectation:
 class Bound:
     """A scenario under one policy: the program for the fake, and the checks, all times in whole nanoseconds.
 
-    `drive`, `handler` and `hooks` are those of a session's caller; a run has none. Of several sessions `parts` has
-    each, with its own deeds; what the whole says of an agent is empty then.
+    `drive`, `handler`, `hooks` and `continues` are those of a session's caller; a run has none. Of several sessions
+    `parts` has each, with its own deeds; what the whole says of an agent is empty then.
     """
 
     scenario: Scenario
@@ -73,6 +73,7 @@ class Bound:
     drive: tuple[CallerAction, ...] = ()
     handler: Handler | None = None
     hooks: tuple[HookUse, ...] = ()
+    continues: Continued | None = None
     parts: Mapping[str, Bound] = field(default_factory=dict)
     abandoned: CallerAction | None = None
     """That the caller of a run goes away, and when."""
@@ -119,6 +120,7 @@ class Scenario:
         blockage: when the supervisor's event loop is blocked, or its machine sleeps, and for how long.
         told_lines: the line of each limit that the supervisor is told.
         drive: what the caller does, a run's one prompt among it; `handlers` how it answers, and what it has hooks do.
+        continues: the session that the caller opens; None: a new one.
         text: the file's own text.
         scripts: what each invocation of the fake plays, the last one all further ones too.
         session: what the session is called whose part of a file this is; "" if the file has one agent.
@@ -155,6 +157,7 @@ class Scenario:
     blockage: Item | None = None
     told_lines: Mapping[str, int] = field(default_factory=dict)
     handlers: tuple[dict[str, Any], ...] = ()
+    continues: Continued | None = None
     text: str = field(repr=False)
     scripts: tuple[tuple[Step, ...], ...] = field(default=(), repr=False)
     expected: tuple[Expected, ...] = field(repr=False)
@@ -317,7 +320,7 @@ class Scenario:
             return replace(bound, abandoned=next((bind_deed(item, scope) for item in self.drive[1:]), None))
         drive = tuple(bind_deed(item, scope) for item in self.drive)
         handler, hooks = bind_handler(self.handlers, scope), bind_hooks(self.handlers, scope)
-        return replace(bound, drive=drive, handler=handler, hooks=hooks)
+        return replace(bound, drive=drive, handler=handler, hooks=hooks, continues=self.continues)
 
 
 def _asked(expected: tuple[Expected, ...]) -> list[ProgramStep]:

@@ -31,7 +31,7 @@ from pytest_agentproc.scenario._fields import (
     Whole,
     Word,
 )
-from pytest_agentproc.scenario._file import FILE
+from pytest_agentproc.scenario._file import FILE, SESSION_KEYS
 from pytest_agentproc.scenario._open import MOST_OPTIONS, OPEN_WORDS
 from pytest_agentproc.scenario._script import Steps
 from pytest_agentproc.scenario._steps import STEPS
@@ -160,7 +160,7 @@ def _whole() -> dict[str, Any]:
             "if": {"required": ["sessions"]},
             "then": {
                 "required": ["drive"],
-                "not": {"anyOf": [{"required": [key]} for key in ("agent", "policy", "handler", "script", "scripts")]},
+                "not": {"anyOf": [{"required": [key]} for key in SESSION_KEYS]},
             },
         },
     ]

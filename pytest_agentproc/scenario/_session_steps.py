@@ -7,10 +7,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._check import Key
-from pytest_agentproc.scenario._fields import Choice, Data, Either, Fields, Flag, Form, ListOf, Only, Text, Time, Whole
+from pytest_agentproc.scenario._fields import (
+    AnyOf,
+    Choice,
+    Data,
+    Either,
+    Fields,
+    Flag,
+    Form,
+    ListOf,
+    Only,
+    Text,
+    Time,
+    Whole,
+)
 from pytest_agentproc.scenario._script import Steps
 from pytest_agentproc.scenario._words import choices, shorten, unknown
-from pytest_agentproc.scenario._yaml import Node, Scalar
+from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check, ProgramStep, Scope, Step
@@ -25,6 +38,8 @@ _TOOL_DONE: dict[str, Any] = {"output": "", "error": None}
 
 def build_event(step: Step, _scope: Scope) -> list[ProgramStep]:
     """Compile to `event`: the kind of word, and its value; a thought of the agent's own is its text alone."""
+    if isinstance(step.value, _Line):
+        return [(step.line, "event", ("line", step.value.fields))]
     is_own = step.name == "think" and "parent" not in step.value
     return [(step.line, "event", (step.name, step.value["text"] if is_own else step.value))]
 
@@ -70,12 +85,35 @@ class _Plan(ListOf):
 
 
 @dataclass(frozen=True)
+class _Line:
+    """A line that the dialect has by name, with the fields of the script."""
+
+    fields: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class _Event(Data):
-    """An event, in a dialect of events."""
+    """An event, in a dialect of events: a mapping as it stands, or a line of the dialect by its name."""
+
+    label: str = "{NAME: VALUE, ...} / LINE / {LINE: {NAME: VALUE, ...}}"
+    shape = AnyOf((Data(), Text("LINE", may_be_empty=False)))
 
     def read(self, node: Node, what: str, check: Check) -> Any:
-        """Read the mapping."""
-        return super().read(node, what, check) if is_told("event", node, check) else {}
+        """Read the mapping, or find the line."""
+        if not is_told("event", node, check):
+            return {}
+        lines = check.record.lines if check.record else {}
+        if isinstance(node, Scalar) and lines:
+            if node.text not in lines:
+                return check.at(node, unknown("line", node.text, lines))
+            return _Line({**lines[node.text]})
+        given = super().read(node, what, check)
+        name = next(iter(given), "")
+        if not isinstance(node, Mapping) or len(given) != 1 or name not in lines:
+            return given
+        if isinstance(given[name], dict):
+            return _Line({**lines[name], **given[name]})
+        return check.wrong(node.pairs[0][1], f"{what}.{name}", f"a mapping such as {Data.label}")
 
 
 def _tool(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
@@ -337,6 +375,15 @@ class _Acknowledged(Choice):
         return word
 
 
+_HANDSHAKES = {
+    "version": "version of a protocol",
+    "history": "history of a session",
+    "modes": "modes of a session",
+    "options": "options of a session",
+}
+"""The keys of a handshake that only some dialects can tell, each with its meaning."""
+
+
 def _handshake(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
     if check.depth:
         check.at(node, "a spawned process has no handshake: only the agent has")
@@ -344,7 +391,7 @@ def _handshake(values: dict[str, Any], node: Node, _what: str, check: Check) -> 
         known = choices(check.language.known_by(lambda record, mode: record.has_handshake(mode)))
         check.at(node, f"the dialect {check.dialect} has no handshake in mode {check.mode}: known by {known}")
     elif check.mode:
-        for key, what in (("version", "version of a protocol"), ("history", "history of a session")):
+        for key, what in _HANDSHAKES.items():
             if key in values and not check.has_key(key):
                 able = choices(name for name, record in check.language.records.items() if key in record.keys)
                 check.at(node, f"the dialect {check.dialect} tells no {what}: only {able} does")
@@ -356,20 +403,33 @@ _PAST = Fields(
         Key("prompt", Text(), "what was asked"),
         Key("think", Text(), "what the agent thought"),
         Key("answer", Text(), "what it said"),
+        Key("event", Data(), "any other update of the session, such as a tool call"),
     ),
-    one_of=("prompt", "think", "answer"),
+    one_of=("prompt", "think", "answer", "event"),
+)
+_VALUES = ListOf(Text("VALUE", may_be_empty=False), unique=True, may_be_empty=False)
+_OPTION = Fields(
+    (
+        Key("id", Text(may_be_empty=False), "the id of the option, such as model", required=True),
+        Key("values", _VALUES, "the values that it can have; the first is set", required=True),
+    )
 )
 AWAITED = _Awaited()
 HANDSHAKE = Either(
-    Only(("never",), "never, {after: T}, {error: TEXT}, {version: N} or {history: [...]}"),
+    Only(
+        ("never",),
+        "never, {after: T}, {error: TEXT}, {version: N}, {history: [...]}, {modes: [...]} or {options: [...]}",
+    ),
     Fields(
         (
             Key("after", Time(positive=True), "how long its answer takes"),
             Key("error", Text(may_be_empty=False), "why it is refused"),
             Key("version", Whole(0, 65535), "the version of the protocol that it tells; 1 unless told (acp)"),
-            Key("history", ListOf(_PAST), "the messages of a loaded session, in order; none if absent (acp)"),
+            Key("history", ListOf(_PAST), "the past of a session that is loaded, in order; none if absent (acp)"),
+            Key("modes", _VALUES, "the modes of a session, the first is set; none if absent (acp)"),
+            Key("options", ListOf(_OPTION), "the options of a session; none if absent (acp)"),
         ),
-        one_of=("after", "error", "version", "history"),
+        one_of=("after", "error", *_HANDSHAKES),
         finish=_handshake,
     ),
     key="word",
@@ -394,9 +454,11 @@ def build_handshake(step: Step, scope: Scope) -> list[ProgramStep]:
     value = step.value
     if "history" in value:
         return [(step.line, step.name, ("history", [said for past in value["history"] for said in past.items()]))]
+    if "options" in value:
+        return [(step.line, step.name, ("options", {option["id"]: option["values"] for option in value["options"]}))]
     if "after" in value:
         return [(step.line, step.name, ("after", scope.ns(value["after"])))]
-    kind = next((kind for kind in ("error", "version") if kind in value), "never")
+    kind = next((kind for kind in ("error", "version", "modes") if kind in value), "never")
     return [(step.line, step.name, (kind, value.get(kind)))]
 
 

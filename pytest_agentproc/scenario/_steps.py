@@ -360,7 +360,12 @@ _ENTRIES = (
     Entry("plan", PLAN, "prints the whole plan of the agent, in place of an earlier plan", build=build_event),
     Entry("tool", TOOL, "starts a tool that the agent runs itself", build=build_event),
     Entry("tool_done", TOOL_DONE, "ends a tool that the agent runs itself", build=build_event),
-    Entry("event", EVENT, "prints one event of the dialect as it stands", build=build_event),
+    Entry(
+        "event",
+        EVENT,
+        "prints one event of the dialect as it stands, or a line of claude by its name",
+        build=build_event,
+    ),
     Entry("task", TASK, "starts a background task, by a tool of its own (claude)", build=build_event),
     Entry("task_done", TASK_DONE, "ends a background task (claude)", build=build_event),
     Entry(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_agentproc.scenario._drive import DRIVE_KEYS, HANDLER, PROMPT
+from pytest_agentproc.scenario._drive import CONTINUES, DRIVE_KEYS, HANDLER, PROMPT
 from pytest_agentproc.scenario._expect import EXPECT_KEYS, PROCESS_KEYS, SAW_KEYS
 from pytest_agentproc.scenario._expect_keys import (
     ARTIFACT_KEYS,
@@ -66,6 +66,7 @@ def tables() -> list[Table]:
         Table("file key", "sleeps", SLEEP.keys),
         Table("file key", "sessions", tuple(SESSION_KEYS.values())),
         Table("file key", "handler", HANDLER.keys),
+        Table("file key", "continues", CONTINUES.keys),
         Table("limit", "", Policies.shape.keys),
         Table("drive item", "", tuple(DRIVE_KEYS.values())),
         Table("drive item", "prompt", PROMPT.mapping.keys),

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from pytest_agentproc.errors import Declined
 from pytest_agentproc.subjects._checked import ask
 from pytest_agentproc.subjects._client import Client
 from pytest_agentproc.subjects._command import Command, Stream, folder_in, note_end, values_of
@@ -40,7 +41,7 @@ class AcpProgram(Command):
 
     holds_sessions = True
     takes_runs = False
-    deeds = DEEDS
+    deeds = (*DEEDS, "load", "resume")
 
     async def run(self, order: RunRequest) -> RunReport:
         """Drive its session as the order's caller wants it.
@@ -97,12 +98,23 @@ class _Editor(Client):
         for follow in (self._stderr.follow, self._read, self._await_end):
             self._group.start_soon(follow)
         try:
-            await self._ask("initialize", {"protocolVersion": 1, "clientCapabilities": {}})
-            made = await self._ask("session/new", {"cwd": self.order.cwd, "mcpServers": []})
-        except (_Refused, EOFError):
+            told = await self._ask("initialize", {"protocolVersion": 1, "clientCapabilities": {}})
+            self._session = await self._open(told.get("agentCapabilities"))
+        except (_Refused, EOFError, Declined):
             await self.close()
             raise
-        self._session = str(made.get("sessionId", ""))
+
+    async def _open(self, able: Any) -> str:
+        """Have the program make a session, or load or resume the one that the order names; give its id."""
+        where = {"cwd": self.order.cwd, "mcpServers": []}
+        known = self.order.continues
+        if known is None:
+            return str((await self._ask("session/new", where)).get("sessionId", ""))
+        sign = {"load": '"loadSession": true', "resume": '"resume": {'}[known.how]
+        if sign not in json.dumps(able):
+            raise Declined(f"a program that can {known.how} a session")
+        await self._ask(f"session/{known.how}", {"sessionId": known.id, **where})
+        return known.id
 
     async def prompt(self, text: str) -> dict[str, Any]:
         """Send a prompt, and give the end of its turn."""

@@ -33,6 +33,9 @@ class Client:
         permit: has the caller answer a question.
     """
 
+    continues: tuple[str, ...] = ()
+    """How its `start` opens a session that `order.continues` names: `load`, `resume`."""
+
     def __init__(self, order: RunRequest, permit: Callable[[], Awaitable[bool]]) -> None:
         self.order = order
         self.ask_permission = permit

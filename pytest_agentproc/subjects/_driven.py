@@ -51,7 +51,7 @@ class Driven(Function):
         outcomes: see `Function`.
         first_signal: see `Function`.
         cannot: what else it cannot do; see `Function`. Of `CAPABILITIES` a client has prompt, cancel, close and
-            permission.
+            permission, and those of its `continues`.
 
     Raises:
         UsageError: it is no subclass of `Client`, or there is no such limit, dialect or ability.
@@ -77,7 +77,7 @@ class Driven(Function):
             limits = {"restart_backoff": 0, **limits_of({} if limits is None else limits)}
         said: dict[str, Any] = {"name": name or client.__name__, "limits": limits, "dialects": dialects}
         said |= {"cannot": cannot, "outcomes": outcomes, "first_signal": first_signal}
-        super().__init__(self._hold, sessions=DEEDS, runs=False, **said)
+        super().__init__(self._hold, sessions=(*DEEDS, *client.continues), runs=False, **said)
         self._module = adapter_module(client)
 
     async def _hold(self, order: RunRequest) -> dict[str, Any]:

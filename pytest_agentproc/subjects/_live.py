@@ -155,6 +155,7 @@ class Live:
             policy=order.policy,
             permission=None if self._permission is None else self._permit,
             hooks={hook.name: hook.event for hook in order.hooks},
+            continues=order.continues,
             cwd=order.cwd,
             env=order.env,
             clock=order.clock,

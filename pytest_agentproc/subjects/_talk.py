@@ -111,6 +111,7 @@ class _Held:
             policy=order.policy,
             permission=None if order.handler is None else self._permit,
             hooks={hook.name: hook.event for hook in order.hooks},
+            continues=order.continues,
             cwd=order.cwd,
             env=order.env,
             clock=order.clock,

@@ -23,6 +23,7 @@ from pytest_agentproc.supervisor.dialects import (
     Noise,
     Other,
     Refusal,
+    Replayed,
     Reply,
     TaskBegun,
     TaskOver,
@@ -73,6 +74,7 @@ class Conversation(AgentLifecycle):
         self._meanings: dict[type[Any], Callable[[Any, int], list[Command]]] = {
             Welcome: self._welcome,
             Refusal: self._refused,
+            Replayed: self._replayed,
             Malformed: lambda malformed, now: self._reject(malformed.error, now),
             Noise: self._noted,
             Reply: lambda reply, now: self._reply(reply.data, now),
@@ -194,6 +196,12 @@ class Conversation(AgentLifecycle):
     def _refused(self, refusal: Refusal, now: int) -> list[Command]:
         """Give up on an agent that refuses the handshake; what it says of that later changes nothing."""
         return [] if self._is_greeted else self._part(f"it refused: {refusal.error}", now)
+
+    def _replayed(self, replayed: Replayed, now: int) -> list[Command]:
+        """Show the session's past once: the agent of a restart replays what viewers have read."""
+        if not self._was_ready:
+            self.turns.replay(replayed)
+        return []
 
     def _withdrawn(self, withdrawn: Withdrawn, now: int) -> list[Command]:
         self.hooks.withdraw(withdrawn.id)

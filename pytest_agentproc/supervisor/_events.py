@@ -261,7 +261,8 @@ class SessionEvent(NamedTuple):
         at: the instant, in nanoseconds of the session's clock.
         kind: `status` (text: the new one), `prompt`, `message` (a whole one, also of an agent that sends pieces only),
             `delta` (a piece of one), `tool`, `question`, `outcome` (text: which), `background` (a background turn is
-            over), `late` (words of a turn whose outcome was there), `hook` (the callback of one is called),
+            over), `late` (words of a turn whose outcome was there), `past_prompt` and
+            `past_message` (pieces of a loaded session's past), `hook` (the callback of one is called),
             `withdrawn` (a question or a hook's needs no answer of the caller's any more), `error`, `warning`, `stop`
             (the caller's word was heard) or `exit` (the agent and all its descendants are gone).
         turn: the number of the turn, 0 for a background turn, None for the session itself.

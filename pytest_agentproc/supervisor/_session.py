@@ -23,7 +23,7 @@ from pytest_agentproc.supervisor._session_driver import Attendant, Mute, Session
 from pytest_agentproc.supervisor._spawn import check_command, spawner
 from pytest_agentproc.supervisor.dialects import Setting
 from pytest_agentproc.tree import Wakeup
-from pytest_agentproc.vocabulary import DIALECTS, Dialect, Outcome, Policy
+from pytest_agentproc.vocabulary import DIALECTS, Continued, Dialect, Outcome, Policy
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Generator, Mapping, Sequence
@@ -128,7 +128,7 @@ HookCallback = Callable[["Hook"], Awaitable[bool | None]]
 
 _OVER = TurnResult(Outcome.STOPPED, 130, error="the session is closed")
 _MOST_WARNINGS = _LONGEST_WARNING = 1000
-_WORDS = frozenset({"delta", "late", "message", "prompt", "status", "tool"})
+_WORDS = frozenset({"delta", "late", "message", "past_message", "past_prompt", "prompt", "status", "tool"})
 """Events that are for viewers alone."""
 
 
@@ -414,6 +414,7 @@ async def open_session(
     policy: Policy | None = None,
     permission: Handler | None = None,
     hooks: Mapping[str, str] | None = None,
+    continues: Continued | None = None,
     cwd: str | None = None,
     env: Mapping[str, str] | None = None,
     clock: Clock | None = None,
@@ -438,6 +439,7 @@ async def open_session(
             once. It may take `permission_timeout`; one that raises denies.
         hooks: claude's hooks to announce: a name of yours for each, and the event that it hears of: `PreToolUse`,
             `PostToolUse`, `Stop` and so on, for every tool. `Session.on_hook` has it call back.
+        continues: the session that an ACP agent opens, also after a restart; None: a new one.
         cwd: where the agent runs; None: here.
         env: its whole environment; None: ours.
         clock: whose time counts; None: the virtual clock that runs this code, or else real time.
@@ -446,23 +448,20 @@ async def open_session(
         trace: called with (instant, code, data) for each thing that the supervisor does.
 
     Raises:
-        UsageError: no command that a process can be given, a dialect or mode without sessions, hooks where none are,
-            or a /proc that shows another pid namespace.
+        UsageError: no command that a process can be given, a dialect or mode without sessions, hooks or a named session
+            where none are, or a /proc that shows another pid namespace.
     """
     check_command(argv, cwd, env, 'open_session(["pi", ...])')
-    name = _name(dialect, hooks)
+    name = _name(dialect, hooks, continues)
     clock = clock or current_clock() or SystemClock()
-    setting = Setting(
-        str(Path.cwd() / (cwd or "")), uuid.uuid4().hex if key is None else key, tuple((hooks or {}).items())
-    )
-    task = SessionTask(
-        argv, dialect, mode, policy or Policy.for_dialect(name), setting, has_handler=permission is not None
-    )
+    own = uuid.uuid4().hex if key is None else key
+    setting = Setting(str(Path.cwd() / (cwd or "")), own, tuple((hooks or {}).items()), continues=continues)
+    limits = policy or Policy.for_dialect(name)
+    task = SessionTask(argv, dialect, mode, limits, setting, has_handler=permission is not None)
     made = deciders or SessionDeciders()
     machine = Conversation(task, made)
     session = Session(machine, clock, permission, made.transcript())
-    spawn = spawner(argv, cwd, env, clock)
-    driver = SessionDriver(machine, spawn, _bell(session), clock.instant, session.hear, trace)
+    driver = SessionDriver(machine, spawner(argv, cwd, env, clock), _bell(session), clock.instant, session.hear, trace)
     session.drive_by(driver)
     async with _driven(session, driver):
         yield session
@@ -476,12 +475,14 @@ def _bell(session: Session) -> Wakeup | Mute:
         return session.mute(error)
 
 
-def _name(dialect: str | Dialect, hooks: Mapping[str, str] | None) -> str:
-    """Give the dialect's name, if it has the hooks that are asked for."""
+def _name(dialect: str | Dialect, hooks: Mapping[str, str] | None, continues: Continued | None) -> str:
+    """Give the dialect's name, if it has the hooks that are asked for, and opens sessions by name if one is named."""
     name = dialect.name if isinstance(dialect, Dialect) else dialect
     record = dialect if isinstance(dialect, Dialect) else DIALECTS.get(dialect)
     if hooks and (record is None or "hook" not in record.keys):
         raise UsageError(f"there are hooks, but dialect {name!r} has none", 'leave them out, or use "claude"')
+    if continues is not None and (record is None or "continues" not in record.keys):
+        raise UsageError(f"dialect {name!r} names no session in its handshake", 'leave continues out, or use "acp"')
     return name
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor._router import Router
     from pytest_agentproc.supervisor._tools import Tools
     from pytest_agentproc.supervisor._watchdog import TurnWatchdog
-    from pytest_agentproc.supervisor.dialects import Talk, Turned, Worked
+    from pytest_agentproc.supervisor.dialects import Replayed, Talk, Turned, Worked
     from pytest_agentproc.vocabulary import Policy
 
 
@@ -346,6 +346,10 @@ class Turns:
         for number in owners:
             self._ended(heard, number, now)
         return b""
+
+    def replay(self, replayed: Replayed) -> None:
+        """Show viewers the past of a loaded session, which belongs to no turn (P5)."""
+        self._tell("past_prompt" if replayed.is_prompt else "past_message", None, replayed.text)
 
     def _note_begin(self, owners: tuple[int, ...], now: int) -> None:
         """Note when turns begin. Forget a background turn that said nothing when a prompt's turn continues."""

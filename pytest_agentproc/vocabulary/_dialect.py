@@ -53,6 +53,7 @@ class Dialect:
         nameless: its modes that never tell which model answers.
         handshakes: its modes with a handshake; None: each that holds sessions.
         steps: by mode, the steps that the encoder can tell beside text; if absent, what the encoder has in `events`.
+        lines: by name, lines that its CLI prints beside the steps; the encoder adds what belongs to its session.
         keys: the keys of steps, and what can be acknowledged, that only some dialects have, and this one too: `parent`
             of a tool, for example.
         stop_reasons: what `stop:` of a `say` may be.
@@ -82,6 +83,7 @@ class Dialect:
     nameless: Sequence[str] = ()
     handshakes: Sequence[str] | None = None
     steps: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    lines: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     keys: Sequence[str] = ()
     stop_reasons: Sequence[str] = ()
     subtypes: Sequence[str] = ()

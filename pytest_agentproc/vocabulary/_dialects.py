@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.vocabulary._command_line import CommandLine, Resuming
 from pytest_agentproc.vocabulary._dialect import Dialect
@@ -17,7 +17,18 @@ _CLAUDE_SESSION = (
     *_CLAUDE,
     *(f"{_FAKES}.claude_{part}" for part in ("control", "prompts", "refusals", "tasks", "turns", "session")),
 )
-_CLAUDE_STEPS = ("nested", "delta", "think", "tool", "tool_done", "event", "task", "task_done", "background_turn")
+_CLAUDE_STEPS = (
+    "nested",
+    "delta",
+    "think",
+    "tool",
+    "tool_done",
+    "event",
+    "line",
+    "task",
+    "task_done",
+    "background_turn",
+)
 _CLAUDE_LOGIN = '{\n  "loggedIn": true,\n  "authMethod": "api_key",\n  "apiProvider": "firstParty"\n}'
 _CLAUDE_RESUME = "Error: --resume requires a valid session ID or session title when used with --print"
 _GEMINI_MODEL = "gemini-2.5-flash"
@@ -301,6 +312,28 @@ _PI_LINE = CommandLine(
     ),
 )
 
+_HOOK = {"type": "system", "hook_id": "hook_1", "hook_name": "PreToolUse:Bash", "hook_event": "PreToolUse"}
+_HOOK_OUTPUT = {"output": "", "stdout": "", "stderr": ""}
+_STATUS = {"type": "system", "subtype": "status"}
+_RETRY = {"attempt": 1, "max_retries": 10, "retry_delay_ms": 600, "error_status": 500, "error": "server_error"}
+_CLAUDE_LINES: dict[str, dict[str, Any]] = {
+    "keep_alive": {"type": "keep_alive"},
+    "rate_limit": {"type": "rate_limit_event", "rate_limit_info": {"status": "allowed", "rateLimitType": "five_hour"}},
+    "api_retry": {"type": "system", "subtype": "api_retry", **_RETRY},
+    "requesting": {**_STATUS, "status": "requesting"},
+    "compacting": {**_STATUS, "status": "compacting"},
+    "compacted": {**_STATUS, "status": None, "compact_result": "success"},
+    "compact_boundary": {
+        "type": "system",
+        "subtype": "compact_boundary",
+        "compact_metadata": {"trigger": "auto", "pre_tokens": 95294, "post_tokens": 3242},
+    },
+    "hook_started": {**_HOOK, "subtype": "hook_started"},
+    "hook_progress": {**_HOOK, "subtype": "hook_progress", **_HOOK_OUTPUT},
+    "hook_response": {**_HOOK, "subtype": "hook_response", **_HOOK_OUTPUT, "exit_code": 0, "outcome": "success"},
+}
+"""The lines of claude beside its turns; docs/explanation/protocol-claude.md says what each of them means."""
+
 _RECORDS = (
     Dialect(
         name="raw",
@@ -332,6 +365,7 @@ _RECORDS = (
             "auth status --json": _CLAUDE_LOGIN,
         },
         steps={"print": _CLAUDE_STEPS, "session": (*_CLAUDE_STEPS, "ask")},
+        lines=_CLAUDE_LINES,
         keys=("parent", "more", "allowed_by", "refused", "hook", "told", "for", "receipt", "signal"),
         stop_reasons=("end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal"),
         subtypes=(
@@ -400,7 +434,7 @@ _RECORDS = (
         talks={"session": f"{_SUPERVISOR}._acp:AcpTalk"},
         nameless=("session",),
         steps={"session": ("delta", "think", "plan", "tool", "tool_done", "event", "ask", "request")},
-        keys=("kind", "locations", "status", "version", "history"),
+        keys=("kind", "locations", "status", "version", "history", "modes", "options", "continues"),
         stop_reasons=("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"),
     ),
 )

@@ -28,12 +28,15 @@ CAPABILITIES = (
     "background",
     "restart",
     "several",
+    "load",
+    "resume",
 )
 """The actions that a subject may be able to do to its sessions, and the events that it may be able to report.
 
 These are no actions of a drive: `queue` (a prompt while another is in flight, uncancelled), `permission` (a handler)
 and `hook`. `background` and `restart` are waits: for a background turn, and for a new agent in place of a lost one, or
-for none any more. `several` means several sessions at a time. Every subject can do all other waits.
+for none any more. `several` means several sessions at a time. `load` and `resume` open one that the agent knows (see
+`Continued`). Every subject can do all other waits.
 """
 
 _WAITS = frozenset({"wait", "turn", "background", "status", "settle"})
@@ -82,6 +85,19 @@ class CallerAction:
             words = f"{self.kind}{value}"
         where = {"line": self.line} if self.line else {}
         return {"process": "caller", "does": words, **where, **({"session": self.session} if self.session else {})}
+
+
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """The session that the caller opens in place of a new one.
+
+    Args:
+        how: `load`: the agent replays its history; `resume`: it does not.
+        id: the agent's name for the session.
+    """
+
+    how: str
+    id: str
 
 
 @dataclass(frozen=True, slots=True)

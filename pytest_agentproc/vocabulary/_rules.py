@@ -405,16 +405,18 @@ _RULES = (
     ),
     Rule(
         name="P5",
-        demands="late events of a cancelled turn never reach the next one",
+        demands="late events of a cancelled turn, and the history of a loaded session, never reach the next turn",
         why=(
             "The agent still prints for a while after a cancel. If its words or its result count for the next prompt, "
-            "that prompt gets the wrong answer and the real one is lost."
+            "that prompt gets the wrong answer and the real one is lost. An agent that loads a session repeats its old "
+            "words in the same form as new ones."
         ),
         report="https://github.com/openabdev/openab/pull/760",
         reference=(
             "Lines that name their turn are believed. In ACP, which names none, everything before the acknowledgement "
             "belongs to the cancelled turn. Viewers read such words marked as late. A second answer, or an answer to a "
-            "request that was never made, is dropped. In codex app-server a sub-agent's thread ends no turn."
+            "request that was never made, is dropped. The history of a loaded session is shown to viewers as such. In "
+            "codex app-server a sub-agent's thread ends no turn."
         ),
         open=(
             "An agent may answer a cancelled turn with a good result; in ACP that is the stop reason `end_turn`. Two "

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pytest_agentproc.vocabulary._dialect import Dialect
-    from pytest_agentproc.vocabulary._drive import CallerAction, Handler, HookUse
+    from pytest_agentproc.vocabulary._drive import CallerAction, Continued, Handler, HookUse
     from pytest_agentproc.vocabulary._policy import Policy
 
 
@@ -38,6 +38,7 @@ class RunRequest:
             `Caller`, and notes that in the trace, plays it as all others do.
         handler: how the caller of a session answers the agent's questions; None: not at all.
         hooks: the reactions of the session's hooks.
+        continues: the session that is loaded or resumed; None: a new one is made.
         name: what the session is called, where there are several: its trace goes through `record.of_session`.
         keeper: starts programs that no clock knows, and finds all processes that they leave. A subject that is a
             program of its own says `needs_keeper`, and has one in real time.
@@ -63,6 +64,7 @@ class RunRequest:
     drive: tuple[CallerAction, ...] = ()
     handler: Handler | None = None
     hooks: tuple[HookUse, ...] = ()
+    continues: Continued | None = None
     name: str = ""
     keeper: Any = None
     sessions: tuple[RunRequest, ...] = ()

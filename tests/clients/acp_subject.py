@@ -11,6 +11,7 @@ acp: Any = import_module("acp")
 
 
 class Acp(Client):  # noqa: D101  # the agent's requests to its client, and its reports, too
+    continues = ("load", "resume")
     said = ""
 
     async def start(self) -> None:  # noqa: D102
@@ -18,7 +19,12 @@ class Acp(Client):  # noqa: D101  # the agent's requests to its client, and its 
         process = acp.spawn_agent_process(self, *order.argv, env=dict(order.env), cwd=order.cwd)
         self.agent, _ = await self.enter_context(process)
         await self.agent.initialize(protocol_version=1)
-        self.session = (await self.agent.new_session(cwd=order.cwd)).session_id
+        if order.continues is None:
+            self.session = (await self.agent.new_session(cwd=order.cwd)).session_id
+        else:
+            self.session = order.continues.id
+            opens = {"load": self.agent.load_session, "resume": self.agent.resume_session}[order.continues.how]
+            await opens(cwd=order.cwd, session_id=self.session)
 
     async def prompt(self, text: str) -> Any:  # noqa: D102
         self.said = ""

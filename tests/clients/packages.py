@@ -45,11 +45,12 @@ NPM = {
     "claude": {"@anthropic-ai/claude-code": "2.1.330"},
     "codex": {"@openai/codex": "0.163.0"},
     "gemini": {"@google/gemini-cli": "0.61.0"},
+    "opencode": {"opencode-ai": "1.18.33"},
 }
 """The Node clients, an editor's server and the real CLIs, each in a folder of its own: they need other versions of the
 same."""
 
-_WHOLE = ("claude", "codex", "gemini")
+_WHOLE = ("claude", "codex", "gemini", "opencode")
 """The packages whose optional parts are needed: the program itself is one."""
 
 _LIMIT = 300

@@ -31,9 +31,12 @@ RESPONSES = {
     "session/resume": "ResumeSessionResponse",
     "session/close": "CloseSessionResponse",
     "session/set_mode": "SetSessionModeResponse",
+    "session/set_config_option": "SetSessionConfigOptionResponse",
     "session/prompt": "PromptResponse",
 }
 SCRIPT = """
+    - handshake: {modes: [ask, code]}
+    - handshake: {options: [{id: model, values: [fast, deep]}]}
     - handshake: {history: [{prompt: hi}, {think: hm}, {answer: hello}]}
     - wait_for: prompt 1
     - think: hm
@@ -89,6 +92,7 @@ async def everything(acp_client: AcpPy, connection: Any) -> None:
     await connection.resume_session(cwd="/w", session_id="older")
     session = (await connection.new_session(cwd="/w")).session_id
     await connection.set_session_mode(session_id=session, mode_id="code")
+    await connection.set_config_option(session_id=session, config_id="model", value="deep")
     await connection.cancel(session_id=session)
     await acp_client.prompt(connection, session)
     async with anyio.create_task_group() as group:

@@ -75,5 +75,45 @@ ALLOWED = [
         "first line of stderr: 'YOLO mode is enabled.*', the fake has ''",
         "The line is for a person, and the fake prints no such notices.",
     ),
+    (
+        "opencode: *",
+        "response 0: *",
+        "The fake of ACP stands for every agent. It has no login, and none of the abilities that are optional.",
+    ),
+    (
+        "opencode: *",
+        "response ?: *configOptions*",
+        "The category of an option and the description of a value are optional.",
+    ),
+    (
+        "opencode: *",
+        "*available_commands_update",
+        "The list of commands is optional. A script writes it as an event.",
+    ),
+    (
+        "opencode: *",
+        "*params.update.messageId (str)",
+        "The id of a message is optional.",
+    ),
+    (
+        "opencode: *",
+        "response 2: *",
+        "Usage is optional in the response to a prompt. The fake prints a script's usage below `_meta`.",
+    ),
+    (
+        "opencode: a tool, over ACP",
+        "*tool_call*",
+        "opencode announces a tool as pending, and repeats its updates. The fake begins with a tool in progress.",
+    ),
+    (
+        "opencode: modes*",
+        "error ?: the fake lacks error.data (dict)",
+        "The data of an error is optional.",
+    ),
+    (
+        "opencode: modes*",
+        "first line of stderr: 'Error handling request {', the fake has ''",
+        "The line is for a person, and the fake prints no such notices.",
+    ),
 ]
 """Patterns for a conversation and a difference, as `fnmatch` reads them, with the reason."""

@@ -54,6 +54,8 @@ def kinds(stdout: str) -> list[str]:
 
 def kind_of(event: dict[str, Any]) -> str:
     """Say which kind of event it is."""
+    if "jsonrpc" in event:
+        return _kind_of_message(event)
     inner = [event.get(name) for name in ("event", "item", "assistantMessageEvent", "message", "response", "request")]
     for outer in (event.get("params"), event.get("result")):
         inner += [outer.get(name) for name in ("item", "turn", "status")] if isinstance(outer, dict) else []
@@ -62,6 +64,16 @@ def kind_of(event: dict[str, Any]) -> str:
     content = (event.get("message") or {}).get("content", ()) if isinstance(event.get("message"), dict) else ()
     blocks = [block["type"] for block in content if isinstance(block, dict)] if isinstance(content, list) else []
     return ".".join([*dict.fromkeys(words), *blocks]) or "object"
+
+
+def _kind_of_message(message: dict[str, Any]) -> str:
+    """Say which update, request or response of JSON-RPC it is."""
+    if "method" not in message:
+        return f"{'error' if 'error' in message else 'response'} {message.get('id')}"
+    update = message.get("params", {}).get("update", {})
+    return ".".join(
+        str(word) for word in (message["method"], update.get("sessionUpdate"), update.get("status")) if word
+    )
 
 
 def _events(stdout: str) -> list[dict[str, Any]] | None:

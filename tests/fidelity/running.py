@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PACKAGES", "Ran", "RealCLI", "run"]
 
-PACKAGES = {"claude": "claude", "codex": "codex", "gemini": "gemini", "pi": "pi-coding-agent"}
+PACKAGES = {"claude": "claude", "codex": "codex", "gemini": "gemini", "opencode": "opencode", "pi": "pi-coding-agent"}
 """The keys of `packages.NPM`, by CLI."""
 
 _LIMIT = 60
@@ -54,7 +54,7 @@ def run(
         folder: its folder.
         stdin: what it reads.
         talk: instead of that, what it reads after it printed a line with certain words; "" is at once. Then stdin ends.
-            `<thread>` and `<turn>` stand for the last such id that it printed.
+            `<thread>`, `<turn>` and `<session>` stand for the last such id that it printed.
     """
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environ, cwd=folder, text=True) as program:
@@ -88,9 +88,10 @@ def _talk(program: subprocess.Popen[str], talk: Sequence[tuple[str, str]]) -> Ra
 
 
 def _with_ids(line: str, printed: list[str]) -> str:
-    """Write the ids of the last thread and the last turn that were printed in the place of `<thread>` and `<turn>`."""
-    for name in ("thread", "turn"):
-        found = re.findall(rf'"{name}":{{"id":"([^"]+)"', "".join(printed))
+    """Write the last id of a thread, a turn and a session that was printed in the place of its name."""
+    text = "".join(printed)
+    for name, told in (("thread", r'"thread":{"id"'), ("turn", r'"turn":{"id"'), ("session", r'"sessionId"')):
+        found = re.findall(rf'{told}: ?"([^"]+)"', text)
         line = line.replace(f"<{name}>", found[-1]) if found else line
     return line
 
@@ -99,7 +100,7 @@ class RealCLI:
     """A real CLI in a home of its own.
 
     Args:
-        name: `claude`, `codex`, `gemini` or `pi`.
+        name: a key of `PACKAGES`.
         home: an empty folder.
         url: the scripted server.
     """
@@ -143,6 +144,16 @@ class RealCLI:
         settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}, "general": {"enableAutoUpdate": False}}
         (home / ".gemini" / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
         return {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": url}
+
+    def _opencode(self, home: Path, url: str) -> dict[str, str]:
+        options = {"baseURL": f"{url}/v1", "apiKey": "none"}
+        model = {"name": "m1", "tool_call": True, "limit": {"context": 100_000, "output": 4000}}
+        provider = {"npm": "@ai-sdk/openai-compatible", "name": "fake", "options": options, "models": {"m1": model}}
+        names = {"model": "fake/m1", "small_model": "fake/m1", "autoupdate": False, "share": "disabled"}
+        folder = home / ".config" / "opencode"
+        folder.mkdir(parents=True)
+        (folder / "opencode.json").write_text(json.dumps({**names, "provider": {"fake": provider}}), encoding="utf-8")
+        return dict.fromkeys(("OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_AUTOUPDATE"), "1")
 
     def _pi(self, home: Path, url: str) -> dict[str, str]:
         folder = home / ".pi" / "agent"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.scenario import loads
+from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import command_of_file
 from pytest_agentproc.verdict import Verdict, judged
 from tests.bundled import bundled
@@ -37,7 +37,15 @@ def program(folder: Path) -> Command:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["acp-session-cancel", "acp-session-question-gets-one-answer"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "acp-session-cancel",
+        "acp-session-question-gets-one-answer",
+        "acp-session-load-replays-its-history",
+        "acp-session-resume-has-no-history",
+    ],
+)
 def test_its_session_is_driven_over_its_stdin_and_stdout(lab: ScenarioRunner, name: str, tmp_path: Path) -> None:
     """Prompts, a cancel, questions and the close go through it, in virtual time."""
     played = lab.play(bundled(name), program(tmp_path))
@@ -92,6 +100,25 @@ def test_the_record_says_how_it_ended_and_what_it_printed_on_stderr(lab: Scenari
     (row, *_) = judged(lab.play(loads(CRASH), command_of_file(file))).rows
     assert row.verdict is Verdict.ADAPTER_ERROR
     assert row.seen.splitlines()[0] == "it exits with code 3 before it starts an agent: no licence"
+
+
+LOADS = """\
+scenario: a program loads a session
+agent: acp
+continues: {load: monday}
+script: [{wait_for: prompt 1}, {answer: hi}]
+expect: {turns: [{text: hi}]}
+"""
+
+
+@pytest.mark.slow
+def test_a_program_that_cannot_load_a_session_is_not_judged_by_it(lab: ScenarioRunner, tmp_path: Path) -> None:
+    """It says so in the handshake, and its agent is not started for nothing."""
+    (tmp_path / "asks.py").write_text(ASKS_WRONGLY)
+    file = tmp_path / "mine.toml"
+    file.write_text(f'command = "{sys.executable} {tmp_path}/asks.py {{agent}}"\nsessions = "acp"\n', "utf-8")
+    with pytest.raises(NotApplicable, match="a program that can load a session"):
+        lab.play(loads(LOADS), command_of_file(file))
 
 
 def test_there_is_one_kind_of_sessions(tmp_path: Path) -> None:

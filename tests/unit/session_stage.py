@@ -7,6 +7,7 @@ from typing import Any
 
 from pytest_agentproc.clock import SystemClock
 from pytest_agentproc.supervisor import (
+    Continued,
     Conversation,
     Policy,
     Session,
@@ -131,6 +132,8 @@ class Stage:
         policy: the limits.
         handler: whether the caller answers questions.
         failures: the errors of the first starts.
+        deciders: the judgements.
+        continues: the session that it opens; None: a new one.
     """
 
     def __init__(
@@ -141,6 +144,7 @@ class Stage:
         handler: bool = False,
         failures: list[OSError] | None = None,
         deciders: SessionDeciders | None = None,
+        continues: Continued | None = None,
     ) -> None:
         self.now = 0
         self.agents: list[_Agent] = []
@@ -149,7 +153,7 @@ class Stage:
         self.failures = failures or []
         self.bell = _Ring()
         self.is_over = False
-        setting = Setting("/work", "key")
+        setting = Setting("/work", "key", continues=continues)
         task = SessionTask(["agent"], dialect, "", policy or Policy(), setting, has_handler=handler)
         self.machine = Conversation(task, deciders)
         self.session = Session(self.machine, SystemClock(), None)

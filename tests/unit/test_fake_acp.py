@@ -64,8 +64,8 @@ def test_the_handshake_is_the_dialects_own() -> None:
     assert results(talk)[0]["protocolVersion"] == 1
     talk.hear(request("a", "session/new"), request("b", "session/new"))
     assert results(talk) == [{"sessionId": "sess_1"}, {"sessionId": "sess_2"}]
-    talk.hear(request(1, "session/load", sessionId="old"), request(2, "session/set_mode", modeId="x"))
-    assert [(one["id"], one["result"]) for one in talk.printed()] == [(1, {}), (2, {})]
+    talk.hear(request(1, "session/load", sessionId="old"))
+    assert [(one["id"], one["result"]) for one in talk.printed()] == [(1, {})]
     talk.hear(request("r", "session/resume", sessionId="older"), request("c", "session/close"), prompt(9, "older"))
     assert [(one["id"], one["result"]) for one in talk.printed()] == [("r", {}), ("c", {})]
     talk.hear(request(3, "session/dance"), request(4, "session/load"), prompt(5, "nobody"), b"{", b'{"id":6}')
@@ -94,7 +94,8 @@ def test_who_does_not_wait_for_a_handshake_that_never_comes_gets_no_answer_eithe
 
 def test_a_loaded_session_tells_its_history_before_the_response() -> None:
     """Under its own id, and a resumed one tells nothing."""
-    steps = script(("handshake", "history", [("prompt", "hi"), ("think", "hm"), ("answer", "hello")]))
+    plan = {"sessionUpdate": "plan", "entries": []}
+    steps = script(("handshake", "history", [("prompt", "hi"), ("think", "hm"), ("answer", "hello"), ("event", plan)]))
     play = Play(program={"dialect": "acp", "code": 0, "serves": True, "steps": steps})
     play.grant(0)
     asks = request(0, "session/load", sessionId="old"), request(1, "session/resume", sessionId="old")
@@ -105,8 +106,36 @@ def test_a_loaded_session_tells_its_history_before_the_response() -> None:
         {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
         for kind, text in zip(kinds, ("hi", "hm", "hello"), strict=True)
     ]
-    assert [one["params"] for one in told] == [{"sessionId": "old", "update": update} for update in updates]
+    assert [one["params"] for one in told] == [{"sessionId": "old", "update": update} for update in (*updates, plan)]
     assert [(one["id"], one["result"]) for one in (loaded, resumed)] == [(0, {}), (1, {})]
+
+
+def test_modes_and_options_are_obeyed_and_an_unknown_one_is_an_error() -> None:
+    """Each session has its own; the client reads in the next response what it has set."""
+    talk = Conversation("acp", "session")
+    talk.host.modes, talk.host.options = ["ask", "code"], {"model": ["fast", "deep"]}
+    talk.hear(request(1, "session/new"), request(2, "session/new"))
+    first, second = talk.printed()
+    assert first["result"]["modes"]["currentModeId"] == "ask"
+    assert first["result"]["configOptions"][0]["currentValue"] == "fast"
+    assert {**first["result"], "sessionId": "sess_2"} == second["result"]
+    talk.hear(
+        request(3, "session/set_mode", sessionId="sess_1", modeId="code"),
+        request(4, "session/set_config_option", sessionId="sess_1", configId="model", value="deep"),
+        request(5, "session/load", sessionId="sess_1"),
+        request(6, "session/load", sessionId="sess_2"),
+    )
+    mode, option, own, other = [one["result"] for one in talk.printed()]
+    assert (mode, option) == ({}, {"configOptions": own["configOptions"]})
+    assert (own["modes"]["currentModeId"], own["configOptions"][0]["currentValue"]) == ("code", "deep")
+    assert {"sessionId": "sess_2", **other} == second["result"]
+    talk.hear(
+        request(7, "session/set_mode", sessionId="sess_1", modeId="fly"),
+        request(8, "session/set_mode", sessionId="nobody", modeId="ask"),
+        request(9, "session/set_config_option", sessionId="sess_1", configId="colour", value="deep"),
+        request(10, "session/set_config_option", sessionId="sess_1", configId="model", value="wide"),
+    )
+    assert results(talk) == [-32602] * 4
 
 
 def test_an_event_that_is_an_update_gets_its_session() -> None:

@@ -26,8 +26,24 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
         [("event", ("plan", ["look", {"content": "mend", "status": "completed", "priority": "low"}]))],
     ),
     (
-        "{handshake: {history: [{prompt: hi}, {think: hm}, {answer: hello}]}}",
-        [("handshake", ("history", [("prompt", "hi"), ("think", "hm"), ("answer", "hello")]))],
+        "{handshake: {history: [{prompt: hi}, {think: hm}, {answer: hello}, {event: {sessionUpdate: plan}}]}}",
+        [
+            (
+                "handshake",
+                (
+                    "history",
+                    [("prompt", "hi"), ("think", "hm"), ("answer", "hello"), ("event", {"sessionUpdate": "plan"})],
+                ),
+            )
+        ],
+    ),
+    (
+        "{handshake: {modes: [ask, code]}}",
+        [("handshake", ("modes", ["ask", "code"]))],
+    ),
+    (
+        "{handshake: {options: [{id: model, values: [fast, deep]}]}}",
+        [("handshake", ("options", {"model": ["fast", "deep"]}))],
     ),
     (
         "tool: {id: t, name: acp, kind: read, locations: [/a, {path: /b, line: 3}]}",

@@ -36,6 +36,8 @@ UNSEEN = {
     "acp-only": _BY_DIALECT,
     "asks-for-ever": _BY_DIALECT,
     "asks-told": _BY_DIALECT,
+    "continues": _BY_DIALECT,
+    "history-unloaded": _ELSEWHERE,
     "host": "an empty mapping is one of the type",
     "inherits": "a stream of the parent is seen step by step",
     "mode-of-another": _BY_DIALECT,

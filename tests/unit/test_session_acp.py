@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.supervisor import Policy
+from pytest_agentproc.supervisor import Continued, Policy
 from pytest_agentproc.supervisor import _events as to
 from tests.unit.session_stage import SECOND, Stage
 
@@ -227,3 +227,68 @@ def test_a_refused_handshake_fails_in_the_agents_words(number: int, error: dict[
     stage.says({"jsonrpc": "2.0", "id": number, "error": error})
     assert (stage.status, stage.agent.signals, stage.agent.is_reaped) == ("failed", ["TERM"], True)
     assert [event.text for event in stage.events if event.kind == "error"] == [f"agent: it refused: {words}"]
+
+
+ABLE = {"agentCapabilities": {"loadSession": True, "sessionCapabilities": {"resume": {}}}}
+
+
+@pytest.mark.parametrize("how", ["load", "resume"])
+@pytest.mark.parametrize("result", [None, {}, {"modes": None}])
+def test_a_known_session_is_opened_by_its_name(how: str, result: Any) -> None:
+    """The agent need not repeat the name, and its result may be null."""
+    stage = Stage("acp", continues=Continued(how, "s"))
+    stage.says(reply(0, ABLE))
+    wanted = {"sessionId": "s", "cwd": "/work", "mcpServers": []}
+    assert [(one["method"], one["params"]) for one in stage.sent()[1:]] == [(f"session/{how}", wanted)]
+    stage.says({"jsonrpc": "2.0", "id": 1, "result": result})
+    assert (stage.status, stage.machine.session_id) == ("ready", "s")
+    stage.prompt("one")
+    stage.says(chunk("hello"), reply(2, {"stopReason": "end_turn"}))
+    assert stage.ended(1) == ("completed", 0.0, "hello")
+
+
+@pytest.mark.parametrize("how", ["load", "resume"])
+def test_an_agent_that_cannot_open_it_is_asked_for_nothing(how: str) -> None:
+    """A new session in its place would lose the conversation without a word (P6)."""
+    stage = Stage("acp", continues=Continued(how, "s"))
+    stage.sent()
+    stage.says(reply(0, {"agentCapabilities": {}}))
+    assert (stage.status, stage.sent()) == ("failed", [])
+    assert [event.text for event in stage.events if event.kind == "error"] == [
+        f"agent: it refused: it has no session/{how}"
+    ]
+
+
+def past(stage: Stage) -> list[tuple[str, int | None, str]]:
+    """Give what viewers read of the session's past."""
+    return [event[1:4] for event in stage.events if event.kind.startswith("past")]
+
+
+def test_a_replayed_history_belongs_to_no_turn() -> None:
+    """Viewers read it as the past; a tool that it leaves open keeps no turn at work (P5)."""
+    stage = Stage("acp", policy=Policy(inactivity_timeout=10.0), continues=Continued("load", "s"))
+    stage.prompt("go on")
+    asked = update("user_message_chunk", content={"type": "text", "text": "the plan?"})
+    tool = update("tool_call", toolCallId="c", title="make")
+    stage.says(reply(0, ABLE), asked, chunk("tests "), tool, chunk("first"), reply(1, {}))
+    stage.says(chunk("done"), reply(2, {"stopReason": "end_turn"}))
+    assert stage.ended(1) == ("completed", 0.0, "done")
+    assert past(stage) == [
+        ("past_prompt", None, "the plan?"),
+        *(("past_message", None, t) for t in ("tests ", "first")),
+    ]
+    stage.prompt("and now")
+    stage.until(10)
+    assert stage.ended(2) == ("inactive", 10.0, None)
+
+
+def test_the_agent_of_a_restart_loads_the_session_again() -> None:
+    """Its viewers have read the past already."""
+    stage = Stage("acp", policy=Policy(restart_backoff=1.0), continues=Continued("load", "s"))
+    stage.says(reply(0, ABLE), chunk("old"), reply(1, {}))
+    stage.exits(3)
+    stage.until(1)
+    stage.says(reply(0, ABLE))
+    assert stage.sent()[-1]["method"] == "session/load"
+    stage.says(chunk("old"), reply(1, {}))
+    assert (stage.status, past(stage)) == ("ready", [("past_message", None, "old")])

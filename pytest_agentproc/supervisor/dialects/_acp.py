@@ -1,8 +1,9 @@
 """ACP version 1: JSON-RPC 2.0, one object a line. Knows no other dialect and no fake's code.
 
-The handshake is `initialize` and `session/new`. The response to `session/prompt` ends the turn and, after a
-`session/cancel`, acknowledges it. Updates name no turn: what comes before the response belongs to it. A tool has no
-name here but its title, by which `Policy.host_tools` knows it.
+The handshake is `initialize` and `session/new`, or `session/load` or `session/resume` of a session that the agent
+knows. Updates before the response to `session/load` are that session's past. The response to `session/prompt` ends the
+turn and, after a `session/cancel`, acknowledges it. Updates name no turn: what comes before the response belongs to it.
+A tool has no name here but its title, by which `Policy.host_tools` knows it.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor.dialects._base import Asked, Other, ToolEnded, ToolStarted
 from pytest_agentproc.supervisor.dialects._json_rpc import RpcTalk
-from pytest_agentproc.supervisor.dialects._talk import Ended, Question, Refusal, Reply, Said, Welcome
+from pytest_agentproc.supervisor.dialects._talk import Ended, Question, Refusal, Replayed, Reply, Said, Welcome
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._talk import Setting, Spoken
 
 
-_INITIALIZE, _NEW = 0, 1
+_INITIALIZE, _OPEN = 0, 1
 _FIRST_PROMPT = 2
 _OVER = ("completed", "failed")
 _BAD = frozenset({"cancelled", "refusal"})
@@ -71,7 +72,7 @@ class AcpTalk(RpcTalk):
     def _answered(self, number: int, told: dict[str, Any], error: str) -> list[Spoken]:
         if number < 0:
             return [Other("response")]
-        if number in (_INITIALIZE, _NEW):
+        if number in (_INITIALIZE, _OPEN):
             return self._take_greeting(number, told, error) if number == self._awaited else [Other("response")]
         return [_end(number - _FIRST_PROMPT + 1, told, error)]
 
@@ -80,9 +81,21 @@ class AcpTalk(RpcTalk):
         if error:
             return [Refusal(error)]
         if number == _INITIALIZE:
-            return [Reply(self.request(_NEW, "session/new", {"cwd": self.setting.cwd, "mcpServers": []}))]
-        self._session = str(told.get("sessionId", ""))
+            return [self._open(told)]
+        self._session = self._session or str(told.get("sessionId", ""))
         return [Welcome(self._session)] if self._session else [Refusal("session/new gave no sessionId")]
+
+    def _open(self, told: dict[str, Any]) -> Spoken:
+        """Ask for a new session, or for the one that the caller continues, if the agent can open that."""
+        where = {"cwd": self.setting.cwd, "mcpServers": []}
+        known = self.setting.continues
+        if known is None:
+            return Reply(self.request(_OPEN, "session/new", where))
+        able = _dict(told.get("agentCapabilities"))
+        if not (able.get("loadSession") if known.how == "load" else "resume" in _dict(able.get("sessionCapabilities"))):
+            return Refusal(f"it has no session/{known.how}")
+        self._session = known.id
+        return Reply(self.request(_OPEN, f"session/{known.how}", {"sessionId": known.id, **where}))
 
     # Requests and notifications.
 
@@ -93,10 +106,16 @@ class AcpTalk(RpcTalk):
             return [Other("session/update")]
         if params.get("sessionId", self._session) != self._session:
             return [Other("session/update of another session")]
+        return self._read_update(update)
+
+    def _read_update(self, update: dict[str, Any]) -> list[Spoken]:
         kind = update.get("sessionUpdate")
+        text = str(_dict(update.get("content")).get("text", ""))
+        if self._awaited == _OPEN:
+            is_said = kind in ("user_message_chunk", "agent_message_chunk")
+            return [Replayed(text, is_prompt=kind == "user_message_chunk") if is_said else Other("session/update")]
         if kind == "agent_message_chunk":
-            content = update.get("content")
-            return [Said("delta", str(content.get("text", "")) if isinstance(content, dict) else "")]
+            return [Said("delta", text)]
         if kind == "agent_thought_chunk":
             return [Said("delta")]
         if kind in ("tool_call", "tool_call_update"):
@@ -105,9 +124,9 @@ class AcpTalk(RpcTalk):
 
     def _asked(self, value: dict[str, Any]) -> list[Spoken]:
         params = value.get("params")
-        detail = params if isinstance(params, dict) else {}
-        call = detail.get("toolCall")
-        title = str(call.get("title") or call.get("toolCallId") or "") if isinstance(call, dict) else ""
+        detail = _dict(params)
+        call = _dict(detail.get("toolCall"))
+        title = str(call.get("title") or call.get("toolCallId") or "")
         return [Question(json.dumps(value.get("id")), title, detail)]
 
 
@@ -126,6 +145,10 @@ def _tool(update: dict[str, Any]) -> list[Spoken]:
     if update.get("status") in _OVER:
         return [said, ToolEnded(number)]
     return [said] if update.get("sessionUpdate") != "tool_call" else [said, Asked((name,)), ToolStarted(number, name)]
+
+
+def _dict(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _dicts(value: object) -> list[dict[str, Any]]:

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
 
 
+_SIGNS = ("keep_alive", "rate_limit_event")
+"""The lines that say that claude is there, and not that it has got any further."""
+
+
 class ClaudePrintDecoder(ObjectDecoder):
     """Read the events of one prompt."""
 
@@ -53,7 +57,7 @@ class ClaudePrintDecoder(ObjectDecoder):
         if kind == "system":
             return self._system(event)
         self._speakers.limit = self.limit
-        return self._speakers.hear(kind, event) or [Other(kind, is_progress=kind != "keep_alive")]
+        return self._speakers.hear(kind, event) or [Other(kind, is_progress=kind not in _SIGNS)]
 
     def _after(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
         """Follow background tasks to their end; nothing else counts after the result."""

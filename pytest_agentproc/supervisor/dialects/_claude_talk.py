@@ -25,7 +25,7 @@ from pytest_agentproc.supervisor.dialects._base import (
     ToolStarted,
 )
 from pytest_agentproc.supervisor.dialects._claude_speakers import Speakers
-from pytest_agentproc.supervisor.dialects._claude_tasks import SystemLines
+from pytest_agentproc.supervisor.dialects._claude_tasks import HOOKS, SystemLines
 from pytest_agentproc.supervisor.dialects._json import to_line
 from pytest_agentproc.supervisor.dialects._talk import (
     BACKGROUND,
@@ -154,7 +154,7 @@ class ClaudeTalk(JsonTalk):
 
     def _system(self, value: dict[str, Any]) -> list[Spoken]:
         if value.get("subtype") != "init":
-            return self._work(self._system_lines.follow(value))
+            return self._work(str(value.get("subtype")), self._system_lines.follow(value))
         self._speakers.forget()
         session, marks = value.get("session_id"), self._marks(value)
         welcome = Welcome(session if isinstance(session, str) else None)
@@ -169,10 +169,11 @@ class ClaudeTalk(JsonTalk):
         self.begins_at_once = False
         return begun
 
-    def _work(self, told: Sequence[Spoken]) -> list[Spoken]:
-        """Say of a compaction that it is progress, too."""
-        is_progress = any(isinstance(meaning, Compaction) for meaning in told)
-        return [Said("tool", "compaction"), *told] if is_progress else [*told]
+    def _work(self, subtype: str, told: Sequence[Spoken]) -> list[Spoken]:
+        """Say of a compaction, and of a hook of the user's settings, that it is progress, too."""
+        if any(isinstance(meaning, Compaction) for meaning in told):
+            return [Said("tool", "compaction"), *told]
+        return [Said("tool", "hook"), *told] if subtype in HOOKS else [*told]
 
     def _tools(self, kind: str, value: dict[str, Any]) -> list[Spoken]:
         """Say what a line does with tools; a message that it ends comes before what it says itself."""

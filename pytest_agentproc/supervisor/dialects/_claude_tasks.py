@@ -2,7 +2,8 @@
 
 A background agent (`local_agent`) is in flight as a tool is, from task_started to task_notification. A command in the
 background (`local_bash`) has a terminal status; of the two lines that tell it either may come first, or alone. A long
-tool in the foreground is reported as a task too, and is no more than its tool. If a task is stopped without a tool of
+tool in the foreground is reported as a task too, and is no more than its tool. A hook of the user's settings is in
+flight from hook_started to hook_response. If a task is stopped without a tool of
 the agent's to stop it, claude or another process ended it: its work is lost.
 
 A compaction is announced by the status `compacting`, which may come again and again with a count. Another status or the
@@ -32,7 +33,8 @@ _STOPPED = ("stopped", "killed")
 _OVER = ("completed", "failed", *_STOPPED)
 _STOPPING = ("KillShell", "KillBash", "TaskStop")
 _NAMING = ("shell_id", "task_id", "bash_id")
-_STATUS = ("status", "session_state_changed")
+_STATUS = ("status", "session_state_changed", "api_retry")
+HOOKS = ("hook_started", "hook_progress", "hook_response")
 _OF_COMPACTIONS = ("status", "compact_boundary")
 
 
@@ -86,6 +88,10 @@ def _of_task(subtype: object, event: dict[str, Any]) -> list[_Told]:
     if subtype == "task_updated":
         patch = event.get("patch")
         return _over(name, patch.get("status")) if isinstance(patch, dict) else []
+    if subtype == "hook_started":
+        return [ToolStarted(f"hook {event.get('hook_id')}", str(event.get("hook_name")))]
+    if subtype == "hook_response":
+        return [ToolEnded(f"hook {event.get('hook_id')}")]
     return [Other(f"system {subtype}", is_progress=subtype not in _STATUS)]
 
 

@@ -25,6 +25,8 @@ from pytest_agentproc.supervisor.dialects._json import objects
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pytest_agentproc.vocabulary import Continued
+
 
 BACKGROUND = 0
 
@@ -38,12 +40,14 @@ class Setting:
         key: what makes this conversation's own marks unlike any other's.
         hooks: the hooks to announce: the name of a callback, and the event that it hears of.
         session: the agent's own name for the conversation, if an earlier agent began it; "" if none did.
+        continues: the session to open in place of a new one, in a dialect whose handshake names one.
     """
 
     cwd: str = "/"
     key: str = ""
     hooks: tuple[tuple[str, str], ...] = ()
     session: str = ""
+    continues: Continued | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,14 @@ class Welcome:
     """The handshake is done."""
 
     session_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Words of a session's past, which the agent repeats while it loads the session; a prompt or its own."""
+
+    text: str
+    is_prompt: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +213,7 @@ Worked = Asked | Compaction | Nested | ToolEnded | ToolStarted
 Tasked = TaskBegun | TaskOver
 """The meanings that belong to work beside the turns."""
 
-Spoken = Turned | Worked | Tasked | Hook | Welcome | Refusal | Reply | Malformed | Noise | Other
+Spoken = Turned | Worked | Tasked | Hook | Replayed | Welcome | Refusal | Reply | Malformed | Noise | Other
 
 
 class Talk(Protocol):
