@@ -15,7 +15,6 @@ class HastyRestarts(Restarts):
     """Starts a crashed agent again at once (P6)."""
 
     def crash(self, now: int) -> int | None:
-        """Count, and wait for nothing."""
         return None if super().crash(now) is None else 0
 
 
@@ -23,7 +22,6 @@ class HopefulRestarts(Restarts):
     """Starts an agent again that has never done its handshake (P6)."""
 
     def is_given_up(self, *, was_ready: bool) -> bool:
-        """Take a first start that failed for a crash like any other."""
         return False
 
 
@@ -31,7 +29,6 @@ class SteadyRestarts(Restarts):
     """Waits the same time before every restart (P6)."""
 
     def crash(self, now: int) -> int | None:
-        """Count, and double nothing."""
         return None if super().crash(now) is None else to_nanoseconds(self.backoff or 0)
 
 
@@ -69,7 +66,6 @@ class AbruptLadder(Escalation):
     """Terminates the agent as soon as its session is closed (P8)."""
 
     def close(self, now: int) -> None:
-        """Give no grace."""
         super().close(now)
         self.deadline = now
 

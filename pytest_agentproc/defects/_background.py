@@ -19,7 +19,6 @@ class OrderRouter(Router):
     """Takes turns in the order of their beginnings, whatever their lines name (B1)."""
 
     def route(self, meaning: Begun | Said | Ended | Question | Named) -> tuple[int, ...]:
-        """Read no name."""
         self.is_marked = False
         return super().route(replace(meaning, marks=()))
 
@@ -32,7 +31,6 @@ class StaleTurns(Turns):
         self._unread: list[Said | Ended | Question] = []
 
     def hear(self, heard: Turned, now: int) -> bytes:
-        """Leave it unread while nothing is in flight."""
         if self.flight is None:
             if isinstance(heard, Said | Ended | Question) and self.unacknowledged is None:
                 self._unread.append(heard)
@@ -51,7 +49,6 @@ class SuccessTurns(StaleTurns):
         self._was_good = True
 
     def hear(self, heard: Turned, now: int) -> bytes:
-        """Leave unread what comes after an error."""
         return Turns.hear(self, heard, now) if self._was_good else super().hear(heard, now)
 
     def _ended(self, ended: Ended, number: int, now: int) -> None:
@@ -64,7 +61,6 @@ class AcknowledgingTurns(Turns):
     """Takes a background turn's result for the acknowledgement of the cancel of a prompt's (P3)."""
 
     def _end_background(self, ended: Ended, now: int) -> None:
-        """Wait for nothing more."""
         super()._end_background(ended, now)
         self.unacknowledged = self.cancel_deadline = None
 
@@ -78,7 +74,6 @@ class DrainingTurns(Turns):
         self._held: tuple[Ended, int] | None = None
 
     def work(self, worked: Worked, now: int) -> bytes:
-        """Count the notifications."""
         if isinstance(worked, ToolEnded) and worked.id.startswith("task ") and self.flight is not None:
             self._owed += 1
         return super().work(worked, now)
@@ -126,7 +121,6 @@ class AnyResultTurns(Turns):
         super()._ended(ended, self.flight.number if is_taken and self.flight is not None else number, now)
 
     def _takes(self, ended: Ended) -> bool:
-        """Look at nothing."""
         return True
 
 
@@ -134,7 +128,6 @@ class EmptyResultTurns(AnyResultTurns):
     """Takes an empty result for the end of the turn in flight (B1)."""
 
     def _takes(self, ended: Ended) -> bool:
-        """Look whether there is a word."""
         return not ended.text
 
 
@@ -150,7 +143,6 @@ class OnceTurns(AnyResultTurns):
         self._consumed = self._consumed + 1 if number == BACKGROUND else 0
 
     def _takes(self, ended: Ended) -> bool:
-        """Look whether one was consumed."""
         return self._consumed > 0
 
 
@@ -158,7 +150,6 @@ class AnyMessageTurns(Turns):
     """Ends the turn in flight when a background turn asks for a tool of the host's (B1)."""
 
     def work(self, worked: Worked, now: int) -> bytes:
-        """Look at whoever asks."""
         data, turn = super().work(worked, now), self.flight
         if turn is None or turn.cause is not None or not self._tools.is_handed_over(worked):
             return data
@@ -180,7 +171,6 @@ class AgentTasks(Tasks):
     """Tracks background agents as if they were commands (B2)."""
 
     def feed(self, meaning: Meaning | Spoken) -> None:
-        """Look at no kind."""
         super().feed(replace(meaning, kind=self.KIND) if isinstance(meaning, TaskBegun) else meaning)
 
 
@@ -188,7 +178,6 @@ class EndlessTasks(Tasks):
     """Never takes note of a task's end (B2)."""
 
     def feed(self, meaning: Meaning | Spoken) -> None:
-        """Hear of beginnings alone."""
         if not isinstance(meaning, TaskOver):
             super().feed(meaning)
 
@@ -197,7 +186,6 @@ class SilentTasks(Tasks):
     """Says nothing of a task that never ended (B2)."""
 
     def warn(self) -> list[str]:
-        """Name none."""
         return [warning for warning in super().warn() if "never ended" not in warning]
 
 
@@ -205,7 +193,6 @@ class UnconcernedTasks(Tasks):
     """Says nothing of a task that was stopped (B2)."""
 
     def warn(self) -> list[str]:
-        """Treat it as ended."""
         return [warning for warning in super().warn() if "were stopped" not in warning]
 
 
@@ -213,7 +200,6 @@ class WaitingLadder(Escalation):
     """Waits at close for an agent that waits for its tasks (B2)."""
 
     def close(self, now: int) -> None:
-        """Give it an hour more."""
         super().close(now)
         assert self.deadline is not None
         self.deadline += _HOUR

@@ -15,7 +15,6 @@ class FragileQueueTurns(Turns):
     """Loses with the agent what was never delivered to it (P6)."""
 
     def lose(self, outcome: Outcome, now: int, error: str) -> None:
-        """Clear the queue, too."""
         super().lose(outcome, now, error)
         self.refuse(outcome, error, now)
 
@@ -24,7 +23,6 @@ class RepeatingTurns(Turns):
     """Sends the prompt again whose agent died of it (P6)."""
 
     def lose(self, outcome: Outcome, now: int, error: str) -> None:
-        """Put the turn in flight before the queue."""
         turn = self.flight
         if turn is not None and turn.cause is None:
             self.flight = None
@@ -44,7 +42,6 @@ class LateWordsTurns(Turns):
     """Gives what a cancelled turn says late to the next one (P5)."""
 
     def _said(self, said: Said, number: int, now: int) -> None:
-        """Take whoever comes next for the speaker's turn."""
         if self.flight is None and self.queue:
             self.queue[0].answered.take(said)
         super()._said(said, number, now)
@@ -54,7 +51,6 @@ class CancelFirstTurns(Turns):
     """Calls a turn cancelled although its good result came (P5)."""
 
     def _ended(self, ended: Ended, number: int, now: int) -> None:
-        """Look at the cause alone."""
         turn = self.flight
         if turn is not None and turn.number == number and turn.cause is not None:
             turn.has_ended = True
@@ -70,13 +66,11 @@ class PoisonedTurns(Turns):
     is_poisoned = False
 
     def cancel(self, number: int | None, now: int) -> bytes:
-        """Note what it could not do."""
         data = super().cancel(number, now)
         self.is_poisoned = self.is_poisoned or (not data and self.flight is None)
         return data
 
     def deliver(self, now: int) -> bytes:
-        """Cancel what was just delivered."""
         data = super().deliver(now)
         if data and self.is_poisoned:
             self.is_poisoned = False
@@ -88,5 +82,4 @@ class OrderRouter(Router):
     """Takes every end for the end of the turn that runs, whichever it names (P5)."""
 
     def _end(self, marks: tuple[int, ...]) -> tuple[int, ...]:
-        """Look at no name."""
         return super()._end(())

@@ -20,7 +20,6 @@ class AnyStopCompletion(Completion):
     """Takes a message with a stop reason for the last one, whatever the reason (C2)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
-        """Complete with the message."""
         super().feed(meaning, now)
         if isinstance(meaning, Message) and meaning.stop_reason:
             self.finish(Finished(None, final=False), now)
@@ -37,7 +36,6 @@ class LastResultCompletion(Completion):
     """Takes a line after a final result as the result (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
-        """Hear it as if none had been final."""
         self.final = False
         super().finish(meaning, now)
 
@@ -46,7 +44,6 @@ class FickleCompletion(Completion):
     """Takes a completion back that is final (C1)."""
 
     def resume(self) -> None:
-        """Look at no word but the last."""
         self.final = False
         super().resume()
 
@@ -55,7 +52,6 @@ class StopAloneCompletion(Completion):
     """Hears the end of a message that stops, and no other end of the agent's (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
-        """Take what says of no result whether it is good for a word like any other."""
         if meaning.ok is not None:
             super().finish(meaning, now)
 
@@ -64,7 +60,6 @@ class CutMessageCompletion(Completion):
     """Waits on after a message that was cut for its length or aborted (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
-        """Look at how the last message ended."""
         if meaning.final or self.stop_reason not in ("length", "aborted"):
             super().finish(meaning, now)
 
@@ -73,7 +68,6 @@ class LateWordCompletion(Completion):
     """Takes the last word that tells the end for the end (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
-        """Begin once more."""
         super().finish(meaning, now)
         self.at = now
 
@@ -82,7 +76,6 @@ class AnyResultEndsCompletion(Completion):
     """Takes a background turn's result for the prompt's (B1)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
-        """Complete with whoever's result."""
         super().feed(meaning, now)
         if isinstance(meaning, Other) and meaning.kind == "result":
             self.finish(Finished(True, final=True), now)
@@ -92,7 +85,6 @@ class NestedWordsCompletion(Completion):
     """Takes a sub-agent's words for the agent's (A6)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
-        """Look at what is said, and not at who says it."""
         said = meaning.meaning if isinstance(meaning, Nested) else meaning
         super().feed(said if isinstance(said, Message) else meaning, now)
 
@@ -101,7 +93,6 @@ class AnyResultCompletion(Completion):
     """Takes every completion for a good one (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
-        """Look at no error."""
         super().finish(replace(meaning, ok=True, error=""), now)
 
 
@@ -109,7 +100,6 @@ class FatalErrorCompletion(Completion):
     """Takes an error that the agent may get over for the end (C1)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
-        """Fail with it."""
         super().feed(meaning, now)
         if isinstance(meaning, Failure) and meaning.error:
             self.finish(Finished(False, final=True, error=meaning.error), now)
@@ -119,7 +109,6 @@ class FatalNoiseCompletion(Completion):
     """Gives up at a line that it cannot read (F2)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
-        """Fail at noise, and hear nothing from then on."""
         if self.noise:
             return
         super().feed(meaning, now)
@@ -131,7 +120,6 @@ class UncountedNoiseCompletion(Completion):
     """Drops a line that it cannot read, and does not report it (F2)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
-        """Hear no noise."""
         if not isinstance(meaning, Noise):
             super().feed(meaning, now)
 
@@ -149,7 +137,6 @@ class TimerFirstEnding(Ending):
     def on_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
     ) -> Outcome:
-        """Look at the timer first."""
         due = watchdog.due(now)
         return due[1] if due else super().on_exit(completion, status, watchdog, now, has_completion=has_completion)
 
@@ -158,7 +145,6 @@ class LateResultEnding(Ending):
     """Takes an answer for the result that comes once the agent is ended for its silence (A1)."""
 
     def stands(self, outcome: Outcome | None, completion: Completion) -> bool:
-        """Judge once more where there is an answer now."""
         return outcome is not None and completion.at is None
 
 
@@ -168,7 +154,6 @@ class ExitOverResultEnding(Ending):
     def on_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
     ) -> Outcome:
-        """Look at the code first."""
         if status > 0:
             return Outcome.FAILED
         return super().on_exit(completion, status, watchdog, now, has_completion=has_completion)
@@ -180,7 +165,6 @@ class DeafEnding(Ending):
     def on_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
     ) -> Outcome:
-        """Look at no error."""
         completion.error = ""
         return super().on_exit(completion, status, watchdog, now, has_completion=has_completion)
 
@@ -191,7 +175,6 @@ class ZeroIsGoodEnding(Ending):
     def on_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
     ) -> Outcome:
-        """Look at the code alone if it is 0."""
         if status == 0:
             return Outcome.COMPLETED
         return super().on_exit(completion, status, watchdog, now, has_completion=has_completion)
@@ -203,7 +186,6 @@ class NullCodeEnding(Ending):
     def on_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
     ) -> Outcome:
-        """Take a death for an exit with 0."""
         return super().on_exit(completion, max(status, 0), watchdog, now, has_completion=has_completion)
 
 
@@ -213,7 +195,6 @@ class BlindCodeEnding(Ending):
     def on_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
     ) -> Outcome:
-        """Take every exit for one with 0."""
         return super().on_exit(completion, min(status, 0), watchdog, now, has_completion=has_completion)
 
 
@@ -221,7 +202,6 @@ class PipeEndEnding(Ending):
     """Believes an exit only once stdout has ended too (C4)."""
 
     def is_gone(self, status: int | None, streams: Collection[str]) -> bool:
-        """Wait for the end of the pipe."""
         return super().is_gone(status, streams) and "stdout" not in streams
 
 
@@ -229,7 +209,6 @@ class RawCodeEnding(Ending):
     """Hands the agent's own code on, also where it was forced to exit or its result says otherwise (C1)."""
 
     def exit_code(self, outcome: Outcome, status: int | None, *, forced: bool, executable: bool) -> int:
-        """Take the code that there is."""
         if status is not None and status >= 0:
             return status
         return super().exit_code(outcome, status, forced=forced, executable=executable)
@@ -239,7 +218,6 @@ class MismatchEnding(Ending):
     """Takes every code that does not fit the outcome for a contradiction, whoever chose it (C1)."""
 
     def warnings(self, outcome: Outcome, status: int | None, *, forced: bool) -> list[str]:
-        """Look at no force and at no result but by its name."""
         return [] if (status == 0) is (outcome is Outcome.COMPLETED) else ["exit_contradicts_result"]
 
 
@@ -247,7 +225,6 @@ class FatalPipeEnding(Ending):
     """Fails the run as soon as stdin breaks (F5)."""
 
     def is_input_lost(self, feeder: Feeder, *, silent: bool) -> bool:
-        """Wait for no exit and no result."""
         return feeder.is_broken and not feeder.is_delivered
 
 
@@ -261,7 +238,6 @@ class MissingEnding(Ending):
     """Takes every failure to start for a missing file (P6)."""
 
     def is_missing(self, errno: int) -> bool:
-        """Look at no number."""
         return True
 
 
@@ -269,5 +245,4 @@ class SilentEnding(Ending):
     """Says nothing of an exit without a result (C4)."""
 
     def explain(self, told: str, words: str, stderr: bytes) -> str:
-        """Give the agent's own words, or none."""
         return told

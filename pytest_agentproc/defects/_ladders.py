@@ -1,14 +1,14 @@
-"""Ladders that signal and wait wrongly, each in one way. Pure; knows no stream, no result and no limit of silence."""
+"""Ladders that signal and wait wrongly, and ways to leave a cancelled run that leave a process; each in one way."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.supervisor import Escalation
+from pytest_agentproc.supervisor import Abandonment, Escalation
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor import Command, Signal
+    from pytest_agentproc.supervisor import Command, Ports, Signal
     from pytest_agentproc.vocabulary import Policy
 
 
@@ -28,7 +28,6 @@ class GroupOfSessionLadder(GroupLadder):
     """Signals the agent's process group, and takes the end of the agent for that of all others (T1)."""
 
     def leftovers(self, now: int) -> list[Command]:
-        """Be done, and look for no process."""
         return self.finish() if self.has_signalled else super().leftovers(now)
 
 
@@ -51,7 +50,6 @@ class ProlongedLadder(Escalation):
     """Begins the grace after a completion once more whenever the agent prints (C1)."""
 
     def heard(self, now: int) -> None:
-        """Wait from now."""
         if self.timer == "linger_grace":
             self._wait(self.rung, self.timer, now)
 
@@ -60,7 +58,6 @@ class TaskBoundLadder(Escalation):
     """Waits for the exit while commands of the agent's run, however long they do (C1)."""
 
     def linger(self, now: int, *, is_working: bool = False) -> None:
-        """Start no timer while there is work."""
         if not is_working:
             super().linger(now)
 
@@ -69,7 +66,6 @@ class TaskBlindLadder(Escalation):
     """Gives the same grace whether commands of the agent's run or not (C1)."""
 
     def linger(self, now: int, *, is_working: bool = False) -> None:
-        """Look at no work."""
         super().linger(now)
 
 
@@ -77,7 +73,6 @@ class HastyLadder(Escalation):
     """Gives no grace after a completion (C1)."""
 
     def linger(self, now: int, *, is_working: bool = False) -> None:
-        """Terminate at once."""
         super().linger(now)
         self.deadline = now
 
@@ -86,7 +81,6 @@ class OneGraceLadder(Escalation):
     """Knows one grace before the kill, the long one (C1)."""
 
     def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
-        """Forget that there was a completion."""
         self._kill_grace = "kill_grace"
         return super().terminate(now)
 
@@ -95,7 +89,6 @@ class KillOnlyLadder(Escalation):
     """Kills where it should terminate (T1)."""
 
     def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
-        """Send KILL first."""
         return replace(super().terminate(now, leftovers=leftovers), name="KILL")
 
 
@@ -103,7 +96,6 @@ class NoKillLadder(Escalation):
     """Never goes beyond TERM (T1)."""
 
     def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
-        """Start no timer for the kill."""
         signal = super().terminate(now, leftovers=leftovers)
         self.deadline = None
         return signal
@@ -113,7 +105,6 @@ class DeadFlagLadder(Escalation):
     """Takes 'a signal was sent' for 'it is dead': sends no KILL, and believes itself done (T1)."""
 
     def due(self, now: int) -> Command:
-        """Be done where the kill is due."""
         return self.finish()[-1] if self.has_signalled else super().due(now)
 
 
@@ -121,7 +112,6 @@ class ContentLadder(Escalation):
     """Takes the end of the agent for that of the tree it has terminated (T1)."""
 
     def leftovers(self, now: int) -> list[Command]:
-        """Be done, and wait for no kill."""
         return self.finish() if self.has_signalled else super().leftovers(now)
 
 
@@ -129,7 +119,6 @@ class LeavingLadder(Escalation):
     """Lets the descendants of an agent that has exited live on (T6)."""
 
     def leftovers(self, now: int) -> list[Command]:
-        """Be done."""
         return [] if self.has_signalled else self.finish()
 
 
@@ -137,5 +126,21 @@ class ZombieLadder(Escalation):
     """Never reaps the agent (T3)."""
 
     def finish(self) -> list[Command]:
-        """Be done, and no more than that."""
         return super().finish()[-1:]
+
+
+class LeavingAbandonment(Abandonment):
+    """Goes away, and lets the agent live on (T4)."""
+
+    def end(self, ports: Ports) -> int:
+        ports.close()
+        return 0
+
+
+class AskingAbandonment(Abandonment):
+    """Asks the tree to end, and does not wait to see whether it does (T4)."""
+
+    def end(self, ports: Ports) -> int:
+        ports.terminate()
+        ports.close()
+        return -15

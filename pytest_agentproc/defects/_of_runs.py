@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_agentproc.defects import _abandonments as abandons
 from pytest_agentproc.defects import _endings as ends
 from pytest_agentproc.defects import _ladders as ladders
 from pytest_agentproc.defects import _results as results
@@ -164,12 +163,12 @@ _KEEPERS = (
     ("log-is-text", "C3", "decodes the bytes that it writes to the logs", streams.DecodingArtifacts),
 )
 _ABANDONMENTS = (
-    ("cancelled-run-goes-on", "T4", "leaves the agent alive when it is cancelled itself", abandons.LeavingAbandonment),
+    ("cancelled-run-goes-on", "T4", "leaves the agent alive when it is cancelled itself", ladders.LeavingAbandonment),
     (
         "cancelled-run-only-asks",
         "T4",
         "sends TERM when it is cancelled, and does not wait",
-        abandons.AskingAbandonment,
+        ladders.AskingAbandonment,
     ),
 )
 _IN_SESSIONS: dict[str, dict[str, Any]] = {

@@ -10,7 +10,6 @@ from pytest_agentproc.defects import _crossings as crossings
 from pytest_agentproc.defects import _questions as questions
 from pytest_agentproc.defects import _tools as tools
 from pytest_agentproc.defects import _turns as turns
-from pytest_agentproc.defects import _views as views
 from pytest_agentproc.defects import _watchdogs as times
 from pytest_agentproc.defects._defect import Defect
 from pytest_agentproc.supervisor import Deciders, SessionDeciders
@@ -231,13 +230,13 @@ _OTHERS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
         "ready-without-agent",
         "P1",
         "calls a session ready after its agent has ended",
-        {"standing": views.ZombieStanding},
+        {"standing": turns.ZombieStanding},
     ),
     (
         "viewer-misses-the-past",
         "P4",
         "shows a viewer nothing from before it attached",
-        {"transcript": views.ForgetfulTranscript},
+        {"transcript": turns.ForgetfulTranscript},
     ),
     (
         "results-go-by-order",

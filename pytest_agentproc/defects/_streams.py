@@ -17,7 +17,6 @@ class FatalArtifacts(Artifacts):
     """Fails a run whose artifacts could not be written (C3)."""
 
     def amend(self, result: Result) -> Result:
-        """Take the disk's error for the run's."""
         amended = super().amend(result)
         return replace(amended, outcome=Outcome.FAILED, exit_code=1) if self.unwritten else amended
 
@@ -26,7 +25,6 @@ class SilentArtifacts(Artifacts):
     """Does not report that an artifact could not be written (C3)."""
 
     def amend(self, result: Result) -> Result:
-        """Warn of nothing."""
         return result
 
 
@@ -34,7 +32,6 @@ class ForgetfulArtifacts(Artifacts):
     """Writes what an agent reported only if it exited by itself (C3)."""
 
     def fields(self, result: Result) -> dict[str, Any]:
-        """Know nothing of an agent that was forced to exit."""
         lost = replace(result, text=None, stop_reason=None, model=None, usage=None)
         return super().fields(lost if result.forced else result)
 
@@ -43,7 +40,6 @@ class StartedArtifacts(Artifacts):
     """Writes a result for an agent that was started, and for no other (C3)."""
 
     def tell(self, result: Result) -> None:
-        """Skip what never ran."""
         if result.outcome is not Outcome.SPAWN_FAILED:
             super().tell(result)
 
@@ -52,7 +48,6 @@ class DecodingArtifacts(Artifacts):
     """Keeps text where bytes came (C3)."""
 
     def write(self, name: str, data: bytes) -> None:
-        """Replace what is no UTF-8."""
         super().write(name, data.decode(errors="replace").encode())
 
 
@@ -60,7 +55,6 @@ class ChunkFraming(Framing):
     """Decodes every chunk by itself (F1)."""
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Replace what a cut has torn."""
         return super().feed(data.decode(errors="replace").encode())
 
 
@@ -68,7 +62,6 @@ class UnfinishedFraming(Framing):
     """Drops a last line that has no end (F1)."""
 
     def flush(self) -> list[bytes]:
-        """Hold nothing."""
         super().flush()
         return []
 
@@ -77,7 +70,6 @@ class FirstObjectFraming(Framing):
     """Takes one object from a line, and drops the rest of it (F1)."""
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Cut after the first object."""
         return [self._cut(line) for line in super().feed(data)]
 
     @staticmethod
@@ -95,7 +87,6 @@ class EscapeFraming(Framing):
     """Drops a line on which an escape sequence for a terminal stands before the frame (F1)."""
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Make of such a line what no decoder reads."""
         return [b"?" * line.startswith(b"\x1b") + line for line in super().feed(data)]
 
 
@@ -111,7 +102,6 @@ class CarriageFraming(Framing):
     """Takes the carriage return at the end of a line for text (F1)."""
 
     def _clean(self, line: bytes) -> bytes:
-        """Give back what is cut off."""
         return super()._clean(line) + b"\r" * line.endswith(b"\r")
 
 
@@ -126,7 +116,6 @@ class BreakFraming(Framing):
     """Ends a line wherever Python's `splitlines` would (F1)."""
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Split what is a line once more."""
         lines = [line.decode(errors="surrogateescape").splitlines() or [""] for line in super().feed(data)]
         return [part.encode(errors="surrogateescape") for parts in lines for part in parts]
 
@@ -135,7 +124,6 @@ class EndlessLineFraming(Framing):
     """Waits for the end of a line however long it grows (F3)."""
 
     def is_too_long(self, size: int) -> bool:
-        """Take any length."""
         return False
 
 
@@ -143,7 +131,6 @@ class ShortLineFraming(Framing):
     """Takes a line for too long that is longer than a reader's first buffer (F3)."""
 
     def is_too_long(self, size: int) -> bool:
-        """Take 64 KiB, as asyncio's reader of lines does."""
         return size > 64 * 1024 or super().is_too_long(size)
 
 
@@ -159,7 +146,6 @@ class StdoutFeeder(Feeder):
 
     @property
     def streams(self) -> list[str]:
-        """Give stdout alone."""
         return [stream for stream in super().streams if stream == "stdout"]
 
 
@@ -168,7 +154,6 @@ class WriteFirstFeeder(Feeder):
 
     @property
     def streams(self) -> list[str]:
-        """Give none while there is something to write."""
         return super().streams if self.is_delivered or self.is_broken else []
 
 
@@ -176,6 +161,5 @@ class OpenFeeder(Feeder):
     """Never closes stdin (C1)."""
 
     def end(self) -> list[Command]:
-        """Write no more, and leave it at that."""
         super().end()
         return []

@@ -23,7 +23,6 @@ class NestedRestoresTools(Tools):
     """Takes a sub-agent's word for the agent's own, which shows that its tools are done (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
-        """Forget all tools when a sub-agent speaks."""
         super().feed(meaning)
         if isinstance(meaning, Nested):
             self.running.clear()
@@ -33,7 +32,6 @@ class NestedCountTools(Tools):
     """Takes a sub-agent's tools for the agent's own (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
-        """Look at what is done, and not at who does it."""
         super().feed(meaning.meaning if isinstance(meaning, Nested) else meaning)
 
 
@@ -41,7 +39,6 @@ class FirstEndTools(Tools):
     """Remembers that tools run, but not how many (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
-        """Forget all tools when one ends."""
         super().feed(meaning)
         if isinstance(meaning, ToolEnded):
             self.running.clear()
@@ -51,7 +48,6 @@ class ForgetfulTools(Tools):
     """Takes the result of a tool for the end of the background agent that it launched (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
-        """Take note of tools alone."""
         if not isinstance(meaning, ToolStarted) or meaning.name != "local_agent":
             super().feed(meaning)
 
@@ -60,7 +56,6 @@ class EndlessTools(Tools):
     """Keeps the long limit once a tool has run (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
-        """Hear of no end."""
         if not isinstance(meaning, ToolEnded):
             super().feed(meaning)
 
@@ -69,7 +64,6 @@ class SilentCompactionTools(Tools):
     """Takes a compaction for silence (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
-        """Take note of tools alone."""
         if not isinstance(meaning, Compaction):
             super().feed(meaning)
 
@@ -78,7 +72,6 @@ class EndlessCompactionTools(Tools):
     """Keeps the long limit once the agent has compacted its context (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
-        """Ignore the end."""
         if not isinstance(meaning, Compaction) or not meaning.is_over:
             super().feed(meaning)
 
@@ -102,7 +95,6 @@ class DurationWatchdog(Watchdog):
     """Takes the limit on the silence of a tool for one on the time that it runs (A6)."""
 
     def activity(self, now: int, stream: str, size: int) -> None:
-        """Wind no limit up while a tool runs."""
         kept = self.deadlines.get("internal_tool_timeout")
         super().activity(now, stream, size)
         if kept is not None:
@@ -121,7 +113,6 @@ class AnyToolTools(Tools):
     """Hands every tool over to the host (A7)."""
 
     def is_handed_over(self, meaning: Meaning) -> bool:
-        """Look at no name."""
         return isinstance(meaning, Asked)
 
 
@@ -129,7 +120,6 @@ class WaitingTools(Tools):
     """Waits for the agent to do what it has left to the host (A7)."""
 
     def is_handed_over(self, meaning: Meaning) -> bool:
-        """Never hand over."""
         return False
 
 
@@ -137,7 +127,6 @@ class NestedHostTools(Tools):
     """Takes a sub-agent's message for the agent's own (A7)."""
 
     def is_handed_over(self, meaning: Meaning) -> bool:
-        """Look at whoever asks."""
         return super().is_handed_over(meaning.meaning if isinstance(meaning, Nested) else meaning)
 
 
@@ -145,5 +134,4 @@ class HastyTools(Tools):
     """Ends the run inside the message that asks (A7)."""
 
     def is_handed_over(self, meaning: Meaning) -> bool:
-        """Wait for no end of the message."""
         return isinstance(meaning, ToolStarted) and self.is_hosts(meaning.name)

@@ -20,7 +20,6 @@ class DurationWatchdog(Watchdog):
     """Never winds the inactivity limit up again (A1)."""
 
     def activity(self, now: int, stream: str, size: int) -> None:
-        """Count, and nothing else."""
         self.count += size
         self.last_activity = now
 
@@ -29,7 +28,6 @@ class ExpiredWatchdog(Watchdog):
     """Ignores output after a limit has run out, even before the supervisor has looked at the limit (A4)."""
 
     def _wind(self, now: int, *names: str) -> None:
-        """Look at the timer first."""
         super()._wind(now, *(name for name in names if self.deadlines.get(name, now + 1) > now))
 
 
@@ -37,7 +35,6 @@ class OwnWritesWatchdog(Watchdog):
     """Takes what it writes itself for activity (A1)."""
 
     def wrote(self, now: int) -> None:
-        """Wind the limit up."""
         if self.is_armed:
             self.activity(now, "stdin", 0)
 
@@ -46,7 +43,6 @@ class StderrBlindWatchdog(Watchdog):
     """Looks at stdout alone (A1)."""
 
     def is_activity(self, stream: str, data: bytes) -> bool:
-        """Take stderr for nothing."""
         return stream == "stdout"
 
 
@@ -54,13 +50,11 @@ class FirstOutputWatchdog(Watchdog):
     """Measures silence from the first output on, and waits for that without limit (A1)."""
 
     def arm(self, now: int) -> None:
-        """Leave silence out while nothing was said."""
         super().arm(now)
         if not self.count:
             self.deadlines.pop(self.silence, None)
 
     def activity(self, now: int, stream: str, size: int) -> None:
-        """Arm with the first byte."""
         is_first = not self.count
         super().activity(now, stream, size)
         if is_first:
@@ -71,7 +65,6 @@ class LineWatchdog(Watchdog):
     """Wakes up at the end of a line only (A1)."""
 
     def is_activity(self, stream: str, data: bytes) -> bool:
-        """Take a part of a line for nothing."""
         return b"\n" in data
 
 
@@ -106,7 +99,6 @@ class HarsherFirstWatchdog(Watchdog):
     """Prefers the harsher of two limits that run out at one instant (A3)."""
 
     def due(self, now: int) -> tuple[str, Outcome] | None:
-        """Look from the back."""
         self.deadlines = dict(reversed(self.deadlines.items()))
         return super().due(now)
 
@@ -115,7 +107,6 @@ class ClosedIsExitWatchdog(Watchdog):
     """Takes the end of stdout for the exit, and waits for no more than the process's end (A5)."""
 
     def ended(self, now: int, stream: str) -> None:
-        """Rest: what has exited cannot hang."""
         super().ended(now, stream)
         if stream == "stdout":
             self.rest()
@@ -125,7 +116,6 @@ class ClosedIsActivityWatchdog(Watchdog):
     """Takes the end of a stream for a sign of life (A5)."""
 
     def ended(self, now: int, stream: str) -> None:
-        """Wind the inactivity limit up."""
         super().ended(now, stream)
         if self.deadlines:
             self.activity(now, stream, 0)
@@ -135,7 +125,6 @@ class NoiseIsProgressWatchdog(Watchdog):
     """Takes every line for progress (A8)."""
 
     def is_progress(self, meaning: Meaning) -> bool:
-        """Look at nothing."""
         return True
 
 
@@ -143,7 +132,6 @@ class WordsWatchdog(Watchdog):
     """Takes whole messages alone for progress (A8)."""
 
     def is_progress(self, meaning: Meaning) -> bool:
-        """Look at no piece, no tool and no sub-agent."""
         return isinstance(meaning, Message)
 
 
@@ -151,7 +139,6 @@ class AnyEventWatchdog(Watchdog):
     """Takes every event for progress, a sign of life or a status as well (A8)."""
 
     def is_progress(self, meaning: Meaning) -> bool:
-        """Look at nothing but noise."""
         return not isinstance(meaning, Noise)
 
 
@@ -162,7 +149,6 @@ class RestlessWatchdog(Watchdog):
         """Disarm nothing."""
 
     def due(self, now: int) -> tuple[str, Outcome] | None:
-        """Give up once."""
         due = super().due(now)
         if due:
             super().rest()
@@ -173,7 +159,6 @@ class BytesAreProgressWatchdog(Watchdog):
     """Takes every byte for progress (A8)."""
 
     def activity(self, now: int, stream: str, size: int) -> None:
-        """Wind both limits up."""
         super().activity(now, stream, size)
         self.progress(now)
 
@@ -190,7 +175,6 @@ class DurationTurnWatchdog(TurnWatchdog):
     """Takes prompt_timeout for the longest duration of a turn (P2)."""
 
     def progress(self, now: int) -> None:
-        """Move the other deadline alone."""
         kept = self.deadlines.get("prompt_timeout")
         super().progress(now)
         if kept is not None:
@@ -201,7 +185,6 @@ class ExpiredTurnWatchdog(TurnWatchdog):
     """Ignores progress after a deadline has passed, even before the supervisor has looked at it (A4)."""
 
     def _wind(self, now: int, *names: str) -> None:
-        """Look at the timer first."""
         super()._wind(now, *(name for name in names if self.deadlines.get(name, now + 1) > now))
 
 
@@ -209,7 +192,6 @@ class BytesMoveTurnWatchdog(TurnWatchdog):
     """Takes every byte for progress (P2)."""
 
     def activity(self, now: int, stream: str, size: int) -> None:
-        """Move all deadlines."""
         super().activity(now, stream, size)
         self.progress(now)
 
@@ -218,7 +200,6 @@ class ClosedIsProgressTurnWatchdog(TurnWatchdog):
     """Takes the end of a stream for a sign of life (A5)."""
 
     def ended(self, now: int, stream: str) -> None:
-        """Move all deadlines."""
         super().ended(now, stream)
         self.activity(now, stream, 0)
         self.progress(now)
@@ -228,17 +209,14 @@ class ClosedIsExitTurnWatchdog(TurnWatchdog):
     """Takes an agent for gone that has closed its stdout (A5)."""
 
     def ended(self, now: int, stream: str) -> None:
-        """Let no turn continue."""
         super().ended(now, stream)
         if stream == "stdout" and self.deadlines:
             self.deadlines["prompt_timeout"] = now
 
     def due(self, now: int) -> tuple[str, Outcome] | None:
-        """Call a turn lost."""
         return ("stdout", Outcome.AGENT_LOST) if "stdout" in self.closed else super().due(now)
 
     def explain(self, name: str, now: int) -> str:
-        """Say that the agent has ended."""
         return "it has gone" if name == "stdout" else super().explain(name, now)
 
 
@@ -263,7 +241,6 @@ class TalkedOutTurnWatchdog(TurnWatchdog):
     """Lets the deadline run again at the agent's next word while the caller owes an answer (P2)."""
 
     def progress(self, now: int) -> None:
-        """Wind up what rests, too."""
         super().progress(now)
         self.go_on(now)
 
@@ -275,7 +252,6 @@ class WordyTurnWatchdog(TurnWatchdog):
         """Change nothing."""
 
     def progress(self, now: int) -> None:
-        """Move the limit on silence, too."""
         super().progress(now)
         super().activity(now, "", 0)
 
@@ -292,7 +268,6 @@ class IdleCountsTurnWatchdog(TurnWatchdog):
     """Counts the silence of a turn from the last byte before it (A1)."""
 
     def start(self, now: int) -> None:
-        """Keep the instant of the last byte."""
         last = self.last_activity
         super().start(now)
         if self.silence in self.deadlines:
@@ -321,7 +296,6 @@ class SessionCapTurnWatchdog(TurnWatchdog):
     first: int | None = None
 
     def start(self, now: int) -> None:
-        """Count from the first prompt."""
         super().start(now)
         self.first = now if self.first is None else self.first
         if "max_runtime" in self.deadlines:
