@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class HastyRestarts(Restarts):
-    """Starts a crashed agent again at once (P6)."""
+    """Starts a crashed agent again without a pause (P6)."""
 
     def crash(self, now: int) -> int | None:
         return None if super().crash(now) is None else 0
 
 
 class HopefulRestarts(Restarts):
-    """Starts an agent again that has never done its handshake (P6)."""
+    """Starts an agent again that never did its handshake (P6)."""
 
     def is_given_up(self, *, was_ready: bool) -> bool:
         return False
@@ -57,13 +57,13 @@ class NoRestarts(Restarts):
 
 
 class UnforgettingRestarts(Restarts):
-    """Counts every crash that there ever was (P6)."""
+    """Never forgets old crashes (P6)."""
 
     WINDOW = 1 << 62
 
 
 class AbruptLadder(Escalation):
-    """Terminates the agent as soon as its session is closed (P8)."""
+    """Terminates the agent at the instant of the close (P8)."""
 
     def close(self, now: int) -> None:
         super().close(now)

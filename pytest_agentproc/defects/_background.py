@@ -16,7 +16,7 @@ _HOUR = 3_600_000_000_000
 
 
 class OrderRouter(Router):
-    """Takes turns in the order of their beginnings, whatever their lines name (B1)."""
+    """Assigns turns by the order in which they begin, whatever their lines name (B1)."""
 
     def route(self, meaning: Begun | Said | Ended | Question | Named) -> tuple[int, ...]:
         self.is_marked = False
@@ -24,7 +24,7 @@ class OrderRouter(Router):
 
 
 class StaleTurns(Turns):
-    """Hears the events between two prompts when the second is asked, and takes them as the answer (B1)."""
+    """Answers the second prompt with what came between the two (B1)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -42,7 +42,7 @@ class StaleTurns(Turns):
 
 
 class SuccessTurns(StaleTurns):
-    """Consumes background turns after a good result only (B3)."""
+    """Keeps background turns apart only after a good result (B3)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -58,7 +58,7 @@ class SuccessTurns(StaleTurns):
 
 
 class AcknowledgingTurns(Turns):
-    """Takes a background turn's result for the acknowledgement of the cancel of a prompt's (P3)."""
+    """Accepts any result as the acknowledgement (P3)."""
 
     def _end_background(self, ended: Ended, now: int) -> None:
         super()._end_background(ended, now)
@@ -66,7 +66,7 @@ class AcknowledgingTurns(Turns):
 
 
 class DrainingTurns(Turns):
-    """Takes the background turn for a part of the prompt's turn in which its notification came (B1)."""
+    """Adds a background turn to the prompt's turn in which its notification came (B1)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -96,7 +96,7 @@ class DrainingTurns(Turns):
 
 
 class MixingTurns(Turns):
-    """Shows what a background turn says in the prompt's turn, too (B1)."""
+    """Also shows the words of a background turn in the prompt's turn (B1)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -114,7 +114,7 @@ class MixingTurns(Turns):
 
 
 class AnyResultTurns(Turns):
-    """Takes any result for the end of the turn in flight (B1)."""
+    """Ends the prompt at a background turn's result (B1)."""
 
     def _ended(self, ended: Ended, number: int, now: int) -> None:
         is_taken = number == BACKGROUND and self.flight is not None and self._takes(ended)
@@ -125,14 +125,14 @@ class AnyResultTurns(Turns):
 
 
 class EmptyResultTurns(AnyResultTurns):
-    """Takes an empty result for the end of the turn in flight (B1)."""
+    """Ends the prompt at the empty result of a background turn (B1)."""
 
     def _takes(self, ended: Ended) -> bool:
         return not ended.text
 
 
 class OnceTurns(AnyResultTurns):
-    """Expects one background turn between two prompts, and takes the next as the prompt's (B2)."""
+    """Treats the second of two background turns as the prompt's (B2)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -147,7 +147,7 @@ class OnceTurns(AnyResultTurns):
 
 
 class AnyMessageTurns(Turns):
-    """Ends the turn in flight when a background turn asks for a tool of the host's (B1)."""
+    """Ends the prompt's turn when a background turn asks for a host tool (B1)."""
 
     def work(self, worked: Worked, now: int) -> bytes:
         data, turn = super().work(worked, now), self.flight
@@ -159,7 +159,7 @@ class AnyMessageTurns(Turns):
 
 
 class RestlessTurns(Turns):
-    """Counts a background turn's words as progress of the prompt that waits after it (B1)."""
+    """Counts a background turn's words as progress of the prompt (B1)."""
 
     def _said(self, said: Said, number: int, now: int) -> None:
         super()._said(said, number, now)
@@ -175,7 +175,7 @@ class AgentTasks(Tasks):
 
 
 class EndlessTasks(Tasks):
-    """Never takes note of a task's end (B2)."""
+    """Treats a task that has ended as running (B2)."""
 
     def feed(self, meaning: Meaning | Spoken) -> None:
         if not isinstance(meaning, TaskOver):
@@ -183,14 +183,14 @@ class EndlessTasks(Tasks):
 
 
 class SilentTasks(Tasks):
-    """Says nothing of a task that never ended (B2)."""
+    """Does not report a task that never ended (B2)."""
 
     def warn(self) -> list[str]:
         return [warning for warning in super().warn() if "never ended" not in warning]
 
 
 class UnconcernedTasks(Tasks):
-    """Says nothing of a task that was stopped (B2)."""
+    """Does not report a task that was stopped (B2)."""
 
     def warn(self) -> list[str]:
         return [warning for warning in super().warn() if "were stopped" not in warning]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class FragileQueueTurns(Turns):
-    """Loses with the agent what was never delivered to it (P6)."""
+    """Loses the waiting prompts with the agent (P6)."""
 
     def lose(self, outcome: Outcome, now: int, error: str) -> None:
         super().lose(outcome, now, error)
@@ -20,7 +20,7 @@ class FragileQueueTurns(Turns):
 
 
 class RepeatingTurns(Turns):
-    """Sends the prompt again whose agent died of it (P6)."""
+    """Sends the prompt again when its agent has crashed (P6)."""
 
     def lose(self, outcome: Outcome, now: int, error: str) -> None:
         turn = self.flight
@@ -32,14 +32,14 @@ class RepeatingTurns(Turns):
 
 
 class UnrefusingTurns(Turns):
-    """Keeps the prompts of a session to which no agent will come (P6)."""
+    """Leaves prompts without an outcome (P6)."""
 
     def refuse(self, outcome: Outcome, error: str, now: int) -> None:
         """Let them wait."""
 
 
 class LateWordsTurns(Turns):
-    """Gives what a cancelled turn says late to the next one (P5)."""
+    """Adds a cancelled turn's late words to the next turn (P5)."""
 
     def _said(self, said: Said, number: int, now: int) -> None:
         if self.flight is None and self.queue:
@@ -48,7 +48,7 @@ class LateWordsTurns(Turns):
 
 
 class CancelFirstTurns(Turns):
-    """Calls a turn cancelled although its good result came (P5)."""
+    """Reports a turn as cancelled although its good result came (P5)."""
 
     def _ended(self, ended: Ended, number: int, now: int) -> None:
         turn = self.flight
@@ -61,7 +61,7 @@ class CancelFirstTurns(Turns):
 
 
 class PoisonedTurns(Turns):
-    """Remembers a cancel that had nothing to cancel, and hits the next turn (P5)."""
+    """Keeps a cancel that hit nothing for the next turn (P5)."""
 
     is_poisoned = False
 
@@ -79,7 +79,7 @@ class PoisonedTurns(Turns):
 
 
 class OrderRouter(Router):
-    """Takes every end for the end of the turn that runs, whichever it names (P5)."""
+    """Assigns results by their order, not by their names (P5)."""
 
     def _end(self, marks: tuple[int, ...]) -> tuple[int, ...]:
         return super()._end(())

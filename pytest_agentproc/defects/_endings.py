@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class AnyStopCompletion(Completion):
-    """Takes a message with a stop reason for the last one, whatever the reason (C2)."""
+    """Treats a stop for a tool as the last word (C2)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
         super().feed(meaning, now)
@@ -26,14 +26,14 @@ class AnyStopCompletion(Completion):
 
 
 class StubbornCompletion(Completion):
-    """Never takes a completion back (C1)."""
+    """Keeps a result although the agent continues after it (C1)."""
 
     def resume(self) -> None:
         """Stay."""
 
 
 class LastResultCompletion(Completion):
-    """Takes a line after a final result as the result (C1)."""
+    """Lets a second result in the grace undo the first (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
         self.final = False
@@ -41,7 +41,7 @@ class LastResultCompletion(Completion):
 
 
 class FickleCompletion(Completion):
-    """Takes a completion back that is final (C1)."""
+    """Keeps waiting when a turn begins after the end (C1)."""
 
     def resume(self) -> None:
         self.final = False
@@ -49,7 +49,7 @@ class FickleCompletion(Completion):
 
 
 class StopAloneCompletion(Completion):
-    """Hears the end of a message that stops, and no other end of the agent's (C1)."""
+    """Accepts no end except a message that stops (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
         if meaning.ok is not None:
@@ -57,7 +57,7 @@ class StopAloneCompletion(Completion):
 
 
 class CutMessageCompletion(Completion):
-    """Waits on after a message that was cut for its length or aborted (C1)."""
+    """Keeps waiting after a message that was cut or aborted (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
         if meaning.final or self.stop_reason not in ("length", "aborted"):
@@ -65,7 +65,7 @@ class CutMessageCompletion(Completion):
 
 
 class LateWordCompletion(Completion):
-    """Takes the last word that tells the end for the end (C1)."""
+    """Dates the end of the run by the last event of the end (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
         super().finish(meaning, now)
@@ -73,7 +73,7 @@ class LateWordCompletion(Completion):
 
 
 class AnyResultEndsCompletion(Completion):
-    """Takes a background turn's result for the prompt's (B1)."""
+    """Ends the run at a background turn's result (B1)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
         super().feed(meaning, now)
@@ -82,7 +82,7 @@ class AnyResultEndsCompletion(Completion):
 
 
 class NestedWordsCompletion(Completion):
-    """Takes a sub-agent's words for the agent's (A6)."""
+    """Reports a sub-agent's words as the agent's (A6)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
         said = meaning.meaning if isinstance(meaning, Nested) else meaning
@@ -90,14 +90,14 @@ class NestedWordsCompletion(Completion):
 
 
 class AnyResultCompletion(Completion):
-    """Takes every completion for a good one (C1)."""
+    """Treats an error result as a good one (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
         super().finish(replace(meaning, ok=True, error=""), now)
 
 
 class FatalErrorCompletion(Completion):
-    """Takes an error that the agent may get over for the end (C1)."""
+    """Gives up at an error that the agent recovers from (C1)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
         super().feed(meaning, now)
@@ -106,7 +106,7 @@ class FatalErrorCompletion(Completion):
 
 
 class FatalNoiseCompletion(Completion):
-    """Gives up at a line that it cannot read (F2)."""
+    """Gives up at a line that is no event (F2)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
         if self.noise:
@@ -117,7 +117,7 @@ class FatalNoiseCompletion(Completion):
 
 
 class UncountedNoiseCompletion(Completion):
-    """Drops a line that it cannot read, and does not report it (F2)."""
+    """Drops a line that is no event, and does not report it (F2)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
         if not isinstance(meaning, Noise):
@@ -132,7 +132,7 @@ class HoardingCompletion(Completion):
 
 
 class TimerFirstEnding(Ending):
-    """Lets a deadline win over an exit of the same instant (A4)."""
+    """Reports inactive when the agent exits at the very instant of the limit (A4)."""
 
     def on_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
@@ -142,14 +142,14 @@ class TimerFirstEnding(Ending):
 
 
 class LateResultEnding(Ending):
-    """Takes an answer for the result that comes once the agent is ended for its silence (A1)."""
+    """Accepts an answer that comes while it ends a silent agent (A1)."""
 
     def stands(self, outcome: Outcome | None, completion: Completion) -> bool:
         return outcome is not None and completion.at is None
 
 
 class ExitOverResultEnding(Ending):
-    """Throws a good result away for the exit code that follows it (C1)."""
+    """Throws a good result away for an exit code (C1)."""
 
     def on_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
@@ -160,7 +160,7 @@ class ExitOverResultEnding(Ending):
 
 
 class DeafEnding(Ending):
-    """Hears of an error in a completion only, not in what the agent told before it exited with one (C1)."""
+    """Drops the error that an agent reported before it exited (C1)."""
 
     def on_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
@@ -170,7 +170,7 @@ class DeafEnding(Ending):
 
 
 class ZeroIsGoodEnding(Ending):
-    """Takes exit 0 for a result, also where there is none or a bad one (C2)."""
+    """Treats exit 0 as a good result (C2)."""
 
     def on_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
@@ -181,7 +181,7 @@ class ZeroIsGoodEnding(Ending):
 
 
 class NullCodeEnding(Ending):
-    """Reads no exit code as 0, and a signal's death has none (C4)."""
+    """Treats a death by signal as exit 0 (C4)."""
 
     def on_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
@@ -190,7 +190,7 @@ class NullCodeEnding(Ending):
 
 
 class BlindCodeEnding(Ending):
-    """Looks at no exit code where the agent's words tell no end (C4)."""
+    """Treats every exit as a good one (C4)."""
 
     def on_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
@@ -199,14 +199,14 @@ class BlindCodeEnding(Ending):
 
 
 class PipeEndEnding(Ending):
-    """Believes an exit only once stdout has ended too (C4)."""
+    """Accepts an exit only when stdout has ended (C4)."""
 
     def is_gone(self, status: int | None, streams: Collection[str]) -> bool:
         return super().is_gone(status, streams) and "stdout" not in streams
 
 
 class RawCodeEnding(Ending):
-    """Hands the agent's own code on, also where it was forced to exit or its result says otherwise (C1)."""
+    """Exits with the agent's own code, forced or not (C1)."""
 
     def exit_code(self, outcome: Outcome, status: int | None, *, forced: bool, executable: bool) -> int:
         if status is not None and status >= 0:
@@ -215,34 +215,34 @@ class RawCodeEnding(Ending):
 
 
 class MismatchEnding(Ending):
-    """Takes every code that does not fit the outcome for a contradiction, whoever chose it (C1)."""
+    """Reports each code that does not fit as a contradiction (C1)."""
 
     def warnings(self, outcome: Outcome, status: int | None, *, forced: bool) -> list[str]:
         return [] if (status == 0) is (outcome is Outcome.COMPLETED) else ["exit_contradicts_result"]
 
 
 class FatalPipeEnding(Ending):
-    """Fails the run as soon as stdin breaks (F5)."""
+    """Fails the run when stdin breaks (F5)."""
 
     def is_input_lost(self, feeder: Feeder, *, silent: bool) -> bool:
         return feeder.is_broken and not feeder.is_delivered
 
 
 class UnstartedEnding(Ending):
-    """Takes an agent that never ran for one that failed (P6)."""
+    """Reports an agent that never started as failed (P6)."""
 
     unstarted = Outcome.FAILED
 
 
 class MissingEnding(Ending):
-    """Takes every failure to start for a missing file (P6)."""
+    """Treats every failure to start as a missing file (P6)."""
 
     def is_missing(self, errno: int) -> bool:
         return True
 
 
 class SilentEnding(Ending):
-    """Says nothing of an exit without a result (C4)."""
+    """Reports a death without a result, but not how the agent died (C4)."""
 
     def explain(self, told: str, words: str, stderr: bytes) -> str:
         return told

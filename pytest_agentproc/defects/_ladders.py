@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class DirectChildLadder(Escalation):
-    """Takes the agent for its whole tree (T1)."""
+    """Signals the agent itself and never its descendants (T1)."""
 
     reach = "agent"
 
 
 class GroupLadder(Escalation):
-    """Signals the agent's process group, as `killpg` does; what has a session of its own never hears of it (T1)."""
+    """Signals the agent's process group, but no process that left it (T1)."""
 
     reach = "group"
 
@@ -32,7 +32,7 @@ class GroupOfSessionLadder(GroupLadder):
 
 
 class LooseLadder(Escalation):
-    """Holds the tree by its group, whatever was asked for (T6)."""
+    """Holds the tree by its group, whatever containment was asked for (T6)."""
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
@@ -40,14 +40,14 @@ class LooseLadder(Escalation):
 
 
 class PatientLadder(Escalation):
-    """Waits for the exit after a completion, however long it takes (C1)."""
+    """Waits for the exit however long an agent lingers (C1)."""
 
     def linger(self, now: int, *, is_working: bool = False) -> None:
         """Start no timer."""
 
 
 class ProlongedLadder(Escalation):
-    """Begins the grace after a completion once more whenever the agent prints (C1)."""
+    """Restarts the grace when the agent prints after its result (C1)."""
 
     def heard(self, now: int) -> None:
         if self.timer == "linger_grace":
@@ -55,7 +55,7 @@ class ProlongedLadder(Escalation):
 
 
 class TaskBoundLadder(Escalation):
-    """Waits for the exit while commands of the agent's run, however long they do (C1)."""
+    """Waits for the exit while the agent's background commands run (C1)."""
 
     def linger(self, now: int, *, is_working: bool = False) -> None:
         if not is_working:
@@ -63,14 +63,14 @@ class TaskBoundLadder(Escalation):
 
 
 class TaskBlindLadder(Escalation):
-    """Gives the same grace whether commands of the agent's run or not (C1)."""
+    """Gives an agent no time for its background commands (C1)."""
 
     def linger(self, now: int, *, is_working: bool = False) -> None:
         super().linger(now)
 
 
 class HastyLadder(Escalation):
-    """Gives no grace after a completion (C1)."""
+    """Terminates at the instant of the completion (C1)."""
 
     def linger(self, now: int, *, is_working: bool = False) -> None:
         super().linger(now)
@@ -78,7 +78,7 @@ class HastyLadder(Escalation):
 
 
 class OneGraceLadder(Escalation):
-    """Knows one grace before the kill, the long one (C1)."""
+    """Waits for the long grace also after a good end (C1)."""
 
     def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
         self._kill_grace = "kill_grace"
@@ -93,7 +93,7 @@ class KillOnlyLadder(Escalation):
 
 
 class NoKillLadder(Escalation):
-    """Never goes beyond TERM (T1)."""
+    """Waits for ever for an agent that ignores TERM (T1)."""
 
     def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
         signal = super().terminate(now, leftovers=leftovers)
@@ -102,21 +102,21 @@ class NoKillLadder(Escalation):
 
 
 class DeadFlagLadder(Escalation):
-    """Takes 'a signal was sent' for 'it is dead': sends no KILL, and believes itself done (T1)."""
+    """Treats 'a signal was sent' as 'the agent is dead' (T1)."""
 
     def due(self, now: int) -> Command:
         return self.finish()[-1] if self.has_signalled else super().due(now)
 
 
 class ContentLadder(Escalation):
-    """Takes the end of the agent for that of the tree it has terminated (T1)."""
+    """Kills no descendant once the terminated agent has ended (T1)."""
 
     def leftovers(self, now: int) -> list[Command]:
         return self.finish() if self.has_signalled else super().leftovers(now)
 
 
 class LeavingLadder(Escalation):
-    """Lets the descendants of an agent that has exited live on (T6)."""
+    """Leaves the processes that an exited agent has started (T6)."""
 
     def leftovers(self, now: int) -> list[Command]:
         return [] if self.has_signalled else self.finish()
@@ -130,7 +130,7 @@ class ZombieLadder(Escalation):
 
 
 class LeavingAbandonment(Abandonment):
-    """Goes away, and lets the agent live on (T4)."""
+    """Leaves the agent alive when it is cancelled itself (T4)."""
 
     def end(self, ports: Ports) -> int:
         ports.close()
@@ -138,7 +138,7 @@ class LeavingAbandonment(Abandonment):
 
 
 class AskingAbandonment(Abandonment):
-    """Asks the tree to end, and does not wait to see whether it does (T4)."""
+    """Sends TERM when it is cancelled, and does not wait (T4)."""
 
     def end(self, ports: Ports) -> int:
         ports.terminate()

@@ -23,7 +23,7 @@ class LosingHooks(Hooks):
 
 
 class RepeatingHooks(Hooks):
-    """Calls back for a hook that was kept, and keeps it (B4)."""
+    """Calls the callback twice for one hook (B4)."""
 
     def fire(self, hook: Hook, now: int) -> bytes:
         data = super().fire(hook, now)
@@ -40,7 +40,7 @@ class RepeatingHooks(Hooks):
 
 
 class BlockingHooks(Hooks):
-    """Has the agent wait for the callback of a hook that asks nothing (B4)."""
+    """Makes the agent wait for a callback that may never come (B4)."""
 
     def fire(self, hook: Hook, now: int) -> bytes:
         data = super().fire(hook, now)
@@ -67,14 +67,14 @@ class AllowingHooks(Hooks):
 
 
 class DeafHooks(Hooks):
-    """Lets a tool run whatever its callback says (B4)."""
+    """Lets a tool run that its hook forbids (B4)."""
 
     def decide(self, name: str, *, allowed: bool) -> bytes:
         return super().decide(name, allowed=True)
 
 
 class EndlessHooks(Hooks):
-    """Waits for a callback for ever (B4)."""
+    """Waits without limit for a callback (B4)."""
 
     @property
     def deadlines(self) -> dict[str, int]:
@@ -82,7 +82,7 @@ class EndlessHooks(Hooks):
 
 
 class StaleHooks(Hooks):
-    """Calls back for a hook that is long past (B4)."""
+    """Calls the callback for a hook that is too old (B4)."""
 
     LIFE = 1 << 62
 
@@ -91,7 +91,7 @@ _NEVER = 2**62
 
 
 class DeafTurns(Turns):
-    """Leaves a question without an answer where the caller has no handler (P7)."""
+    """Answers nothing where there is no handler (P7)."""
 
     def _asked(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
         data = super()._asked(question, owners, now)
@@ -99,7 +99,7 @@ class DeafTurns(Turns):
 
 
 class TrustingTurns(Turns):
-    """Allows everything where the caller has no handler (P7)."""
+    """Allows everything where there is no handler (P7)."""
 
     def _asked(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
         data = super()._asked(question, owners, now)
@@ -107,7 +107,7 @@ class TrustingTurns(Turns):
 
 
 class IdleDeafTurns(Turns):
-    """Leaves a question without an answer that is asked while no turn is in flight (P7)."""
+    """Does not answer a question that comes after the result (P7)."""
 
     def _asked(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
         return b"" if self.flight is None else super()._asked(question, owners, now)
@@ -143,7 +143,7 @@ class _EndlessQuestions(Questions):
 
 
 class WaitingTurns(Turns):
-    """Waits for ever for the caller's answer (P7)."""
+    """Waits without limit for the caller's answer (P7)."""
 
     def __init__(self, policy: Policy, watchdog: TurnWatchdog, tell: Callable[..., None], *, has_handler: bool) -> None:
         super().__init__(policy, watchdog, tell, has_handler=has_handler)
@@ -160,7 +160,7 @@ class LenientTurns(Turns):
 
 
 class AbandoningTurns(Turns):
-    """Forgets what a cancelled turn has asked, and answers nothing (P7)."""
+    """Does not answer the open question of a cancelled turn (P7)."""
 
     def _call_off(self, turn: TurnRecord, cause: Outcome, now: int) -> bytes:
         self.questions.withdraw_of(turn.number)
@@ -179,7 +179,7 @@ class _LateQuestions(Questions):
 
 
 class RepeatingTurns(Turns):
-    """Answers once more when the caller has decided what was denied because he was late (P7)."""
+    """Answers a second time when the caller decides late (P7)."""
 
     def __init__(self, policy: Policy, watchdog: TurnWatchdog, tell: Callable[..., None], *, has_handler: bool) -> None:
         super().__init__(policy, watchdog, tell, has_handler=has_handler)
@@ -187,7 +187,7 @@ class RepeatingTurns(Turns):
 
 
 class ForgettingTurns(Turns):
-    """Forgets what is asked when its turn ends, and answers nothing (P7)."""
+    """Does not answer a question whose turn is over (P7)."""
 
     def _ended(self, ended: Ended, number: int, now: int) -> None:
         super()._ended(ended, number, now)
@@ -195,7 +195,7 @@ class ForgettingTurns(Turns):
 
 
 class HoldingTurns(Turns):
-    """Lets a deadline rest for a question that its agent has taken back (P2)."""
+    """Waits for an answer that the agent has withdrawn (P2)."""
 
     def _withdraw(self, name: str, now: int) -> bytes:
         return b""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class FatalArtifacts(Artifacts):
-    """Fails a run whose artifacts could not be written (C3)."""
+    """Fails a run because an artifact could not be written (C3)."""
 
     def amend(self, result: Result) -> Result:
         amended = super().amend(result)
@@ -22,14 +22,14 @@ class FatalArtifacts(Artifacts):
 
 
 class SilentArtifacts(Artifacts):
-    """Does not report that an artifact could not be written (C3)."""
+    """Does not report an artifact that it could not write (C3)."""
 
     def amend(self, result: Result) -> Result:
         return result
 
 
 class ForgetfulArtifacts(Artifacts):
-    """Writes what an agent reported only if it exited by itself (C3)."""
+    """Leaves out of result.json what a forced agent had reported (C3)."""
 
     def fields(self, result: Result) -> dict[str, Any]:
         lost = replace(result, text=None, stop_reason=None, model=None, usage=None)
@@ -37,7 +37,7 @@ class ForgetfulArtifacts(Artifacts):
 
 
 class StartedArtifacts(Artifacts):
-    """Writes a result for an agent that was started, and for no other (C3)."""
+    """Writes no result.json if the agent never started (C3)."""
 
     def tell(self, result: Result) -> None:
         if result.outcome is not Outcome.SPAWN_FAILED:
@@ -45,21 +45,21 @@ class StartedArtifacts(Artifacts):
 
 
 class DecodingArtifacts(Artifacts):
-    """Keeps text where bytes came (C3)."""
+    """Decodes the bytes that it writes to the logs (C3)."""
 
     def write(self, name: str, data: bytes) -> None:
         super().write(name, data.decode(errors="replace").encode())
 
 
 class ChunkFraming(Framing):
-    """Decodes every chunk by itself (F1)."""
+    """Decodes each chunk by itself (F1)."""
 
     def feed(self, data: bytes) -> list[bytes]:
         return super().feed(data.decode(errors="replace").encode())
 
 
 class UnfinishedFraming(Framing):
-    """Drops a last line that has no end (F1)."""
+    """Drops a last line without an end (F1)."""
 
     def flush(self) -> list[bytes]:
         super().flush()
@@ -67,7 +67,7 @@ class UnfinishedFraming(Framing):
 
 
 class FirstObjectFraming(Framing):
-    """Takes one object from a line, and drops the rest of it (F1)."""
+    """Reads only the first object of a line (F1)."""
 
     def feed(self, data: bytes) -> list[bytes]:
         return [self._cut(line) for line in super().feed(data)]
@@ -84,14 +84,14 @@ class FirstObjectFraming(Framing):
 
 
 class EscapeFraming(Framing):
-    """Drops a line on which an escape sequence for a terminal stands before the frame (F1)."""
+    """Drops an event that follows a terminal escape sequence (F1)."""
 
     def feed(self, data: bytes) -> list[bytes]:
         return [b"?" * line.startswith(b"\x1b") + line for line in super().feed(data)]
 
 
 class BomFraming(Framing):
-    """Takes a byte order mark for a part of the first line (F1)."""
+    """Treats a byte order mark as text (F1)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -99,21 +99,21 @@ class BomFraming(Framing):
 
 
 class CarriageFraming(Framing):
-    """Takes the carriage return at the end of a line for text (F1)."""
+    """Treats the carriage return at a line's end as text (F1)."""
 
     def _clean(self, line: bytes) -> bytes:
         return super()._clean(line) + b"\r" * line.endswith(b"\r")
 
 
 class WholeLineFraming(Framing):
-    """Counts a CRLF to the line before it (F3)."""
+    """Counts a CRLF as part of the line before it (F3)."""
 
     def _fits(self, line: bytes | bytearray) -> bool:
         return not self.is_too_long(len(line))
 
 
 class BreakFraming(Framing):
-    """Ends a line wherever Python's `splitlines` would (F1)."""
+    """Ends a line at every character that may break a line (F1)."""
 
     def feed(self, data: bytes) -> list[bytes]:
         lines = [line.decode(errors="surrogateescape").splitlines() or [""] for line in super().feed(data)]
@@ -128,14 +128,14 @@ class EndlessLineFraming(Framing):
 
 
 class ShortLineFraming(Framing):
-    """Takes a line for too long that is longer than a reader's first buffer (F3)."""
+    """Refuses a line of more than 64 KiB (F3)."""
 
     def is_too_long(self, size: int) -> bool:
         return size > 64 * 1024 or super().is_too_long(size)
 
 
 class EndlessFeeder(Feeder):
-    """Goes on watching a stream that has ended (A5)."""
+    """Keeps watching a stream that has ended (A5)."""
 
     def ended(self, stream: str) -> None:
         """Take note of nothing."""
@@ -150,7 +150,7 @@ class StdoutFeeder(Feeder):
 
 
 class WriteFirstFeeder(Feeder):
-    """Reads nothing before the prompt is through (F5)."""
+    """Reads no output until the whole prompt is written (F5)."""
 
     @property
     def streams(self) -> list[str]:

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class IgnorantTools(Tools):
-    """Never looks whether the agent executes a tool (A6)."""
+    """Keeps the short limit while the agent runs a tool (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
         """Take note of nothing."""
 
 
 class NestedRestoresTools(Tools):
-    """Takes a sub-agent's word for the agent's own, which shows that its tools are done (A6)."""
+    """Restores the short limit when a sub-agent speaks (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
         super().feed(meaning)
@@ -29,14 +29,14 @@ class NestedRestoresTools(Tools):
 
 
 class NestedCountTools(Tools):
-    """Takes a sub-agent's tools for the agent's own (A6)."""
+    """Counts a sub-agent's tools as the agent's own (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
         super().feed(meaning.meaning if isinstance(meaning, Nested) else meaning)
 
 
 class FirstEndTools(Tools):
-    """Remembers that tools run, but not how many (A6)."""
+    """Restores the short limit when the first tool ends (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
         super().feed(meaning)
@@ -45,7 +45,7 @@ class FirstEndTools(Tools):
 
 
 class ForgetfulTools(Tools):
-    """Takes the result of a tool for the end of the background agent that it launched (A6)."""
+    """Treats a launched background agent as a tool that has ended (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
         if not isinstance(meaning, ToolStarted) or meaning.name != "local_agent":
@@ -53,7 +53,7 @@ class ForgetfulTools(Tools):
 
 
 class EndlessTools(Tools):
-    """Keeps the long limit once a tool has run (A6)."""
+    """Keeps the long limit when the tool has ended (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
         if not isinstance(meaning, ToolEnded):
@@ -61,7 +61,7 @@ class EndlessTools(Tools):
 
 
 class SilentCompactionTools(Tools):
-    """Takes a compaction for silence (A6)."""
+    """Keeps the short limit while the agent compacts (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
         if not isinstance(meaning, Compaction):
@@ -69,7 +69,7 @@ class SilentCompactionTools(Tools):
 
 
 class EndlessCompactionTools(Tools):
-    """Keeps the long limit once the agent has compacted its context (A6)."""
+    """Keeps the long limit after a compaction (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
         if not isinstance(meaning, Compaction) or not meaning.is_over:
@@ -77,7 +77,7 @@ class EndlessCompactionTools(Tools):
 
 
 class UnsettledTools(Tools):
-    """Waits in a session for a tool whose turn is over (A6)."""
+    """Keeps the long limit for a tool whose turn is over (A6)."""
 
     def settle(self) -> None:
         """Forget nothing."""
@@ -92,7 +92,7 @@ class UnlimitedWatchdog(Watchdog):
 
 
 class DurationWatchdog(Watchdog):
-    """Takes the limit on the silence of a tool for one on the time that it runs (A6)."""
+    """Applies the limit on a tool's silence to the tool's whole time (A6)."""
 
     def activity(self, now: int, stream: str, size: int) -> None:
         kept = self.deadlines.get("internal_tool_timeout")
@@ -110,28 +110,28 @@ class UnlimitedTurnWatchdog(TurnWatchdog):
 
 
 class AnyToolTools(Tools):
-    """Hands every tool over to the host (A7)."""
+    """Ends at every tool, also at the agent's own (A7)."""
 
     def is_handed_over(self, meaning: Meaning) -> bool:
         return isinstance(meaning, Asked)
 
 
 class WaitingTools(Tools):
-    """Waits for the agent to do what it has left to the host (A7)."""
+    """Waits on when the agent has asked for a host tool (A7)."""
 
     def is_handed_over(self, meaning: Meaning) -> bool:
         return False
 
 
 class NestedHostTools(Tools):
-    """Takes a sub-agent's message for the agent's own (A7)."""
+    """Treats a sub-agent's tool as a host tool (A7)."""
 
     def is_handed_over(self, meaning: Meaning) -> bool:
         return super().is_handed_over(meaning.meaning if isinstance(meaning, Nested) else meaning)
 
 
 class HastyTools(Tools):
-    """Ends the run inside the message that asks (A7)."""
+    """Ends inside the message that asks for the tool (A7)."""
 
     def is_handed_over(self, meaning: Meaning) -> bool:
         return isinstance(meaning, ToolStarted) and self.is_hosts(meaning.name)

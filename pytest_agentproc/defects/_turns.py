@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class KillingTurns(Turns):
-    """Ends an agent whose turn takes too long, and does not even ask it to cancel that turn (P1)."""
+    """Kills the agent whose turn takes too long (P1)."""
 
     def expire(self, now: int) -> bytes:
         super().expire(now)
@@ -21,7 +21,7 @@ class KillingTurns(Turns):
 
 
 class SoftTimeoutTurns(Turns):
-    """Gives a turn up whose time is over, and leaves the agent at its work (P1)."""
+    """Gives a turn up and sends the agent no cancel (P1)."""
 
     def expire(self, now: int) -> bytes:
         super().expire(now)
@@ -30,7 +30,7 @@ class SoftTimeoutTurns(Turns):
 
 
 class ZombieTurns(Turns):
-    """Calls itself ready after a timeout, takes every prompt, and delivers none (P1)."""
+    """Says ready after a timeout, and drops every prompt without a word (P1)."""
 
     is_dead = False
 
@@ -43,7 +43,7 @@ class ZombieTurns(Turns):
 
 
 class DroppingTurns(Turns):
-    """Throws away what waits when a turn times out (P1)."""
+    """Drops the prompts that wait when a turn times out (P1)."""
 
     def expire(self, now: int) -> bytes:
         self.refuse(Outcome.CANCELLED, "the session was reset", now)
@@ -51,14 +51,14 @@ class DroppingTurns(Turns):
 
 
 class GenerousTurns(Turns):
-    """Calls completed what waits when its session is closed (P3)."""
+    """Reports the prompts that wait as completed at a close (P3)."""
 
     def refuse(self, outcome: Outcome, error: str, now: int) -> None:
         super().refuse(Outcome.COMPLETED if outcome is Outcome.STOPPED else outcome, error, now)
 
 
 class SilentTimeoutTurns(Turns):
-    """Tells no viewer that a prompt timed out (P1)."""
+    """Reports a timeout to no viewer (P1)."""
 
     def expire(self, now: int) -> bytes:
         tell = self._tell
@@ -74,7 +74,7 @@ class SilentTimeoutTurns(Turns):
 
 
 class StoppingCancelTurns(Turns):
-    """Has the agent forced to stop where its caller cancels a turn (P1)."""
+    """Ends the agent when the caller cancels a turn (P1)."""
 
     def cancel(self, number: int | None, now: int) -> bytes:
         data = super().cancel(number, now)
@@ -83,7 +83,7 @@ class StoppingCancelTurns(Turns):
 
 
 class TimidTurns(Turns):
-    """Waits for ever for the acknowledgement of a cancel (P3)."""
+    """Waits without limit for the acknowledgement of any cancel (P3)."""
 
     def expire(self, now: int) -> bytes:
         data = super().expire(now)
@@ -92,7 +92,7 @@ class TimidTurns(Turns):
 
 
 class CallerWaitsTurns(Turns):
-    """Waits for ever for the acknowledgement of what its caller cancelled (P3)."""
+    """Waits without limit for the acknowledgement of the caller's cancel (P3)."""
 
     def cancel(self, number: int | None, now: int) -> bytes:
         data = super().cancel(number, now)
@@ -101,7 +101,7 @@ class CallerWaitsTurns(Turns):
 
 
 class HastyCancelTurns(Turns):
-    """Takes the grace from TERM to KILL for that of a cancel (P3)."""
+    """Waits kill_grace instead of cancel_grace for an acknowledgement (P3)."""
 
     def expire(self, now: int) -> bytes:
         data = super().expire(now)
@@ -112,7 +112,7 @@ class HastyCancelTurns(Turns):
 
 
 class EagerTurns(Turns):
-    """Delivers the next prompt before the cancel of the last one is acknowledged (P3)."""
+    """Delivers while a cancel is unacknowledged (P3)."""
 
     def deliver(self, now: int) -> bytes:
         waiting, self.unacknowledged = self.unacknowledged, None
@@ -122,7 +122,7 @@ class EagerTurns(Turns):
 
 
 class HearingTurns(Turns):
-    """Takes whatever comes after a cancel for its acknowledgement (P3)."""
+    """Accepts any word after a cancel as its acknowledgement (P3)."""
 
     def hear(self, heard: Turned, now: int) -> bytes:
         data = super().hear(heard, now)
@@ -131,7 +131,7 @@ class HearingTurns(Turns):
 
 
 class LeakingCancelTurns(Turns):
-    """Lets cancel_grace run on after the acknowledgement (P3)."""
+    """Ends agents that have acknowledged the cancel (P3)."""
 
     def _acknowledge(self, turn: TurnRecord) -> None:
         kept = self.cancel_deadline
@@ -140,7 +140,7 @@ class LeakingCancelTurns(Turns):
 
 
 class AgeingTurns(Turns):
-    """Counts the time of a prompt that waited from the timeout before it (P3)."""
+    """Counts a waiting prompt's time from the timeout before it (P3)."""
 
     expired_at: int | None = None
 
@@ -156,7 +156,7 @@ class AgeingTurns(Turns):
 
 
 class MisaimedCancelTurns(Turns):
-    """Cancels the turn in flight whichever is meant (P9)."""
+    """Cancels the turn in flight instead of the prompt that waits (P9)."""
 
     def cancel(self, number: int | None, now: int) -> bytes:
         return super().cancel(None, now)
@@ -172,7 +172,7 @@ class NewestFirstTurns(Turns):
 
 
 class BusyQueueTurns(Turns):
-    """Writes every prompt as soon as there is one to be written (P9)."""
+    """Writes every prompt although one is in flight (P9)."""
 
     def deliver(self, now: int) -> bytes:
         sent = vars(self).setdefault("sent", set())
@@ -187,7 +187,7 @@ class BusyQueueTurns(Turns):
 
 
 class StuckQueueTurns(Turns):
-    """Gives up what waits when a turn fails (P9)."""
+    """Drops the prompts that wait when a turn fails (P9)."""
 
     def _ended(self, ended: Ended, number: int, now: int) -> None:
         super()._ended(ended, number, now)
@@ -196,7 +196,7 @@ class StuckQueueTurns(Turns):
 
 
 class WordsAloneTurns(Turns):
-    """Takes words for progress, and what tools do for none (P2)."""
+    """Does not count tool events as progress (P2)."""
 
     _no_progress = "tool"
 
@@ -208,13 +208,13 @@ class WordsAloneTurns(Turns):
 
 
 class WholeWordsTurns(WordsAloneTurns):
-    """Takes messages and tools for progress, and the pieces of a message for none (P2)."""
+    """Does not count the pieces of a message as progress (P2)."""
 
     _no_progress = "delta"
 
 
 class ZombieStanding(StatusRules):
-    """Calls a session ready that has no agent, once it had one (P1)."""
+    """Calls a session ready after its agent has ended (P1)."""
 
     def judge(self, *, is_closing: bool, has_failed: bool, is_asking: bool, is_able: bool, had_agent: bool) -> Status:
         return super().judge(
@@ -227,7 +227,7 @@ class ZombieStanding(StatusRules):
 
 
 class ForgetfulTranscript(Transcript):
-    """Shows a viewer that attaches nothing of what was before (P4)."""
+    """Shows a viewer nothing from before it attached (P4)."""
 
     def begin(self) -> int:
         return self.total
