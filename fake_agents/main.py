@@ -87,8 +87,10 @@ def _first(baked: dict[str, Any], path: str) -> Born:
     """Begin as the agent itself, unless the arguments only ask what is installed, or are for another fake."""
     told = baked["probes"].get(tuple(sys.argv[1:]))
     if told is not None:
-        posix.write(1 if posix.isatty(0) else told[0], told[1])
-        posix._exit(0)
+        try:
+            posix.write(1 if posix.isatty(0) else told[0], told[1])
+        finally:  # a program that asks on the side may have ended before the answer
+            posix._exit(0)
     for pattern, other in baked.get("instead", ()):
         from pytest_agentproc.fake_agents.glob import fits
 

@@ -254,9 +254,9 @@ class Stage:
         return True
 
     def kill(self, name: str, signum: int) -> None:
-        """Signal a child, with the group if it leads one; the pid of an ended child may belong to any process."""
+        """Signal the parent, or a child, with the group if it leads one; the pid of an ended one may be any other's."""
         if self._is_kin(name):
-            pid, leads = self._children[name]
+            pid, leads = (self._parent, False) if name == PARENT else self._children[name]
             try:
                 (posix.killpg if leads else posix.kill)(pid, signum)
             except ProcessLookupError:  # it ended, and was reaped, since the look before

@@ -91,7 +91,12 @@ _TITLES = {
     ),
     "bug-families": ("Bug families", "A bug family is a kind of bug that users of supervisors report."),
 }
-_GROUPS = {"TEXT": "Forms of a text", "result.json": "Fields of result.json", "loop_blocked": "Keys of loop_blocked"}
+_GROUPS = {
+    "TEXT": "Forms of a text",
+    "result.json": "Fields of result.json",
+    "loop_blocked": "Keys of loop_blocked",
+    "sleeps": "Keys of sleeps",
+}
 
 
 def is_made(name: str) -> bool:

@@ -2,19 +2,16 @@
 
 The handshake is the dialect's own: `initialize`, sessions that are new, loaded with their history, or resumed, and
 modes. A prompt is a request that the end of its turn answers; all words before that are updates of the session. A
-second prompt waits for its turn. The agent's own requests wait for their answers in the track that asks.
+second prompt waits for its turn.
 """
 
 from __future__ import annotations
 
-from pytest_agentproc.fake_agents.lines import Lines
-from pytest_agentproc.fake_agents.objects import line
-from pytest_agentproc.fake_agents.questions import ALLOW, ANSWERED, CANCELLED, DENY, REFUSED, Questions
-from pytest_agentproc.fake_agents.requests import read
+from pytest_agentproc.fake_agents.dialects.json_rpc import INTERNAL, METHOD, PARAMS, Host
+from pytest_agentproc.fake_agents.questions import ALLOW, DENY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
     from pytest_agentproc.fake_agents.contracts import Events
@@ -38,28 +35,18 @@ _OPTIONS = [
 _CHUNKS = {"prompt": "user_message_chunk", "think": "agent_thought_chunk", "answer": "agent_message_chunk"}
 _KNOWN = ("session/load", "session/resume")
 _EMPTY = ("authenticate", "logout", "session/set_mode", "session/set_model", "session/close")
-_PARSE, _REQUEST, _METHOD, _PARAMS, _INTERNAL = -32700, -32600, -32601, -32602, -32603
 
 
-class Encoder:
+class Encoder(Host):
     """Encode a conversation: the updates of a turn, and the response to its prompt."""
 
-    error_is_exit = False
-    error_stream = "stdout"
-    code = 0
-    version = 1
-
     def __init__(self, program: Program) -> None:
-        self.questions = Questions()
-        self._lines = Lines(program)
+        super().__init__(program)
         self._sessions: list[str] = []
-        self._prompts: list[tuple[Any, str]] = []
         self._open: list[int] = []
         self._hand = ""
-        self._is_cancelled = False
         self._tools: dict[str, str] = {}
         self._kinds: dict[str, str] = {}
-        self.history: Sequence[tuple[str, str]] = ()
         self.events: Events = {
             "delta": self.delta,
             "think": self.think,
@@ -69,48 +56,21 @@ class Encoder:
             "event": self.event,
         }
 
-    def hear(self, request: bytes, now: int) -> tuple[bytes, str]:
+    def _noted(self, method: str, params: dict[str, Any]) -> str:
+        is_cancel = method == "session/cancel" and self._is_open(params.get("sessionId"))
+        return self._cancel() if is_cancel else ""
+
+    def _requested(self, number: Any, method: str, params: dict[str, Any], now: int) -> tuple[list[bytes], str]:
         """Answer a request; a prompt is answered by the end of its turn, and a cancel of one by the script."""
-        heard = read(request)
-        if heard is None:
-            return self._lines.join([_error_of(None, _PARSE, "Parse error")]), ""
-        method, params = heard.get("method"), heard.get("params")
-        params = params if isinstance(params, dict) else {}
-        if not isinstance(method, str):
-            return self._joined(self._without_method(heard)), ""
-        if "id" not in heard:
-            if method != "session/cancel" or not self._is_open(params.get("sessionId")):
-                return b"", ""
-            self._is_cancelled = True
-            for question in self.questions.asked:
-                question.dismissed = False  # a client may answer what is open first, and cancel then
-            return b"", "cancel"
         if method == "session/prompt" and params.get("sessionId") in self._sessions:
-            self._open.append(len(self._prompts))
-            self._prompts.append((heard["id"], params["sessionId"]))
-            return b"", ""
-        event = "handshake" if method == "initialize" else ""
-        return self._lines.join(self._answered(heard["id"], method, params)), event
-
-    def end(self) -> None:
-        """Take note that stdin has ended, which changes no line."""
-
-    def late(self) -> bytes:
-        """Give nothing: all is answered at once."""
-        return b""
-
-    def refuse(self, request: bytes, error: str) -> bytes:
-        """Give the response that refuses `initialize`."""
-        heard = read(request) or {}
-        return self._lines.join([_error_of(heard.get("id"), _INTERNAL, error)])
-
-    def has(self, number: int) -> bool:
-        """Say whether the prompt was received."""
-        return len(self._prompts) >= number
+            self._open.append(len(self.prompts))
+            self.prompts.append((number, params["sessionId"]))
+            return [], ""
+        return self._answered(number, method, params), "handshake" if method == "initialize" else ""
 
     def take(self, number: int, now: int) -> bytes:
         """Have the updates go to the prompt's session; its turn begins without a word."""
-        self._hand = self._prompts[number - 1][1]
+        self._hand = self.prompts[number - 1][1]
         if number - 1 in self._open:
             self._open.remove(number - 1)
             self._open.insert(0, number - 1)
@@ -121,7 +81,7 @@ class Encoder:
         if not self._is_cancelled:
             return b""
         events = [self._tool_update(number, "failed", "") for number in list(self._tools)]
-        return self._lines.join([*events, *self._ended("cancelled")])
+        return self._join([*events, *self._ended("cancelled")])
 
     def ask(self, fields: dict[str, Any], now: int) -> tuple[Question, bytes]:
         """Open a question; give the request of a permission, once or not, or any other."""
@@ -130,44 +90,43 @@ class Encoder:
         session = {"sessionId": self._session()}
         if fields["kind"] == "request":
             question = self.questions.ask(key, fields)
-            return question, self._lines.join([_request(key, fields["name"], {**session, **fields["params"]})])
+            return question, self._join([self._request(key, fields["name"], {**session, **fields["params"]})])
         tool = next((number for number, name in self._tools.items() if name == fields["name"]), f"call_{own}")
         call = {"toolCallId": tool, "title": fields["name"], "kind": self._kinds.get(tool, "other")}
         call = {**call, "status": "pending", "rawInput": {}}
-        asked = _request(key, "session/request_permission", {**session, "toolCall": call, "options": _OPTIONS})
-        return self.questions.ask(key, fields, tool), self._lines.join([asked])
+        asked = self._request(key, "session/request_permission", {**session, "toolCall": call, "options": _OPTIONS})
+        return self.questions.ask(key, fields, tool), self._join([asked])
 
     def say(self, text: str, stop: str | None, now: int) -> bytes:
         """Give a chunk of the agent's message; a stop reason ends the turn."""
-        return self._lines.join([self._chunk("agent_message_chunk", text), *(self._ended(stop) if stop else [])])
+        return self._join([self._chunk("agent_message_chunk", text), *(self._ended(stop) if stop else [])])
 
     def answer(self, text: str, now: int) -> bytes:
         """Give a chunk and the response."""
-        return self._lines.join([self._chunk("agent_message_chunk", text), *self._ended("end_turn")])
+        return self._join([self._chunk("agent_message_chunk", text), *self._ended("end_turn")])
 
     def result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the response, after a chunk if there is a text; an error is a JSON-RPC error that has it."""
         if fields["is_error"]:
-            error = {"code": _INTERNAL, "message": fields["text"] or "Internal error"}
-            return self._joined(self._ended(None, {"error": error}))
+            return self._join(self._ended("", error=fields["text"] or "Internal error"))
         text = fields["text"]
         chunks = [] if text is None else [self._chunk("agent_message_chunk", text)]
         more = {"_meta": fields["usage"]} if fields.get("usage") else {}
-        return self._joined([*chunks, *self._ended("end_turn", more)])
+        return self._join([*chunks, *self._ended("end_turn", more)])
 
     def delta(self, text: str, now: int) -> bytes:
         """Give a chunk of the agent's message: a text in pieces is several of them."""
-        return self._lines.join([self._chunk("agent_message_chunk", text)])
+        return self._join([self._chunk("agent_message_chunk", text)])
 
     def think(self, text: str, now: int) -> bytes:
         """Give a chunk of a thought."""
-        return self._lines.join([self._chunk("agent_thought_chunk", text)])
+        return self._join([self._chunk("agent_thought_chunk", text)])
 
     def plan(self, entries: list[str | dict[str, Any]], now: int) -> bytes:
         """Give the whole plan, yet to be done where it does not say; it replaces an earlier one."""
         known = [entry if isinstance(entry, dict) else {"content": entry} for entry in entries]
         told = [{"content": "", "priority": "medium", "status": "pending", **entry} for entry in known]
-        return self._lines.join([self._update({"sessionUpdate": "plan", "entries": told})])
+        return self._join([self._update({"sessionUpdate": "plan", "entries": told})])
 
     def tool(self, fields: dict[str, Any], now: int) -> bytes:
         """Give a tool call in progress."""
@@ -177,76 +136,62 @@ class Encoder:
         call = {"sessionUpdate": "tool_call", "toolCallId": number, "title": fields["name"], "kind": kind}
         more = {"status": "in_progress", "rawInput": fields["input"]}
         about = {"locations": fields.get("locations", []), "content": []}
-        return self._lines.join([self._update({**call, **more, **about})])
+        return self._join([self._update({**call, **more, **about})])
 
     def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the end of a tool call."""
         failed = fields["error"] is not None
         told = fields["error"] if failed else fields["output"]
-        return self._lines.join([self._tool_update(fields["id"], "failed" if failed else "completed", told)])
+        return self._join([self._tool_update(fields["id"], "failed" if failed else "completed", told)])
 
     def event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an update of the session, or else a message as it stands, but for the id of a prompt."""
         if "sessionUpdate" in value:
-            return self._lines.join([self._update(value)])
-        word, _, number = str(value.get("id")).partition(" ")
-        if word == "prompt" and number.isdecimal() and 1 <= int(number) <= len(self._prompts):
-            value = {**value, "id": self._prompts[int(number) - 1][0]}
-        return self._lines.join([line(value)])
-
-    def _joined(self, events: list[bytes]) -> bytes:
-        return self._lines.join(events) if events else b""
+            return self._join([self._update(value)])
+        return self._join([self._as_it_stands(value)])
 
     def _answered(self, number: Any, method: str, params: dict[str, Any]) -> list[bytes]:
         if method == "initialize":
-            return [_result_of(number, {"protocolVersion": self.version, **_INITIALIZED})]
+            return [self._respond(number, {"protocolVersion": self.version, **_INITIALIZED})]
         if method == "session/new":
             self._sessions.append(f"sess_{len(self._sessions) + 1}")
-            return [_result_of(number, {"sessionId": self._sessions[-1]})]
+            return [self._respond(number, {"sessionId": self._sessions[-1]})]
         if method in _KNOWN and "sessionId" in params:
             session = str(params["sessionId"])
             self._sessions.append(session)
             past = self.history if method == "session/load" else ()
-            return [*(_update(session, _said(_CHUNKS[who], text)) for who, text in past), _result_of(number, {})]
+            return [
+                *(self._update(_said(_CHUNKS[who], text), session) for who, text in past),
+                self._respond(number, {}),
+            ]
         if method in ("session/prompt", *_KNOWN):
-            return [_error_of(number, _PARAMS, "Invalid params")]
+            return [self._fail(number, PARAMS, "Invalid params")]
         if method in _EMPTY:
-            return [_result_of(number, {})]
-        return [_error_of(number, _METHOD, "Method not found", {"method": method})]
+            return [self._respond(number, {})]
+        return [self._fail(number, METHOD, "Method not found", {"method": method})]
 
-    def _without_method(self, heard: dict[str, Any]) -> list[bytes]:
-        """Take an answer; of a permission an error, or an option that was not offered, is none of allowing."""
-        if "result" not in heard and "error" not in heard:
-            return [_error_of(heard.get("id"), _REQUEST, "Invalid request")]
-        question = self.questions.find(heard.get("id"))
-        if question is None:
-            return []
-        if question.fields["kind"] == "request":
-            self.questions.settle(question, REFUSED if "error" in heard else ANSWERED)
-            return []
-        result = heard.get("result")
-        outcome = result.get("outcome") if isinstance(result, dict) else None
+    def _decided(self, question: Question, result: dict[str, Any]) -> None:
+        """Take an answer; an error, or an option that was not offered, is none of allowing."""
+        outcome = result.get("outcome")
         told = outcome if isinstance(outcome, dict) else {}
         if told.get("outcome") == "cancelled":
-            question.dismissed = not self._is_cancelled
-            self.questions.settle(question, CANCELLED)
+            self._dismiss(question)
         else:
             is_allowed = told.get("outcome") == "selected" and told.get("optionId") == _OPTIONS[0]["optionId"]
             self.questions.settle(question, ALLOW if is_allowed else DENY)
-        return []
 
     def _is_open(self, session: Any) -> bool:
-        return any(self._prompts[index][1] == session for index in self._open)
+        return any(self.prompts[index][1] == session for index in self._open)
 
-    def _ended(self, stop: str | None, more: dict[str, Any] | None = None) -> list[bytes]:
+    def _ended(self, stop: str, more: dict[str, Any] | None = None, error: str = "") -> list[bytes]:
         """End the turn in hand, if there is one."""
         self._is_cancelled = False
         if not self._open:
             return []
-        number, _ = self._prompts[self._open.pop(0)]
-        if stop is None:
-            return [line({"jsonrpc": "2.0", "id": number, **(more or {})})]
-        return [_result_of(number, {"stopReason": stop, **(more or {})})]
+        number, _ = self.prompts[self._open.pop(0)]
+        if error:
+            return [self._fail(number, INTERNAL, error)]
+        return [self._respond(number, {"stopReason": stop, **(more or {})})]
 
     def _chunk(self, kind: str, text: str) -> bytes:
         return self._update(_said(kind, text))
@@ -257,8 +202,8 @@ class Encoder:
         about = {"title": self._tools.pop(number, number), "content": content, "kind": self._kinds.get(number, "other")}
         return self._update({**update, **about})
 
-    def _update(self, update: dict[str, Any]) -> bytes:
-        return _update(self._session(), update)
+    def _update(self, update: dict[str, Any], session: str = "") -> bytes:
+        return self._notify("session/update", {"sessionId": session or self._session(), "update": update})
 
     def _session(self) -> str:
         return self._hand or (self._sessions[-1] if self._sessions else "")
@@ -266,21 +211,3 @@ class Encoder:
 
 def _said(kind: str, text: str) -> dict[str, Any]:
     return {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
-
-
-def _update(session: str, update: dict[str, Any]) -> bytes:
-    params = {"sessionId": session, "update": update}
-    return line({"jsonrpc": "2.0", "method": "session/update", "params": params})
-
-
-def _request(number: Any, method: str, params: dict[str, Any]) -> bytes:
-    return line({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
-
-
-def _result_of(number: Any, result: dict[str, Any]) -> bytes:
-    return line({"jsonrpc": "2.0", "id": number, "result": result})
-
-
-def _error_of(number: Any, code: int, message: str, data: dict[str, Any] | None = None) -> bytes:
-    error = {"code": code, "message": message, **({"data": data} if data else {})}
-    return line({"jsonrpc": "2.0", "id": number, "error": error})

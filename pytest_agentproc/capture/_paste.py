@@ -166,7 +166,7 @@ _HANGS = (
 _PHRASES: tuple[tuple[str, Callable[[re.Match[str]], Reported | None]], ...] = (
     (r"\bspawn\b.*\bENOENT\b|\bcommand not found\b", lambda _: Reported("missing", 0, "")),
     (rf"\b(?:{_ENDS})\b.{{0,40}}?\b(?:after|at)\s.{{0,12}}?{_TIME}", _read_kill),
-    (r"\bsignal\b[\s=:\"'`]+(?P<signal>(?:SIG)?[A-Z]{3,6}[12]?)\b", _dies),
+    (r"(?<!-)\bsignal\b[\s=:\"'`]+(?P<signal>(?:SIG)?[A-Z]{3,6}[12]?)\b", _dies),
     (r"\b(?:killed|died|dies|crashed|crashes|terminated)\b.{0,20}?\b(?P<signal>SIG[A-Z]{3,6}[12]?)\b", _dies),
     (r"\b(?P<signal>SIGSEGV|SIGABRT|SIGBUS|SIGILL)\b", _dies),
     (r"\bsegmentation fault\b", lambda _: Reported("dies", 0, "", signal="SEGV")),
@@ -174,6 +174,10 @@ _PHRASES: tuple[tuple[str, Callable[[re.Match[str]], Reported | None]], ...] = (
     (rf"\b(?:exit[ _-]?code|return ?code|exit[ _-]?status|rc)\b[\"'`*]*(?:\s+(?:is|was|of))?{_CODE}", _exits),
     (_HANGS, lambda _: Reported("hangs", 0, "")),
 )
+_TIMEOUT = re.compile(r"\btimeout\s+(?:(?:-[ks]\s+\S+|-\S+)\s+)*(?P<time>\d+(?:\.\d+)?)(?P<unit>[smh]?)\s+\S")
+"""A command line of the shell that gives its command so much time."""
+_TIMED_OUT = 124
+"""The code of a shell's `timeout` that has ended its command."""
 _DENIED = re.compile(
     r"\b(?:no longer|not|never|without|should(?: not)?|expect(?:ed)?|would|could|instead of|if it|used to|fixed)"
     r"\W+(?:\w+\W+){0,2}$",
@@ -189,12 +193,22 @@ def reported_in(things: Iterable[Pasted]) -> Reported | None:
     Returns:
         the strongest of what is said; of several the last. None: nothing in the table's words.
     """
-    found = [reported for thing in things if thing.kind == "words" for reported in _in_line(thing)]
+    words = [thing for thing in things if thing.kind == "words"]
+    found = [reported for thing in words for reported in _in_line(thing)]
     for kind in _ORDER:
         said = [reported for reported in found if reported.kind == kind]
         if said:
-            return said[-1]
+            return _of_timeout(said[-1], words) if said[-1].code == _TIMED_OUT else said[-1]
     return None
+
+
+def _of_timeout(exit_: Reported, words: list[Pasted]) -> Reported:
+    """Take the code 124 for the end of a limit where a command line of the log sets one with `timeout`."""
+    for thing in words:
+        if limit := _TIMEOUT.search(thing.text):
+            after = float(limit["time"]) * _REPORTED_UNITS[limit["unit"] or "s"]
+            return replace(exit_, kind="killed", code=0, after=round(min(after, LONGEST)))
+    return exit_
 
 
 def _in_line(thing: Pasted) -> list[Reported]:
@@ -207,6 +221,29 @@ def _in_line(thing: Pasted) -> list[Reported]:
     return said
 
 
+_ESC = r"(?:\x1b|\u241b|\^\[|\\x1[bB]|\\u001[bB]|\\033|\\e)"
+_BEL = r"(?:\x07|\u2407|\^G|\\x07|\\u0007|\\007|\\a)"
+_TITLE = r"\][0-9]{1,4};"
+_CLEAR = r"\[(?:\?[0-9]+[hl]|[0-9]*[JKH])"
+"""How a title, a notification or a cleared screen begins: enough to know it in a log that has lost its ESC."""
+_GLUED = re.compile(rf"(?:{_ESC}\[[0-?]*[ -/]*[@-~]|{_CLEAR}|{_ESC}?{_TITLE}[^{{]*)+$")
+_COLOURS = re.compile(r"(?:\x1b\[[0-9;]*m)+")
+
+
+def glued_before(head: str) -> str:
+    """Find the escape sequences that stand directly before an event, and give them as a program prints them.
+
+    A log may have ESC and BEL as they are, as letters (such as `^[`), or not at all. Colours are the log's own.
+    """
+    found = _GLUED.search(head)
+    if found is None:
+        return ""
+    text = re.sub(_BEL, "\x07", re.sub(_ESC, "\x1b", found[0]))
+    text = re.sub(rf"(?<!\x1b)(?={_TITLE}|{_CLEAR})", "\x1b", text)
+    text = re.sub(r"(\x1b\][^\x07\x1b]*)(?=\x1b[^\\]|$)", "\\1\x07", text)
+    return "" if _COLOURS.fullmatch(text) or found[0][-1].isspace() else text
+
+
 _QUOTE = re.compile(r"^(?:\s{0,3}>\s?)+")
 _FENCE = re.compile(r"^\s{0,3}(?:```|~~~)")
 _CUT = re.compile(
@@ -216,6 +253,8 @@ _BEGINNING = re.compile(r'\{\s*(?:"|\.\.\.|…|$)')
 _LONGEST_LINE_HEAD = 120
 _MOST_LINES = 400
 """Lines of one event that is printed over many."""
+_MOST_ROWS = 60
+"""Rows of a terminal over which one line was broken."""
 _DECODER = json.JSONDecoder(strict=False)
 
 
@@ -231,6 +270,7 @@ class Pasted:
         at: when it was printed.
         is_fenced: whether it stands in a block of code.
         why: why it cannot be read.
+        glued: the escape sequences that were printed before it on its line.
     """
 
     line: int
@@ -240,6 +280,7 @@ class Pasted:
     at: Instant | None = None
     is_fenced: bool = False
     why: str = ""
+    glued: str = ""
 
 
 def read_paste(log: str) -> list[Pasted]:
@@ -272,12 +313,14 @@ def _things(lines: list[str], index: int, *, is_fenced: bool) -> tuple[int, list
     events, rest = _events(line[start:])
     if events:
         things = [Pasted(index + 1, "event", line[start:], event, **about) for event in events]
+        things[0] = replace(things[0], glued=glued_before(head))
         if _BEGINNING.match(rest):
             things.append(Pasted(index + 1, "broken", rest, why=_why(rest), **about))
         return 1, things
     taken, whole = _over_lines(lines, index, start)
     if whole is not None:
-        return taken, [Pasted(index + 1, "event", json.dumps(whole, ensure_ascii=False), whole, **about)]
+        text = json.dumps(whole, ensure_ascii=False)
+        return taken, [Pasted(index + 1, "event", text, whole, glued=glued_before(head), **about)]
     return 1, [Pasted(index + 1, "broken", line[start:], why=_why(line[start:]), **about)]
 
 
@@ -296,19 +339,25 @@ def _events(text: str) -> tuple[list[Any], str]:
 
 
 def _over_lines(lines: list[str], index: int, start: int) -> tuple[int, Any]:
-    """Read an object that is printed over several lines."""
+    """Read an object over several lines: printed so, or broken by a terminal that is narrower than the line."""
     text = lines[index][start:]
-    if text.rstrip() != "{" and not text.rstrip().endswith((",", "{", "[")):
-        return 1, None
-    for taken, line in enumerate(lines[index + 1 : index + _MOST_LINES], 2):
-        if _FENCE.match(line) or line.startswith("{"):
-            return 1, None
-        text += "\n" + line
-        if line.strip().startswith("}"):
-            events, rest = _events(text)
+    is_printed_so = text.rstrip() == "{" or text.rstrip().endswith((",", "{", "["))
+    parts = [text]
+    for taken, line in enumerate(lines[index + 1 : index + (_MOST_LINES if is_printed_so else _MOST_ROWS)], 2):
+        if _FENCE.match(line) or line.startswith("{") or _is_event(line):
+            break
+        parts.append(line)
+        if line.strip(" ,`").endswith("}"):
+            events, rest = _events("".join(parts))
             if events and not rest.strip():
                 return taken, events[0]
     return 1, None
+
+
+def _is_event(line: str) -> bool:
+    """Say whether a line has an event of its own, with other text before it."""
+    start = line.find('{"')
+    return 0 <= start <= _LONGEST_LINE_HEAD and bool(line[:start].strip()) and bool(_events(line[start:])[0])
 
 
 def _why(text: str) -> str:

@@ -7,6 +7,7 @@ What the shadow does not confirm stands in the draft as it stood in the log, as 
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
@@ -38,7 +39,7 @@ from pytest_agentproc.capture._paste import (
     since,
 )
 from pytest_agentproc.capture._replay import EncoderCheck
-from pytest_agentproc.capture._wording import comment, is_taken, seconds, step_text, text
+from pytest_agentproc.capture._wording import comment, flow, is_taken, seconds, step_text, text
 from pytest_agentproc.errors import Problem, ScenarioError
 from pytest_agentproc.vocabulary import DIALECTS as RECORDS
 
@@ -82,7 +83,7 @@ class Content:
         final: the last good end's text, where one is told.
         tools: those that were started; `running`: and did not end.
         asked: whether a question was asked; `answer`: what the log answers, "" for nothing.
-        is_cancelled: whether the caller took the last turn back.
+        cancelled: the number of the turn that the caller took back last; 0: none.
         longest: the longest silence in nanoseconds.
         read: how many events were read; `unread`: how many lines could not be.
     """
@@ -98,7 +99,7 @@ class Content:
     running: set[str] = field(default_factory=set)
     asked: bool = False
     answer: str = ""
-    is_cancelled: bool = False
+    cancelled: int = 0
     longest: int = 0
     read: int = 0
     unread: int = 0
@@ -135,6 +136,16 @@ class _Author:
         self._at: Instant | None = None
         self._since_prompt = 0
         self._is_open = False
+        self._hand = 0
+        """The number of the turn that the agent works on, or worked on last."""
+        self._queue: list[tuple[int, str]] = []
+        """The prompts that were sent while another was in flight."""
+        self._numbers: dict[str, int] = {}
+        """The turns by the ids of their requests."""
+        self._own: set[str] = set()
+        """The ids of the agent's own requests."""
+        self._early: dict[int, tuple[Pasted, Meaning]] = {}
+        """The answers to prompts that still wait."""
 
     def write(self, things: list[Pasted]) -> Content:
         """Go through the log."""
@@ -169,15 +180,18 @@ class _Author:
 
     def _take(self, thing: Pasted, meaning: Meaning) -> None:
         self._note_answer(thing.event)
+        if self._is_about_another(thing, meaning):
+            return
         if meaning.kind == "prompt":
-            self._pass_time(thing, is_callers=True)
-            self._prompt(meaning.text)
+            self._pass_time(thing, is_callers=not self._queues(thing))
+            self._prompt(meaning.text, _key(thing.event))
         elif meaning.kind == "cancel":
             self._pass_time(thing)
             self._cancel()
         elif self._shadow.is_said(thing.event):
             self._pass_time(thing)
-            is_over = bool(self._content.turns and self._content.turns[-1])
+            self._glue(thing)
+            is_over = bool(self._content.turns and self._content.turns[self._hand - 1])
             meaning = replace(meaning, ends="") if is_over else meaning
         elif meaning.kind != "repeated":
             if self._is_session and not self._is_open and (meaning.kind == "steps" or not self._content.turns):
@@ -186,22 +200,59 @@ class _Author:
             self._tell(thing, meaning)
         else:
             self._pass_time(thing)
+            self._glue(thing)
         if meaning.ends:
             self._end(meaning.ends)
         if meaning.final is not None:
             self._content.final = meaning.final
 
+    def _queues(self, thing: Pasted) -> bool:
+        """Say whether a prompt waits for the one in flight: only a dialect that names its requests can answer it."""
+        return self._is_open and _key(thing.event) is not None
+
+    def _is_about_another(self, thing: Pasted, meaning: Meaning) -> bool:
+        """Give an answer of JSON-RPC to its request; say whether that is another than the prompt in hand."""
+        key = _key(thing.event)
+        if key is None or "method" in thing.event:
+            self._own |= {key} if key is not None and meaning.kind == "steps" else set()
+            return False
+        if not meaning.ends:
+            return False
+        if "error" in thing.event and key in self._own:
+            self._own.remove(key)
+            return True
+        number = self._numbers.get(key)
+        if number is None or (number == self._hand and self._is_open):
+            return False
+        self._pass_time(thing)
+        if number in dict(self._queue):
+            self._early[number] = thing, meaning
+        else:
+            self._as_it_stands(thing, number)
+        return True
+
     def _tell(self, thing: Pasted, meaning: Meaning) -> None:
         steps = meaning.steps
         sound = bool(steps) and self._is_sound(steps)
-        if sound and (self._shadow.says(steps, thing.event) if not meaning.is_sure else True):
+        if sound and (self._shadow.says(steps, thing.event) if not meaning.is_sure else True) and not thing.glued:
             if meaning.is_sure:
                 self._follow(steps, thing.event)
             self._put(steps)
             return
+        self._glue(thing)
+        self._as_it_stands(thing, self._hand)
+
+    def _glue(self, thing: Pasted) -> None:
+        """Print the escape sequences that stand before an event on its line."""
+        if thing.glued:
+            self._content.lines.append(Line(Told("raw", thing.glued)))
+
+    def _as_it_stands(self, thing: Pasted, number: int) -> None:
         value = thing.event
         if self._dialect == "acp" and isinstance(inner(value, "params", "update"), dict):
             value = value["params"]["update"]
+        elif self._dialect == "acp" and "method" not in value:
+            value = {**value, "id": f"prompt {number}"}
         told = Told("event", value)
         if is_taken((told,), self._dialect, self._content.mode):
             self._content.lines.append(Line(told))
@@ -242,32 +293,50 @@ class _Author:
             else:
                 lines.append(Line(step))
 
-    def _prompt(self, text: str) -> None:
-        turns = self._content.turns
+    def _prompt(self, text: str, key: str | None = None) -> None:
+        content = self._content
         if not self._is_session:
             return
-        if turns:
-            self._content.drive.append(f"wait_for: turn {len(turns)}")
-        turns.append("")
-        self._content.drive.append(f"prompt: {text}")
-        self._content.lines.append(Line(Told("wait_for", f"prompt {len(turns)}")))
+        content.turns.append("")
+        number = len(content.turns)
+        if key is not None:
+            self._numbers[key] = number
+        if self._is_open and key is not None:
+            content.drive.append(f"prompt after {self._since_prompt}: {text}")
+            self._since_prompt = 0
+            self._queue.append((number, text))
+            return
+        if number > 1:
+            content.drive.append(f"wait_for: turn {number - 1}")
+        content.drive.append(f"prompt: {text}")
+        self._since_prompt = 0
+        self._take_up(number, text)
+
+    def _take_up(self, number: int, text: str) -> None:
+        self._content.lines.append(Line(Told("wait_for", f"prompt {number}")))
         self._shadow.take_prompt(text)
-        self._is_open, self._since_prompt = True, 0
-        self._content.is_cancelled = False
+        self._is_open, self._hand = True, number
 
     def _cancel(self) -> None:
         if not self._is_open:
             return
-        self._content.is_cancelled = True
+        self._content.cancelled = self._hand
         self._content.drive.append(f"cancel: {max(self._since_prompt, 1_000_000_000)}")
         self._content.lines.append(Line(Told("wait_for", "cancel")))
 
     def _end(self, how: str) -> None:
-        if self._is_session and self._content.turns:
-            self._content.turns[-1] = how
-        elif not self._is_session:
+        if not self._is_session:
             self._content.turns[:] = [how]
+        elif self._hand:
+            self._content.turns[self._hand - 1] = how
         self._is_open = False
+        if self._queue:
+            number, text = self._queue.pop(0)
+            self._take_up(number, text)
+            if number in self._early:
+                thing, meaning = self._early[number]
+                self._tell(thing, meaning)
+                self._end(meaning.ends)
 
     def _pass_time(self, thing: Pasted, *, is_callers: bool = False) -> None:
         """Give the time since the event before; the caller's time between two turns is not the agent's."""
@@ -300,6 +369,11 @@ class _Author:
             self._content.answer = "allow" if is_allowed else "deny"
 
 
+def _key(event: dict[str, Any]) -> str | None:
+    """Give the id of a message of JSON-RPC; None if it has none, or is no such message."""
+    return json.dumps(event["id"]) if "jsonrpc" in event and "id" in event else None
+
+
 def _is_answer(last: Told, result: dict[str, Any]) -> bool:
     """Say whether a text and a completion are one answer."""
     if last.name not in _SAYING or set(result) - {"text"}:
@@ -322,7 +396,7 @@ def raw_content(things: list[Pasted]) -> Content:
     """Take what stands in blocks of code for output; where there is no block, every line."""
     fenced = [thing for thing in things if thing.is_fenced]
     printed = fenced or things
-    lines = [Line(Told("raw", thing.text + "\n")) for thing in printed]
+    lines = [Line(Told("raw", f"{thing.glued}{thing.text}\n")) for thing in printed]
     return Content("text", lines=lines, read=len(printed))
 
 
@@ -411,7 +485,7 @@ def _counted(content: Content) -> str:
 def _claim(words: list[Pasted], name: str) -> str:
     for thing in words:
         said = re.sub(r"^[#*\s>-]+|[*\s]+$", "", thing.text)
-        if re.search(r"[A-Za-z]{3}", said) and not _URL.match(said):
+        if re.search(r"[A-Za-z]{3}", said) and not (_URL.match(said) or said.startswith("$ ")):
             return shorten(comment(said), _LONGEST_CLAIM, placeholder="...")
     return f"what {comment(PurePath(name).name)} reports"
 
@@ -448,8 +522,11 @@ def _drive(content: Content) -> list[str]:
     lines = []
     for item in content.drive:
         name, _, value = item.partition(": ")
+        prompt, _, after = name.partition(" after ")
         if name == "cancel":
             lines.append(f"  - {{cancel: {{}}, after: {seconds(int(value))}}}")
+        elif after:
+            lines.append(f"  - {{{prompt}: {flow(value)}, after: {seconds(int(after))}}}")
         else:
             lines.append(f"  - {name}: {value if name == 'wait_for' else text(value)}")
     return ["drive:", *lines] if lines else []
@@ -508,7 +585,8 @@ def _of_session(content: Content, reported: Reported | None) -> list[str]:
     turns: list[Any] = []
     for number, end in enumerate(content.turns, 1):
         is_last = number == len(content.turns)
-        ended = "cancelled" if is_last and content.is_cancelled else end
+        is_cancelled = number == content.cancelled and (is_last or not end)
+        ended = "cancelled" if is_cancelled else end
         outcome = ended or (ends.get(kind, "") if is_last else "")
         turns.append({"outcome": outcome} if outcome else {})
     known = [f"{{outcome: {turn['outcome']}}}" if turn else "{}" for turn in turns]

@@ -68,6 +68,8 @@ class VirtualClock:
     ) -> None:
         self.start = _date(start)
         self.hub = Hub(guard, round(patience * 1_000_000_000))
+        self.slept_ns = 0
+        """How far the wall clock has jumped while the machine slept, in nanoseconds."""
         self._depth = 0
         self._is_closed = False
         self.launchers: set[str] = set()
@@ -120,6 +122,14 @@ class VirtualClock:
             seconds: how long, on this clock.
         """
         block(self.hub, self.hub.now + round(seconds * 1_000_000_000))
+
+    def suspend_machine(self, seconds: float) -> None:
+        """Let the machine sleep: its wall clock jumps, and no process sees time pass.
+
+        Args:
+            seconds: how far `time.time()` and `datetime.now()` jump; this clock and `time.monotonic()` stand still.
+        """
+        self.slept_ns += round(seconds * 1_000_000_000)
 
     def instant(self) -> int:
         """See `Clock.instant`: nanoseconds since this clock's start."""

@@ -43,10 +43,10 @@ _STILL_CALLS, _STILL = 64, 2.0
 _READINGS: dict[str, Callable[[_Follower], float]] = {
     "monotonic": lambda clock: clock.seconds(),
     "perf_counter": lambda clock: clock.seconds(),
-    "time": lambda clock: (clock.epoch + clock.now_ns()) / 1_000_000_000,
+    "time": lambda clock: clock.wall_ns() / 1_000_000_000,
     "monotonic_ns": lambda clock: clock.now_ns(),
     "perf_counter_ns": lambda clock: clock.now_ns(),
-    "time_ns": lambda clock: clock.epoch + clock.now_ns(),
+    "time_ns": lambda clock: clock.wall_ns(),
 }
 
 
@@ -54,6 +54,7 @@ class _Followed(Protocol):
     """The part of a virtual clock that the clocks of Python follow."""
 
     start: dt.datetime
+    slept_ns: int
     hub: Hub
 
     @property
@@ -72,7 +73,11 @@ class _Follower:
         self._reads, self._read_at, self._since = 0, -1, 0.0
 
     def __call__(self) -> dt.datetime:
-        return self.time_to_freeze + dt.timedelta(microseconds=self.now_ns() // 1000)
+        return self.time_to_freeze + dt.timedelta(microseconds=(self.now_ns() + self.clock.slept_ns) // 1000)
+
+    def wall_ns(self) -> int:
+        """Give the nanoseconds since 1970."""
+        return self.epoch + self.now_ns() + self.clock.slept_ns
 
     def seconds(self) -> float:
         """Give what the event loop's `time()` gives."""

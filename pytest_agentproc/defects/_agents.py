@@ -25,6 +25,14 @@ class HopefulRestarts(Restarts):
         return False
 
 
+class ForgetfulRestarts(Restarts):
+    """Starts a new session after a crash (P6)."""
+
+    def continued(self, session: str | None) -> str:
+        """Forget it."""
+        return ""
+
+
 class SteadyRestarts(Restarts):
     """Waits the same time before every restart (P6)."""
 

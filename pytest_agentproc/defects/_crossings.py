@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.supervisor import Router, Turns
+from pytest_agentproc.supervisor.dialects import Ended, Finished, Nested
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Outcome
-    from pytest_agentproc.supervisor.dialects import Ended, Said
+    from pytest_agentproc.supervisor.dialects import Said, Worked
 
 
 class FragileQueueTurns(Turns):
@@ -58,6 +59,16 @@ class CancelFirstTurns(Turns):
             self._acknowledge(turn)
         else:
             super()._ended(ended, number, now)
+
+
+class SubagentEndsTurns(Turns):
+    """Ends a turn when a sub-agent's turn ends (P5)."""
+
+    def work(self, worked: Worked, now: int) -> bytes:
+        """Look at the kind of line, and not at the thread that it names."""
+        data = super().work(worked, now)
+        is_end = isinstance(worked, Nested) and isinstance(worked.meaning, Finished)
+        return data + (self.hear(Ended(True), now) if is_end else b"")
 
 
 class PoisonedTurns(Turns):

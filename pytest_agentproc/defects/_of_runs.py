@@ -111,6 +111,7 @@ _IN_RUNS: dict[str, dict[str, type]] = {
         "carriage-return-is-text": streams.CarriageFraming,
         "any-break-ends-a-line": streams.BreakFraming,
         "escape-costs-the-frame": streams.EscapeFraming,
+        "unknown-type-ends-the-reading": streams.StrictFraming,
         "bom-is-data": streams.BomFraming,
     },
     "feeder": {

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import Artifacts, Feeder, Framing
@@ -88,6 +90,22 @@ class EscapeFraming(Framing):
 
     def feed(self, data: bytes) -> list[bytes]:
         return [b"?" * line.startswith(b"\x1b") + line for line in super().feed(data)]
+
+
+_LATER_TYPE = re.compile(rb'"type": ?"rate_limit_event"')
+
+
+class StrictFraming(Framing):
+    """Stops reading at an event of a new type (F2)."""
+
+    is_dead = False
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Give the lines before the first of such a type."""
+        lines = super().feed(data)
+        known = [] if self.is_dead else [*takewhile(lambda line: not _LATER_TYPE.search(line), lines)]
+        self.is_dead = self.is_dead or len(known) < len(lines)
+        return known
 
 
 class BomFraming(Framing):

@@ -8,7 +8,7 @@ from pytest_agentproc.supervisor import Outcome, StatusRules, Transcript, Turns
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Status, TurnRecord
-    from pytest_agentproc.supervisor.dialects import Ended, Said, Turned
+    from pytest_agentproc.supervisor.dialects import Declined, Ended, Said, Turned
 
 
 class KillingTurns(Turns):
@@ -111,6 +111,25 @@ class HastyCancelTurns(Turns):
         return data
 
 
+class DoubleCancelTurns(Turns):
+    """Writes every cancel twice (P5)."""
+
+    def _cancel(self, turn: TurnRecord) -> bytes:
+        """Make sure that the agent gets it."""
+        return super()._cancel(turn) * 2
+
+
+class NamedCancelTurns(Turns):
+    """Waits on for an acknowledgement when the cancelled turn ends with a good result (P3)."""
+
+    def _ended(self, ended: Ended, number: int, now: int) -> None:
+        """Wait on after a good result."""
+        waiting, deadline = self.unacknowledged, self.cancel_deadline
+        super()._ended(ended, number, now)
+        if ended.ok and waiting is not None:
+            self.unacknowledged, self.cancel_deadline = waiting, deadline
+
+
 class EagerTurns(Turns):
     """Delivers while a cancel is unacknowledged (P3)."""
 
@@ -193,6 +212,11 @@ class StuckQueueTurns(Turns):
         super()._ended(ended, number, now)
         if not ended.ok:
             self.refuse(Outcome.CANCELLED, "the turn before it failed", now)
+
+    def _take_declined(self, declined: Declined, now: int) -> bytes:
+        """Clear the queue after a refusal, too."""
+        self.refuse(Outcome.CANCELLED, "the turn before it failed", now)
+        return super()._take_declined(declined, now)
 
 
 class WordsAloneTurns(Turns):

@@ -224,7 +224,7 @@ class ReachableTree:
 
 
 _STREAMS = ("stdin", "stdout", "stderr")
-_KILL, _TERM = 9, 15
+_KILL, _TERM, _CONT, _STOP = 9, 15, 18, 19
 
 
 class Left(Exception):
@@ -350,11 +350,11 @@ class Process:
         return self._kin(name) is None
 
     def kill(self, name: str, signum: int) -> None:
-        child = self._kin(name)
-        if child is not None:
-            leads = child.kin.group is not self.kin.group
-            for member in list(child.kin.group) if leads else [child.kin]:
-                member.process.hear(signum)
+        kin = self._kin(name)
+        if kin is not None:
+            leads = name != PARENT and kin.kin.group is not self.kin.group
+            for member in list(kin.kin.group) if leads else [kin.kin]:
+                member.process.take(signum)
 
     def _kin(self, name: str) -> Process | None:
         """Find a child that lives, or the parent if it is the parent still."""
@@ -374,6 +374,16 @@ class Process:
 
     # Actions on the process.
 
+    def take(self, signum: int) -> None:
+        """Take any signal, also one that stops or continues."""
+        if signum == _STOP:
+            self.is_stopped = self.is_alive
+            self.model.rule.drop(self.path)
+        elif signum == _CONT:
+            self.go_on()
+        else:
+            self.hear(signum)
+
     def hear(self, signum: int) -> None:
         """Take a signal: caught, it wakes; not caught, it kills; KILL alone does so while it is stopped."""
         if not self.is_alive:
@@ -392,6 +402,8 @@ class Process:
             return
         self.is_stopped = False
         self.model.park(self)
+        if self.signals:
+            self.model.wake(self)
         for signum in sorted(self._pending):
             self.hear(signum)
         self._pending.clear()

@@ -200,6 +200,8 @@ class FakeAgent(Calls):
         outside: FakeLog | None = None,
     ) -> None:
         self.path = self.launcher = path
+        self.can_start = True
+        """Whether its scenario has it start at all."""
         self.argv = [path, *arguments]
         self.folder, self.name = os.path.split(path)
         self.record = record
@@ -251,7 +253,7 @@ class FakeAgent(Calls):
         """Say why the machine does not start a fake that shows no sign of life; a plain start costs 20 ms."""
         events = (*self.record.events, *self._outside_record.events)
         has_lived = any("seen" in event.data and event.data["process"] == self._process for event in events)
-        if has_lived or not os.access(self.launcher, os.X_OK):  # it is one that cannot be started
+        if has_lived or not self.can_start:
             return None
         why = reason_not_to_start(self.launcher)
         return FakeFault(0, "", f"the fake agent cannot start on this machine: {why}", False, True) if why else None

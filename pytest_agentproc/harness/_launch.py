@@ -132,7 +132,7 @@ class FakeBuilder:
             name: the command's name, such as `pi`.
             baked: what `pytest_agentproc.fake_agents.main` reads.
             spawn_error: `not_executable` writes a file that cannot be executed; `not_found` writes none, so that no
-                supervisor finds it by its name on PATH.
+                supervisor finds it by its name on PATH; for the others see `UNSTARTABLE`.
         """
         program = baked["program"]
         encoder = tuple(program["encoder"])
@@ -161,8 +161,8 @@ class FakeBuilder:
         compiled = folder.with_suffix(".boot")
         compiled.write_bytes(marshal.dumps(compile(boot, str(path), "exec", dont_inherit=True, optimize=2)))
         if kind.spawn_error != "not_found":
-            path.write_text(_launcher(str(compiled)), encoding="utf-8")
-            path.chmod(0o600 if kind.spawn_error else 0o700)
+            path.write_text(UNSTARTABLE.get(kind.spawn_error or "", _launcher(str(compiled))), encoding="utf-8")
+            path.chmod(0o600 if kind.spawn_error == "not_executable" else 0o700)
         return str(path)
 
     def close(self) -> None:
@@ -229,6 +229,10 @@ def _source(name: str) -> tuple[str, Path | None]:
     base = Path(fake_agents.__file__).parent.joinpath(*name.split("."))
     full = f"{_OURS}{name}" if name else _HOME
     return full, base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
+
+
+UNSTARTABLE = {"no_interpreter": "#!/usr/bin/node-that-is-not-installed\n", "wrong_format": "\x7fELF of no machine\n"}
+"""Files that may be executed and cannot be: the kernel refuses them with ENOENT and with ENOEXEC."""
 
 
 def _launcher(boot: str) -> str:

@@ -146,7 +146,8 @@ def _blockage(model: Model, deed: CallerAction) -> ModelBlockage:
 
     def block(deed: CallerAction) -> None:
         model.record.add(model.now(), "m", deed.show())
-        model.block(model.now() + deed.value)
+        if deed.kind == "block":  # no part of the model reads a wall clock
+            model.block(model.now() + deed.value)
 
     return ModelBlockage(deed, block)
 
@@ -251,8 +252,10 @@ def _spawner(model: Model, bound: Bound) -> Callable[[str], World]:
 
 def spawn_failure(scenario: Scenario, argv: Sequence[str]) -> OSError | None:
     """Say how the kernel would refuse to start the agent, if it would."""
-    if scenario.cannot_spawn == "not_found":
+    if scenario.cannot_spawn in ("not_found", "no_interpreter"):
         return FileNotFoundError(2, "No such file or directory", "agent")
+    if scenario.cannot_spawn == "wrong_format":
+        return OSError(8, "Exec format error", "agent")
     if scenario.cannot_spawn == "not_executable":
         return PermissionError(13, "Permission denied", "agent")
     longest = max((len(word.encode()) for word in argv), default=0)

@@ -18,7 +18,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Thread
-from time import CLOCK_MONOTONIC, monotonic, monotonic_ns, sleep
+from time import CLOCK_MONOTONIC, monotonic, monotonic_ns
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.clock.preload import coordinator
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 _PROGRAM = (
-    "import sys; sys.path[:] = sys.argv[2:]; "
+    "import sys; sys.path[:] = sys.argv[3:]; "
     "from pytest_agentproc.harness import ScenarioRunner, _preload; _preload.serve(ScenarioRunner)"
 )
 _LOOK = 0.1
@@ -54,9 +54,14 @@ class OutOfReach(Exception):
 
 
 class PreloadRunner:
-    """A process below a coordinator of its own. It is started when it is first used."""
+    """A process below a coordinator of its own. It is started when it is first used.
 
-    def __init__(self) -> None:
+    Args:
+        folder: gives a folder for all files of that process, which goes with this process, even if this one is killed.
+    """
+
+    def __init__(self, folder: Callable[[], Path]) -> None:
+        self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
         self._line: Connection | None = None
         self._notes = Path()
@@ -100,17 +105,16 @@ class PreloadRunner:
             process.terminate()
             process.kill()
             process.wait()
-        self._notes.unlink(missing_ok=True)
 
     def _start(self) -> None:
         program = str(coordinator())  # it may have to be compiled, and that may fail
-        number, name = tempfile.mkstemp(prefix="agentproc-clock-")
-        os.close(number)
-        self._notes = Path(name)
+        folder = Path(tempfile.mkdtemp(prefix="below-", dir=self._folder()))
+        self._notes = folder / "notes"
+        self._notes.touch()
         ours, theirs = Pipe()
         with theirs:
-            words = [program, sys.executable, "-c", _PROGRAM, str(theirs.fileno()), *sys.path]
-            env = {**os.environ, "AGENTPROC_CLOCK_NOTES": name}
+            words = [program, sys.executable, "-c", _PROGRAM, str(theirs.fileno()), str(folder), *sys.path]
+            env = {**os.environ, "AGENTPROC_CLOCK_NOTES": str(self._notes)}
             self._process = subprocess.Popen(
                 words, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=env, start_new_session=True
             )
@@ -152,6 +156,7 @@ class _Runner(Protocol):
 def serve(make_runner: Callable[[], AbstractContextManager[_Runner]]) -> None:
     """Be that process: play what is asked until nobody asks."""
     line = Connection(int(sys.argv[1]))
+    tempfile.tempdir = sys.argv[2]  # not by TMPDIR, which is the supervisor's, too
     os.set_inheritable(line.fileno(), False)
     Thread(target=_end_with, args=(line.fileno(),), daemon=True).start()
     with make_runner() as lab, contextlib.suppress(EOFError, BrokenPipeError):
@@ -182,12 +187,14 @@ def _wait_for_round_instant() -> None:
 
 
 def _end_with(line: int) -> None:
-    """End this process when nobody is at the other end any more; the coordinator ends what is left below."""
+    """End this process when nobody is at the other end any more; the coordinator ends what is left below.
+
+    At once, whatever runs: a supervisor that spins lets no time pass in which this process could end by itself.
+    """
     broken = select.poll()
     broken.register(line, 0)
     broken.poll()
-    sleep(_LAST / 2)  # virtual seconds: a play that is over ends by itself
-    os._exit(1)
+    os._exit(0)
 
 
 def _sendable(error: Exception) -> Exception:

@@ -90,7 +90,7 @@ class ScenarioRunner:
         self._lifeline = b""
         self._clock: VirtualClock | None = None
         on_debugger(self.stop_lifetimes)
-        self._preload = PreloadRunner()
+        self._preload = PreloadRunner(self._guarded_folder)
         self._out_of_reach: dict[str, str] = {}
         self._decoys = Decoys(sorted({*COMMANDS.values(), *commands}))
 
@@ -362,7 +362,7 @@ class ScenarioRunner:
         arguments = command_line(scenario) if arguments is None else arguments
         fake = FakeAgent(path, arguments, record, watch, name, diaries if inside else None)
         record.header.setdefault("argv", {})[name] = [fake.name, *(word[:_ARGUMENT_SHOWN] for word in fake.argv[1:])]
-        fake.launcher = path
+        fake.launcher, fake.can_start = path, scenario.cannot_spawn is None
         return fake
 
     def _shop(self) -> FakeBuilder:
@@ -370,6 +370,11 @@ class ScenarioRunner:
             require_machine()
             self._workshop = FakeBuilder()
         return self._workshop
+
+    def _guarded_folder(self) -> Path:
+        """Give the folder that the broker removes if this process is killed."""
+        self._lifelines()
+        return self._shop().folder
 
     def _lifelines(self) -> bytes:
         """Give the broker's address, and start it if it does not run."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.files import write_file
 from pytest_agentproc.harness._faults import probes_of
-from pytest_agentproc.harness._launch import FLAGS, LOAD, REAL_TIME, bundle, head, hears, modules_of
+from pytest_agentproc.harness._launch import FLAGS, LOAD, REAL_TIME, UNSTARTABLE, bundle, head, hears, modules_of
 from pytest_agentproc.harness._played import PROMPT_SHOWN, flags_of
 from pytest_agentproc.procfs import stat_of
 from pytest_agentproc.scenario import NotApplicable
@@ -105,6 +105,7 @@ def write_fake(scenario: Scenario, path: Path, *, scale: float, lifetime: float,
     )
     for counted in ("count", "sessions"):
         counter.with_name(f"{counter.name}.{counted}").unlink(missing_ok=True)
+    text = UNSTARTABLE.get(scenario.cannot_spawn or "", text)
     write_file(path, text, 0o644 if scenario.cannot_spawn == "not_executable" else 0o755)
 
 

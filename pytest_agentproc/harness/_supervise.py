@@ -326,7 +326,7 @@ def supervise(
 
     def block(deed: CallerAction) -> None:
         record.add(clock.instant(), "m", deed.show())
-        clock.block(deed.value / NANOSECONDS)
+        (clock.suspend_machine if deed.kind == "sleep" else clock.block)(deed.value / NANOSECONDS)
 
     async def run() -> Said:
         with guard_signals(_noting(record, clock), participants_of(clock)):

@@ -220,7 +220,8 @@ class Sessions:
             what = "several agents" if asked.parts else f"an agent of {asked.dialect} {asked.mode}"
             raise UsageError(
                 f"{what} cannot be talked to by agent_session",
-                "agent: {dialect: pi, mode: rpc}, {dialect: claude, mode: session} and acp can; agent_run plays all",
+                "agent: acp, {dialect: claude, mode: session}, {dialect: codex, mode: app-server} and "
+                "{dialect: pi, mode: rpc} can; agent_run plays all",
             )
         config = self._request.config
         reference_supervisor = reference_of(config)

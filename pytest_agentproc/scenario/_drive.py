@@ -342,7 +342,7 @@ def bind_deed(item: Item, scope: Scope) -> CallerAction:
     return CallerAction(
         item.line,
         item.kind,
-        scope.exact(item.value) if item.kind in ("wait", "block") else item.value,
+        scope.exact(item.value) if item.kind in ("wait", "block", "sleep") else item.value,
         None if item.at is None else scope.exact(item.at),
         None if item.after is None else scope.exact(item.after),
         item.session,

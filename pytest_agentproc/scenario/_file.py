@@ -238,7 +238,12 @@ AGENT = Either(
                 Choice(("any",)),
                 "any: its fake takes all arguments and obeys none; if absent it does with them what the real CLI does",
             ),
-            Key("cannot_spawn", Choice(("not_found", "not_executable")), "why it cannot even be started"),
+            Key(
+                "cannot_spawn",
+                Choice(("not_found", "not_executable", "no_interpreter", "wrong_format")),
+                "why it cannot even be started: its file is missing, may not be executed, is a script of a missing "
+                "program, or is of another kind of machine",
+            ),
         ),
         finish=_agent_finish,
         elsewhere=COMMANDS,
@@ -388,9 +393,11 @@ _FILE_ELSEWHERE = {
 
 def _host_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
     if not values:
-        check.at(node, f"{what} says nothing: write artifacts, loop_blocked, or both")
+        check.at(node, f"{what} says nothing: write artifacts, loop_blocked or sleeps")
+    if "loop_blocked" in values and "sleeps" in values:
+        check.at(node, f"{what} has both loop_blocked and sleeps: write two scenarios")
     disk = {"disk": values["artifacts"]} if "artifacts" in values else {}
-    return {**disk, "host_line": node.line, "blockage": values.get("loop_blocked")}
+    return {**disk, "host_line": node.line, "blockage": values.get("loop_blocked") or values.get("sleeps")}
 
 
 def _blockage_finish(values: dict[str, Any], node: Node, _what: str, _check: Check) -> Item:
@@ -406,6 +413,17 @@ BLOCKAGE = Fields(
 )
 
 
+def _sleep_finish(values: dict[str, Any], node: Node, _what: str, _check: Check) -> Item:
+    return Item(node.line, "sleep", values["for"], at=values["at"])
+
+
+SLEEP = Fields(
+    (
+        Key("at", Time(), "the instant at which it falls asleep and wakes: processes see no time pass", required=True),
+        Key("for", Time(positive=True), "how far the wall clock jumps", required=True),
+    ),
+    finish=_sleep_finish,
+)
 HOST = Fields(
     (
         Key(
@@ -417,6 +435,11 @@ HOST = Fields(
             "loop_blocked",
             BLOCKAGE,
             "when other code keeps the event loop from running; then it finds all input and due timers at once",
+        ),
+        Key(
+            "sleeps",
+            SLEEP,
+            "when the machine sleeps: the wall clock jumps, and clocks such as time.monotonic() stand still",
         ),
     ),
     finish=_host_finish,

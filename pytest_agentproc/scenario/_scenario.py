@@ -77,7 +77,7 @@ class Bound:
     abandoned: CallerAction | None = None
     """That the caller of a run goes away, and when."""
     blocked: CallerAction | None = None
-    """That the supervisor's event loop is blocked, from when on and for how long."""
+    """That the supervisor's event loop is blocked, or its machine sleeps: from when on and for how long."""
     pauseless: int = 0
     """The line of a process that re-forks without a pause; 0: there is none."""
     first_signal: str = "TERM"
@@ -115,7 +115,7 @@ class Scenario:
         states: whether its environment asks for the state of the session.
         prompt_by: `argv` or `stdin`.
         disk: how the disk of the artifacts is: "", "read_only" or "full"; `host_line` says where.
-        blockage: when the supervisor's event loop is blocked, and for how long.
+        blockage: when the supervisor's event loop is blocked, or its machine sleeps, and for how long.
         told_lines: the line of each limit that the supervisor is told.
         drive: what the caller does, a run's one prompt among it; `handlers` how it answers, and what it has hooks do.
         text: the file's own text.

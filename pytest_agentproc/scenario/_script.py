@@ -11,7 +11,7 @@ from pytest_agentproc.scenario._fields import Choice, Either, Fields, Flag, List
 from pytest_agentproc.scenario._words import COMMANDS, STEP_WORDS, choices, shorten, unknown
 from pytest_agentproc.scenario._yaml import Mapping as MappingNode
 from pytest_agentproc.scenario._yaml import Node, Scalar, Sequence, describe, inline, quote
-from pytest_agentproc.vocabulary import SIGNALS
+from pytest_agentproc.vocabulary import SIGNALS, signal_number
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check, Entry, ProgramStep, Scope
@@ -229,27 +229,25 @@ class _Child(Word):
 
 
 @dataclass(frozen=True)
-class _Ending(_Child):
-    """A process whose end can be waited for: a child, or in a spawned one its parent."""
+class _Kin(_Child):
+    """A child, or in a spawned process its parent."""
 
     def read(self, node: Node, what: str, check: Check) -> str:
         """Take the name."""
         if not (isinstance(node, Scalar) and node.text == _PARENT):
             return super().read(node, what, check)
         if not check.depth:
-            check.at(
-                node, f"{what}: nothing of the agent's parent is seen here: only a spawned process waits for its own"
-            )
+            check.at(node, f"{what}: nothing of the agent's parent is seen here: only a spawned process names its own")
         return _PARENT
 
 
-ENDING = _Ending()
+ENDING = _Kin()
 KILL = Either(
-    _Child(),
+    _Kin(),
     Fields(
         (
-            Key("id", _Child(), "the child", required=True),
-            Key("signal", Signal(), "the signal; KILL if absent"),
+            Key("id", _Kin(), "the child, or in a spawned process its `parent`", required=True),
+            Key("signal", Signal((*SIGNALS, "STOP", "CONT")), "the signal; KILL if absent"),
         )
     ),
     key="id",
@@ -258,7 +256,7 @@ KILL = Either(
 
 def build_kill(step: Step, _scope: Scope) -> list[ProgramStep]:
     """Compile to `kill`."""
-    return [(step.line, "kill", (step.value["id"], SIGNALS[step.value.get("signal", "KILL")]))]
+    return [(step.line, "kill", (step.value["id"], signal_number(step.value.get("signal", "KILL"))))]
 
 
 def check_children(check: Check) -> None:

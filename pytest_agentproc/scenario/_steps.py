@@ -370,7 +370,12 @@ _ENTRIES = (
         build=build_background_turn,
     ),
     Entry("ask", ASK, "asks the client for a permission, or calls a hook, and waits for the answer", build=build_ask),
-    Entry("request", REQUEST, "calls a method of the client, and waits for the answer (acp)", build=build_request),
+    Entry(
+        "request",
+        REQUEST,
+        "calls a method of the client, and waits for the answer (acp, codex app-server)",
+        build=build_request,
+    ),
     Entry("raw", RAW, "prints bytes as they stand, on stdout unless `to` names another stream", build=build_raw),
     Entry("drip", _DRIP, "prints the same output again and again, each time after `every`", build=_drip),
     Entry("flood", _FLOOD, "prints this many bytes at once", build=_flood),
@@ -413,7 +418,12 @@ _ENTRIES = (
     ),
     Entry("close", Choice((*_STREAMS, "stdin")), "closes one stream of the agent", build=_word),
     Entry("spawn", SPAWN, "starts a child process", build=build_spawn),
-    Entry("kill", KILL, "sends a signal to a child, and to its whole group if it leads one", build=build_kill),
+    Entry(
+        "kill",
+        KILL,
+        "sends a signal to a child, and to its whole group if it leads one; STOP suspends it until CONT",
+        build=build_kill,
+    ),
     Entry(
         "exit",
         Whole(0, 255, "CODE", of_signal="die: {}"),

@@ -15,7 +15,7 @@ from pytest_agentproc.scenario._expect_keys import (
     VIEWER_KEYS,
 )
 from pytest_agentproc.scenario._fields import AnyOf, Either, Fields, ListOf, MapOf
-from pytest_agentproc.scenario._file import AGENT, BLOCKAGE, FILE, HOST, SESSION_KEYS, Policies
+from pytest_agentproc.scenario._file import AGENT, BLOCKAGE, FILE, HOST, SESSION_KEYS, SLEEP, Policies
 from pytest_agentproc.scenario._script import FORM as SPAWN_FORM
 from pytest_agentproc.scenario._script import Steps
 from pytest_agentproc.scenario._steps import STEPS
@@ -63,6 +63,7 @@ def tables() -> list[Table]:
         Table("file key", "agent", AGENT.mapping.keys),
         Table("file key", "host", HOST.keys),
         Table("file key", "loop_blocked", BLOCKAGE.keys),
+        Table("file key", "sleeps", SLEEP.keys),
         Table("file key", "sessions", tuple(SESSION_KEYS.values())),
         Table("file key", "handler", HANDLER.keys),
         Table("limit", "", Policies.shape.keys),

@@ -18,7 +18,7 @@ import anyio
 
 from pytest_agentproc.subjects._checked import ask
 from pytest_agentproc.subjects._client import Client
-from pytest_agentproc.subjects._command import Command, Stream, folder_in, values_of
+from pytest_agentproc.subjects._command import Command, Stream, folder_in, note_end, values_of
 from pytest_agentproc.subjects._driven import DEEDS, Driver
 from pytest_agentproc.vocabulary import NANOSECONDS
 
@@ -91,6 +91,7 @@ class _Editor(Client):
         os.set_blocking(self._to, False)
         self._end = os.pidfd_open(self._pid)
         self.stack.callback(os.close, self._end)
+        self.stack.callback(self._note_end)
         self._group = await self.enter_context(anyio.create_task_group())
         self.stack.callback(self._group.cancel_scope.cancel)
         for follow in (self._stderr.follow, self._read, self._await_end):
@@ -124,6 +125,7 @@ class _Editor(Client):
                 return
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._end, number)
+        await self._ended.wait()
 
     def outcome_of_prompt_error(self, error: Exception) -> str:
         """See `Client.outcome_of_prompt_error`: an error in answer to a prompt is a failed turn."""
@@ -199,6 +201,11 @@ class _Editor(Client):
             except (KeyError, TypeError) as error:
                 answer = {"error": {"code": _NO_PARAMETERS, "message": f"session/request_permission: {error!r}"}}
         await self._send({"id": message["id"], **answer})
+
+    def _note_end(self) -> None:
+        if self._ended.is_set():
+            self._stderr.take()
+            note_end(self.order, self.order.keeper.reap(self._pid), self._stderr.tail)
 
     def _end_of_stdin(self) -> None:
         if self._to >= 0:

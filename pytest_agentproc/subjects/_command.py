@@ -213,9 +213,7 @@ class Command:
             folder = folder_in(base, order.prompt)
             status, stdout, stderr = await self._run_to_end(order, folder)
             end = End(status if status >= 0 else 128 - status, stdout, lambda name: _content(Path(folder, name)))
-            ended = f"exits with code {status}" if status >= 0 else f"dies of {signal_name(-status)}"
-            end_of_program = {"program": ended, "status": status, "stderr": stderr}
-            order.trace(order.clock.instant(), "m", {"process": "supervisor", **end_of_program})
+            note_end(order, status, stderr)
             if self._declines is not None and status == self._declines:
                 raise Declined(stderr.strip().rpartition("\n")[2] or f"it exits with code {status}")
             fields, missing = said(sources_of(self._says), end)
@@ -240,7 +238,7 @@ class Command:
             await _ended(pid, (told, rest))
             status = keeper.status(pid)
             keeper.reap(pid)
-            return status, told.data.decode(errors="replace"), rest.data[-_TAIL:].decode(errors="replace")
+            return status, told.data.decode(errors="replace"), rest.tail
 
     @property
     def here(self) -> str:
@@ -293,6 +291,11 @@ class Stream:
         os.close(self.source)
         os.close(self.given)
 
+    @property
+    def tail(self) -> str:
+        """The last bytes, as text."""
+        return self.data[-_TAIL:].decode(errors="replace")
+
     async def follow(self) -> None:
         """Take what comes, until the program has ended.
 
@@ -332,6 +335,13 @@ async def _ended(pid: int, streams: Sequence[Stream]) -> None:
         os.close(pidfd)
     for stream in streams:
         stream.take()
+
+
+def note_end(order: RunRequest, status: int, stderr: str) -> None:
+    """Note in the record how the program ended, and the end of what it printed on stderr."""
+    ended = f"exits with code {status}" if status >= 0 else f"dies of {signal_name(-status)}"
+    end_of_program = {"program": ended, "status": status, "stderr": stderr}
+    order.trace(order.clock.instant(), "m", {"process": "supervisor", **end_of_program})
 
 
 def folder_in(base: str, prompt: str) -> str:

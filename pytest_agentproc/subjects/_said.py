@@ -91,7 +91,7 @@ def _source(field: str, given: Any) -> Source:
 
 
 def _by_exit_code(field: str, table: Any) -> Source:
-    words = {str(code): word for code, word in _table(f"says.{field}.exit_code", table, field).items()}
+    words = _table(f"says.{field}.exit_code", table, field)
     for code in words:
         if code != _OTHER and not code.isdecimal():
             raise UsageError(f"says.{field}.exit_code: {code!r} is no exit code", f"write a number, or {_OTHER}")
@@ -131,9 +131,10 @@ def _by_json(field: str, name: str, key: Any, table: Any) -> Source:
 
 
 def _table(place: str, table: Any, field: str) -> Mapping[str, Any]:
+    """Give a table whose keys are text, as those of TOML always are."""
     if not isinstance(table, Mapping) or not table:
         raise UsageError(f"{place} is {table!r}", "write a table, such as {0: completed, other: failed}")
     for word in table.values():
         if field == "outcome" and word not in _OUTCOMES:
             raise UsageError(f"{place}: {word!r} is no outcome", did_you_mean(word, _OUTCOMES))
-    return table
+    return {str(key): word for key, word in table.items()}

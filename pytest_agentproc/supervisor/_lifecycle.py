@@ -13,7 +13,7 @@ crash, also that of a later agent before its own handshake: a restart follows (P
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +66,10 @@ class Restarts:
     def is_given_up(self, *, was_ready: bool) -> bool:
         """Say whether another start is useless: so it is if no agent of the session has ever done its handshake."""
         return not was_ready
+
+    def continued(self, session: str | None) -> str:
+        """Give the session that a new agent continues, if its dialect can; "" for a new one."""
+        return session or ""
 
     def crash(self, now: int) -> int | None:
         """Take note of a crash; say how long to wait before the next start, or None: do not start again."""
@@ -174,6 +178,7 @@ class AgentLifecycle(Life):
     """
 
     feeder: Outbox
+    session_id: str | None
 
     def __init__(self, task: SessionTask, deciders: SessionDeciders | None = None) -> None:
         made = self._made = deciders or SessionDeciders()
@@ -205,7 +210,8 @@ class AgentLifecycle(Life):
         self.begin(Outbox(), made.framing(), made.ladder(self.policy), self.policy.max_line_bytes)
         self._is_greeted = self._is_stopped = False
         self._start_at, self._why = None, ""
-        self.talk = talk(self.task.dialect, self.task.mode, self.task.setting)
+        setting = replace(self.task.setting, session=self.restarts.continued(self.session_id))
+        self.talk = talk(self.task.dialect, self.task.mode, setting)
         self.turns.connect(self.talk, made.router(is_marked=self.talk.is_marked), made.tools(self.policy))
         self.hooks.connect(self.talk)
         self.tasks = made.tasks()

@@ -428,10 +428,11 @@ async def open_session(
     reaps the agent before it continues. A death before the first handshake is final; see `Session`.
 
     Args:
-        argv: the agent's command, with what makes it speak the dialect: `pi --mode rpc`; an ACP agent's own flag;
+        argv: the agent's command, with what makes it speak the dialect: `pi --mode rpc`; `codex app-server`; an ACP
+            agent's own flag;
             `claude --input-format stream-json --output-format stream-json --verbose`, for questions also
             `--permission-prompt-tool stdio`.
-        dialect: its wire format: "pi", "acp" or "claude"; or a `vocabulary.Dialect` of your own.
+        dialect: its wire format: "pi", "acp", "codex" or "claude"; or a `vocabulary.Dialect` of your own.
         mode: the variant of the wire format; "" is the only one that holds sessions.
         policy: the limits; their units are seconds.
         permission: called with each question of the agent; it returns True to allow. Without one all are denied at

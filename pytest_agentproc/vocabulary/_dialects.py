@@ -152,19 +152,30 @@ _CODEX_LINE = CommandLine(
     """,
         "exec": f"{_CODEX_COMMON};{_CODEX_ROOT};{_CODEX_EXEC}" + "; --color <COLOR> always never auto",
         "exec resume": f"{_CODEX_COMMON};{_CODEX_EXEC}" + ";--last;--all",
+        "app-server": """
+        -c --config <key=value>+; --enable <FEATURE>+; --disable <FEATURE>+; --code-mode-host <URL>; --strict-config;
+        --listen <URL>; --stdio; --analytics-default-enabled; --ws-auth <MODE> capability-token signed-bearer-token;
+        --ws-token-file <PATH>; --ws-token-sha256 <HEX>; --ws-shared-secret-file <PATH>; --ws-issuer <ISSUER>;
+        --ws-audience <AUDIENCE>; --ws-max-clock-skew-seconds <SECONDS>; -h --help
+        """,
     },
-    commands={"": {"exec": "exec", "e": "exec"}, "exec": {"resume": "exec resume"}},
+    commands={
+        "": {"exec": "exec", "e": "exec", "app-server": "app-server"},
+        "exec": {"resume": "exec resume"},
+    },
     foreign={
-        "": "agents review login logout mcp plugin app-server remote-control completion update doctor sandbox debug "
+        "": "agents review login logout mcp plugin remote-control completion update doctor sandbox debug "
         "apply a resume queue archive delete migrate-rollouts unarchive fork cloud exec-server features help",
         "exec": "fork review help",
+        "app-server": "daemon proxy generate-ts generate-json-schema help",
     },
     usage={
         "": "Usage: codex [OPTIONS] [PROMPT]\n       codex [OPTIONS] <COMMAND> [ARGS]",
         "exec": "Usage: codex exec [OPTIONS] [PROMPT]\n       codex exec [OPTIONS] <COMMAND> [ARGS]",
         "exec resume": "Usage: codex exec resume [OPTIONS] [SESSION_ID] [PROMPT]",
+        "app-server": "Usage: codex app-server [OPTIONS] [COMMAND]",
     },
-    words={"": 1, "exec": 1, "exec resume": 2},
+    words={"": 1, "exec": 1, "exec resume": 2, "app-server": 0},
     errors={
         "unknown": "error: unexpected argument '{name}' found\n\n  tip: to pass '{name}' as a value, use '-- {name}'"
         "\n\n{usage}\n\nFor more information, try '--help'.",
@@ -191,6 +202,7 @@ _CODEX_LINE = CommandLine(
     formats=(
         ("exec --json", "exec", ""),
         ("exec", "exec", "text"),
+        ("app-server", "app-server", ""),
         ("", "", "Error: stdin is not a terminal"),
     ),
     errors_to=("stderr", "ERROR: {text}"),
@@ -316,6 +328,7 @@ _RECORDS = (
             "--version": "2.1.330 (Claude Code)",
             "-v": "2.1.330 (Claude Code)",
             "auth status": _CLAUDE_LOGIN,
+            "auth status --json": _CLAUDE_LOGIN,
         },
         steps={"print": _CLAUDE_STEPS, "session": (*_CLAUDE_STEPS, "ask")},
         keys=("parent", "more", "allowed_by", "refused", "hook", "told", "for", "receipt", "signal"),
@@ -350,11 +363,17 @@ _RECORDS = (
         command="codex",
         command_line=_CODEX_LINE,
         encoder=f"{_FAKES}.codex",
+        encoders={"app-server": (f"{_FAKES}.json_rpc", f"{_FAKES}.codex_app_server")},
         decoders={"exec": f"{_SUPERVISOR}._codex:CodexDecoder"},
+        talks={"app-server": f"{_SUPERVISOR}._codex_talk:CodexTalk"},
         nameless=("exec",),
-        options={"exec": ("exec", "--json", "--skip-git-repo-check")},
+        options={"exec": ("exec", "--json", "--skip-git-repo-check"), "app-server": ("app-server",)},
+        told_by={"app-server": "app-server"},
         probes={"--version": "codex-cli 0.163.0", "-V": "codex-cli 0.163.0"},
-        steps={"exec": ("begin", "notice", "think", "plan", "tool", "tool_done", "event")},
+        steps={
+            "exec": ("begin", "notice", "think", "plan", "tool", "tool_done", "event"),
+            "app-server": ("delta", "think", "plan", "tool", "tool_done", "event", "ask", "request"),
+        },
     ),
     Dialect(
         name="gemini",
@@ -375,6 +394,7 @@ _RECORDS = (
     ),
     Dialect(
         name="acp",
+        encoder_parts=(f"{_FAKES}.json_rpc",),
         encoder=f"{_FAKES}.acp",
         talks={"session": f"{_SUPERVISOR}._acp:AcpTalk"},
         nameless=("session",),

@@ -42,6 +42,7 @@ _SHOWN = {
     "settle": "waits for every outcome",
     "abandon": "goes away",
     "block": "keeps the event loop from running",
+    "sleep": "wakes the machine, and the wall clock jumps",
 }
 _HOPELESS = ("failed", "closed")
 """A session that stands there says and does nothing any more."""
@@ -54,11 +55,11 @@ class CallerAction:
     Args:
         line: where the scenario says so; 0: nowhere, it follows from the rest.
         kind: `prompt`, `cancel`, `stop`, `close`, `attach`, `detach`, `answer`, `register`, of a run `abandon`, of
-            other code in its program `block`, and the waits: `wait` (for a time), `turn`, `background`, `status`,
-            `settle` (until every prompt has its outcome).
+            other code in its program `block`, of its machine `sleep`, and the waits: `wait` (for a time), `turn`,
+            `background`, `status`, `settle` (until every prompt has its outcome).
         value: the prompt's text; by what a run is abandoned, `task` or `scope`; the number of a turn (None for
             `cancel`: the one in flight), of a background turn, of a question; the name of a status, a viewer or a hook;
-            the time to wait, or for which the event loop is blocked, in nanoseconds.
+            the time to wait, or for which the event loop is blocked or the machine sleeps, in nanoseconds.
         at: the instant, in nanoseconds, before which it is not done.
         after: the same from the deed before.
         session: in which session, where there are several.

@@ -292,7 +292,7 @@ _RULES = (
         report="https://github.com/anthropics/claude-agent-sdk-python/issues/32",
         reference=(
             "Such a line is kept in the log and counted. That holds for half an object and for bytes that are not "
-            "UTF-8, too."
+            "UTF-8, too. An event of a type that it does not know changes nothing: each version of a CLI adds some."
         ),
         open="In ACP an object that is not a message may be noise or a protocol error; both readings pass.",
     ),
@@ -416,7 +416,12 @@ _RULES = (
             "belongs to the cancelled turn. Viewers read such words marked as late. A second answer, or an answer to a "
             "request that was never made, is dropped."
         ),
-        open="A good result that crosses the cancel completes its own turn.",
+        open=(
+            "An agent may answer a cancelled turn with a good result; in ACP that is the stop reason `end_turn`. Two "
+            "outcomes of that turn are right: `completed`, because the agent says so, and `cancelled`, because the "
+            "caller asked for it. If the agent gave an answer, `should` asks for `completed`. Any other outcome is "
+            "wrong. The answer acknowledges the cancel either way."
+        ),
     ),
     Rule(
         name="P6",

@@ -12,6 +12,7 @@ Each attack looks for the same faults: a traceback, an exit code that no help na
 input, a process, a file or a descriptor that is left. A failure prints the seed, the number and the input, or the
 command; the same seed makes the same inputs again.
 
+    test_kills.py        SIGKILL in virtual time, at any instant, of any process
     test_faults.py       signals, closed streams, full disks and odd environments, over every command
     test_files.py        spoiled files of every kind that a user hands in
     test_agents.py       agents that flood, stop within a line, close their streams, fork and leave the tree

@@ -44,7 +44,9 @@ class Trial:
         self.folder, self.argv, self._limit = folder, list(argv), limit
         self._word = uuid.uuid4().hex
         (folder / "t").mkdir(parents=True)
+        cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")  # what is compiled once is there
         own = {"PYTHONPATH": str(Path(__file__).parents[2]), "TMPDIR": str(folder / "t"), "HOME": str(folder)}
+        own["XDG_CACHE_HOME"] = cache
         environment = {**os.environ, **own, **(env or {}), _MARK: self._word}
         self._out = (folder / "out").open("w+b")
         given = {"stdin": subprocess.DEVNULL, "stdout": self._out, "stderr": self._out, **how}

@@ -14,6 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.harness import ScenarioRunner
+from tests.benchmarks._below import BelowPart
 from tests.benchmarks._collection import CollectionPart
 from tests.benchmarks._corpus import CorpusPart
 from tests.benchmarks._crowd import AgentsPart
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from tests.benchmarks._figures import Part
 
-PARTS = ("scenario", "step", "agents", "corpus", "start", "plugin", "help", "collection", "model")
+PARTS = ("scenario", "step", "agents", "corpus", "start", "plugin", "help", "collection", "model", "below")
 
 LIMITS = {
     "scenario_ratio asyncio": 1.3,
@@ -40,6 +41,8 @@ LIMITS = {
     "plugin_import_ratio": 1.05,
     "help_ratio": 2.0,
     "collection_ratio": 3.0,
+    "below_start_ratio": 1.5,
+    "below_step_ratio": 3.0,
 }
 
 FLOORS = {"model_per_cpu_second": 1000.0}
@@ -82,6 +85,7 @@ def _parts(lab: ScenarioRunner, only: Sequence[str]) -> list[Part]:
         "help": HelpPart,
         "collection": CollectionPart,
         "model": lambda: ModelPart(_interpreter()),
+        "below": lambda: BelowPart(_interpreter()),
     }
     return [makers[name]() for name in PARTS if name in only]
 

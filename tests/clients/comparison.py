@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.harness import NotForReal, ScenarioRunner
+from pytest_agentproc.harness import ScenarioRunner
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.verdict import Verdict, compare, conclude, unmet
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["ADAPTERS", "PAGE", "page"]
+__all__ = ["ADAPTERS", "PAGE", "page", "short"]
 
 _HERE = Path(__file__).parent
 PAGE = _HERE / "COMPARISON.md"
@@ -36,16 +36,14 @@ ADAPTERS = sorted(_HERE.glob("*_subject.py"))
 _HEAD = """# Public supervisors, judged by the bundled scenarios
 
 Each is unmodified, behind an adapter that states the limits that it keeps by itself, and is asked only for what it has.
-The kit's own supervisor passes all of these scenarios. A time is one of the scenario's clock; nothing here
-depends on how fast a machine is. Made by `python -m tests.clients.comparison`.
+The kit's own supervisor passes all of these scenarios. All run in virtual time, so nothing here depends on how fast a
+machine is. Made by `python -m tests.clients.comparison`.
 
 A check at level `must` that fails harms a user, and the table says how. A check at level `should` is good practice that
 a careful program may do otherwise.
 
-Not judged: the command-line mode of claude (both Python clients hold sessions), several sessions at a time, and, of a
-program in real time, three scenarios that are decided by how fast it starts: codex-fails, codex-gives-up and
-codex-lingers-after-its-failure. What else is not applicable is listed with what it needs; prompts that wait for one
-another wait in the kit, not in a client.
+Not judged: the command-line mode of claude (both Python clients hold sessions), and several sessions at a time. What
+else is not applicable is listed with what it needs; prompts that wait for one another wait in the kit, not in a client.
 """
 _BY_RULE = """## By rule
 
@@ -53,8 +51,6 @@ A cell is passed / must failed / should failed / undecided. An empty cell: nothi
 """
 _NEED = "need"
 _LONGEST = 90
-_HURRIED = ("codex-fails", "codex-gives-up", "codex-lingers-after-its-failure")
-"""In real time these are decided by how fast Node starts."""
 _CODEX = "@openai/codex-sdk"
 
 
@@ -67,14 +63,12 @@ class _Contender:
         version: its version.
         subject: the supervisor under test, in its adapter.
         agent: the dialect and mode of the scenarios.
-        is_real: whether it is a program, so that its clock is the machine's.
     """
 
     package: str
     version: str
     subject: Subject
     agent: tuple[str, str]
-    is_real: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,15 +99,13 @@ def _contenders() -> list[_Contender]:
     return [
         _Contender("claude-agent-sdk", PYPI["claude-agent-sdk"], claude, ("claude", "session")),
         _Contender("agent-client-protocol", PYPI["agent-client-protocol"], acp, ("acp", "session")),
-        _Contender(_CODEX, NPM["codex-sdk"][_CODEX], codex, ("codex", "exec"), is_real=True),
+        _Contender(_CODEX, NPM["codex-sdk"][_CODEX], codex, ("codex", "exec")),
     ]
 
 
 def _judged(lab: ScenarioRunner, one: _Contender) -> Iterator[_Result]:
     for scenario in all_bundled():
         if scenario.parts or (scenario.dialect, scenario.mode) != one.agent or scenario.level == "info":
-            continue
-        if one.is_real and scenario.id in _HURRIED:
             continue
         verdict, failed = _verdict(lab, scenario, one)
         yield _Result(scenario, verdict, failed, conclude(compare(lab.play(scenario, reference_supervisor()))))
@@ -122,29 +114,26 @@ def _judged(lab: ScenarioRunner, one: _Contender) -> Iterator[_Result]:
 def _verdict(lab: ScenarioRunner, scenario: Scenario, one: _Contender) -> tuple[Verdict, dict[str, str]]:
     """Run a scenario, and give its result with the first failed check of each level, or with its needs."""
     try:
-        played = (lab.play_real if one.is_real else lab.play)(scenario, one.subject)
+        played = lab.play(scenario, one.subject)
     except NotApplicable as limit:
         return Verdict.NOT_APPLICABLE, {_NEED: limit.name}
-    except NotForReal:
-        return Verdict.NOT_APPLICABLE, {_NEED: "virtual time"}
     rows = compare(played)
     verdict = conclude(rows, counts_info=False)
     assert verdict not in (Verdict.ADAPTER_ERROR, Verdict.KIT_ERROR), f"{scenario.id}: {rows[0].seen}"
     if verdict is Verdict.NOT_APPLICABLE:
         return verdict, {_NEED: "other limits"}
     failed = {
-        row.level: f"`{row.key}`: expected {_short(row.wanted)}, seen {_short(row.seen)}"
+        row.level: f"`{row.key}`: expected {short(row.wanted)}, seen {short(row.seen)}"
         for row in reversed(unmet(rows))
         if row.verdict is Verdict.FAILED and row.level != "info"
     }
     return verdict, failed
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
     """Make it short, and leave out the details of this run alone: the chain of waiting processes, and any pid."""
     text = re.sub(r"(no outcome: )?deadlock: .*", "no end: it waits for ever", " ".join(text.split()))
     text = re.sub(r"(no outcome: )?(stall|endless wait|late): .*", "no end: it waits on and on", text)
-    text = re.sub(r" at \d+\.\d{4,} s", "", text)  # an instant of real time
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
     return text.replace("|", "\\|")
 
@@ -166,11 +155,8 @@ def page() -> str:
     """Play everything, and write the page: figures, rule by rule, and every red in one line."""
     with ScenarioRunner() as lab:
         found = [(one, [*_judged(lab, one)]) for one in _contenders()]
-    figures: list[list[object]] = []
-    for one, results in found:
-        clock = "real" if one.is_real else "virtual"
-        figures.append([f"{one.package} {one.version}", clock, *_count(results)])
-    head = ["supervisor", "clock", "passed", "must failed", "should failed", "undecided", "not applicable"]
+    figures: list[list[object]] = [[f"{one.package} {one.version}", *_count(results)] for one, results in found]
+    head = ["supervisor", "passed", "must failed", "should failed", "undecided", "not applicable"]
     red = [result.scenario.id for _, results in found for result in results if result.reference is not Verdict.PASSED]
     assert red == [], "the kit's own supervisor passes every scenario of this page"
     parts = [_HEAD, _table(head, figures)]

@@ -61,7 +61,13 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Programs]:
-    """Give the programs that use Node clients, with fakes that play in real time."""
+def lab() -> Iterator[ScenarioRunner]:
+    """Give one runner of scenarios to all tests."""
     with ScenarioRunner() as lab:
-        yield Programs(lab, tmp_path_factory.mktemp("programs"))
+        yield lab
+
+
+@pytest.fixture(scope="session")
+def programs(lab: ScenarioRunner, tmp_path_factory: pytest.TempPathFactory) -> Programs:
+    """Give the programs that use Node clients, with fakes that play in real time."""
+    return Programs(lab, tmp_path_factory.mktemp("programs"))

@@ -21,7 +21,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["NPM", "PYPI", "from_npm", "from_pypi", "node"]
+__all__ = ["NPM", "PYPI", "beside", "cached", "from_npm", "from_pypi", "node"]
 
 PYPI = {
     "claude-agent-sdk": "0.2.187",
@@ -36,6 +36,8 @@ NPM = {
     "pi-coding-agent": {"@mariozechner/pi-coding-agent": "0.73.1"},
     "claude-agent-acp-0.20.2": {"@zed-industries/claude-agent-acp": "0.20.2"},
     "claude-agent-acp-0.23.1": {"@zed-industries/claude-agent-acp": "0.23.1"},
+    "claude-agent-acp-0.101.0": {"@agentclientprotocol/claude-agent-acp": "0.101.0"},
+    "pi-subagents": {"pi-subagents": "0.34.0"},
     "yaml-language-server": {"yaml-language-server": "2.0.0"},
     "claude": {"@anthropic-ai/claude-code": "2.1.330"},
     "codex": {"@openai/codex": "0.163.0"},
@@ -73,7 +75,7 @@ def from_pypi() -> Path:
     def install(folder: Path) -> list[str]:
         return [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder), *pins]
 
-    return _folder("pypi", key, install)
+    return cached("pypi", key, install)
 
 
 def from_npm(name: str) -> Path:
@@ -90,7 +92,16 @@ def from_npm(name: str) -> Path:
         return ["npm", "install", *quiet, *parts, "--prefix", str(folder), *pins]
 
     node()
-    return _folder(name, pins, install)
+    return cached(name, pins, install)
+
+
+def beside(name: str, file: str) -> Path:
+    """Give a file of `programs` that stands beside a Node client, as Node looks for packages where a program is."""
+    node()
+    here, there = Path(__file__).parent / "programs" / file, from_npm(name) / file
+    if not there.exists() or there.read_bytes() != here.read_bytes():
+        shutil.copyfile(here, there)
+    return there
 
 
 def node() -> str:
@@ -101,8 +112,14 @@ def node() -> str:
     return found
 
 
-def _folder(name: str, pins: list[str], command: Callable[[Path], list[str]]) -> Path:
-    """Give the folder of these packages; the first caller installs them, all others wait for that."""
+def cached(name: str, pins: list[str], command: Callable[[Path], list[str]]) -> Path:
+    """Give a folder of the cache; the first caller fills it, all others wait for that.
+
+    Args:
+        name: the begin of its name.
+        pins: all that decides what is in it.
+        command: gives the command that fills an empty folder.
+    """
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pytest-agentproc-clients"
     base.mkdir(parents=True, exist_ok=True)
     folder = base / f"{name}-{hashlib.sha256(repr(pins).encode()).hexdigest()[:12]}"

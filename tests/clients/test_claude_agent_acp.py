@@ -1,56 +1,68 @@
-"""The ACP agent over Claude Code against fakes of claude, in real time, before its fix and after it.
+"""The ACP agent over Claude Code against fakes of claude, in virtual time, before its fix and after it.
 
-They differ in when a turn is over: for 0.20.2 it is with the next result, for 0.23.1 when claude says that it is idle.
+The kit is its editor. They differ in when a turn is over: for 0.20.2 it is with the next result, for 0.23.1 when claude
+says that it is idle.
 """
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_agentproc.scenario import loads
 from tests.clients.findings import finding
+from tests.clients.reports import acp_program
 from tests.clients.running import IGNORES_EOF
 
 if TYPE_CHECKING:
-    from tests.clients.running import Client, Programs, Ran
+    from collections.abc import Callable
+
+    from pytest_agentproc.harness import Played, ScenarioRunner
+
+    Hold = Callable[..., Played]
 
 pytestmark = pytest.mark.slow
 
-
-def client_of(programs: Programs, version: str) -> Client:
-    """Give one version, over a claude that is talked to."""
-    agent = "{dialect: claude, mode: session}"
-    return programs.node("claude_agent_acp.mjs", f"claude-agent-acp-{version}", agent)
+BEFORE, AFTER = "0.20.2", "0.23.1"
+PROMPTS = "[{prompt: first}, {wait_for: turn 1}, {wait: 10s}, {prompt: second}]"
 
 
 @pytest.fixture
-def before(programs: Programs) -> Client:
-    """Give the version before the fix."""
-    return client_of(programs, "0.20.2")
+def hold(lab: ScenarioRunner) -> Hold:
+    """Give a function that holds a session of a version over a claude."""
+
+    def hold(version: str, script: str, drive: str = "[{prompt: hi}]", handler: str = "") -> Played:
+        steps = textwrap.indent(textwrap.dedent(script).strip(), "  ")
+        head = f"scenario: its claude\nagent: {{dialect: claude, mode: session}}\n{handler}drive: {drive}\n"
+        return lab.play(loads(f"{head}script:\n{steps}\nexpect: {{spawns: [0s]}}\n"), acp_program(version))
+
+    return hold
 
 
-@pytest.fixture
-def after(programs: Programs) -> Client:
-    """Give the version after it."""
-    return client_of(programs, "0.23.1")
+def turns(played: Played) -> list[tuple[str | None, str | None]]:
+    """Give the stop reason and the text of each turn."""
+    assert played.answer is not None
+    return [(turn.stop_reason, turn.text) for turn in played.answer.turns or ()]
 
 
-@pytest.fixture(params=["0.20.2", "0.23.1"])
-def either(programs: Programs, request: pytest.FixtureRequest) -> Client:
-    """Give both, one after the other."""
-    return client_of(programs, request.param)
+def error(played: Played) -> str:
+    """Give the error that was the answer to the one prompt."""
+    assert played.answer is not None
+    (turn,) = played.answer.turns or ()
+    return str(turn.error)
 
 
-def answers(ran: Ran) -> list[str]:
-    """Join the text shown in answer to each prompt."""
-    shown: list[str] = []
-    for one in ran.told:
-        if one["what"] == "prompt":
-            shown.append("")
-        elif one.get("kind") == "agent_message_chunk":
-            shown[-1] += one["text"] + ("|" if one["text"] else "")
-    return shown
+def stderr(played: Played) -> str:
+    """Give what the program printed on stderr."""
+    return next(str(event.data["stderr"]) for event in played.record.events if "program" in event.data)
+
+
+def end(played: Played) -> dict[str, object]:
+    """Give how claude ended."""
+    ends = [event.data for event in played.record.events if event.code == "x" and event.data["process"] == "agent"]
+    return {key: ends[0][key] for key in ("code", "signal", "leaked") if key in ends[0]}
 
 
 SEED = """
@@ -67,11 +79,10 @@ SEED = """
 LATE = """
     - wait_for: prompt 1
     - task: build
-    - stdin: stop  # what is told from here on is told before the second prompt is read
     - answer: may I go on?
+    - silence: 5s
     - task_done: build
     - background_turn: {task: build, answer: I still wait for your answer}
-    - stdin: read
     - wait_for: prompt 2
     - answer: the files are written
 """
@@ -82,11 +93,10 @@ LATE = """
     "goes on before it is idle, as a background task has ended",
     "answers the next prompt by that late output, and the prompt's own answer is not shown",
 )
-def test_before_the_fix_the_next_prompt_is_answered_by_stale_output(before: Client) -> None:
+def test_before_the_fix_the_next_prompt_is_answered_by_stale_output(hold: Hold) -> None:
     """A result in the queue is taken for the one of the prompt that has just been sent."""
-    ran = before("prompts", SEED)
-    assert answers(ran) == ["may I go on?|", "I still wait for your answer|"]
-    assert ran.all("turn", "stop") == ["end_turn", "end_turn"]
+    held = turns(hold(BEFORE, SEED, PROMPTS))
+    assert held == [("end_turn", "may I go on?"), ("end_turn", "I still wait for your answer")]
 
 
 @finding(
@@ -94,11 +104,10 @@ def test_before_the_fix_the_next_prompt_is_answered_by_stale_output(before: Clie
     "goes on before it is idle, as a background task has ended",
     "holds the turn until it is idle and shows the output there, and the next prompt has its own answer",
 )
-def test_after_the_fix_the_next_prompt_has_its_own_answer(after: Client) -> None:
+def test_after_the_fix_the_next_prompt_has_its_own_answer(hold: Hold) -> None:
     """The same agent, the same prompts."""
-    ran = after("prompts", SEED)
-    assert answers(ran) == ["may I go on?|I still wait for your answer|", "the files are written|"]
-    assert ran.all("turn", "stop") == ["end_turn", "end_turn"]
+    held = turns(hold(AFTER, SEED, PROMPTS))
+    assert held == [("end_turn", "may I go on?I still wait for your answer"), ("end_turn", "the files are written")]
 
 
 @finding(
@@ -106,10 +115,9 @@ def test_after_the_fix_the_next_prompt_has_its_own_answer(after: Client) -> None
     "says idle, and goes on when a background task ends",
     "answers the next prompt by that late output, and the prompt's own answer is not shown",
 )
-def test_before_the_fix_late_output_is_stale_too(before: Client) -> None:
+def test_before_the_fix_late_output_is_stale_too(hold: Hold) -> None:
     """The state of the session means nothing to it."""
-    ran = before("prompts", LATE)
-    assert answers(ran) == ["may I go on?|", "I still wait for your answer|"]
+    assert [text for _, text in turns(hold(BEFORE, LATE, PROMPTS))] == ["may I go on?", "I still wait for your answer"]
 
 
 @finding(
@@ -117,11 +125,11 @@ def test_before_the_fix_late_output_is_stale_too(before: Client) -> None:
     "says idle, and goes on when a background task ends, as claude 2.1.330 does",
     "answers the next prompt by that late output, and the prompt's own answer is not shown",
 )
-def test_after_the_fix_late_output_is_stale_still(after: Client) -> None:
+def test_after_the_fix_late_output_is_stale_still(hold: Hold) -> None:
     """It drops the late result, and reads the late idle as the end of the prompt's turn."""
-    ran = after("prompts", LATE)
-    assert "consuming background task result" in ran.errors
-    assert answers(ran) == ["may I go on?|", "I still wait for your answer|"]
+    held = hold(AFTER, LATE, PROMPTS)
+    assert "consuming background task result" in stderr(held)
+    assert [text for _, text in turns(held)] == ["may I go on?", "I still wait for your answer"]
 
 
 CANCELLED = """
@@ -132,14 +140,13 @@ CANCELLED = """
     - wait_for: prompt 2
     - answer: two
 """
+CANCELS = "[{prompt: first}, {wait_for: status prompting}, {cancel: {turn: 1}, after: 1s}, {prompt: second}]"
 
 
 @finding("@zed-industries/claude-agent-acp 0.20.2", "is told to cancel", "gives the stop reason, and the next answer")
-def test_before_the_fix_a_cancel_leaves_the_session(before: Client) -> None:
+def test_before_the_fix_a_cancel_leaves_the_session(hold: Hold) -> None:
     """The error result ends the turn."""
-    ran = before("cancels", CANCELLED)
-    assert ran.all("turn", "stop") == ["cancelled", "end_turn"]
-    assert answers(ran) == ["well|", "two|"]
+    assert turns(hold(BEFORE, CANCELLED, CANCELS)) == [("cancelled", "well"), ("end_turn", "two")]
 
 
 @finding(
@@ -147,11 +154,15 @@ def test_before_the_fix_a_cancel_leaves_the_session(before: Client) -> None:
     "is told to cancel",
     "gives the stop reason, and ends the next prompt at once without an answer",
 )
-def test_after_the_fix_the_prompt_after_a_cancel_has_no_answer(after: Client) -> None:
+def test_after_the_fix_the_prompt_after_a_cancel_has_no_answer(hold: Hold) -> None:
     """The error result ends the turn, and the idle after it ends the next one."""
-    ran = after("cancels", CANCELLED)
-    assert ran.all("turn", "stop") == ["cancelled", "end_turn"]
-    assert answers(ran) == ["well|", ""]
+    assert turns(hold(AFTER, CANCELLED, CANCELS)) == [("cancelled", "well"), ("end_turn", "")]
+
+
+@pytest.fixture(params=[BEFORE, AFTER])
+def version(request: pytest.FixtureRequest) -> str:
+    """Give both versions, one after the other."""
+    return str(request.param)
 
 
 @finding(
@@ -159,7 +170,7 @@ def test_after_the_fix_the_prompt_after_a_cancel_has_no_answer(after: Client) ->
     "asks for a permission",
     "asks its client, and its answer decides what the agent does",
 )
-def test_a_permission_is_the_clients(either: Client) -> None:
+def test_a_permission_is_the_clients(hold: Hold, version: str) -> None:
     """Two protocols lie between the question and its answer."""
     script = """
         - wait_for: prompt 1
@@ -168,10 +179,9 @@ def test_a_permission_is_the_clients(either: Client) -> None:
         - tool_done: {id: a, output: x}
         - answer: done
     """
-    ran = either("prompt", script)
-    assert ran.all("asked", "input") == [{"command": "ls"}]
-    assert answers(ran) == ["it may|done|"]
-    assert ran.ends == [{"code": 0}]
+    held = hold(version, script, handler="handler: {permission: allow}\n")
+    assert turns(held) == [("end_turn", "it maydone")]
+    assert end(held) == {"code": 0}
 
 
 @finding(
@@ -179,7 +189,7 @@ def test_a_permission_is_the_clients(either: Client) -> None:
     "calls the hook of a tool before the tool is shown",
     "complains on stderr that nobody waits for it: the callback comes with the tool",
 )
-def test_a_hook_before_its_tool_has_no_callback(either: Client) -> None:
+def test_a_hook_before_its_tool_has_no_callback(hold: Hold, version: str) -> None:
     """The race of docs/explanation/five-reports.md: the callback is registered when the tool is shown."""
     script = """
         - wait_for: prompt 1
@@ -188,48 +198,38 @@ def test_a_hook_before_its_tool_has_no_callback(either: Client) -> None:
         - tool_done: {id: toolu_asked_1, output: x}
         - answer: done
     """
-    ran = either("prompt", script)
-    assert "No onPostToolUseHook found for tool use ID: toolu_asked_1" in ran.errors
-    assert answers(ran) == ["done|"]
+    held = hold(version, script)
+    assert "No onPostToolUseHook found for tool use ID: toolu_asked_1" in stderr(held)
+    assert turns(held) == [("end_turn", "done")]
 
 
 @finding(
     "@zed-industries/claude-agent-acp 0.20.2 and 0.23.1", "dies in the middle of a prompt", "answers it by an error"
 )
-def test_a_crash_is_an_error_of_the_prompt(either: Client) -> None:
+def test_a_crash_is_an_error_of_the_prompt(hold: Hold, version: str) -> None:
     """Its code is on stderr only."""
-    ran = either("prompt", "- wait_for: prompt 1\n- say: well\n- exit: 3")
-    told = "Internal error: The Claude Agent process exited unexpectedly. Please start a new session."
-    assert ran["threw"]["message"] == told
-    assert "Claude Code process exited with code 3" in ran.errors
+    held = hold(version, "- wait_for: prompt 1\n- say: well\n- exit: 3")
+    assert "The Claude Agent process exited unexpectedly. Please start a new session." in error(held)
+    assert "Claude Code process exited with code 3" in stderr(held)
 
 
-@finding(
-    "@zed-industries/claude-agent-acp 0.20.2 and 0.23.1", "exits 0 without a result", "answers the prompt by an error"
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("- say: well\n- exit: 0", "Session did not end in result"),
+        ("- say: well\n- result: {text: no credit, is_error: true}", "Internal error: no credit"),
+        ('- raw: "oops\\n"\n- answer: done', "CLI output was not valid JSON."),
+    ],
+    ids=["exit", "error", "noise"],
 )
-def test_an_exit_without_a_result_is_an_error_of_the_prompt(either: Client) -> None:
-    """A good code is no answer."""
-    ran = either("prompt", "- wait_for: prompt 1\n- say: well\n- exit: 0")
-    assert ran["threw"]["message"] == "Internal error Session did not end in result"
-
-
-@finding("@zed-industries/claude-agent-acp 0.20.2 and 0.23.1", "reports an error result", "answers it by an error")
-def test_an_error_result_is_an_error_of_the_prompt(either: Client) -> None:
-    """The text of the result is in the message."""
-    ran = either("prompt", "- wait_for: prompt 1\n- say: well\n- result: {text: no credit, is_error: true}")
-    assert ran["threw"]["message"] == "Internal error: no credit"
-
-
 @finding(
     "@zed-industries/claude-agent-acp 0.20.2 and 0.23.1",
-    "prints a line that is no JSON",
-    "answers the prompt by an error: the stream of claude is over",
+    "exits 0 without a result, reports an error result, or prints a line that is no JSON",
+    "answers the prompt by an error that says so",
 )
-def test_noise_is_an_error_of_the_prompt(either: Client) -> None:
-    """The SDK inside drops such lines by now, and threw at that time."""
-    ran = either("prompt", '- wait_for: prompt 1\n- raw: "oops\\n"\n- answer: done')
-    assert ran["threw"]["message"].startswith("Internal error CLI output was not valid JSON.")
-    assert answers(ran) == [""]
+def test_what_is_no_answer_is_an_error_of_the_prompt(hold: Hold, version: str, script: str, told: str) -> None:
+    """The SDK inside drops lines that are no JSON by now, and threw at that time."""
+    assert told in error(hold(version, f"- wait_for: prompt 1\n{script}"))
 
 
 @finding(
@@ -237,11 +237,11 @@ def test_noise_is_an_error_of_the_prompt(either: Client) -> None:
     "dies before the handshake",
     "answers session/new by an error that does not tell why",
 )
-def test_a_death_before_the_handshake_is_an_error_without_a_cause(either: Client) -> None:
+def test_a_death_before_the_handshake_is_an_error_without_a_cause(hold: Hold, version: str) -> None:
     """Claude's words on stderr are nowhere."""
-    ran = either("prompt", "- raw: {text: no licence, to: stderr}\n- exit: 1")
-    assert ran["threw"]["message"] == "Internal error Query closed before response received"
-    assert "no licence" not in ran.errors
+    held = hold(version, "- raw: {text: no licence, to: stderr}\n- exit: 1")
+    assert "Query closed before response received" in error(held)
+    assert "no licence" not in stderr(held)
 
 
 @finding(
@@ -249,11 +249,11 @@ def test_a_death_before_the_handshake_is_an_error_without_a_cause(either: Client
     "serves a client that closes its stdin",
     "lives on, and claude with it",
 )
-def test_the_end_of_stdin_is_not_noticed(either: Client) -> None:
-    """An editor that quits must kill it."""
-    ran = either("quits", "- wait_for: prompt 1\n- answer: done")
-    assert ran["waited"]["lives"] is True
-    assert ran.at("i", eof=True) > ran["waited"]["at"]
+def test_the_end_of_stdin_is_not_noticed(hold: Hold, version: str) -> None:
+    """An editor that quits must kill it, and does so after 2 s."""
+    held = hold(version, "- wait_for: prompt 1\n- answer: done")
+    assert [event.data["program"] for event in held.record.events if "program" in event.data] == ["dies of TERM"]
+    assert [event.at for event in held.record.events if event.code == "i" and event.data.get("eof")] == [2_000_000_000]
 
 
 @finding(
@@ -261,14 +261,8 @@ def test_the_end_of_stdin_is_not_noticed(either: Client) -> None:
     "ignores the end of stdin, and the client ends the agent by TERM",
     "goes without a word to claude, which lives on",
 )
-def test_an_agent_that_is_terminated_leaves_its_claude(either: Client) -> None:
+def test_an_agent_that_is_terminated_leaves_its_claude(hold: Hold, version: str) -> None:
     """It has no handler, and a signal does not run the steps that its SDK does at an exit."""
-    script = f"""
-        {IGNORES_EOF}
-        - wait_for: prompt 1
-        - answer: done
-        - linger: for ever
-    """
-    ran = either("prompt", script, leaves=("agent",))
-    assert ran["exit"]["signal"] == "SIGTERM"
-    assert ran.signals == []
+    held = hold(version, f"{IGNORES_EOF}\n- wait_for: prompt 1\n- answer: done\n- linger: for ever")
+    assert [event for event in held.record.events if event.code == "s"] == []
+    assert [event.data["leaked"] for event in held.record.events if "leaked" in event.data] == ["alive"]

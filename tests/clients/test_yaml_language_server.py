@@ -114,7 +114,7 @@ def test_an_editor_offers_the_steps_with_their_words(server: Server) -> None:
     uri = server.open(SCENARIO)
     steps = server.offered(uri, 5, 4)
     assert set(schema()["definitions"]["step"]["properties"]) - {"do"} <= set(steps)
-    assert "nothing for a time" in json.dumps(steps["silence"])
+    assert "does nothing for this time" in json.dumps(steps["silence"])
     assert {"agent_status", "elapsed", "text"} <= set(server.offered(uri, 8, 2))
 
 

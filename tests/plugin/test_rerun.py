@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.corpus import corpus_files
+from pytest_agentproc.plugin import _corpus
 from tests.bundled import all_bundled
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ def test_an_installed_scenario_is_named_by_its_node_id_too(
     installed = project / "site/_corpus"
     installed.mkdir(parents=True)
     installed.joinpath("own.scenario.yaml").write_text(OWN)
-    monkeypatch.setattr("pytest_agentproc.plugin._corpus.corpus_folder", lambda: installed)
+    monkeypatch.setattr(_corpus, "corpus_folder", lambda: installed)
     project.joinpath("tox.ini").unlink()
     monkeypatch.chdir(project / "sub")
     result = pytester.runpytest("../site/_corpus/own.scenario.yaml")

@@ -7,6 +7,7 @@ from fnmatch import fnmatch
 
 import pytest
 
+from pytest_agentproc.harness import _supervise
 from tests.plugin.scenarios import GREEN, RED
 from tests.plugin.test_options import collected
 
@@ -147,7 +148,7 @@ def test_real_time_is_used_where_virtual_time_cannot_be_compiled(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No default run is 'all not applicable'; a request for virtual time reports what to install."""
-    monkeypatch.setattr("pytest_agentproc.harness._supervise._missing", lambda: "there is no `cc`\ninstall one")
+    monkeypatch.setattr(_supervise, "_missing", lambda: "there is no `cc`\ninstall one")
     result = pytester.runpytest("--collect-only", "-q", "--agentproc-subject=mine:sync")
     assert collected(result) == ["one.scenario.yaml::one[sync-asyncio-real]"]
     result = pytester.runpytest("-rs", "--agentproc-subject=mine:sync", "--agentproc-clock=virtual")

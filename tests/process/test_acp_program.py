@@ -76,6 +76,24 @@ def test_a_program_that_asks_without_options_gets_an_error(lab: ScenarioRunner, 
     assert [turn.outcome for turn in played.answer.turns or ()] == ["completed"]
 
 
+FAILS = """\
+import sys
+print("no licence", file=sys.stderr)
+sys.exit(3)
+"""
+
+
+@pytest.mark.slow
+def test_the_record_says_how_it_ended_and_what_it_printed_on_stderr(lab: ScenarioRunner, tmp_path: Path) -> None:
+    """A program that cannot start says why on stderr alone, and its user reads that first."""
+    (tmp_path / "fails.py").write_text(FAILS)
+    file = tmp_path / "mine.toml"
+    file.write_text(f'command = "{sys.executable} {tmp_path}/fails.py {{agent}}"\nsessions = "acp"\n', "utf-8")
+    (row, *_) = judged(lab.play(loads(CRASH), command_of_file(file))).rows
+    assert row.verdict is Verdict.ADAPTER_ERROR
+    assert row.seen.splitlines()[0] == "it exits with code 3 before it starts an agent: no licence"
+
+
 def test_there_is_one_kind_of_sessions(tmp_path: Path) -> None:
     """Another word is a mistake of the file."""
     file = tmp_path / "mine.toml"

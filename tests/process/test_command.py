@@ -111,10 +111,12 @@ def test_a_program_may_speak_one_mode_of_a_dialect(lab: ScenarioRunner) -> None:
 
 
 @pytest.mark.slow
-def test_a_file_of_its_own_says_what_its_exit_code_does_not(lab: ScenarioRunner) -> None:
-    """The words are its own; a key that is not there says nothing, and is undecided."""
-    program = '"$@" >/dev/null; echo \'{"result": {"status": "fine", "text": "hello"}}\' >"$0/result.json"; exit 7'
-    status = {"json": "result.json", "key": "result.status", "words": {"fine": "completed"}}
+@pytest.mark.parametrize(("said", "word"), [('"fine"', "fine"), ("0", 0)])
+def test_a_file_of_its_own_says_what_its_exit_code_does_not(lab: ScenarioRunner, said: str, word: str | int) -> None:
+    """The words are its own, numbers too; a key that is not there says nothing, and is undecided."""
+    result = f'{{"result": {{"status": {said}, "text": "hello"}}}}'
+    program = f'"$@" >/dev/null; echo \'{result}\' >"$0/result.json"; exit 7'
+    status = {"json": "result.json", "key": "result.status", "words": {word: "completed", "other": "failed"}}
     says = {"outcome": status, "text": {"json": "result.json", "key": "result.text"}}
     rows = played(lab, Command(["sh", "-c", program, "{folder}", "{agent}"], says=says))
     found = {key: row.verdict for key, row in rows.items()}

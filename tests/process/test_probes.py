@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ PROBES = [
     ("codex", "-V", "codex-cli 0.163.0\n"),
     ("gemini", "--version", "0.61.0\n"),
 ]
+LOGIN = ["auth", "status", "--json"]
 TWICE = "scenario: two starts\nagent: claude\nscripts: [[{answer: first}], [{answer: second}]]"
 
 
@@ -40,6 +42,18 @@ def test_pi_tells_its_version_on_stderr_where_stdin_is_no_terminal(lab: Scenario
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=60)
     assert (done.stdout, done.stderr) == ("", "0.73.1\n")
     fake.finish()
+
+
+def test_a_program_that_ends_before_the_answer_breaks_nothing(lab: ScenarioRunner) -> None:
+    """A client that asks on the side for the login may be stopped meanwhile, and then its pipe is closed."""
+    fake = lab.fake(loads("scenario: x\nagent: claude\nscript: [{silence: for ever}]", "x"))
+    answer, given = os.pipe()
+    os.close(answer)
+    with subprocess.Popen([fake.path, *LOGIN], stdin=subprocess.DEVNULL, stdout=given) as asked:
+        os.close(given)
+        assert asked.wait(60) == 0
+    fake.finish()
+    assert fake.broken is None
 
 
 def test_a_probe_is_no_start_of_the_agent(lab: ScenarioRunner) -> None:

@@ -139,7 +139,7 @@ def test_a_dialect_is_told_which_steps_modes_and_reasons_it_has(package: Callabl
     assert problems("beat: lub", agent="raw", language=language) == [
         "4:11: the dialect raw has no beat in mode text: known by toy plain or toy loud"
     ]
-    thinkers = "claude print, claude session, pi json, pi rpc, codex exec or acp session"
+    thinkers = "claude print, claude session, pi json, pi rpc, codex exec, codex app-server or acp session"
     assert problems("beat: lubb", "think: hm", "say: {text: a, stop: ful}", language=language) == [
         '4:11: unknown beat "lubb": did you mean "lub"?',
         f"5:12: the dialect toy has no think in mode plain: known by {thinkers}",
@@ -210,8 +210,9 @@ def test_a_host_is_asked_for_more_than_an_encoder(package: Callable[..., Dialect
 def test_a_session_of_a_contributed_dialect_is_one(package: Callable[..., Dialect]) -> None:
     """Its mode stands beside the kit's in every message, and its agent lives on."""
     language = spoken(package(talk=TALK))
+    able = "claude session, pi rpc, codex app-server, acp session or toy chat"
     assert problems("wait_for: prompt 1", language=language) == [
-        "4:15: the dialect toy hears no prompt in mode plain: known by claude session, pi rpc, acp session or toy chat"
+        f"4:15: the dialect toy hears no prompt in mode plain: known by {able}"
     ]
     made = scenario("wait_for: prompt 1", "answer: hi", agent="{dialect: toy, mode: chat}", language=language)
     assert made.is_session

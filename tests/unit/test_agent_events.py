@@ -87,7 +87,7 @@ def test_the_steps_that_a_dialect_has_are_the_events_that_its_encoder_has() -> N
         for mode in record.modes:
             program = {"dialect": record.name, "mode": mode}
             able = encoder({**program, "tasks": True})
-            asks = ("ask", "request") if record.name == "acp" else ("ask",)
+            asks = ("ask", "request") if mode == "app-server" or record.name == "acp" else ("ask",)
             made = (*able.events, *(asks if hasattr(encoder(program), "ask") else ()))
             assert made == tuple(record.steps.get(mode, ())), (record.name, mode)
 
@@ -97,7 +97,7 @@ def test_a_step_that_the_dialect_does_not_have_names_those_that_have_it() -> Non
     steps = "[{think: a}, {tool: {id: a, name: b}}, {tool_done: a}, {event: {}}]"
     with pytest.raises(ScenarioError) as caught:
         loads(f"scenario: a\nagent: gemini\nscript: {steps}\n")
-    able = "known by claude print, claude session, pi json, pi rpc, codex exec"
+    able = "known by claude print, claude session, pi json, pi rpc, codex exec, codex app-server"
     assert str(caught.value).splitlines() == [
         f"<text>:3:18: the dialect gemini has no think in mode text: {able} or acp session",
         f"<text>:3:29: the dialect gemini has no tool in mode text: {able}, gemini stream or acp session",
@@ -110,7 +110,7 @@ def test_only_what_streams_has_pieces_of_a_text() -> None:
     """Codex prints a text in one piece: the pieces that it would drop in silence are reported."""
     with pytest.raises(ScenarioError) as caught:
         loads("scenario: a\nagent: codex\nscript: [{delta: a}]\n")
-    able = "known by claude print, claude session, pi json, pi rpc, gemini stream or acp session"
+    able = "known by claude print, claude session, pi json, pi rpc, codex app-server, gemini stream or acp session"
     assert str(caught.value) == f"<text>:3:18: the dialect codex has no delta in mode exec: {able}"
 
 

@@ -98,6 +98,43 @@ def test_what_the_reporter_saw_is_the_end(words: str, ending: str, expected: str
     assert f"  {expected}" in text.splitlines()[-2:] or f"  {expected}" in text
 
 
+@pytest.mark.parametrize(
+    ("shell", "limit"),
+    [
+        ("$ timeout 90 claude -p hi; echo rc=$?\n{log}\nrc=124", "90s"),
+        ("$ timeout --signal=INT -k 5s 2m claude -p hi\n{log}\n$ echo $?\nexit code 124", "120s"),
+        ("I ran `timeout 1.5h claude -p hi`:\n{log}\nexit status 124", "5400s"),
+    ],
+)
+def test_the_code_of_a_shells_timeout_is_the_end_of_its_limit(shell: str, limit: str) -> None:
+    """The code 124 is of `timeout`, and the agent that it ended was silent."""
+    text = drafted(shell.format(log=SAYS))
+    assert f"policy: {{inactivity_timeout: {limit}}}\n" in text
+    assert text.endswith("  - silence: for ever\nexpect:\n  outcome: inactive\n")
+    assert "  - exit: 124\n" in drafted(f"$ claude -p hi; echo rc=$?\n{SAYS}\nrc=124\n")
+
+
+@pytest.mark.parametrize(
+    ("head", "raw"),
+    [
+        ("\x1b]0;a title\x07", "\\u001b]0;a title\\u0007"),
+        ("out: ]0;a title]2;another", "\\u001b]0;a title\\u0007\\u001b]2;another\\u0007"),
+        ("12:00:01 ^[]777;notify;pi;ready^G", "\\u001b]777;notify;pi;ready\\u0007"),
+        ("\\x1b[2J\\x1b[H", "\\u001b[2J\\u001b[H"),
+        ("[?2004h", "\\u001b[?2004h"),
+    ],
+)
+def test_escapes_on_the_line_of_an_event_stay_in_the_draft(head: str, raw: str) -> None:
+    """Many readers lose the event only because of them, and a report often has lost the ESC."""
+    assert f'  - raw: "{raw}"\n  - event: {{type: result' in drafted(f"{SAYS}\n{head}{DONE}\n")
+
+
+@pytest.mark.parametrize("head", ["\x1b[32m", "[2K] ", "[1] [Jane] ", "]0;title "])
+def test_colours_and_heads_of_a_log_are_no_output_of_the_agent(head: str) -> None:
+    """The program that wrote the log printed them."""
+    assert "raw" not in drafted(f"{SAYS}\n{head}{DONE}\n")
+
+
 def test_a_limit_that_the_reporter_names_is_the_supervisors() -> None:
     """The reporter's supervisor had another limit than the draft's."""
     assert "policy: {inactivity_timeout: 120s}\n" in drafted(f"killed after 2 minutes\n{SAYS}\n")

@@ -56,7 +56,7 @@ def test_a_prompt_of_many_mebibytes_has_its_size() -> None:
     assert prompt.startswith("abcabc")
 
 
-@pytest.mark.parametrize("reason", ["not_found", "not_executable"])
+@pytest.mark.parametrize("reason", ["not_found", "not_executable", "no_interpreter", "wrong_format"])
 def test_an_agent_that_cannot_be_spawned_needs_no_script(reason: str) -> None:
     """There is no agent to play it."""
     scenario = loads(f"scenario: a\nagent: {{dialect: pi, cannot_spawn: {reason}}}\n")

@@ -41,6 +41,8 @@
 #define AT_REST SECOND    /* so long nobody waits for an instant before that is said */
 #define LONG_RUN (30 * SECOND) /* so long nobody waits at all before that is said */
 #define LONGEST_END (5 * SECOND)
+#define BROKER "lifeline-broker" /* the process that removes a harness's files once that is dead: harness/_broker.py */
+#define LONGEST_REMOVAL (2 * SECOND)
 #define LONGEST_ALARM (6 * SECOND) /* so long the listener may take to end a standstill before it is said */
 #define LONGEST_WAIT (SECOND / 10)
 #define MONOTONIC_START (100000 * SECOND)
@@ -77,10 +79,19 @@ void say(const char *format, ...) {
 
 /* Ends. */
 
+static int is_broker(int pid) {
+  char name[32];
+  name_of(pid, name, sizeof name);
+  return !strcmp(name, BROKER);
+}
+
+/* Brokers end by themselves, after the rest. */
 static void end_tree(void) {
-  for (int64_t begin = machine_now(); machine_now() - begin < LONGEST_END; nap(SECOND / 1000)) {
+  int64_t begin = machine_now(), past;
+  for (; (past = machine_now() - begin) < LONGEST_END; nap(SECOND / 1000)) {
     tree_walk();
-    for (int i = 0; i < process_count; i++) kill(processes[i].pid, SIGKILL);
+    for (int i = 0; i < process_count; i++)
+      if (past > LONGEST_REMOVAL || !is_broker(processes[i].pid)) kill(processes[i].pid, SIGKILL);
     while (waitpid(-1, NULL, WNOHANG) > 0) {}
     if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD) return;
   }

@@ -1,9 +1,8 @@
 """ACP version 1: JSON-RPC 2.0, one object a line. Knows no other dialect and no fake's code.
 
 The handshake is `initialize` and `session/new`. The response to `session/prompt` ends the turn and, after a
-`session/cancel`, acknowledges it. Updates name no turn: what comes before the response belongs to it. The client
-answers every other request of the agent (files, terminals) at once with 'method not found', so that the agent never
-waits. A tool has no name here but its title, by which `Policy.host_tools` knows it.
+`session/cancel`, acknowledges it. Updates name no turn: what comes before the response belongs to it. A tool has no
+name here but its title, by which `Policy.host_tools` knows it.
 """
 
 from __future__ import annotations
@@ -12,23 +11,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor.dialects._base import Asked, Other, ToolEnded, ToolStarted
-from pytest_agentproc.supervisor.dialects._json import to_line
-from pytest_agentproc.supervisor.dialects._talk import (
-    Ended,
-    JsonTalk,
-    Malformed,
-    Question,
-    Refusal,
-    Reply,
-    Said,
-    Welcome,
-)
+from pytest_agentproc.supervisor.dialects._json_rpc import RpcTalk
+from pytest_agentproc.supervisor.dialects._talk import Ended, Question, Refusal, Reply, Said, Welcome
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._talk import Setting, Spoken
 
 
-_UPDATE, _ASK = "session/update", "session/request_permission"
 _INITIALIZE, _NEW = 0, 1
 _FIRST_PROMPT = 2
 _OVER = ("completed", "failed")
@@ -36,10 +25,9 @@ _BAD = frozenset({"cancelled", "refusal"})
 _ALLOW = ("allow_once", "allow_always")
 _REJECT = ("reject_once", "reject_always")
 _ABLE = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
-_NOT_FOUND = -32601
 
 
-class AcpTalk(JsonTalk):
+class AcpTalk(RpcTalk):
     """Talk to an ACP agent over its stdin and stdout."""
 
     is_marked = True
@@ -50,26 +38,23 @@ class AcpTalk(JsonTalk):
         super().__init__(setting)
         self._session = ""
         self._awaited = _INITIALIZE
-        self.readers = {
-            "response": self._answered,
-            _UPDATE: self._take_update,
-            _ASK: self._asked,
-            "request": self._cannot,
-            "malformed": lambda value: [Malformed(f"no JSON-RPC message: {json.dumps(value)[:200]}")],
+        self.readers |= {
+            "notification session/update": self._take_update,
+            "request session/request_permission": self._asked,
         }
 
     def greet(self) -> bytes:
         """Begin the handshake."""
-        return _request(_INITIALIZE, "initialize", {"protocolVersion": 1, "clientCapabilities": _ABLE})
+        return self.request(_INITIALIZE, "initialize", {"protocolVersion": 1, "clientCapabilities": _ABLE})
 
     def prompt(self, number: int, text: str) -> bytes:
         """Give the prompt of a turn; its number is in the request's id."""
         words = {"sessionId": self._session, "prompt": [{"type": "text", "text": text}]}
-        return _request(number - 1 + _FIRST_PROMPT, "session/prompt", words)
+        return self.request(number - 1 + _FIRST_PROMPT, "session/prompt", words)
 
     def cancel(self, number: int) -> bytes:
         """Cancel what runs; there is no answer but the turn's end."""
-        return to_line({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": self._session}})
+        return self.notify("session/cancel", sessionId=self._session)
 
     def answer(self, question: Question, *, allowed: bool | None) -> bytes:
         """Choose the option that allows or rejects once, or for ever if there is no other."""
@@ -79,25 +64,13 @@ class AcpTalk(JsonTalk):
         outcome: dict[str, Any] = {"outcome": "cancelled"}
         if chosen:
             outcome = {"outcome": "selected", "optionId": chosen[0].get("optionId")}
-        return to_line({"jsonrpc": "2.0", "id": json.loads(question.id), "result": {"outcome": outcome}})
-
-    def kind(self, value: dict[str, Any]) -> object:
-        """Say what kind of message this is: an event with a reader, another request or notification, or none."""
-        method = value.get("method")
-        if isinstance(method, str):
-            if "id" not in value:
-                return _UPDATE if method == _UPDATE else "notification"
-            return _ASK if method == _ASK else "request"
-        return "response" if "id" in value and ("result" in value or "error" in value) else "malformed"
+        return self.respond(question, {"outcome": outcome})
 
     # Responses.
 
-    def _answered(self, value: dict[str, Any]) -> list[Spoken]:
-        number, result = value["id"], value.get("result")
-        if isinstance(number, bool) or not isinstance(number, int):
+    def _answered(self, number: int, told: dict[str, Any], error: str) -> list[Spoken]:
+        if number < 0:
             return [Other("response")]
-        told = result if isinstance(result, dict) else {}
-        error = _error(value)
         if number in (_INITIALIZE, _NEW):
             return self._take_greeting(number, told, error) if number == self._awaited else [Other("response")]
         return [_end(number - _FIRST_PROMPT + 1, told, error)]
@@ -107,7 +80,7 @@ class AcpTalk(JsonTalk):
         if error:
             return [Refusal(error)]
         if number == _INITIALIZE:
-            return [Reply(_request(_NEW, "session/new", {"cwd": self.setting.cwd, "mcpServers": []}))]
+            return [Reply(self.request(_NEW, "session/new", {"cwd": self.setting.cwd, "mcpServers": []}))]
         self._session = str(told.get("sessionId", ""))
         return [Welcome(self._session)] if self._session else [Refusal("session/new gave no sessionId")]
 
@@ -136,21 +109,6 @@ class AcpTalk(JsonTalk):
         call = detail.get("toolCall")
         title = str(call.get("title") or call.get("toolCallId") or "") if isinstance(call, dict) else ""
         return [Question(json.dumps(value.get("id")), title, detail)]
-
-    def _cannot(self, value: dict[str, Any]) -> list[Spoken]:
-        error = {"code": _NOT_FOUND, "message": f"this client has no {value['method']}"}
-        return [Reply(to_line({"jsonrpc": "2.0", "id": value["id"], "error": error}))]
-
-
-def _request(number: int, method: str, params: dict[str, Any]) -> bytes:
-    return to_line({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
-
-
-def _error(value: dict[str, Any]) -> str:
-    if "error" not in value:
-        return ""
-    error = value["error"]
-    return str(error.get("message") or error) if isinstance(error, dict) else str(error)
 
 
 def _end(number: int, told: dict[str, Any], error: str) -> Ended:

@@ -37,11 +37,13 @@ class Setting:
         cwd: where the agent works, absolute.
         key: what makes this conversation's own marks unlike any other's.
         hooks: the hooks to announce: the name of a callback, and the event that it hears of.
+        session: the agent's own name for the conversation, if an earlier agent began it; "" if none did.
     """
 
     cwd: str = "/"
     key: str = ""
     hooks: tuple[tuple[str, str], ...] = ()
+    session: str = ""
 
 
 @dataclass(frozen=True, slots=True)

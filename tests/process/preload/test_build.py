@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.clock.preload import coordinator
+from pytest_agentproc.clock.preload._build import build
 from pytest_agentproc.errors import UsageError
 from tests.process.preload.stand import LIMIT, require
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+_AARCH64 = b"\xb7\x00"
+"""The machine in the head of an ELF file."""
 
 
 @pytest.fixture
@@ -81,3 +85,11 @@ def test_a_compiler_that_fails_is_reported(cache: Path, tmp_path: Path, monkeypa
         "it needs gcc or clang and the headers of glibc 2.31 or newer, such as by `apt install gcc libc6-dev`"
     )
     assert [file.name for file in cache.iterdir()] == ["lock"]
+
+
+@pytest.mark.slow
+def test_it_compiles_for_aarch64(tmp_path: Path) -> None:
+    """The shim has code of its own for each machine, and this machine runs only one half of it."""
+    build(tmp_path, require("aarch64-linux-gnu-gcc"))
+    for name in ("coordinator", "shim.so"):
+        assert (tmp_path / name).read_bytes()[18:20] == _AARCH64

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.clock.preload import coordinator
+from tests.attacks.trials import Trial
 from tests.process.preload.stand import LIMIT, timed
 
 if TYPE_CHECKING:
@@ -109,3 +111,48 @@ def test_a_signal_reaches_the_command() -> None:
         watcher.terminate()
         _, err = watcher.communicate(timeout=LIMIT)
         assert watcher.returncode == 9, err
+
+
+PLAYS = """
+import sys
+from pytest_agentproc.errors import KitError
+from pytest_agentproc.harness import ScenarioRunner
+from pytest_agentproc.scenario import loads
+from pytest_agentproc.subjects import Command
+
+if __name__ == "__main__":
+    scenario = loads("scenario: it waits\\nagent: raw\\nscript: [{silence: for ever}]\\nexpect: {outcome: inactive}\\n")
+    spins = "echo $PPID > begun; {agent} & while :; do :; done"
+    with ScenarioRunner() as lab:
+        try:
+            lab.play(scenario, Command(["sh", "-c", spins], limits={"inactivity_timeout": 180}))
+        except KitError as error:
+            print(error)
+"""
+"""Its supervisor lets no time pass: a play that waits for virtual seconds never ends."""
+SAID = {
+    "harness": "",
+    "coordinator": "the coordinator was killed by signal 9: the command is ended, too\n",
+    "watcher": "the process that watched over this one was killed: the command is ended, too\n",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", SAID)
+def test_nothing_is_left_after_a_kill_in_a_play(victim: str, tmp_path: Path) -> None:
+    """No process spins on, no fake waits on, and the files of all of them go, too; what was killed is named."""
+    os.mkfifo(tmp_path / "begun")
+    with (tmp_path / "said").open("w") as said:
+        trial = Trial(tmp_path, [sys.executable, "-c", PLAYS], stdout=said)
+    with (tmp_path / "begun").open() as begun:
+        begun.readline()
+    watcher = next(pid for pid in _children(trial.process.pid) if "coordinator" in _command(pid))
+    victims = {"harness": trial.process.pid, "watcher": watcher, "coordinator": _children(watcher)[0]}
+    os.kill(victims[victim], signal.SIGKILL)
+    assert trial.faults(range(-64, 256), was_killed=False) == []
+    begin = "the process below the coordinator ended by itself; agentproc time: "
+    assert (tmp_path / "said").read_text() == (SAID[victim] and begin + SAID[victim])
+
+
+def _command(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text()

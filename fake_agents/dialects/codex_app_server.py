@@ -1,0 +1,393 @@
+"""The wire format of `codex app-server`, as the real CLI prints it: JSON-RPC without its header.
+
+The handshake is the dialect's own: `initialize`, and threads that are started or resumed. A prompt is a `turn/start`.
+It is answered when the script takes it in hand; one that comes before that turn's end joins the turn. An interrupt is
+answered as the turn ends. A tool named `command_execution` runs a command, every other one is a tool of an MCP server.
+"""
+
+from __future__ import annotations
+
+from pytest_agentproc.fake_agents.dialects.json_rpc import REQUEST, Host
+from pytest_agentproc.fake_agents.objects import line
+from pytest_agentproc.fake_agents.questions import ALLOW, DENY
+from pytest_agentproc.fake_agents.requests import text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from pytest_agentproc.fake_agents.contracts import Events
+    from pytest_agentproc.fake_agents.program import Program
+    from pytest_agentproc.fake_agents.questions import Question
+
+SESSION = "01a20072-e39f-7280-8216-1a538c0445ff"
+_BASE_MS = 1_795_303_873_000
+_CWD = "/"
+_COMMAND = "command_execution"
+_GREETING = {
+    "userAgent": "fake/0.163.0 (Linux; x86_64) unknown (fake; 1)",
+    "codexHome": "/",
+    "platformFamily": "unix",
+    "platformOs": "linux",
+}
+_USAGE = {
+    "totalTokens": 15,
+    "inputTokens": 10,
+    "cachedInputTokens": 0,
+    "cacheWriteInputTokens": 0,
+    "outputTokens": 5,
+    "reasoningOutputTokens": 0,
+}
+_IN_THREAD = ("thread/start", "thread/resume")
+_LISTS = ("model/list", "thread/list", "skills/list")
+_ACCEPTS = ("accept", "acceptForSession")
+
+
+class Encoder(Host):
+    """Encode a conversation: the items of a turn, and its end."""
+
+    header: dict[str, str] = {}  # noqa: RUF012  # a constant; `typing` is not loaded in a fake
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self._model = program.get("model") or "m1"
+        self._threads: list[str] = []
+        self._is_greeted = self._is_open = False
+        self._turn = _turn_id(0)
+        self._begun = self._requests = self._count = 0
+        self._is_due = False
+        """Whether the model has answered, and the usage is still to be told."""
+        self._final: dict[str, Any] | None = None
+        self._said: dict[str, Any] | None = None
+        """The message that comes in pieces."""
+        self._tools: dict[str, dict[str, Any]] = {}
+        self._declined: set[str] = set()
+        self._interrupts: list[Any] = []
+        self.events: Events = {
+            "delta": self.delta,
+            "think": self.think,
+            "plan": self.plan,
+            "tool": self.tool,
+            "tool_done": self.tool_done,
+            "event": self.event,
+        }
+
+    # Requests of the client.
+
+    def _unreadable(self) -> list[bytes]:
+        return []
+
+    def _requested(self, number: Any, method: str, params: dict[str, Any], now: int) -> tuple[list[bytes], str]:
+        if method == "initialize" and not self._is_greeted:
+            self._is_greeted = True
+            return [self._respond(number, _GREETING)], "handshake"
+        if method == "initialize" or not self._is_greeted:
+            return [self._fail(number, REQUEST, "Already initialized" if self._is_greeted else "Not initialized")], ""
+        if method == "turn/start" and params.get("threadId") in self._threads:
+            return self._prompted(number, text_of(params.get("input")), now), ""
+        if method == "turn/interrupt" and params.get("threadId") in self._threads:
+            self._interrupts.append(number)
+            return [], self._cancel() if self._is_open and params.get("turnId") == self._turn else ""
+        return self._answered(number, method, params, now), ""
+
+    def _prompted(self, number: Any, text: str, now: int) -> list[bytes]:
+        """Keep a prompt for the script; while a turn is under way the real CLI takes it into that turn."""
+        if not self._is_open:
+            self._is_open, self._turn = True, _turn_id(len(self.prompts) + 1)
+            self.prompts.append((number, text))
+            return []
+        return [self._respond(number, {"turn": self._as_turn("inProgress")}), *self._heard(text, now)]
+
+    def _answered(self, number: Any, method: str, params: dict[str, Any], now: int) -> list[bytes]:
+        name = params.get("threadId")
+        if method == "thread/start" or (method == "thread/resume" and name in (SESSION, *self._threads)):
+            thread = SESSION if method == "thread/start" else str(name)
+            self._threads.append(thread)
+            told = self._thread(thread, now)
+            started = [self._notice("thread/started", {"thread": told}, now)] if method == "thread/start" else []
+            return [self._respond(number, {"thread": told, **self._about()}), *started]
+        if name is not None and name not in self._threads:
+            what = "no rollout found for thread id" if method == "thread/resume" else "thread not found:"
+            return [self._fail(number, REQUEST, f"{what} {name}")]
+        if method in _LISTS:
+            return [self._respond(number, {"data": [], "nextCursor": None})]
+        if method == "account/read":
+            return [self._respond(number, {"account": None, "requiresOpenaiAuth": False})]
+        return [self._fail(number, REQUEST, f"Invalid request: unknown variant `{method}`")]
+
+    def _about(self) -> dict[str, Any]:
+        return {
+            "model": self._model,
+            "modelProvider": "fake",
+            "serviceTier": None,
+            "disabledPluginIds": [],
+            "cwd": _CWD,
+            "runtimeWorkspaceRoots": [_CWD],
+            "instructionSources": [],
+            "approvalPolicy": "on-request",
+            "approvalsReviewer": "user",
+            "sandbox": {"type": "readOnly", "networkAccess": False},
+            "activePermissionProfile": {"id": ":read-only", "extends": None},
+            "reasoningEffort": None,
+            "multiAgentMode": "explicitRequestOnly",
+        }
+
+    def _thread(self, thread: str, now: int) -> dict[str, Any]:
+        place = {"environmentId": "local", "cwd": _CWD, "runtimeWorkspaceRoots": [_CWD]}
+        none = ("section", "sectionEnteredAt", "projectId")
+        last = ("threadSource", "agentNickname", "agentRole", "gitInfo", "name", "daybreakEnabled")
+        return {
+            "id": thread,
+            "environments": [place],
+            "extra": None,
+            "sessionId": thread,
+            "forkedFromId": None,
+            "parentThreadId": None,
+            "preview": "",
+            "ephemeral": False,
+            **dict.fromkeys(none),
+            "historyMode": "paginated",
+            "modelProvider": "fake",
+            "model": self._model,
+            "reasoningEffort": None,
+            **dict.fromkeys(("createdAt", "updatedAt", "recencyAt"), _seconds(now)),
+            "status": {"type": "idle"},
+            "path": f"/rollout-{thread}.jsonl",
+            "cwd": _CWD,
+            "cliVersion": "0.163.0",
+            "originator": "fake",
+            "source": "vscode",
+            "canAcceptDirectInput": True,
+            **dict.fromkeys(last),
+            "turns": [],
+        }
+
+    # Turns.
+
+    def take(self, number: int, now: int) -> bytes:
+        """Answer the prompt with its turn, and begin the turn."""
+        request, text = self.prompts[number - 1]
+        self._turn, self._is_open, self._begun, self._final = _turn_id(number), True, now, None
+        accepted = self._respond(request, {"turn": self._as_turn("inProgress")})
+        started = self._notice("turn/started", self._of_thread({"turn": self._as_turn("inProgress", now)}), now)
+        return self._join([accepted, self._status("active", now), started, *self._heard(text, now)])
+
+    def acknowledge(self, now: int) -> bytes:
+        """Answer the interrupt, and end the turn; a tool that runs gets no end."""
+        if not self._is_cancelled:
+            return b""
+        self._tools.clear()
+        return self._join([*self._tell_usage(now), *self._ended("interrupted", now)])
+
+    def say(self, text: str, stop: str | None, now: int) -> bytes:
+        """Give a message, or the rest of the one that comes in pieces."""
+        return self._join(self._message(text, now))
+
+    def answer(self, text: str, now: int) -> bytes:
+        """Give the last message and the turn's end."""
+        return self.result({"text": text, "is_error": False, "usage": None}, now)
+
+    def result(self, fields: dict[str, Any], now: int) -> bytes:
+        """Give the turn's end, after a message if there is a text; an error's text comes before the end, and in it."""
+        text, usage = fields["text"], fields["usage"]
+        if fields["is_error"]:
+            error = {"message": text or "error", "codexErrorInfo": "other"}
+            error = {**error, "additionalDetails": None, "misalignment": None}
+            told = self._of_turn({"error": error, "willRetry": False})
+            events = [self._status("systemError", now), self._notice("error", told, now)]
+            return self._join([*events, *self._ended("failed", now, error)])
+        said = [] if text is None and self._said is None else self._message(text or "", now)
+        self._is_due = self._is_due or bool(usage)
+        return self._join([*said, *self._tell_usage(now, usage), *self._ended("completed", now)])
+
+    def _ended(self, status: str, now: int, error: dict[str, Any] | None = None) -> list[bytes]:
+        answers = [self._respond(number, {}) for number in self._interrupts]
+        self._interrupts, self._is_cancelled, self._is_open, self._said = [], False, False, None
+        told = self._of_thread({"turn": self._as_turn(status, now, error)})
+        idle = [] if error else [self._status("idle", now)]
+        return [*answers, *idle, self._notice("turn/completed", told, now)]
+
+    def _as_turn(self, status: str, now: int | None = None, error: dict[str, Any] | None = None) -> dict[str, Any]:
+        is_over, final = status != "inProgress", self._final if status == "completed" else None
+        return {
+            "id": self._turn,
+            "rootTurnId": self._turn,
+            "items": [final] if final else [],
+            "itemsView": "summary" if final else "notLoaded",
+            "status": status,
+            "error": error,
+            "startedAt": None if now is None else _seconds(self._begun),
+            "completedAt": _seconds(now) if is_over and now is not None else None,
+            "durationMs": (now - self._begun) // 1_000_000 if is_over and now is not None else None,
+        }
+
+    def _tell_usage(self, now: int, usage: dict[str, Any] | None = None) -> list[bytes]:
+        """Tell what the model used, once for each of its answers."""
+        if not self._is_due:
+            return []
+        self._is_due = False
+        self._requests += 1
+        total = {name: count * self._requests for name, count in _USAGE.items()} | (usage or {})
+        told = {"tokenUsage": {"total": total, "last": _USAGE, "modelContextWindow": 258400}}
+        return [self._notice("thread/tokenUsage/updated", self._of_turn(told), now)]
+
+    # Items.
+
+    def delta(self, text: str, now: int) -> bytes:
+        """Give a piece of the message that the next text ends."""
+        return self._join(self._piece(text, now))
+
+    def _piece(self, text: str, now: int) -> list[bytes]:
+        begun = []
+        if self._said is None:
+            self._said = self._new_message("")
+            begun = [self._item("started", self._said, now)]
+        self._said = {**self._said, "text": self._said["text"] + text}
+        told = self._of_turn({"itemId": self._said["id"], "delta": text})
+        return [*begun, self._notice("item/agentMessage/delta", told, now)]
+
+    def _message(self, text: str, now: int) -> list[bytes]:
+        self._is_due = True
+        if self._said is None:
+            self._final = self._new_message(text)
+            return [self._item(kind, self._final, now) for kind in ("started", "completed")]
+        events = self._piece(text, now) if text else []
+        self._final, self._said = self._said, None
+        return [*events, self._item("completed", self._final, now)]
+
+    def _new_message(self, text: str) -> dict[str, Any]:
+        return {"type": "agentMessage", "id": self._own_id("msg"), "text": text} | dict.fromkeys(
+            ("phase", "memoryCitation", "delivery", "questions")
+        )
+
+    def think(self, text: str, now: int) -> bytes:
+        """Give a summary of what the model thinks."""
+        item = {"type": "reasoning", "id": self._own_id("rs"), "summary": [], "content": []}
+        delta = self._of_turn({"itemId": item["id"], "delta": text, "summaryIndex": 0})
+        told = self._notice("item/reasoning/summaryTextDelta", delta, now)
+        end = self._item("completed", {**item, "summary": [text]}, now)
+        return self._join([self._item("started", item, now), told, end])
+
+    def plan(self, entries: list[str], now: int) -> bytes:
+        """Give the whole list of what is to be done."""
+        steps = [{"step": entry, "status": "pending"} for entry in entries]
+        return self._join([self._notice("turn/plan/updated", self._of_turn({"explanation": None, "plan": steps}), now)])
+
+    def tool(self, fields: dict[str, Any], now: int) -> bytes:
+        """Give the start of a tool."""
+        self._is_due = True
+        item: dict[str, Any]
+        if fields["name"] == _COMMAND:
+            command = str(fields["input"].get("command", ""))
+            item = {"type": "commandExecution", "id": fields["id"], "pluginId": None, "scriptPath": None}
+            item |= {"command": command, "cwd": _CWD, "processId": "1", "source": "unifiedExecStartup"}
+            item |= {"status": "inProgress", "commandActions": [{"type": "unknown", "command": command}]}
+            item |= dict.fromkeys(("aggregatedOutput", "exitCode", "durationMs"))
+        else:
+            item = {"type": "mcpToolCall", "id": fields["id"], "server": "fake", "tool": fields["name"]}
+            item |= {"status": "inProgress", "arguments": fields["input"]}
+            item |= dict.fromkeys(("result", "error", "durationMs"))
+        self._tools[fields["id"]] = item
+        return self._join([self._item("started", item, now)])
+
+    def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
+        """Give the end of a tool; a command that was denied is declined."""
+        item, error = self._tools.pop(fields["id"]), fields["error"]
+        status = "failed" if error is not None else "completed"
+        if fields["id"] in self._declined and error is not None:
+            end: dict[str, Any] = {"status": "declined" if item["type"] == "commandExecution" else status}
+        elif item["type"] == "commandExecution":
+            output = fields["output"] if error is None else error
+            end = {"status": status, "aggregatedOutput": output or None, "exitCode": int(error is not None)}
+            end["durationMs"] = 0
+        elif error is None:
+            content = [{"type": "text", "text": fields["output"]}]
+            end = {"status": status, "durationMs": 0, "result": {"content": content, "structuredContent": None}}
+        else:
+            end = {"status": status, "durationMs": 0, "error": {"message": error}}
+        usage = [] if self._tools else self._tell_usage(now)
+        return self._join([self._item("completed", {**item, **end}, now), *usage])
+
+    def event(self, value: dict[str, Any], now: int) -> bytes:
+        """Give a message as it stands, but for the id of a prompt; an item and an error get the ids of their turn."""
+        if str(value.get("id")).startswith("prompt "):
+            self._is_open = False
+        if str(value.get("method")).startswith(("item/", "error")):
+            value = {**value, "params": self._of_turn(value.get("params") or {})}
+        return self._join([self._as_it_stands(value)])
+
+    # Requests of the agent.
+
+    def ask(self, fields: dict[str, Any], now: int) -> tuple[Question, bytes]:
+        """Open a question; give the request for an approval of a command, or any other."""
+        own, name = len(self.questions.asked), fields["name"]
+        key = own if fields["id"] is None else fields["id"]
+        if fields["kind"] == "request":
+            question = self.questions.ask(key, fields)
+            return question, self._join([self._request(key, name, self._of_turn(fields["params"]))])
+        called = (number for number, item in self._tools.items() if name in (item.get("command"), item.get("tool")))
+        tool = next(called, f"call_{own}")
+        about = {"itemId": tool, "startedAtMs": _ms(now), "environmentId": "local", "command": name, "cwd": _CWD}
+        about |= {"commandActions": [{"type": "unknown", "command": name}], "availableDecisions": ["accept", "cancel"]}
+        asked = self._request(key, "item/commandExecution/requestApproval", {"kind": "command", **self._of_turn(about)})
+        waiting = self._status("active", now, "waitingOnApproval")
+        return self.questions.ask(key, fields, tool), self._join([waiting, asked])
+
+    def _answer(self, heard: dict[str, Any], now: int) -> list[bytes]:
+        question = self.questions.find(heard.get("id"))
+        super()._answer(heard, now)
+        if question is None:
+            return []
+        told = self._notice("serverRequest/resolved", self._of_thread({"requestId": question.key}), now)
+        return [told] if question.fields["kind"] == "request" else [told, self._status("active", now)]
+
+    def _decided(self, question: Question, result: dict[str, Any]) -> None:
+        decision = result.get("decision")
+        if decision == "cancel":
+            self._dismiss(question)
+        else:
+            is_allowed = decision in _ACCEPTS or isinstance(decision, dict)
+            self.questions.settle(question, ALLOW if is_allowed else DENY)
+        if question.answer != ALLOW:
+            self._declined.add(question.tool)
+
+    # Parts of messages.
+
+    def _heard(self, text: str, now: int) -> list[bytes]:
+        """Give the item of a prompt."""
+        content = [{"type": "text", "text": text, "text_elements": []}]
+        item = {"type": "userMessage", "id": self._own_id("user"), "clientId": None, "content": content}
+        return [self._item(kind, item, now) for kind in ("started", "completed")]
+
+    def _item(self, kind: str, item: dict[str, Any], now: int) -> bytes:
+        at = {f"{kind}AtMs": _ms(now)}
+        return self._notice(f"item/{kind}", {"item": item, **self._of_turn({}), **at}, now)
+
+    def _status(self, kind: str, now: int, *flags: str) -> bytes:
+        status = {"type": kind, **({"activeFlags": list(flags)} if kind == "active" else {})}
+        return self._notice("thread/status/changed", self._of_thread({"status": status}), now)
+
+    def _notice(self, method: str, params: dict[str, Any], now: int) -> bytes:
+        return line({"method": method, "params": params, "emittedAtMs": _ms(now)})
+
+    def _of_thread(self, told: dict[str, Any]) -> dict[str, Any]:
+        return {"threadId": self._threads[-1] if self._threads else SESSION, **told}
+
+    def _of_turn(self, told: dict[str, Any]) -> dict[str, Any]:
+        return {**self._of_thread({}), "turnId": self._turn, **told}
+
+    def _own_id(self, kind: str) -> str:
+        self._count += 1
+        return f"{kind}_{self._count}"
+
+
+def _turn_id(number: int) -> str:
+    return f"01a20072-0000-7000-8000-{number:012}"
+
+
+def _ms(now: int) -> int:
+    return _BASE_MS + now // 1_000_000
+
+
+def _seconds(now: int) -> int:
+    return _ms(now) // 1000

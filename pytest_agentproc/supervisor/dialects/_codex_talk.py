@@ -1,0 +1,222 @@
+"""The conversation of `codex app-server`: JSON-RPC without its header. Knows no other dialect and no fake's code.
+
+The handshake is `initialize`, `initialized`, and `thread/start`. A later agent of the same session resumes the thread;
+if it cannot, it starts a new one. The response to `turn/start` gives the turn its id, and every line about a turn has
+that id: a turn that no prompt began is a background turn. `turn/completed` is the only end, also after an interrupt.
+Another thread's lines are a sub-agent's: they show that work continues, and belong to no turn.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.supervisor.dialects._base import (
+    MOST_TOOLS,
+    Compaction,
+    Finished,
+    Nested,
+    Other,
+    ToolEnded,
+    ToolStarted,
+)
+from pytest_agentproc.supervisor.dialects._json_rpc import RpcTalk
+from pytest_agentproc.supervisor.dialects._talk import (
+    BACKGROUND,
+    Begun,
+    Declined,
+    Ended,
+    Question,
+    Refusal,
+    Reply,
+    Said,
+    Welcome,
+    Withdrawn,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_agentproc.supervisor.dialects._talk import Setting, Spoken
+
+    Reader = Callable[[dict[str, Any], tuple[int, ...]], list[Spoken]]
+
+
+_INITIALIZE, _RESUME, _START = 0, 1, 2
+"""The ids of the handshake; those of a turn are odd for its start, and even for its interrupt."""
+
+_CLIENT = {"clientInfo": {"name": "pytest-agentproc", "version": "1"}}
+_DECISIONS = {True: "accept", False: "decline", None: "cancel"}
+_NO_TOOLS = frozenset({"userMessage", "hookPrompt", "enteredReviewMode", "exitedReviewMode"})
+_THOUGHTS = frozenset({"reasoning", "plan"})
+
+
+class CodexTalk(RpcTalk):
+    """Talk to `codex app-server` over its stdin and stdout."""
+
+    is_marked = True
+    begins_at_once = False
+    answers_cancel = False
+    header: dict[str, str] = {}  # noqa: RUF012  # it is a constant
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self._thread = setting.session
+        self._is_greeted = False
+        self._model: str | None = None
+        self._usage: dict[str, Any] | None = None
+        self._turns: dict[str, int] = {}
+        self._own = ""
+        """The last turn that the agent began by itself."""
+        readers: dict[str, Reader] = {
+            "notification turn/started": lambda _, marks: [Begun(marks)],
+            "notification turn/completed": self._ended,
+            "notification item/started": lambda params, marks: _item(params, marks, is_over=False),
+            "notification item/completed": lambda params, marks: _item(params, marks, is_over=True),
+            "notification item/agentMessage/delta": lambda params, marks: [
+                Said("delta", str(params.get("delta", "")), marks)
+            ],
+            "notification item/commandExecution/outputDelta": lambda _, marks: [Said("tool", "", marks)],
+            "notification thread/tokenUsage/updated": self._used,
+            "notification serverRequest/resolved": lambda params, _: [Withdrawn(json.dumps(params.get("requestId")))],
+        }
+        for kind in ("textDelta", "summaryTextDelta"):
+            readers[f"notification item/reasoning/{kind}"] = lambda _, marks: [Said("delta", "", marks)]
+        self.readers |= {name: self._of_our_thread(name, reader) for name, reader in readers.items()}
+        for kind in ("commandExecution", "fileChange"):
+            self.readers[f"request item/{kind}/requestApproval"] = self._asked
+
+    def greet(self) -> bytes:
+        """Begin the handshake."""
+        return self.request(_INITIALIZE, "initialize", _CLIENT)
+
+    def prompt(self, number: int, text: str) -> bytes:
+        """Give the prompt of a turn; its number is in the request's id."""
+        words = {"threadId": self._thread, "input": [{"type": "text", "text": text}]}
+        return self.request(2 * number + 1, "turn/start", words)
+
+    def cancel(self, number: int) -> bytes:
+        """Interrupt a turn. Before the agent has named it there is nothing to interrupt."""
+        names = [name for name, turn in self._turns.items() if turn == number]
+        if not names:
+            return b""
+        return self.request(2 * number + 2, "turn/interrupt", {"threadId": self._thread, "turnId": names[0]})
+
+    def answer(self, question: Question, *, allowed: bool | None) -> bytes:
+        """Accept or decline, or cancel with the turn."""
+        return self.respond(question, {"decision": _DECISIONS[allowed]})
+
+    # Responses.
+
+    def _answered(self, number: int, told: dict[str, Any], error: str) -> list[Spoken]:
+        if number > _START and number % 2:
+            return self._take_turn(number // 2, told, error)
+        return (
+            [Other("response")] if number not in (_INITIALIZE, _RESUME, _START) else self._greeted(number, told, error)
+        )
+
+    def _greeted(self, number: int, told: dict[str, Any], error: str) -> list[Spoken]:
+        if self._is_greeted:
+            return [Other("response")]
+        if number == _INITIALIZE and not error:
+            return [Reply(self.notify("initialized") + self._open_thread())]
+        if number == _RESUME and error:
+            self._thread = ""
+            return [Reply(self._open_thread())]
+        if error:
+            return [Refusal(error)]
+        thread, model = told.get("thread"), told.get("model")
+        name = thread.get("id") if isinstance(thread, dict) else None
+        if not isinstance(name, str) or not name:
+            return [Refusal("the response has no thread id")]
+        self._thread, self._is_greeted = name, True
+        self._model = model if isinstance(model, str) else None
+        return [Welcome(name)]
+
+    def _open_thread(self) -> bytes:
+        if self._thread:
+            return self.request(_RESUME, "thread/resume", {"threadId": self._thread})
+        return self.request(_START, "thread/start", {"cwd": self.setting.cwd})
+
+    def _take_turn(self, number: int, told: dict[str, Any], error: str) -> list[Spoken]:
+        turn = told.get("turn")
+        name = turn.get("id") if isinstance(turn, dict) else None
+        if error or not isinstance(name, str):
+            return [Declined(number, error or "the response has no turn id")]
+        if len(self._turns) >= MOST_TOOLS:
+            del self._turns[next(iter(self._turns))]
+        self._turns[name] = number
+        return [Begun((number,))]
+
+    # Requests and notifications.
+
+    def _of_our_thread(self, name: str, reader: Reader) -> Callable[[dict[str, Any]], list[Spoken]]:
+        """Have a reader read the lines about this thread, except for turns that it has seen no beginning of."""
+
+        def read(value: dict[str, Any]) -> list[Spoken]:
+            params = value.get("params")
+            if not isinstance(params, dict):
+                return [Other(name)]
+            if params.get("threadId", self._thread) != self._thread:
+                is_end = name == "notification turn/completed"
+                return [Said("tool", "sub-agent"), Nested(Finished(True, final=True) if is_end else Other(name))]
+            turn = _turn_of(params)
+            if turn and turn not in self._turns and name == "notification turn/started":
+                self._own = turn
+            marks = self._marks(turn)
+            return [Other(name)] if turn and not marks else reader(params, marks)
+
+        return read
+
+    def _marks(self, turn: str) -> tuple[int, ...]:
+        if turn in self._turns:
+            return (self._turns[turn],)
+        return (BACKGROUND,) if turn and turn == self._own else ()
+
+    def _asked(self, value: dict[str, Any]) -> list[Spoken]:
+        params = value.get("params")
+        detail = params if isinstance(params, dict) else {}
+        title = str(detail.get("command") or detail.get("reason") or detail.get("itemId") or "")
+        return [Question(json.dumps(value["id"]), title, detail, self._marks(_turn_of(detail)))]
+
+    def _used(self, params: dict[str, Any], _marks: tuple[int, ...]) -> list[Spoken]:
+        usage = params.get("tokenUsage")
+        total = usage.get("total") if isinstance(usage, dict) else None
+        self._usage = total if isinstance(total, dict) else None
+        return [Other("thread/tokenUsage/updated")]
+
+    def _ended(self, params: dict[str, Any], marks: tuple[int, ...]) -> list[Spoken]:
+        turn = params.get("turn")
+        status = str(turn.get("status")) if isinstance(turn, dict) else "no turn"
+        error = turn.get("error") if isinstance(turn, dict) else None
+        words = str(error.get("message") or "") if isinstance(error, dict) else ""
+        usage, self._usage = self._usage, None
+        ok = status == "completed"
+        return [
+            Ended(ok, marks, stop_reason=status, error="" if ok else words or status, model=self._model, usage=usage)
+        ]
+
+
+def _turn_of(params: dict[str, Any]) -> str:
+    """Give the id of the turn that a line is about; "" if it names none."""
+    turn = params.get("turn")
+    name = turn.get("id") if isinstance(turn, dict) else params.get("turnId")
+    return name if isinstance(name, str) else ""
+
+
+def _item(params: dict[str, Any], marks: tuple[int, ...], *, is_over: bool) -> list[Spoken]:
+    item = params.get("item")
+    if not isinstance(item, dict):
+        return [Other("item")]
+    kind, number = str(item.get("type")), str(item.get("id"))
+    if kind == "agentMessage":
+        return [Said("message", str(item.get("text", "")), marks) if is_over else Said("delta", "", marks)]
+    if kind == "contextCompaction":
+        return [Said("tool", "compaction", marks), Compaction(is_over=is_over)]
+    if kind in _THOUGHTS:
+        return [Said("delta", "", marks)]
+    if kind in _NO_TOOLS:
+        return [Other(kind)]
+    name = str(item.get("command") or item.get("tool") or kind)
+    said = Said("tool", name, marks, is_end=True)
+    return [said, ToolEnded(number)] if is_over else [said, ToolStarted(number, name)]

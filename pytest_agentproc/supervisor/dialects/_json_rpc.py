@@ -1,0 +1,83 @@
+"""JSON-RPC 2.0 over lines, as a client speaks it: requests out; responses, notifications and requests in.
+
+Knows no method and no fake's code. A request of the agent without a reader is answered at once with 'method not found',
+so that the agent never waits.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.supervisor.dialects._json import to_line
+from pytest_agentproc.supervisor.dialects._talk import JsonTalk, Malformed, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_agentproc.supervisor.dialects._talk import Question, Setting, Spoken
+
+
+_NOT_FOUND = -32601
+
+
+class RpcTalk(JsonTalk):
+    """The part of a conversation that is the same in every dialect of JSON-RPC.
+
+    `readers` are named after the kind of message and its method, such as `notification session/update`. `header` is the
+    first part of every message.
+
+    Args:
+        setting: what it begins with.
+    """
+
+    header: Mapping[str, str] = {"jsonrpc": "2.0"}
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.readers = {
+            "response": self._take_response,
+            "request": self._cannot,
+            "malformed": lambda value: [Malformed(f"no JSON-RPC message: {json.dumps(value)[:200]}")],
+        }
+
+    def kind(self, value: dict[str, Any]) -> object:
+        """Say what kind of message this is, and its method if that has a reader."""
+        method = value.get("method")
+        if isinstance(method, str):
+            kind = "request" if "id" in value else "notification"
+            return f"{kind} {method}" if f"{kind} {method}" in self.readers else kind
+        return "response" if "id" in value and ("result" in value or "error" in value) else "malformed"
+
+    def request(self, number: int, method: str, params: dict[str, Any]) -> bytes:
+        """Give a request."""
+        return to_line({**self.header, "id": number, "method": method, "params": params})
+
+    def notify(self, method: str, **params: Any) -> bytes:
+        """Give a notification."""
+        return to_line({**self.header, "method": method, **({"params": params} if params else {})})
+
+    def respond(self, question: Question, result: dict[str, Any]) -> bytes:
+        """Give the response to a request of the agent's."""
+        return to_line({**self.header, "id": json.loads(question.id), "result": result})
+
+    def _take_response(self, value: dict[str, Any]) -> list[Spoken]:
+        number, result = value["id"], value.get("result")
+        is_ours = isinstance(number, int) and not isinstance(number, bool)
+        return self._answered(number if is_ours else -1, result if isinstance(result, dict) else {}, _error(value))
+
+    @abstractmethod
+    def _answered(self, number: int, told: dict[str, Any], error: str) -> list[Spoken]:
+        """Take a response: the id of its request, -1 if it is no id of ours; its result; its error or ""."""
+
+    def _cannot(self, value: dict[str, Any]) -> list[Spoken]:
+        error = {"code": _NOT_FOUND, "message": f"this client has no {value['method']}"}
+        return [Reply(to_line({**self.header, "id": value["id"], "error": error}))]
+
+
+def _error(value: dict[str, Any]) -> str:
+    if "error" not in value:
+        return ""
+    error = value["error"]
+    return str(error.get("message") or error) if isinstance(error, dict) else str(error)

@@ -1,0 +1,212 @@
+"""The fake of `codex app-server`: every line fits the schema of the pinned release, in the order of the real CLI."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.unit.conversations import Conversation
+
+SCHEMA = json.loads((Path(__file__).parents[1] / "data" / "codex-app-server.schema.json").read_text("utf-8"))
+THREAD = "01a20072-e39f-7280-8216-1a538c0445ff"
+COMMAND = {"id": "t", "name": "command_execution", "input": {"command": "ls"}}
+MCP = {"id": "m", "name": "look", "input": {"a": 1}}
+DONE = {"error": None, "output": "x"}
+
+
+def request(number: int, method: str, **params: Any) -> bytes:
+    """Make a request."""
+    return json.dumps({"id": number, "method": method, "params": params}).encode()
+
+
+def prompt(number: int, text: str = "hi") -> bytes:
+    """Make a prompt."""
+    return request(number, "turn/start", threadId=THREAD, input=[{"type": "text", "text": text}])
+
+
+def talk_in_a_thread() -> Conversation:
+    """Shake hands, and start a thread."""
+    talk = Conversation("codex", "app-server")
+    talk.hear(request(0, "initialize", clientInfo={"name": "x", "version": "1"}), b'{"method":"initialized"}')
+    talk.hear(request(1, "thread/start", cwd="/"))
+    return talk
+
+
+def talk_in_a_turn() -> Conversation:
+    """Ask, and have the script take the prompt."""
+    talk = talk_in_a_thread()
+    talk.hear(prompt(2))
+    talk.tell("take", 1)
+    talk.printed()
+    return talk
+
+
+def interrupt(number: int = 9, turn: int = 1) -> bytes:
+    """Make an interrupt of a turn."""
+    return request(number, "turn/interrupt", threadId=THREAD, turnId=f"01a20072-0000-7000-8000-{turn:012}")
+
+
+def assert_fits(message: dict[str, Any], methods: dict[Any, str]) -> None:
+    """Validate a message; `methods` says what the requests of the client asked for."""
+    part = "requests" if "id" in message and "method" in message else "notifications"
+    if "method" in message:
+        schema, value = SCHEMA[part][message["method"]], message
+    elif "error" in message:
+        schema, value = SCHEMA["responses"]["error"], message
+    else:
+        schema, value = SCHEMA["responses"][methods[message["id"]]], message["result"]
+    whole = {**schema, "definitions": SCHEMA["definitions"]}
+    jsonschema.Draft7Validator(whole).validate(value)
+
+
+def kinds(messages: list[dict[str, Any]]) -> list[str]:
+    """Say of each message what it is."""
+    return [message.get("method") or f"answer to {message['id']}" for message in messages]
+
+
+def test_every_line_fits_the_schema_of_the_release() -> None:
+    """A client with types generated from that schema reads every message."""
+    methods = dict(enumerate(("initialize", "thread/start", "turn/start")))
+    talk = talk_in_a_thread()
+    others = ("thread/resume", "model/list", "thread/list", "skills/list", "account/read", "frobnicate", "initialize")
+    for number, method in enumerate(others, 20):
+        methods[number] = method
+        talk.hear(request(number, method, **({"threadId": THREAD} if method == "thread/resume" else {})))
+    talk.hear(prompt(2))
+    talk.tell("take", 1)
+    for step, value in (("think", "hm"), ("plan", ["a"]), ("delta", "o"), ("tool", COMMAND), ("tool", MCP)):
+        talk.tell(step, value)
+    talk.tell("say", "ne", None)
+    talk.ask("permission", "ls")
+    talk.hear(b'{"id":0,"result":{"decision":"accept"}}')
+    talk.tell("tool_done", {"id": "t", **DONE})
+    talk.tell("tool_done", {"id": "m", **DONE, "error": "bad"})
+    talk.tell("tool", {**MCP, "id": "n"})
+    talk.tell("tool_done", {"id": "n", **DONE})
+    talk.tell("event", {"method": "item/started", "params": {"item": {"type": "contextCompaction", "id": "c"}}})
+    talk.tell("answer", "done")
+    for number, step in ((3, "fail"), (4, "interrupt")):
+        methods |= {number: "turn/start", 9: "turn/interrupt"}
+        talk.hear(prompt(number))
+        talk.tell("take", number - 1)
+        if step == "fail":
+            talk.tell("result", {"text": "boom", "is_error": True, "usage": None})
+        else:
+            talk.hear(interrupt(9, number - 1))
+            talk.tell("acknowledge")
+    printed = talk.printed()
+    compaction = [message for message in printed if "contextCompaction" in json.dumps(message)]
+    for message in compaction:
+        message["params"]["startedAtMs"] = 0  # the script wrote this event itself
+    for message in printed:
+        assert_fits(message, methods)
+    seen = Counter(message["method"] for message in printed if "method" in message)
+    assert {*SCHEMA["notifications"], *SCHEMA["requests"]} == {*seen}
+
+
+def test_a_turn_is_told_as_the_real_one_tells_it() -> None:
+    """The answer to the prompt comes first, the usage after each of the model's answers, the state before the end."""
+    talk = talk_in_a_thread()
+    talk.printed()
+    talk.hear(prompt(2))
+    assert talk.printed() == []
+    talk.tell("take", 1)
+    talk.tell("say", "see", None)
+    talk.tell("tool", COMMAND)
+    talk.tell("tool_done", {"id": "t", **DONE})
+    talk.tell("answer", "done")
+    printed = talk.printed()
+    item, usage, status = ["item/started", "item/completed"], "thread/tokenUsage/updated", "thread/status/changed"
+    begun = ["answer to 2", status, "turn/started", *item]
+    assert kinds(printed) == [*begun, *item, *item, usage, *item, usage, status, "turn/completed"]
+    turn = printed[-1]["params"]["turn"]
+    assert (turn["status"], [message["text"] for message in turn["items"]]) == ("completed", ["done"])
+    assert printed[-3]["params"]["tokenUsage"]["total"]["totalTokens"] == 30
+
+
+def test_a_text_in_pieces_is_one_message() -> None:
+    """The item begins empty, and its end has the whole text."""
+    talk = talk_in_a_turn()
+    talk.tell("delta", "do")
+    talk.tell("answer", "ne")
+    texts = [
+        message["params"].get("delta", message["params"].get("item", {}).get("text")) for message in talk.printed()[:4]
+    ]
+    assert texts == ["", "do", "ne", "done"]
+
+
+def test_an_interrupt_is_answered_as_the_turn_ends() -> None:
+    """A tool that runs gets no end. An interrupt that comes too late waits for the end of the next turn."""
+    talk = talk_in_a_turn()
+    talk.tell("tool", COMMAND)
+    talk.printed()
+    talk.hear(interrupt())
+    assert (talk.events, talk.printed()) == (["cancel"], [])
+    talk.tell("acknowledge")
+    usage, status, end = "thread/tokenUsage/updated", "thread/status/changed", "turn/completed"
+    printed = talk.printed()
+    assert kinds(printed) == [usage, "answer to 9", status, end]
+    assert printed[-1]["params"]["turn"]["status"] == "interrupted"
+    talk.hear(interrupt(10), prompt(3))
+    assert (talk.events, talk.printed()) == (["cancel"], [])
+    talk.tell("take", 2)
+    talk.printed()
+    talk.tell("answer", "done")
+    assert kinds(talk.printed())[-3:] == ["answer to 10", status, end]
+
+
+def test_a_prompt_during_a_turn_joins_it() -> None:
+    """The real CLI answers with the turn that runs: two prompts have one end."""
+    talk = talk_in_a_turn()
+    talk.hear(prompt(3, "more"))
+    answer, started, _ = talk.printed()
+    assert answer["result"]["turn"]["id"] == started["params"]["turnId"] == "01a20072-0000-7000-8000-000000000001"
+    assert not talk.host.has(2)
+
+
+@pytest.mark.parametrize(
+    ("decision", "answer", "status"),
+    [
+        ("accept", "allow", "completed"),
+        ("acceptForSession", "allow", "completed"),
+        ({"acceptWithExecpolicyAmendment": {"execpolicy_amendment": ["ls"]}}, "allow", "completed"),
+        ("decline", "deny", "declined"),
+        ("cancel", "cancelled", "declined"),
+        (None, "deny", "declined"),
+    ],
+)
+def test_a_decision_is_taken_and_resolved(decision: Any, answer: str, status: str) -> None:
+    """The client reads that its answer was taken, and that the command was declined."""
+    talk = talk_in_a_turn()
+    talk.tell("tool", COMMAND)
+    question = talk.ask("permission", "ls")
+    waiting, asked = talk.printed()[-2:]
+    assert waiting["params"]["status"]["activeFlags"] == ["waitingOnApproval"]
+    assert (asked["id"], asked["params"]["itemId"], asked["params"]["command"]) == (0, "t", "ls")
+    talk.hear(json.dumps({"id": 0, **({"result": {"decision": decision}} if decision else {"error": {}})}).encode())
+    resolved, active = talk.printed()
+    assert (question.answer, resolved["params"]["requestId"]) == (answer, 0)
+    assert active["params"]["status"] == {"type": "active", "activeFlags": []}
+    talk.tell("tool_done", {"id": "t", "output": "x", "error": None if status == "completed" else "denied"})
+    assert talk.printed()[0]["params"]["item"]["status"] == status
+
+
+def test_what_is_refused_is_refused_in_the_words_of_the_real_one() -> None:
+    """The handshake comes first and once; a line that is no message gets no answer."""
+    talk = Conversation("codex", "app-server")
+    talk.hear(prompt(1), b"nonsense", request(2, "initialize"), request(3, "initialize"), request(4, "frobnicate"))
+    other = "01a20072-e39f-7280-8216-000000000000"
+    talk.hear(request(5, "thread/resume", threadId=other), request(6, "turn/start", threadId=other))
+    assert [message.get("error", {}).get("message") for message in talk.printed()] == [
+        "Not initialized",
+        None,
+        "Already initialized",
+        "Invalid request: unknown variant `frobnicate`",
+        f"no rollout found for thread id {other}",
+        f"thread not found: {other}",
+    ]
