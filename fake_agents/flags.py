@@ -204,8 +204,9 @@ def _take_word(table: Table, given: _Given, word: str) -> None:
         given.is_foreign = True
         return
     given.words.append(word)
-    if len(given.words) > table["words"].get(given.command, len(given.words)):
-        raise _refused(table, given, "extra", word)
+    most = table["words"].get(given.command, len(given.words))
+    if len(given.words) > most:
+        raise _refused(table, given, "extra" if most else "command", word)
 
 
 def _values(

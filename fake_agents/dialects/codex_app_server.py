@@ -294,8 +294,8 @@ class Encoder(Host):
         """Give the end of a tool; a command that was denied is declined."""
         item, error = self._tools.pop(fields["id"]), fields["error"]
         status = "failed" if error is not None else "completed"
-        if fields["id"] in self._declined and error is not None:
-            end: dict[str, Any] = {"status": "declined" if item["type"] == "commandExecution" else status}
+        if fields["id"] in self._declined and error is not None and item["type"] == "commandExecution":
+            end: dict[str, Any] = {"status": "declined", "processId": None}
         elif item["type"] == "commandExecution":
             output = fields["output"] if error is None else error
             end = {"status": status, "aggregatedOutput": output or None, "exitCode": int(error is not None)}
@@ -312,8 +312,10 @@ class Encoder(Host):
         """Give a message as it stands, but for the id of a prompt; an item and an error get the ids of their turn."""
         if str(value.get("id")).startswith("prompt "):
             self._is_open = False
-        if str(value.get("method")).startswith(("item/", "error")):
-            value = {**value, "params": self._of_turn(value.get("params") or {})}
+        kind = str(value.get("method"))
+        if kind.startswith(("item/", "error")):
+            at = {f"{kind[5:]}AtMs": _ms(now)} if kind in ("item/started", "item/completed") else {}
+            value = {**value, "params": self._of_turn({**at, **(value.get("params") or {})})}
         return self._join([self._as_it_stands(value)])
 
     # Requests of the agent.
@@ -328,7 +330,13 @@ class Encoder(Host):
         called = (number for number, item in self._tools.items() if name in (item.get("command"), item.get("tool")))
         tool = next(called, f"call_{own}")
         about = {"itemId": tool, "startedAtMs": _ms(now), "environmentId": "local", "command": name, "cwd": _CWD}
-        about |= {"commandActions": [{"type": "unknown", "command": name}], "availableDecisions": ["accept", "cancel"]}
+        rule = name.split()
+        about |= {"commandActions": [{"type": "unknown", "command": name}], "proposedExecpolicyAmendment": rule}
+        about["availableDecisions"] = [
+            "accept",
+            {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": rule}},
+            "cancel",
+        ]
         asked = self._request(key, "item/commandExecution/requestApproval", {"kind": "command", **self._of_turn(about)})
         waiting = self._status("active", now, "waitingOnApproval")
         return self.questions.ask(key, fields, tool), self._join([waiting, asked])

@@ -132,6 +132,8 @@ def _prompt(dialect: str, value: dict[str, Any]) -> str | None:
         return str(value.get("message", ""))
     if dialect == "acp" and value.get("method") == "session/prompt":
         return _words((value.get("params") or {}).get("prompt"))
+    if dialect == "codex" and value.get("method") == "turn/start":
+        return _words((value.get("params") or {}).get("input"))
     if dialect == "claude" and value.get("type") == "user":
         return _words((value.get("message") or {}).get("content"))
     return None

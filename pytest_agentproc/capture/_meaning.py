@@ -68,6 +68,18 @@ def inner(event: Any, *keys: str) -> Any:
     return event
 
 
+def answer_of(event: Any) -> str:
+    """Say what the caller answers a question of the agent: allow or deny; "" if this is no such answer."""
+    behavior = inner(event, "response", "response", "behavior")
+    outcome, decision = inner(event, "result", "outcome"), inner(event, "result", "decision")
+    if decision is not None:
+        return "deny" if decision in ("decline", "cancel") else "allow"
+    if isinstance(outcome, dict):
+        option = str(outcome.get("optionId", "")).lower()
+        return "allow" if any(word in option for word in ("allow", "proceed", "approve", "yes")) else "deny"
+    return behavior if behavior in ("allow", "deny") else ""
+
+
 def words_of(content: Any) -> str:
     """Give the text of a message's content: a text, or a list of blocks with some."""
     if isinstance(content, str):

@@ -14,11 +14,13 @@ from pathlib import PurePath
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.capture._app_server import is_app_server, read_app_server, without_ids
 from pytest_agentproc.capture._meaning import (
     Later,
     Meaning,
     Reader,
     Told,
+    answer_of,
     inner,
     is_rpc,
     is_session,
@@ -105,7 +107,11 @@ class Content:
     unread: int = 0
 
 
-_TELLS_SESSION: dict[str, Callable[[list[Any]], bool]] = {"claude": is_session, "pi": is_rpc}
+_TELLS_SESSION: dict[str, Callable[[list[Any]], bool]] = {
+    "claude": is_session,
+    "codex": is_app_server,
+    "pi": is_rpc,
+}
 """What tells a session's log from that of a run, where a dialect has both."""
 
 
@@ -131,6 +137,9 @@ class _Author:
         streams = any(inner(event, "type") == "stream_event" for event in events)
         self._content = Content(mode_of(dialect, events), partials=not RECORDS[dialect].partials or streams)
         self._is_session = self._content.is_session = self._content.mode in RECORDS[dialect].talks
+        self._is_app_server = self._content.mode == "app-server"
+        if self._is_app_server:
+            self._read = read_app_server
         self._shadow = EncoderCheck(dialect, self._content.mode, partials=streams)
         self._can_begin = "begin" in RECORDS[dialect].steps[self._content.mode]
         self._at: Instant | None = None
@@ -179,7 +188,7 @@ class _Author:
         self._content.lines.append(Line(comment=f"line {thing.line}, {why}: {thing.text}"))
 
     def _take(self, thing: Pasted, meaning: Meaning) -> None:
-        self._note_answer(thing.event)
+        self._content.answer = answer_of(thing.event) or self._content.answer
         if self._is_about_another(thing, meaning):
             return
         if meaning.kind == "prompt":
@@ -253,6 +262,8 @@ class _Author:
             value = value["params"]["update"]
         elif self._dialect == "acp" and "method" not in value:
             value = {**value, "id": f"prompt {number}"}
+        elif self._is_app_server:
+            value = without_ids(value)
         told = Told("event", value)
         if is_taken((told,), self._dialect, self._content.mode):
             self._content.lines.append(Line(told))
@@ -356,17 +367,6 @@ class _Author:
             lines.pop()
         self._content.longest = max(self._content.longest, gap)
         lines.append(Line(Told("silence", gap)))
-
-    def _note_answer(self, event: Any) -> None:
-        """See what the caller answers a question."""
-        behavior = inner(event, "response", "response", "behavior")
-        outcome = inner(event, "result", "outcome")
-        if behavior in ("allow", "deny"):
-            self._content.answer = behavior
-        elif isinstance(outcome, dict):
-            option = str(outcome.get("optionId", "")).lower()
-            is_allowed = any(word in option for word in ("allow", "proceed", "approve", "yes"))
-            self._content.answer = "allow" if is_allowed else "deny"
 
 
 def _key(event: dict[str, Any]) -> str | None:

@@ -250,6 +250,9 @@ _VARIES = frozenset((_OF_RUNS + _OF_MACHINES).split())
 """Keys whose values are a run's own, a machine's or a version's."""
 
 _DEFAULTS: dict[str, dict[str, Any]] = {"tool": {"input": {}}, "tool_done": {"output": "", "error": None}}
+_THREAD = "01a20072-e39f-7280-8216-1a538c0445ff"
+"""The thread of the fake."""
+
 _PROMPTS: dict[str, Callable[[str], list[dict[str, Any]]]] = {
     "claude": lambda text: [{"type": "user", "message": {"role": "user", "content": text}}],
     "pi": lambda text: [{"id": "1", "type": "prompt", "message": text}],
@@ -257,6 +260,11 @@ _PROMPTS: dict[str, Callable[[str], list[dict[str, Any]]]] = {
         {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}},
         {"jsonrpc": "2.0", "id": 1, "method": "session/new", "params": {"cwd": "/", "mcpServers": []}},
         _asked(text),
+    ],
+    "codex": lambda text: [
+        {"id": 0, "method": "initialize", "params": {}},
+        {"id": 1, "method": "thread/start", "params": {}},
+        {"id": 2, "method": "turn/start", "params": {"threadId": _THREAD, "input": [{"type": "text", "text": text}]}},
     ],
 }
 
@@ -297,8 +305,9 @@ class EncoderCheck:
         requests = _PROMPTS[self._dialect](text)
         for request in requests[-1:] if self._prompts else requests:
             self._encoder.hear(json.dumps(request).encode(), 0)
-        self._prompts += 1
-        self._pending = _events(self._encoder.take(self._prompts, 0))
+        if self._encoder.has(self._prompts + 1):  # else the prompt joined the turn that runs
+            self._prompts += 1
+            self._pending = _events(self._encoder.take(self._prompts, 0))
 
     def says(self, steps: Sequence[Told], event: Any) -> bool:
         """Play steps, and say whether they say the event; if not, nothing has happened."""

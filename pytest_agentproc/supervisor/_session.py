@@ -428,8 +428,7 @@ async def open_session(
     reaps the agent before it continues. A death before the first handshake is final; see `Session`.
 
     Args:
-        argv: the agent's command, with what makes it speak the dialect: `pi --mode rpc`; `codex app-server`; an ACP
-            agent's own flag;
+        argv: the agent's command, as the dialect needs it: `pi --mode rpc`; `codex app-server`; an ACP agent's flag;
             `claude --input-format stream-json --output-format stream-json --verbose`, for questions also
             `--permission-prompt-tool stdio`.
         dialect: its wire format: "pi", "acp", "codex" or "claude"; or a `vocabulary.Dialect` of your own.

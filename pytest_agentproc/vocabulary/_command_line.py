@@ -60,7 +60,8 @@ class CommandLine:
         usage: by command, what an error repeats.
         words: by command, how many words it takes beside its options; absent: any number.
         errors: what stderr says: `unknown` option, `missing` value, value that is no `choice`, `repeated` option,
-            `valued` flag, `extra` word; with `{word}`, `{name}`, `{shown}`, `{value}`, `{choices}` and `{usage}`.
+            `valued` flag, `extra` word, a `command` that there is not; with `{word}`, `{name}`, `{shown}`, `{value}`,
+            `{choices}` and `{usage}`.
         code: the exit code of these.
         joiner: what stands between two choices.
         quoted: whether each choice has quotation marks.

@@ -180,6 +180,7 @@ _CODEX_LINE = CommandLine(
         "unknown": "error: unexpected argument '{name}' found\n\n  tip: to pass '{name}' as a value, use '-- {name}'"
         "\n\n{usage}\n\nFor more information, try '--help'.",
         "extra": "error: unexpected argument '{word}' found\n\n{usage}\n\nFor more information, try '--help'.",
+        "command": "error: unrecognized subcommand '{word}'\n\n{usage}\n\nFor more information, try '--help'.",
         "missing": "error: a value is required for '{shown}' but none was supplied{choices}"
         "\n\nFor more information, try '--help'.",
         "choice": "error: invalid value '{value}' for '{shown}'{choices}\n\nFor more information, try '--help'.",

@@ -414,7 +414,7 @@ _RULES = (
         reference=(
             "Lines that name their turn are believed. In ACP, which names none, everything before the acknowledgement "
             "belongs to the cancelled turn. Viewers read such words marked as late. A second answer, or an answer to a "
-            "request that was never made, is dropped."
+            "request that was never made, is dropped. In codex app-server a sub-agent's thread ends no turn."
         ),
         open=(
             "An agent may answer a cancelled turn with a good result; in ACP that is the stop reason `end_turn`. Two "
@@ -436,7 +436,7 @@ _RULES = (
             "No start is `spawn_failed` (127 not found, 126 not executable). No handshake within 30 s is "
             "`handshake_failed`. A crash ends the prompt in flight as `agent_lost`; waiting prompts go to the next "
             "agent. It starts after 1 s, then 2 s, up to 60 s, at most 5 times in 10 minutes. Two agents never live at "
-            "once."
+            "once. The next codex app-server resumes the thread."
         ),
         open="Pauses and number of restarts are `should` and `info`. No restart at all is fine if it is stated.",
     ),

@@ -91,11 +91,11 @@ def test_new_writes_what_an_editor_helps_with_and_over_nothing(capsys: pytest.Ca
     assert "scenario: \"yes: 'it' # holds\"\nagent: pi\n" in capsys.readouterr().out
 
 
-_SESSIONS = "it can be for claude, pi, acp"
+_SESSIONS = "it can be for claude, pi, codex, acp"
 _RUNS = "it can be for raw, claude, pi, codex, gemini"
 _REFUSED = {
-    **dict.fromkeys(("crash", "cancel", "queue"), ({"claude", "pi", "acp"}, _SESSIONS)),
-    "permission": ({"claude", "acp"}, "it can be for claude, acp"),
+    **dict.fromkeys(("crash", "cancel", "queue"), ({"claude", "pi", "codex", "acp"}, _SESSIONS)),
+    "permission": ({"claude", "codex", "acp"}, "it can be for claude, codex, acp"),
     "background": ({"claude"}, "it can be for claude"),
 }
 """By shape: the agents that it is for, and the last line of the refusal; all others are for every agent but acp."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.clients.packages import NPM, PYPI
+from tests.clients.packages import ALONE, NPM, PYPI
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -71,7 +71,7 @@ def _found() -> Iterator[Finding]:
 
 def page() -> str:
     """Write the page: the versions, and a table for each client."""
-    versions = [f"{name} {version} (PyPI)" for name, version in PYPI.items()]
+    versions = [f"{name} {version} (PyPI)" for name, version in (PYPI | ALONE).items()]
     versions += [f"{package} {version} (npm)" for packages in NPM.values() for package, version in packages.items()]
     clients: dict[str, list[Finding]] = {}
     for one in _found():

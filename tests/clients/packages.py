@@ -21,13 +21,16 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["NPM", "PYPI", "beside", "cached", "from_npm", "from_pypi", "node"]
+__all__ = ["ALONE", "NPM", "PYPI", "beside", "cached", "from_npm", "from_pypi", "from_pypi_alone", "node"]
 
 PYPI = {
     "claude-agent-sdk": "0.2.187",
     "agent-client-protocol": "0.12.1",
 }
 """The Python clients."""
+
+ALONE = {"openai-codex": "0.163.0"}
+"""The Python clients that need a real CLI: they are installed without it. All else that they need, `PYPI` brings."""
 
 NPM = {
     "claude-agent-sdk": {"@anthropic-ai/claude-agent-sdk": "0.3.330"},
@@ -69,13 +72,22 @@ _UNREACHABLE = (
 
 def from_pypi() -> Path:
     """Give the folder of the Python clients and all they need, as an entry of `sys.path`."""
-    pins = [f"{name}=={version}" for name, version in PYPI.items()]
+    return _of_python("pypi", PYPI)
+
+
+def from_pypi_alone() -> Path:
+    """Give the folder of the Python clients without their real CLIs."""
+    return _of_python("alone", ALONE, "--no-deps")
+
+
+def _of_python(name: str, packages: dict[str, str], *options: str) -> Path:
+    pins = [f"{package}=={version}" for package, version in packages.items()]
     key = [*pins, f"{sys.version_info[0]}.{sys.version_info[1]}"]
 
     def install(folder: Path) -> list[str]:
-        return [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder), *pins]
+        return [sys.executable, "-m", "pip", "install", "--quiet", *options, "--target", str(folder), *pins]
 
-    return cached("pypi", key, install)
+    return cached(name, key, install)
 
 
 def from_npm(name: str) -> Path:

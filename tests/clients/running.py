@@ -13,6 +13,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import textwrap
 import time
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ import pytest
 
 from pytest_agentproc.harness._fake_log import FakeLog
 from pytest_agentproc.scenario import loads
-from tests.clients.packages import from_npm, node
+from tests.clients.packages import from_npm, from_pypi, from_pypi_alone, node
 from tests.process.stand import is_gone
 
 if TYPE_CHECKING:
@@ -254,6 +255,18 @@ class Programs:
             if package is not None:
                 (folder / "node_modules").symlink_to(from_npm(package) / "node_modules")
         return Client(self._lab, [node(), str(folder / name)], agent, folder)
+
+    def python(self, name: str, agent: str) -> Client:
+        """Give a client that a Python program uses.
+
+        Args:
+            name: the program's file, beside this one.
+            agent: the value of a scenario's `agent` for it.
+        """
+        folder = self._folder / "python"
+        folder.mkdir(exist_ok=True)
+        path = f"PYTHONPATH={from_pypi_alone()}:{from_pypi()}"
+        return Client(self._lab, ["env", path, sys.executable, str(_PROGRAMS.with_name(name))], agent, folder)
 
     def shell(self, name: str, agent: str) -> Client:
         """Give a client that is a shell script.

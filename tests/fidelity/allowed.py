@@ -31,6 +31,41 @@ ALLOWED = [
         "A fake reads stdin only where its script says so, or where its arguments have no prompt.",
     ),
     (
+        "codex: app-server: *",
+        "first line of stderr: *bubblewrap*",
+        "The line depends on the machine.",
+    ),
+    (
+        "codex: app-server: *",
+        "*the fake lacks configWarning",
+        "The notice depends on the machine.",
+    ),
+    (
+        "codex: app-server: *",
+        "*the fake lacks remoteControl/status/changed",
+        "The fake has no remote control, and prints nothing about it.",
+    ),
+    (
+        "codex: app-server: *",
+        "*the fake lacks warning",
+        "The real CLI does not know the model of the scripted server. The fake has no model.",
+    ),
+    (
+        "codex: app-server: *",
+        "*the fake lacks account/rateLimits/updated",
+        "The fake has no account.",
+    ),
+    (
+        "codex: app-server: *",
+        "object: *result.*",
+        "The fake's thread has the default permissions, whatever the client asks for.",
+    ),
+    (
+        "codex: app-server: a denied command",
+        "after *",
+        "A script starts a tool before it asks. The real CLI tells its status between the two.",
+    ),
+    (
         "gemini: *",
         "first line of stderr: 'Ripgrep is not available. Falling back to GrepTool.', the fake has ''",
         "The line depends on the machine.",

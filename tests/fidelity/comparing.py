@@ -21,7 +21,7 @@ _NAMED = ("modelUsage", "model_usage_since_last_result", "models", "byName", "by
 """Objects whose keys are names."""
 _FREE = ("input", "args", "arguments", "parameters")
 """Objects that hold what the model wrote."""
-_KINDS = ("type", "subtype", "role", "status", "state")
+_KINDS = ("method", "type", "subtype", "role", "status", "state")
 
 
 def differences(real: Ran, fake: Ran) -> list[str]:
@@ -55,6 +55,8 @@ def kinds(stdout: str) -> list[str]:
 def kind_of(event: dict[str, Any]) -> str:
     """Say which kind of event it is."""
     inner = [event.get(name) for name in ("event", "item", "assistantMessageEvent", "message", "response", "request")]
+    for outer in (event.get("params"), event.get("result")):
+        inner += [outer.get(name) for name in ("item", "turn", "status")] if isinstance(outer, dict) else []
     parts = [event, *(part for part in inner if isinstance(part, dict))]
     words = [str(part[name]) for part in parts for name in _KINDS if isinstance(part.get(name), str)]
     content = (event.get("message") or {}).get("content", ()) if isinstance(event.get("message"), dict) else ()

@@ -202,6 +202,63 @@ _CODEX = [
     Conversation(cli="codex", name="no prompt", argv=(*_EXEC, "--json")),
 ]
 
+
+def _rpc(number: int, method: str, **params: Any) -> str:
+    return json.dumps({"id": number, "method": method, "params": params})
+
+
+_ASKS = _rpc(2, "turn/start", threadId="<thread>", input=[{"type": "text", "text": "hi"}])
+_APPROVAL = '"item/commandExecution/requestApproval"'
+
+
+def _server(name: str, *talk: tuple[str, str], **more: Any) -> Conversation:
+    """Make a conversation with the app server, from the handshake to the end of a turn."""
+    about = more.pop("thread", {})
+    begin = (
+        ("", _rpc(0, "initialize", clientInfo={"name": "x", "title": None, "version": "1"})),
+        ('"id":0', json.dumps({"method": "initialized"})),
+        ("", _rpc(1, "thread/start", cwd="/", **about)),
+        ('"thread/started"', _ASKS),
+    )
+    end = (('"turn/completed"', ""),)
+    whole = {"cli": "codex", "argv": ("app-server",), "agent": "{dialect: codex, mode: app-server}", **more}
+    return Conversation(name=f"app-server: {name}", talk=(*begin, *talk, *end), **whole)
+
+
+_FREELY = {"sandbox": "danger-full-access", "approvalPolicy": "never"}
+_ASKING = {"sandbox": "read-only", "approvalPolicy": "untrusted"}
+_CODEX_SERVER = [
+    _server("hello", script="[{wait_for: prompt 1}, {answer: hello}]"),
+    _server(
+        "a tool",
+        thread=_FREELY,
+        replies=(Reply("see", [_SHELL]), Reply("done")),
+        script=f"[{{wait_for: prompt 1}}, {{say: see}}, {_RUN_A}, "
+        '{tool_done: {id: a, output: "hi\\n"}}, {answer: done}]',
+    ),
+    _server(
+        "a denied command",
+        (_APPROVAL, json.dumps({"id": 0, "result": {"decision": "decline"}})),
+        thread=_ASKING,
+        replies=(Reply("see", [_SHELL]), Reply("done")),
+        script=f"[{{wait_for: prompt 1}}, {{say: see}}, {_RUN_A}, {{ask: {{permission: echo hi, "
+        "denied: [{tool_done: {id: a, error: no}}, {answer: done}]}}]",
+    ),
+    _server(
+        "an interrupt",
+        ('"item/completed"', _rpc(3, "turn/interrupt", threadId="<thread>", turnId="<turn>")),
+        replies=(Reply("too late", after=20),),
+        script="[{wait_for: prompt 1}, {wait_for: cancel}, {acknowledge: cancel}]",
+    ),
+    _server(
+        "an API error",
+        replies=_FAILS,
+        script="[{wait_for: prompt 1}, {result: {text: refused, is_error: true}}]",
+    ),
+    Conversation(cli="codex", name="app-server: a wrong flag", argv=("app-server", "--frobnicate")),
+    Conversation(cli="codex", name="app-server: a word", argv=("app-server", "hi")),
+]
+
 _FLASH = ("-m", "gemini-2.5-flash", "--skip-trust")
 _SHELL_COMMAND = ("run_shell_command", {"command": "echo hi"})
 _GEMINI_TOOL = _tool("a", *_SHELL_COMMAND)
@@ -289,4 +346,4 @@ _PI = [
     Conversation(cli="pi", name="a wrong flag", argv=("-p", "hi", "--frobnicate")),
 ]
 
-CONVERSATIONS = [*_CLAUDE, *_CODEX, *_GEMINI, *_PI]
+CONVERSATIONS = [*_CLAUDE, *_CODEX, *_CODEX_SERVER, *_GEMINI, *_PI]

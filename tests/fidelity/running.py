@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -53,6 +54,7 @@ def run(
         folder: its folder.
         stdin: what it reads.
         talk: instead of that, what it reads after it printed a line with certain words; "" is at once. Then stdin ends.
+            `<thread>` and `<turn>` stand for the last such id that it printed.
     """
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environ, cwd=folder, text=True) as program:
@@ -78,11 +80,19 @@ def _talk(program: subprocess.Popen[str], talk: Sequence[tuple[str, str]]) -> Ra
             lines.append(program.stdout.readline())
             assert lines[-1], f"it ended before it printed {words}: {''.join(lines)}{program.stderr.read()}"
         if line:
-            program.stdin.write(f"{line}\n")
+            program.stdin.write(f"{_with_ids(line, lines)}\n")
             program.stdin.flush()
     program.stdin.close()
     rest = program.stdout.read()
     return Ran(program.wait(), "".join(lines) + rest, program.stderr.read())
+
+
+def _with_ids(line: str, printed: list[str]) -> str:
+    """Write the ids of the last thread and the last turn that were printed in the place of `<thread>` and `<turn>`."""
+    for name in ("thread", "turn"):
+        found = re.findall(rf'"{name}":{{"id":"([^"]+)"', "".join(printed))
+        line = line.replace(f"<{name}>", found[-1]) if found else line
+    return line
 
 
 class RealCLI:

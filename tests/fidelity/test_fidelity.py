@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 import pytest
 
 from tests.fidelity.allowed import ALLOWED
+from tests.fidelity.app_server_schema import SCHEMA, of_the_release, written
 from tests.fidelity.comparing import differences
 from tests.fidelity.conversations import CONVERSATIONS, Conversation
 from tests.fidelity.running import Ran
@@ -38,6 +39,11 @@ def test_each_allowed_difference_is_still_there() -> None:
 def test_the_page_is_what_the_conversations_say() -> None:
     """A new release is one changed pin, and what it changes is read here: `python -m tests.fidelity.table`."""
     assert page() == PAGE.read_text("utf-8")
+
+
+def test_the_schema_of_the_app_server_is_that_of_the_pinned_release() -> None:
+    """Mended by `python -m tests.fidelity.app_server_schema`, whose diff shows what a new release changes."""
+    assert written(of_the_release()) == SCHEMA.read_text("utf-8")
 
 
 EVENT = {"type": "result", "subtype": "success", "usage": {"input": 1}, "errors": ["a"]}
