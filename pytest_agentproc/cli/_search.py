@@ -22,7 +22,6 @@ from pytest_agentproc.search import confirm, explore, require_hypothesis, search
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
-    from types import TracebackType
 
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.search import Searched
@@ -125,9 +124,7 @@ class _Searcher:
         self._lab = self._stack.enter_context(ScenarioRunner())
         return self.search
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     def search(self, file: str) -> tuple[int, str]:

@@ -79,9 +79,7 @@ class VirtualClock:
     def __enter__(self) -> VirtualClock:  # noqa: PYI034  # it has no subclass
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property

@@ -12,23 +12,21 @@ if TYPE_CHECKING:
 
 
 class HastyRestarts(Restarts):
-    """Starts a crashed agent again at once (P6)."""
+    """Starts a crashed agent again without a pause (P6)."""
 
     def crash(self, now: int) -> int | None:
-        """Count, and wait for nothing."""
         return None if super().crash(now) is None else 0
 
 
 class HopefulRestarts(Restarts):
-    """Starts an agent again that has never done its handshake (P6)."""
+    """Starts an agent again that never did its handshake (P6)."""
 
     def is_given_up(self, *, was_ready: bool) -> bool:
-        """Take a first start that failed for a crash like any other."""
         return False
 
 
 class ForgetfulRestarts(Restarts):
-    """Gives the next agent a new session, not the one that its user talks in (P6)."""
+    """Starts a new session after a crash (P6)."""
 
     def continued(self, session: str | None) -> str:
         """Forget it."""
@@ -39,7 +37,6 @@ class SteadyRestarts(Restarts):
     """Waits the same time before every restart (P6)."""
 
     def crash(self, now: int) -> int | None:
-        """Count, and double nothing."""
         return None if super().crash(now) is None else to_nanoseconds(self.backoff or 0)
 
 
@@ -68,16 +65,15 @@ class NoRestarts(Restarts):
 
 
 class UnforgettingRestarts(Restarts):
-    """Counts every crash that there ever was (P6)."""
+    """Never forgets old crashes (P6)."""
 
     WINDOW = 1 << 62
 
 
 class AbruptLadder(Escalation):
-    """Terminates the agent as soon as its session is closed (P8)."""
+    """Terminates the agent at the instant of the close (P8)."""
 
     def close(self, now: int) -> None:
-        """Give no grace."""
         super().close(now)
         self.deadline = now
 

@@ -16,23 +16,21 @@ _HOUR = 3_600_000_000_000
 
 
 class OrderRouter(Router):
-    """Takes turns in the order of their beginnings, whatever their lines name (B1)."""
+    """Assigns turns by the order in which they begin, whatever their lines name (B1)."""
 
     def route(self, meaning: Begun | Said | Ended | Question | Named) -> tuple[int, ...]:
-        """Read no name."""
         self.is_marked = False
         return super().route(replace(meaning, marks=()))
 
 
 class StaleTurns(Turns):
-    """Hears the events between two prompts when the second is asked, and takes them as the answer (B1)."""
+    """Answers the second prompt with what came between the two (B1)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self._unread: list[Said | Ended | Question] = []
 
     def hear(self, heard: Turned, now: int) -> bytes:
-        """Leave it unread while nothing is in flight."""
         if self.flight is None:
             if isinstance(heard, Said | Ended | Question) and self.unacknowledged is None:
                 self._unread.append(heard)
@@ -44,14 +42,13 @@ class StaleTurns(Turns):
 
 
 class SuccessTurns(StaleTurns):
-    """Consumes background turns after a good result only (B3)."""
+    """Keeps background turns apart only after a good result (B3)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self._was_good = True
 
     def hear(self, heard: Turned, now: int) -> bytes:
-        """Leave unread what comes after an error."""
         return Turns.hear(self, heard, now) if self._was_good else super().hear(heard, now)
 
     def _ended(self, ended: Ended, number: int, now: int) -> None:
@@ -61,16 +58,15 @@ class SuccessTurns(StaleTurns):
 
 
 class AcknowledgingTurns(Turns):
-    """Takes a background turn's result for the acknowledgement of the cancel of a prompt's (P3)."""
+    """Accepts any result as the acknowledgement (P3)."""
 
     def _end_background(self, ended: Ended, now: int) -> None:
-        """Wait for nothing more."""
         super()._end_background(ended, now)
         self.unacknowledged = self.cancel_deadline = None
 
 
 class DrainingTurns(Turns):
-    """Takes the background turn for a part of the prompt's turn in which its notification came (B1)."""
+    """Adds a background turn to the prompt's turn in which its notification came (B1)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -78,7 +74,6 @@ class DrainingTurns(Turns):
         self._held: tuple[Ended, int] | None = None
 
     def work(self, worked: Worked, now: int) -> bytes:
-        """Count the notifications."""
         if isinstance(worked, ToolEnded) and worked.id.startswith("task ") and self.flight is not None:
             self._owed += 1
         return super().work(worked, now)
@@ -101,7 +96,7 @@ class DrainingTurns(Turns):
 
 
 class MixingTurns(Turns):
-    """Shows what a background turn says in the prompt's turn, too (B1)."""
+    """Also shows the words of a background turn in the prompt's turn (B1)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -119,27 +114,25 @@ class MixingTurns(Turns):
 
 
 class AnyResultTurns(Turns):
-    """Takes any result for the end of the turn in flight (B1)."""
+    """Ends the prompt at a background turn's result (B1)."""
 
     def _ended(self, ended: Ended, number: int, now: int) -> None:
         is_taken = number == BACKGROUND and self.flight is not None and self._takes(ended)
         super()._ended(ended, self.flight.number if is_taken and self.flight is not None else number, now)
 
     def _takes(self, ended: Ended) -> bool:
-        """Look at nothing."""
         return True
 
 
 class EmptyResultTurns(AnyResultTurns):
-    """Takes an empty result for the end of the turn in flight (B1)."""
+    """Ends the prompt at the empty result of a background turn (B1)."""
 
     def _takes(self, ended: Ended) -> bool:
-        """Look whether there is a word."""
         return not ended.text
 
 
 class OnceTurns(AnyResultTurns):
-    """Expects one background turn between two prompts, and takes the next as the prompt's (B2)."""
+    """Treats the second of two background turns as the prompt's (B2)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -150,15 +143,13 @@ class OnceTurns(AnyResultTurns):
         self._consumed = self._consumed + 1 if number == BACKGROUND else 0
 
     def _takes(self, ended: Ended) -> bool:
-        """Look whether one was consumed."""
         return self._consumed > 0
 
 
 class AnyMessageTurns(Turns):
-    """Ends the turn in flight when a background turn asks for a tool of the host's (B1)."""
+    """Ends the prompt's turn when a background turn asks for a host tool (B1)."""
 
     def work(self, worked: Worked, now: int) -> bytes:
-        """Look at whoever asks."""
         data, turn = super().work(worked, now), self.flight
         if turn is None or turn.cause is not None or not self._tools.is_handed_over(worked):
             return data
@@ -168,7 +159,7 @@ class AnyMessageTurns(Turns):
 
 
 class RestlessTurns(Turns):
-    """Counts a background turn's words as progress of the prompt that waits after it (B1)."""
+    """Counts a background turn's words as progress of the prompt (B1)."""
 
     def _said(self, said: Said, number: int, now: int) -> None:
         super()._said(said, number, now)
@@ -180,32 +171,28 @@ class AgentTasks(Tasks):
     """Tracks background agents as if they were commands (B2)."""
 
     def feed(self, meaning: Meaning | Spoken) -> None:
-        """Look at no kind."""
         super().feed(replace(meaning, kind=self.KIND) if isinstance(meaning, TaskBegun) else meaning)
 
 
 class EndlessTasks(Tasks):
-    """Never takes note of a task's end (B2)."""
+    """Treats a task that has ended as running (B2)."""
 
     def feed(self, meaning: Meaning | Spoken) -> None:
-        """Hear of beginnings alone."""
         if not isinstance(meaning, TaskOver):
             super().feed(meaning)
 
 
 class SilentTasks(Tasks):
-    """Says nothing of a task that never ended (B2)."""
+    """Does not report a task that never ended (B2)."""
 
     def warn(self) -> list[str]:
-        """Name none."""
         return [warning for warning in super().warn() if "never ended" not in warning]
 
 
 class UnconcernedTasks(Tasks):
-    """Says nothing of a task that was stopped (B2)."""
+    """Does not report a task that was stopped (B2)."""
 
     def warn(self) -> list[str]:
-        """Treat it as ended."""
         return [warning for warning in super().warn() if "were stopped" not in warning]
 
 
@@ -213,7 +200,6 @@ class WaitingLadder(Escalation):
     """Waits at close for an agent that waits for its tasks (B2)."""
 
     def close(self, now: int) -> None:
-        """Give it an hour more."""
         super().close(now)
         assert self.deadline is not None
         self.deadline += _HOUR

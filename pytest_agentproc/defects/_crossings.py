@@ -13,19 +13,17 @@ if TYPE_CHECKING:
 
 
 class FragileQueueTurns(Turns):
-    """Loses with the agent what was never delivered to it (P6)."""
+    """Loses the waiting prompts with the agent (P6)."""
 
     def lose(self, outcome: Outcome, now: int, error: str) -> None:
-        """Clear the queue, too."""
         super().lose(outcome, now, error)
         self.refuse(outcome, error, now)
 
 
 class RepeatingTurns(Turns):
-    """Sends the prompt again whose agent died of it (P6)."""
+    """Sends the prompt again when its agent has crashed (P6)."""
 
     def lose(self, outcome: Outcome, now: int, error: str) -> None:
-        """Put the turn in flight before the queue."""
         turn = self.flight
         if turn is not None and turn.cause is None:
             self.flight = None
@@ -35,17 +33,16 @@ class RepeatingTurns(Turns):
 
 
 class UnrefusingTurns(Turns):
-    """Keeps the prompts of a session to which no agent will come (P6)."""
+    """Leaves prompts without an outcome (P6)."""
 
     def refuse(self, outcome: Outcome, error: str, now: int) -> None:
         """Let them wait."""
 
 
 class LateWordsTurns(Turns):
-    """Gives what a cancelled turn says late to the next one (P5)."""
+    """Adds a cancelled turn's late words to the next turn (P5)."""
 
     def _said(self, said: Said, number: int, now: int) -> None:
-        """Take whoever comes next for the speaker's turn."""
         if self.flight is None and self.queue:
             self.queue[0].answered.take(said)
         super()._said(said, number, now)
@@ -71,10 +68,9 @@ class HistoryTurns(Turns):
 
 
 class CancelFirstTurns(Turns):
-    """Calls a turn cancelled although its good result came (P5)."""
+    """Reports a turn as cancelled although its good result came (P5)."""
 
     def _ended(self, ended: Ended, number: int, now: int) -> None:
-        """Look at the cause alone."""
         turn = self.flight
         if turn is not None and turn.number == number and turn.cause is not None:
             turn.has_ended = True
@@ -85,7 +81,7 @@ class CancelFirstTurns(Turns):
 
 
 class SubagentEndsTurns(Turns):
-    """Takes the end of a sub-agent's turn for the end of the turn in flight (P5)."""
+    """Ends a turn when a sub-agent's turn ends (P5)."""
 
     def work(self, worked: Worked, now: int) -> bytes:
         """Look at the kind of line, and not at the thread that it names."""
@@ -95,18 +91,16 @@ class SubagentEndsTurns(Turns):
 
 
 class PoisonedTurns(Turns):
-    """Remembers a cancel that had nothing to cancel, and hits the next turn (P5)."""
+    """Keeps a cancel that hit nothing for the next turn (P5)."""
 
     is_poisoned = False
 
     def cancel(self, number: int | None, now: int) -> bytes:
-        """Note what it could not do."""
         data = super().cancel(number, now)
         self.is_poisoned = self.is_poisoned or (not data and self.flight is None)
         return data
 
     def deliver(self, now: int) -> bytes:
-        """Cancel what was just delivered."""
         data = super().deliver(now)
         if data and self.is_poisoned:
             self.is_poisoned = False
@@ -115,8 +109,7 @@ class PoisonedTurns(Turns):
 
 
 class OrderRouter(Router):
-    """Takes every end for the end of the turn that runs, whichever it names (P5)."""
+    """Assigns results by their order, not by their names (P5)."""
 
     def _end(self, marks: tuple[int, ...]) -> tuple[int, ...]:
-        """Look at no name."""
         return super()._end(())

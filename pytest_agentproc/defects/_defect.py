@@ -1,4 +1,4 @@
-"""The description of a defect. Values only."""
+"""The description of a defect. Values only; a class that judges wrongly describes itself."""
 
 from __future__ import annotations
 
@@ -24,3 +24,9 @@ class Defect:
     story: str
     deciders: Deciders = field(default_factory=Deciders)
     session_deciders: SessionDeciders = field(default_factory=SessionDeciders)
+
+
+def described(wrong: type) -> tuple[str, str]:
+    """Read the rule that a wrong judgement breaks, and its story, from the first line of its class."""
+    story, _, rule = (wrong.__doc__ or "").partition("\n")[0].rpartition(" (")
+    return rule.removesuffix(")."), story[:1].lower() + story[1:]

@@ -17,109 +17,98 @@ if TYPE_CHECKING:
 
 
 class AnyStopCompletion(Completion):
-    """Takes a message with a stop reason for the last one, whatever the reason (C2)."""
+    """Treats a stop for a tool as the last word (C2)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
-        """Complete with the message."""
         super().feed(meaning, now)
         if isinstance(meaning, Message) and meaning.stop_reason:
             self.finish(Finished(None, final=False), now)
 
 
 class StubbornCompletion(Completion):
-    """Never takes a completion back (C1)."""
+    """Keeps a result although the agent continues after it (C1)."""
 
     def resume(self) -> None:
         """Stay."""
 
 
 class LastResultCompletion(Completion):
-    """Takes a line after a final result as the result (C1)."""
+    """Lets a second result in the grace undo the first (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
-        """Hear it as if none had been final."""
         self.final = False
         super().finish(meaning, now)
 
 
 class FickleCompletion(Completion):
-    """Takes a completion back that is final (C1)."""
+    """Keeps waiting when a turn begins after the end (C1)."""
 
     def resume(self) -> None:
-        """Look at no word but the last."""
         self.final = False
         super().resume()
 
 
 class StopAloneCompletion(Completion):
-    """Hears the end of a message that stops, and no other end of the agent's (C1)."""
+    """Accepts no end except a message that stops (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
-        """Take what says of no result whether it is good for a word like any other."""
         if meaning.ok is not None:
             super().finish(meaning, now)
 
 
 class CutMessageCompletion(Completion):
-    """Waits on after a message that was cut for its length or aborted (C1)."""
+    """Keeps waiting after a message that was cut or aborted (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
-        """Look at how the last message ended."""
         if meaning.final or self.stop_reason not in ("length", "aborted"):
             super().finish(meaning, now)
 
 
 class LateWordCompletion(Completion):
-    """Takes the last word that tells the end for the end (C1)."""
+    """Dates the end of the run by the last event of the end (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
-        """Begin once more."""
         super().finish(meaning, now)
         self.at = now
 
 
 class AnyResultEndsCompletion(Completion):
-    """Takes a background turn's result for the prompt's (B1)."""
+    """Ends the run at a background turn's result (B1)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
-        """Complete with whoever's result."""
         super().feed(meaning, now)
         if isinstance(meaning, Other) and meaning.kind == "result":
             self.finish(Finished(True, final=True), now)
 
 
 class NestedWordsCompletion(Completion):
-    """Takes a sub-agent's words for the agent's (A6)."""
+    """Reports a sub-agent's words as the agent's (A6)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
-        """Look at what is said, and not at who says it."""
         said = meaning.meaning if isinstance(meaning, Nested) else meaning
         super().feed(said if isinstance(said, Message) else meaning, now)
 
 
 class AnyResultCompletion(Completion):
-    """Takes every completion for a good one (C1)."""
+    """Treats an error result as a good one (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
-        """Look at no error."""
         super().finish(replace(meaning, ok=True, error=""), now)
 
 
 class FatalErrorCompletion(Completion):
-    """Takes an error that the agent may get over for the end (C1)."""
+    """Gives up at an error that the agent recovers from (C1)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
-        """Fail with it."""
         super().feed(meaning, now)
         if isinstance(meaning, Failure) and meaning.error:
             self.finish(Finished(False, final=True, error=meaning.error), now)
 
 
 class FatalNoiseCompletion(Completion):
-    """Gives up at a line that it cannot read (F2)."""
+    """Gives up at a line that is no event (F2)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
-        """Fail at noise, and hear nothing from then on."""
         if self.noise:
             return
         super().feed(meaning, now)
@@ -128,10 +117,9 @@ class FatalNoiseCompletion(Completion):
 
 
 class UncountedNoiseCompletion(Completion):
-    """Drops a line that it cannot read, and does not report it (F2)."""
+    """Drops a line that is no event, and does not report it (F2)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
-        """Hear no noise."""
         if not isinstance(meaning, Noise):
             super().feed(meaning, now)
 
@@ -144,130 +132,117 @@ class HoardingCompletion(Completion):
 
 
 class TimerFirstEnding(Ending):
-    """Lets a deadline win over an exit of the same instant (A4)."""
+    """Reports inactive when the agent exits at the very instant of the limit (A4)."""
 
     def on_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
     ) -> Outcome:
-        """Look at the timer first."""
         due = watchdog.due(now)
         return due[1] if due else super().on_exit(completion, status, watchdog, now, has_completion=has_completion)
 
 
 class LateResultEnding(Ending):
-    """Takes an answer for the result that comes once the agent is ended for its silence (A1)."""
+    """Accepts an answer that comes while it ends a silent agent (A1)."""
 
     def stands(self, outcome: Outcome | None, completion: Completion) -> bool:
-        """Judge once more where there is an answer now."""
         return outcome is not None and completion.at is None
 
 
 class ExitOverResultEnding(Ending):
-    """Throws a good result away for the exit code that follows it (C1)."""
+    """Throws a good result away for an exit code (C1)."""
 
     def on_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
     ) -> Outcome:
-        """Look at the code first."""
         if status > 0:
             return Outcome.FAILED
         return super().on_exit(completion, status, watchdog, now, has_completion=has_completion)
 
 
 class DeafEnding(Ending):
-    """Hears of an error in a completion only, not in what the agent told before it exited with one (C1)."""
+    """Drops the error that an agent reported before it exited (C1)."""
 
     def on_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
     ) -> Outcome:
-        """Look at no error."""
         completion.error = ""
         return super().on_exit(completion, status, watchdog, now, has_completion=has_completion)
 
 
 class ZeroIsGoodEnding(Ending):
-    """Takes exit 0 for a result, also where there is none or a bad one (C2)."""
+    """Treats exit 0 as a good result (C2)."""
 
     def on_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
     ) -> Outcome:
-        """Look at the code alone if it is 0."""
         if status == 0:
             return Outcome.COMPLETED
         return super().on_exit(completion, status, watchdog, now, has_completion=has_completion)
 
 
 class NullCodeEnding(Ending):
-    """Reads no exit code as 0, and a signal's death has none (C4)."""
+    """Treats a death by signal as exit 0 (C4)."""
 
     def on_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
     ) -> Outcome:
-        """Take a death for an exit with 0."""
         return super().on_exit(completion, max(status, 0), watchdog, now, has_completion=has_completion)
 
 
 class BlindCodeEnding(Ending):
-    """Looks at no exit code where the agent's words tell no end (C4)."""
+    """Treats every exit as a good one (C4)."""
 
     def on_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
     ) -> Outcome:
-        """Take every exit for one with 0."""
         return super().on_exit(completion, min(status, 0), watchdog, now, has_completion=has_completion)
 
 
 class PipeEndEnding(Ending):
-    """Believes an exit only once stdout has ended too (C4)."""
+    """Accepts an exit only when stdout has ended (C4)."""
 
     def is_gone(self, status: int | None, streams: Collection[str]) -> bool:
-        """Wait for the end of the pipe."""
         return super().is_gone(status, streams) and "stdout" not in streams
 
 
 class RawCodeEnding(Ending):
-    """Hands the agent's own code on, also where it was forced to exit or its result says otherwise (C1)."""
+    """Exits with the agent's own code, forced or not (C1)."""
 
     def exit_code(self, outcome: Outcome, status: int | None, *, forced: bool, executable: bool) -> int:
-        """Take the code that there is."""
         if status is not None and status >= 0:
             return status
         return super().exit_code(outcome, status, forced=forced, executable=executable)
 
 
 class MismatchEnding(Ending):
-    """Takes every code that does not fit the outcome for a contradiction, whoever chose it (C1)."""
+    """Reports each code that does not fit as a contradiction (C1)."""
 
     def warnings(self, outcome: Outcome, status: int | None, *, forced: bool) -> list[str]:
-        """Look at no force and at no result but by its name."""
         return [] if (status == 0) is (outcome is Outcome.COMPLETED) else ["exit_contradicts_result"]
 
 
 class FatalPipeEnding(Ending):
-    """Fails the run as soon as stdin breaks (F5)."""
+    """Fails the run when stdin breaks (F5)."""
 
     def is_input_lost(self, feeder: Feeder, *, silent: bool) -> bool:
-        """Wait for no exit and no result."""
         return feeder.is_broken and not feeder.is_delivered
 
 
 class UnstartedEnding(Ending):
-    """Takes an agent that never ran for one that failed (P6)."""
+    """Reports an agent that never started as failed (P6)."""
 
     unstarted = Outcome.FAILED
 
 
 class MissingEnding(Ending):
-    """Takes every failure to start for a missing file (P6)."""
+    """Treats every failure to start as a missing file (P6)."""
 
     def is_missing(self, errno: int) -> bool:
-        """Look at no number."""
         return True
 
 
 class SilentEnding(Ending):
-    """Says nothing of an exit without a result (C4)."""
+    """Reports a death without a result, but not how the agent died (C4)."""
 
     def explain(self, told: str, words: str, stderr: bytes) -> str:
-        """Give the agent's own words, or none."""
         return told

@@ -18,23 +18,20 @@ class LosingHooks(Hooks):
     """Drops a hook that fires before its callback is registered (B4)."""
 
     def register(self, name: str, now: int) -> None:
-        """Hear of nothing that was before."""
         self._kept.clear()
         super().register(name, now)
 
 
 class RepeatingHooks(Hooks):
-    """Calls back for a hook that was kept, and keeps it (B4)."""
+    """Calls the callback twice for one hook (B4)."""
 
     def fire(self, hook: Hook, now: int) -> bytes:
-        """Call once more for whatever is kept of this hook."""
         data = super().fire(hook, now)
         if hook.callback in self._registered and not hook.is_question:
             self._call(hook)
         return data
 
     def register(self, name: str, now: int) -> None:
-        """Call back twice."""
         kept = tuple(self._kept)
         super().register(name, now)
         for hook, at, _ in kept:
@@ -43,10 +40,9 @@ class RepeatingHooks(Hooks):
 
 
 class BlockingHooks(Hooks):
-    """Has the agent wait for the callback of a hook that asks nothing (B4)."""
+    """Makes the agent wait for a callback that may never come (B4)."""
 
     def fire(self, hook: Hook, now: int) -> bytes:
-        """Answer only once a callback is registered."""
         data = super().fire(hook, now)
         if hook.is_question or hook.callback in self._registered:
             return data
@@ -54,7 +50,6 @@ class BlockingHooks(Hooks):
         return b""
 
     def register(self, name: str, now: int) -> None:
-        """Let nothing wait twice."""
         super().register(name, now)
         for hook, _ in tuple(self._waiting.values()):
             if hook.callback == name and not hook.is_question:
@@ -65,7 +60,6 @@ class AllowingHooks(Hooks):
     """Lets a tool run whose hook has no callback yet (B4)."""
 
     def fire(self, hook: Hook, now: int) -> bytes:
-        """Answer at once where no callback is registered."""
         data = super().fire(hook, now)
         if hook.is_question and hook.callback not in self._registered:
             return data + self.decide(hook.id, allowed=True)
@@ -73,24 +67,22 @@ class AllowingHooks(Hooks):
 
 
 class DeafHooks(Hooks):
-    """Lets a tool run whatever its callback says (B4)."""
+    """Lets a tool run that its hook forbids (B4)."""
 
     def decide(self, name: str, *, allowed: bool) -> bytes:
-        """Hear no refusal."""
         return super().decide(name, allowed=True)
 
 
 class EndlessHooks(Hooks):
-    """Waits for a callback for ever (B4)."""
+    """Waits without limit for a callback (B4)."""
 
     @property
     def deadlines(self) -> dict[str, int]:
-        """Have no limit."""
         return {name: at for name, at in super().deadlines.items() if name != "hook_timeout"}
 
 
 class StaleHooks(Hooks):
-    """Calls back for a hook that is long past (B4)."""
+    """Calls the callback for a hook that is too old (B4)."""
 
     LIFE = 1 << 62
 
@@ -99,28 +91,25 @@ _NEVER = 2**62
 
 
 class DeafTurns(Turns):
-    """Leaves a question without an answer where the caller has no handler (P7)."""
+    """Answers nothing where there is no handler (P7)."""
 
     def _asked(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
-        """Drop it."""
         data = super()._asked(question, owners, now)
         return data if self._has_handler else b""
 
 
 class TrustingTurns(Turns):
-    """Allows everything where the caller has no handler (P7)."""
+    """Allows everything where there is no handler (P7)."""
 
     def _asked(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
-        """Say yes."""
         data = super()._asked(question, owners, now)
         return data if self._has_handler else self._talk.answer(question, allowed=True)
 
 
 class IdleDeafTurns(Turns):
-    """Leaves a question without an answer that is asked while no turn is in flight (P7)."""
+    """Does not answer a question that comes after the result (P7)."""
 
     def _asked(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
-        """Hear it within a turn alone."""
         return b"" if self.flight is None else super()._asked(question, owners, now)
 
 
@@ -128,7 +117,6 @@ class DenyingTurns(Turns):
     """Denies what the caller allows (P7)."""
 
     def answer(self, name: str, now: int, *, allowed: bool) -> bytes:
-        """Say no."""
         return super().answer(name, now, allowed=False)
 
 
@@ -136,7 +124,6 @@ class OverrulingTurns(Turns):
     """Allows what the caller denies (P7)."""
 
     def answer(self, name: str, now: int, *, allowed: bool) -> bytes:
-        """Say yes."""
         return super().answer(name, now, allowed=True)
 
 
@@ -144,7 +131,6 @@ class TwiceTurns(Turns):
     """Writes the caller's answer twice (P7)."""
 
     def answer(self, name: str, now: int, *, allowed: bool) -> bytes:
-        """Say it again."""
         return super().answer(name, now, allowed=allowed) * 2
 
 
@@ -153,12 +139,11 @@ class _EndlessQuestions(Questions):
 
     @property
     def deadline(self) -> int | None:
-        """Have none."""
         return None
 
 
 class WaitingTurns(Turns):
-    """Waits for ever for the caller's answer (P7)."""
+    """Waits without limit for the caller's answer (P7)."""
 
     def __init__(self, policy: Policy, watchdog: TurnWatchdog, tell: Callable[..., None], *, has_handler: bool) -> None:
         super().__init__(policy, watchdog, tell, has_handler=has_handler)
@@ -169,17 +154,15 @@ class LenientTurns(Turns):
     """Allows a question that got no answer in time (P7)."""
 
     def deny_due(self, now: int) -> bytes:
-        """Say yes to what is late."""
         late = self.questions.withdraw_late(now)
         self._go_on(now)
         return b"".join(self._talk.answer(question, allowed=True) for question in late)
 
 
 class AbandoningTurns(Turns):
-    """Forgets what a cancelled turn has asked, and answers nothing (P7)."""
+    """Does not answer the open question of a cancelled turn (P7)."""
 
     def _call_off(self, turn: TurnRecord, cause: Outcome, now: int) -> bytes:
-        """Forget the questions before the cancel."""
         self.questions.withdraw_of(turn.number)
         return super()._call_off(turn, cause, now)
 
@@ -188,7 +171,6 @@ class _LateQuestions(Questions):
     """Denies what is late, and holds it still."""
 
     def withdraw_late(self, now: int) -> list[Question]:
-        """Let its caller decide later; the question rests no turn's deadline."""
         late = [open_question for open_question in self._open.values() if open_question.deadline <= now]
         self._open.update(
             {open_question.question.id: replace(open_question, owners=(), deadline=_NEVER) for open_question in late}
@@ -197,7 +179,7 @@ class _LateQuestions(Questions):
 
 
 class RepeatingTurns(Turns):
-    """Answers once more when the caller has decided what was denied because he was late (P7)."""
+    """Answers a second time when the caller decides late (P7)."""
 
     def __init__(self, policy: Policy, watchdog: TurnWatchdog, tell: Callable[..., None], *, has_handler: bool) -> None:
         super().__init__(policy, watchdog, tell, has_handler=has_handler)
@@ -205,17 +187,15 @@ class RepeatingTurns(Turns):
 
 
 class ForgettingTurns(Turns):
-    """Forgets what is asked when its turn ends, and answers nothing (P7)."""
+    """Does not answer a question whose turn is over (P7)."""
 
     def _ended(self, ended: Ended, number: int, now: int) -> None:
-        """Take the questions away, too."""
         super()._ended(ended, number, now)
         self.questions.withdraw_of(number)
 
 
 class HoldingTurns(Turns):
-    """Lets a deadline rest for a question that its agent has taken back (P2)."""
+    """Waits for an answer that the agent has withdrawn (P2)."""
 
     def _withdraw(self, name: str, now: int) -> bytes:
-        """Owe the answer still."""
         return b""

@@ -27,7 +27,6 @@ class ExitOverTurns(Turns):
         self._held: tuple[Ended, int] | None = None
 
     def hear(self, heard: Turned, now: int) -> bytes:
-        """End the turn whose result is held; a receipt is no word."""
         if isinstance(heard, Named):
             return super().hear(heard, now)
         held, self._held = self._held, None
@@ -36,7 +35,6 @@ class ExitOverTurns(Turns):
         return super().hear(heard, now)
 
     def lose(self, outcome: Outcome, now: int, error: str) -> None:
-        """Forget the result that is held."""
         self._held = None
         super().lose(outcome, now, error)
 
@@ -60,7 +58,6 @@ class ZeroIsGoodTurns(Turns):
     """Takes exit 0 for a good result (C2)."""
 
     def lose(self, outcome: Outcome, now: int, error: str) -> None:
-        """Look at the exit code."""
         is_good = outcome is Outcome.AGENT_LOST and self.ended_with[0] == 0
         super().lose(Outcome.COMPLETED if is_good else outcome, now, "" if is_good else error)
 
@@ -69,7 +66,6 @@ class NullCodeTurns(Turns):
     """Takes a death by signal for exit 0 (C4)."""
 
     def lose(self, outcome: Outcome, now: int, error: str) -> None:
-        """Read a code where there is none."""
         status, forced, executable = self.ended_with
         self.ended_with = (0 if status is not None and status < 0 else status, forced, executable)
         super().lose(outcome, now, error)
@@ -79,5 +75,4 @@ class SilentTurns(Turns):
     """Says nothing of the exit that a turn is lost with (C4)."""
 
     def lose(self, outcome: Outcome, now: int, error: str) -> None:
-        """Give no reason for a loss."""
         super().lose(outcome, now, "" if outcome is Outcome.AGENT_LOST else error)

@@ -13,78 +13,71 @@ if TYPE_CHECKING:
 
 
 class IgnorantTools(Tools):
-    """Never looks whether the agent executes a tool (A6)."""
+    """Keeps the short limit while the agent runs a tool (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
         """Take note of nothing."""
 
 
 class NestedRestoresTools(Tools):
-    """Takes a sub-agent's word for the agent's own, which shows that its tools are done (A6)."""
+    """Restores the short limit when a sub-agent speaks (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
-        """Forget all tools when a sub-agent speaks."""
         super().feed(meaning)
         if isinstance(meaning, Nested):
             self.running.clear()
 
 
 class NestedCountTools(Tools):
-    """Takes a sub-agent's tools for the agent's own (A6)."""
+    """Counts a sub-agent's tools as the agent's own (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
-        """Look at what is done, and not at who does it."""
         super().feed(meaning.meaning if isinstance(meaning, Nested) else meaning)
 
 
 class FirstEndTools(Tools):
-    """Remembers that tools run, but not how many (A6)."""
+    """Restores the short limit when the first tool ends (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
-        """Forget all tools when one ends."""
         super().feed(meaning)
         if isinstance(meaning, ToolEnded):
             self.running.clear()
 
 
 class ForgetfulTools(Tools):
-    """Takes the result of a tool for the end of the background agent that it launched (A6)."""
+    """Treats a launched background agent as a tool that has ended (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
-        """Take note of tools alone."""
         if not isinstance(meaning, ToolStarted) or meaning.name != "local_agent":
             super().feed(meaning)
 
 
 class EndlessTools(Tools):
-    """Keeps the long limit once a tool has run (A6)."""
+    """Keeps the long limit when the tool has ended (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
-        """Hear of no end."""
         if not isinstance(meaning, ToolEnded):
             super().feed(meaning)
 
 
 class SilentCompactionTools(Tools):
-    """Takes a compaction for silence (A6)."""
+    """Keeps the short limit while the agent compacts (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
-        """Take note of tools alone."""
         if not isinstance(meaning, Compaction):
             super().feed(meaning)
 
 
 class EndlessCompactionTools(Tools):
-    """Keeps the long limit once the agent has compacted its context (A6)."""
+    """Keeps the long limit after a compaction (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
-        """Ignore the end."""
         if not isinstance(meaning, Compaction) or not meaning.is_over:
             super().feed(meaning)
 
 
 class UnsettledTools(Tools):
-    """Waits in a session for a tool whose turn is over (A6)."""
+    """Keeps the long limit for a tool whose turn is over (A6)."""
 
     def settle(self) -> None:
         """Forget nothing."""
@@ -99,10 +92,9 @@ class UnlimitedWatchdog(Watchdog):
 
 
 class DurationWatchdog(Watchdog):
-    """Takes the limit on the silence of a tool for one on the time that it runs (A6)."""
+    """Applies the limit on a tool's silence to the tool's whole time (A6)."""
 
     def activity(self, now: int, stream: str, size: int) -> None:
-        """Wind no limit up while a tool runs."""
         kept = self.deadlines.get("internal_tool_timeout")
         super().activity(now, stream, size)
         if kept is not None:
@@ -118,32 +110,28 @@ class UnlimitedTurnWatchdog(TurnWatchdog):
 
 
 class AnyToolTools(Tools):
-    """Hands every tool over to the host (A7)."""
+    """Ends at every tool, also at the agent's own (A7)."""
 
     def is_handed_over(self, meaning: Meaning) -> bool:
-        """Look at no name."""
         return isinstance(meaning, Asked)
 
 
 class WaitingTools(Tools):
-    """Waits for the agent to do what it has left to the host (A7)."""
+    """Waits on when the agent has asked for a host tool (A7)."""
 
     def is_handed_over(self, meaning: Meaning) -> bool:
-        """Never hand over."""
         return False
 
 
 class NestedHostTools(Tools):
-    """Takes a sub-agent's message for the agent's own (A7)."""
+    """Treats a sub-agent's tool as a host tool (A7)."""
 
     def is_handed_over(self, meaning: Meaning) -> bool:
-        """Look at whoever asks."""
         return super().is_handed_over(meaning.meaning if isinstance(meaning, Nested) else meaning)
 
 
 class HastyTools(Tools):
-    """Ends the run inside the message that asks (A7)."""
+    """Ends inside the message that asks for the tool (A7)."""
 
     def is_handed_over(self, meaning: Meaning) -> bool:
-        """Wait for no end of the message."""
         return isinstance(meaning, ToolStarted) and self.is_hosts(meaning.name)

@@ -1,73 +1,66 @@
-"""Judgements of a session's timeouts, cancels and queue that are wrong, each in one way. Pure; knows no process."""
+"""Judgements of a session's timeouts, cancels, queue, status and viewers that are wrong, each in one way. Pure."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor import Outcome, Turns
+from pytest_agentproc.supervisor import Outcome, StatusRules, Transcript, Turns
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor import TurnRecord
+    from pytest_agentproc.supervisor import Status, TurnRecord
     from pytest_agentproc.supervisor.dialects import Declined, Ended, Said, Turned
 
 
 class KillingTurns(Turns):
-    """Ends an agent whose turn takes too long, and does not even ask it to cancel that turn (P1)."""
+    """Kills the agent whose turn takes too long (P1)."""
 
     def expire(self, now: int) -> bytes:
-        """Have the agent forced to stop at once."""
         super().expire(now)
         self.cancel_deadline = now
         return b""
 
 
 class SoftTimeoutTurns(Turns):
-    """Gives a turn up whose time is over, and leaves the agent at its work (P1)."""
+    """Gives a turn up and sends the agent no cancel (P1)."""
 
     def expire(self, now: int) -> bytes:
-        """Say nothing to the agent."""
         super().expire(now)
         self.unacknowledged = self.cancel_deadline = None
         return b""
 
 
 class ZombieTurns(Turns):
-    """Calls itself ready after a timeout, takes every prompt, and delivers none (P1)."""
+    """Says ready after a timeout, and drops every prompt without a word (P1)."""
 
     is_dead = False
 
     def expire(self, now: int) -> bytes:
-        """Lose the connection."""
         self.is_dead = True
         return super().expire(now)
 
     def deliver(self, now: int) -> bytes:
-        """Deliver nothing once the connection is lost."""
         return b"" if self.is_dead else super().deliver(now)
 
 
 class DroppingTurns(Turns):
-    """Throws away what waits when a turn times out (P1)."""
+    """Drops the prompts that wait when a turn times out (P1)."""
 
     def expire(self, now: int) -> bytes:
-        """Clear the queue."""
         self.refuse(Outcome.CANCELLED, "the session was reset", now)
         return super().expire(now)
 
 
 class GenerousTurns(Turns):
-    """Calls completed what waits when its session is closed (P3)."""
+    """Reports the prompts that wait as completed at a close (P3)."""
 
     def refuse(self, outcome: Outcome, error: str, now: int) -> None:
-        """Take the end of the queue for its work done."""
         super().refuse(Outcome.COMPLETED if outcome is Outcome.STOPPED else outcome, error, now)
 
 
 class SilentTimeoutTurns(Turns):
-    """Tells no viewer that a prompt timed out (P1)."""
+    """Reports a timeout to no viewer (P1)."""
 
     def expire(self, now: int) -> bytes:
-        """Cancel, and keep it to itself."""
         tell = self._tell
 
         def muted(kind: str, turn: int | None = None, text: str = "", **more: Any) -> None:
@@ -81,40 +74,36 @@ class SilentTimeoutTurns(Turns):
 
 
 class StoppingCancelTurns(Turns):
-    """Has the agent forced to stop where its caller cancels a turn (P1)."""
+    """Ends the agent when the caller cancels a turn (P1)."""
 
     def cancel(self, number: int | None, now: int) -> bytes:
-        """Give no time to acknowledge."""
         data = super().cancel(number, now)
         self.cancel_deadline = None if self.unacknowledged is None else now
         return data
 
 
 class TimidTurns(Turns):
-    """Waits for ever for the acknowledgement of a cancel (P3)."""
+    """Waits without limit for the acknowledgement of any cancel (P3)."""
 
     def expire(self, now: int) -> bytes:
-        """Start no timer."""
         data = super().expire(now)
         self.cancel_deadline = None
         return data
 
 
 class CallerWaitsTurns(Turns):
-    """Waits for ever for the acknowledgement of what its caller cancelled (P3)."""
+    """Waits without limit for the acknowledgement of the caller's cancel (P3)."""
 
     def cancel(self, number: int | None, now: int) -> bytes:
-        """Start no timer."""
         data = super().cancel(number, now)
         self.cancel_deadline = None
         return data
 
 
 class HastyCancelTurns(Turns):
-    """Takes the grace from TERM to KILL for that of a cancel (P3)."""
+    """Waits kill_grace instead of cancel_grace for an acknowledgement (P3)."""
 
     def expire(self, now: int) -> bytes:
-        """Wait for kill_grace."""
         data = super().expire(now)
         grace = self._limits["kill_grace"]
         assert grace is not None
@@ -131,7 +120,7 @@ class DoubleCancelTurns(Turns):
 
 
 class NamedCancelTurns(Turns):
-    """Takes only a turn that ends as cancelled for the acknowledgement of a cancel (P3)."""
+    """Waits on for an acknowledgement when the cancelled turn ends with a good result (P3)."""
 
     def _ended(self, ended: Ended, number: int, now: int) -> None:
         """Wait on after a good result."""
@@ -142,10 +131,9 @@ class NamedCancelTurns(Turns):
 
 
 class EagerTurns(Turns):
-    """Delivers the next prompt before the cancel of the last one is acknowledged (P3)."""
+    """Delivers while a cancel is unacknowledged (P3)."""
 
     def deliver(self, now: int) -> bytes:
-        """Look at the turn in flight alone."""
         waiting, self.unacknowledged = self.unacknowledged, None
         data = super().deliver(now)
         self.unacknowledged = waiting
@@ -153,37 +141,33 @@ class EagerTurns(Turns):
 
 
 class HearingTurns(Turns):
-    """Takes whatever comes after a cancel for its acknowledgement (P3)."""
+    """Accepts any word after a cancel as its acknowledgement (P3)."""
 
     def hear(self, heard: Turned, now: int) -> bytes:
-        """Believe the first word."""
         data = super().hear(heard, now)
         self.unacknowledged = self.cancel_deadline = None
         return data
 
 
 class LeakingCancelTurns(Turns):
-    """Lets cancel_grace run on after the acknowledgement (P3)."""
+    """Ends agents that have acknowledged the cancel (P3)."""
 
     def _acknowledge(self, turn: TurnRecord) -> None:
-        """Stop no timer."""
         kept = self.cancel_deadline
         super()._acknowledge(turn)
         self.cancel_deadline = kept
 
 
 class AgeingTurns(Turns):
-    """Counts the time of a prompt that waited from the timeout before it (P3)."""
+    """Counts a waiting prompt's time from the timeout before it (P3)."""
 
     expired_at: int | None = None
 
     def expire(self, now: int) -> bytes:
-        """Keep the instant."""
         self.expired_at = now
         return super().expire(now)
 
     def deliver(self, now: int) -> bytes:
-        """Start the limits at that instant."""
         data = super().deliver(now)
         if data and self.expired_at is not None:
             self.watchdog.start(self.expired_at)
@@ -191,10 +175,9 @@ class AgeingTurns(Turns):
 
 
 class MisaimedCancelTurns(Turns):
-    """Cancels the turn in flight whichever is meant (P9)."""
+    """Cancels the turn in flight instead of the prompt that waits (P9)."""
 
     def cancel(self, number: int | None, now: int) -> bytes:
-        """Look at no number."""
         return super().cancel(None, now)
 
 
@@ -202,17 +185,15 @@ class NewestFirstTurns(Turns):
     """Delivers the newest prompt first (P9)."""
 
     def deliver(self, now: int) -> bytes:
-        """Take the last one of the queue."""
         if self.flight is None and self.unacknowledged is None:
             self.queue.rotate(1)
         return super().deliver(now)
 
 
 class BusyQueueTurns(Turns):
-    """Writes every prompt as soon as there is one to be written (P9)."""
+    """Writes every prompt although one is in flight (P9)."""
 
     def deliver(self, now: int) -> bytes:
-        """Write once what is in flight and all that waits."""
         sent = vars(self).setdefault("sent", set())
         data = super().deliver(now)
         if not data:
@@ -225,10 +206,9 @@ class BusyQueueTurns(Turns):
 
 
 class StuckQueueTurns(Turns):
-    """Gives up what waits when a turn fails (P9)."""
+    """Drops the prompts that wait when a turn fails (P9)."""
 
     def _ended(self, ended: Ended, number: int, now: int) -> None:
-        """Clear the queue after an error."""
         super()._ended(ended, number, now)
         if not ended.ok:
             self.refuse(Outcome.CANCELLED, "the turn before it failed", now)
@@ -240,12 +220,11 @@ class StuckQueueTurns(Turns):
 
 
 class WordsAloneTurns(Turns):
-    """Takes words for progress, and what tools do for none (P2)."""
+    """Does not count tool events as progress (P2)."""
 
     _no_progress = "tool"
 
     def _said(self, said: Said, number: int, now: int) -> None:
-        """Put the deadlines back behind what counts for nothing."""
         before = self.watchdog.deadlines.copy()
         super()._said(said, number, now)
         if said.kind == self._no_progress:
@@ -253,6 +232,26 @@ class WordsAloneTurns(Turns):
 
 
 class WholeWordsTurns(WordsAloneTurns):
-    """Takes messages and tools for progress, and the pieces of a message for none (P2)."""
+    """Does not count the pieces of a message as progress (P2)."""
 
     _no_progress = "delta"
+
+
+class ZombieStanding(StatusRules):
+    """Calls a session ready after its agent has ended (P1)."""
+
+    def judge(self, *, is_closing: bool, has_failed: bool, is_asking: bool, is_able: bool, had_agent: bool) -> Status:
+        return super().judge(
+            is_closing=is_closing,
+            has_failed=has_failed,
+            is_asking=is_asking,
+            is_able=is_able or had_agent,
+            had_agent=had_agent,
+        )
+
+
+class ForgetfulTranscript(Transcript):
+    """Shows a viewer nothing from before it attached (P4)."""
+
+    def begin(self) -> int:
+        return self.total

@@ -17,50 +17,44 @@ _SECOND = 1_000_000_000
 
 
 class DurationWatchdog(Watchdog):
-    """Never winds the inactivity limit up again (A1)."""
+    """Applies the inactivity limit to the whole duration (A1)."""
 
     def activity(self, now: int, stream: str, size: int) -> None:
-        """Count, and nothing else."""
         self.count += size
         self.last_activity = now
 
 
 class ExpiredWatchdog(Watchdog):
-    """Ignores output after a limit has run out, even before the supervisor has looked at the limit (A4)."""
+    """Ends an agent whose output waits to be read (A4)."""
 
     def _wind(self, now: int, *names: str) -> None:
-        """Look at the timer first."""
         super()._wind(now, *(name for name in names if self.deadlines.get(name, now + 1) > now))
 
 
 class OwnWritesWatchdog(Watchdog):
-    """Takes what it writes itself for activity (A1)."""
+    """Counts its own writes as activity (A1)."""
 
     def wrote(self, now: int) -> None:
-        """Wind the limit up."""
         if self.is_armed:
             self.activity(now, "stdin", 0)
 
 
 class StderrBlindWatchdog(Watchdog):
-    """Looks at stdout alone (A1)."""
+    """Does not count bytes on stderr as activity (A1)."""
 
     def is_activity(self, stream: str, data: bytes) -> bool:
-        """Take stderr for nothing."""
         return stream == "stdout"
 
 
 class FirstOutputWatchdog(Watchdog):
-    """Measures silence from the first output on, and waits for that without limit (A1)."""
+    """Waits without limit for the first output (A1)."""
 
     def arm(self, now: int) -> None:
-        """Leave silence out while nothing was said."""
         super().arm(now)
         if not self.count:
             self.deadlines.pop(self.silence, None)
 
     def activity(self, now: int, stream: str, size: int) -> None:
-        """Arm with the first byte."""
         is_first = not self.count
         super().activity(now, stream, size)
         if is_first:
@@ -68,15 +62,14 @@ class FirstOutputWatchdog(Watchdog):
 
 
 class LineWatchdog(Watchdog):
-    """Wakes up at the end of a line only (A1)."""
+    """Counts bytes as activity only when their line ends (A1)."""
 
     def is_activity(self, stream: str, data: bytes) -> bool:
-        """Take a part of a line for nothing."""
         return b"\n" in data
 
 
 class PollingWatchdog(Watchdog):
-    """Looks at its stopwatch once a second, and asks whether more than the limit is over (A1)."""
+    """Checks only once a second whether the limit is over (A1)."""
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
@@ -86,7 +79,7 @@ class PollingWatchdog(Watchdog):
 
 
 class UncappedWatchdog(Watchdog):
-    """Knows silence only (A2)."""
+    """Lets an agent that prints run for ever (A2)."""
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
@@ -94,7 +87,7 @@ class UncappedWatchdog(Watchdog):
 
 
 class DoubleTimerWatchdog(Watchdog):
-    """Keeps a second timer of the same length beside the one that activity winds up (A3)."""
+    """Has a second timer that no activity restarts (A3)."""
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
@@ -103,66 +96,59 @@ class DoubleTimerWatchdog(Watchdog):
 
 
 class HarsherFirstWatchdog(Watchdog):
-    """Prefers the harsher of two limits that run out at one instant (A3)."""
+    """Prefers the harsher of two limits at one instant (A3)."""
 
     def due(self, now: int) -> tuple[str, Outcome] | None:
-        """Look from the back."""
         self.deadlines = dict(reversed(self.deadlines.items()))
         return super().due(now)
 
 
 class ClosedIsExitWatchdog(Watchdog):
-    """Takes the end of stdout for the exit, and waits for no more than the process's end (A5)."""
+    """Stops its timers when stdout ends (A5)."""
 
     def ended(self, now: int, stream: str) -> None:
-        """Rest: what has exited cannot hang."""
         super().ended(now, stream)
         if stream == "stdout":
             self.rest()
 
 
 class ClosedIsActivityWatchdog(Watchdog):
-    """Takes the end of a stream for a sign of life (A5)."""
+    """Counts the end of a stream as output (A5)."""
 
     def ended(self, now: int, stream: str) -> None:
-        """Wind the inactivity limit up."""
         super().ended(now, stream)
         if self.deadlines:
             self.activity(now, stream, 0)
 
 
 class NoiseIsProgressWatchdog(Watchdog):
-    """Takes every line for progress (A8)."""
+    """Counts a line that is no event as progress (A8)."""
 
     def is_progress(self, meaning: Meaning) -> bool:
-        """Look at nothing."""
         return True
 
 
 class WordsWatchdog(Watchdog):
-    """Takes whole messages alone for progress (A8)."""
+    """Does not count pieces, tools and sub-agents as progress (A8)."""
 
     def is_progress(self, meaning: Meaning) -> bool:
-        """Look at no piece, no tool and no sub-agent."""
         return isinstance(meaning, Message)
 
 
 class AnyEventWatchdog(Watchdog):
-    """Takes every event for progress, a sign of life or a status as well (A8)."""
+    """Counts a status line as progress (A8)."""
 
     def is_progress(self, meaning: Meaning) -> bool:
-        """Look at nothing but noise."""
         return not isinstance(meaning, Noise)
 
 
 class RestlessWatchdog(Watchdog):
-    """Watches on over an agent that has completed (A1)."""
+    """Applies the silence limit to an agent that has completed (A1)."""
 
     def rest(self) -> None:
         """Disarm nothing."""
 
     def due(self, now: int) -> tuple[str, Outcome] | None:
-        """Give up once."""
         due = super().due(now)
         if due:
             super().rest()
@@ -170,16 +156,15 @@ class RestlessWatchdog(Watchdog):
 
 
 class BytesAreProgressWatchdog(Watchdog):
-    """Takes every byte for progress (A8)."""
+    """Counts every byte as progress (A8)."""
 
     def activity(self, now: int, stream: str, size: int) -> None:
-        """Wind both limits up."""
         super().activity(now, stream, size)
         self.progress(now)
 
 
 class NeverOverTurnWatchdog(TurnWatchdog):
-    """Knows no limit on the time of a prompt (P1)."""
+    """Has no limit on the time of a prompt (P1)."""
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
@@ -187,10 +172,9 @@ class NeverOverTurnWatchdog(TurnWatchdog):
 
 
 class DurationTurnWatchdog(TurnWatchdog):
-    """Takes prompt_timeout for the longest duration of a turn (P2)."""
+    """Moves the deadline at no progress (P2)."""
 
     def progress(self, now: int) -> None:
-        """Move the other deadline alone."""
         kept = self.deadlines.get("prompt_timeout")
         super().progress(now)
         if kept is not None:
@@ -198,18 +182,16 @@ class DurationTurnWatchdog(TurnWatchdog):
 
 
 class ExpiredTurnWatchdog(TurnWatchdog):
-    """Ignores progress after a deadline has passed, even before the supervisor has looked at it (A4)."""
+    """Times out though progress waits to be read (A4)."""
 
     def _wind(self, now: int, *names: str) -> None:
-        """Look at the timer first."""
         super()._wind(now, *(name for name in names if self.deadlines.get(name, now + 1) > now))
 
 
 class BytesMoveTurnWatchdog(TurnWatchdog):
-    """Takes every byte for progress (P2)."""
+    """Counts every byte of a turn as progress (P2)."""
 
     def activity(self, now: int, stream: str, size: int) -> None:
-        """Move all deadlines."""
         super().activity(now, stream, size)
         self.progress(now)
 
@@ -218,32 +200,28 @@ class ClosedIsProgressTurnWatchdog(TurnWatchdog):
     """Takes the end of a stream for a sign of life (A5)."""
 
     def ended(self, now: int, stream: str) -> None:
-        """Move all deadlines."""
         super().ended(now, stream)
         self.activity(now, stream, 0)
         self.progress(now)
 
 
 class ClosedIsExitTurnWatchdog(TurnWatchdog):
-    """Takes an agent for gone that has closed its stdout (A5)."""
+    """Treats the end of stdout as the exit (A5)."""
 
     def ended(self, now: int, stream: str) -> None:
-        """Let no turn continue."""
         super().ended(now, stream)
         if stream == "stdout" and self.deadlines:
             self.deadlines["prompt_timeout"] = now
 
     def due(self, now: int) -> tuple[str, Outcome] | None:
-        """Call a turn lost."""
         return ("stdout", Outcome.AGENT_LOST) if "stdout" in self.closed else super().due(now)
 
     def explain(self, name: str, now: int) -> str:
-        """Say that the agent has ended."""
         return "it has gone" if name == "stdout" else super().explain(name, now)
 
 
 class RestlessTurnWatchdog(TurnWatchdog):
-    """Lets the deadline run on while the caller owes an answer (P2)."""
+    """Times out while the caller owes an answer (P2)."""
 
     def hold(self) -> None:
         """Change nothing."""
@@ -253,35 +231,33 @@ class RestlessTurnWatchdog(TurnWatchdog):
 
 
 class SleepingTurnWatchdog(TurnWatchdog):
-    """Lets the deadline rest for ever once a question was asked (P2)."""
+    """Has no deadline after a question was asked (P2)."""
 
     def go_on(self, now: int) -> None:
         """Change nothing."""
 
 
 class TalkedOutTurnWatchdog(TurnWatchdog):
-    """Lets the deadline run again at the agent's next word while the caller owes an answer (P2)."""
+    """Restarts a resting deadline when the agent says something (P2)."""
 
     def progress(self, now: int) -> None:
-        """Wind up what rests, too."""
         super().progress(now)
         self.go_on(now)
 
 
 class WordyTurnWatchdog(TurnWatchdog):
-    """Takes events alone for activity (A1)."""
+    """Counts bytes that are no event as silence (A1)."""
 
     def activity(self, now: int, stream: str, size: int) -> None:
         """Change nothing."""
 
     def progress(self, now: int) -> None:
-        """Move the limit on silence, too."""
         super().progress(now)
         super().activity(now, "", 0)
 
 
 class ImpatientTurnWatchdog(TurnWatchdog):
-    """Keeps the limit on silence of a run where a session has none (A1)."""
+    """Keeps a run's limit on silence in sessions (A1)."""
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
@@ -289,10 +265,9 @@ class ImpatientTurnWatchdog(TurnWatchdog):
 
 
 class IdleCountsTurnWatchdog(TurnWatchdog):
-    """Counts the silence of a turn from the last byte before it (A1)."""
+    """Counts the silence before a turn (A1)."""
 
     def start(self, now: int) -> None:
-        """Keep the instant of the last byte."""
         last = self.last_activity
         super().start(now)
         if self.silence in self.deadlines:
@@ -300,7 +275,7 @@ class IdleCountsTurnWatchdog(TurnWatchdog):
 
 
 class NeverStillTurnWatchdog(TurnWatchdog):
-    """Knows no limit on silence (A1)."""
+    """Has no limit on the silence of a turn (A1)."""
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
@@ -308,7 +283,7 @@ class NeverStillTurnWatchdog(TurnWatchdog):
 
 
 class UncappedTurnWatchdog(TurnWatchdog):
-    """Knows no longest runtime (A2)."""
+    """Lets a turn that prints run for ever (A2)."""
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
@@ -316,12 +291,11 @@ class UncappedTurnWatchdog(TurnWatchdog):
 
 
 class SessionCapTurnWatchdog(TurnWatchdog):
-    """Takes the longest runtime of a turn for that of the session (A2)."""
+    """Counts a turn's runtime from the first prompt (A2)."""
 
     first: int | None = None
 
     def start(self, now: int) -> None:
-        """Count from the first prompt."""
         super().start(now)
         self.first = now if self.first is None else self.first
         if "max_runtime" in self.deadlines:
@@ -329,7 +303,7 @@ class SessionCapTurnWatchdog(TurnWatchdog):
 
 
 class NeverStallsTurnWatchdog(TurnWatchdog):
-    """Knows no limit on the time without progress but the prompt's (A8)."""
+    """Has no limit on a turn without progress except prompt_timeout (A8)."""
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)

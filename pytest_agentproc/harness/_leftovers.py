@@ -13,10 +13,10 @@ from pytest_agentproc.errors import KitError
 from pytest_agentproc.harness._bystanders import how_it_lives, plays
 from pytest_agentproc.procfs import words_of
 from pytest_agentproc.tree import Keeper, LeakTracker, command_line, pidfd_of
+from pytest_agentproc.vocabulary import NANOSECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
-    from types import TracebackType
 
     from pytest_agentproc.harness._fake import FakeAgent
     from pytest_agentproc.record import Record
@@ -44,9 +44,7 @@ class KeeperScope:
     def __enter__(self) -> KeeperScope:  # noqa: PYI034  # it has no subclass
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.keeper is not None:
             self.keeper.close()
 
@@ -124,12 +122,6 @@ def _await_end(pids: Sequence[int] | dict[int, str], seconds: float) -> None:
         os.close(pidfd)
 
 
-_SETTLE_BESIDE = 200_000_000
-"""Real nanoseconds that such a process may take to end after its supervisor has returned."""
-
-_LONGEST_BESIDE = 160
-
-
 class SideProcesses:
     """Know what is started while the block runs.
 
@@ -150,9 +142,7 @@ class SideProcesses:
         self._custody.begin()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._custody.close()
 
     def has_started(self, pid: int) -> bool:
@@ -166,16 +156,16 @@ class SideProcesses:
             record: receives each one as a leak, under the name of its command and the line that started it.
             at: the instant, in nanoseconds of the run's clock.
         """
-        found = self._custody.settle(_SETTLE_BESIDE)
+        found = self._custody.settle(round(_SETTLE * NANOSECONDS))
         if not found.mine:
             return
         own = command_line(os.getpid())
         for owned in found.mine:
-            name = " ".join(owned.command(own).split())[:_LONGEST_BESIDE]
+            name = " ".join(owned.command(own).split())[:_LONGEST]
             if owned.start is not None and owned.start.places:
                 name += f" started at {owned.start.places[0]}"
             record.add(at, "m", {"process": name, "leaked": owned.sighting.state, "line": 0, "pid": owned.sighting.pid})
         for stranger in found.unknown:
-            name = " ".join(stranger.command.split())[:_LONGEST_BESIDE]
+            name = " ".join(stranger.command.split())[:_LONGEST]
             record.add(at, "m", {"process": name, "origin": "unknown", "pid": stranger.pid})
         self._custody.end(found.mine)

@@ -50,7 +50,6 @@ from pytest_agentproc.vocabulary import NANOSECONDS, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from types import TracebackType
 
     from pytest_agentproc.clock import PollingDetector
     from pytest_agentproc.scenario import Bound, Scenario
@@ -98,9 +97,7 @@ class ScenarioRunner:
     def __enter__(self) -> ScenarioRunner:  # noqa: PYI034  # it has no subclass
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def play(

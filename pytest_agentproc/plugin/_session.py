@@ -17,7 +17,6 @@ from pytest_agentproc.verdict import judged
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from types import TracebackType
 
     import pytest
 
@@ -45,9 +44,7 @@ class AgentSession:
     def __enter__(self) -> AgentSession:  # noqa: PYI034  # nobody derives from it
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # The session's state, for the test to look at.

@@ -7,8 +7,7 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pytest_agentproc.record._cells import cells, duration, instant
-from pytest_agentproc.record._lines import attributed
-from pytest_agentproc.record._normal import joined
+from pytest_agentproc.record._normal import attributed, joined
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator

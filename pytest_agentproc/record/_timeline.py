@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from pytest_agentproc.errors import UsageError, did_you_mean
 from pytest_agentproc.record._cells import cells, instant
 from pytest_agentproc.record._frames import framed
-from pytest_agentproc.record._lines import attributed
-from pytest_agentproc.record._normal import joined
+from pytest_agentproc.record._normal import attributed, joined
 from pytest_agentproc.record._text import drawn
 from pytest_agentproc.vocabulary import NANOSECONDS, POLICY_NAMES, Outcome
 

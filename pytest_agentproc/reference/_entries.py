@@ -118,8 +118,9 @@ def _outcomes() -> Iterator[Entry]:
 
 
 def _example(keys: list[Key], value: str = "") -> Example:
-    """Take the first excerpt that there is for one of these keys."""
-    text, scenario = next(excerpt for key in keys if (excerpt := excerpts().get((id(key), value))))
+    """Take the first excerpt that there is for one of these keys. A new key has none until a scenario uses it."""
+    found = (excerpts().get((id(key), value)) for key in keys)
+    text, scenario = next(filter(None, found), ("", ""))
     return Example(text=text, commands=(f"agentproc run {quote(scenario)}",) if scenario else ())
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from pytest_agentproc.errors import NotApplicable
 from pytest_agentproc.scenario._additions import BUNDLED, with_dialect, with_step
 from pytest_agentproc.scenario._check import Key, Language
+from pytest_agentproc.scenario._expect import TIME_KEYS
 from pytest_agentproc.scenario._load import load, load_each, loads, read_agents
 from pytest_agentproc.scenario._movable import Movable, movables, moved, restated
 from pytest_agentproc.scenario._open import Choice, Opening
@@ -23,6 +24,7 @@ from pytest_agentproc.scenario._yaml import Entry, entries
 __all__ = [
     "BUNDLED",
     "MODELINE",
+    "TIME_KEYS",
     "Bound",
     "Choice",
     "Entry",

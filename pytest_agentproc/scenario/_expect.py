@@ -216,6 +216,8 @@ _OF_EACH = (
     *("agent_status", "received", "error", "warnings", "noise", "stderr_tail"),
 )
 _OF_TOGETHER = ("processes", "returned", "leaks", "pipes_left", "bystanders")
+TIME_KEYS = frozenset(key.name for key in (*_OF_ALL, *_PROCESS) if isinstance(key.kind, Time))
+"""The keys whose value is an instant or a duration."""
 SESSION_EXPECT_KEYS = {key.name: key for name in _OF_EACH for key in _OF_ALL if key.name == name}
 
 

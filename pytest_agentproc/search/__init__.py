@@ -8,13 +8,12 @@ processes; `written` makes it an ordinary file.
 
 from __future__ import annotations
 
-from pytest_agentproc.search._confirm import Confirmed, confirm
 from pytest_agentproc.search._draws import require_hypothesis
 from pytest_agentproc.search._explore import explore
-from pytest_agentproc.search._find import Find
+from pytest_agentproc.search._find import Confirmed, Find, confirm
+from pytest_agentproc.search._hunt import Searched
 from pytest_agentproc.search._invariants import broken
-from pytest_agentproc.search._search import Search, Searched, search
-from pytest_agentproc.search._stories import speaks_past_its_end
+from pytest_agentproc.search._search import Search, search, speaks_past_its_end
 from pytest_agentproc.search._told import told
 from pytest_agentproc.search._written import written
 

@@ -16,11 +16,9 @@ from pytest_agentproc.errors import Deadlock, ScenarioError
 from pytest_agentproc.harness import foresee, model_play
 from pytest_agentproc.scenario import NotApplicable, loads, movables, moved, restated
 from pytest_agentproc.search._find import Find, not_met, said_of
+from pytest_agentproc.search._hunt import Settings
 from pytest_agentproc.search._invariants import broken
-from pytest_agentproc.search._reference import Reference
-from pytest_agentproc.search._search import Search
 from pytest_agentproc.search._written import without
-from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.verdict import Verdict, instants, judged, retimed
 
 if TYPE_CHECKING:
@@ -57,14 +55,8 @@ class _Reached:
     trouble: str
 
 
-class Exploration:
-    """The settings of one scenario for one supervisor.
-
-    Args:
-        scenario: without open values.
-        subject: the supervisor. The reference and its defects run in the model, all others with real processes.
-        lab: the runner of all others. None: there is only the model.
-        backend: their event loop.
+class Exploration(Settings[Setting]):
+    """The settings of one scenario without open values; see `Settings`.
 
     Raises:
         NotApplicable: the supervisor lacks a limit without which the scenario has no meaning.
@@ -73,16 +65,10 @@ class Exploration:
     def __init__(
         self, scenario: Scenario, subject: Subject, lab: ScenarioRunner | None = None, backend: str = "asyncio"
     ) -> None:
+        super().__init__(scenario, subject, lab, backend)
+        self.limits, self.names = self.limits_and_names()
         self.scenario = self._of(scenario, without(scenario.text, ("catches",)))
-        self.limits, self.names = Search(scenario, subject).limits()
         self.movables = movables(self.scenario)
-        self.runs = 0
-        self.counted = 0
-        self._subject = subject
-        self._lab = lab
-        self._backend = backend
-        self._is_reference = type(subject) is ReferenceSupervisor and subject.name == "reference"
-        self._reference = Reference(subject)
         self._margin = foresee(scenario, scenario.terms(subject)).margin
         has_tracks = any(word in scenario.text for word in _TRACKS)
         self._room = 0 if self._margin is None or has_tracks else self._margin // SLIGHT
@@ -114,17 +100,11 @@ class Exploration:
         if self._is_reference:
             return self._fault(setting, reached)
         scenario = reached.played.bound.scenario
-        if reached.trouble or (not isinstance(self._subject, ReferenceSupervisor) and self._is_new_tie(scenario)):
+        if reached.trouble or (not self._is_of_kit and self._is_new_tie(scenario)):
             return None
         self.counted += 1
         own = replace(self._play(scenario), bound=reached.played.bound)
         return None if not_met(own) is None else self._find(setting, reached)
-
-    def _play(self, scenario: Scenario) -> Played:
-        if isinstance(self._subject, ReferenceSupervisor):
-            return model_play(scenario, self._subject)
-        assert self._lab is not None, "a supervisor that the model cannot play has a runner"
-        return self._lab.play(scenario, self._subject, backend=self._backend)
 
     def _is_new_tie(self, scenario: Scenario) -> bool:
         """Say whether two instants compete that do not in the file: who is first then, the file does not promise."""

@@ -7,19 +7,18 @@ from contextlib import suppress
 from functools import cache
 from itertools import permutations
 from random import Random
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.search._draws import Enough
 from pytest_agentproc.search._exploration import Exploration, Setting
-from pytest_agentproc.search._search import Searched
+from pytest_agentproc.search._hunt import Hunt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pytest_agentproc.harness import ScenarioRunner
     from pytest_agentproc.scenario import Scenario
-    from pytest_agentproc.search._find import Find
+    from pytest_agentproc.search._hunt import Searched
     from pytest_agentproc.vocabulary import Subject
 
 
@@ -69,46 +68,17 @@ def explore(
     return hunt.came()
 
 
-class _Hunt:
-    """The settings tried of one scenario, and the finds by now.
-
-    Args:
-        made: plays settings.
-        seconds: after this time nothing more is tried.
-        shrinking: after this time from the first find, too.
-    """
+class _Hunt(Hunt[Setting]):
+    """A hunt that also asks whether settings are within what the file expects."""
 
     def __init__(self, made: Exploration, seconds: float, shrinking: float) -> None:
+        super().__init__(made, seconds, shrinking)
         self.made = made
-        self._begun = monotonic()
-        self._until = self._begun + seconds
-        self._shrinking = shrinking
-        self._first = 0
-        self._found: Find | None = None
-        self._failed: dict[Setting, bool] = {}
 
     def counts(self, setting: Setting) -> bool:
         """Say whether a setting is within what the file expects; raises `Enough` when the time is over."""
-        if monotonic() > self._until:
-            raise Enough
+        self.require_time()
         return self.made.counts(setting)
-
-    def fails(self, setting: Setting) -> bool:
-        """Say whether a setting is a find, and keep the last one; raises as `counts`."""
-        if setting not in self._failed:
-            if monotonic() > self._until:
-                raise Enough
-            find = self.made.look(setting)
-            self._failed[setting] = find is not None
-            if find is not None:
-                self._until = self._until if self._first else monotonic() + self._shrinking
-                self._first = self._first or self.made.runs
-                self._found = find
-        return self._failed[setting]
-
-    def came(self) -> Searched:
-        """Say what came of it."""
-        return Searched(self._found, self.made.runs, self._first, monotonic() - self._begun, self.made.counted)
 
 
 def _look(hunt: _Hunt, runs: int, random: Random) -> None:

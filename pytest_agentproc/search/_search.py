@@ -4,84 +4,31 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.harness import ScenarioRunner, model_play
-from pytest_agentproc.scenario import NotApplicable, Scenario, loads
-from pytest_agentproc.search._draws import Enough, smallest
+from pytest_agentproc.scenario import Choice, NotApplicable, Scenario, loads
+from pytest_agentproc.search._draws import smallest
 from pytest_agentproc.search._find import Find, not_met
+from pytest_agentproc.search._hunt import Hunt, Searched, Settings
 from pytest_agentproc.search._invariants import broken
-from pytest_agentproc.search._reference import Reference
-from pytest_agentproc.search._stories import speaks_past_its_end
 from pytest_agentproc.search._told import told
 from pytest_agentproc.search._written import expecting
-from pytest_agentproc.subjects import ReferenceSupervisor
-from pytest_agentproc.vocabulary import Policy, time_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
 
     from pytest_agentproc.harness import Played
-    from pytest_agentproc.scenario import Choice
     from pytest_agentproc.vocabulary import Subject
 
 
-@dataclass(frozen=True, slots=True)
-class Searched:
-    """The result of a search.
+class Search(Settings[tuple[Choice, ...]]):
+    """The settings of one scenario with open values; see `Settings`."""
 
-    Args:
-        find: the find; None: nothing was found.
-        runs: how many settings were looked at, including the shrinking.
-        first: the number of the setting that failed first; 0: none did.
-        seconds: its duration in real time.
-        counted: the number of settings in which the supervisor was asked something. In a search, these are the valid
-            files with agents that exist. In an exploration, the file's expectations hold in them.
-    """
-
-    find: Find | None
-    runs: int
-    first: int
-    seconds: float
-    counted: int
-
-
-class Search:
-    """The settings of one scenario for one supervisor.
-
-    Args:
-        scenario: with open values.
-        subject: the supervisor. The reference and its defects run in the model, all others with real processes.
-        lab: the runner of all others. None: there is only the model.
-        backend: their event loop.
-    """
-
-    def __init__(
-        self, scenario: Scenario, subject: Subject, lab: ScenarioRunner | None = None, backend: str = "asyncio"
-    ) -> None:
-        self.scenario = scenario
-        self._subject = subject
-        self._lab = lab
-        self._backend = backend
-        self._is_reference = type(subject) is ReferenceSupervisor and subject.name == "reference"
-        self._reference = Reference(subject)
-        self.runs = 0
-        self.first = 0
-        self.counted = 0
-        self._refused: NotApplicable | None = None
-
-    def limits(self) -> tuple[Mapping[str, int | None], Sequence[str]]:
-        """Give the limits, and the names of those about which times are drawn; of several sessions the first one's.
-
-        Times are drawn about the limits that the file names; if it names none, about all of such an agent.
-        """
-        terms = self.scenario.terms(self._subject)
-        whole = (terms if isinstance(terms, Policy) else next(iter(terms.values()))).whole()
-        names = time_names(is_session=self.scenario.is_session)
-        return whole, [name for name in names if name in self.scenario.text] or names
+    _refused: NotApplicable | None = None
 
     def tracks(self) -> list[int]:
         """Give for each open value the part of the file, by the number of its key, in which it is."""
@@ -95,7 +42,7 @@ class Search:
         try:
             closed = _load(text, self.scenario)
             reference = model_play(closed, self._reference)
-            if not isinstance(self._subject, ReferenceSupervisor) and speaks_past_its_end(reference):
+            if not self._is_of_kit and speaks_past_its_end(reference):
                 return None
             played = reference if self._is_reference else self._play(closed)
         except NotApplicable as reason:
@@ -115,12 +62,6 @@ class Search:
         if self._refused is not None and not self.counted:
             raise self._refused
 
-    def _play(self, scenario: Scenario) -> Played:
-        if isinstance(self._subject, ReferenceSupervisor):
-            return model_play(scenario, self._subject)
-        assert self._lab is not None, "a supervisor that the model cannot play has a runner"
-        return self._lab.play(scenario, self._subject, backend=self._backend)
-
     def _breach(self, choices: tuple[Choice, ...], text: str, reference: Played, played: Played) -> Find | None:
         reason, own = broken(played), not_met(played)
         if self._is_reference:
@@ -130,10 +71,9 @@ class Search:
             return Find(choices, played.bound.scenario, key, reason or said, played)
         if broken(reference) or not_met(reference) is not None:
             return None  # that is the reference supervisor's fault, and a search over the reference supervisor finds it
-        of_others = not isinstance(self._subject, ReferenceSupervisor)
-        must = told(reference, of_others=of_others)
+        must = told(reference, of_others=not self._is_of_kit)
         scenario, again = played.bound.scenario, played
-        if must is not None and must != told(played, of_others=of_others):
+        if must is not None and must != told(played, of_others=not self._is_of_kit):
             scenario = _load(expecting(text, must), self.scenario)
             again = replace(played, bound=scenario.bind(scenario.terms(self._subject)))
             own = not_met(again)
@@ -173,28 +113,39 @@ def search(
         NotApplicable: the supervisor lacks a limit without which the scenario has no meaning; or in no setting it can
             play it.
     """
-    begun = clock()
-    until = [begun + seconds]
     looked = Search(scenario, subject, lab, backend)
-    finds: dict[tuple[Choice, ...], Find] = {}
-    sound: set[tuple[Choice, ...]] = set()
-
-    def fails(choices: tuple[Choice, ...]) -> bool:
-        if choices in finds or choices in sound:
-            return choices in finds
-        if clock() > until[-1]:
-            raise Enough
-        find = looked.look(choices)
-        if find is None:
-            sound.add(choices)
-            return False
-        if not looked.first:
-            looked.first = looked.runs
-            until.append(clock() + shrinking)
-        finds[choices] = find
-        return True
-
-    best = smallest(scenario.openings, *looked.limits(), looked.tracks(), fails, runs=runs, seed=seed)
+    hunt = Hunt(looked, seconds, shrinking, clock)
+    best = smallest(scenario.openings, *looked.limits_and_names(), looked.tracks(), hunt.fails, runs=runs, seed=seed)
     looked.require_play()
-    found = finds.get(best) if best is not None else next(reversed(finds.values()), None)
-    return Searched(found, looked.runs, looked.first, clock() - begun, looked.counted)
+    return hunt.came(best)
+
+
+_LAST_WORDS = ("answer", "result")
+_WORDS = ("say", *_LAST_WORDS)
+_BACKGROUND = ("event", "task", "task_done")
+"""Events with which a task in the background begins and ends, by the step that has them or as they are."""
+
+
+def speaks_past_its_end(played: Played) -> bool:
+    """Say whether the agent of a run speaks on after its last word, without background work.
+
+    A real agent that gets one prompt is over with its last word: pi's `agent_end`, codex's `turn.completed`, the result
+    of claude and gemini. Its supervisor may listen on or not, and both are right. Only what claude has begun in the
+    background brings it to speak again. An agent of plain text has no last word: its exit is its result.
+
+    Args:
+        played: a run, or a session, whose agent speaks on with each prompt.
+    """
+    bound = played.bound
+    if bound.scenario.is_session or bound.parts or not bound.scenario.dialect_record.says_its_end:
+        return False
+    has_tasks = "task" in bound.scenario.language.steps_of(bound.scenario.dialect, bound.scenario.mode)
+    is_over = False
+    for _line, kind, arguments in bound.program["steps"]:
+        if kind == "event" and arguments[0] in _BACKGROUND and has_tasks:
+            return False
+        speaks = kind in _WORDS or kind == "event" or (kind == "drip" and arguments[1] is None)
+        if is_over and speaks:
+            return True
+        is_over = is_over or kind in _LAST_WORDS
+    return False

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.subjects._full import FullFolder
 from pytest_agentproc.subjects._talk import Talk
 from pytest_agentproc.supervisor import Deciders, Folder, SessionDeciders, run_once
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pytest_agentproc.vocabulary import LimitsRequest, Policy, RunReport, RunRequest
 
 
@@ -40,7 +42,7 @@ class ReferenceSupervisor:
         """Run the agent once, or hold a session with it, or one with each of several."""
         if order.drive or order.sessions:
             return await Talk(order, self.session_deciders).run()
-        folder = FullFolder if order.disk == "full" else Folder
+        folder = _FullFolder if order.disk == "full" else Folder
         result = await run_once(
             order.argv,
             dialect=order.contributed or order.dialect,
@@ -61,3 +63,16 @@ class ReferenceSupervisor:
 def reference_supervisor() -> ReferenceSupervisor:
     """Give the reference supervisor as it ships."""
     return ReferenceSupervisor()
+
+
+class _FullFolder(Folder):
+    """A directory in which files can be made, and nothing can be written to them.
+
+    The reference supervisor writes under names that no test can know before, so no writable directory can be full for
+    it. Files are made and renamed for real, and written bytes meet the kernel's own "no space left" at /dev/full.
+    """
+
+    def create(self, path: Path) -> int:
+        """Make the file, and give a descriptor that takes no byte."""
+        os.close(super().create(path))
+        return os.open("/dev/full", os.O_WRONLY)

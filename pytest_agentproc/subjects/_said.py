@@ -5,29 +5,16 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import fields as fields_of
 from typing import Any, NamedTuple
 
 from pytest_agentproc.errors import AdapterError, UsageError, did_you_mean
-from pytest_agentproc.vocabulary import Outcome
+from pytest_agentproc.vocabulary import Outcome, RunReport
 
 Source = Callable[["End"], Any]
 
-_FIELDS = (
-    "outcome",
-    "exit_code",
-    "text",
-    "transcript",
-    "stop_reason",
-    "model",
-    "usage",
-    "elapsed",
-    "agent_status",
-    "forced",
-    "error",
-    "warnings",
-    "noise",
-    "stderr_tail",
-)
+_OF_SESSIONS = ("turns", "background", "statuses", "viewers", "called", "sessions")
+_FIELDS = tuple(field.name for field in fields_of(RunReport) if field.name not in _OF_SESSIONS)
 _OUTCOMES = tuple(outcome.value for outcome in Outcome)
 _OTHER = "other"
 _FORMS = '"stdout", "exit_code", {"exit_code": {...}} or {"json": "result.json", "key": "status", "words": {...}}'

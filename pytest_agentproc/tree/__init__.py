@@ -11,10 +11,10 @@ from pytest_agentproc.tree._keeper import Ended, Keeper, KeeperDied, Left
 from pytest_agentproc.tree._kernel import pidfd_of
 from pytest_agentproc.tree._leak_tracker import LeakTracker, disown
 from pytest_agentproc.tree._ownership import OwnedProcess, Ownership
+from pytest_agentproc.tree._prctl import adopting
 from pytest_agentproc.tree._snapshots import ProcessSnapshot, check_proc, command_line, sight
-from pytest_agentproc.tree._subreaper import adopting
 from pytest_agentproc.tree._wakeup import Wakeup
-from pytest_agentproc.tree._walk import command_of, descendants, group_of
+from pytest_agentproc.tree._walk import descendants, group_of
 
 __all__ = [
     "Child",
@@ -30,7 +30,6 @@ __all__ = [
     "adopting",
     "check_proc",
     "command_line",
-    "command_of",
     "descendants",
     "disown",
     "group_of",

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.places import places_of
 from pytest_agentproc.tree._hold import held, kill, reap, wait
 from pytest_agentproc.tree._ownership import Knowledge, OwnedProcess, Ownership, attribute
+from pytest_agentproc.tree._prctl import adopting
 from pytest_agentproc.tree._snapshots import ProcessSnapshot, check_proc, children, has_children, sight, variable_of
 from pytest_agentproc.tree._starts import COOKIE, Start, is_starting, listening, publish
-from pytest_agentproc.tree._subreaper import adopting
 from pytest_agentproc.tree._walk import descendants
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""System calls without a name in the standard library: subreaper and real-time alarm. Owns both."""
+"""System calls without a name in the standard library: subreaper, and real-time alarm. Owns both; reaps nothing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import errno
 import os
 import struct
 import threading
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from pytest_agentproc.tree._kernel import call
 
 if TYPE_CHECKING:
     import ctypes
+    from collections.abc import Iterator
 
 
 _SET_CHILD_SUBREAPER = 36
@@ -61,6 +63,24 @@ def is_subreaper() -> bool:
     found = ctypes.c_int()
     _call("prctl", _GET_CHILD_SUBREAPER, ctypes.byref(found), 0, 0, 0)
     return bool(found.value)
+
+
+@contextmanager
+def adopting() -> Iterator[bool]:
+    """Adopt the orphans of this process's descendants while the block runs; yield whether the kernel can.
+
+    Blocks may be nested and overlap in any order, in several threads. The end of the last block restores the setting
+    from before the first. An adopted process stays this process's child after the end of the block.
+    """
+    try:
+        adopt_orphans()
+    except (OSError, AttributeError):  # another kernel, or no C library that has it
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        release_orphans()
 
 
 class Alarm:

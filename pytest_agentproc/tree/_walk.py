@@ -10,8 +10,6 @@ import contextlib
 import os
 import select
 
-import psutil
-
 from pytest_agentproc.tree._kernel import children, is_exhausted, read_file, spared, stat_of
 
 _LIMIT = b"Max msgqueue size"
@@ -109,12 +107,3 @@ def limit_of(pid: int) -> int | None:
         return None
     soft = next((line.removeprefix(_LIMIT).split()[0] for line in lines if line.startswith(_LIMIT)), b"")
     return int(soft) if soft.isdigit() else None
-
-
-def command_of(pid: int) -> str:
-    """Give a process's command line for a message, or its name, or nothing once it has disappeared."""
-    try:
-        process = psutil.Process(pid)
-        return " ".join(process.cmdline()) or process.name()
-    except psutil.Error:
-        return ""

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import duration, instant
 from pytest_agentproc.verdict import _facts
 from pytest_agentproc.verdict._agent_checks import ASKED_CHECKS, INVOCATION_CHECKS, SAW_CHECKS, check_bystanders
 from pytest_agentproc.verdict._artifacts import artifacts_check
 from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_duration, fits_time
-from pytest_agentproc.verdict._session import session_check
+from pytest_agentproc.verdict._session import NOT_REPORTED, Check, reported, session_check
 from pytest_agentproc.verdict._signals import check_signals, difference, gives_no_grace, is_killed_at_once
 from pytest_agentproc.verdict._words import LONG_CHARS, listed, matches, quoted, show_end, show_status, show_usage
 from pytest_agentproc.vocabulary import INCOMPLETE, time_names
 
-Check = Callable[[Played, Any], Finding]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
 _COUNTED = 80
 """A text of more characters that fits no matcher is shown with its length."""
-
-_NOT_REPORTED = Finding(Verdict.UNDECIDED, "not reported by the subject")
 
 
 def check_of(key: str) -> Check | None:
@@ -72,11 +71,7 @@ def _found(*, fits: bool, seen: str, hint: str = "") -> Finding:
     return Finding(Verdict.PASSED, seen) if fits else Finding(Verdict.FAILED, seen, hint)
 
 
-def _outcome(played: Played, wanted: str | Mapping[str, Any]) -> Finding:
-    assert played.answer is not None
-    seen = played.answer.outcome
-    if seen is None:
-        return _NOT_REPORTED
+def _outcome(played: Played, seen: str, wanted: str | Mapping[str, Any]) -> Finding:
     hint = _exit_hint(played) or _silence_hint(played) if seen == "inactive" else ""
     if isinstance(wanted, str):
         fits = seen == wanted
@@ -107,11 +102,7 @@ def _silence_hint(played: Played) -> str:
     return f"the last byte came at {instant(last)}, {before}; inactivity_timeout is {duration(limit)}"
 
 
-def _exit_code(played: Played, wanted: int) -> Finding:
-    assert played.answer is not None
-    seen = played.answer.exit_code
-    if seen is None:
-        return _NOT_REPORTED
+def _exit_code(played: Played, seen: int, wanted: int) -> Finding:
     status = _facts.status(played.record)
     own = status is not None and seen in status.codes()
     hint = f"{seen} is how the agent ended, which agent_status tells; exit_code is the supervisor's own" if own else ""
@@ -136,27 +127,15 @@ def _status(played: Played, process: str | None, wanted: Mapping[str, Any]) -> F
 
 
 def _plain(name: str) -> Check:
-    def check(played: Played, wanted: Any) -> Finding:
-        seen = getattr(played.answer, name)
-        return _NOT_REPORTED if seen is None else _found(fits=seen == wanted, seen=str(seen))
-
-    return check
+    return reported(name, lambda _, seen, wanted: _found(fits=seen == wanted, seen=str(seen)))
 
 
-def _usage(played: Played, wanted: Mapping[str, Any]) -> Finding:
-    assert played.answer is not None
-    seen = played.answer.usage
-    if seen is None:
-        return _NOT_REPORTED
+def _usage(_played: Played, seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> Finding:
     fits = all(key in seen and seen[key] == value for key, value in wanted.items())
     return _found(fits=fits, seen=show_usage(seen))
 
 
-def _warnings(played: Played, wanted: Sequence[Mapping[str, str]]) -> Finding:
-    assert played.answer is not None
-    seen = played.answer.warnings
-    if seen is None:
-        return _NOT_REPORTED
+def _warnings(played: Played, seen: Sequence[str], wanted: Sequence[Mapping[str, str]]) -> Finding:
     decides = any(key.rpartition(".")[2] == "warnings" for key in played.bound.scenario.catches.values())
     judged = [
         name
@@ -173,16 +152,13 @@ _NAMED = ("exit_contradicts_result", "transcript_truncated", INCOMPLETE)
 
 
 def _text(name: str) -> Check:
-    def check(played: Played, wanted: Mapping[str, str]) -> Finding:
-        seen = getattr(played.answer, name)
-        if seen is None:
-            return _NOT_REPORTED
+    def judge(played: Played, seen: str | bytes, wanted: Mapping[str, str]) -> Finding:
         text = seen.decode(errors="replace") if isinstance(seen, bytes) else str(seen)
         hint = _text_hint(played, name, wanted["exact"], text) if "exact" in wanted else _size_hint(text)
         fits = matches(text, wanted) or (_is_output(played, name) and matches(text.rstrip("\r\n"), wanted))
         return _found(fits=fits, seen=quoted(text), hint=hint)
 
-    return check
+    return reported(name, judge)
 
 
 def _error(played: Played, wanted: Mapping[str, str]) -> Finding:
@@ -239,7 +215,7 @@ def _elapsed(played: Played, wanted: int) -> Finding:
     end = None if seen is None or started is None else started + seen
     if seen is not None and fits_duration(played, wanted, seen, end):  # it counts from when the start was through
         return Finding(Verdict.PASSED, instant(seen))
-    return _NOT_REPORTED if seen is None else _time_finding(played, wanted, seen)
+    return NOT_REPORTED if seen is None else _time_finding(played, wanted, seen)
 
 
 def _elapsed_of_run(played: Played, wanted: int) -> Finding:
@@ -251,7 +227,7 @@ def _elapsed_of_run(played: Played, wanted: int) -> Finding:
     """
     finding = _elapsed(played, wanted)
     started, acted = _facts.appeared(played.record, "agent"), _facts.acted_at(played.record)
-    if finding is not _NOT_REPORTED or started is None or acted is None:
+    if finding is not NOT_REPORTED or started is None or acted is None:
         return finding
     returned = _facts.returned_at(played.record)
     graces = (0,) if acted == returned else _graces_after_completion(played)
@@ -311,19 +287,19 @@ _PROCESS_CHECKS: dict[str, Callable[[Played, str, Any], Finding]] = {
     "status": _status,
 }
 _CHECKS: dict[str, Check] = {
-    "outcome": _outcome,
-    "exit_code": _exit_code,
+    "outcome": reported("outcome", _outcome),
+    "exit_code": reported("exit_code", _exit_code),
     "agent_status": _agent_status,
     "text": _text("text"),
     "transcript": _text("transcript"),
     "stop_reason": _plain("stop_reason"),
     "model": _plain("model"),
-    "usage": _usage,
+    "usage": reported("usage", _usage),
     "elapsed": _elapsed,
     "returned": _check_return,
     "signals": _agent_signals,
     "error": _error,
-    "warnings": _warnings,
+    "warnings": reported("warnings", _warnings),
     "noise": _plain("noise"),
     "stderr_tail": _text("stderr_tail"),
     "leaks": check_leaks,

@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.errors import ClockError, Problem, ScenarioError, SubjectError, SupervisorCrash
 from pytest_agentproc.verdict._agent_checks import check_bystanders, strays
 from pytest_agentproc.verdict._artifacts import show_artifact
-from pytest_agentproc.verdict._checks import Check, check_leaks, check_of
+from pytest_agentproc.verdict._checks import check_leaks, check_of
 from pytest_agentproc.verdict._facts import any_was_started, leaks, of_session
 from pytest_agentproc.verdict._patterns import SlowPattern
 from pytest_agentproc.verdict._program import of_program
-from pytest_agentproc.verdict._rows import Expectation, Finding, Played, Reference, Row, Verdict
-from pytest_agentproc.verdict._session import has_ended, is_before, is_of_turn
+from pytest_agentproc.verdict._rows import Finding, Played, Reference, Row, Verdict
+from pytest_agentproc.verdict._session import Check, has_ended, is_before, is_of_turn
 from pytest_agentproc.verdict._unstated import excuse_unstated, remedy_of, withhold_passes
 from pytest_agentproc.verdict._words import printable, show_wanted
 from pytest_agentproc.vocabulary import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from pytest_agentproc.scenario import Expectation
 
 
 _BY_RECORD: dict[str, Check] = {"leaks": check_leaks, "bystanders": check_bystanders}

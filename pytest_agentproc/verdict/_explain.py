@@ -13,7 +13,7 @@ from pytest_agentproc.record import instant, text
 from pytest_agentproc.verdict._compare import conclude, unmet
 from pytest_agentproc.verdict._facts import last_step, leaks, lines_without_event
 from pytest_agentproc.verdict._program import end_of_program
-from pytest_agentproc.verdict._rows import Played, Row, Scenario, Verdict
+from pytest_agentproc.verdict._rows import Played, Row, Verdict
 from pytest_agentproc.verdict._words import quoted, shortened, show_end
 from pytest_agentproc.vocabulary import ARTIFACTS, Outcome
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pytest_agentproc.record import Event, Record
+    from pytest_agentproc.scenario import Scenario
 
 
 _MAX_LINES = 40

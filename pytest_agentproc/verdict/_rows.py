@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pytest_agentproc.vocabulary import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from pytest_agentproc.record import Record
+    from pytest_agentproc.scenario import Bound
     from pytest_agentproc.vocabulary import RunReport
 
 
@@ -118,67 +118,6 @@ class Finding(NamedTuple):
     seen: str
     hint: str = ""
     line: int = 0
-
-
-class Expectation(Protocol):
-    """One expect key of a scenario, its value normalised and its times in nanoseconds."""
-
-    @property
-    def key(self) -> str: ...
-    @property
-    def line(self) -> int: ...
-    @property
-    def wanted(self) -> Any: ...
-    @property
-    def not_applicable(self) -> str | None: ...
-    @property
-    def level(self) -> str: ...
-    @property
-    def unstated(self) -> tuple[str, ...]: ...
-
-
-class _Policy(Protocol):
-    @property
-    def unstated(self) -> frozenset[str]: ...
-    def nanoseconds(self) -> Mapping[str, int | None]: ...
-
-
-class Scenario(Protocol):
-    """The scenario, as far as a verdict speaks of it."""
-
-    @property
-    def path(self) -> str | Path: ...
-    @property
-    def claim(self) -> str: ...
-    @property
-    def cannot_spawn(self) -> str | None: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def catches(self) -> Mapping[str, str]: ...
-    @property
-    def covers(self) -> Sequence[str]: ...
-    @property
-    def level(self) -> str: ...
-    @property
-    def harm(self) -> str: ...
-    @property
-    def mode(self) -> str: ...
-    @property
-    def is_session(self) -> bool: ...
-
-
-class Bound(Protocol):
-    @property
-    def first_signal(self) -> str: ...
-    @property
-    def scenario(self) -> Scenario: ...
-    @property
-    def policy(self) -> _Policy: ...
-    @property
-    def expect(self) -> Sequence[Expectation]: ...
-    @property
-    def parts(self) -> Mapping[str, Bound]: ...
 
 
 class Played(Protocol):

@@ -12,19 +12,30 @@ from pytest_agentproc.verdict._words import listed, matches, quoted, show_signal
 from pytest_agentproc.vocabulary import LIMIT_OUTCOMES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pytest_agentproc.record import Record
+    from pytest_agentproc.vocabulary import RunReport, View
 
 
 Check = Callable[[Played, Any], Finding]
-_NOT_REPORTED = Finding(Verdict.UNDECIDED, "not reported by the subject")
+NOT_REPORTED = Finding(Verdict.UNDECIDED, "not reported by the subject")
 _OF_TURNS = ("turns", "background")
 _TURN = re.compile(r"turns\.(\d+)\.")
 _CUT_OFF = (*LIMIT_OUTCOMES.values(),)
 """Outcomes of a turn whose time was over."""
 _LETS_GO = ("acknowledge", "answer", "result")
 """Steps with which an agent ends the turn in its hands: what it says behind them belongs to another."""
+
+
+def reported(name: str, judge: Callable[[Played, Any, Any], Finding]) -> Check:
+    """Make the check of a field of an answer: `judge` gets what was reported and what is wanted, if it was reported."""
+
+    def check(played: Played, wanted: Any) -> Finding:
+        seen = getattr(played.answer, name)
+        return NOT_REPORTED if seen is None else judge(played, seen, wanted)
+
+    return check
 
 
 def session_check(key: str, check_of: Callable[[str], Check | None]) -> Check | None:
@@ -72,7 +83,7 @@ def _turn_check(head: str, number: int, leaf: str, check: Check) -> Check:
         assert played.answer is not None
         turns = played.answer.turns if head == "turns" else played.answer.background
         if turns is None:
-            return _NOT_REPORTED
+            return NOT_REPORTED
         if len(turns) < number:
             kind = "turn" if head == "turns" else "background turn"
             count = f"was 1 {kind}" if len(turns) == 1 else f"were {len(turns) or 'no'} {kind}s"
@@ -126,21 +137,13 @@ def _end_of_turn(record: Record, number: int) -> tuple[int | None, list[int]]:
     return None, let_go
 
 
-def _background(played: Played, wanted: int) -> Finding:
-    assert played.answer is not None
-    turns = played.answer.background
-    if turns is None:
-        return _NOT_REPORTED
+def _background(_played: Played, turns: Sequence[RunReport], wanted: int) -> Finding:
     told = listed(quoted(turn.text or "") for turn in turns)
     seen = f"{len(turns)}: {told}" if turns else "none"
     return Finding(Verdict.PASSED if len(turns) == wanted else Verdict.FAILED, seen)
 
 
-def _statuses(played: Played, wanted: Sequence[str]) -> Finding:
-    assert played.answer is not None
-    seen = played.answer.statuses
-    if seen is None:
-        return _NOT_REPORTED
+def _statuses(_played: Played, seen: Sequence[str], wanted: Sequence[str]) -> Finding:
     fits = _lasting(seen) == _lasting(wanted)
     return Finding(Verdict.PASSED if fits else Verdict.FAILED, listed(seen))
 
@@ -155,28 +158,24 @@ def _lasting(statuses: Sequence[str]) -> list[str]:
 
 
 def _viewer_check(name: str, leaf: str) -> Check:
-    def checked(played: Played, wanted: Any) -> Finding:
-        assert played.answer is not None
-        views = played.answer.viewers
-        if views is None:
-            return _NOT_REPORTED
+    def judge(_played: Played, views: Mapping[str, View], wanted: Any) -> Finding:
         if name not in views:
             return Finding(Verdict.NOT_EXERCISED, f"there was no viewer {name}")
         seen = getattr(views[name], leaf)
         fits = seen == wanted if leaf == "status" else matches(seen, wanted)
         return Finding(Verdict.PASSED if fits else Verdict.FAILED, seen if leaf == "status" else quoted(seen))
 
-    return checked
+    return reported("viewers", judge)
 
 
-def _called(played: Played, wanted: Sequence[tuple[str, int]]) -> Finding:
-    assert played.answer is not None
-    seen = played.answer.called
-    if seen is None:
-        return _NOT_REPORTED
+def _called(played: Played, seen: Sequence[tuple[str, int]], wanted: Sequence[tuple[str, int]]) -> Finding:
     same = [name for name, _ in seen] == [name for name, _ in wanted]
     fits = same and all(fits_time(played, due, at) for (_, due), (_, at) in zip(wanted, seen, strict=True))
     return Finding(Verdict.PASSED if fits else Verdict.FAILED, show_signals(seen))
 
 
-_SESSION_CHECKS: dict[str, Check] = {"background": _background, "status": _statuses, "called": _called}
+_SESSION_CHECKS: dict[str, Check] = {
+    "background": reported("background", _background),
+    "status": reported("statuses", _statuses),
+    "called": reported("called", _called),
+}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import duration, instant
+from pytest_agentproc.scenario import TIME_KEYS
 from pytest_agentproc.verdict._patterns import fits
 
 if TYPE_CHECKING:
@@ -141,11 +142,8 @@ def _show_where_or_end(wanted: str | Mapping[str, Any] | Sequence[str]) -> str:
 
 
 _SHOWN: dict[str, Callable[[Any], str]] = {
+    **dict.fromkeys(TIME_KEYS, instant),
     "outcome": _show_outcome,
-    "elapsed": instant,
-    "returned": instant,
-    "gone_at": instant,
-    "alive_at": instant,
     "signals": show_signals,
     "spawns": show_instants,
     "asked": show_asked,

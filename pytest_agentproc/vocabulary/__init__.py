@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pytest_agentproc.vocabulary._abilities import ABILITIES
 from pytest_agentproc.vocabulary._artifacts import ARTIFACTS, INCOMPLETE, RESULT_FIELDS
 from pytest_agentproc.vocabulary._bug_families import BUG_FAMILIES
 from pytest_agentproc.vocabulary._dialect import Dialect
 from pytest_agentproc.vocabulary._dialects import DIALECTS
 from pytest_agentproc.vocabulary._drive import (
+    ABILITIES,
     CAPABILITIES,
     CallbackError,
     Caller,

@@ -57,7 +57,6 @@ HOMES: dict[str, set[str]] = {
     "freezegun": {"clock"},
     "hypothesis": {"search"},
     "outcome": {"clock"},  # comes with trio, and speaks for it
-    "psutil": {"tree"},
     "pytest": {"hookspecs", "plugin"},  # hooks speak of its config
     "trio": {"clock"},
     "yaml": {"scenario"},

@@ -61,7 +61,7 @@ class Bound:
 class Played:
     """A run, written by hand."""
 
-    bound: Bound
+    bound: Any  # a `Bound` that stands for one of a file
     record: Record
     answer: RunReport | None
     fault: Exception | None = None

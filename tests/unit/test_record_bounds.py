@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_agentproc.record import Entry, Payload, Record, _cells, _normal, _payload, _record, normal_form
-from pytest_agentproc.record._lines import attributed
+from pytest_agentproc.record._normal import attributed
 from pytest_agentproc.verdict import Verdict, compare
 from pytest_agentproc.vocabulary import RunReport
 from tests.unit.handmade import Bound, Expected, Played

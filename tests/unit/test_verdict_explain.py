@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from pytest_agentproc.verdict import Row, Verdict, compare, explain, explain_lea
 from pytest_agentproc.vocabulary import Policy
 
 SECOND = 1_000_000_000
-SCENARIO = SimpleNamespace(
+SCENARIO: Any = SimpleNamespace(
     path="scenarios/drip.scenario.yaml",
     claim="a byte a minute is activity",
     catches={},
