@@ -175,7 +175,7 @@ _PHRASES: tuple[tuple[str, Callable[[re.Match[str]], Reported | None]], ...] = (
     (_HANGS, lambda _: Reported("hangs", 0, "")),
 )
 _TIMEOUT = re.compile(r"\btimeout\s+(?:(?:-[ks]\s+\S+|-\S+)\s+)*(?P<time>\d+(?:\.\d+)?)(?P<unit>[smh]?)\s+\S")
-"""A command line of the shell that gives its command so much time."""
+"""A command line of the shell that ends its command after a limit."""
 _TIMED_OUT = 124
 """The code of a shell's `timeout` that has ended its command."""
 _DENIED = re.compile(
