@@ -42,6 +42,7 @@ def is_made(page: Path) -> bool:
 
 
 def anchors(page: str) -> list[str]:
-    """List the anchors of a page's headings; code is no heading."""
+    """List the anchors of a page's headings, and the names that it gives them; code is no heading."""
     text = re.sub(r"^(`{3,}).*?^\1$", "", page, flags=re.MULTILINE | re.DOTALL)
-    return [anchor(title) for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE)]
+    titles = [anchor(title) for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE)]
+    return [*titles, *re.findall(r"^\(([\w-]+)\)=$", text, re.MULTILINE)]
