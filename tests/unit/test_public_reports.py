@@ -24,6 +24,8 @@ REPORTS = (
     "RyderFreeman4Logos/cli-sub-agent/issues/1840",
     "anomalyco/opencode/issues/27559",
     "YishenTu/claudian/issues/1306",
+    "openai/codex/issues/28495",
+    "mattapperson/noetic/issues/100",
 )
 """Reports that a tester tried. Where no bundled scenario is about one, `tests/reports` has a file."""
 
@@ -34,7 +36,7 @@ OWN = [scenario for file in sorted((ROOT / "tests" / "reports").iterdir()) for s
 def test_a_report_is_a_scenario(report: str) -> None:
     """A report that cannot be written as a file is a hole in the language."""
     address = f"https://github.com/{report}"
-    assert [one.id for one in (*all_bundled(), *OWN) if f"source: {address}\n" in one.text]
+    assert [scenario.id for scenario in (*all_bundled(), *OWN) if f"source: {address}\n" in scenario.text]
 
 
 @pytest.mark.parametrize("scenario", OWN, ids=lambda scenario: scenario.id)
