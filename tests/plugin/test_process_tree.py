@@ -235,7 +235,7 @@ def ends(group):
 
 def started(**options):
     agent = subprocess.Popen(SHELL, **options)
-    while "sh" in open(f"/proc/{agent.pid}/comm").read():
+    while open(f"/proc/{agent.pid}/comm").read() != "sleep\\n":
         pass
     return agent
 
