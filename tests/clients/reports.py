@@ -150,10 +150,10 @@ run takes more than a few real seconds. This page is made by `python -m tests.cl
 | --- | --- | --- | --- | --- |
 """
 _TAIL = """
-claude-agent-acp and pi-subagents are unmodified, as npm installs them. From 0.24 on the first one's package is
-`@agentclientprotocol/claude-agent-acp`. Its fix in 0.23.1 holds a turn open until claude is idle. That does not help
-if claude works again after it was idle. `next-answer` is the report's own case, in `tests/clients/programs`. The other
-scenarios are bundled ones.
+claude-agent-acp and pi-subagents are unmodified, as npm installs them. Since version 0.24 the package of
+claude-agent-acp is `@agentclientprotocol/claude-agent-acp`. Its fix in 0.23.1 holds a turn open until claude is idle.
+That does not help if claude works again after it was idle. `next-answer` is the report's own case, in
+`tests/clients/programs`. The other scenarios are bundled ones.
 
 The other programs are no packages of npm, or npm has no version from before the fix. So programs with their structure
 and their limits stand for them: `silence_bridge.mjs`, `subagent_wrapper.mjs` and `batch_server.rs` in

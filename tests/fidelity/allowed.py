@@ -63,7 +63,7 @@ ALLOWED = [
     (
         "codex: app-server: a denied command",
         "after *",
-        "A script starts a tool before it asks. The real CLI tells its status between the two.",
+        "A script starts a tool before it asks. The real CLI reports its status between the two.",
     ),
     (
         "gemini: *",

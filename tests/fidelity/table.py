@@ -117,9 +117,9 @@ def page() -> str:
     lines = []
     for conversation in CONVERSATIONS:
         result = held(conversation)
-        numbers = sorted({f"{number or 'NOT ALLOWED'}" for number in result.allowed_by(conversation).values()})
+        numbers = sorted({number or 0 for number in result.allowed_by(conversation).values()})
         [version] = NPM[PACKAGES[conversation.cli]].values()
-        told = ", ".join(numbers) or "none"
+        told = ", ".join(str(number or "NOT ALLOWED") for number in numbers) or "none"
         lines.append(
             f"| {conversation.cli} | {version} | {conversation.name} | {len(result.events) or 'text'} | {told} |"
         )
