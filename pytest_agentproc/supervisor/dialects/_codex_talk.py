@@ -2,7 +2,7 @@
 
 The handshake is `initialize`, `initialized`, and `thread/start`. A later agent of the same session resumes the thread;
 if it cannot, it starts a new one. The response to `turn/start` gives the turn its id, and every line about a turn has
-that id: a turn that no prompt began is a background turn. `turn/completed` is the only end, also after an interrupt.
+that id. A turn that no prompt began is a background turn. `turn/completed` is the only end, also after an interrupt.
 Another thread's lines are a sub-agent's: they show that work continues, and belong to no turn.
 """
 
