@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     class Host(Encoder, Protocol):
         """A dialect in a mode that hears requests, and asks.
 
-        `code` is the exit code at the end of stdin, `version` what the handshake tells where it tells one, `history`
-        the past of a session that is loaded: `prompt`, `think` or `answer`, each with its text, and `event`, each with
-        its value. `modes` are the modes of a session, `options` its options, each with its values; the first is set.
+        `code` is the exit code at the end of stdin, `version` the version that the handshake reports. `history` is the
+        past of a session that is loaded: `prompt`, `think` or `answer`, each with its text, and `event`, each with its
+        value. `modes` are the modes of a session, `options` its options, each with its values; the first is set.
         """
 
         code: int

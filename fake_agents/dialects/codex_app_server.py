@@ -38,7 +38,7 @@ _USAGE = {
     "outputTokens": 5,
     "reasoningOutputTokens": 0,
 }
-_IN_THREAD = ("thread/start", "thread/resume")
+_IN_THREAD = ("thread/resume", "turn/start", "turn/interrupt")
 _LISTS = ("model/list", "thread/list", "skills/list")
 _ACCEPTS = ("accept", "acceptForSession")
 
@@ -56,7 +56,7 @@ class Encoder(Host):
         self._turn = _turn_id(0)
         self._begun = self._requests = self._count = 0
         self._is_due = False
-        """Whether the model has answered, and the usage is still to be told."""
+        """Whether the model has answered since the last report of its usage."""
         self._final: dict[str, Any] | None = None
         self._said: dict[str, Any] | None = None
         """The message that comes in pieces."""
@@ -109,6 +109,8 @@ class Encoder(Host):
         if name is not None and name not in self._threads:
             what = "no rollout found for thread id" if method == "thread/resume" else "thread not found:"
             return [self._fail(number, REQUEST, f"{what} {name}")]
+        if name is None and method in _IN_THREAD:
+            return [self._fail(number, REQUEST, "Invalid request: missing field `threadId`")]
         if method in _LISTS:
             return [self._respond(number, {"data": [], "nextCursor": None})]
         if method == "account/read":
@@ -344,7 +346,7 @@ class Encoder(Host):
     def _answer(self, heard: dict[str, Any], now: int) -> list[bytes]:
         question = self.questions.find(heard.get("id"))
         super()._answer(heard, now)
-        if question is None:
+        if question is None or not question.answer:
             return []
         told = self._notice("serverRequest/resolved", self._of_thread({"requestId": question.key}), now)
         return [told] if question.fields["kind"] == "request" else [told, self._status("active", now)]

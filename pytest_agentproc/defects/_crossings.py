@@ -49,7 +49,7 @@ class LateWordsTurns(Turns):
 
 
 class HistoryTurns(Turns):
-    """Takes the past of a loaded session for the beginning of the next answer (P5)."""
+    """Begins the next answer with the past of a loaded session (P5)."""
 
     past = ""
 

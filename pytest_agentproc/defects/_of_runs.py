@@ -1,4 +1,4 @@
-"""The defects that break a run, and what sessions judge as wrongly. Each breaks one rule in one decider.
+"""The defects that break a run, and their counterparts in sessions. Each breaks one rule in one decider.
 
 The first line of each class says what the defect does, and names the rule.
 """

@@ -120,7 +120,7 @@ class DoubleCancelTurns(Turns):
 
 
 class NamedCancelTurns(Turns):
-    """Waits on for an acknowledgement when the cancelled turn ends with a good result (P3)."""
+    """Waits for another acknowledgement after the cancelled turn ended with a good result (P3)."""
 
     def _ended(self, ended: Ended, number: int, now: int) -> None:
         """Wait on after a good result."""

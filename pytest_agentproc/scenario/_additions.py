@@ -46,6 +46,7 @@ class _Setting:
     cwd = "/"
     key = ""
     hooks = ()
+    session = ""
     continues = None
 
 

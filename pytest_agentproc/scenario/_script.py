@@ -237,7 +237,7 @@ class _Kin(_Child):
         if not (isinstance(node, Scalar) and node.text == _PARENT):
             return super().read(node, what, check)
         if not check.depth:
-            check.at(node, f"{what}: nothing of the agent's parent is seen here: only a spawned process names its own")
+            check.at(node, f"{what}: the agent has no parent here: only a spawned process can name its parent")
         return _PARENT
 
 

@@ -110,8 +110,10 @@ class _Editor(Client):
         known = self.order.continues
         if known is None:
             return str((await self._ask("session/new", where)).get("sessionId", ""))
-        sign = {"load": '"loadSession": true', "resume": '"resume": {'}[known.how]
-        if sign not in json.dumps(able):
+        able = able if isinstance(able, dict) else {}
+        more = able.get("sessionCapabilities")
+        can_resume = isinstance(more, dict) and more.get("resume") is not None
+        if not (able.get("loadSession") if known.how == "load" else can_resume):
             raise Declined(f"a program that can {known.how} a session")
         await self._ask(f"session/{known.how}", {"sessionId": known.id, **where})
         return known.id

@@ -448,8 +448,8 @@ async def open_session(
         trace: called with (instant, code, data) for each thing that the supervisor does.
 
     Raises:
-        UsageError: no command that a process can be given, a dialect or mode without sessions, hooks or a named session
-            where none are, or a /proc that shows another pid namespace.
+        UsageError: no command that a process can be given, a dialect or mode without sessions, hooks or a session to
+            continue in a dialect that has none, or a /proc that shows another pid namespace.
     """
     check_command(argv, cwd, env, 'open_session(["pi", ...])')
     name = _name(dialect, hooks, continues)

@@ -64,6 +64,7 @@ import json, sys
 for line in sys.stdin:
     message = json.loads(line)
     result = {"sessionId": "s", "stopReason": "end_turn"}
+    result["agentCapabilities"] = {"loadSession": False, "_meta": {"loadSession": True}}
     if message.get("method") == "session/prompt":
         for number, params in enumerate(([1], {"options": [3]}, {"options": [{}]})):
             asked = {"id": number, "method": "session/request_permission", "params": params}

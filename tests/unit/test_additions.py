@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,7 +11,7 @@ from pytest_agentproc.errors import ScenarioError, UsageError
 from pytest_agentproc.harness import foresee, model_play
 from pytest_agentproc.scenario import BUNDLED, Language, Scenario, loads, with_dialect, with_step
 from pytest_agentproc.subjects import Function, ReferenceSupervisor
-from pytest_agentproc.supervisor.dialects import decoder
+from pytest_agentproc.supervisor.dialects import Setting, decoder
 from pytest_agentproc.vocabulary import Dialect, Policy, ScriptStep
 from tests.plugin.toy import CHAT, PACKAGE, SCENARIO
 
@@ -217,6 +218,15 @@ def test_a_session_of_a_contributed_dialect_is_one(package: Callable[..., Dialec
     made = scenario("wait_for: prompt 1", "answer: hi", agent="{dialect: toy, mode: chat}", language=language)
     assert made.is_session
     assert made.bind(Policy()).program["serves"] is True
+
+
+def test_a_talk_may_read_every_part_of_its_setting(package: Callable[..., Dialect]) -> None:
+    """It is made once without a session, from all that a session gives it."""
+    names = [field.name for field in fields(Setting)]
+    talk = TALK.replace("        pass\n", f"        [getattr(setting, name) for name in {names}]\n", 1)
+    assert talk != TALK
+    language = spoken(package(talk=talk))
+    assert scenario("wait_for: prompt 1", agent="{dialect: toy, mode: chat}", language=language).is_session
 
 
 def test_a_module_that_is_not_there_is_named(package: Callable[..., Dialect]) -> None:

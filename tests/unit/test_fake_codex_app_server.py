@@ -193,12 +193,22 @@ def test_a_decision_is_taken_and_resolved(decision: Any, answer: str, status: st
     assert talk.printed()[0]["params"]["item"]["status"] == status
 
 
+def test_a_message_that_is_no_answer_resolves_nothing() -> None:
+    """The agent still waits; only a result or an error is an answer."""
+    talk = talk_in_a_turn()
+    question = talk.ask("permission", "ls")
+    talk.printed()
+    talk.hear(b'{"id":0}')
+    assert (question.answer, talk.printed()) == ("", [])
+
+
 def test_what_is_refused_is_refused_in_the_words_of_the_real_one() -> None:
     """The handshake comes first and once; a line that is no message gets no answer."""
     talk = Conversation("codex", "app-server")
     talk.hear(prompt(1), b"nonsense", request(2, "initialize"), request(3, "initialize"), request(4, "frobnicate"))
     other = "01a20072-e39f-7280-8216-000000000000"
     talk.hear(request(5, "thread/resume", threadId=other), request(6, "turn/start", threadId=other))
+    talk.hear(*(request(number, f"turn/{what}") for number, what in enumerate(("start", "interrupt"), 7)))
     assert [message.get("error", {}).get("message") for message in talk.printed()] == [
         "Not initialized",
         None,
@@ -206,4 +216,5 @@ def test_what_is_refused_is_refused_in_the_words_of_the_real_one() -> None:
         "Invalid request: unknown variant `frobnicate`",
         f"no rollout found for thread id {other}",
         f"thread not found: {other}",
+        *["Invalid request: missing field `threadId`"] * 2,
     ]

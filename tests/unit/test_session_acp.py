@@ -247,12 +247,13 @@ def test_a_known_session_is_opened_by_its_name(how: str, result: Any) -> None:
     assert stage.ended(1) == ("completed", 0.0, "hello")
 
 
+@pytest.mark.parametrize("able", [{}, {"loadSession": False, "sessionCapabilities": {"resume": None}}])
 @pytest.mark.parametrize("how", ["load", "resume"])
-def test_an_agent_that_cannot_open_it_is_asked_for_nothing(how: str) -> None:
+def test_an_agent_that_cannot_open_it_is_asked_for_nothing(how: str, able: dict[str, Any]) -> None:
     """A new session in its place would lose the conversation without a word (P6)."""
     stage = Stage("acp", continues=Continued(how, "s"))
     stage.sent()
-    stage.says(reply(0, {"agentCapabilities": {}}))
+    stage.says(reply(0, {"agentCapabilities": able}))
     assert (stage.status, stage.sent()) == ("failed", [])
     assert [event.text for event in stage.events if event.kind == "error"] == [
         f"agent: it refused: it has no session/{how}"

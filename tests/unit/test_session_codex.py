@@ -161,11 +161,12 @@ def test_an_approval_gets_its_decision(kind: str) -> None:
     ]
 
 
-def test_a_question_that_is_resolved_elsewhere_is_withdrawn() -> None:
-    """The user answered it in another client."""
+@pytest.mark.parametrize("thread", ["t", "other"])
+def test_a_question_that_is_resolved_elsewhere_is_withdrawn(thread: str) -> None:
+    """The user answered it in another client; a sub-agent's question names the sub-agent's thread."""
     stage = asked(handler=True)
-    stage.says(note("item/commandExecution/requestApproval", command="ls") | {"id": 0})
-    stage.says(note("serverRequest/resolved", requestId=0))
+    stage.says(note("item/commandExecution/requestApproval", command="ls", thread=thread) | {"id": 0})
+    stage.says(note("serverRequest/resolved", requestId=0, thread=thread))
     assert [event.kind for event in stage.events][-1] == "withdrawn"
 
 

@@ -92,7 +92,8 @@ class AcpTalk(RpcTalk):
         if known is None:
             return Reply(self.request(_OPEN, "session/new", where))
         able = _dict(told.get("agentCapabilities"))
-        if not (able.get("loadSession") if known.how == "load" else "resume" in _dict(able.get("sessionCapabilities"))):
+        more = _dict(able.get("sessionCapabilities"))
+        if not (able.get("loadSession") if known.how == "load" else more.get("resume") is not None):
             return Refusal(f"it has no session/{known.how}")
         self._session = known.id
         return Reply(self.request(_OPEN, f"session/{known.how}", {"sessionId": known.id, **where}))

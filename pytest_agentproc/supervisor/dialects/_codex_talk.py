@@ -2,7 +2,7 @@
 
 The handshake is `initialize`, `initialized`, and `thread/start`. A later agent of the same session resumes the thread;
 if it cannot, it starts a new one. The response to `turn/start` gives the turn its id, and every line about a turn has
-that id: a turn that no prompt began is a background turn. `turn/completed` is the only end, also after an interrupt.
+that id. A turn that no prompt began is a background turn. `turn/completed` is the only end, also after an interrupt.
 Another thread's lines are a sub-agent's: they show that work continues, and belong to no turn.
 """
 
@@ -78,11 +78,11 @@ class CodexTalk(RpcTalk):
             ],
             "notification item/commandExecution/outputDelta": lambda _, marks: [Said("tool", "", marks)],
             "notification thread/tokenUsage/updated": self._used,
-            "notification serverRequest/resolved": lambda params, _: [Withdrawn(json.dumps(params.get("requestId")))],
         }
         for kind in ("textDelta", "summaryTextDelta"):
             readers[f"notification item/reasoning/{kind}"] = lambda _, marks: [Said("delta", "", marks)]
         self.readers |= {name: self._of_our_thread(name, reader) for name, reader in readers.items()}
+        self.readers["notification serverRequest/resolved"] = _resolved  # a sub-agent asks in a thread of its own
         for kind in ("commandExecution", "fileChange"):
             self.readers[f"request item/{kind}/requestApproval"] = self._asked
 
@@ -202,6 +202,11 @@ def _turn_of(params: dict[str, Any]) -> str:
     turn = params.get("turn")
     name = turn.get("id") if isinstance(turn, dict) else params.get("turnId")
     return name if isinstance(name, str) else ""
+
+
+def _resolved(value: dict[str, Any]) -> list[Spoken]:
+    params = value.get("params")
+    return [Withdrawn(json.dumps(params.get("requestId")))] if isinstance(params, dict) else [Other("resolved")]
 
 
 def _item(params: dict[str, Any], marks: tuple[int, ...], *, is_over: bool) -> list[Spoken]:
