@@ -22,12 +22,11 @@ class PipeCount:
 
     Args:
         bound: the scenario.
-
-        `left` is the number; None: it was not counted.
     """
 
     def __init__(self, bound: Bound) -> None:
         self.left: int | None = None
+        """The number; None: it was not counted."""
         self._is_asked = any(expectation.key == "pipes_left" for expectation in bound.expect)
         self._before = _dead_pipes() if self._is_asked else frozenset()
 

@@ -198,6 +198,11 @@ class Scenario:
         return bool(self.parts) or self.language.holds_session(self.dialect, self.mode)
 
     @property
+    def prints_events(self) -> bool:
+        """Whether each line on stdout is an event, and the output no plain text and no object over many lines."""
+        return self.is_session or "event" in self.language.steps_of(self.dialect, self.mode)
+
+    @property
     def prompt(self) -> str:
         """The prompt of a run; the agent of a session is prompted during the session."""
         return "" if self.is_session else str(self.drive[0].value)

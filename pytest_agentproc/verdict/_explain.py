@@ -279,9 +279,6 @@ def _program(record: Record) -> list[str]:
     return [f"  the program {ended['program']}{told}", *dots, *(f"    {line}" for line in said[-_MOST_LINES:])]
 
 
-_WITHOUT_LINES = ("text", "json")
-"""The modes in which a line on stdout is no event: the output is a text, or one object over many lines."""
-
 _BY_LINES = ("noise", "outcome")
 """The keys whose failure such a line may explain."""
 
@@ -290,7 +287,7 @@ _MOST_ODD_LINES = 3
 
 def _odd_lines(scenario: Scenario, record: Record, bad: Sequence[Row]) -> list[str]:
     """Quote the lines that an agent printed, and that are no events, where they may be why a check failed."""
-    if scenario.mode in _WITHOUT_LINES or not any(row.key.endswith(_BY_LINES) for row in bad):
+    if not scenario.prints_events or not any(row.key.endswith(_BY_LINES) for row in bad):
         return []
     found = lines_without_event(record)
     more = [f"    ... and {len(found) - _MOST_ODD_LINES} more"] if len(found) > _MOST_ODD_LINES else []

@@ -44,6 +44,7 @@ class Script:
     harm: str = ""
     mode: str = "json"
     is_session: bool = False
+    prints_events: bool = False
 
 
 @dataclass(frozen=True)

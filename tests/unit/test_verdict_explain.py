@@ -11,6 +11,7 @@ import pytest
 from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.record import Record
 from pytest_agentproc.reference import find
+from pytest_agentproc.scenario import loads
 from pytest_agentproc.verdict import Row, Verdict, compare, explain, explain_leaks, findings
 from pytest_agentproc.vocabulary import Policy
 
@@ -21,7 +22,7 @@ SCENARIO: Any = SimpleNamespace(
     catches={},
     covers=("A1",),
     level="must",
-    mode="text",
+    prints_events=False,
     harm="work is lost",
     text=textwrap.dedent(
         """\
@@ -157,7 +158,7 @@ def test_lines_that_are_no_events_are_quoted_where_they_may_be_the_reason() -> N
         record.add(0, "o", {"process": "agent", "bytes": piece})
     run = played(record, SimpleNamespace(outcome="failed"))
     row = Row("outcome", 6, "completed", "failed", Verdict.FAILED)
-    run.bound.scenario = SimpleNamespace(**{**vars(SCENARIO), "mode": "stream"})
+    run.bound.scenario = SimpleNamespace(**{**vars(SCENARIO), "prints_events": True})
     assert findings(run, [row]).splitlines()[6:-1] == [
         "  lines on stdout that are no JSON object:",
         '    "\\u001b[1mUpdate me"',
@@ -167,8 +168,27 @@ def test_lines_that_are_no_events_are_quoted_where_they_may_be_the_reason() -> N
     ]
     other = Row("elapsed", 6, "1 s", "2 s", Verdict.FAILED)
     assert "no JSON" not in findings(run, [other])
-    run.bound.scenario.mode = "text"
+    run.bound.scenario.prints_events = False
     assert "no JSON" not in findings(run, [row])
+
+
+@pytest.mark.parametrize(
+    ("agent", "is_by_lines"),
+    [
+        ("raw", False),
+        ("{dialect: gemini, mode: text}", False),
+        ("{dialect: gemini, mode: json}", False),
+        ("{dialect: gemini, mode: stream}", True),
+        ("{dialect: pi, mode: json}", True),
+        ("{dialect: pi, mode: rpc}", True),
+        ("codex", True),
+        ("claude", True),
+        ("acp", True),
+    ],
+)
+def test_a_line_is_an_event_by_dialect_and_mode(agent: str, *, is_by_lines: bool) -> None:
+    """The mode `json` of pi prints events, and that of gemini prints one object over many lines."""
+    assert loads(f"scenario: a\nagent: {agent}\nscript: [silence: 1s]\n").prints_events is is_by_lines
 
 
 def test_a_fault_names_what_the_caller_of_a_session_waits_for() -> None:
