@@ -52,7 +52,8 @@ def test_many(fake_agent, number):
 """
 FILES = {"wrapper.toml": WRAPPER, "supervisor.sh": SUPERVISOR, "test_marked.py": MARKED}
 BUSY = "setsid sh -c 'while :; do sleep 1; done' & while :; do sleep 2 & wait $!; done"
-JUDGE = [*PYTEST, "--agentproc-corpus", "--agentproc-subject=wrapper.toml"]
+JUDGE = [*PYTEST[:4], "--agentproc-corpus", "--agentproc-subject=wrapper.toml"]
+"""With a cache folder: without one, the page of a failed run stays in a folder of its own, for its reader."""
 COMMANDS: dict[str, list[str]] = {
     "time": [*AGENTPROC, "time", "--", "bash", "-c", BUSY],
     "judge": JUDGE,
