@@ -44,6 +44,7 @@
 #define BROKER "lifeline-broker" /* the process that removes a harness's files once that is dead: harness/_broker.py */
 #define LONGEST_REMOVAL (2 * SECOND)
 #define LONGEST_ALARM (6 * SECOND) /* so long the listener may take to end a standstill before it is said */
+#define SHORTEST_WAIT (SECOND / 200000)
 #define LONGEST_WAIT (SECOND / 10)
 #define MONOTONIC_START (100000 * SECOND)
 
@@ -376,7 +377,7 @@ static void watch_movement(uint32_t known) {
     say("time stands still: the program has run for %lld s of the machine without a wait",
         (long long)((now - moving_since) / SECOND));
   }
-  wait_for_changes(known, ns < SECOND / 20000 ? SECOND / 20000 : ns > SECOND / 1000 ? SECOND / 1000 : ns);
+  wait_for_changes(known, ns < SHORTEST_WAIT ? SHORTEST_WAIT : ns > SECOND / 1000 ? SECOND / 1000 : ns);
 }
 
 /* Real time. */
@@ -579,6 +580,7 @@ static void be_coordinator(char **words) {
   if (!pid) execute(words);
   atomic_store(&page->program, pid);
   notice_deaths();
+  prctl(PR_SET_TIMERSLACK, 1); /* the usual 50 microseconds would be half of a step */
   leave_streams();
   files = user_files;
   files.rlim_cur = files.rlim_max;

@@ -180,12 +180,16 @@ void shim_set(struct slot *slot, int64_t deadline) {
   shim_tell();
 }
 
+void shim_rest(void) {
+  readings = 0;
+  if (!is_stepping) steps = 0;
+}
+
 void shim_arm(struct slot *slot, int kind, int64_t deadline) {
   atomic_store(&slot->kind, kind);
   atomic_store(&slot->granted, 0);
   shim_set(slot, deadline > FOR_EVER ? NEVER : deadline > 0 ? deadline : PAST);
-  readings = 0;
-  if (!is_stepping) steps = 0;
+  shim_rest();
 }
 
 void shim_disarm(struct slot *slot) {

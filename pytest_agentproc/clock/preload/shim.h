@@ -45,6 +45,9 @@ int64_t shim_left(const struct slot *slot);
 enum { SPIN_READ = 1, SPIN_YIELD = 100, SPIN_LOOK = 256, SPIN_EXPIRED = 1000, SPIN_POLL = 4096 };
 void shim_spin(unsigned weight);
 
+/* The thread waits, or need not, as what it waits for is there: either way it does not spin. */
+void shim_rest(void);
+
 /* Wait at this instant until nobody else moves; 0: this thread cannot wait. */
 int shim_settle(void);
 

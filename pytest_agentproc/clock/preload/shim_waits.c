@@ -74,7 +74,25 @@ EXPORT int sched_yield(void) {
   shim_end(&wait);                                \
   if (result == -1 && errno == EINTR) pthread_testcancel()
 
+/* What is ready at once needs no wait, and a wait wakes the coordinator: a shell waits for each byte of a line of 16 MB.
+ * So each of these calls looks first, with the caller's mask, but for WAKE_SIGNAL. */
+
+static const sigset_t *without_wake(const sigset_t *mask, sigset_t *copy) {
+  if (!mask) return NULL;
+  *copy = *mask;
+  sigaddset(copy, WAKE_SIGNAL);
+  return copy;
+}
+
+static int is_ready(long result) {
+  if (result) shim_rest();
+  return result != 0;
+}
+
 static int wait_epoll(int epoll, struct epoll_event *events, int size, int64_t duration, const sigset_t *mask) {
+  sigset_t copy;
+  long ready = CALL(SYS_epoll_pwait, epoll, events, size, 0, without_wake(mask, &copy), 8);
+  if (is_ready(ready)) return (int)ready;
   WAIT_FOR(result, shim_after(duration), mask, CALL(SYS_epoll_pwait, epoll, events, size, -1, &wait.mask, 8));
   return (int)result;
 }
@@ -105,6 +123,10 @@ EXPORT int epoll_pwait2(int epoll, struct epoll_event *events, int size, const s
 
 EXPORT int ppoll(struct pollfd *descriptors, nfds_t count, const struct timespec *timeout, const sigset_t *mask) {
   if (shim_page && timeout && shim_is_valid(timeout) && shim_ns(timeout)) {
+    struct timespec none = {0};
+    sigset_t other;
+    long ready = CALL(SYS_ppoll, descriptors, count, &none, without_wake(mask, &other), 8);
+    if (is_ready(ready)) return (int)ready;
     WAIT_FOR(result, shim_after(shim_ns(timeout)), mask, CALL(SYS_ppoll, descriptors, count, 0, &wait.mask, 8));
     return (int)result;
   }
@@ -137,14 +159,30 @@ static int select_at_once(int count, fd_set *in, fd_set *out, fd_set *err, const
   return (int)CALL(SYS_pselect6, count, in, out, err, timeout ? &copy : NULL, &signals);
 }
 
+/* A look without a wait empties the sets if nothing is ready: they are filled again for the wait. */
+static int look_at_sets(int count, fd_set **sets, const sigset_t *mask) {
+  struct timespec none = {0};
+  sigset_t other;
+  fd_set copies[3];
+  if (count > FD_SETSIZE) return 0; /* of a program that has larger ones */
+  for (int i = 0; i < 3; i++)
+    if (sets[i]) copies[i] = *sets[i];
+  int ready = select_at_once(count, sets[0], sets[1], sets[2], &none, without_wake(mask, &other));
+  for (int i = 0; i < 3 && ready <= 0; i++)
+    if (sets[i]) *sets[i] = copies[i];
+  return ready;
+}
+
 /* The kernel leaves the sets alone when it is interrupted; at the instant they must be empty. */
 EXPORT int pselect(int count, fd_set *in, fd_set *out, fd_set *err, const struct timespec *timeout,
                    const sigset_t *mask) {
+  fd_set *sets[] = {in, out, err};
   if (!shim_page || !timeout || !shim_is_valid(timeout) || !shim_ns(timeout)) {
     return found(select_at_once(count, in, out, err, timeout, mask), shim_page && timeout, SPIN_POLL);
   }
+  int ready = look_at_sets(count, sets, mask);
+  if (is_ready(ready)) return ready;
   WAIT_FOR(result, shim_after(shim_ns(timeout)), mask, select_at_once(count, in, out, err, NULL, &wait.mask));
-  fd_set *sets[] = {in, out, err};
   for (int i = 0; wait.expired && i < 3; i++)
     for (int fd = 0; sets[i] && fd < count; fd++) FD_CLR(fd, sets[i]);
   return (int)result;

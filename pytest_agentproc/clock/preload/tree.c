@@ -1,8 +1,13 @@
 /* Walks the tree below the coordinator and decides whether anybody in it moves. Owns the list of threads; moves no time.
  *
- * A thread that sleeps may have been woken a moment ago, so its state alone says little. It is at rest if its state
- * and the number of its runs are the same in two looks, and nobody came or died between them: whoever woke it must
- * have run, or died. The tree is walked between the looks, so a child of a fork cannot be missed.
+ * A thread that sleeps may have been woken a moment ago, so its state alone says little. Therefore a thread is settled
+ * first: it is seen blocked and off its core, and its runs are counted. While it has not run again, it is blocked or on
+ * its way to a core, and then its state is R. So one pass over all threads, after the last one was settled, is enough:
+ * a thread that is still blocked after as many runs was blocked all the time in between.
+ *
+ * A process or thread that is not in the list yet would be missed. The kernel gives each a new pid, and /proc/loadavg
+ * shows the last one: the tree is walked again after each new pid, and after each death, which gives children to others.
+ * To walk at each look, and to read three files of each thread twice, took three quarters of a step.
  *
  * The state alone can be wrong, too. The kernel's wait4 is in state S while it reaps a child, and in state X an ended
  * thread still has to report the end of its process. On a busy machine the clock then jumped to the next deadline, an
@@ -21,6 +26,8 @@
 #include <unistd.h>
 
 #define ARGUMENTS_FIELD 48 /* of /proc/PID/stat */
+#define MOST_TRIES 4       /* of one look */
+#define GONE (-1)          /* the tid of a thread whose files are empty: another one may have its number */
 
 struct thread *threads;
 struct process *processes;
@@ -29,6 +36,8 @@ static int thread_room, process_room;
 static int thread_hint, process_hint; /* the next to be looked for is mostly the one after the last */
 static int round_number;
 static unsigned long changes; /* threads that have come or gone */
+static int is_complete;       /* no thread has come, gone or died since all were blocked */
+static int is_any_gone;       /* a thread of the list is there no more */
 
 /* The machine. */
 
@@ -239,27 +248,57 @@ static int has_left_core(const struct thread *thread) {
   return !read_file(thread->call, text, sizeof text) || strncmp(text, "running", 7) != 0;
 }
 
-static int is_at_rest(const struct thread *thread) {
-  return thread->state == 'Z' || ((thread->state == 'S' || is_stopped(thread->state)) && has_left_core(thread));
+static int note_gone(struct thread *thread) {
+  thread->tid = GONE;
+  is_any_gone = 1;
+  is_complete = 0;
+  return 0;
 }
 
-/* A death that was not seen before may have woken a thread that was looked at before. */
-static int first_look(struct thread *thread) {
+/* A thread is dead a moment before its parent hears of it. So a death counts in the look after that which saw it: the
+ * walk between them waits for the kernel to be done with it. */
+static int settle(struct thread *thread) {
   char text[700], was = thread->state;
   uint64_t ran = thread->runs;
   thread->runs = runs_of(thread);
-  if (!read_file(thread->stat, text, sizeof text)) return 0;
+  if (!read_file(thread->stat, text, sizeof text)) return note_gone(thread);
   thread->state = state_in(text);
   if (thread->pid == thread->tid && (ran != thread->runs || !was)) follow_image(thread->pid, text);
-  return is_at_rest(thread) && (!is_dead(thread->state) || is_dead(was));
+  if (is_dead(thread->state)) {
+    if (was != thread->state) is_complete = 0;
+    return thread->is_settled = thread->state == 'Z' && was == 'Z';
+  }
+  return thread->is_settled = (thread->state == 'S' || is_stopped(thread->state)) && has_left_core(thread);
 }
 
-/* A thread that was woken and is not on a core yet has not run; its state shows it. */
-static int second_look(const struct thread *thread) {
+/* The runs are read last: one that was woken and has run between the two readings has more of them. The state is that
+ * of `stat`: a thread that is handed to another core is none that runs yet for `syscall`, and its call stands there. */
+static int is_still(struct thread *thread) {
   char text[700];
-  if (is_dead(thread->state)) return 1;
-  if (runs_of(thread) != thread->runs || !read_file(thread->stat, text, sizeof text)) return 0;
-  return state_in(text) == thread->state;
+  if (!read_file(thread->stat, text, sizeof text)) return note_gone(thread);
+  return thread->is_settled = state_in(text) == thread->state && runs_of(thread) == thread->runs;
+}
+
+static uint64_t last_pid(void) {
+  static int file = -1;
+  char text[96];
+  if (file < 0) file = open_file("/proc/loadavg", 0, 0);
+  char *last = read_file(file, text, sizeof text) ? strrchr(text, ' ') : NULL;
+  return last ? strtoull(last, NULL, 10) : 0;
+}
+
+/* A process that is being started has its pid before it is anybody's child: only a walk while all are blocked is the
+ * last one. The others find those that never block. */
+static int walk_if_needed(int is_quiet) {
+  static uint64_t walked;
+  uint64_t pid = last_pid();
+  unsigned long known = changes;
+  if (pid && pid == walked && thread_count && !is_any_gone && (is_complete || !is_quiet)) return is_quiet;
+  is_complete = is_complete && pid == walked;
+  is_any_gone = 0;
+  tree_walk();
+  walked = pid;
+  return is_quiet && changes == known;
 }
 
 static void note_the_living(void) {
@@ -270,13 +309,37 @@ static void note_the_living(void) {
   }
 }
 
+/* Those that have run are mostly the same few: they stand first, so that a look that fails costs little. */
+static void move_to_front(int at) {
+  struct thread thread = threads[at];
+  memmove(threads + 1, threads, (size_t)at * sizeof *threads);
+  threads[0] = thread;
+}
+
+static int is_all_settled(void) {
+  for (int i = 0; i < thread_count; i++)
+    if (!threads[i].is_settled && !settle(&threads[i])) return 0;
+  return thread_count > 0;
+}
+
+static int is_all_still(void) {
+  for (int i = 0; i < thread_count; i++) {
+    if (is_still(&threads[i])) continue;
+    move_to_front(i);
+    return 0;
+  }
+  return 1;
+}
+
+/* A thread that has run and is blocked again is settled at once: to wait for it took another part of a step. */
 enum look tree_look(void) {
-  int is_quiet = thread_count > 0;
-  for (int i = 0; i < thread_count && is_quiet; i++) is_quiet = first_look(&threads[i]);
-  unsigned long known = changes;
-  tree_walk();
-  if (changes != known) is_quiet = 0;
-  for (int i = 0; i < thread_count && is_quiet; i++) is_quiet = second_look(&threads[i]);
-  if (is_quiet) note_the_living();
-  return is_quiet ? QUIET : MOVES;
+  for (int tries = 0; tries < MOST_TRIES; tries++) {
+    int is_quiet = walk_if_needed(is_all_settled());
+    if (!is_quiet) return MOVES;
+    if (!is_all_still()) continue;
+    note_the_living();
+    is_complete = 1;
+    return QUIET;
+  }
+  return MOVES;
 }

@@ -18,7 +18,8 @@ struct thread {
   int pid, tid, depth;
   int round;
   int stat, schedstat, children, call; /* its files, kept open */
-  uint64_t runs;                       /* how often it has been on a core */
+  uint64_t runs;                       /* how often it had been on a core when it was settled */
+  int is_settled;                      /* it was seen blocked, or dead, after so many runs */
   uint64_t vetted;                     /* the run at which its call was found to wait by no clock of the kernel's */
   char state;                          /* as in /proc/PID/stat */
 };
@@ -30,7 +31,7 @@ extern int process_count;
 
 enum look { MOVES, QUIET };
 
-/* QUIET: every thread is blocked, and none has run, come or gone between two looks. */
+/* QUIET: there was an instant at which every thread was blocked. */
 enum look tree_look(void);
 void tree_walk(void);
 
