@@ -67,6 +67,23 @@ class HistoryTurns(Turns):
         return data
 
 
+class PastFirstTurns(Turns):
+    """Holds the prompts of a resumed session until its agent repeats the past (P9)."""
+
+    has_past = False
+
+    def replay(self, replayed: Replayed) -> None:
+        """Let the prompts go."""
+        super().replay(replayed)
+        self.has_past = True
+
+    def deliver(self, now: int) -> bytes:
+        """Wait for the past, as `session/load` has one."""
+        setting = getattr(self._talk, "setting", None)
+        is_resumed = setting is not None and setting.continues is not None
+        return b"" if is_resumed and not self.has_past else super().deliver(now)
+
+
 class CancelFirstTurns(Turns):
     """Reports a turn as cancelled although its good result came (P5)."""
 

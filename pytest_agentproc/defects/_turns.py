@@ -119,6 +119,14 @@ class DoubleCancelTurns(Turns):
         return super()._cancel(turn) * 2
 
 
+class EarlyCancelTurns(Turns):
+    """Does not repeat a cancel that came before its turn began (P3)."""
+
+    def _begun(self, owners: tuple[int, ...]) -> bytes:
+        super()._begun(owners)
+        return b""
+
+
 class NamedCancelTurns(Turns):
     """Waits for another acknowledgement after the cancelled turn ended with a good result (P3)."""
 

@@ -42,6 +42,18 @@ def acp(_pypi: None) -> Any:
     return import_module("acp")
 
 
+@pytest.fixture(scope="session")
+def pexpect(_pypi: None) -> Any:
+    """Give the module `pexpect`."""
+    return import_module("pexpect")
+
+
+@pytest.fixture(scope="session")
+def ptyprocess(_pypi: None) -> Any:
+    """Give the module `ptyprocess`."""
+    return import_module("ptyprocess")
+
+
 @pytest.fixture
 def claude(claude_sdk: Any, fake_agent: Callable[[Any], FakeAgent], virtual_clock: VirtualClock) -> ClaudePy:
     """Give claude-agent-sdk, ready to be given its agent's script."""

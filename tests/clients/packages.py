@@ -26,6 +26,8 @@ __all__ = ["ALONE", "NPM", "PYPI", "beside", "cached", "from_npm", "from_pypi", 
 PYPI = {
     "claude-agent-sdk": "0.2.187",
     "agent-client-protocol": "0.12.1",
+    "pexpect": "4.9.0",
+    "ptyprocess": "0.7.0",
 }
 """The Python clients."""
 
@@ -46,12 +48,13 @@ NPM = {
     "codex": {"@openai/codex": "0.163.0"},
     "gemini": {"@google/gemini-cli": "0.61.0"},
     "opencode": {"opencode-ai": "1.18.33"},
+    "node-pty": {"node-pty": "1.1.0"},
 }
 """The Node clients, an editor's server and the real CLIs, each in a folder of its own: they need other versions of the
 same."""
 
-_WHOLE = ("claude", "codex", "gemini", "opencode")
-"""The packages whose optional parts are needed: the program itself is one."""
+_WHOLE = ("claude", "codex", "gemini", "opencode", "node-pty")
+"""The packages whose optional parts and scripts are needed: the program itself is one, or a script compiles a part."""
 
 _LIMIT = 300
 """Real seconds for one installation."""
