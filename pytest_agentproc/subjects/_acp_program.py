@@ -130,11 +130,18 @@ class _Editor(Client):
         await self._send({"method": "session/cancel", "params": {"sessionId": self._session}})
 
     async def close(self) -> None:
-        """End its stdin, as an editor that quits; then it gets TERM and KILL after its graces."""
+        """End its stdin, as an editor that quits; then it gets TERM and KILL.
+
+        TERM comes after all graces that it states: until then it may be ending its own agent by them, as P8 demands.
+        """
         self._end_of_stdin()
         limits, scale = self.order.policy.nanoseconds(), self.order.scale
-        for limit, number in (("close_grace", signal.SIGTERM), ("kill_grace", signal.SIGKILL)):
-            with anyio.move_on_after((limits[limit] or 0) / NANOSECONDS / scale):
+        close, kill, leftover = (limits[f"{name}_grace"] or 0 for name in ("close", "kill", "leftover_kill"))
+        for grace, number in (
+            (close + kill + leftover + NANOSECONDS, signal.SIGTERM),
+            (kill + NANOSECONDS, signal.SIGKILL),
+        ):
+            with anyio.move_on_after(grace / NANOSECONDS / scale):
                 await self._ended.wait()
                 return
             with suppress(ProcessLookupError):

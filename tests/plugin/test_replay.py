@@ -124,6 +124,25 @@ def test_a_program_that_hangs_in_one_play_of_two_is_a_kit_error(pytester: pytest
     )
 
 
+LOOKS_AGAIN = """\
+"$@"
+if test -e been; then sleep 0.1; else touch been; fi
+exit 3
+"""
+
+
+def test_a_red_of_a_program_stands_if_the_same_checks_fail_a_look_later(pytester: pytest.Pytester) -> None:
+    """It looks at a process that dies: before its death in one play, after it in the other."""
+    (pytester.path / "program.sh").write_text(LOOKS_AGAIN)
+    (pytester.path / "wrapper.toml").write_text(WRAPPER)
+    result = pytester.runpytest("--agentproc-subject=wrapper.toml")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["  outcome: failed  two.scenario.yaml:9", "* is not conformant: must: 1 failed, *; 0 passed, *"]
+    )
+    assert "replay" not in result.stdout.str()
+
+
 def test_a_program_is_repeated_until_a_play_goes_another_way(pytester: pytest.Pytester) -> None:
     """The red comes twice; the third play starts its agent a second later."""
     (pytester.path / "program.sh").write_text(TIRES)

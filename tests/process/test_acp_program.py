@@ -129,3 +129,38 @@ def test_there_is_one_kind_of_sessions(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as refused:
         command_of_file(file)
     assert str(refused.value) == "mine.toml: sessions is 'lsp'\nwrite acp: it is an ACP agent, and the kit its editor"
+
+
+CLOSES = """\
+import json, os, signal, subprocess, sys
+agent = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+for line in sys.stdin.buffer:
+    agent.stdin.write(line)
+    agent.stdin.flush()
+    if b'"id"' in line:
+        answer = b""
+        while b'"result"' not in answer:
+            answer = agent.stdout.readline()
+            sys.stdout.buffer.write(answer)
+            sys.stdout.flush()
+agent.stdin.close()
+for grace, number in ((2, signal.SIGTERM), (3, signal.SIGKILL)):
+    try:
+        agent.wait(grace)
+    except subprocess.TimeoutExpired:
+        os.killpg(agent.pid, number)
+agent.wait()
+"""
+
+
+@pytest.mark.slow
+def test_a_program_may_use_all_its_graces_at_the_close(lab: ScenarioRunner, tmp_path: Path) -> None:
+    """It ends its agent by its own graces, so the editor's TERM must not end the program in the middle of them."""
+    (tmp_path / "closes.py").write_text(CLOSES)
+    file = tmp_path / "mine.toml"
+    limits = "[limits]\nclose_grace = 2\nkill_grace = 3\nleftover_kill_grace = 0\n"
+    command = f'command = "{sys.executable} {tmp_path}/closes.py {{agent}}"\nsessions = "acp"\n'
+    file.write_text(f"{command}{limits}", "utf-8")
+    played = lab.play(bundled("session-close-kills-the-deaf[acp]"), command_of_file(file))
+    judgement = judged(played, is_reference=False)
+    assert judgement.verdict is Verdict.PASSED, judgement.rows

@@ -75,3 +75,13 @@ def test_every_bug_family_has_two_scenarios_at_least() -> None:
     """Each with its source; one scenario of a family is an anecdote."""
     covered = [rule for scenario in CORPUS if scenario.source for rule in scenario.covers]
     assert [name for name, (_, rules) in BUG_FAMILIES.items() if sum(map(covered.count, rules)) < 2] == []
+
+
+def test_no_list_of_background_tasks_leaves_out_a_sub_agent_at_work() -> None:
+    """A real claude lists it until its end; only a step `task` enters it in the list that the fake prints."""
+    unlisted = [
+        scenario.id
+        for scenario in all_bundled()
+        if "subtype: task_started" in scenario.text and "- task:" in scenario.text and scenario.level == "must"
+    ]
+    assert unlisted == []
