@@ -3,7 +3,9 @@
 The handshake is the dialect's own: `initialize`, and threads that are started or resumed. A prompt is a `turn/start`.
 It is answered when the script takes it in hand. A prompt in the same thread before that turn's end joins the turn, as
 a `turn/steer` does. Each thread has its own turn, and the events go to the turn that was taken last. An interrupt is
-answered as the turn ends. A compaction that the client asks for is a whole turn at once. A tool named `command_execution` runs a command, every other one is a tool of an MCP server.
+answered as the turn ends. A compaction that the client asks for is a whole turn at once.
+
+A tool named `command_execution` runs a command, every other one is a tool of an MCP server.
 """
 
 from __future__ import annotations
