@@ -1,8 +1,11 @@
 """The wire format of `codex app-server`, as the real CLI prints it: JSON-RPC without its header.
 
 The handshake is the dialect's own: `initialize`, and threads that are started or resumed. A prompt is a `turn/start`.
-It is answered when the script takes it in hand; one that comes before that turn's end joins the turn. An interrupt is
-answered as the turn ends. A tool named `command_execution` runs a command, every other one is a tool of an MCP server.
+It is answered when the script takes it in hand. A prompt in the same thread before that turn's end joins the turn, as
+a `turn/steer` does. Each thread has its own turn, and the events go to the turn that was taken last. An interrupt is
+answered as the turn ends. A compaction that the client asks for is a whole turn at once.
+
+A tool named `command_execution` runs a command, every other one is a tool of an MCP server.
 """
 
 from __future__ import annotations
@@ -38,7 +41,10 @@ _USAGE = {
     "outputTokens": 5,
     "reasoningOutputTokens": 0,
 }
-_IN_THREAD = ("thread/resume", "turn/start", "turn/interrupt")
+_TURNS = ("turn/start", "turn/steer", "turn/interrupt", "thread/compact/start")
+_IN_THREAD = ("thread/resume", *_TURNS)
+_COMPACTION = 1_000_000
+"""The number of the first turn that no prompt began."""
 _LISTS = ("model/list", "thread/list", "skills/list")
 _ACCEPTS = ("accept", "acceptForSession")
 
@@ -52,7 +58,12 @@ class Encoder(Host):
         super().__init__(program)
         self._model = program.get("model") or "m1"
         self._threads: list[str] = []
-        self._is_greeted = self._is_open = False
+        self._is_greeted = False
+        self._open: dict[str, str] = {}
+        """The turn of each thread that has one: it is under way, or waits for the script."""
+        self._where: list[str] = []
+        """The thread of each prompt."""
+        self._hand = SESSION
         self._turn = _turn_id(0)
         self._begun = self._requests = self._count = 0
         self._is_due = False
@@ -62,7 +73,8 @@ class Encoder(Host):
         """The message that comes in pieces."""
         self._tools: dict[str, dict[str, Any]] = {}
         self._declined: set[str] = set()
-        self._interrupts: list[Any] = []
+        self._interrupts: list[tuple[str, Any]] = []
+        """The turns that are to be interrupted, each with the id of the request."""
         self.events: Events = {
             "delta": self.delta,
             "think": self.think,
@@ -83,26 +95,61 @@ class Encoder(Host):
             return [self._respond(number, _GREETING)], "handshake"
         if method == "initialize" or not self._is_greeted:
             return [self._fail(number, REQUEST, "Already initialized" if self._is_greeted else "Not initialized")], ""
-        if method == "turn/start" and params.get("threadId") in self._threads:
-            return self._prompted(number, text_of(params.get("input")), now), ""
-        if method == "turn/interrupt" and params.get("threadId") in self._threads:
-            self._interrupts.append(number)
-            return [], self._cancel() if self._is_open and params.get("turnId") == self._turn else ""
-        return self._answered(number, method, params, now), ""
+        thread = params.get("threadId")
+        if method not in _TURNS or thread not in self._threads:
+            return self._answered(number, method, params, now), ""
+        if method == "turn/interrupt":
+            return self._interrupted(number, self._open.get(thread), str(params.get("turnId")))
+        if method == "thread/compact/start":
+            return self._compacted(number, thread, now), ""
+        return self._prompted(number, method, params, now), ""
 
-    def _prompted(self, number: Any, text: str, now: int) -> list[bytes]:
+    def _interrupted(self, number: Any, turn: str | None, expected: str) -> tuple[list[bytes], str]:
+        if turn != expected:
+            told = f"expected active turn id {expected} but found {turn}" if turn else "no active turn to interrupt"
+            return [self._fail(number, REQUEST, told)], ""
+        self._interrupts.append((turn, number))
+        return [], self._cancel()
+
+    def _prompted(self, number: Any, method: str, params: dict[str, Any], now: int) -> list[bytes]:
         """Keep a prompt for the script; while a turn is under way the real CLI takes it into that turn."""
-        if not self._is_open:
-            self._is_open, self._turn = True, _turn_id(len(self.prompts) + 1)
+        thread, text = params["threadId"], text_of(params.get("input"))
+        turn, expected = self._open.get(thread), params.get("expectedTurnId")
+        if method == "turn/steer" and turn != expected:
+            told = f"expected active turn id `{expected}` but found `{turn}`" if turn else "no active turn to steer"
+            return [self._fail(number, REQUEST, told)]
+        if turn is None:
+            turn = _turn_id(len(self.prompts) + 1)
+            if not self._open:
+                self._hand, self._turn = thread, turn
+            self._open[thread] = turn
+            self._where.append(thread)
             self.prompts.append((number, text))
             return []
-        return [self._respond(number, {"turn": self._as_turn("inProgress")}), *self._heard(text, now)]
+        hand, self._hand, self._turn = (self._hand, self._turn), thread, turn
+        answer = {"turnId": turn} if method == "turn/steer" else {"turn": self._as_turn("inProgress")}
+        told_now = [self._respond(number, answer), *self._heard(text, now)]
+        self._hand, self._turn = hand
+        return told_now
+
+    def _compacted(self, number: Any, thread: str, now: int) -> list[bytes]:
+        """Give the answer, and the turn in which the thread is compacted; it interrupts the thread's turn in hand."""
+        ended = self._ended("interrupted", now) if self._open.get(thread) == self._turn else []
+        item = {"type": "contextCompaction", "id": self._own_id("compaction")}
+        hand = self._hand, self._turn, self._begun, self._final
+        self._hand, self._turn, self._begun, self._final = thread, _turn_id(_COMPACTION + self._count), now, None
+        events = [self._item(kind, item, now) for kind in ("started", "completed")]
+        told = [self._respond(number, {}), *ended, *self._begun_turn(now), *events, *self._closed("completed", now)]
+        self._hand, self._turn, self._begun, self._final = hand
+        return told
 
     def _answered(self, number: Any, method: str, params: dict[str, Any], now: int) -> list[bytes]:
         name = params.get("threadId")
         if method == "thread/start" or (method == "thread/resume" and name in (SESSION, *self._threads)):
-            thread = SESSION if method == "thread/start" else str(name)
+            count = len(self._threads)
+            thread = str(name) if name else f"{SESSION[:-12]}{count:012}" if count else SESSION
             self._threads.append(thread)
+            self._hand = self._hand if self._open else thread
             told = self._thread(thread, now)
             started = [self._notice("thread/started", {"thread": told}, now)] if method == "thread/start" else []
             return [self._respond(number, {"thread": told, **self._about()}), *started]
@@ -169,10 +216,14 @@ class Encoder(Host):
     def take(self, number: int, now: int) -> bytes:
         """Answer the prompt with its turn, and begin the turn."""
         request, text = self.prompts[number - 1]
-        self._turn, self._is_open, self._begun, self._final = _turn_id(number), True, now, None
+        self._hand, self._turn, self._begun, self._final = self._where[number - 1], _turn_id(number), now, None
+        self._open[self._hand] = self._turn
         accepted = self._respond(request, {"turn": self._as_turn("inProgress")})
-        started = self._notice("turn/started", self._of_thread({"turn": self._as_turn("inProgress", now)}), now)
-        return self._join([accepted, self._status("active", now), started, *self._heard(text, now)])
+        return self._join([accepted, *self._begun_turn(now), *self._heard(text, now)])
+
+    def _begun_turn(self, now: int) -> list[bytes]:
+        started = self._of_thread({"turn": self._as_turn("inProgress", now)})
+        return [self._status("active", now), self._notice("turn/started", started, now)]
 
     def acknowledge(self, now: int) -> bytes:
         """Answer the interrupt, and end the turn; a tool that runs gets no end."""
@@ -203,11 +254,16 @@ class Encoder(Host):
         return self._join([*said, *self._tell_usage(now, usage), *self._ended("completed", now)])
 
     def _ended(self, status: str, now: int, error: dict[str, Any] | None = None) -> list[bytes]:
-        answers = [self._respond(number, {}) for number in self._interrupts]
-        self._interrupts, self._is_cancelled, self._is_open, self._said = [], False, False, None
+        answers = [self._respond(number, {}) for turn, number in self._interrupts if turn == self._turn]
+        self._interrupts = [(turn, number) for turn, number in self._interrupts if turn != self._turn]
+        self._is_cancelled, self._said = bool(self._interrupts), None
+        self._open.pop(self._hand, None)
+        return [*answers, *self._closed(status, now, error)]
+
+    def _closed(self, status: str, now: int, error: dict[str, Any] | None = None) -> list[bytes]:
         told = self._of_thread({"turn": self._as_turn(status, now, error)})
         idle = [] if error else [self._status("idle", now)]
-        return [*answers, *idle, self._notice("turn/completed", told, now)]
+        return [*idle, self._notice("turn/completed", told, now)]
 
     def _as_turn(self, status: str, now: int | None = None, error: dict[str, Any] | None = None) -> dict[str, Any]:
         is_over, final = status != "inProgress", self._final if status == "completed" else None
@@ -313,7 +369,7 @@ class Encoder(Host):
     def event(self, value: dict[str, Any], now: int) -> bytes:
         """Give a message as it stands, but for the id of a prompt; an item and an error get the ids of their turn."""
         if str(value.get("id")).startswith("prompt "):
-            self._is_open = False
+            self._open.pop(self._hand, None)
         kind = str(value.get("method"))
         if kind.startswith(("item/", "error")):
             at = {f"{kind[5:]}AtMs": _ms(now)} if kind in ("item/started", "item/completed") else {}
@@ -381,7 +437,7 @@ class Encoder(Host):
         return line({"method": method, "params": params, "emittedAtMs": _ms(now)})
 
     def _of_thread(self, told: dict[str, Any]) -> dict[str, Any]:
-        return {"threadId": self._threads[-1] if self._threads else SESSION, **told}
+        return {"threadId": self._hand, **told}
 
     def _of_turn(self, told: dict[str, Any]) -> dict[str, Any]:
         return {**self._of_thread({}), "turnId": self._turn, **told}

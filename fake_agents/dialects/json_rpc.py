@@ -13,7 +13,7 @@ from pytest_agentproc.fake_agents.requests import read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from pytest_agentproc.fake_agents.program import Program
@@ -36,6 +36,11 @@ class Host:
     modes: Sequence[str] = ()
     options: Mapping[str, Sequence[str]] = {}
     header: dict[str, str] = {"jsonrpc": "2.0"}  # noqa: RUF012  # a constant; `typing` is not loaded in a fake
+
+    _requested: Callable[[Any, str, dict[str, Any], int], tuple[list[bytes], str]]
+    """A dialect's own: takes the id, the method and the parameters of a request; gives what `hear` gives."""
+    _decided: Callable[[Question, dict[str, Any]], None]
+    """A dialect's own: settles the question for a permission by its answer; that of an error is empty."""
 
     def __init__(self, program: Program) -> None:
         self.questions = Questions()
@@ -78,14 +83,6 @@ class Host:
     def _noted(self, method: str, params: dict[str, Any]) -> str:
         """Take a notification; give what `hear` gives as an event."""
         return ""
-
-    def _requested(self, number: Any, method: str, params: dict[str, Any], now: int) -> tuple[list[bytes], str]:
-        """Take a request; give what `hear` gives."""
-        raise NotImplementedError
-
-    def _decided(self, question: Question, result: dict[str, Any]) -> None:
-        """Settle the question for a permission by its answer; that of an error is empty."""
-        raise NotImplementedError
 
     def _answer(self, heard: dict[str, Any], now: int) -> list[bytes]:
         """Take the answer to a request."""

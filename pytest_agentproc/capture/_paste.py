@@ -226,7 +226,7 @@ _BEL = r"(?:\x07|\u2407|\^G|\\x07|\\u0007|\\007|\\a)"
 _TITLE = r"\][0-9]{1,4};"
 _CLEAR = r"\[(?:\?[0-9]+[hl]|[0-9]*[JKH])"
 """How a title, a notification or a cleared screen begins: enough to know it in a log that has lost its ESC."""
-_GLUED = re.compile(rf"(?:{_ESC}\[[0-?]*[ -/]*[@-~]|{_CLEAR}|{_ESC}?{_TITLE}[^{{]*)+$")
+_GLUED = re.compile(rf"(?:{_ESC}\[[0-?]*[ -/]*[@-~]|{_CLEAR}|{_ESC}?{_TITLE}[^{{]*+)++$")
 _COLOURS = re.compile(r"(?:\x1b\[[0-9;]*m)+")
 
 

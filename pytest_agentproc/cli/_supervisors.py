@@ -80,7 +80,7 @@ def subject_of(name: str | None, command: str | None = None, defect: str | None 
         from pytest_agentproc import defects
 
         if defect not in defects.NAMES:
-            hint = did_you_mean(defect, defects.NAMES, "agentproc list --json tells them: `catches`")
+            hint = did_you_mean(defect, defects.NAMES, "agentproc list --json prints them: `catches`")
             raise UsageError(f"--defect {defect}: there is no such defect", hint)
         made = defects.defect(defect)
         return ReferenceSupervisor(defect, made.deciders, made.session_deciders)

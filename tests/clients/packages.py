@@ -31,7 +31,7 @@ PYPI = {
 }
 """The Python clients."""
 
-ALONE = {"openai-codex": "0.163.0"}
+ALONE = {"openai-codex": "0.163.0", "codex-app-server-client": "0.1.0"}
 """The Python clients that need a real CLI: they are installed without it. All else that they need, `PYPI` brings."""
 
 NPM = {

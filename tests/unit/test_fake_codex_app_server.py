@@ -138,7 +138,7 @@ def test_a_text_in_pieces_is_one_message() -> None:
 
 
 def test_an_interrupt_is_answered_as_the_turn_ends() -> None:
-    """A tool that runs gets no end. An interrupt that comes too late waits for the end of the next turn."""
+    """A tool that runs gets no end. An interrupt that comes too late is refused."""
     talk = talk_in_a_turn()
     talk.tell("tool", COMMAND)
     talk.printed()
@@ -150,11 +150,68 @@ def test_an_interrupt_is_answered_as_the_turn_ends() -> None:
     assert kinds(printed) == [usage, "answer to 9", status, end]
     assert printed[-1]["params"]["turn"]["status"] == "interrupted"
     talk.hear(interrupt(10), prompt(3))
-    assert (talk.events, talk.printed()) == (["cancel"], [])
-    talk.tell("take", 2)
-    talk.printed()
+    assert talk.events == ["cancel"]
+    assert talk.printed() == [{"id": 10, "error": {"code": -32600, "message": "no active turn to interrupt"}}]
+    talk.hear(interrupt(11, 9))
+    found = (
+        "expected active turn id 01a20072-0000-7000-8000-000000000009 but found 01a20072-0000-7000-8000-000000000002"
+    )
+    assert talk.printed()[0]["error"]["message"] == found
+
+
+def test_a_turn_is_steered_if_the_client_names_it() -> None:
+    """The answer has the turn's id only. The refusals are in the words of the real CLI."""
+    talk = talk_in_a_turn()
+    turn, other = (f"01a20072-0000-7000-8000-{number:012}" for number in (1, 9))
+    content = [{"type": "text", "text": "more"}]
+    for number, expected in ((3, turn), (4, other)):
+        talk.hear(request(number, "turn/steer", threadId=THREAD, expectedTurnId=expected, input=content))
+    answer, started, completed, refusal = talk.printed()
+    assert_fits(answer, {3: "turn/steer"})
+    assert (answer["result"], kinds([started, completed])) == ({"turnId": turn}, ["item/started", "item/completed"])
+    assert started["params"]["item"]["content"][0]["text"] == "more"
+    assert refusal["error"]["message"] == f"expected active turn id `{other}` but found `{turn}`"
     talk.tell("answer", "done")
-    assert kinds(talk.printed())[-3:] == ["answer to 10", status, end]
+    talk.printed()
+    talk.hear(request(5, "turn/steer", threadId=THREAD, expectedTurnId=turn, input=content))
+    assert talk.printed()[0]["error"]["message"] == "no active turn to steer"
+
+
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_a_compaction_is_a_turn_of_its_own(is_busy: bool) -> None:
+    """It begins after its answer, and interrupts a turn that runs."""
+    talk = talk_in_a_turn() if is_busy else talk_in_a_thread()
+    talk.printed()
+    talk.hear(request(3, "thread/compact/start", threadId=THREAD))
+    printed = talk.printed()
+    for message in printed:
+        assert_fits(message, {3: "thread/compact/start"})
+    status, items, end = "thread/status/changed", ["item/started", "item/completed"], "turn/completed"
+    ended = [status, end] if is_busy else []
+    assert kinds(printed) == ["answer to 3", *ended, status, "turn/started", *items, status, end]
+    assert [message["params"]["turn"]["status"] for message in printed if message.get("method") == end] == [
+        *(["interrupted"] if is_busy else []),
+        "completed",
+    ]
+    assert printed[-4]["params"]["item"]["type"] == "contextCompaction"
+    assert len({message["params"]["turnId"] for message in printed if "turnId" in message.get("params", {})}) == 1
+
+
+def test_two_threads_of_one_server_have_ids_and_turns_of_their_own() -> None:
+    """A prompt in the second thread does not join the turn of the first one."""
+    talk = talk_in_a_turn()
+    talk.hear(request(3, "thread/start", cwd="/"))
+    second = talk.printed()[0]["result"]["thread"]["id"]
+    assert second != THREAD
+    talk.hear(request(4, "turn/start", threadId=second, input=[{"type": "text", "text": "hi"}]))
+    talk.tell("say", "first", None)
+    assert {message["params"]["threadId"] for message in talk.printed()} == {THREAD}
+    assert talk.host.has(2)
+    talk.tell("answer", "done")
+    talk.printed()
+    talk.tell("take", 2)
+    talk.tell("answer", "done")
+    assert {message["params"]["threadId"] for message in talk.printed()[1:]} == {second}
 
 
 def test_a_prompt_during_a_turn_joins_it() -> None:
