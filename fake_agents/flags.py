@@ -126,7 +126,7 @@ def _with_prompt(program: Program, table: Table, given: _Given) -> Program:
 def _format(table: Table, given: _Given) -> tuple[str, str]:
     """Give the mode that is asked for, and the form in which it is printed."""
     for has, lacks, words in table["conflicts"]:
-        if given.holds(has) and not (lacks and given.has(lacks)):
+        if given.holds(has) and not any(map(given.has, lacks.split())):
             usage = table["usage"].get(given.command, "")
             raise _Refused(table["code"], _say(table["errors"].get("conflict", "{words}"), words=words, usage=usage))
     mode, form = next((mode, form) for conditions, mode, form in table["formats"] if given.holds(conditions))

@@ -49,7 +49,8 @@ async def run_once(
 
     Args:
         argv: the agent's command, with the prompt if it goes by argv.
-        dialect: its wire format: "raw", "claude", "pi", "codex" or "gemini"; or a `vocabulary.Dialect` of your own.
+        dialect: its wire format: "raw", "claude", "pi", "codex", "gemini" or "opencode"; or a `vocabulary.Dialect` of
+            your own.
         mode: the variant of the wire format: for gemini "text", "json" or "stream"; "" is the dialect's first.
         prompt: what to write to its stdin, which is then closed.
         policy: the limits; their units are seconds. None: `Policy.for_dialect(dialect)`.

@@ -311,6 +311,38 @@ _PI_LINE = CommandLine(
         odd="No session found matching '{value}'",
     ),
 )
+_OPENCODE_ERROR = "\x1b[91m\x1b[1mError: \x1b[0m"
+_OPENCODE_LINE = CommandLine(
+    options={
+        "": "-h --help; -v --version",
+        "run": """
+        -h --help; -v --version; --print-logs; --log-level [value] DEBUG INFO WARN ERROR; --pure; --command [value];
+        -c --continue; -s --session [value]; --fork; --share; -m --model [value]; --agent [value];
+        --format [value] default json; -f --file [value...]; --title [value]; --attach [value]; -p --password [value];
+        -u --username [value]; --dir [value]; --port [value]; --variant [value]; --thinking; -i --interactive; --auto
+        """,
+    },
+    commands={"": {"run": "run"}},
+    foreign={
+        "": "completion acp mcp attach debug providers auth agent upgrade uninstall serve web models stats export "
+        "import github pr session plugin plug db"
+    },
+    usage={"": "opencode [project]", "run": "opencode run [message..]\n\nrun opencode with a message"},
+    errors=dict.fromkeys(("unknown", "choice"), "{usage}"),
+    conflicts=(("run --fork", "--continue --session", f"{_OPENCODE_ERROR}--fork requires --continue or --session"),),
+    formats=(
+        ("run --format=json", "run", ""),
+        ("run", "run", "text"),
+        ("", "", "opencode needs a terminal: the fake has `opencode run` alone"),
+    ),
+    errors_to=("stderr", f"{_OPENCODE_ERROR}{{text}}"),
+    no_prompt=f"{_OPENCODE_ERROR}You must provide a message or a command",
+    resuming=Resuming(
+        options=("--session",),
+        missing=f"{_OPENCODE_ERROR}Session not found",
+        odd=f"{_OPENCODE_ERROR}Session not found",
+    ),
+)
 
 _HOOK = {"type": "system", "hook_id": "hook_1", "hook_name": "PreToolUse:Bash", "hook_event": "PreToolUse"}
 _HOOK_OUTPUT = {"output": "", "stdout": "", "stderr": ""}
@@ -426,6 +458,18 @@ _RECORDS = (
         told_by={"stream": "stream-json", "json": "json"},
         probes={"--version": "0.61.0", "-v": "0.61.0"},
         steps={"text": (), "json": (), "stream": ("begin", "delta", "tool", "tool_done", "event")},
+    ),
+    Dialect(
+        name="opencode",
+        command="opencode",
+        command_line=_OPENCODE_LINE,
+        encoder=f"{_FAKES}.opencode",
+        decoders={"run": f"{_SUPERVISOR}._opencode:OpencodeDecoder"},
+        nameless=("run",),
+        options={"run": ("run", "--format", "json")},
+        probes={"--version": "1.18.33", "-v": "1.18.33"},
+        steps={"run": ("begin", "tool", "tool_done", "event")},
+        silence=180.0,
     ),
     Dialect(
         name="acp",

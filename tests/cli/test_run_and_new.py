@@ -92,7 +92,7 @@ def test_new_writes_what_an_editor_helps_with_and_over_nothing(capsys: pytest.Ca
 
 
 _SESSIONS = "it can be for claude, pi, codex, acp"
-_RUNS = "it can be for raw, claude, pi, codex, gemini"
+_RUNS = "it can be for raw, claude, pi, codex, gemini, opencode"
 _REFUSED = {
     **dict.fromkeys(("crash", "cancel", "queue"), ({"claude", "pi", "codex", "acp"}, _SESSIONS)),
     "permission": ({"claude", "codex", "acp"}, "it can be for claude, codex, acp"),

@@ -76,27 +76,27 @@ ALLOWED = [
         "The line is for a person, and the fake prints no such notices.",
     ),
     (
-        "opencode: *",
+        "opencode: *over ACP",
         "response 0: *",
         "The fake of ACP stands for every agent. It has no login, and none of the abilities that are optional.",
     ),
     (
-        "opencode: *",
+        "opencode: *over ACP",
         "response ?: *configOptions*",
         "The category of an option and the description of a value are optional.",
     ),
     (
-        "opencode: *",
+        "opencode: *over ACP",
         "*available_commands_update",
         "The list of commands is optional. A script writes it as an event.",
     ),
     (
-        "opencode: *",
+        "opencode: *over ACP",
         "*params.update.messageId (str)",
         "The id of a message is optional.",
     ),
     (
-        "opencode: *",
+        "opencode: *over ACP",
         "response 2: *",
         "Usage is optional in the response to a prompt. The fake prints a script's usage below `_meta`.",
     ),
@@ -104,6 +104,26 @@ ALLOWED = [
         "opencode: a tool, over ACP",
         "*tool_call*",
         "opencode announces a tool as pending, and repeats its updates. The fake begins with a tool in progress.",
+    ),
+    (
+        "opencode: *as text",
+        "first line of stderr: '?x1b[[]0m', the fake has *",
+        "The line is for a person, and the fake prints no such notices.",
+    ),
+    (
+        "opencode: a denied tool",
+        "first line of stderr: *permission requested: external_directory (/etc/[*]); auto-rejecting', the fake has ''",
+        "The line is for a person, and the fake prints no such notices.",
+    ),
+    (
+        "opencode: a tool after a text, as text",
+        "text: *",
+        "As text, the fakes print the last text alone.",
+    ),
+    (
+        "opencode: an API error",
+        "error: the fake lacks error.data.*",
+        "A script has the words of an error, and not the response of a server.",
     ),
     (
         "opencode: modes*",

@@ -359,7 +359,81 @@ _OPENING = (
 )
 _SETTINGS = "{handshake: {options: [{id: model, values: [m1]}, {id: mode, values: [build, plan]}]}}"
 _USED = "{event: {sessionUpdate: usage_update, used: 1, size: 9, cost: {amount: 0, currency: USD}}}"
+_RUN = ("run", "--format", "json")
+_ECHO_HI, _ECHO_BO = (("bash", {"command": f"echo {word}", "description": "d"}) for word in ("hi", "bo"))
+_OUTSIDE = ("read", {"filePath": "/etc/hostname"})
+_TOLD_HI = f'{_tool("a", *_ECHO_HI)}, {{tool_done: {{id: a, output: "hi\\n"}}}}'
 _OPENCODE = [
+    Conversation(cli="opencode", name="hello", argv=(*_RUN, "hi")),
+    Conversation(cli="opencode", name="hello, as text", argv=("run", "hi")),
+    Conversation(cli="opencode", name="hello, from stdin", argv=_RUN, stdin="hi"),
+    Conversation(
+        cli="opencode",
+        name="a tool",
+        argv=(*_RUN, "hi"),
+        replies=(Reply("", [_ECHO_HI]), Reply("done")),
+        script=f"[{_TOLD_HI}, {{answer: done}}]",
+    ),
+    Conversation(
+        cli="opencode",
+        name="a tool after a text, as text",
+        argv=("run", "hi"),
+        replies=(Reply("see", [_ECHO_HI]), Reply("done")),
+        script=f"[{{say: see}}, {_TOLD_HI}, {{answer: done}}]",
+    ),
+    Conversation(
+        cli="opencode",
+        name="two tools",
+        argv=(*_RUN, "hi"),
+        replies=(Reply("", [_ECHO_HI, _ECHO_BO]), Reply("done")),
+        script=f"[{_tool('a', *_ECHO_HI)}, {_tool('b', *_ECHO_BO)}, "
+        "{tool_done: {id: a, output: hi}}, {tool_done: {id: b, output: bo}}, {answer: done}]",
+    ),
+    Conversation(
+        cli="opencode",
+        name="a denied tool",
+        argv=(*_RUN, "hi"),
+        replies=(Reply("", [_OUTSIDE]), Reply("done")),
+        script=f"[{_tool('a', *_OUTSIDE)}, {{tool_done: {{id: a, error: no}}}}, {{exit: 0}}]",
+    ),
+    Conversation(
+        cli="opencode",
+        name="an API error",
+        argv=(*_RUN, "hi"),
+        replies=_FAILS,
+        script="[{result: {text: refused, is_error: true}}]",
+    ),
+    Conversation(
+        cli="opencode",
+        name="an API error, as text",
+        argv=("run", "hi"),
+        replies=_FAILS,
+        script="[{result: {text: refused, is_error: true}}]",
+    ),
+    Conversation(
+        cli="opencode",
+        name="an API error and a retry",
+        argv=(*_RUN, "hi"),
+        replies=(Reply(status=500), Reply("hello")),
+    ),
+    Conversation(
+        cli="opencode",
+        name="a resumed session",
+        argv=(*_RUN, "--session", "{session}", "hi"),
+        before=(*_RUN, "hi"),
+    ),
+    Conversation(
+        cli="opencode",
+        name="the last session",
+        argv=(*_RUN, "--continue", "hi"),
+        before=(*_RUN, "hi"),
+    ),
+    Conversation(cli="opencode", name="a session that does not exist", argv=(*_RUN, "--session", "nosuch", "hi")),
+    Conversation(cli="opencode", name="a fork of nothing", argv=(*_RUN, "--fork", "hi")),
+    Conversation(cli="opencode", name="no prompt", argv=_RUN),
+    Conversation(cli="opencode", name="--version", argv=("--version",)),
+    Conversation(cli="opencode", name="a wrong flag", argv=(*_RUN, "--frobnicate", "hi")),
+    Conversation(cli="opencode", name="a wrong value", argv=("run", "--format", "yaml", "hi")),
     Conversation(
         cli="opencode",
         agent="acp",

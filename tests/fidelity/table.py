@@ -109,7 +109,7 @@ def _session_of(stdout: str) -> str:
     """Give the id that the first event tells."""
     first = stdout.partition("\n")[0]
     event = json.loads(first) if first.startswith("{") and first.endswith("}") else {}
-    return str(event.get("thread_id") or event.get("id") or "")
+    return str(event.get("thread_id") or event.get("sessionID") or event.get("id") or "")
 
 
 def page() -> str:

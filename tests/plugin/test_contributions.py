@@ -66,7 +66,7 @@ def test_what_is_added_stays_in_its_session(pytester: pytest.Pytester) -> None:
     result.assert_outcomes(passed=1, errors=1)
     result.stdout.fnmatch_lines(
         [
-            'beats.scenario.yaml:2:18: unknown dialect "toy": known are raw, claude, pi, codex, gemini, acp',
+            'beats.scenario.yaml:2:18: unknown dialect "toy": known are raw, claude, pi, codex, gemini, opencode, acp',
             'beats.scenario.yaml:5:5: unknown step "pulse": *',
         ]
     )

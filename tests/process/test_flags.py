@@ -44,6 +44,7 @@ def started(fake: FakeAgent, *argv: str, stdin: str = "") -> subprocess.Complete
     return subprocess.run([fake.path, *argv], input=stdin, capture_output=True, text=True, check=False, timeout=60)
 
 
+OPENCODE_ERROR = "\x1b[91m\x1b[1mError: \x1b[0m"
 FINAL = [
     ("claude", ["-p", "hi"], "done\n"),
     ("claude", ["hi"], "done\n"),
@@ -52,6 +53,7 @@ FINAL = [
     ("codex", ["-m", "o3", "e", "hi"], "done\n"),
     ("pi", ["-p", "hi"], "done\n"),
     ("pi", ["hi"], "done\n"),
+    ("opencode", ["run", "hi"], "done\n"),
     ("gemini", ["-p", "hi"], "let me see\ndone\n"),
     ("{dialect: gemini, mode: stream}", ["hi"], "let me see\ndone\n"),
 ]
@@ -71,6 +73,7 @@ EVENTS = [
     ("codex", ["exec", "--experimental-json", "hi"], "thread.started", "turn.completed"),
     ("pi", ["--mode", "json", "hi"], "session", "agent_end"),
     ("gemini", ["-p", "hi", "-o", "stream-json"], "init", "result"),
+    ("opencode", ["run", "--format=json", "hi"], "step_start", "step_finish"),
 ]
 
 
@@ -93,7 +96,13 @@ def test_geminis_json_is_one_object(lab: ScenarioRunner) -> None:
     assert json.loads(done.stdout)["response"] == "let me seedone"
 
 
-ERRORS = [("claude", "no\n", ""), ("codex", "", "ERROR: no\n"), ("pi", "", "no\n"), ("gemini", "", "no\n")]
+ERRORS = [
+    ("claude", "no\n", ""),
+    ("codex", "", "ERROR: no\n"),
+    ("pi", "", "no\n"),
+    ("gemini", "", "no\n"),
+    ("opencode", "", f"{OPENCODE_ERROR}no\n"),
+]
 
 
 @pytest.mark.parametrize(("agent", "stdout", "stderr"), ERRORS)
@@ -101,7 +110,7 @@ def test_an_error_without_events_is_printed_where_the_cli_prints_it(
     lab: ScenarioRunner, agent: str, stdout: str, stderr: str
 ) -> None:
     """Its exit code is 1; that of pi's events is 0."""
-    argv = ["exec", "hi"] if agent == "codex" else ["-p", "hi"]
+    argv = [{"codex": "exec", "opencode": "run"}.get(agent, "-p"), "hi"]
     done = started(made(lab, agent, '[{result: {text: "no", is_error: true}}]'), *argv)
     assert (done.stdout, done.stderr, done.returncode) == (stdout, stderr, 1)
 
@@ -207,6 +216,11 @@ REFUSED = [
         "Cannot use both a positional prompt and the --prompt (-p) flag together\nUsage: gemini [options] [command]\n",
     ),
     ("gemini", ["-p", "hi", "-r", "nosuch"], 42, 'Error resuming session: Invalid session identifier "nosuch".\n'),
+    ("opencode", ["run", "--frobnicate", "hi"], 1, "opencode run [message..]\n\nrun opencode with a message\n"),
+    ("opencode", ["run", "--fork", "hi"], 1, f"{OPENCODE_ERROR}--fork requires --continue or --session\n"),
+    ("opencode", ["run", "-s", "nosuch", "hi"], 1, f"{OPENCODE_ERROR}Session not found\n"),
+    ("opencode", ["run"], 1, f"{OPENCODE_ERROR}You must provide a message or a command\n"),
+    ("opencode", ["hi"], 1, "opencode needs a terminal: the fake has `opencode run` alone\n"),
     ("pi", ["-p", "hi", "--frobnicate"], 1, "Error: Unknown option: --frobnicate\n"),
     ("pi", ["-p", "hi", "--mode=json"], 1, "Error: Unknown option: --mode=json\n"),
     ("pi", ["-p", "hi", "--session", "nosuch"], 1, "No session found matching 'nosuch'\n"),
@@ -303,6 +317,7 @@ def test_a_command_that_the_fake_does_not_have_is_a_fault_of_the_test(lab: Scena
         ("claude", ["-p", "--help"], "Usage: claude [options] [command] [prompt]\n"),
         ("codex", ["exec", "--version"], "codex-cli 0.163.0\n"),
         ("gemini", ["-y", "-v"], "0.61.0\n"),
+        ("opencode", ["run", "--version"], "1.18.33\n"),
     ],
 )
 def test_help_and_version_end_a_start_anywhere(lab: ScenarioRunner, agent: str, argv: list[str], first: str) -> None:

@@ -278,7 +278,7 @@ def test_what_is_told_behind_a_recording(tmp_path: Path) -> None:
         (
             ["--out", "x.scenario.yaml", "--dialect", "klaude", "--", "true"],
             2,
-            'the dialect "klaude" is unknown\nknown are raw, claude, pi, codex, gemini, acp\n',
+            'the dialect "klaude" is unknown\nknown are raw, claude, pi, codex, gemini, opencode, acp\n',
         ),
         (
             ["--out", "x.scenario.yaml", "--", "no-such-program"],

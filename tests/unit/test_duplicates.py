@@ -13,7 +13,14 @@ from pytest_agentproc.capture._replay import duplicate
 from tests.unit.encoders import encoder
 
 _MODES = [
-    *(("raw", "text"), ("codex", "exec"), ("gemini", "text"), ("gemini", "json"), ("gemini", "stream")),
+    *(
+        ("raw", "text"),
+        ("codex", "exec"),
+        ("gemini", "text"),
+        ("gemini", "json"),
+        ("gemini", "stream"),
+        ("opencode", "run"),
+    ),
     *(("claude", "print"), ("claude", "session"), ("pi", "json"), ("pi", "rpc"), ("acp", "session")),
 ]
 _HEARD = [

@@ -1,0 +1,118 @@
+"""The wire format of `opencode run --format json`, as the real CLI prints it. Knows no other dialect.
+
+A step starts with its first event, so that a silent agent is silent. A text is printed when it is whole, and a tool
+when it has ended. A step ends with its last tool, or with the answer. An error makes the exit code 1.
+"""
+
+from __future__ import annotations
+
+from pytest_agentproc.fake_agents.lines import Lines
+from pytest_agentproc.fake_agents.objects import line
+from pytest_agentproc.fake_agents.program import argument
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from pytest_agentproc.fake_agents.contracts import Events
+    from pytest_agentproc.fake_agents.program import Program
+
+_BASE_MS = 1_795_728_843_000
+SESSION = "ses_de6386448ffel9JXM9rQqTweNG"
+_TOKENS = {"total": 15, "input": 10, "output": 5, "reasoning": 0, "cache": {"write": 0, "read": 0}}
+
+
+class Encoder:
+    """Encode text as the events of steps."""
+
+    error_is_exit = True
+    error_stream = "stdout"
+
+    def __init__(self, program: Program) -> None:
+        self._lines = Lines(program)
+        self._session = argument(program, "-s", "--session") or SESSION
+        self._parts = self._messages = 0
+        self._is_open = False
+        self._tools: dict[str, tuple[dict[str, Any], int]] = {}
+        self.events: Events = {
+            "begin": self.begin,
+            "tool": self.tool,
+            "tool_done": self.tool_done,
+            "event": self.event,
+        }
+
+    def say(self, text: str, stop: str | None, now: int) -> bytes:
+        """Give a text."""
+        return self._lines.join([*self._started(now), self._text(text, now)])
+
+    def answer(self, text: str, now: int) -> bytes:
+        """Give the last text and the step's end."""
+        return self.result({"text": text, "is_error": False, "usage": None}, now)
+
+    def result(self, fields: dict[str, Any], now: int) -> bytes:
+        """Give the step's end, after a text if there is one; or an error, which comes alone."""
+        text = fields["text"]
+        if fields["is_error"]:
+            error = {"name": "UnknownError", "data": {"message": text or "error"}}
+            return self._lines.join([self._line("error", now, error=error)])
+        said = [] if text is None else [self._text(text, now)]
+        return self._lines.join([*self._started(now), *said, self._ended("stop", now, fields["usage"])])
+
+    def begin(self, what: str, now: int) -> bytes:
+        """Give the start of the step, if it is still to come."""
+        return self._lines.join(self._started(now))
+
+    def tool(self, fields: dict[str, Any], now: int) -> bytes:
+        """Give the start of the step, if it is still to come: a tool that runs is silent."""
+        self._tools[fields["id"]] = (fields, now)
+        return self.begin("turn", now)
+
+    def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
+        """Give a tool that has ended; the last of the step ends that, too."""
+        (begun, start), error, output = self._tools.pop(fields["id"]), fields["error"], fields["output"]
+        name, given = begun["name"], begun["input"]
+        if error is None:
+            is_shell = name == "bash"
+            about = {"output": output, "exit": 0, "truncated": False} if is_shell else {"truncated": False}
+            end = {"status": "completed", "input": given, "output": output, "metadata": about}
+            end["title"] = str(given.get("command", "")) if is_shell else ""
+        else:
+            end = {"status": "error", "input": given, "error": error}
+        state = {**end, "time": _span(start, now)}
+        told = self._part("tool_use", now, type="tool", tool=name, callID=fields["id"], state=state)
+        return self._lines.join([told, *([] if self._tools else [self._ended("tool-calls", now, None)])])
+
+    def event(self, value: dict[str, Any], now: int) -> bytes:
+        """Give an event as it stands."""
+        return self._lines.join([line(value)])
+
+    def _started(self, now: int) -> list[bytes]:
+        if self._is_open:
+            return []
+        self._is_open = True
+        self._messages += 1
+        return [self._part("step_start", now, type="step-start")]
+
+    def _text(self, text: str, now: int) -> bytes:
+        return self._part("text", now, type="text", text=text, time=_span(now, now))
+
+    def _ended(self, reason: str, now: int, usage: dict[str, Any] | None) -> bytes:
+        self._is_open = False
+        tokens = {**_TOKENS, **(usage or {})}
+        return self._part("step_finish", now, reason=reason, type="step-finish", tokens=tokens, cost=0)
+
+    def _part(self, kind: str, now: int, **told: Any) -> bytes:
+        self._parts += 1
+        ids = {"id": f"prt_{self._parts:026}", "messageID": f"msg_{self._messages:026}", "sessionID": self._session}
+        return self._line(kind, now, part={**ids, **told})
+
+    def _line(self, kind: str, now: int, **told: Any) -> bytes:
+        return line({"type": kind, "timestamp": _ms(now), "sessionID": self._session, **told})
+
+
+def _span(start: int, end: int) -> dict[str, int]:
+    return {"start": _ms(start), "end": _ms(end)}
+
+
+def _ms(now: int) -> int:
+    return _BASE_MS + now // 1_000_000

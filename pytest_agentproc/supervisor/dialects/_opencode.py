@@ -1,0 +1,70 @@
+"""The events of `opencode run --format json`. Knows no other dialect; shares no code with the fake that writes them.
+
+A `step_finish` with stop or length completes, and so does an `error`, until a later step_start takes it back: opencode
+may compact its context then, and continue. A tool is printed when it has ended, so a tool that runs is silent. Opencode
+executes all its tools itself and asks no host for any, so no run of its ends as `tool_use`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.supervisor.dialects._base import (
+    Finished,
+    Message,
+    Noise,
+    Other,
+    Resumed,
+    ToolEnded,
+    ToolStarted,
+)
+from pytest_agentproc.supervisor.dialects._json import ObjectDecoder
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor.dialects._base import Meaning
+
+
+_GOOD = frozenset({"stop", "length"})
+"""The reasons after which opencode asks its model no more, and the answer stands."""
+
+
+class OpencodeDecoder(ObjectDecoder):
+    """Read the JSON events of opencode."""
+
+    has_completion = True
+    limit: int | None = None
+
+    def end(self, stderr: bytes) -> list[Meaning]:
+        """Say nothing: every line is complete in itself."""
+        return []
+
+    def _meanings(self, event: dict[str, Any], line: bytes) -> list[Meaning]:
+        kind = event.get("type")
+        if not isinstance(kind, str):
+            return [Noise(line)]
+        if kind == "error":
+            return [Finished(False, final=False, error=_error(event.get("error")))]
+        part = event.get("part")
+        return _of_part(kind, part if isinstance(part, dict) else {})
+
+
+def _of_part(kind: str, part: dict[str, Any]) -> list[Meaning]:
+    if kind == "step_start":
+        return [Resumed()]
+    if kind == "text":
+        return [Message(str(part.get("text", "")))]
+    if kind == "tool_use":
+        number = str(part.get("callID"))
+        return [ToolStarted(number, str(part.get("tool"))), ToolEnded(number)]
+    if kind == "step_finish" and part.get("reason") in _GOOD:
+        tokens = part.get("tokens")
+        return [Finished(True, final=False, usage=tokens if isinstance(tokens, dict) else None)]
+    return [Other(kind)]
+
+
+def _error(told: object) -> str:
+    if not isinstance(told, dict):
+        return "error"
+    data = told.get("data")
+    message = data.get("message") if isinstance(data, dict) else None
+    return str(message or told.get("name") or "error")
