@@ -48,7 +48,13 @@ if TYPE_CHECKING:
         questions: Questions
 
         def hear(self, request: bytes, now: int) -> tuple[bytes, str]:
-            """Take a line of stdin; give the bytes that answer it at once, and "", "cancel", "fault" or "handshake"."""
+            """Take a line of stdin; give the bytes that answer it at once, and a word.
+
+            The word is "", "cancel", "fault", "handshake", or "connect": a handshake that names servers of the client.
+            """
+
+        def drop_servers(self) -> bytes:
+            """Wait no longer for the servers of the client; give no bytes (claude)."""
 
         def late(self) -> bytes:
             """Give the answers to all requests since the last call, after all immediate answers."""

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 
 _EOF = ("eof", None)
+_CONNECTS = 60_000_000_000
+"""So long a claude waits for the servers of its client: its first prompt has no turn before."""
 _AT_ONCE = ("after", 0)
 """How a handshake goes that the script says nothing about."""
 
@@ -65,9 +67,12 @@ class Session:
         if event == "fault":
             self._player.stage.write("stderr", reply)
             self._player.stage.leave(1)
-        elif event == "handshake":
+        elif event in ("handshake", "connect"):
             self._is_shaken = True
             self._shake(request, reply)
+            if event == "connect":
+                is_withheld = self._handshake[0] in ("never", "error")
+                self._player.begin_track(self._drop_servers(), self._player.now + (0 if is_withheld else _CONNECTS))
         elif reply and self._handshake[0] != "never":  # who does not wait for the handshake gets no answer either
             self._replies.append(reply)
         self._cancels += event == "cancel"
@@ -78,6 +83,7 @@ class Session:
     def end(self) -> None:
         """Take the end of stdin."""
         self._host.end()
+        self._note_news()
 
     def _note_news(self) -> None:
         for question in self._host.questions.news():
@@ -97,6 +103,9 @@ class Session:
             self._replies.append(reply)
         elif kind == "after":
             self._player.begin_track(self._player.write(reply), self._player.now + value)
+
+    def _drop_servers(self) -> Iterator[Wait]:
+        yield from self._player.write(self._host.drop_servers())
 
     def desk(self) -> Iterator[Wait]:
         """Answer the requests that the dialect answers by itself; end the lines that no other track ends, for ever."""
@@ -151,6 +160,7 @@ class Session:
         question, data = self._host.ask(fields, self._player.now)
         yield from self._player.write(data)
         self._player.stage.note("q", question.about)
+        self._note_news()  # a call of what is not there is answered already
         limit = fields.get("for")
         patience = (
             None if limit is None else self._player.begin_track(self._give_up(question), self._player.now + limit)

@@ -140,7 +140,8 @@ def ended(fields: dict[str, Any], name: str) -> dict[str, Any]:
     if error is not None:
         shown = f"<tool_use_error>{error}</tool_use_error>" if fields.get("refused") else error
         return {"type": "tool_result", "content": shown, "is_error": True, "tool_use_id": number}
+    quiet = f"({name} completed with no output)"
     if isinstance(output, list):
-        return {"tool_use_id": number, "type": "tool_result", "content": output}
-    shown = output or ("(Bash completed with no output)" if name == "Bash" else "")
+        return {"tool_use_id": number, "type": "tool_result", "content": output or quiet}
+    shown = output or (quiet if name == "Bash" else "")
     return {"tool_use_id": number, "type": "tool_result", "content": shown, "is_error": False}

@@ -16,9 +16,12 @@ from pytest_agentproc.fake_agents.dialects.claude_control import (
     success,
     withdrawn,
 )
+from pytest_agentproc.fake_agents.dialects.claude_forms import INIT
 from pytest_agentproc.fake_agents.dialects.claude_refusals import ABORTED, REJECTED, outcome, rejection
+from pytest_agentproc.fake_agents.dialects.claude_servers import UNSENT, Servers
+from pytest_agentproc.fake_agents.dialects.claude_servers import answer_of as called
 from pytest_agentproc.fake_agents.dialects.claude_turns import Turns
-from pytest_agentproc.fake_agents.questions import CANCELLED, DENY, Questions
+from pytest_agentproc.fake_agents.questions import ANSWERED, CANCELLED, DENY, REFUSED, Questions
 from pytest_agentproc.fake_agents.requests import read
 
 TYPE_CHECKING = False
@@ -37,6 +40,8 @@ class Encoder(Turns):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         self.questions = Questions()
+        self._servers = Servers(program, self._uuid)
+        self._results: dict[str, dict[str, Any]] = {}
         self._calls: dict[str, dict[str, Any]] = {}
         self._interrupts: list[dict[str, Any]] = []
         self._receipts = self._cut = 0
@@ -51,10 +56,11 @@ class Encoder(Turns):
         if heard is None:
             told = f"Error parsing streaming input line (type=unknown, {len(request)} chars): SyntaxError\n"
             return told.encode(), "fault"
-        if heard.get("type") == "user":
-            return self._joined(self._queue(heard, now)), ""
-        if heard.get("type") == "control_response":
-            return self._joined(self._take_decision(heard.get("response"))), ""
+        if heard.get("type") in ("user", "control_response"):
+            is_prompt = heard["type"] == "user"
+            return self._joined(
+                self._queue(heard, now) if is_prompt else self._take_decision(heard.get("response"))
+            ), ""
         asked = heard.get("request")
         if heard.get("type") != "control_request" or not isinstance(asked, dict):
             return b"", ""  # a sign of life
@@ -62,12 +68,27 @@ class Encoder(Turns):
             self._interrupts.append(heard)
             self._cut = self._ends
             return self._joined(self._withdraw()), "cancel"
-        event = "handshake" if asked.get("subtype") == "initialize" else ""
-        return self._joined(self._answered(heard, asked, now)), event
+        if asked.get("subtype") != "initialize":
+            return self._joined(self._answered(heard, asked, now)), ""
+        events = [*self._servers.connect(asked), initialized(heard, asked)]
+        return self._joined(events), "connect" if self._servers.are_pending else "handshake"
+
+    def has(self, number: int) -> bool:
+        """Say whether the prompt was received; the first one waits for the servers of the client."""
+        return not self._servers.are_pending and super().has(number)
+
+    def drop_servers(self) -> bytes:
+        """Wait no longer for the servers of the client."""
+        self._servers.drop()
+        return b""
 
     def end(self) -> None:
         """Note that stdin has ended: an agent that stays for its tasks is not idle."""
         self._is_ended = True
+        self._servers.drop()
+        for question in self.questions.open():
+            if question.fields["kind"] == "request":
+                self._settle_call(question, None, UNSENT)
 
     def late(self) -> bytes:
         """Give nothing: all is answered at once."""
@@ -109,6 +130,8 @@ class Encoder(Turns):
 
     def ask(self, fields: dict[str, Any], now: int) -> tuple[Question, bytes]:
         """Open a question about the running tool, or about an unseen one; give the control request."""
+        if fields["kind"] == "request":
+            return self._call(fields)
         call = about_which(fields, self._calls, self.questions)
         if fields["event"] == "Stop":
             call = {"id": self._uuid()}
@@ -123,6 +146,22 @@ class Encoder(Turns):
         }
         about |= {"tasks": self._tasks.hooked(), "response": {"backgroundTaskId": started} if started else {}}
         return question, self._joined([*state, asking(question, call, about)])
+
+    def _call(self, fields: dict[str, Any]) -> tuple[Question, bytes]:
+        """Call the tool of the client's server that a tool of the script names."""
+        call, key = self._calls[fields["tool"]], fields["id"] or self._uuid()
+        told = self._servers.call(key, call)
+        about = {"name": call["name"], "event": "", "message": told[0] if told else 0}
+        question = self.questions.ask(key, {**fields, **about}, call["id"], in_turn=self._in_turn)
+        if told is None:
+            self._settle_call(question, None, f"Error: No such tool available: {call['name']}", refused=True)
+        return question, self._joined([told[1]] if told else [])
+
+    def _settle_call(self, question: Question, result: dict[str, Any] | None, error: str, **more: bool) -> None:
+        """Keep the answer of a server for the end of the tool."""
+        content = (result or {}).get("content")
+        self._results[question.tool] = {"error": error, **more} if result is None else {"output": content or []}
+        self.questions.settle(question, REFUSED if result is None else ANSWERED)
 
     def give_up(self, question: Question) -> bytes:
         """Take an unanswered question back; give the lines that say so."""
@@ -145,6 +184,8 @@ class Encoder(Turns):
         started = self._tasks.started_by(fields["id"])
         if started and not fields["output"]:
             fields = {**fields, "output": self._tasks.output(started)}
+        if not fields["output"] and fields["error"] is None:
+            fields = {**fields, **self._results.get(fields["id"], {})}
         made = super().tool_done(fields, now)
         self._calls.pop(fields["id"], None)
         if fields["id"] not in self._running:
@@ -196,6 +237,9 @@ class Encoder(Turns):
         told = response if isinstance(response, dict) else {}
         question = self.questions.find(told.get("request_id"))
         if question is None:
+            return self._servers.take(told.get("request_id"), told)
+        if question.fields["kind"] == "request":
+            self._settle_call(question, *called(told))
             return []
         answer, kind = answer_of(question, told), question.fields["kind"]
         self.questions.settle(question, answer)
@@ -212,7 +256,12 @@ class Encoder(Turns):
         asked = [question for question in self.questions.open() if question.in_turn]
         for question in asked:
             self.questions.settle(question, CANCELLED)
-        return [withdrawn(question) for question in asked]
+        return [
+            self._servers.cancel(question.fields["name"], question.fields["message"])
+            if question.fields["kind"] == "request"
+            else withdrawn(question)
+            for question in asked
+        ]
 
     def _counted(self, told: list[tuple[str, dict[str, Any]]]) -> bytes:
         """Tell of a task, and have the results know of the sub-agents."""
@@ -224,8 +273,6 @@ class Encoder(Turns):
 
     def _answered(self, heard: dict[str, Any], asked: dict[str, Any], now: int) -> list[bytes]:
         kind = asked.get("subtype")
-        if kind == "initialize":
-            return [initialized(heard, asked)]
         if kind == "interrupt":
             return [success(heard, {"still_queued": []})]
         if kind == "stop_task":
@@ -265,14 +312,26 @@ class Encoder(Turns):
         fields = {"is_error": True, "subtype": "error_during_execution", "usage": None}
         return [*events, self._result(told, "aborted_tools" if tools else "aborted_streaming", fields, now)]
 
+    def _mark(self, kind: str) -> dict[str, Any]:
+        more = self._servers.told(INIT["tools"]) if kind == "init" else {}  # type: ignore[arg-type]  # a list of names
+        return {**super()._mark(kind), **more}
+
+    def _end_block(
+        self, parent: str | None, block: dict[str, Any], now: int, more: dict[str, Any] | None = None
+    ) -> list[bytes]:
+        about = self._servers.about(block) if block["type"] == "tool_use" else {}
+        return super()._end_block(parent, block, now, {**(more or {}), **about})
+
     def _agent(self, parent: str) -> str:
         return self._tasks.started_by(parent) or super()._agent(parent)
 
-    def _outcome(self, number: str, output: str, *, failed: bool) -> dict[str, Any]:
+    def _outcome(self, number: str, output: Any, *, failed: bool) -> dict[str, Any]:
         more = outcome(number, output, self.questions, is_interrupted=self._is_aborting) if failed else None
         if more is not None:
             return more
         made = super()._outcome(number, output, failed=failed)
+        if isinstance(output, list):
+            made["tool_use_result"] = output
         started = self._tasks.started_by(number)
         if started and not failed:
             launched = self._tasks.launched(started, self._model)

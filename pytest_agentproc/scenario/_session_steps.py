@@ -257,8 +257,16 @@ def _ask(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[st
 
 
 def _request(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
-    if is_told("request", node, check) and check.depth:
+    if not is_told("request", node, check):
+        return values
+    if check.depth:
         check.at(node, "a spawned process asks nothing: only the agent does")
+    key, other = ("tool", "method") if check.has_key("host_tools") else ("method", "tool")
+    if other in values and check.mode:
+        check.at(node, f"the dialect {check.dialect} calls no {other} of its client: write {key}")
+    elif key == "tool" and values.get("tool", "") not in check.tools:
+        known = unknown("tool", values.get("tool", ""), check.tools) if check.tools else "no tool was started before"
+        check.at(node, known)
     return values
 
 
@@ -280,7 +288,11 @@ def build_ask(step: Step, scope: Scope) -> list[ProgramStep]:
 def build_request(step: Step, scope: Scope) -> list[ProgramStep]:
     """Compile to a question, too: only the name of its answer differs."""
     value = step.value
-    fields = {"kind": "request", "name": value["method"], "id": value.get("id"), "params": value.get("params", {})}
+    fields = {"kind": "request", "id": value.get("id")}
+    if "tool" in value:
+        fields["tool"] = value["tool"]
+    else:
+        fields |= {"name": value["method"], "params": value.get("params", {})}
     branches = (scope.steps(value.get("answered", ())), scope.steps(value.get("refused", ())))
     return [(step.line, "ask", (fields, *branches, []))]
 
@@ -303,12 +315,14 @@ ASK = Fields(
 )
 REQUEST = Fields(
     (
-        Key("method", Text("METHOD", may_be_empty=False), "the method, in the protocol's words", required=True),
+        Key("method", Text("METHOD", may_be_empty=False), "the method, in the protocol's words (acp, codex)"),
+        Key("tool", _ID, "the running tool, named mcp__SERVER__TOOL, of an MCP server in the client (claude)"),
         Key("params", Data(), "the parameters; the id of the session is added"),
         Key("id", Text("ID", may_be_empty=False), "the id of the request; one of its own if absent"),
         Key("answered", Steps(), "the steps after a result; none if absent"),
         Key("refused", Steps(), "the steps after an error; none if absent"),
     ),
+    one_of=("method", "tool"),
     finish=_request,
 )
 

@@ -378,7 +378,8 @@ _ENTRIES = (
     Entry(
         "request",
         REQUEST,
-        "calls a method of the client, and waits for the answer (acp, codex app-server)",
+        "calls a method of the client (acp, codex app-server), or a tool of its MCP server (claude session), "
+        "and waits for the answer",
         build=build_request,
     ),
     Entry("raw", RAW, "prints bytes as they stand, on stdout unless `to` names another stream", build=build_raw),

@@ -15,7 +15,7 @@ _FAKES, _SUPERVISOR = "pytest_agentproc.fake_agents.dialects", "pytest_agentproc
 _CLAUDE = (f"{_FAKES}.claude_forms", f"{_FAKES}.claude")
 _CLAUDE_SESSION = (
     *_CLAUDE,
-    *(f"{_FAKES}.claude_{part}" for part in ("control", "prompts", "refusals", "tasks", "turns", "session")),
+    *(f"{_FAKES}.claude_{part}" for part in ("control", "prompts", "refusals", "servers", "tasks", "turns", "session")),
 )
 _CLAUDE_STEPS = (
     "nested",
@@ -396,9 +396,9 @@ _RECORDS = (
             "auth status": _CLAUDE_LOGIN,
             "auth status --json": _CLAUDE_LOGIN,
         },
-        steps={"print": _CLAUDE_STEPS, "session": (*_CLAUDE_STEPS, "ask")},
+        steps={"print": _CLAUDE_STEPS, "session": (*_CLAUDE_STEPS, "ask", "request")},
         lines=_CLAUDE_LINES,
-        keys=("parent", "more", "allowed_by", "refused", "hook", "told", "for", "receipt", "signal"),
+        keys=("parent", "more", "allowed_by", "refused", "hook", "told", "for", "host_tools", "receipt", "signal"),
         stop_reasons=("end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal"),
         subtypes=(
             *("success", "error_during_execution", "error_max_turns", "error_max_budget_usd"),

@@ -135,5 +135,10 @@ ALLOWED = [
         "first line of stderr: 'Error handling request {', the fake has ''",
         "The line is for a person, and the fake prints no such notices.",
     ),
+    (
+        "claude: a tool of its host",
+        "control_response.success: the fake lacks response.response.*",
+        "The real CLI lists its account, commands, agents and models. The fake lists none, or no optional keys.",
+    ),
 ]
 """Patterns for a conversation and a difference, as `fnmatch` reads them, with the reason."""

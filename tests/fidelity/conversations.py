@@ -64,6 +64,18 @@ _STREAM = ("-p", "--output-format", "stream-json", "--verbose")
 _TALKING = ("--output-format", "stream-json", "--verbose", "--input-format", "stream-json")
 _ASKED = json.dumps({"type": "user", "session_id": "", "message": {"role": "user", "content": "hi"}})
 _INTERRUPT = json.dumps({"type": "control_request", "request_id": "r1", "request": {"subtype": "interrupt"}})
+_INITIALIZE = json.dumps({"type": "control_request", "request_id": "r0", "request": {"subtype": "initialize"}})
+_SERVERS = json.dumps({"mcpServers": {"calc": {"type": "sdk", "name": "calc"}}})
+_CALC = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "calc", "version": "1"}}
+
+
+def _answer(result: dict[str, Any]) -> str:
+    """Answer the last message of MCP, whose ids are in the place of their names."""
+    message = {"jsonrpc": "2.0", "id": "<message>", "result": result}
+    told = {"subtype": "success", "request_id": "<request>", "response": {"mcp_response": message}}
+    return json.dumps({"type": "control_response", "response": told}).replace('"<message>"', "<message>")
+
+
 _HI = _tool("a", *_bash("echo hi"))
 _TASK = {"description": "look", "prompt": "look for it", "subagent_type": "general-purpose"}
 
@@ -135,6 +147,24 @@ _CLAUDE = [
         replies=(Reply("too late", after=20),),
         talk=(("", _ASKED), ('"init"', _INTERRUPT), ('"type":"result"', "")),
         script="[{wait_for: prompt 1}, {wait_for: cancel}, {acknowledge: cancel}]",
+    ),
+    Conversation(
+        cli="claude",
+        name="a tool of its host",
+        argv=(*_TALKING, "--allowedTools=mcp__calc__add", "--mcp-config", _SERVERS),
+        agent="{dialect: claude, mode: session}",
+        replies=(Reply("", [("mcp__calc__add", {"a": 1})]), Reply("done")),
+        talk=(
+            ("", _INITIALIZE),
+            ('"method":"initialize"', _answer(_CALC)),
+            ('"notifications/initialized"', _answer({})),
+            ('"method":"tools/list"', _answer({"tools": [{"name": "add", "inputSchema": {"type": "object"}}]})),
+            ("", _ASKED),
+            ('"method":"tools/call"', _answer({"content": [{"type": "text", "text": "3"}]})),
+            ('"type":"result"', ""),
+        ),
+        script=f"[{{wait_for: prompt 1}}, {_tool('a', 'mcp__calc__add', {'a': 1})}, {{request: {{tool: a}}}}, "
+        "{tool_done: a}, {answer: done}]",
     ),
     Conversation(
         cli="claude",

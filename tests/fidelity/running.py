@@ -26,6 +26,14 @@ __all__ = ["PACKAGES", "Ran", "RealCLI", "run"]
 PACKAGES = {"claude": "claude", "codex": "codex", "gemini": "gemini", "opencode": "opencode", "pi": "pi-coding-agent"}
 """The keys of `packages.NPM`, by CLI."""
 
+_IDS = {
+    "thread": r'"thread":{"id"',
+    "turn": r'"turn":{"id"',
+    "session": r'"sessionId"',
+    "request": r'"request_id"',
+    "message": r'"jsonrpc":"2.0","id"',
+}
+"""The text before the id of each thing whose last id a client can need."""
 _LIMIT = 60
 """Real seconds for one start."""
 
@@ -54,7 +62,7 @@ def run(
         folder: its folder.
         stdin: what it reads.
         talk: instead of that, what it reads after it printed a line with certain words; "" is at once. Then stdin ends.
-            `<thread>`, `<turn>` and `<session>` stand for the last such id that it printed.
+            `<thread>`, `<turn>`, `<session>`, `<request>` and `<message>` stand for the last such id that it printed.
     """
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environ, cwd=folder, text=True) as program:
@@ -90,8 +98,8 @@ def _talk(program: subprocess.Popen[str], talk: Sequence[tuple[str, str]]) -> Ra
 def _with_ids(line: str, printed: list[str]) -> str:
     """Write the last id of a thread, a turn and a session that was printed in the place of its name."""
     text = "".join(printed)
-    for name, told in (("thread", r'"thread":{"id"'), ("turn", r'"turn":{"id"'), ("session", r'"sessionId"')):
-        found = re.findall(rf'{told}: ?"([^"]+)"', text)
+    for name, told in _IDS.items():
+        found = re.findall(rf'{told}: ?"?([^",}}]+)', text)
         line = line.replace(f"<{name}>", found[-1]) if found else line
     return line
 

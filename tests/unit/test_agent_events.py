@@ -90,7 +90,7 @@ def test_the_steps_that_a_dialect_has_are_the_events_that_its_encoder_has() -> N
         for mode in record.modes:
             program = {"dialect": record.name, "mode": mode}
             able = encoder({**program, "tasks": True})
-            asks = ("ask", "request") if mode == "app-server" or record.name == "acp" else ("ask",)
+            asks = ("ask",) if mode == "rpc" else ("ask", "request")
             made = (*able.events, *(asks if hasattr(encoder(program), "ask") else ()))
             assert made == tuple(record.steps.get(mode, ())), (record.name, mode)
 

@@ -1,0 +1,127 @@
+"""The fake of a claude whose client runs MCP servers: handshakes, calls, and calls without an answer."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from pytest_agentproc.errors import ScenarioError
+from pytest_agentproc.scenario import loads
+from tests.unit.bookkeeping import FOR_EVER, Play, script
+from tests.unit.conversations import Conversation
+
+TOOL = {"id": "t", "name": "mcp__calc__add", "input": {"a": 1}}
+PROMPT = {"type": "user", "message": {"role": "user", "content": "hi"}}
+INITIALIZE = {
+    "type": "control_request",
+    "request_id": "r",
+    "request": {"subtype": "initialize", "sdkMcpServers": ["calc"]},
+}
+SECOND = 1_000_000_000
+
+
+def coded(value: Any) -> bytes:
+    """Make a line."""
+    return json.dumps(value).encode()
+
+
+def answer(talk: Conversation, request: dict[str, Any], **told: Any) -> None:
+    """Answer a message of MCP: with `result`, or with `error`."""
+    message = {"jsonrpc": "2.0", "id": request["request"]["message"].get("id"), **told}
+    response = {"subtype": "success", "request_id": request["request_id"], "response": {"mcp_response": message}}
+    talk.hear(coded({"type": "control_response", "response": response}))
+
+
+def connected() -> Conversation:
+    """Begin a turn with a server that has one tool."""
+    talk = Conversation("claude", "session")
+    talk.hear(coded(INITIALIZE), coded(PROMPT))
+    for result in ({}, {}, {"tools": [{"name": "add"}]}):
+        assert not talk.host.has(1)
+        answer(talk, next(line for line in talk.printed() if line["type"] == "control_request"), result=result)
+    talk.tell("take", 1)
+    talk.tell("tool", TOOL)
+    return talk
+
+
+def call(talk: Conversation) -> tuple[Any, list[dict[str, Any]]]:
+    """Call the tool; give the question, and what was printed since the handshake."""
+    question, data = talk.host.ask({"kind": "request", "tool": "t", "id": None}, 0)
+    return question, [*talk.printed(), *map(json.loads, data.splitlines())]
+
+
+def ended(talk: Conversation) -> tuple[Any, Any]:
+    """End the tool; give its content and whether that is an error."""
+    talk.tell("tool_done", {"id": "t", "output": "", "error": None})
+    block = talk.printed()[-1]["message"]["content"][0]
+    return block["content"], block.get("is_error")
+
+
+def test_a_call_has_the_number_and_the_input_of_its_tool() -> None:
+    """The handshake took the numbers 0 and 1."""
+    talk = connected()
+    question, (init, tool, request) = call(talk)
+    assert (init["mcp_servers"], init["tools"][-1]) == (
+        [{"name": "calc", "status": "connected", "source": "sdk"}],
+        "mcp__calc__add",
+    )
+    assert tool["tool_use_meta"][0]["display_name"] == "Add"
+    assert (request["request"]["message"]["id"], request["request"]["message"]["params"]["arguments"]) == (2, {"a": 1})
+    answer(talk, request, result={"content": []})
+    assert (question.answer, ended(talk)) == ("answered", ("(mcp__calc__add completed with no output)", None))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [{"result": {"content": [{"type": "text", "text": "odd"}], "isError": True}}, {"error": {"message": "odd"}}],
+    ids=["of the tool", "of the server"],
+)
+def test_an_error_is_the_end_of_the_tool(told: dict[str, Any]) -> None:
+    """An error of JSON-RPC and an error in a result look alike to the model."""
+    talk = connected()
+    question, printed = call(talk)
+    answer(talk, printed[-1], **told)
+    assert (question.answer, ended(talk)) == ("refused", ("odd", True))
+
+
+def test_the_end_of_stdin_ends_a_call() -> None:
+    """No answer can come any more."""
+    talk = connected()
+    question, _ = call(talk)
+    talk.host.end()
+    assert question.answer == "refused"
+    assert ended(talk)[0].startswith("The tool call was interrupted before a result was received.")
+
+
+@pytest.mark.parametrize(("handshake", "begins"), [((), 60), (("handshake", "never", None), 0)])
+def test_a_silent_server_holds_the_first_prompt_back_for_a_minute(handshake: tuple[Any, ...], begins: int) -> None:
+    """With the servers out of the handshake nothing is held back."""
+    steps = script(*([handshake] if handshake else []), ("await_prompt", 1), ("say", "hi", None), FOR_EVER)
+    play = Play(program={"dialect": "claude", "mode": "session", "code": 0, "serves": True, "steps": steps})
+    play.grant(0)
+    lines = coded(INITIALIZE) + b"\n" + coded(PROMPT) + b"\n"
+    done = play.grant(0, stdin=lines)
+    if begins:
+        assert not any(b'"init"' in str(entry[1]).encode() for entry in done)
+        assert play.player.until == begins * SECOND
+        done = play.grant(begins * SECOND)
+        assert any(b'"status":"failed"' in entry[1] for entry in done if entry[0] == "stdout")
+    assert any(b'"text":"hi"' in entry[1] for entry in done if entry[0] == "stdout")
+
+
+@pytest.mark.parametrize(
+    ("agent", "step", "wanted"),
+    [
+        ("claude", "{method: a}", "the dialect claude calls no method of its client: write tool"),
+        ("claude", "{tool: t}", "no tool was started before"),
+        ("acp", "{tool: t}", "the dialect acp calls no tool of its client: write method"),
+    ],
+)
+def test_a_request_that_the_dialect_cannot_make_is_a_mistake(agent: str, step: str, wanted: str) -> None:
+    """The message says which key the dialect has."""
+    text = f"scenario: a\nagent: {{dialect: {agent}, mode: session}}\nscript: [{{request: {step}}}]\n"
+    with pytest.raises(ScenarioError) as found:
+        loads(text, "x")
+    assert str(found.value).endswith(wanted)
