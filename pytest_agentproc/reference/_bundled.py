@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pytest_agentproc.corpus import SUFFIX, corpus_files
-from pytest_agentproc.scenario import load_each, uses
+from pytest_agentproc.scenario import find_key_uses, load_for_each_agent
 
 _OWN = Path(__file__).parent
 _LONG = 10
@@ -45,7 +45,7 @@ def read_bundled_scenarios() -> tuple[BundledScenario, ...]:
             scenario.id, scenario.claim, scenario.level, scenario.covers, tuple(scenario.catches), scenario.text
         )
         for file in corpus_files()
-        for scenario in load_each(file)
+        for scenario in load_for_each_agent(file)
     )
 
 
@@ -63,7 +63,7 @@ def choose_excerpts() -> dict[tuple[int, str], tuple[str, str]]:
     found: dict[tuple[int, str], tuple[tuple[int, ...], str, str]] = {}
     for text, example in files.items():
         lines = text.splitlines()
-        for use in uses(text):
+        for use in find_key_uses(text):
             excerpt = _cut_excerpt(lines, use.line)
             rank = (len(excerpt) > _LONG, not example.id, excerpt[-1].endswith("[]"), len(text))
             for value in {"", *use.words}:

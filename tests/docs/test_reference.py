@@ -15,7 +15,7 @@ from pytest_agentproc.defects import NAMES
 from pytest_agentproc.plugin import _fixtures as plugin_fixtures
 from pytest_agentproc.plugin._options import _OPTIONS
 from pytest_agentproc.reference import find_page, format_as_markdown, list_entries, make_anchor, read_bundled_scenarios
-from pytest_agentproc.scenario import tables
+from pytest_agentproc.scenario import list_tables
 from pytest_agentproc.subjects._written import _KEYS
 from pytest_agentproc.verdict import VERDICT_TEXTS, Judged, JudgedRow, Verdict
 from pytest_agentproc.vocabulary import BUG_FAMILIES, LEVELS, RULES, Outcome
@@ -35,7 +35,9 @@ OWN = sorted((ROOT / "pytest_agentproc" / "reference").glob("*.scenario.yaml"))
 def test_every_word_of_the_tables_has_an_entry() -> None:
     """A new step, key, outcome, verdict, rule, level, limit, defect or bug family needs no work on a page."""
     names = {(entry.kind, entry.name) for entry in list_entries()}
-    keys = {(table.kind, f"{table.path}: {key.name}".removeprefix(": ")) for table in tables() for key in table.keys}
+    keys = {
+        (table.kind, f"{table.path}: {key.name}".removeprefix(": ")) for table in list_tables() for key in table.keys
+    }
     words: dict[str, Iterable[str]] = {"rule": RULES, "outcome": Outcome, "verdict": Verdict, "level": LEVELS}
     words |= {"defect": NAMES, "bug family": BUG_FAMILIES}
     assert names == keys | {(kind, str(name)) for kind, those in words.items() for name in those}
