@@ -97,7 +97,7 @@ class AddedDialect:
         return tuple(dict.fromkeys(found))
 
     def _list_encoder_steps(self, mode: str) -> tuple[str, ...]:
-        """Make the encoder once, to see what it can tell."""
+        """Make the encoder once, and list the steps that it can write."""
         place = self.dialect.encoder_modules(mode)[-1]
         program = {"dialect": self.dialect.name, "mode": mode, "name": "agent", "code": 0, "argv": ()}
         try:

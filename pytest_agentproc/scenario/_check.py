@@ -77,7 +77,7 @@ class Step:
 
 
 class LimitsRecorder(dict[str, "int | Fraction | None"]):
-    """Limits that note which of them are asked for."""
+    """Limits that record which of them are read."""
 
     def __init__(self, limits: Mapping[str, int | Fraction | None]) -> None:
         super().__init__(limits)
@@ -187,7 +187,7 @@ class Language:
         return {**DIALECTS, **{name: added.dialect for name, added in self.dialects.items()}}
 
     def list_steps(self, dialect: str, mode: str) -> Sequence[str]:
-        """List the steps that agents of a dialect tell beside text, in a mode."""
+        """List the steps that agents of a dialect can print beside text, in a mode."""
         added = self.dialects.get(dialect)
         return (self.records[dialect].steps if added is None else added.events).get(mode, ())
 
@@ -198,7 +198,7 @@ class Language:
 
     @property
     def session_modes(self) -> list[str]:
-        """Every dialect with each mode that hears requests while it lives."""
+        """Every dialect with each mode whose agent takes requests while it lives."""
         return self.list_modes_with(lambda record, mode: mode in record.talks)
 
     def holds_session(self, dialect: str, mode: str) -> bool:
@@ -214,7 +214,7 @@ _OF_AN_AGENT = ("dialect", "mode", "prompt_by", "overrides", "limits", "is_spawn
 
 @lru_cache(maxsize=256)
 def _resolve_limits(dialect: str | Dialect, *overrides: tuple[str, Any]) -> Mapping[str, int | None]:
-    """Give the limits of a supervisor who was told these; many files tell the same."""
+    """Give the limits of a supervisor with these overrides; many files have the same ones."""
     return MappingProxyType(Policy.for_dialect(dialect, **dict(overrides)).whole())
 
 
@@ -273,7 +273,7 @@ class Check:
     _kept: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def report(self, line: int, column: int, message: str) -> None:
-        """Keep a problem.
+        """Report a problem of the file.
 
         Raises:
             StopReading: the file has too many problems to be a scenario.
@@ -285,11 +285,11 @@ class Check:
             raise StopReading
 
     def report_at(self, node: Node, message: str) -> None:
-        """Keep a problem that a node has."""
+        """Report a problem at the place of a node."""
         self.report(node.line, node.column, message)
 
     def report_wrong_value(self, node: Node, what: str, wanted: str, remedy: str = "") -> None:
-        """Say that a value is not what its field wants."""
+        """Report that a value is not what its field wants."""
         if isinstance(node, Scalar) and node.note:
             remedy = node.note
         self.report_at(node, f"{what} must be {wanted}, not {describe_node(node)}" + (f": {remedy}" if remedy else ""))
@@ -306,16 +306,16 @@ class Check:
 
     @property
     def record(self) -> Dialect | None:
-        """The record of the dialect that is spoken; None: no dialect is known yet."""
+        """The record of the dialect of the agent; None: no dialect is known yet."""
         return self.language.records.get(self.dialect)
 
     def has_key(self, name: str) -> bool:
-        """Say whether the dialect that is spoken has a key that only some have."""
+        """Say whether the dialect of the agent has a key that only some dialects have."""
         return self.record is not None and name in self.record.keys
 
     @property
     def is_session(self) -> bool:
-        """Whether the agent that is spoken of hears requests while it lives."""
+        """Whether the agent takes requests while it lives."""
         return self.language.holds_session(self.dialect, self.mode)
 
     @contextmanager
@@ -357,9 +357,9 @@ class Check:
         except ExpressionError as error:
             self.report(node.line, column + (error.offset if node.is_one_line else 0), error.message)
             return None
-        return self._try_expression(Expression(node.text.strip(), node.line, column, tree, measure, *bounds))
+        return self._check_expression(Expression(node.text.strip(), node.line, column, tree, measure, *bounds))
 
-    def _try_expression(self, expression: Expression) -> Expression | None:
+    def _check_expression(self, expression: Expression) -> Expression | None:
         line, column, tree = expression.line, expression.column, expression.tree
         for name in sorted(find_limit_names(tree)):
             if self.sessions and not self.session:

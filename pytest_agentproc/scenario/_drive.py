@@ -42,7 +42,7 @@ _FORMS = "turn N, background N or status S"
 
 @dataclass(frozen=True)
 class DriveItem:
-    """One deed as the file has it, its times unevaluated."""
+    """One action of the caller, or of its program, as the file has it: its times are not evaluated yet."""
 
     line: int
     kind: str
@@ -96,7 +96,7 @@ class _AwaitedEvent:
         """Take the words apart."""
         found = _AWAITED.fullmatch(node.text) if isinstance(node, Scalar) else None
         if found is None:
-            check.report_wrong_value(node, what, _FORMS, 'count from 1: "turn 1"' if _is_uncounted(node) else "")
+            check.report_wrong_value(node, what, _FORMS, 'count from 1: "turn 1"' if _is_without_number(node) else "")
             return "status", ""
         if found[3] is None:
             return found[1], int(found[2])
@@ -105,7 +105,7 @@ class _AwaitedEvent:
         return "status", found[3]
 
 
-def _is_uncounted(node: Node) -> bool:
+def _is_without_number(node: Node) -> bool:
     return isinstance(node, Scalar) and node.text.split(" ")[0] in ("turn", "turns", "background")
 
 
@@ -268,7 +268,7 @@ def _describe_prompt_count(prompts: int) -> str:
 
 
 def find_unawaited_turn(drive: tuple[DriveItem, ...], script: tuple[Step, ...], session: str = "") -> str:
-    """Tell of a background turn at the end of a script that the caller, who then closes, does not wait for."""
+    """Describe a background turn at the end of a script that the caller does not wait for; "" if there is none."""
     turns = [step for step in script if step.name == "background_turn"]
     names = [step.name for step in script]
     items = [item for item in drive if item.session == session]
@@ -369,7 +369,7 @@ HANDLERS = _Handlers()
 
 
 def bind_action(item: DriveItem, scope: Scope) -> CallerAction:
-    """Give a deed of a caller, or of other code in its program; raises as `Scope.evaluate`."""
+    """Give an action of a caller, or of other code in its program; raises as `Scope.evaluate`."""
     return CallerAction(
         item.line,
         item.kind,

@@ -66,7 +66,11 @@ def _bind_times(value: list[Expression], scope: Scope) -> list[int]:
     return [scope.evaluate(time) for time in value]
 
 
-def _status(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+def _make_status(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+    if "code" in values and "signal" in values:
+        check.report_at(node, f"{what} has both code and signal: an agent exits or dies of a signal")
+    elif not values:
+        check.report_at(node, f"{what} says nothing: give code, signal or forced")
     code, signal, forced = values.get("code"), values.get("signal"), values.get("forced")
     if code is not None and code < 0:
         name = next((name for name, number in SIGNALS.items() if number == -code), None)
@@ -74,14 +78,6 @@ def _status(values: dict[str, Any], node: Node, what: str, check: Check) -> dict
             check.report_at(node, f"{what} {code} stands for no signal that a scenario can name")
         code, signal = None, name
     return {"code": code, "signal": signal, "forced": forced}
-
-
-def _make_status(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
-    if "code" in values and "signal" in values:
-        check.report_at(node, f"{what} has both code and signal: an agent exits or dies of a signal")
-    elif not values:
-        check.report_at(node, f"{what} says nothing: give code, signal or forced")
-    return _status(values, node, what, check)
 
 
 class _ProcessName(Word):

@@ -22,7 +22,7 @@ from pytest_agentproc.vocabulary import SIGNALS
 
 @dataclass(frozen=True)
 class TextPattern:
-    """A text of a form.
+    """A text that fits a pattern, for the JSON Schema.
 
     Args:
         pattern: a regular expression for all of it, as Python and ECMAScript both have it.
@@ -381,7 +381,7 @@ class Fields:
         return self.finish(values, node, what, check) if self.finish else values
 
     def match_keys(self, node: Node, what: str, check: Check) -> list[tuple[Key, Scalar, Node]]:
-        """Find the table's entry for every key; in the table's order."""
+        """Match each key of a mapping with its entry, in the order of the table; report all that is wrong."""
         if not isinstance(node, Mapping):
             check.report_wrong_value(node, what, f"a mapping such as {self.label}")
             return []

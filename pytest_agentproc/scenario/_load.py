@@ -22,7 +22,16 @@ from pytest_agentproc.scenario._file import FILE, SESSION_KEYS, require_script
 from pytest_agentproc.scenario._open import close_node, find_openings
 from pytest_agentproc.scenario._scenario import Scenario
 from pytest_agentproc.scenario._words import describe_unknown, join_choices
-from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, StopReading, find_position, parse_yaml
+from pytest_agentproc.scenario._yaml import (
+    Mapping,
+    Node,
+    Scalar,
+    Sequence,
+    StopReading,
+    find_line_starts,
+    find_position,
+    parse_yaml,
+)
 from pytest_agentproc.vocabulary import LEVELS, RunReport
 
 if TYPE_CHECKING:
@@ -122,7 +131,7 @@ def choose_agent(root: Node, each: AgentList, name: str) -> Node:
 
 def narrow_text(text: str, each: AgentList, name: str) -> str:
     """Give the file's text with this agent alone in the list; every line keeps its number."""
-    starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
+    starts = find_line_starts(text)
     begin, end = (starts[line - 1] + column - 1 for line, column in (each.start, each.end))
     lines = "\n" * (each.end[0] - each.start[0])
     return f"{text[:begin]}[{' '.join(_list_texts(each.agents[name]))}{lines}]{text[end:]}"

@@ -20,7 +20,7 @@ from pytest_agentproc.scenario._expressions import (
     find_limit_names,
     parse_expression,
 )
-from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, parse_yaml
+from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, find_line_starts, parse_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -217,7 +217,7 @@ def find_movables(scenario: Scenario) -> tuple[Movable, ...]:
         return ()
     root = parse_yaml(scenario.text, lambda *_: None)
     assert root is not None, "it was loaded"
-    starts = _find_line_starts(scenario.text)
+    starts = find_line_starts(scenario.text)
     found = [
         *_find_times(scenario, starts),
         *_find_pauses(root, scenario, starts),
@@ -245,7 +245,7 @@ def restate_times(scenario: Scenario, times: Words[str, Items[int | None]]) -> s
         scenario: the file.
         times: by expect key, the time of each item that the key states, in nanoseconds; None: it stays.
     """
-    starts = _find_line_starts(scenario.text)
+    starts = find_line_starts(scenario.text)
     changes = []
     for expected in scenario.expected:
         for number, expression in _find_stated_times(expected.value):
@@ -260,10 +260,6 @@ def _find_stated_times(value: Any) -> Iterator[tuple[int, Expression]]:
     """Yield the times that an expectation states, each with the number of its item."""
     for number, item in enumerate(value if isinstance(value, list) else [value]):
         yield from ((number, expression) for expression, _ in _find_expressions(item))
-
-
-def _find_line_starts(text: str) -> list[int]:
-    return [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
 
 
 def _replace_spans(text: str, changes: list[tuple[int, int, str]]) -> str:

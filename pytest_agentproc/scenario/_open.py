@@ -21,7 +21,7 @@ from pytest_agentproc.scenario._expressions import (
     evaluate,
     parse_expression,
 )
-from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence
+from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, find_line_starts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -142,7 +142,7 @@ def find_openings(root: Node, text: str, report: Callable[[int, int, str], None]
     if "\\" not in text and not any(word in text for word in _FORMS):
         return ()
     nodes = [*_walk_open_values(root)]
-    starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))] if nodes else []
+    starts = find_line_starts(text) if nodes else []
     found = []
     for node in nodes:
         opening = _read_opening(node, text, starts)

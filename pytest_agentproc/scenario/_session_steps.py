@@ -45,7 +45,7 @@ def build_event(step: Step, _scope: Scope) -> list[ProgramStep]:
 
 
 def is_step_supported(name: str, node: Node, check: Check) -> bool:
-    """Say whether the dialect has the step; report it if not. Of a dialect that is itself wrong nothing is said."""
+    """Say whether the dialect has the step; report it if not, unless the dialect itself is wrong."""
     language = check.language
     if not check.mode or name in language.list_steps(check.dialect, check.mode):
         return True
@@ -323,7 +323,7 @@ _EVENTS = "eof, epipe, cancel or {signal: TERM}"
 
 
 def _check_agent_receives(node: Node, what: str, check: Check) -> None:
-    """Report what only a session hears, where the agent is none; of a mode that is itself wrong nothing is said."""
+    """Report an event that only the agent of a session receives; if the mode itself is wrong, report nothing."""
     if check.depth:
         check.report_at(node, f"a spawned process hears no {what}: only the agent does")
     elif check.mode and not check.is_session:

@@ -41,6 +41,11 @@ def find_position(text: str, index: int) -> tuple[int, int]:
     return len(before), len(before[-1]) + 1
 
 
+def find_line_starts(text: str) -> list[int]:
+    """Find the index at which each line begins."""
+    return [0, *(match.end() for match in _LINE_END.finditer(text))]
+
+
 def describe_reserved_start(sign: str, rest: str) -> str:
     """Say that an unquoted text begins with a character that YAML keeps for itself."""
     return f'unquoted text begins with "{sign}": write {quote(sign + rest)}'
@@ -61,7 +66,7 @@ def describe_false_blank(char: str) -> str:
     return f"U+{ord(char):04X} looks like a blank, but is none for YAML: write a plain one"
 
 
-def is_typographic(text: str) -> bool:
+def has_typographic_quotes(text: str) -> bool:
     """Tell whether a text stands in quotes that YAML does not know."""
     return (
         len(text) > 1
@@ -114,7 +119,7 @@ def _explain_at_start(problem: str, source: str, column: int) -> str:
         return describe_reserved_start(source[column], source[column + 1 :].rstrip())
     if "expected ':'" not in problem:
         return ""
-    text = _cut_value(source, column)
+    text = _read_value_text(source, column)
     found = re.fullmatch(r"([\w.-]+):(\s*)(\S.*)", text)
     if found is None:
         return f'a ":" is missing: a line is "key: value", not {quote(text)}'
@@ -139,7 +144,7 @@ def _explain_at_mark(problem: str, source: str, column: int) -> str:
     if "mapping values are not allowed" in problem or (here == ":" and "expected" in problem):
         return _explain_second_colon(source, column)
     if "cannot start any token" in problem or "mapping keys are not allowed" in problem:
-        return describe_reserved_start(here, _cut_value(source, column + 1))
+        return describe_reserved_start(here, _read_value_text(source, column + 1))
     known = {
         "nesting": TOO_DEEP,  # libyaml looks a line ahead at an open bracket, and has a limit of its own from 0.2.6 on
         "sequence entries": f"a list begins on a line of its own; a text is quoted: {quote(source[column:].strip())}",
@@ -166,7 +171,7 @@ def _locate_unclosed(lines: list[str], start: Any) -> Place:
     return max(len(lines), 1), 1, 'the file ends inside "{" or "["'
 
 
-def _cut_value(source: str, column: int) -> str:
+def _read_value_text(source: str, column: int) -> str:
     return re.split(r"\s+#|[,}\]]", source[column:])[0].rstrip()
 
 
@@ -318,25 +323,25 @@ class _NodeBuilder:
                 around.append((start, items))
                 start, items = event, []
                 if len(around) > DEEPEST:
-                    self._report_event(event, TOO_DEEP)
+                    self._report_at_event(event, TOO_DEEP)
                     raise StopReading
             elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
                 node = self._build_collection(start, items, event.end_mark)
                 start, items = around.pop()
                 items.append(node)
             else:
-                items += self._refuse_others(event)
+                items += self._refuse_other_event(event)
         self.root = items[0] if items else None
 
-    def _refuse_others(self, event: Any) -> list[Node]:
+    def _refuse_other_event(self, event: Any) -> list[Node]:
         """Refuse what no scenario has; an alias stands where it is, as text."""
         if type(event) is yaml.DocumentStartEvent:
             self._documents += 1
             if self._documents > 1:
-                self._report_event(event, "a second document begins here: one file is one scenario")
+                self._report_at_event(event, "a second document begins here: one file is one scenario")
         elif type(event) is yaml.AliasEvent:
             name = str(event.anchor)
-            self._report_event(event, describe_reserved_start("*", name))
+            self._report_at_event(event, describe_reserved_start("*", name))
             return [Scalar(*_locate_event(event), name, plain=True)]
         return []
 
@@ -370,14 +375,14 @@ class _NodeBuilder:
         is_one_line = end.line + 1 == line
         if style:
             if style == '"' and _HALF.search(text):  # it can be written with \\u only
-                self._report_event(event, "half a character (\\ud800 to \\udfff): write the whole one")
+                self._report_at_event(event, "half a character (\\ud800 to \\udfff): write the whole one")
                 text = ""
             return Scalar(line, column, text, False, "", is_one_line)  # keywords would take twice as long
         if text[:1] > "~":  # what only looks like a blank, or a quote, is not ASCII
             if text[0].isspace():
                 self._report(line, column, describe_false_blank(text[0]))
                 raise StopReading
-            if is_typographic(text):
+            if has_typographic_quotes(text):
                 self._report(line, column, f"typographic quotes quote nothing: write {quote(text[1:-1])}")
                 return Scalar(line, column, text[1:-1], plain=False)
         if not text:
@@ -398,12 +403,12 @@ class _NodeBuilder:
     def _refuse_anchor_or_tag(self, event: Any, text: str) -> None:
         """Refuse anchors and tags: in a scenario they are text without the quotes that it needs."""
         if event.anchor is not None:
-            self._report_event(event, describe_reserved_start("&", f"{event.anchor} {text}".rstrip()))
+            self._report_at_event(event, describe_reserved_start("&", f"{event.anchor} {text}".rstrip()))
         elif event.tag is not None:
             tag = str(event.tag).removeprefix("!").replace("tag:yaml.org,2002:", "!")
-            self._report_event(event, describe_reserved_start("!", f"{tag} {text}".rstrip()))
+            self._report_at_event(event, describe_reserved_start("!", f"{tag} {text}".rstrip()))
 
-    def _report_event(self, event: Any, message: str) -> None:
+    def _report_at_event(self, event: Any, message: str) -> None:
         self._report(*_locate_event(event), message)
 
 
