@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.corpus import corpus_files, corpus_ids, split_agent
-from pytest_agentproc.scenario import Scenario, load, load_each
+from pytest_agentproc.scenario import Scenario, load, load_for_each_agent
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,4 +28,4 @@ def path_of(scenario_id: str) -> Path:
 @cache
 def all_bundled() -> tuple[Scenario, ...]:
     """Load every scenario, in the order of their files."""
-    return tuple(scenario for file in corpus_files() for scenario in load_each(file))
+    return tuple(scenario for file in corpus_files() for scenario in load_for_each_agent(file))

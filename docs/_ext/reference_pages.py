@@ -17,7 +17,14 @@ from unittest import mock
 from pytest_agentproc.cli._calls import Help, parsed
 from pytest_agentproc.cli._commands import COMMANDS
 from pytest_agentproc.plugin._options import _OPTIONS
-from pytest_agentproc.reference import Entry, anchor, bundled, entries, page_of, written
+from pytest_agentproc.reference import (
+    ReferenceEntry,
+    find_page,
+    format_as_markdown,
+    list_entries,
+    make_anchor,
+    read_bundled_scenarios,
+)
 from pytest_agentproc.vocabulary import RULES
 
 if TYPE_CHECKING:
@@ -106,37 +113,37 @@ def is_made(name: str) -> bool:
 
 def pages() -> dict[str, str]:
     """Give every page by its file below docs/reference."""
-    known = entries()
+    known = list_entries()
     made = {f"{name}.md": _page(title, about, _of(known, name)) for name, (title, about) in _TITLES.items()}
-    rules = {f"{page_of(entry)}.md": _rule(entry) for entry in known if entry.kind == "rule"}
+    rules = {f"{find_page(entry)}.md": _rule(entry) for entry in known if entry.kind == "rule"}
     return {**made, **rules, "rules/index.md": _rules(), "options.md": _options(), "commands.md": _commands()}
 
 
-def _of(known: Iterable[Entry], page: str) -> list[Entry]:
-    return [entry for entry in known if page_of(entry) == page]
+def _of(known: Iterable[ReferenceEntry], page: str) -> list[ReferenceEntry]:
+    return [entry for entry in known if find_page(entry) == page]
 
 
-def _page(title: str, about: str, those: list[Entry]) -> str:
+def _page(title: str, about: str, those: list[ReferenceEntry]) -> str:
     parts = [f"# {title}", about, _contents(entry.name for entry in those if ": " not in entry.name)]
-    below: dict[str, list[Entry]] = {}
+    below: dict[str, list[ReferenceEntry]] = {}
     for entry in those:
         head, colon, _ = entry.name.partition(": ")
         below.setdefault(head if colon else "", []).append(entry)
     for entry in below.pop("", []):
-        parts += [written(entry), *(written(inner, "###") for inner in below.pop(entry.name, []))]
+        parts += [format_as_markdown(entry), *(format_as_markdown(inner, "###") for inner in below.pop(entry.name, []))]
     for head, inner in below.items():
-        parts += [f"## {_GROUPS[head]}", *(written(entry, "###") for entry in inner)]
+        parts += [f"## {_GROUPS[head]}", *(format_as_markdown(entry, "###") for entry in inner)]
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
 
 def _contents(names: Iterable[str]) -> str:
-    return " · ".join(f"[`{name}`](#{anchor(name)})" for name in names)
+    return " · ".join(f"[`{name}`](#{make_anchor(name)})" for name in names)
 
 
-def _rule(entry: Entry) -> str:
-    rows = [scenario for scenario in bundled() if entry.name in scenario.covers]
+def _rule(entry: ReferenceEntry) -> str:
+    rows = [scenario for scenario in read_bundled_scenarios() if entry.name in scenario.covers]
     listed = [f"- `{scenario.id}` ({scenario.level}): {scenario.claim}" for scenario in rows]
-    return "\n".join([written(entry, "#"), "## Scenarios", "", *listed, ""])
+    return "\n".join([format_as_markdown(entry, "#"), "## Scenarios", "", *listed, ""])
 
 
 def _rules() -> str:

@@ -441,7 +441,7 @@ def _text_of(answer: Any) -> dict[str, str]:
 def _differences(scenario: Scenario, events: Sequence[Event], identity: AgentIdentity) -> list[str]:
     """Play it, given what was given, and name what comes out otherwise."""
     played = replay(
-        scenario.bind(scenario.terms(reference_supervisor())), identity.argv, identity.prompt, given_of(events)
+        scenario.bind(scenario.request_terms(reference_supervisor())), identity.argv, identity.prompt, given_of(events)
     )
     recorded = {code: _bytes(events, code) for code in "oe"}
     notes = []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.cli._scenarios import ELSEWHERE, is_unknown
 from pytest_agentproc.corpus import SUFFIX
 from pytest_agentproc.errors import ScenarioError, UsageError
-from pytest_agentproc.scenario import load_each
+from pytest_agentproc.scenario import load_for_each_agent
 
 if TYPE_CHECKING:
     import argparse
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _problems(file: str) -> tuple[Problem, ...]:
     try:
-        load_each(file)
+        load_for_each_agent(file)
     except ScenarioError as error:
         return error.problems
     return ()

@@ -8,7 +8,7 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.reference import entries, find, shown
+from pytest_agentproc.reference import find_entries, format_for_terminal, list_entries
 
 if TYPE_CHECKING:
     import argparse
@@ -46,18 +46,18 @@ def run(options: argparse.Namespace) -> int:
     if not word:
         sys.stdout.write(_listed(width))
         return 0
-    found, near = find(word)
+    found, near = find_entries(word)
     if not found:
         hint = f"did you mean {', '.join(near)}?" if near else "agentproc explain lists all words"
         raise UsageError(f"there is no word {word!r}", hint)
-    sys.stdout.write("\n".join(shown(entry, width) for entry in found))
+    sys.stdout.write("\n".join(format_for_terminal(entry, width) for entry in found))
     return 0
 
 
 def _listed(width: int) -> str:
     """List the words of each kind; keys below others are left out."""
     kinds: dict[str, list[str]] = {}
-    for entry in entries():
+    for entry in list_entries():
         if ": " not in entry.name:
             kinds.setdefault(entry.kind, []).append(entry.name)
     lines = [

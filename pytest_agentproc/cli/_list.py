@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.corpus import corpus_files
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.scenario import load_each, uses
+from pytest_agentproc.scenario import find_key_uses, load_for_each_agent
 from pytest_agentproc.vocabulary import BUG_FAMILIES, RULES
 
 if TYPE_CHECKING:
@@ -82,7 +82,9 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         UsageError: an option names what there is not.
     """
-    found = [(scenario, _place(scenario, options.words)) for file in corpus_files() for scenario in load_each(file)]
+    found = [
+        (scenario, _place(scenario, options.words)) for file in corpus_files() for scenario in load_for_each_agent(file)
+    ]
     rows = [_row(scenario) for scenario, place in sorted(found, key=lambda pair: pair[1]) if place < _NOWHERE]
     for name, known in (("rule", RULES), ("family", BUG_FAMILIES), ("dialect", _dialects(rows))):
         wanted = getattr(options, name)
@@ -100,7 +102,7 @@ def _place(scenario: Scenario, words: list[str]) -> int:
     """Say how early a scenario comes: the word in its id, a word of the same meaning there, either in its text."""
     if not words:
         return 0
-    used = (text for use in uses(scenario.text) for text in (use.key.name, *use.words))
+    used = (text for use in find_key_uses(scenario.text) for text in (use.key.name, *use.words))
     said = " ".join((scenario.claim, *used)).lower()
     phrase = " ".join(words).lower()
     is_known = any({phrase, phrase.removesuffix("s")} & {*group} for group in _SAME)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.scenario import MODELINE, schema
+from pytest_agentproc.scenario import MODELINE, build_schema
 
 if TYPE_CHECKING:
     import argparse
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         UsageError: it cannot be written.
     """
-    text = json.dumps(schema(), indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(build_schema(), indent=1, ensure_ascii=False) + "\n"
     if options.out is None:
         sys.stdout.write(text)
         return 0

@@ -16,7 +16,7 @@ from pytest_agentproc.clock import require_backend
 from pytest_agentproc.corpus import SUFFIX, corpus_files
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness import ScenarioRunner, not_virtual
-from pytest_agentproc.scenario import NotApplicable, load_each
+from pytest_agentproc.scenario import NotApplicable, load_for_each_agent
 from pytest_agentproc.search import confirm, explore, require_hypothesis, search, written
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _chosen(pattern: str, *, explored: bool) -> list[Scenario]:
         files = [str(file) for file in corpus_files() if fnmatchcase(file.name.removesuffix(SUFFIX), pattern)]
     if not files:
         raise UsageError(f"{pattern}: there is no such file, and no bundled scenario of such a name", "try 'open-*'")
-    every = [scenario for file in files for scenario in load_each(file)]
+    every = [scenario for file in files for scenario in load_for_each_agent(file)]
     found = [scenario for scenario in every if bool(scenario.openings) is not explored]
     if not found and explored:
         raise UsageError(f"{pattern}: values are left open there", "leave --explore out: they are what is searched")

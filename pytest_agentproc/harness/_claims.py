@@ -87,7 +87,7 @@ class Reference:
         """
         if hasattr(subject, "deciders"):
             return None
-        terms, own = scenario.terms(subject), scenario.terms(REFERENCE)
+        terms, own = scenario.request_terms(subject), scenario.request_terms(REFERENCE)
         try:
             return None if _limits(terms) == _limits(own) else cls(scenario.bind(terms), scenario.bind(own))
         except NotApplicable:
@@ -209,9 +209,11 @@ def bind_to(scenario: Scenario, subject: Subject) -> Bound:
         variant = f"{part.dialect} {part.mode}"
         if not {part.dialect, variant} & set(getattr(subject, "dialects", None) or (variant,)):
             raise NotApplicable(f"agents of {variant}", 1)
-    bound = scenario.bind(scenario.terms(subject))
+    bound = scenario.bind(scenario.request_terms(subject))
     for bound_part in parts_of(bound):
-        if "host_tools" in bound_part.scenario.policy and not bound_part.scenario.covers_tools(bound_part.policy):
+        if "host_tools" in bound_part.scenario.policy and not bound_part.scenario.has_same_host_tools(
+            bound_part.policy
+        ):
             raise NotApplicable("host_tools", bound_part.scenario.told_lines["host_tools"])
     bound = as_stated(bound, subject)
     if bound.abandoned is not None:

@@ -61,7 +61,7 @@ def model_play(scenario: Scenario, subject: ReferenceSubject, *, model: type[Mod
         ScenarioError: the script has no end, and the kit's own supervisor does not end it.
         KitError: the fake itself failed.
     """
-    bound = scenario.bind(scenario.terms(subject)).in_virtual_time()
+    bound = scenario.bind(scenario.request_terms(subject)).require_virtual_time()
     played = play_bound(bound, subject, model=model)
     if played.broken is None:
         return played
@@ -191,7 +191,7 @@ def add_run(model: Model, bound: Bound, subject: _Judges, kept: Artifacts | None
     """Give the model one more run of a scenario, whose artifacts are kept or not."""
     scenario = bound.scenario
     prompt = scenario.prompt if scenario.prompt_by == "stdin" else ""
-    dialect = scenario.contributed or scenario.dialect
+    dialect = scenario.added_dialect or scenario.dialect
     argv = ("agent", *command_line(scenario))
     machine = Machine(Task(dialect, prompt.encode(), bound.policy, scenario.mode, argv), subject.deciders)
     keep = kept.take if kept else None
@@ -213,7 +213,7 @@ def _add_session(model: Model, bound: Bound, subject: _Judges) -> SessionHost:
     scenario = bound.scenario
     task = SessionTask(
         ("agent", *command_line(scenario)),
-        scenario.contributed or scenario.dialect,
+        scenario.added_dialect or scenario.dialect,
         scenario.mode,
         bound.policy,
         Setting(

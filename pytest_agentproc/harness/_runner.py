@@ -119,7 +119,7 @@ class ScenarioRunner:
         """
         if real_time_only(subject):
             return self._play_preloaded(scenario, subject, backend)
-        bound = bind_to(scenario, subject).in_virtual_time()
+        bound = bind_to(scenario, subject).require_virtual_time()
         played, pulse = self._play(bound, subject, backend, self.new_record({}) if record is None else record)
         return _judged_in_turns(
             played, pulse, scenario, subject, lambda: self._play(later(bound), subject, backend, Record())[1]
@@ -145,7 +145,7 @@ class ScenarioRunner:
     def _play_exact(self, scenario: Scenario, subject: Subject, backend: str) -> Played:
         """Play below the coordinator of this process, where the machine's clock is virtual."""
         bound, foreseen = _foresee(scenario, subject)
-        bound.in_virtual_time()
+        bound.require_virtual_time()
         pace = exact_pace(foreseen)
         played, pulse = self._play_paced(bound, subject, backend, pace)
         assert pulse is not None, "time is virtual here"
@@ -265,7 +265,7 @@ class ScenarioRunner:
         record = record or Record(header(bound, ""))
         clock = clock or self._clock or SystemClock(1, time.monotonic_ns())
         if isinstance(clock, VirtualClock):
-            bound.in_virtual_time()
+            bound.require_virtual_time()
         # A user who starts a raw program by `argv` gave no prompt, and would be surprised to find one.
         is_bare = scenario.dialect == "raw" and not scenario.states_prompt
         arguments = () if is_bare else command_line(scenario)
@@ -410,7 +410,7 @@ def _foresee(scenario: Scenario, subject: Subject) -> tuple[Bound, Foreseen]:
     if bound.blocked is not None:
         needed = "a supervisor that is async" if real_time_only(subject) else "virtual time"
         raise NotApplicable(needed, bound.blocked.line)
-    foreseen = foresee(scenario, scenario.terms(subject))
+    foreseen = foresee(scenario, scenario.request_terms(subject))
     if foreseen.broken is not None:
         raise foreseen.broken.error(str(scenario.path))
     return bound, foreseen
@@ -440,7 +440,7 @@ def _judged_in_turns(
         period = play_later().period
         began = naps[0][0] if naps else 0
     if period and not hasattr(subject, "deciders"):
-        margin = foresee(scenario, scenario.terms(subject)).margin
+        margin = foresee(scenario, scenario.request_terms(subject)).margin
         return replace(played, polling=PollingPace.of(bound, played.record, period, margin, began))
     return replace(played, polling=PollingPace(0, None, naps=naps)) if naps else played
 

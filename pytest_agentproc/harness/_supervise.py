@@ -564,7 +564,7 @@ def order_of(
         env=environment(scenario, fake.folder),
         cwd=SESSION_FOLDER if scenario.is_session else fake.folder,
         dialect=scenario.dialect,
-        contributed=scenario.contributed,
+        contributed=scenario.added_dialect,
         mode=scenario.mode,
         prompt=scenario.prompt,
         prompt_by=scenario.prompt_by,

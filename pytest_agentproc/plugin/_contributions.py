@@ -46,8 +46,8 @@ def language_of(config: pytest.Config) -> Language:
 
         language = scenario.BUNDLED
         kinds: tuple[tuple[type, Callable[[Language, Any, str], Language]], ...] = (
-            (Dialect, scenario.with_dialect),
-            (ScriptStep, scenario.with_step),
+            (Dialect, scenario.add_dialect),
+            (ScriptStep, scenario.add_step),
         )
         for hook, (kind, grown) in zip(_OF_LANGUAGE, kinds, strict=True):
             for origin, given in _given(config, hook, kind):

@@ -94,10 +94,10 @@ class ScenarioFile(pytest.File):
         """Give the scenario once for each subject, clock and backend; read its content only if a rule is asked for."""
         if not self.config.pluginmanager.has_plugin(_NAME):
             self.config.pluginmanager.register(_Problems(), _NAME)
-        from pytest_agentproc.scenario import read_agents
+        from pytest_agentproc.scenario import read_agent_names
 
         rules = asked(self.config, "rule")
-        for agent in read_agents(self.path) or ("",):
+        for agent in read_agent_names(self.path) or ("",):
             written = Written(self.path, shown_path(self.path), language_of(self.config), agent)
             if rules and not {*rules} & {*self._covers(written)}:
                 return

@@ -26,7 +26,7 @@ from pytest_agentproc.plugin._contributions import is_plain, is_reference_superv
 from pytest_agentproc.plugin._options import CORPUS, asked, rerun_command
 from pytest_agentproc.plugin._scripts import shown_path
 from pytest_agentproc.plugin._tracebacks import without_finalizers
-from pytest_agentproc.scenario import load, read_agents
+from pytest_agentproc.scenario import load, read_agent_names
 from pytest_agentproc.verdict import Baseline, Judged, Verdict, accepted, kept, results, summary
 from pytest_agentproc.vocabulary import LEVELS
 
@@ -152,7 +152,7 @@ def lost(config: pytest.Config, report: pytest.TestReport) -> Judged | None:
     is_bundled = corpus is not None and place != found["file"]
     path = (corpus if is_bundled and corpus is not None else config.rootpath) / place
     axes = found["axes"].removesuffix("-real")
-    agents = [name for name in read_agents(path) if axes.startswith(f"{name}-")]
+    agents = [name for name in read_agent_names(path) if axes.startswith(f"{name}-")]
     agent = max(agents, key=len, default="")  # `gemini` begins like `gemini-stream`
     subject, _, backend = axes.removeprefix(f"{agent}-" if agent else "").rpartition("-")
     return Judged(

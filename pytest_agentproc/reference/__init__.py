@@ -1,13 +1,24 @@
 """The reference: every word of scenarios and verdicts with its text and an example. Checks and runs nothing.
 
-`entries` makes it from the tables that check, judge and supervise. `agentproc explain` prints an entry with `shown`,
-and the pages of the documentation write it with `written`: so both say the same.
+`list_entries` makes it from the tables that check, judge and supervise. `agentproc explain` prints an entry with
+`format_for_terminal`, and the pages of the documentation write it with `format_as_markdown`: so both say the same.
 """
 
 from __future__ import annotations
 
-from pytest_agentproc.reference._bundled import Bundled, bundled
-from pytest_agentproc.reference._entries import Entry, Example, entries, find
-from pytest_agentproc.reference._written import anchor, page_of, shown, written
+from pytest_agentproc.reference._bundled import BundledScenario, read_bundled_scenarios
+from pytest_agentproc.reference._entries import Example, ReferenceEntry, find_entries, list_entries
+from pytest_agentproc.reference._written import find_page, format_as_markdown, format_for_terminal, make_anchor
 
-__all__ = ["Bundled", "Entry", "Example", "anchor", "bundled", "entries", "find", "page_of", "shown", "written"]
+__all__ = [
+    "BundledScenario",
+    "Example",
+    "ReferenceEntry",
+    "find_entries",
+    "find_page",
+    "format_as_markdown",
+    "format_for_terminal",
+    "list_entries",
+    "make_anchor",
+    "read_bundled_scenarios",
+]

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pytest_agentproc.corpus import SUFFIX, corpus_files
-from pytest_agentproc.scenario import load_each, uses
+from pytest_agentproc.scenario import find_key_uses, load_for_each_agent
 
 _OWN = Path(__file__).parent
 _LONG = 10
 """Lines of an excerpt from which on a shorter one is better."""
 
 
-class Bundled(NamedTuple):
+class BundledScenario(NamedTuple):
     """One scenario, as far as the reference speaks of it.
 
     Args:
@@ -38,29 +38,33 @@ class Bundled(NamedTuple):
 
 
 @cache
-def bundled() -> tuple[Bundled, ...]:
+def read_bundled_scenarios() -> tuple[BundledScenario, ...]:
     """Read every bundled scenario; a file for several agents counts once for each of them."""
     return tuple(
-        Bundled(scenario.id, scenario.claim, scenario.level, scenario.covers, tuple(scenario.catches), scenario.text)
+        BundledScenario(
+            scenario.id, scenario.claim, scenario.level, scenario.covers, tuple(scenario.catches), scenario.text
+        )
         for file in corpus_files()
-        for scenario in load_each(file)
+        for scenario in load_for_each_agent(file)
     )
 
 
 @cache
-def excerpts() -> dict[tuple[int, str], tuple[str, str]]:
+def choose_excerpts() -> dict[tuple[int, str], tuple[str, str]]:
     """Give the best example of each key: the lines of a file, and the id of that bundled scenario.
 
     The key of this mapping is the identity of the entry in its table, and the value there if that is a single word, or
     an empty text for any value. Short excerpts of short files are best, and an empty list shows nothing.
     """
-    examples = [Bundled("", "", "", (), (), file.read_text("utf-8")) for file in sorted(_OWN.glob(f"*{SUFFIX}"))]
-    files = {example.text: example for example in (*examples, *reversed(bundled()))}
+    examples = [
+        BundledScenario("", "", "", (), (), file.read_text("utf-8")) for file in sorted(_OWN.glob(f"*{SUFFIX}"))
+    ]
+    files = {example.text: example for example in (*examples, *reversed(read_bundled_scenarios()))}
     found: dict[tuple[int, str], tuple[tuple[int, ...], str, str]] = {}
     for text, example in files.items():
         lines = text.splitlines()
-        for use in uses(text):
-            excerpt = _excerpt(lines, use.line)
+        for use in find_key_uses(text):
+            excerpt = _cut_excerpt(lines, use.line)
             rank = (len(excerpt) > _LONG, not example.id, excerpt[-1].endswith("[]"), len(text))
             for value in {"", *use.words}:
                 place = (id(use.key), value)
@@ -69,7 +73,7 @@ def excerpts() -> dict[tuple[int, str], tuple[str, str]]:
     return {place: (excerpt, scenario) for place, (_, excerpt, scenario) in found.items()}
 
 
-def _excerpt(lines: list[str], line: int) -> list[str]:
+def _cut_excerpt(lines: list[str], line: int) -> list[str]:
     """Take a line, and the deeper lines below it."""
     first = lines[line - 1]
     indent = len(first) - len(first.lstrip(" "))

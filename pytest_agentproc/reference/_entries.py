@@ -11,15 +11,15 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.defects import DEFECTS
-from pytest_agentproc.reference._bundled import bundled, excerpts
-from pytest_agentproc.scenario import tables
+from pytest_agentproc.reference._bundled import choose_excerpts, read_bundled_scenarios
+from pytest_agentproc.scenario import list_tables
 from pytest_agentproc.verdict import VERDICT_TEXTS, Verdict
 from pytest_agentproc.vocabulary import BUG_FAMILIES, LEVEL_TEXTS, LIST_NAMES, OUTCOME_TEXTS, RULES, SIZE_NAMES, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pytest_agentproc.reference._bundled import Bundled
+    from pytest_agentproc.reference._bundled import BundledScenario
     from pytest_agentproc.scenario import Key
 
 
@@ -41,7 +41,7 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ReferenceEntry:
     """One word of the reference.
 
     Args:
@@ -60,37 +60,47 @@ class Entry:
 
 
 @cache
-def entries() -> tuple[Entry, ...]:
+def list_entries() -> tuple[ReferenceEntry, ...]:
     """Give every entry, kind by kind, in the order of the tables."""
-    return (*_rules(), *_outcomes(), *_verdicts(), *_levels(), *_keys(), *_defects(), *_families())
+    return (
+        *_list_rule_entries(),
+        *_list_outcome_entries(),
+        *_list_verdict_entries(),
+        *_list_level_entries(),
+        *_list_key_entries(),
+        *_list_defect_entries(),
+        *_list_family_entries(),
+    )
 
 
-def find(word: str) -> tuple[list[Entry], list[str]]:
+def find_entries(word: str) -> tuple[list[ReferenceEntry], list[str]]:
     """Find the entries of a word; if there is none, the names that it may mean.
 
     Small and capital letters are the same. The last part of a name is enough: `elapsed` finds `turns: elapsed`, too.
     """
-    known = entries()
-    wanted = _plain(word)
-    found = [entry for entry in known if wanted == _plain(entry.name)]
-    found += [entry for entry in known if wanted == _plain(entry.name.rpartition(": ")[2]) and entry not in found]
-    names = {_plain(entry.name): entry.name for entry in known}
+    known = list_entries()
+    wanted = _normalize_name(word)
+    found = [entry for entry in known if wanted == _normalize_name(entry.name)]
+    found += [
+        entry for entry in known if wanted == _normalize_name(entry.name.rpartition(": ")[2]) and entry not in found
+    ]
+    names = {_normalize_name(entry.name): entry.name for entry in known}
     near = [] if found else [name for plain, name in names.items() if len(wanted) > 1 and wanted in plain.split()]
     near += [] if found else [names[plain] for plain in get_close_matches(wanted, names, 3)]
     return found, [*dict.fromkeys(near)][:5]
 
 
-def _plain(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return " ".join(re.split(r"[\s:._-]+", name.lower()))
 
 
-def _sentence(clause: str) -> str:
+def _make_sentence(clause: str) -> str:
     """Make a sentence of the clause that a table has."""
     clause = clause.strip()
     return f"{clause[0].upper()}{clause[1:]}{'' if clause[-1] in '.!?' else '.'}"
 
 
-def _rules() -> Iterator[Entry]:
+def _list_rule_entries() -> Iterator[ReferenceEntry]:
     for name, rule in RULES.items():
         facts = (
             ("Why", rule.why),
@@ -99,27 +109,37 @@ def _rules() -> Iterator[Entry]:
             ("Left open", rule.open),
             ("Bug families", ", ".join(family for family, (_, rules) in BUG_FAMILIES.items() if name in rules)),
             ("Defects that break it", ", ".join(defect.name for defect in DEFECTS.values() if defect.breaks == name)),
-            ("Bundled scenarios", str(sum(name in scenario.covers for scenario in bundled()))),
+            ("Bundled scenarios", str(sum(name in scenario.covers for scenario in read_bundled_scenarios()))),
         )
         example = Example(commands=(f"agentproc list --rule {name}", f"agentproc conform reference --rule {name}"))
-        yield Entry(kind="rule", name=name, says=_sentence(rule.demands), facts=_given(facts), example=example)
+        yield ReferenceEntry(
+            kind="rule", name=name, says=_make_sentence(rule.demands), facts=_drop_empty_facts(facts), example=example
+        )
 
 
-def _given(facts: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+def _drop_empty_facts(facts: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
     return tuple((title, text) for title, text in facts if text)
 
 
-def _outcomes() -> Iterator[Entry]:
-    keys = [key for table in tables() for key in table.keys if key.name == "outcome" and table.kind == "expect key"]
+def _list_outcome_entries() -> Iterator[ReferenceEntry]:
+    keys = [
+        key for table in list_tables() for key in table.keys if key.name == "outcome" and table.kind == "expect key"
+    ]
     for outcome, (says, advice) in OUTCOME_TEXTS.items():
         codes = " or ".join(map(str, outcome.exit_codes)) or "the agent's own, at least 1"
         facts = (("What to do", advice), ("Exit code", codes), ("Limit", outcome.limit or ""))
-        yield Entry(kind="outcome", name=outcome, says=says, facts=_given(facts), example=_example(keys, outcome))
+        yield ReferenceEntry(
+            kind="outcome",
+            name=outcome,
+            says=says,
+            facts=_drop_empty_facts(facts),
+            example=_find_example(keys, outcome),
+        )
 
 
-def _example(keys: list[Key], value: str = "") -> Example:
+def _find_example(keys: list[Key], value: str = "") -> Example:
     """Take the first excerpt that there is for one of these keys. A new key has none until a scenario uses it."""
-    found = (excerpts().get((id(key), value)) for key in keys)
+    found = (choose_excerpts().get((id(key), value)) for key in keys)
     text, scenario = next(filter(None, found), ("", ""))
     return Example(text=text, commands=(f"agentproc run {quote(scenario)}",) if scenario else ())
 
@@ -157,14 +177,16 @@ _VERDICT_EXAMPLES = {
 }
 
 
-def _verdicts() -> Iterator[Entry]:
+def _list_verdict_entries() -> Iterator[ReferenceEntry]:
     for verdict, (says, advice) in VERDICT_TEXTS.items():
         facts = (("What to do", advice),)
-        yield Entry(kind="verdict", name=verdict, says=says, facts=facts, example=_VERDICT_EXAMPLES[verdict])
+        yield ReferenceEntry(kind="verdict", name=verdict, says=says, facts=facts, example=_VERDICT_EXAMPLES[verdict])
 
 
-def _levels() -> Iterator[Entry]:
-    keys = {key.name: key for table in tables() if table.kind == "file key" and not table.path for key in table.keys}
+def _list_level_entries() -> Iterator[ReferenceEntry]:
+    keys = {
+        key.name: key for table in list_tables() if table.kind == "file key" and not table.path for key in table.keys
+    }
     effects = {
         "must": "The test fails, and the supervisor is not conformant.",
         "should": "The test fails. The check is counted, and decides nothing.",
@@ -172,26 +194,28 @@ def _levels() -> Iterator[Entry]:
     }
     for level, says in LEVEL_TEXTS.items():
         facts = (("If such a check fails", effects[level]),)
-        example = _example([keys.get(level, keys["harm"])])
-        yield Entry(kind="level", name=level, says=says, facts=facts, example=example)
+        example = _find_example([keys.get(level, keys["harm"])])
+        yield ReferenceEntry(kind="level", name=level, says=says, facts=facts, example=example)
 
 
-def _keys() -> Iterator[Entry]:
-    for table in tables():
+def _list_key_entries() -> Iterator[ReferenceEntry]:
+    for table in list_tables():
         for key in table.keys:
             name = f"{table.path}: {key.name}" if table.path else key.name
-            facts = _facts_of_limit(key) if table.kind == "limit" else _facts_of_key(key)
-            says = _limits()[key.name] if table.kind == "limit" else key.doc
-            yield Entry(kind=table.kind, name=name, says=_sentence(says), facts=facts, example=_example([key]))
+            facts = _list_limit_facts(key) if table.kind == "limit" else _list_key_facts(key)
+            says = _read_limit_texts()[key.name] if table.kind == "limit" else key.doc
+            yield ReferenceEntry(
+                kind=table.kind, name=name, says=_make_sentence(says), facts=facts, example=_find_example([key])
+            )
 
 
-def _facts_of_key(key: Key) -> tuple[tuple[str, str], ...]:
+def _list_key_facts(key: Key) -> tuple[tuple[str, str], ...]:
     also = getattr(key, "also", None)
     beside = f", and beside it `{also.name}:` {also.kind.label}" if also is not None else ""
     return (("Value", f"{key.kind.label}{beside}"),)
 
 
-def _facts_of_limit(key: Key) -> tuple[tuple[str, str], ...]:
+def _list_limit_facts(key: Key) -> tuple[tuple[str, str], ...]:
     value = getattr(Policy(), key.name)
     if key.name in LIST_NAMES:
         default = "none"
@@ -204,16 +228,16 @@ def _facts_of_limit(key: Key) -> tuple[tuple[str, str], ...]:
     return (("Value", key.kind.label), ("Default of the reference supervisor", default))
 
 
-def _limits() -> dict[str, str]:
+def _read_limit_texts() -> dict[str, str]:
     """Read what the docstring of `Policy` says of each limit."""
     [listed] = re.findall(r"Args:\n(.*?)\n\n", inspect.cleandoc(Policy.__doc__ or "") + "\n\n", re.DOTALL)
     found = re.findall(r"^    (\w+): (.*?)(?=^    \w+: |\Z)", listed, re.DOTALL | re.MULTILINE)
     return {name: " ".join(text.split()) for name, text in found}
 
 
-def _defects() -> Iterator[Entry]:
-    shown: dict[str, Bundled] = {}
-    for bundled_scenario in bundled():
+def _list_defect_entries() -> Iterator[ReferenceEntry]:
+    shown: dict[str, BundledScenario] = {}
+    for bundled_scenario in read_bundled_scenarios():
         for name in bundled_scenario.catches:
             shown[name] = min(
                 bundled_scenario, shown.get(name, bundled_scenario), key=lambda scenario: len(scenario.text)
@@ -221,12 +245,12 @@ def _defects() -> Iterator[Entry]:
     for name, defect in DEFECTS.items():
         facts = (("Rule", f"{defect.breaks}: {RULES[defect.breaks].demands}"),)
         example = Example(commands=(f"agentproc run {quote(shown[name].id)} --defect {name}",) if name in shown else ())
-        says = _sentence(f"a supervisor with this defect {defect.story}")
-        yield Entry(kind="defect", name=name, says=says, facts=facts, example=example)
+        says = _make_sentence(f"a supervisor with this defect {defect.story}")
+        yield ReferenceEntry(kind="defect", name=name, says=says, facts=facts, example=example)
 
 
-def _families() -> Iterator[Entry]:
+def _list_family_entries() -> Iterator[ReferenceEntry]:
     for name, (title, rules) in BUG_FAMILIES.items():
         facts = (("Rules", ", ".join(rules)),)
         example = Example(commands=(f"agentproc list --family {name}",))
-        yield Entry(kind="bug family", name=name, says=_sentence(title), facts=facts, example=example)
+        yield ReferenceEntry(kind="bug family", name=name, says=_make_sentence(title), facts=facts, example=example)

@@ -7,7 +7,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pytest_agentproc.reference._entries import Entry
+    from pytest_agentproc.reference._entries import ReferenceEntry
 
 
 _PAGES = {
@@ -24,17 +24,17 @@ _PAGES = {
 }
 
 
-def page_of(entry: Entry) -> str:
+def find_page(entry: ReferenceEntry) -> str:
     """Name the page of an entry, below the folder of the reference and without its ending."""
     return f"rules/{entry.name}" if entry.kind == "rule" else _PAGES[entry.kind]
 
 
-def anchor(name: str) -> str:
+def make_anchor(name: str) -> str:
     """Give the anchor of a heading, as GitHub and MyST make it."""
     return re.sub(r"[^\w\- ]", "", name.lower()).replace(" ", "-")
 
 
-def shown(entry: Entry, width: int) -> str:
+def format_for_terminal(entry: ReferenceEntry, width: int) -> str:
     """Write an entry for a terminal."""
     lines = [f"{entry.name} ({entry.kind})", *textwrap.wrap(entry.says, width), ""]
     for title, text in entry.facts:
@@ -47,12 +47,14 @@ def shown(entry: Entry, width: int) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def written(entry: Entry, heading: str = "##") -> str:
+def format_as_markdown(entry: ReferenceEntry, heading: str = "##") -> str:
     """Write an entry for a page: its heading is its anchor."""
     parts = [f"{heading} {entry.name}", entry.says]
-    up = "../" * page_of(entry).count("/")
+    up = "../" * find_page(entry).count("/")
     parts += (
-        ["\n".join(f"- **{title}:** {_fact(title, text, up)}" for title, text in entry.facts)] if entry.facts else []
+        ["\n".join(f"- **{title}:** {_format_fact(title, text, up)}" for title, text in entry.facts)]
+        if entry.facts
+        else []
     )
     if entry.example.text:
         name = f"# {entry.example.file}\n" if entry.example.file else ""
@@ -72,18 +74,18 @@ _LINKS = {
 """Facts that name other entries, each with the place of one."""
 
 
-def _fact(title: str, text: str, up: str) -> str:
+def _format_fact(title: str, text: str, up: str) -> str:
     """Write a fact; the names in it lead to their pages, and an address leads there."""
     if text.startswith("https://"):
         return f"<{text}>"
     if title not in _LINKS:
-        return _escape(text)
+        return _escape_markdown(text)
     names, colon, rest = text.partition(":")
     place = up + _LINKS[title]
-    links = (f"[{name}]({place.format(anchor(name) if '#' in place else name)})" for name in names.split(", "))
-    return ", ".join(links) + colon + _escape(rest)
+    links = (f"[{name}]({place.format(make_anchor(name) if '#' in place else name)})" for name in names.split(", "))
+    return ", ".join(links) + colon + _escape_markdown(rest)
 
 
-def _escape(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     """Keep what Markdown would take for its own; text between backquotes stays as it is."""
     return re.sub(r"(`[^`]*`)|([*<>\[\]])", lambda found: found[1] or f"\\{found[2]}", text)

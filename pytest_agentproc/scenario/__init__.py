@@ -10,16 +10,16 @@ packages extend the language through the `Language` that the caller passes in: n
 from __future__ import annotations
 
 from pytest_agentproc.errors import NotApplicable
-from pytest_agentproc.scenario._additions import BUNDLED, with_dialect, with_step
+from pytest_agentproc.scenario._additions import BUNDLED, add_dialect, add_step
 from pytest_agentproc.scenario._check import Key, Language
 from pytest_agentproc.scenario._expect import TIME_KEYS
-from pytest_agentproc.scenario._load import load, load_each, loads, read_agents
-from pytest_agentproc.scenario._movable import Movable, movables, moved, restated
+from pytest_agentproc.scenario._load import load, load_for_each_agent, loads, read_agent_names
+from pytest_agentproc.scenario._movable import Movable, apply_moves, find_movables, restate_times
 from pytest_agentproc.scenario._open import Choice, Opening
 from pytest_agentproc.scenario._scenario import Bound, Expectation, Scenario, Terms
-from pytest_agentproc.scenario._schema import MODELINE, schema
-from pytest_agentproc.scenario._tables import Table, Use, tables, uses
-from pytest_agentproc.scenario._yaml import Entry, entries
+from pytest_agentproc.scenario._schema import MODELINE, build_schema
+from pytest_agentproc.scenario._tables import KeyUse, Table, find_key_uses, list_tables
+from pytest_agentproc.scenario._yaml import ListEntry, read_entries
 
 __all__ = [
     "BUNDLED",
@@ -27,28 +27,28 @@ __all__ = [
     "TIME_KEYS",
     "Bound",
     "Choice",
-    "Entry",
     "Expectation",
     "Key",
+    "KeyUse",
     "Language",
+    "ListEntry",
     "Movable",
     "NotApplicable",
     "Opening",
     "Scenario",
     "Table",
     "Terms",
-    "Use",
-    "entries",
+    "add_dialect",
+    "add_step",
+    "apply_moves",
+    "build_schema",
+    "find_key_uses",
+    "find_movables",
+    "list_tables",
     "load",
-    "load_each",
+    "load_for_each_agent",
     "loads",
-    "movables",
-    "moved",
-    "read_agents",
-    "restated",
-    "schema",
-    "tables",
-    "uses",
-    "with_dialect",
-    "with_step",
+    "read_agent_names",
+    "read_entries",
+    "restate_times",
 ]

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.scenario._check import Entry, Key, Language, ProgramStep, Scope, Step
+from pytest_agentproc.scenario._check import Key, Language, ProgramStep, Scope, Step, StepEntry
 from pytest_agentproc.scenario._expressions import Expression
-from pytest_agentproc.scenario._fields import Choice, Data, Fields, Flag, Size, Text, Time, Whole
+from pytest_agentproc.scenario._fields import Choice, Data, Fields, Flag, Size, Text, Time, WholeNumber
 from pytest_agentproc.scenario._script import Steps
-from pytest_agentproc.scenario._session_steps import is_told
+from pytest_agentproc.scenario._session_steps import is_step_supported
 from pytest_agentproc.scenario._steps import STEPS
 from pytest_agentproc.scenario._yaml import Mapping as MappingNode
 from pytest_agentproc.scenario._yaml import Node, Scalar, Sequence
@@ -29,7 +29,7 @@ from pytest_agentproc.vocabulary import DIALECTS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pytest_agentproc.scenario._check import Check, Kind
+    from pytest_agentproc.scenario._check import Check, ValueType
     from pytest_agentproc.vocabulary import Dialect, ScriptStep
 
 
@@ -40,7 +40,7 @@ _OF_ENCODERS = ("say", "answer", "result")
 _OF_HOSTS = ("hear", "late", "end", "refuse", "has", "take", "acknowledge")
 
 
-class _Setting:
+class _InspectedConversation:
     """The beginning of a conversation that is only inspected."""
 
     cwd = "/"
@@ -65,37 +65,39 @@ class AddedDialect:
     @property
     def fault(self) -> str:
         """Why it cannot be used, as one sentence; "" if it can."""
-        return self._looked_at[0]
+        return self._inspection[0]
 
     @property
     def events(self) -> Mapping[str, tuple[str, ...]]:
         """By mode, the steps that its encoder can write beside text; none if it cannot be used."""
-        return self._looked_at[1]
+        return self._inspection[1]
 
     @cached_property
-    def _looked_at(self) -> tuple[str, Mapping[str, tuple[str, ...]]]:
+    def _inspection(self) -> tuple[str, Mapping[str, tuple[str, ...]]]:
         about = f"the dialect {self.dialect.name}, which {self.origin} adds, cannot be used"
         try:
-            for module in self._modules:
-                self._require_its_own(module)
-            events = {mode: tuple(self.dialect.steps.get(mode, self._events(mode))) for mode in self.dialect.modes}
+            for module in self._encoder_modules:
+                self._require_own_imports(module)
+            events = {
+                mode: tuple(self.dialect.steps.get(mode, self._list_encoder_steps(mode))) for mode in self.dialect.modes
+            }
             for mode in self.dialect.decoders:
                 self.dialect.decoder(mode)
             for mode in self.dialect.talks:
-                self.dialect.talk(mode, _Setting())
+                self.dialect.talk(mode, _InspectedConversation())
         except UsageError as error:
             return f"{about}: {error.message.removeprefix(f'dialect {self.dialect.name}: ')}: {error.remedy}", {}
         return "", events
 
     @property
-    def _modules(self) -> tuple[str, ...]:
+    def _encoder_modules(self) -> tuple[str, ...]:
         """Every module that one of its encoders is made of."""
         modes = [(mode, has_tasks) for mode in self.dialect.modes for has_tasks in (False, True)]
         found = [name for mode, has_tasks in modes for name in self.dialect.encoder_modules(mode, has_tasks=has_tasks)]
         return tuple(dict.fromkeys(found))
 
-    def _events(self, mode: str) -> tuple[str, ...]:
-        """Make the encoder once, to see what it can tell."""
+    def _list_encoder_steps(self, mode: str) -> tuple[str, ...]:
+        """Make the encoder once, and list the steps that it can write."""
         place = self.dialect.encoder_modules(mode)[-1]
         program = {"dialect": self.dialect.name, "mode": mode, "name": "agent", "code": 0, "argv": ()}
         try:
@@ -122,7 +124,7 @@ class AddedDialect:
             )
         return (*told, "ask") if is_host and callable(getattr(made, "ask", None)) else tuple(told)
 
-    def _require_its_own(self, module: str) -> None:
+    def _require_own_imports(self, module: str) -> None:
         """Refuse an import that no fake could follow."""
         try:
             spec = importlib.util.find_spec(module)
@@ -130,9 +132,9 @@ class AddedDialect:
             raise UsageError(f"there is no module {module} ({error})", "name it as an import would") from error
         if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
             raise UsageError(f"there is no Python file of a module {module}", "name it as an import would")
-        allowed = (*_OF_THE_KIT, *self._modules)
+        allowed = (*_OF_THE_KIT, *self._encoder_modules)
         tree = ast.parse(Path(spec.origin).read_text("utf-8"))
-        for name, line in _imports(tree.body):
+        for name, line in _find_imports(tree.body):
             if name not in allowed and name.partition(".")[0] not in sys.stdlib_module_names:
                 raise UsageError(
                     f"{spec.origin}:{line} imports {name}, which a fake does not have",
@@ -140,7 +142,7 @@ class AddedDialect:
                 )
 
 
-def _imports(body: list[ast.stmt]) -> Iterator[tuple[str, int]]:
+def _find_imports(body: list[ast.stmt]) -> Iterator[tuple[str, int]]:
     """Give every module that is imported, with its line; leave out imports for type checkers only."""
     for node in body:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
@@ -157,17 +159,17 @@ def _imports(body: list[ast.stmt]) -> Iterator[tuple[str, int]]:
 BUNDLED = Language(STEPS)
 """The language as the kit has it."""
 
-_KINDS: dict[str, Kind] = {
+_KINDS: dict[str, ValueType] = {
     "text": Text(),
     "time": Time(),
     "size": Size(),
-    "number": Whole(0, 2**31 - 1),
+    "number": WholeNumber(0, 2**31 - 1),
     "flag": Flag(),
     "data": Data(),
 }
 
 
-def with_dialect(language: Language, dialect: Dialect, origin: str) -> Language:
+def add_dialect(language: Language, dialect: Dialect, origin: str) -> Language:
     """Give the language with one dialect more.
 
     Args:
@@ -178,35 +180,37 @@ def with_dialect(language: Language, dialect: Dialect, origin: str) -> Language:
     Raises:
         UsageError: the name is taken.
     """
-    _require_free("dialect", dialect.name, DIALECTS, {name: added.origin for name, added in language.dialects.items()})
+    _require_free_name(
+        "dialect", dialect.name, DIALECTS, {name: added.origin for name, added in language.dialects.items()}
+    )
     return replace(language, dialects={**language.dialects, dialect.name: AddedDialect(dialect, origin)})
 
 
-def with_step(language: Language, step: ScriptStep, origin: str) -> Language:
-    """Give the language with one step more; arguments and errors as `with_dialect`."""
-    others = {name: entry.kind.origin for name, entry in language.steps.items() if isinstance(entry.kind, _Added)}
-    _require_free("step", step.name, STEPS, others)
-    kind = _Told(step, origin) if step.expand is None else _Expanded(step, origin)
-    build = kind.build if isinstance(kind, _Told) else None
-    entry = Entry(step.name, kind, f"{step.doc} ({origin})", build=build)
+def add_step(language: Language, step: ScriptStep, origin: str) -> Language:
+    """Give the language with one step more; arguments and errors as `add_dialect`."""
+    others = {name: entry.kind.origin for name, entry in language.steps.items() if isinstance(entry.kind, _AddedStep)}
+    _require_free_name("step", step.name, STEPS, others)
+    kind = _EncodedStep(step, origin) if step.expand is None else _ExpandedStep(step, origin)
+    build = kind.build if isinstance(kind, _EncodedStep) else None
+    entry = StepEntry(step.name, kind, f"{step.doc} ({origin})", build=build)
     return replace(language, steps={**language.steps, step.name: entry})
 
 
-def _require_free(what: str, name: str, own: Map[str, Any], others: Map[str, str]) -> None:
+def _require_free_name(what: str, name: str, own: Map[str, Any], others: Map[str, str]) -> None:
     if name in own or name in others:
         whose = f"{others[name]} adds one, too" if name in others else "the kit has it"
         raise UsageError(f"{what} {name}: the name is taken, {whose}", "choose another name")
 
 
 @dataclass(frozen=True)
-class _Added:
+class _AddedStep:
     """A step of another package: the type of its value."""
 
     step: ScriptStep
     origin: str
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ValueType:
         """The type that its value has by itself."""
         value = self.step.value
         if isinstance(value, str):
@@ -222,12 +226,12 @@ class _Added:
 
 
 @dataclass(frozen=True)
-class _Told(_Added):
+class _EncodedStep(_AddedStep):
     """A step that the encoder of a dialect writes."""
 
     def read(self, node: Node, what: str, check: Check) -> Any:
         """Read the value, in a dialect whose encoder knows the step."""
-        return self.kind.read(node, what, check) if is_told(self.step.name, node, check) else None
+        return self.kind.read(node, what, check) if is_step_supported(self.step.name, node, check) else None
 
     def build(self, step: Step, scope: Scope) -> list[ProgramStep]:
         """Compile to `event`; times in nanoseconds, sizes in bytes."""
@@ -235,7 +239,7 @@ class _Told(_Added):
 
 
 @dataclass(frozen=True)
-class _Expanded(_Added):
+class _ExpandedStep(_AddedStep):
     """A step that stands for others, and gives way to them."""
 
     def read(self, node: Node, what: str, check: Check) -> tuple[Step, ...]:
@@ -246,13 +250,13 @@ class _Expanded(_Added):
             return ()
         about = f"the step {what}, which {self.origin} adds, "
         if what in check.expanding:
-            check.at(node, f"{about}stands for itself")
+            check.report_at(node, f"{about}stands for itself")
             return ()
         assert self.step.expand is not None
         try:
-            made = _node(list(self.step.expand(self._plain(value))), node)
+            made = _build_node(list(self.step.expand(self._prepare_for_expand(value))), node)
         except Exception as error:  # noqa: BLE001  # it is theirs, whatever it is
-            check.at(node, f"{about}raised {type(error).__name__}: {error}")
+            check.report_at(node, f"{about}raised {type(error).__name__}: {error}")
             return ()
         outside, check.expanding = check.expanding, (*check.expanding, what)
         steps = Steps().read(made, what, check)
@@ -262,15 +266,15 @@ class _Expanded(_Added):
             check.problems[index] = replace(problem, line=node.line, column=node.column, message=told)
         return steps
 
-    def _plain(self, value: Any) -> Any:
+    def _prepare_for_expand(self, value: Any) -> Any:
         """Give a value as `expand` takes it: times and sizes as a step would have them."""
         types = self.step.value
         if isinstance(types, Map):
-            return {name: _text(given, types[name]) for name, given in value.items()}
-        return _text(value, types if isinstance(types, str) else "text")
+            return {name: _format_value(given, types[name]) for name, given in value.items()}
+        return _format_value(value, types if isinstance(types, str) else "text")
 
 
-def _text(value: Any, kind: str) -> Any:
+def _format_value(value: Any, kind: str) -> Any:
     if isinstance(value, Expression):
         return value.text
     return f"{value} B" if kind == "size" else value
@@ -279,24 +283,24 @@ def _text(value: Any, kind: str) -> Any:
 def _bind_value(value: Any, scope: Scope) -> Any:
     if isinstance(value, dict):
         return {name: _bind_value(given, scope) for name, given in value.items()}
-    return scope.exact(value) if isinstance(value, Expression) else value
+    return scope.evaluate(value) if isinstance(value, Expression) else value
 
 
-def _node(data: Any, place: Node) -> Node:
+def _build_node(data: Any, place: Node) -> Node:
     """Make the node that a file would have for some data, at the place of another."""
     if isinstance(data, Map):
-        pairs = tuple((_scalar(str(key), place), _node(value, place)) for key, value in data.items())
+        pairs = tuple((_build_scalar(str(key), place), _build_node(value, place)) for key, value in data.items())
         return MappingNode(place.line, place.column, pairs)
     if isinstance(data, list | tuple):
-        return Sequence(place.line, place.column, tuple(_node(item, place) for item in data))
+        return Sequence(place.line, place.column, tuple(_build_node(item, place) for item in data))
     if isinstance(data, bool):
-        return _scalar(str(data).lower(), place, is_plain=True)
+        return _build_scalar(str(data).lower(), place, is_plain=True)
     if isinstance(data, int | float):
-        return _scalar(str(data), place, is_plain=True)
+        return _build_scalar(str(data), place, is_plain=True)
     if isinstance(data, str):
-        return _scalar(data, place)
+        return _build_scalar(data, place)
     raise TypeError(f"{data!r} can stand in no scenario")
 
 
-def _scalar(text: str, place: Node, *, is_plain: bool = False) -> Scalar:
+def _build_scalar(text: str, place: Node, *, is_plain: bool = False) -> Scalar:
     return Scalar(place.line, place.column, text, is_plain, is_one_line=False)

@@ -20,13 +20,13 @@ from pytest_agentproc.scenario._expressions import (
     Expression,
     ExpressionError,
     Measure,
-    Unfit,
+    UnusableValue,
     evaluate,
-    names,
+    find_limit_names,
     parse_expression,
 )
-from pytest_agentproc.scenario._words import one_line
-from pytest_agentproc.scenario._yaml import Enough, Node, Scalar, describe
+from pytest_agentproc.scenario._words import format_one_line
+from pytest_agentproc.scenario._yaml import Node, Scalar, StopReading, describe_node
 from pytest_agentproc.vocabulary import DIALECTS, Policy
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Dialect
 
 
-class Kind(Protocol):
+class ValueType(Protocol):
     """A type of value: its name in the reference, and how it is read from a node."""
 
     @property
@@ -56,7 +56,7 @@ class Key:
     """
 
     name: str
-    kind: Kind
+    kind: ValueType
     doc: str
     since: str = "1"
     required: bool = False
@@ -76,8 +76,8 @@ class Step:
     also: Any = None
 
 
-class Noting(dict[str, "int | Fraction | None"]):
-    """Limits that note which of them are asked for."""
+class LimitsRecorder(dict[str, "int | Fraction | None"]):
+    """Limits that record which of them are read."""
 
     def __init__(self, limits: Mapping[str, int | Fraction | None]) -> None:
         super().__init__(limits)
@@ -98,37 +98,37 @@ class Scope:
     unstated: frozenset[str] = frozenset()
     _taken: list[int] = field(default_factory=list)
 
-    def steps(self, steps: tuple[Step, ...]) -> list[ProgramStep]:
+    def compile_steps(self, steps: tuple[Step, ...]) -> list[ProgramStep]:
         """Compile a list of steps, in order."""
-        return [compiled for step in steps for compiled in self._compile(step)]
+        return [compiled for step in steps for compiled in self._compile_step(step)]
 
-    def _compile(self, step: Step) -> list[ProgramStep]:
+    def _compile_step(self, step: Step) -> list[ProgramStep]:
         build = self.table[step.name].build
         assert build is not None, "what stands for other steps gave way to them as it was read"
         return build(step, self)
 
-    def ns(self, time: Expression | str | None) -> int | None:
+    def to_nanoseconds(self, time: Expression | str | None) -> int | None:
         """Give a time in nanoseconds; None for a word that stands for no end.
 
         Raises:
             NotApplicable: the subject lacks a limit that the time names, or under its limits it is no time.
         """
-        return self.exact(time) if isinstance(time, Expression) else None
+        return self.evaluate(time) if isinstance(time, Expression) else None
 
-    def size(self, size: Expression | int) -> int:
-        """Give a size in bytes; raises as `ns`."""
-        return size if isinstance(size, int) else self.exact(size)
+    def to_bytes(self, size: Expression | int) -> int:
+        """Give a size in bytes; raises as `to_nanoseconds`."""
+        return size if isinstance(size, int) else self.evaluate(size)
 
-    def takes(self, size: int, most: int) -> bool:
+    def reserve_bytes(self, size: int, most: int) -> bool:
         """Count the bytes that a script holds; return whether there are no more than `most`."""
         self._taken.append(size)
         return sum(self._taken) <= most
 
-    def exact(self, time: Expression) -> int:
-        """Give a time in nanoseconds, or a size in bytes; raises as `ns`."""
+    def evaluate(self, time: Expression) -> int:
+        """Give a time in nanoseconds, or a size in bytes; raises as `to_nanoseconds`."""
         try:
             return evaluate(time, self.limits)
-        except Unfit as error:
+        except UnusableValue as error:
             raise NotApplicable(f"other limits ({error})", time.line) from None
 
 
@@ -136,7 +136,7 @@ Build = Callable[[Step, Scope], list[ProgramStep]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry(Key):
+class StepEntry(Key):
     """The table's entry for a step: how it is compiled, and the second key that it takes.
 
     One that is not compiled stands for others: its value is those.
@@ -146,10 +146,10 @@ class Entry(Key):
     also: Key | None = None
 
 
-Table = Mapping[str, Entry]
+Table = Mapping[str, StepEntry]
 
 
-class Added(Protocol):
+class DialectAddition(Protocol):
     """A dialect of another package, and what was found when it was looked at."""
 
     @property
@@ -179,27 +179,27 @@ class Language:
     """
 
     steps: Table
-    dialects: Mapping[str, Added] = field(default_factory=dict)
+    dialects: Mapping[str, DialectAddition] = field(default_factory=dict)
 
     @property
     def records(self) -> Mapping[str, Dialect]:
         """Every dialect by its name: the kit's, and those of other packages."""
         return {**DIALECTS, **{name: added.dialect for name, added in self.dialects.items()}}
 
-    def steps_of(self, dialect: str, mode: str) -> Sequence[str]:
-        """List the steps that agents of a dialect tell beside text, in a mode."""
+    def list_steps(self, dialect: str, mode: str) -> Sequence[str]:
+        """List the steps that agents of a dialect can print beside text, in a mode."""
         added = self.dialects.get(dialect)
         return (self.records[dialect].steps if added is None else added.events).get(mode, ())
 
-    def known_by(self, has: Callable[[Dialect, str], bool]) -> list[str]:
+    def list_modes_with(self, has: Callable[[Dialect, str], bool]) -> list[str]:
         """List the dialects with each mode that has something, as `gemini stream`."""
         pairs = [(record, mode) for record in self.records.values() for mode in record.modes]
         return [f"{record.name} {mode}" for record, mode in pairs if has(record, mode)]
 
     @property
-    def sessions(self) -> list[str]:
-        """Every dialect with each mode that hears requests while it lives."""
-        return self.known_by(lambda record, mode: mode in record.talks)
+    def session_modes(self) -> list[str]:
+        """Every dialect with each mode whose agent takes requests while it lives."""
+        return self.list_modes_with(lambda record, mode: mode in record.talks)
 
     def holds_session(self, dialect: str, mode: str) -> bool:
         """Say whether agents of a dialect, in a mode, live on from prompt to prompt."""
@@ -213,8 +213,8 @@ _OF_AN_AGENT = ("dialect", "mode", "prompt_by", "overrides", "limits", "is_spawn
 
 
 @lru_cache(maxsize=256)
-def _limits(dialect: str | Dialect, *overrides: tuple[str, Any]) -> Mapping[str, int | None]:
-    """Give the limits of a supervisor who was told these; many files tell the same."""
+def _resolve_limits(dialect: str | Dialect, *overrides: tuple[str, Any]) -> Mapping[str, int | None]:
+    """Give the limits of a supervisor with these overrides; many files have the same ones."""
     return MappingProxyType(Policy.for_dialect(dialect, **dict(overrides)).whole())
 
 
@@ -246,7 +246,7 @@ class Check:
     mode: str = ""
     prompt_by: str = "argv"
     overrides: dict[str, Any] = field(default_factory=dict)
-    limits: Mapping[str, int | None] = field(default_factory=lambda: _limits(""))
+    limits: Mapping[str, int | None] = field(default_factory=lambda: _resolve_limits(""))
     spawned: dict[str, int] = field(default_factory=dict)
     parents: dict[str, str] = field(default_factory=dict)
     orphans: dict[str, str] = field(default_factory=dict)
@@ -273,31 +273,31 @@ class Check:
     _kept: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def report(self, line: int, column: int, message: str) -> None:
-        """Keep a problem.
+        """Report a problem of the file.
 
         Raises:
-            Enough: the file has too many problems to be a scenario.
+            StopReading: the file has too many problems to be a scenario.
         """
         if len(self.problems) == _MOST:
             message = f"there are more than {_MOST} problems: mend these first"
-        self.problems.append(Problem(self.file, line, column, one_line(message)))
+        self.problems.append(Problem(self.file, line, column, format_one_line(message)))
         if len(self.problems) > _MOST:
-            raise Enough
+            raise StopReading
 
-    def at(self, node: Node, message: str) -> None:
-        """Keep a problem that a node has."""
+    def report_at(self, node: Node, message: str) -> None:
+        """Report a problem at the place of a node."""
         self.report(node.line, node.column, message)
 
-    def wrong(self, node: Node, what: str, wanted: str, remedy: str = "") -> None:
-        """Say that a value is not what its field wants."""
+    def report_wrong_value(self, node: Node, what: str, wanted: str, remedy: str = "") -> None:
+        """Report that a value is not what its field wants."""
         if isinstance(node, Scalar) and node.note:
             remedy = node.note
-        self.at(node, f"{what} must be {wanted}, not {describe(node)}" + (f": {remedy}" if remedy else ""))
+        self.report_at(node, f"{what} must be {wanted}, not {describe_node(node)}" + (f": {remedy}" if remedy else ""))
 
-    def tell(self, overrides: dict[str, Any]) -> None:
+    def set_overrides(self, overrides: dict[str, Any]) -> None:
         """Take the limits that the file gives: expressions are tried with them, all others as they are by default."""
         self.overrides = overrides
-        self.limits = _limits(self.record or "", *overrides.items())
+        self.limits = _resolve_limits(self.record or "", *overrides.items())
 
     @property
     def steps(self) -> Table:
@@ -306,20 +306,20 @@ class Check:
 
     @property
     def record(self) -> Dialect | None:
-        """The record of the dialect that is spoken; None: no dialect is known yet."""
+        """The record of the dialect of the agent; None: no dialect is known yet."""
         return self.language.records.get(self.dialect)
 
     def has_key(self, name: str) -> bool:
-        """Say whether the dialect that is spoken has a key that only some have."""
+        """Say whether the dialect of the agent has a key that only some dialects have."""
         return self.record is not None and name in self.record.keys
 
     @property
     def is_session(self) -> bool:
-        """Whether the agent that is spoken of hears requests while it lives."""
+        """Whether the agent takes requests while it lives."""
         return self.language.holds_session(self.dialect, self.mode)
 
     @contextmanager
-    def about(self, session: str) -> Iterator[None]:
+    def enter_session(self, session: str) -> Iterator[None]:
         """Read the following as one session's agent; the facts about that agent are there again the next time.
 
         Args:
@@ -330,25 +330,25 @@ class Check:
             return
         outside = {name: getattr(self, name) for name in _OF_AN_AGENT}
         self.session = session
-        self._become(self._kept.get(session) or _nobody())
+        self._set_facts(self._kept.get(session) or _make_blank_facts())
         yield
         self._kept[session] = {name: getattr(self, name) for name in _OF_AN_AGENT}
         self.session = ""
-        self._become(outside)
+        self._set_facts(outside)
 
-    def _become(self, values: dict[str, Any]) -> None:
+    def _set_facts(self, values: dict[str, Any]) -> None:
         for name, value in values.items():
             setattr(self, name, value)
 
-    def time(self, node: Scalar, words: tuple[str, ...], *, positive: bool) -> Expression | None:
+    def read_time(self, node: Scalar, words: tuple[str, ...], *, positive: bool) -> Expression | None:
         """Read a time, and try it with the default limits."""
-        return self._expression(node, words, TIMES, (int(positive), LONGEST_TIME))
+        return self._read_expression(node, words, TIMES, (int(positive), LONGEST_TIME))
 
-    def size(self, node: Scalar, low: int, high: int) -> Expression | None:
+    def read_size(self, node: Scalar, low: int, high: int) -> Expression | None:
         """Read a size that may name limits, and try it with the default ones."""
-        return self._expression(node, (), SIZES, (low, high))
+        return self._read_expression(node, (), SIZES, (low, high))
 
-    def _expression(
+    def _read_expression(
         self, node: Scalar, words: tuple[str, ...], measure: Measure, bounds: tuple[int, int]
     ) -> Expression | None:
         column = node.column if node.plain else node.column + 1
@@ -357,11 +357,11 @@ class Check:
         except ExpressionError as error:
             self.report(node.line, column + (error.offset if node.is_one_line else 0), error.message)
             return None
-        return self._try_out(Expression(node.text.strip(), node.line, column, tree, measure, *bounds))
+        return self._check_expression(Expression(node.text.strip(), node.line, column, tree, measure, *bounds))
 
-    def _try_out(self, expression: Expression) -> Expression | None:
+    def _check_expression(self, expression: Expression) -> Expression | None:
         line, column, tree = expression.line, expression.column, expression.tree
-        for name in sorted(names(tree)):
+        for name in sorted(find_limit_names(tree)):
             if self.sessions and not self.session:
                 self.report(
                     line, column, f"{name} is a limit of each session, and this time is no session's: write a plain one"
@@ -374,12 +374,12 @@ class Check:
             evaluate(expression, self.limits)
         except NotApplicable:
             pass
-        except Unfit as error:
+        except UnusableValue as error:
             self.report(line, column, str(error))
         return expression
 
 
-def _nobody() -> dict[str, Any]:
+def _make_blank_facts() -> dict[str, Any]:
     """Describe an agent of which the file says nothing yet."""
     blank = Check("", None, Language({}))
     return {name: getattr(blank, name) for name in _OF_AN_AGENT}

@@ -15,16 +15,16 @@ from pytest_agentproc.scenario._fields import (
     Either,
     Fields,
     Flag,
-    Form,
     ListOf,
     Size,
     Text,
+    TextPattern,
     Time,
-    Whole,
+    WholeNumber,
     Word,
 )
-from pytest_agentproc.scenario._words import choices, shorten, unknown
-from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, inline
+from pytest_agentproc.scenario._words import describe_unknown, join_choices, shorten
+from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, format_inline
 from pytest_agentproc.vocabulary import CallerAction, Continued, Handler, HookUse
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ _FORMS = "turn N, background N or status S"
 
 
 @dataclass(frozen=True)
-class Item:
-    """One deed as the file has it, its times unevaluated."""
+class DriveItem:
+    """One action of the caller, or of its program, as the file has it: its times are not evaluated yet."""
 
     line: int
     kind: str
@@ -53,18 +53,18 @@ class Item:
     session: str = ""
 
 
-def _prompt_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> str:
+def _make_prompt(values: dict[str, Any], node: Node, what: str, check: Check) -> str:
     if "text" in values:
         prompt: str = values["text"]
     else:
-        prompt = _repeated(values["repeat"], values["size"])
+        prompt = _repeat_text(values["repeat"], values["size"])
     if "\0" in prompt and check.prompt_by == "argv" and not check.is_session:
-        check.at(node, f"{what} has a NUL in it, which no argument can carry: tell the agent with prompt: stdin")
+        check.report_at(node, f"{what} has a NUL in it, which no argument can carry: tell the agent with prompt: stdin")
     return prompt
 
 
 @lru_cache(maxsize=16)  # a prompt of many MiB is made and held once, however many files ask with it
-def _repeated(unit: str, size: int) -> str:
+def _repeat_text(unit: str, size: int) -> str:
     """Give this number of bytes of a text that is repeated, without a piece of a character at the end."""
     encoded = unit.encode()
     return (encoded * (size // len(encoded) + 1))[:size].decode(errors="ignore")
@@ -77,18 +77,18 @@ PROMPT = Either(
             Key("repeat", Text(may_be_empty=False), "a text that is repeated", required=True),
             Key("size", Size(high=_LARGEST_PROMPT), "until the prompt is that long", required=True),
         ),
-        finish=_prompt_finish,
+        finish=_make_prompt,
     ),
     key="text",
 )
 
 
 @dataclass(frozen=True)
-class _Awaited:
+class _AwaitedEvent:
     """The event that the caller waits for."""
 
     label: str = "turn N / background N / status S"
-    shape = Form(
+    shape = TextPattern(
         f"(turn|background) [1-9][0-9]*|status ({'|'.join(STATUSES)})", ("turn 1", "background 1", "status ready")
     )
 
@@ -96,21 +96,21 @@ class _Awaited:
         """Take the words apart."""
         found = _AWAITED.fullmatch(node.text) if isinstance(node, Scalar) else None
         if found is None:
-            check.wrong(node, what, _FORMS, 'count from 1: "turn 1"' if _is_uncounted(node) else "")
+            check.report_wrong_value(node, what, _FORMS, 'count from 1: "turn 1"' if _is_without_number(node) else "")
             return "status", ""
         if found[3] is None:
             return found[1], int(found[2])
         if found[3] not in STATUSES:
-            check.at(node, unknown("status", found[3], STATUSES))
+            check.report_at(node, describe_unknown("status", found[3], STATUSES))
         return "status", found[3]
 
 
-def _is_uncounted(node: Node) -> bool:
+def _is_without_number(node: Node) -> bool:
     return isinstance(node, Scalar) and node.text.split(" ")[0] in ("turn", "turns", "background")
 
 
 @dataclass(frozen=True)
-class _Word:
+class _EmptyValue:
     """A word of the caller's, which needs no value."""
 
     label: str = "{}"
@@ -119,16 +119,16 @@ class _Word:
     def read(self, node: Node, what: str, check: Check) -> None:
         """See that nothing is said beside it."""
         if not isinstance(node, Mapping) or node.pairs:
-            check.wrong(node, what, "{}", f"write {what.rpartition('.')[2]}: {{}}")
+            check.report_wrong_value(node, what, "{}", f"write {what.rpartition('.')[2]}: {{}}")
 
 
-def _abandon_finish(values: dict[str, Any], _node: Node, _what: str, _check: Check) -> str:
+def _make_abandon_mode(values: dict[str, Any], _node: Node, _what: str, _check: Check) -> str:
     return str(values.get("by", "task"))
 
 
 _ABANDON = Fields(
     (Key("by", Choice(("task", "scope")), "how: its task, once, or an anyio scope, at every await; task if absent"),),
-    finish=_abandon_finish,
+    finish=_make_abandon_mode,
 )
 
 
@@ -136,17 +136,17 @@ _KEYS = (
     Key("prompt", PROMPT, "sends a prompt, which is queued at once"),
     Key(
         "wait_for",
-        _Awaited(),
+        _AwaitedEvent(),
         "waits until the turn has its outcome, this many background turns are over, or the session has this status",
     ),
     Key("wait", Time(), "waits for this time"),
     Key(
         "cancel",
-        Fields((Key("turn", Whole(1, 10**6), "which turn; the turn in work if absent"),)),
+        Fields((Key("turn", WholeNumber(1, 10**6), "which turn; the turn in work if absent"),)),
         "cancels a turn, and the agent lives on",
     ),
-    Key("stop", _Word(), "forces the agent to stop; a new agent follows"),
-    Key("close", _Word(), "ends the session"),
+    Key("stop", _EmptyValue(), "forces the agent to stop; a new agent follows"),
+    Key("close", _EmptyValue(), "ends the session"),
     Key("abandon", _ABANDON, "cancels the supervisor of a run, as a caller does that goes away"),
     Key("attach", Word("VIEWER"), "attaches a viewer, which sees everything from the beginning"),
     Key("detach", Word("VIEWER"), "detaches a viewer"),
@@ -162,35 +162,37 @@ _OF_A_RUN = "[{prompt: TEXT or {repeat, size}}]"
 _LEFT = "[{prompt: TEXT}, {abandon: {}, at: T}]"
 
 
-class _Drive:
+class _DriveItems:
     """The caller's actions: gives the items of a session, or a run's prompt and whether it is abandoned."""
 
     label = "[{prompt: TEXT or {repeat, size}}, ...]"
     form = Fields(_KEYS, one_of=_DEEDS)
     shape = ListOf(form)
 
-    def read(self, node: Node, what: str, check: Check) -> tuple[Item, ...]:
+    def read(self, node: Node, what: str, check: Check) -> tuple[DriveItem, ...]:
         """Read the items; a run has its prompt, and after it nothing, or the caller's leaving."""
         is_session = bool(check.sessions) or check.is_session
         if not isinstance(node, Sequence):
-            remedy = f"write [{{prompt: {inline(node)}}}]" if isinstance(node, Scalar) else 'write "- " before prompt'
-            check.wrong(node, what, f"a list such as {self.label if is_session else _OF_A_RUN}", remedy)
+            remedy = (
+                f"write [{{prompt: {format_inline(node)}}}]" if isinstance(node, Scalar) else 'write "- " before prompt'
+            )
+            check.report_wrong_value(node, what, f"a list such as {self.label if is_session else _OF_A_RUN}", remedy)
             return ()
-        is_left = [_says(item, "abandon") for item in node.items[1:]] == [True]
+        is_left = [_has_key(item, "abandon") for item in node.items[1:]] == [True]
         if not is_session and len(node.items) != 1 + is_left:
             few = f"one item, the prompt, or that and abandon, not a list of {len(node.items)} items"
-            check.at(node, f"{what} must have {few}")
+            check.report_at(node, f"{what} must have {few}")
             return ()
         if not node.items:
-            check.at(node, f"{what} must have an item: write [{{wait: 1s}}] for a session that is asked nothing")
+            check.report_at(node, f"{what} must have an item: write [{{wait: 1s}}] for a session that is asked nothing")
         before = len(check.problems)
         items = []
         for given in node.items:
-            with check.about(_session_of(given, what, check)):
-                items += [item for item in [self._item(given, what, check)] if item is not None]
+            with check.enter_session(_find_session(given, what, check)):
+                items += [item for item in [self._read_item(given, what, check)] if item is not None]
         if not is_session and items and (items[0].kind != "prompt" or items[0].at or items[0].after):
             about = f"the dialect {check.dialect} in mode {check.mode} is one run"
-            check.at(node, f"{what} must be {_OF_A_RUN}: {about}")
+            check.report_at(node, f"{what} must be {_OF_A_RUN}: {about}")
         for left in (item for item in items if item.kind == "abandon"):
             if is_session:
                 check.report(left.line, left.column, f"{what} of a session has no abandon: it ends with close")
@@ -200,45 +202,45 @@ class _Drive:
             _check_order(items, check)
         return tuple(items)
 
-    def _item(self, node: Node, what: str, check: Check) -> Item | None:
+    def _read_item(self, node: Node, what: str, check: Check) -> DriveItem | None:
         values = self.form.read(node, what, check)
         if values is None:
             return None
         kind = next(name for name in _DEEDS if name in values)
         value = values[kind]
         if "at" in values and "after" in values:
-            check.at(node, f"{what} has both at and after: at is an instant, after counts from the item before")
+            check.report_at(node, f"{what} has both at and after: at is an instant, after counts from the item before")
         if kind in ("wait", "wait_for") and ("at" in values or "after" in values):
-            check.at(node, f"{what}.{kind} takes neither at nor after: it waits as it is")
+            check.report_at(node, f"{what}.{kind} takes neither at nor after: it waits as it is")
         if kind == "wait_for":
             kind, value = value
         elif kind == "cancel":
             value = value.get("turn")
-        return Item(
+        return DriveItem(
             node.line, kind, value, values.get("at"), values.get("after"), node.column, values.get("session", "")
         )
 
 
-def _says(node: Node, name: str) -> bool:
+def _has_key(node: Node, name: str) -> bool:
     return isinstance(node, Mapping) and any(key.text == name for key, _ in node.pairs)
 
 
-def _session_of(node: Node, what: str, check: Check) -> str:
+def _find_session(node: Node, what: str, check: Check) -> str:
     """Say in which session an item of a drive is; "" where there is one, and after a mistake."""
     pairs = node.pairs if isinstance(node, Mapping) else []
     own = next((value for key, value in pairs if key.text == "session"), None)
     if check.sessions and own is None and isinstance(node, Mapping):
-        check.at(node, f"{what} needs the key session in each item: {choices(list(check.sessions))}")
+        check.report_at(node, f"{what} needs the key session in each item: {join_choices(list(check.sessions))}")
     if own is None or not isinstance(own, Scalar):
         return ""
     if not check.sessions and check.mode:
-        check.at(own, f"{what} has one session: leave session out")
+        check.report_at(own, f"{what} has one session: leave session out")
     elif check.sessions and own.text not in check.sessions:
-        check.at(own, unknown("session", own.text, check.sessions))
+        check.report_at(own, describe_unknown("session", own.text, check.sessions))
     return own.text if own.text in check.sessions else ""
 
 
-def _check_order(items: list[Item], check: Check) -> None:
+def _check_order(items: list[DriveItem], check: Check) -> None:
     """Report a turn without a prompt, and a viewer that is detached before it was attached."""
     asked: Counter[str] = Counter()
     attached: dict[str, set[str]] = {}
@@ -246,23 +248,27 @@ def _check_order(items: list[Item], check: Check) -> None:
         asked[item.session] += item.kind == "prompt"
         prompts, viewers = asked[item.session], attached.setdefault(item.session, set())
         if item.kind in ("turn", "cancel") and (item.value or 0) > prompts:
-            check.report(item.line, item.column, f"there is no turn {item.value} yet: {_prompted(prompts)}")
+            check.report(
+                item.line, item.column, f"there is no turn {item.value} yet: {_describe_prompt_count(prompts)}"
+            )
         if item.kind == "attach":
             viewers.add(item.value)
         elif item.kind == "detach" and item.value not in viewers:
-            told = unknown("viewer", item.value, sorted(viewers)) if viewers else "no viewer was attached before"
+            told = (
+                describe_unknown("viewer", item.value, sorted(viewers)) if viewers else "no viewer was attached before"
+            )
             check.report(item.line, item.column, told)
         viewers -= {item.value} if item.kind == "detach" else set()
 
 
-def _prompted(prompts: int) -> str:
+def _describe_prompt_count(prompts: int) -> str:
     return {0: "nothing was prompted before", 1: "one prompt was given before"}.get(
         prompts, f"{prompts} prompts were given before"
     )
 
 
-def unawaited(drive: tuple[Item, ...], script: tuple[Step, ...], session: str = "") -> str:
-    """Tell of a background turn at the end of a script that the caller, who then closes, does not wait for."""
+def find_unawaited_turn(drive: tuple[DriveItem, ...], script: tuple[Step, ...], session: str = "") -> str:
+    """Describe a background turn at the end of a script that the caller does not wait for; "" if there is none."""
     turns = [step for step in script if step.name == "background_turn"]
     names = [step.name for step in script]
     items = [item for item in drive if item.session == session]
@@ -278,18 +284,20 @@ def unawaited(drive: tuple[Item, ...], script: tuple[Step, ...], session: str = 
     return f"drive ends after {last}, but the script has a background turn (line {turns[-1].line}): {remedy}"
 
 
-DRIVE = _Drive()
+DRIVE = _DriveItems()
 
 
-def unloaded(script: tuple[Step, ...]) -> int:
+def find_unloaded_history(script: tuple[Step, ...]) -> int:
     """Give the line of a history that no session of the file is loaded for; 0: there is none."""
     return next((step.line for step in script if step.name == "handshake" and "history" in step.value), 0)
 
 
-def _continued_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> Continued:
+def _make_continued(values: dict[str, Any], node: Node, what: str, check: Check) -> Continued:
     if check.mode and not check.has_key("continues"):
-        able = check.language.known_by(lambda record, mode: "continues" in record.keys and mode in record.talks)
-        check.at(node, f"the dialect {check.dialect} names no session in its handshake: {what} is for {choices(able)}")
+        able = check.language.list_modes_with(lambda record, mode: "continues" in record.keys and mode in record.talks)
+        check.report_at(
+            node, f"the dialect {check.dialect} names no session in its handshake: {what} is for {join_choices(able)}"
+        )
     [(how, name)] = values.items()
     return Continued(how, name)
 
@@ -300,23 +308,23 @@ CONTINUES = Fields(
         Key("resume", Text("ID", may_be_empty=False), "the session that the agent resumes, without its history"),
     ),
     one_of=("load", "resume"),
-    finish=_continued_finish,
+    finish=_make_continued,
 )
 
 
-def _handler_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+def _validate_handler(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
     of_hook = ("event", "registers_at", "raises", "allowed")
     stray = [name for name in (of_hook if "permission" in values else ("after",)) if name in values]
     if stray:
         kind = "permission" if "permission" in values else "hook"
-        check.at(node, f"{what} of a {kind} has no {choices(stray, 'or')}: leave it out")
+        check.report_at(node, f"{what} of a {kind} has no {join_choices(stray, 'or')}: leave it out")
     elif values.get("permission") == "never" and "after" in values:
-        check.at(node, f"{what} never answers: leave after out")
+        check.report_at(node, f"{what} never answers: leave after out")
     elif values.get("registers_at") == "never" and ("raises" in values or "allowed" in values):
-        check.at(node, f"{what} never calls back: leave raises and allowed out")
+        check.report_at(node, f"{what} never calls back: leave raises and allowed out")
     elif "hook" in values and not check.has_key("hook"):
-        able = check.language.known_by(lambda record, mode: "hook" in record.keys and mode in record.talks)
-        check.at(node, f"the dialect {check.dialect} has no hooks: known by {choices(able)}")
+        able = check.language.list_modes_with(lambda record, mode: "hook" in record.keys and mode in record.talks)
+        check.report_at(node, f"the dialect {check.dialect} has no hooks: known by {join_choices(able)}")
     return values
 
 
@@ -333,7 +341,7 @@ HANDLER = Fields(
         Key("allowed", Flag(), "whether the callback allows the tool; true if absent"),
     ),
     one_of=("permission", "hook"),
-    finish=_handler_finish,
+    finish=_validate_handler,
 )
 
 
@@ -346,49 +354,49 @@ class _Handlers:
     def read(self, node: Node, what: str, check: Check) -> tuple[dict[str, Any], ...]:
         """Read each; there is one answer to all questions, and one callback of a hook."""
         if not check.is_session and check.mode:
-            check.at(node, f"{what} answers a session's agent, and this one is a run's")
+            check.report_at(node, f"{what} answers a session's agent, and this one is a run's")
             return ()
         given = node.items if isinstance(node, Sequence) else [node]
         found = [values for node in given if (values := HANDLER.read(node, what, check)) is not None]
         names = [values.get("hook", "permission") for values in found]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            check.at(node, f'"{shorten(twice)}" is given twice in {what}')
+            check.report_at(node, f'"{shorten(twice)}" is given twice in {what}')
         return tuple(found)
 
 
 HANDLERS = _Handlers()
 
 
-def bind_deed(item: Item, scope: Scope) -> CallerAction:
-    """Give a deed of a caller, or of other code in its program; raises as `Scope.exact`."""
+def bind_action(item: DriveItem, scope: Scope) -> CallerAction:
+    """Give an action of a caller, or of other code in its program; raises as `Scope.evaluate`."""
     return CallerAction(
         item.line,
         item.kind,
-        scope.exact(item.value) if item.kind in ("wait", "block", "sleep") else item.value,
-        None if item.at is None else scope.exact(item.at),
-        None if item.after is None else scope.exact(item.after),
+        scope.evaluate(item.value) if item.kind in ("wait", "block", "sleep") else item.value,
+        None if item.at is None else scope.evaluate(item.at),
+        None if item.after is None else scope.evaluate(item.after),
         item.session,
     )
 
 
 def bind_handler(handlers: tuple[dict[str, Any], ...], scope: Scope) -> Handler | None:
-    """Give how the caller answers questions; raises as `Scope.exact`."""
+    """Give how the caller answers questions; raises as `Scope.evaluate`."""
     for handler in handlers:
         if "permission" in handler:
             after = handler.get("after")
             allowed = {"allow": True, "deny": False}.get(handler["permission"])
-            return Handler(allowed, 0 if after is None else scope.exact(after))
+            return Handler(allowed, 0 if after is None else scope.evaluate(after))
     return None
 
 
 def bind_hooks(handlers: tuple[dict[str, Any], ...], scope: Scope) -> tuple[HookUse, ...]:
-    """Give what the caller has hooks do; raises as `Scope.exact`."""
+    """Give what the caller has hooks do; raises as `Scope.evaluate`."""
     return tuple(
         HookUse(
             handler["hook"],
             handler.get("event", "PostToolUse"),
-            scope.ns(handler["registers_at"]) if "registers_at" in handler else 0,
+            scope.to_nanoseconds(handler["registers_at"]) if "registers_at" in handler else 0,
             handler.get("raises", False),
             handler.get("allowed", True),
         )

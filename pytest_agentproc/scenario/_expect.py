@@ -17,16 +17,16 @@ from pytest_agentproc.scenario._expect_keys import (
     RESULT_KEYS,
     TURN_KEYS,
     VIEWER_KEYS,
-    Artifacts,
-    ByName,
+    ArtifactChecks,
+    ChecksByName,
+    EnvVariables,
     Expected,
-    Instants,
-    Variables,
-    Wanted,
-    bind_asked,
-    exact_time,
-    exact_times,
-    key_of,
+    ExpectKey,
+    NamedTimes,
+    bind_named_times,
+    bind_questions,
+    bind_time,
+    strip_block_name,
 )
 from pytest_agentproc.scenario._fields import (
     Choice,
@@ -34,16 +34,16 @@ from pytest_agentproc.scenario._fields import (
     Either,
     Fields,
     Flag,
-    Form,
     ListOf,
     MapOf,
     Signal,
     Text,
+    TextPattern,
     Time,
-    Whole,
+    WholeNumber,
     Word,
 )
-from pytest_agentproc.scenario._words import unknown, words
+from pytest_agentproc.scenario._words import assign_remedy, describe_unknown
 from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence
 from pytest_agentproc.vocabulary import LEVELS, SIGNALS
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 def bind_value(expected: Expected, scope: Scope) -> Any:
-    """Give the normal form; raises as `Scope.exact`. The key is one of a file with one session."""
+    """Give the normal form; raises as `Scope.evaluate`. The key is one of a file with one session."""
     head, _, rest = expected.key.partition(".")
     if head == "artifacts":
         wanted = ARTIFACT_KEYS.get(rest) or RESULT_KEYS.get(rest.rpartition(".")[2])
@@ -62,32 +62,28 @@ def bind_value(expected: Expected, scope: Scope) -> Any:
     return table[rest.rpartition(".")[2] or head].bind(expected.value, scope)
 
 
-def _times(value: list[Expression], scope: Scope) -> list[int]:
-    return [scope.exact(time) for time in value]
+def _bind_times(value: list[Expression], scope: Scope) -> list[int]:
+    return [scope.evaluate(time) for time in value]
 
 
-def _status(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+def _make_status(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+    if "code" in values and "signal" in values:
+        check.report_at(node, f"{what} has both code and signal: an agent exits or dies of a signal")
+    elif not values:
+        check.report_at(node, f"{what} says nothing: give code, signal or forced")
     code, signal, forced = values.get("code"), values.get("signal"), values.get("forced")
     if code is not None and code < 0:
         name = next((name for name, number in SIGNALS.items() if number == -code), None)
         if name is None:
-            check.at(node, f"{what} {code} stands for no signal that a scenario can name")
+            check.report_at(node, f"{what} {code} stands for no signal that a scenario can name")
         code, signal = None, name
     return {"code": code, "signal": signal, "forced": forced}
 
 
-def _status_form(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
-    if "code" in values and "signal" in values:
-        check.at(node, f"{what} has both code and signal: an agent exits or dies of a signal")
-    elif not values:
-        check.at(node, f"{what} says nothing: give code, signal or forced")
-    return _status(values, node, what, check)
-
-
-class _ProcessId(Word):
+class _ProcessName(Word):
     """The name of a process that the script spawns; from the second of that name on its number follows."""
 
-    shape = Form("[A-Za-z][A-Za-z0-9_-]*( [1-9][0-9]*)?")
+    shape = TextPattern("[A-Za-z][A-Za-z0-9_-]*( [1-9][0-9]*)?")
 
     def read(self, node: Node, what: str, check: Check) -> str:
         """Take the name, and look it up."""
@@ -96,9 +92,9 @@ class _ProcessId(Word):
             return super().read(node, what, check)
         known = (*(check.sessions or ("agent",)), *check.spawned)
         if found[1] not in known and check.is_script_sound:
-            check.at(node, unknown("process", found[1], known))
+            check.report_at(node, describe_unknown("process", found[1], known))
         elif found[2] == "1":
-            check.at(node, f"the first process of a name has no number: write {found[1]}")
+            check.report_at(node, f"the first process of a name has no number: write {found[1]}")
         return node.text
 
 
@@ -106,40 +102,42 @@ _NUMBERED = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)(?: ([1-9][0-9]{0,5}))?", re.AS
 
 
 _STATUS = Either(
-    Whole(-64, 255, "CODE", of_signal="{{signal: {}}}"),
+    WholeNumber(-64, 255, "CODE", of_signal="{{signal: {}}}"),
     Fields(
         (
-            Key("code", Whole(0, 255, "CODE"), "its exit code"),
+            Key("code", WholeNumber(0, 255, "CODE"), "its exit code"),
             Key("signal", Signal(), "the signal that ended it"),
             Key("forced", Flag(), "whether the supervisor's own signal ended it"),
         ),
-        finish=_status_form,
+        finish=_make_status,
     ),
     key="code",
 )
-_SIGNALS = Instants("[{SIGNAL: T}, ...]", Signal(), "a signal with its time, such as {TERM: 10s}")
+_SIGNALS = NamedTimes("[{SIGNAL: T}, ...]", Signal(), "a signal with its time, such as {TERM: 10s}")
 
 _PROCESS = (
-    Wanted("signals", _SIGNALS, "the signals that the process got, the one that ended it included", bind=exact_times),
-    Wanted("status", _STATUS, "how the process ended, in the form of agent_status"),
-    Wanted("gone_at", Time(), "the instant at which the process was gone", bind=exact_time),
-    Wanted("alive_at", Time(), "an instant at which the process was alive", bind=exact_time),
+    ExpectKey(
+        "signals", _SIGNALS, "the signals that the process got, the one that ended it included", bind=bind_named_times
+    ),
+    ExpectKey("status", _STATUS, "how the process ended, in the form of agent_status"),
+    ExpectKey("gone_at", Time(), "the instant at which the process was gone", bind=bind_time),
+    ExpectKey("alive_at", Time(), "an instant at which the process was alive", bind=bind_time),
 )
 PROCESS_KEYS = {key.name: key for key in _PROCESS}
 
 
-_PROCESSES = ByName("{ID: {signals, status, gone_at, alive_at}}", _ProcessId(), Fields(_PROCESS))
+_PROCESSES = ChecksByName("{ID: {signals, status, gone_at, alive_at}}", _ProcessName(), Fields(_PROCESS))
 
 _SAW = (
-    Wanted("argv", ListOf(Text()), "the arguments of the agent, without the command itself"),
-    Wanted("env", Variables(), "variables of its environment; other variables are not checked"),
-    Wanted("cwd", MATCHER, "the folder in which the agent was started"),
-    Wanted("stdin", MATCHER, "all that the agent read from stdin"),
+    ExpectKey("argv", ListOf(Text()), "the arguments of the agent, without the command itself"),
+    ExpectKey("env", EnvVariables(), "variables of its environment; other variables are not checked"),
+    ExpectKey("cwd", MATCHER, "the folder in which the agent was started"),
+    ExpectKey("stdin", MATCHER, "all that the agent read from stdin"),
 )
 SAW_KEYS = {key.name: key for key in _SAW}
 
 
-class _Saw:
+class _ReceivedChecks:
     """Checks on what the agent was given."""
 
     form = shape = Fields(_SAW)
@@ -148,64 +146,72 @@ class _Saw:
     def read(self, node: Node, what: str, check: Check) -> list[Expected]:
         """Read into one expectation per leaf."""
         found: list[Expected] = []
-        for key, place, leaf in self.form.pairs(node, what, check):
+        for key, place, leaf in self.form.match_keys(node, what, check):
             path = f"{what}.{key.name}"
             read = key.kind.read(leaf, path, check)
-            found.append(Expected(key_of(path), place.line, place.column, read))
+            found.append(Expected(strip_block_name(path), place.line, place.column, read))
         return found
 
 
 _OF_ALL = (
-    Wanted(
+    ExpectKey(
         "outcome",
         OUTCOME,
         "how the run ended; {not: completed} accepts every other outcome, {any_of: [...]} one of several",
     ),
-    Wanted("exit_code", Whole(0, 255, "CODE"), "the exit code of the supervisor"),
-    Wanted("text", MATCHER, "the final message; in plain output, the end of its last line may be missing"),
-    Wanted("transcript", MATCHER, "all messages, each on its own line"),
-    Wanted("stop_reason", Text("REASON"), "the stop reason of the last message, in the words of the dialect"),
-    Wanted("model", Text(), "the model that answered"),
-    Wanted("usage", Data(), "the token counts, in the words of the dialect"),
-    Wanted(
+    ExpectKey("exit_code", WholeNumber(0, 255, "CODE"), "the exit code of the supervisor"),
+    ExpectKey("text", MATCHER, "the final message; in plain output, the end of its last line may be missing"),
+    ExpectKey("transcript", MATCHER, "all messages, each on its own line"),
+    ExpectKey("stop_reason", Text("REASON"), "the stop reason of the last message, in the words of the dialect"),
+    ExpectKey("model", Text(), "the model that answered"),
+    ExpectKey("usage", Data(), "the token counts, in the words of the dialect"),
+    ExpectKey(
         "elapsed",
         Time(),
         "the time from the start of the agent to the event that decides the outcome, before any grace",
-        bind=exact_time,
+        bind=bind_time,
     ),
-    Wanted(
+    ExpectKey(
         "returned",
         Time(),
         "the time from the start of the agent until the caller has the answer and no process is left",
-        bind=exact_time,
+        bind=bind_time,
     ),
-    Wanted(
+    ExpectKey(
         "agent_status", _STATUS, "how the agent ended, or the last of several agents; -9 is the same as {signal: KILL}"
     ),
-    Wanted(
+    ExpectKey(
         "signals",
         _SIGNALS,
         "the signals that the agent got, or all agents of a session, each with its instant; [] for none",
-        bind=exact_times,
+        bind=bind_named_times,
     ),
-    Wanted("spawns", ListOf(Time()), "the instants at which the agent was started; [] for never", bind=_times),
-    Wanted("alive_at_once", Whole(0, 10**6), "the largest number of agents that were alive at one time"),
-    Wanted("asked", ASKED, "the questions of the agents with their answers, in order; [] for none", bind=bind_asked),
-    Wanted("processes", _PROCESSES, "checks on single processes, each by its name"),
-    Wanted("received", _Saw(), "the arguments, the environment, the folder and the stdin that the agent was given"),
-    Wanted("error", MATCHER, "the message of the supervisor about a bad end"),
-    Wanted("warnings", ListOf(MATCHER), "all warnings of the supervisor, each as a text or a part of it; [] for none"),
-    Wanted("noise", Whole(0, 10**9), "the number of lines on stdout that were no events"),
-    Wanted("stderr_tail", MATCHER, "the end of what the agent printed on stderr"),
+    ExpectKey("spawns", ListOf(Time()), "the instants at which the agent was started; [] for never", bind=_bind_times),
+    ExpectKey("alive_at_once", WholeNumber(0, 10**6), "the largest number of agents that were alive at one time"),
+    ExpectKey(
+        "asked", ASKED, "the questions of the agents with their answers, in order; [] for none", bind=bind_questions
+    ),
+    ExpectKey("processes", _PROCESSES, "checks on single processes, each by its name"),
+    ExpectKey(
+        "received",
+        _ReceivedChecks(),
+        "the arguments, the environment, the folder and the stdin that the agent was given",
+    ),
+    ExpectKey("error", MATCHER, "the message of the supervisor about a bad end"),
+    ExpectKey(
+        "warnings", ListOf(MATCHER), "all warnings of the supervisor, each as a text or a part of it; [] for none"
+    ),
+    ExpectKey("noise", WholeNumber(0, 10**9), "the number of lines on stdout that were no events"),
+    ExpectKey("stderr_tail", MATCHER, "the end of what the agent printed on stderr"),
     *OF_A_SESSION,
-    Wanted("artifacts", Artifacts(), "the files that the supervisor kept; none for no file at all"),
-    Wanted("leaks", ListOf(_ProcessId(), unique=True), "the processes that outlived the run; [] if absent"),
-    Wanted(
+    ExpectKey("artifacts", ArtifactChecks(), "the files that the supervisor kept; none for no file at all"),
+    ExpectKey("leaks", ListOf(_ProcessName(), unique=True), "the processes that outlived the run; [] if absent"),
+    ExpectKey(
         "pipes_left",
-        Whole(0, 10**6),
+        WholeNumber(0, 10**6),
         "the number of pipes to ended processes that the supervisor has not closed",
     ),
-    Wanted(
+    ExpectKey(
         "bystanders",
         Choice(("unharmed",)),
         "no process outside the run got a signal; this is checked without the key, too",
@@ -221,15 +227,17 @@ TIME_KEYS = frozenset(key.name for key in (*_OF_ALL, *_PROCESS) if isinstance(ke
 SESSION_EXPECT_KEYS = {key.name: key for name in _OF_EACH for key in _OF_ALL if key.name == name}
 
 
-class _EachSession:
+class _SessionChecks:
     """The expectations of each of several sessions."""
 
     label = "{NAME: {turns: ..., status: ..., ...}}"
     form = Fields(
         tuple(SESSION_EXPECT_KEYS.values()),
         elsewhere={
-            **words("it is about all sessions, and belongs under expect itself", _OF_TOGETHER),
-            **words("it is about one turn: write turns: [{...}]", (name for name in OF_A_RUN if name != "artifacts")),
+            **assign_remedy("it is about all sessions, and belongs under expect itself", _OF_TOGETHER),
+            **assign_remedy(
+                "it is about one turn: write turns: [{...}]", (name for name in OF_A_RUN if name != "artifacts")
+            ),
         },
     )
     shape = MapOf(form)
@@ -237,33 +245,33 @@ class _EachSession:
     def read(self, node: Node, what: str, check: Check) -> list[Expected]:
         """Read into one expectation per leaf; times are tried with the session's limits."""
         if not isinstance(node, Mapping):
-            check.wrong(node, what, f"a mapping such as {self.label}")
+            check.report_wrong_value(node, what, f"a mapping such as {self.label}")
             return []
         found: list[Expected] = []
         for name, value in node.pairs:
             if name.text not in check.sessions:
                 if check.sessions:
-                    check.at(name, unknown("session", name.text, check.sessions))
+                    check.report_at(name, describe_unknown("session", name.text, check.sessions))
                 continue
-            with check.about(name.text):
-                found += _read_each(self.form, value, f"{what}.{name.text}", check)
+            with check.enter_session(name.text):
+                found += _read_expected_keys(self.form, value, f"{what}.{name.text}", check)
         return found
 
 
-def _read_each(form: Fields, node: Node, what: str, check: Check) -> list[Expected]:
+def _read_expected_keys(form: Fields, node: Node, what: str, check: Check) -> list[Expected]:
     """Read the keys that are there, into one expectation for each leaf."""
     found: list[Expected] = []
-    for key, place, value in form.pairs(node, what, check):
-        _fits(place, check)
+    for key, place, value in form.match_keys(node, what, check):
+        _check_key_applies(place, check)
         path = f"{what}.{key.name}"
         read = key.kind.read(value, path, check)
         is_nested = key.name in _NESTED and read is not None
-        leaf = Expected(key_of(path), place.line, place.column, read)
+        leaf = Expected(strip_block_name(path), place.line, place.column, read)
         found.extend(read if is_nested else [leaf])
     return found
 
 
-_TABLE = (*_OF_ALL, Wanted("sessions", _EachSession(), "checks on each of several sessions, by its name"))
+_TABLE = (*_OF_ALL, ExpectKey("sessions", _SessionChecks(), "checks on each of several sessions, by its name"))
 EXPECT_KEYS = {key.name: key for key in _TABLE}
 _TABLES = {
     "processes": PROCESS_KEYS,
@@ -278,26 +286,28 @@ _SHARED = ("sessions", *_OF_TOGETHER)
 """What is expected of several sessions together."""
 
 
-def _fits(name: Scalar, check: Check) -> None:
+def _check_key_applies(name: Scalar, check: Check) -> None:
     """Report a key that is not about what the file has: a run, a session, or several of them."""
     key = name.text
     if check.sessions and not check.session:
         if key not in _SHARED:
-            check.at(name, f"expect.{key} is about one agent, and this file has several: {_under_sessions(key)}")
+            check.report_at(
+                name, f"expect.{key} is about one agent, and this file has several: {_suggest_session_key(key)}"
+            )
     elif not check.mode:
         return
     elif key == "sessions":
         remedy = "write its keys themselves"
-        check.at(name, f"expect.sessions is about several sessions, and this file has one agent: {remedy}")
+        check.report_at(name, f"expect.sessions is about several sessions, and this file has one agent: {remedy}")
     elif not check.is_session:
         if key in _SESSION_KEYS:
-            check.at(name, f"expect.{key} is about a session, and this agent is a run's")
+            check.report_at(name, f"expect.{key} is about a session, and this agent is a run's")
     elif key in OF_A_RUN:
         remedy = "leave it out" if key == "artifacts" else f"write turns: [{{{key}: ...}}]"
-        check.at(name, f"expect.{key} is about a run, and this agent is a session's: {remedy}")
+        check.report_at(name, f"expect.{key} is about a run, and this agent is a session's: {remedy}")
 
 
-def _under_sessions(key: str) -> str:
+def _suggest_session_key(key: str) -> str:
     if key == "artifacts":
         return "leave it out"
     inner = f"{key}: ..." if key in SESSION_EXPECT_KEYS else f"turns: [{{{key}: ...}}]"
@@ -305,7 +315,7 @@ def _under_sessions(key: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Expect:
+class _ExpectBlock:
     """The expectations at one level; gives a list of Expected in the order of the file.
 
     Args:
@@ -321,15 +331,15 @@ class _Expect:
         before = len(check.problems)
         if not isinstance(node, Mapping):
             remedy = 'leave out the "- "' if isinstance(node, Sequence) else ""
-            check.wrong(node, what, f"a mapping such as {self.label}", remedy)
+            check.report_wrong_value(node, what, f"a mapping such as {self.label}", remedy)
             check.is_expect_sound = False
             return ()
-        found = [replace(expected, level=self.level) for expected in _read_each(self.form, node, what, check)]
+        found = [replace(expected, level=self.level) for expected in _read_expected_keys(self.form, node, what, check)]
         check.is_expect_sound = check.is_expect_sound and len(check.problems) == before
         check.expected.extend(expected.key for expected in found)
         return tuple(sorted(found, key=lambda expected: (expected.line, expected.column)))
 
 
-EXPECT = _Expect()
-EXPECT_BELOW = {level: _Expect(level) for level in LEVELS[1:]}
+EXPECT = _ExpectBlock()
+EXPECT_BELOW = {level: _ExpectBlock(level) for level in LEVELS[1:]}
 """The blocks beside `expect` for checks below the level of the file, by level."""

@@ -19,18 +19,18 @@ from pytest_agentproc.scenario._fields import (
     Regex,
     Text,
     Time,
-    Whole,
+    WholeNumber,
     Word,
 )
 from pytest_agentproc.scenario._session_steps import ANSWERS
-from pytest_agentproc.scenario._words import choices
+from pytest_agentproc.scenario._words import join_choices
 from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence
 from pytest_agentproc.vocabulary import ARTIFACTS, RESULT_FIELDS, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from pytest_agentproc.scenario._check import Check, Kind, Scope
+    from pytest_agentproc.scenario._check import Check, Scope, ValueType
     from pytest_agentproc.scenario._expressions import Expression
 
 
@@ -48,12 +48,12 @@ class Expected:
     level: str = ""
 
 
-def key_of(path: str) -> str:
+def strip_block_name(path: str) -> str:
     """Give the expect key of a path: all after the name of its block, `expect`, `should` or `info`."""
     return path.partition(".")[2]
 
 
-def split(key: str) -> tuple[str, str]:
+def split_session_key(key: str) -> tuple[str, str]:
     """Split a key into the session that it is about ("" where there is one, or it is about all) and the key there."""
     head, _, rest = key.partition(".")
     if head != "sessions":
@@ -62,35 +62,35 @@ def split(key: str) -> tuple[str, str]:
     return session, own
 
 
-def of_session(expected: Iterable[Expected], session: str) -> tuple[Expected, ...]:
+def filter_by_session(expected: Iterable[Expected], session: str) -> tuple[Expected, ...]:
     """Give what a file expects of one of its sessions, by the keys that a file with one would have."""
-    parts = ((expectation, *split(expectation.key)) for expectation in expected)
+    parts = ((expectation, *split_session_key(expectation.key)) for expectation in expected)
     return tuple(replace(expectation, key=key) for expectation, whose, key in parts if whose == session)
 
 
-def _as_it_stands(value: Any, _scope: Scope) -> Any:
+def _keep_value(value: Any, _scope: Scope) -> Any:
     return value
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted(Key):
+class ExpectKey(Key):
     """The table's entry for an expect key: how its value gets its normal form under a policy."""
 
-    bind: Callable[[Any, Scope], Any] = _as_it_stands
+    bind: Callable[[Any, Scope], Any] = _keep_value
 
 
-def exact_time(value: Expression, scope: Scope) -> int:
+def bind_time(value: Expression, scope: Scope) -> int:
     """Give a time its normal form, whole nanoseconds."""
-    return scope.exact(value)
+    return scope.evaluate(value)
 
 
-def exact_times(value: list[tuple[str, Expression]], scope: Scope) -> list[tuple[str, int]]:
+def bind_named_times(value: list[tuple[str, Expression]], scope: Scope) -> list[tuple[str, int]]:
     """Give named times their normal form, each whole nanoseconds."""
-    return [(name, scope.exact(time)) for name, time in value]
+    return [(name, scope.evaluate(time)) for name, time in value]
 
 
 @dataclass(frozen=True)
-class Instants:
+class NamedTimes:
     """Names with their times, in order.
 
     Args:
@@ -100,7 +100,7 @@ class Instants:
     """
 
     label: str
-    name: Kind
+    name: ValueType
     item: str
 
     @property
@@ -112,12 +112,12 @@ class Instants:
         """Read a list of one-key mappings."""
         if not isinstance(node, Sequence):
             example = self.item.partition("such as ")[2]
-            check.wrong(node, what, f"a list such as [{example}]", "write [] for none")
+            check.report_wrong_value(node, what, f"a list such as [{example}]", "write [] for none")
             return []
         found: list[tuple[str, Any]] = []
         for item in node.items:
             if not isinstance(item, Mapping) or len(item.pairs) != 1:
-                check.wrong(item, f"an item of {what}", self.item)
+                check.report_wrong_value(item, f"an item of {what}", self.item)
                 continue
             [(name, time)] = item.pairs
             found.append((self.name.read(name, what, check), Time().read(time, f"{what}.{name.text}", check)))
@@ -125,7 +125,7 @@ class Instants:
 
 
 @dataclass(frozen=True)
-class ByName:
+class ChecksByName:
     """The same checks on each of several things, by its name.
 
     Args:
@@ -135,7 +135,7 @@ class ByName:
     """
 
     label: str
-    name: Kind
+    name: ValueType
     form: Fields
 
     @property
@@ -146,14 +146,14 @@ class ByName:
     def read(self, node: Node, what: str, check: Check) -> list[Expected]:
         """Read into one expectation per leaf."""
         if not isinstance(node, Mapping):
-            check.wrong(node, what, f"a mapping such as {self.label}")
+            check.report_wrong_value(node, what, f"a mapping such as {self.label}")
             return []
         found: list[Expected] = []
         for name, value in node.pairs:
             self.name.read(name, what, check)
             path = f"{what}.{name.text}"
-            for key, place, leaf in self.form.pairs(value, key_of(path), check):
-                dotted = key_of(f"{path}.{key.name}")
+            for key, place, leaf in self.form.match_keys(value, strip_block_name(path), check):
+                dotted = strip_block_name(f"{path}.{key.name}")
                 found.append(Expected(dotted, place.line, place.column, key.kind.read(leaf, dotted, check)))
         return found
 
@@ -166,7 +166,7 @@ TEXT_FORMS = (
 _OUTCOMES = Choice(tuple(str(outcome) for outcome in Outcome))
 
 
-def _outcome(values: dict[str, Any], _node: Node, _what: str, _check: Check) -> Any:
+def _make_outcome(values: dict[str, Any], _node: Node, _what: str, _check: Check) -> Any:
     return values.get("is", values)
 
 
@@ -178,7 +178,7 @@ OUTCOME = Either(
             Key("any_of", ListOf(_OUTCOMES, unique=True, may_be_empty=False), "one of these outcomes: each is right"),
         ),
         one_of=("not", "any_of"),
-        finish=_outcome,
+        finish=_make_outcome,
     ),
     key="is",
 )
@@ -186,7 +186,7 @@ OUTCOME = Either(
 MATCHER = Either(Text(), Fields(TEXT_FORMS, one_of=("exact", "contains", "matches")), key="exact")
 
 
-class Variables:
+class EnvVariables:
     """Names of environment variables with their values; `unset` for one that must not be there."""
 
     label = "{NAME: TEXT / unset}"
@@ -195,34 +195,36 @@ class Variables:
     def read(self, node: Node, what: str, check: Check) -> dict[str, str | None]:
         """Read the pairs."""
         if not isinstance(node, Mapping):
-            check.wrong(node, what, f"a mapping such as {self.label}")
+            check.report_wrong_value(node, what, f"a mapping such as {self.label}")
             return {}
         found: dict[str, Any] = {}
         for name, value in node.pairs:
             if not name.text or "=" in name.text or "\0" in name.text:
-                check.at(name, f'{what} has no variable "{name.text}": a name is text without "="')
+                check.report_at(name, f'{what} has no variable "{name.text}": a name is text without "="')
             is_unset = isinstance(value, Scalar) and value.plain and value.text == "unset"
             found[name.text] = None if is_unset else Text().read(value, f"{what}.{name.text}", check)
         return found
 
 
-def _item(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+def _validate_question(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
     kind = next(kind for kind in ANSWERS if kind in values)
     if values.get("answer", "none") not in ANSWERS[kind]:
-        check.at(node, f"{what}: a {kind} is never told {values['answer']}: known are {choices(ANSWERS[kind])}")
+        check.report_at(
+            node, f"{what}: a {kind} is never told {values['answer']}: known are {join_choices(ANSWERS[kind])}"
+        )
     if values.get("answer") == "none" and "after" in values:
-        check.at(node, f"what was never answered has no time: leave after out of {what}")
+        check.report_at(node, f"what was never answered has no time: leave after out of {what}")
     return values
 
 
-def bind_asked(value: list[dict[str, Any]], scope: Scope) -> list[dict[str, Any]]:
+def bind_questions(value: list[dict[str, Any]], scope: Scope) -> list[dict[str, Any]]:
     """Give the normal form: kind and name, the answer and its time in nanoseconds, None where the file has none."""
     return [
         {
             "kind": kind,
             "name": item[kind],
             "answer": item.get("answer"),
-            "after": scope.exact(item["after"]) if "after" in item else None,
+            "after": scope.evaluate(item["after"]) if "after" in item else None,
         }
         for item in value
         for kind in ANSWERS
@@ -239,26 +241,26 @@ ASKED_KEYS = (
     Key("answer", Choice(_WORDS), "its answer; not checked if absent"),
     Key("after", Time(), "from the question to the answer; not checked if absent"),
 )
-ASKED = ListOf(Fields(ASKED_KEYS, one_of=tuple(ANSWERS), finish=_item))
+ASKED = ListOf(Fields(ASKED_KEYS, one_of=tuple(ANSWERS), finish=_validate_question))
 
 
 _ELAPSED = "from the delivery of its prompt to its outcome; a background turn: from its first event to its end"
 _TURN = (
-    Wanted("outcome", OUTCOME, "how it ended; {not: completed} is any other, {any_of: [...]} one of several"),
-    Wanted("exit_code", Whole(0, 255, "CODE"), "the supervisor's exit code for it"),
-    Wanted("text", MATCHER, "the final message"),
-    Wanted("transcript", MATCHER, "all messages, each on a line of its own"),
-    Wanted("stop_reason", Text("REASON"), "the last message's, in the dialect's words"),
-    Wanted("model", Text(), "the model that answered"),
-    Wanted("usage", Data(), "token counts, in the dialect's words"),
-    Wanted("elapsed", Time(), _ELAPSED, bind=exact_time),
-    Wanted("error", MATCHER, "the message of a bad end"),
+    ExpectKey("outcome", OUTCOME, "how it ended; {not: completed} is any other, {any_of: [...]} one of several"),
+    ExpectKey("exit_code", WholeNumber(0, 255, "CODE"), "the supervisor's exit code for it"),
+    ExpectKey("text", MATCHER, "the final message"),
+    ExpectKey("transcript", MATCHER, "all messages, each on a line of its own"),
+    ExpectKey("stop_reason", Text("REASON"), "the last message's, in the dialect's words"),
+    ExpectKey("model", Text(), "the model that answered"),
+    ExpectKey("usage", Data(), "token counts, in the dialect's words"),
+    ExpectKey("elapsed", Time(), _ELAPSED, bind=bind_time),
+    ExpectKey("error", MATCHER, "the message of a bad end"),
 )
 TURN_KEYS = {key.name: key for key in _TURN}
 
 _VIEWER = (
-    Wanted("status", Choice(STATUSES), "the last status that it saw"),
-    Wanted("transcript", MATCHER, "the messages and errors that it saw, each on a line of its own"),
+    ExpectKey("status", Choice(STATUSES), "the last status that it saw"),
+    ExpectKey("transcript", MATCHER, "the messages and errors that it saw, each on a line of its own"),
 )
 VIEWER_KEYS = {key.name: key for key in _VIEWER}
 
@@ -277,7 +279,7 @@ OF_A_RUN = (
 
 
 @dataclass(frozen=True)
-class _Turns:
+class _TurnChecks:
     """Checks on turns, in their order; of background turns also how many there are."""
 
     is_counted: bool = False
@@ -288,29 +290,35 @@ class _Turns:
     def read(self, node: Node, what: str, check: Check) -> list[Expected]:
         """Read into one expectation per leaf."""
         if not isinstance(node, Sequence):
-            check.wrong(node, what, f"a list such as {self.label}", "write [] for none" if self.is_counted else "")
+            check.report_wrong_value(
+                node, what, f"a list such as {self.label}", "write [] for none" if self.is_counted else ""
+            )
             return []
-        head = key_of(what)
+        head = strip_block_name(what)
         found: list[Expected] = []
         if self.is_counted:
             found.append(Expected(head, node.line, node.column, len(node.items)))
         for number, item in enumerate(node.items, 1):
-            for key, place, leaf in self.form.pairs(item, f"{what}.{number}", check):
+            for key, place, leaf in self.form.match_keys(item, f"{what}.{number}", check):
                 dotted = f"{head}.{number}.{key.name}"
                 value = key.kind.read(leaf, f"{what}.{number}.{key.name}", check)
                 found.append(Expected(dotted, place.line, place.column, value))
         return found
 
 
-_VIEWERS = ByName("{VIEWER: {status, transcript}}", Word("VIEWER"), Fields(_VIEWER))
-_CALLS = Instants("[{HOOK: T}, ...]", Text("HOOK"), "a hook with its time, such as {lint: 10s}")
+_VIEWERS = ChecksByName("{VIEWER: {status, transcript}}", Word("VIEWER"), Fields(_VIEWER))
+_CALLS = NamedTimes("[{HOOK: T}, ...]", Text("HOOK"), "a hook with its time, such as {lint: 10s}")
 
 OF_A_SESSION = (
-    Wanted("turns", _Turns(), "the turns of a session, one for each prompt, from the first on"),
-    Wanted("background", _Turns(is_counted=True), "the background turns of a session, except those without a text"),
-    Wanted("status", ListOf(Choice(STATUSES)), "the whole history of the status of the session, starting first"),
-    Wanted("viewers", _VIEWERS, "the last status and the transcript that each viewer saw"),
-    Wanted("called", _CALLS, "the hooks that were called, each with its instant; [] for none", bind=exact_times),
+    ExpectKey("turns", _TurnChecks(), "the turns of a session, one for each prompt, from the first on"),
+    ExpectKey(
+        "background", _TurnChecks(is_counted=True), "the background turns of a session, except those without a text"
+    ),
+    ExpectKey("status", ListOf(Choice(STATUSES)), "the whole history of the status of the session, starting first"),
+    ExpectKey("viewers", _VIEWERS, "the last status and the transcript that each viewer saw"),
+    ExpectKey(
+        "called", _CALLS, "the hooks that were called, each with its instant; [] for none", bind=bind_named_times
+    ),
 )
 """Keys that are about a session, and say nothing of a run."""
 
@@ -319,10 +327,10 @@ _RESULT = "result.json"
 
 
 @dataclass(frozen=True)
-class _OrNone:
+class _ValueOrNone:
     """A value of some kind, or the bare word `none` if the value is absent."""
 
-    kind: Kind
+    kind: ValueType
 
     @property
     def shape(self) -> AnyOf:
@@ -340,7 +348,7 @@ class _OrNone:
         return None if is_none else self.kind.read(node, what, check)
 
 
-class _Hex(Text):
+class _HexDigits(Text):
     """Bytes as hexadecimal digits."""
 
     def read(self, node: Node, what: str, check: Check) -> str:
@@ -349,18 +357,18 @@ class _Hex(Text):
         try:
             return bytes.fromhex(text).hex()
         except ValueError:
-            check.at(node, f"{what} cannot be decoded: it looks like e2 82 ac")
+            check.report_at(node, f"{what} cannot be decoded: it looks like e2 82 ac")
             return ""
 
 
-class _Outcome(Choice):
+class _OutcomeName(Choice):
     """One of the outcomes, which the reference lists with the run's own key."""
 
     label = "OUTCOME"
 
 
-_TEXT_OR_NONE = _OrNone(Text())
-_KINDS: dict[str, Kind] = {
+_TEXT_OR_NONE = _ValueOrNone(Text())
+_KINDS: dict[str, ValueType] = {
     "run_id": MATCHER,
     "argv": ListOf(Text()),
     "cwd": MATCHER,
@@ -368,39 +376,39 @@ _KINDS: dict[str, Kind] = {
     "ended_at": MATCHER,
     "elapsed": Time(),
     "returned": Time(),
-    "outcome": _Outcome(tuple(str(outcome) for outcome in Outcome)),
-    "exit_code": Whole(0, 255, "CODE"),
-    "agent_status": _OrNone(Whole(-64, 255, "CODE")),
+    "outcome": _OutcomeName(tuple(str(outcome) for outcome in Outcome)),
+    "exit_code": WholeNumber(0, 255, "CODE"),
+    "agent_status": _ValueOrNone(WholeNumber(-64, 255, "CODE")),
     "forced": Flag(),
-    "text": _OrNone(MATCHER),
-    "stop_reason": _OrNone(Text("REASON")),
+    "text": _ValueOrNone(MATCHER),
+    "stop_reason": _ValueOrNone(Text("REASON")),
     "requested_model": _TEXT_OR_NONE,
     "resolved_model": _TEXT_OR_NONE,
-    "usage": _OrNone(Data()),
+    "usage": _ValueOrNone(Data()),
     "error": MATCHER,
     "warnings": ListOf(Text()),
-    "leaks": ListOf(Whole(1, 2**22)),
+    "leaks": ListOf(WholeNumber(1, 2**22)),
     "containment": _TEXT_OR_NONE,
     "unwritten": Data("{FILE: REASON, ...}"),
 }
 _TIMES = ("elapsed", "returned")
 _DOCS = RESULT_FIELDS | {"argv": "the agent's arguments, without the command itself"}
 RESULT_KEYS = {
-    name: Wanted(name, kind, _DOCS[name], bind=exact_time) if name in _TIMES else Wanted(name, kind, _DOCS[name])
+    name: ExpectKey(name, kind, _DOCS[name], bind=bind_time) if name in _TIMES else ExpectKey(name, kind, _DOCS[name])
     for name, kind in _KINDS.items()
 }
 
 _FILE = Either(
     Text(),
     Fields(
-        (*TEXT_FORMS, Key("hex", _Hex("HEX"), "all of its bytes, as pairs of hexadecimal digits")),
+        (*TEXT_FORMS, Key("hex", _HexDigits("HEX"), "all of its bytes, as pairs of hexadecimal digits")),
         one_of=("exact", "contains", "matches", "hex"),
     ),
     key="exact",
 )
 
 
-class _Result:
+class _ResultChecks:
     """Checks on the fields of result.json."""
 
     form = shape = Fields(tuple(RESULT_KEYS.values()))
@@ -408,14 +416,16 @@ class _Result:
 
     def read(self, node: Node, what: str, check: Check) -> list[Expected]:
         """Read into one expectation per leaf."""
-        return _leaves(self.form, node, what, check)
+        return _read_leaves(self.form, node, what, check)
 
 
-_FILES = tuple(Wanted(name, _OrNone(_Result() if name == _RESULT else _FILE), doc) for name, doc in ARTIFACTS.items())
+_FILES = tuple(
+    ExpectKey(name, _ValueOrNone(_ResultChecks() if name == _RESULT else _FILE), doc) for name, doc in ARTIFACTS.items()
+)
 ARTIFACT_KEYS = {key.name: key for key in _FILES}
 
 
-class Artifacts:
+class ArtifactChecks:
     """Checks on the files of a run; `none` for no file at all."""
 
     form = Fields(_FILES)
@@ -426,20 +436,20 @@ class Artifacts:
         """Read into one expectation per leaf; None for none."""
         if isinstance(node, Scalar):
             if node.text != "none":
-                check.wrong(node, what, "none, or a mapping such as {result.json: {outcome: completed}}")
+                check.report_wrong_value(node, what, "none, or a mapping such as {result.json: {outcome: completed}}")
             return None
         found: list[Expected] = []
-        for leaf in _leaves(self.form, node, what, check):
+        for leaf in _read_leaves(self.form, node, what, check):
             found += leaf.value if isinstance(leaf.value, list) else [leaf]
         return found
 
 
-def _leaves(form: Fields, node: Node, what: str, check: Check) -> list[Expected]:
+def _read_leaves(form: Fields, node: Node, what: str, check: Check) -> list[Expected]:
     found: list[Expected] = []
     if isinstance(node, Mapping) and not node.pairs:
-        check.at(node, f"{what} says nothing: give a key of it, or none")
-    for key, place, leaf in form.pairs(node, what, check):
+        check.report_at(node, f"{what} says nothing: give a key of it, or none")
+    for key, place, leaf in form.match_keys(node, what, check):
         path = f"{what}.{key.name}"
         value = key.kind.read(leaf, path, check)
-        found.append(Expected(key_of(path), place.line, place.column, value))
+        found.append(Expected(strip_block_name(path), place.line, place.column, value))
     return found

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import NotApplicable
-from pytest_agentproc.scenario._words import nearest, shorten, unknown
+from pytest_agentproc.scenario._words import describe_unknown, find_nearest, shorten
 from pytest_agentproc.vocabulary import SIZE_NAMES, TIME_NAMES
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class ExpressionError(Exception):
         self.message = message
 
 
-class Unfit(Exception):
+class UnusableValue(Exception):
     """An expression is well formed, but its value under this policy is no time."""
 
 
@@ -102,7 +102,7 @@ class Expression:
     high: int = LONGEST_TIME
 
 
-def seconds(nanoseconds: Fraction | int) -> str:
+def format_seconds(nanoseconds: Fraction | int) -> str:
     """Write a time for a message."""
     value = Fraction(nanoseconds) / TIMES.units["s"]
     return f"{value.numerator}s" if value.denominator == 1 else f"{float(value):.9g}s"
@@ -113,23 +113,23 @@ def evaluate(expression: Expression, limits: Mapping[str, int | Fraction | None]
 
     Raises:
         NotApplicable: a limit that the expression names is switched off.
-        Unfit: the value is not whole, or out of bounds.
+        UnusableValue: the value is not whole, or out of bounds.
     """
     try:
-        value = _value(expression.tree, limits, expression.line)
+        value = _evaluate_tree(expression.tree, limits, expression.line)
     except ZeroDivisionError:
-        raise Unfit(f'"{expression.text}" divides by zero') from None
-    if value.denominator != 1 and expression.measure is TIMES and names(expression.tree):
+        raise UnusableValue(f'"{expression.text}" divides by zero') from None
+    if value.denominator != 1 and expression.measure is TIMES and find_limit_names(expression.tree):
         value = Fraction(math.ceil(value))
     if value.denominator == 1 and expression.low <= value.numerator <= expression.high:
         return value.numerator
-    trouble = (_time_trouble if expression.measure is TIMES else _size_trouble)(value, expression)
-    raise Unfit(f'"{expression.text}" is {trouble}')
+    trouble = (_describe_time_trouble if expression.measure is TIMES else _describe_size_trouble)(value, expression)
+    raise UnusableValue(f'"{expression.text}" is {trouble}')
 
 
-def _time_trouble(value: Fraction, expression: Expression) -> str:
+def _describe_time_trouble(value: Fraction, expression: Expression) -> str:
     if value < 0:
-        return f"{seconds(value)}: a time cannot be negative"
+        return f"{format_seconds(value)}: a time cannot be negative"
     if value.denominator != 1:
         return f"{float(value):.9g}ns, not a whole number of nanoseconds"
     if value > expression.high:
@@ -137,13 +137,13 @@ def _time_trouble(value: Fraction, expression: Expression) -> str:
     return "0s, but must be longer than that"
 
 
-def _size_trouble(value: Fraction, expression: Expression) -> str:
+def _describe_size_trouble(value: Fraction, expression: Expression) -> str:
     if value.denominator != 1:
         return f"{float(value):.9g} B, not a whole number of bytes"
     return f"{value} bytes: at least {expression.low}, at most {expression.high} are possible"
 
 
-def _value(tree: Tree, limits: Mapping[str, int | Fraction | None], line: int) -> Fraction:
+def _evaluate_tree(tree: Tree, limits: Mapping[str, int | Fraction | None], line: int) -> Fraction:
     if tree[0] == "name":
         limit = limits[tree[1]]
         if limit is None:
@@ -152,14 +152,14 @@ def _value(tree: Tree, limits: Mapping[str, int | Fraction | None], line: int) -
     if tree[0] == "value":
         found: Fraction = tree[1]
         return found
-    return _OPERATORS[tree[0]](_value(tree[1], limits, line), _value(tree[2], limits, line))
+    return _OPERATORS[tree[0]](_evaluate_tree(tree[1], limits, line), _evaluate_tree(tree[2], limits, line))
 
 
-def names(tree: Tree) -> set[str]:
+def find_limit_names(tree: Tree) -> set[str]:
     """List the policy names that a tree uses."""
     if tree[0] == "name":
         return {tree[1]}
-    return set() if tree[0] == "value" else names(tree[1]) | names(tree[2])
+    return set() if tree[0] == "value" else find_limit_names(tree[1]) | find_limit_names(tree[2])
 
 
 @lru_cache(maxsize=4096)
@@ -171,8 +171,8 @@ def parse_expression(text: str, words: tuple[str, ...] = (), measure: Measure = 
     """
     if len(text) > _LONGEST:
         raise ExpressionError(0, f"a {measure.noun} of {len(text)} characters: at most {_LONGEST} can be read")
-    parser = _Parser(text, words, measure)
-    tree, dimension = parser.sum()
+    parser = _ExpressionParser(text, words, measure)
+    tree, dimension = parser.parse_sum()
     kind, _, offset = parser.peek()
     if kind != "end":
         found = shorten(text[offset:].strip())
@@ -183,19 +183,19 @@ def parse_expression(text: str, words: tuple[str, ...] = (), measure: Measure = 
         form = f"a {measure.noun} is {measure.sample}, or {measure.longer}"
         raise ExpressionError(offset, f'"{found}" is not expected here: {form}')
     if dimension == NUMBER:
-        raise ExpressionError(0, f'"{text.strip()}" has no unit: write {_with_unit(text.strip(), measure.one)}')
+        raise ExpressionError(0, f'"{text.strip()}" has no unit: write {_add_unit(text.strip(), measure.one)}')
     return tree
 
 
-def _with_unit(text: str, unit: str) -> str:
+def _add_unit(text: str, unit: str) -> str:
     return f"{text}{unit}" if text.replace(".", "").isdigit() else f"({text}) * 1{unit}"
 
 
-class _Parser:
+class _ExpressionParser:
     """Recursive descent: sum of products of atoms; every rule gives a tree and its dimension."""
 
     def __init__(self, text: str, words: tuple[str, ...], measure: Measure) -> None:
-        self._tokens = list(_tokens(text, words, measure))
+        self._tokens = list(_split_tokens(text, words, measure))
         self._text = text
         self._noun = measure.noun
         self._at = 0
@@ -204,11 +204,11 @@ class _Parser:
     def peek(self) -> tuple[str, Any, int]:
         return self._tokens[self._at]
 
-    def sum(self) -> tuple[Tree, str]:
-        tree, dimension = self._product()
+    def parse_sum(self) -> tuple[Tree, str]:
+        tree, dimension = self._parse_product()
         while self.peek()[:2] in (("sign", "+"), ("sign", "-")):
-            sign, offset = self._take()
-            right, other = self._product()
+            sign, offset = self._take_token()
+            right, other = self._parse_product()
             if ZERO not in (dimension, other) and dimension != other:
                 trouble = f'"{sign}" between a {self._noun} and a plain number: give the number a unit'
                 raise ExpressionError(offset, trouble)
@@ -216,11 +216,11 @@ class _Parser:
             tree = (sign, tree, right)
         return tree, dimension
 
-    def _product(self) -> tuple[Tree, str]:
-        tree, dimension = self._atom()
+    def _parse_product(self) -> tuple[Tree, str]:
+        tree, dimension = self._parse_atom()
         while self.peek()[:2] in (("sign", "*"), ("sign", "/")):
-            sign, offset = self._take()
-            right, other = self._atom()
+            sign, offset = self._take_token()
+            right, other = self._parse_atom()
             noun = self._noun
             if sign == "*" and dimension == MEASURED and other == MEASURED:
                 trouble = f"a {noun} times a {noun} is no {noun}: one of them must be a plain number"
@@ -232,19 +232,19 @@ class _Parser:
             tree = (sign, tree, right)
         return tree, dimension
 
-    def _atom(self) -> tuple[Tree, str]:
+    def _parse_atom(self) -> tuple[Tree, str]:
         kind, value, offset = self.peek()
         if kind == "measured":
-            self._take()
+            self._take_token()
             return ("value", value), MEASURED
         if kind == "number":
-            self._take()
+            self._take_token()
             return ("value", value), ZERO if value == 0 else NUMBER
         if kind == "name":
-            self._take()
+            self._take_token()
             return ("name", value), MEASURED
         if (kind, value) == ("sign", "("):
-            return self._parenthesis(offset)
+            return self._parse_parenthesis(offset)
         if value == "." and self._tokens[self._at + 1][0] in ("measured", "number"):
             raise ExpressionError(
                 offset, f"a number begins with a digit: write {self._text[:offset]}0{self._text[offset:].strip()}"
@@ -252,47 +252,47 @@ class _Parser:
         place = "at the end" if kind == "end" else f'before "{value}"'
         raise ExpressionError(offset, f"a {self._noun} is missing {place}")
 
-    def _parenthesis(self, offset: int) -> tuple[Tree, str]:
-        self._take()
+    def _parse_parenthesis(self, offset: int) -> tuple[Tree, str]:
+        self._take_token()
         self._depth += 1
         if self._depth > _DEEPEST:
             raise ExpressionError(offset, f"more than {_DEEPEST} parentheses inside one another")
-        inner = self.sum()
+        inner = self.parse_sum()
         self._depth -= 1
         if self.peek()[:2] != ("sign", ")"):
             raise ExpressionError(offset, '"(" is never closed')
-        self._take()
+        self._take_token()
         return inner
 
-    def _take(self) -> tuple[Any, int]:
+    def _take_token(self) -> tuple[Any, int]:
         _, value, offset = self.peek()
         self._at += 1
         return value, offset
 
 
-def _tokens(text: str, words: tuple[str, ...], measure: Measure) -> list[tuple[str, Any, int]]:
+def _split_tokens(text: str, words: tuple[str, ...], measure: Measure) -> list[tuple[str, Any, int]]:
     found: list[tuple[str, Any, int]] = []
     at = 0
     while match := _TOKEN.match(text, at):
         at = match.end()
         offset = match.start(str(match.lastgroup)) if match["number"] is None else match.start("number")
         if match["number"] is not None:
-            found.append((*_number(match["number"], match["unit"], match.start("unit"), measure), offset))
+            found.append((*_read_number(match["number"], match["unit"], match.start("unit"), measure), offset))
         elif match["name"] is not None:
             if match["name"] not in measure.names:
-                raise ExpressionError(offset, _unknown(match["name"], text, words, measure))
+                raise ExpressionError(offset, _describe_unknown_name(match["name"], text, words, measure))
             found.append(("name", match["name"], offset))
         else:
             found.append(("sign", match["sign"], offset))
     return [*found, ("end", "", len(text))]
 
 
-def _unknown(name: str, text: str, words: tuple[str, ...], measure: Measure) -> str:
-    is_word = nearest(text, words) is not None
-    return unknown("name", text if is_word else name, words if is_word else measure.names)
+def _describe_unknown_name(name: str, text: str, words: tuple[str, ...], measure: Measure) -> str:
+    is_word = find_nearest(text, words) is not None
+    return describe_unknown("name", text if is_word else name, words if is_word else measure.names)
 
 
-def _number(number: str, unit: str | None, offset: int, measure: Measure) -> tuple[str, Fraction]:
+def _read_number(number: str, unit: str | None, offset: int, measure: Measure) -> tuple[str, Fraction]:
     if unit is None:
         return "number", Fraction(number)
     if unit in measure.names:

@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from pytest_agentproc.scenario._check import Check, Key, Kind
+from pytest_agentproc.scenario._check import Check, Key, ValueType
 from pytest_agentproc.scenario._expressions import SIZES
-from pytest_agentproc.scenario._words import choices, nearest, shorten, unknown
-from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, inline
+from pytest_agentproc.scenario._words import describe_unknown, find_nearest, join_choices, shorten
+from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, format_inline
 from pytest_agentproc.vocabulary import SIGNALS
 
 
 @dataclass(frozen=True)
-class Form:
-    """A text of a form.
+class TextPattern:
+    """A text that fits a pattern, for the JSON Schema.
 
     Args:
         pattern: a regular expression for all of it, as Python and ECMAScript both have it.
@@ -67,11 +67,11 @@ class Text:
     def read(self, node: Node, what: str, check: Check) -> str:
         """Take the text; an empty one must be quoted."""
         if not isinstance(node, Scalar):
-            check.wrong(node, what, "text")
+            check.report_wrong_value(node, what, "text")
         elif node.plain and not node.text:
-            check.wrong(node, what, "text", 'write "" for empty text' if self.may_be_empty else "")
+            check.report_wrong_value(node, what, "text", 'write "" for empty text' if self.may_be_empty else "")
         elif not node.text and not self.may_be_empty:
-            check.at(node, f"{what} must not be empty")
+            check.report_at(node, f"{what} must not be empty")
         else:
             return node.text
         return ""
@@ -87,7 +87,7 @@ class Word:
         """Take the name."""
         if isinstance(node, Scalar) and re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", node.text):
             return node.text
-        check.wrong(node, what, 'a name of letters, digits, "-" and "_"')
+        check.report_wrong_value(node, what, 'a name of letters, digits, "-" and "_"')
         return ""
 
 
@@ -105,18 +105,18 @@ class Choice:
     def read(self, node: Node, what: str, check: Check) -> str:
         """Take the word."""
         if not isinstance(node, Scalar) or not node.text:
-            check.wrong(node, what, choices(self.options))
+            check.report_wrong_value(node, what, join_choices(self.options))
         elif node.text not in self.options and len(self.options) == 1:
-            check.wrong(node, what, self.options[0])
+            check.report_wrong_value(node, what, self.options[0])
         elif node.text not in self.options:
-            check.at(node, unknown(what, node.text, self.options))
+            check.report_at(node, describe_unknown(what, node.text, self.options))
         else:
             return node.text
         return ""
 
 
 @dataclass(frozen=True)
-class Only:
+class FewWords:
     """One of a few words, where the other form of the field is a mapping; `wanted` shows both."""
 
     words: tuple[str, ...]
@@ -130,13 +130,13 @@ class Only:
     def read(self, node: Node, what: str, check: Check) -> str:
         """Take the word."""
         if not isinstance(node, Scalar) or node.text not in self.words:
-            check.wrong(node, what, self.wanted)
+            check.report_wrong_value(node, what, self.wanted)
             return ""
         return node.text
 
 
 @dataclass(frozen=True)
-class Whole:
+class WholeNumber:
     """A whole number between two bounds; `of_signal` is what to write for the name of a signal."""
 
     low: int
@@ -150,13 +150,13 @@ class Whole:
             number = int(node.text)
             if self.low <= number <= self.high:
                 return number
-        name = _signal(node.text) if isinstance(node, Scalar) and self.of_signal else None
+        name = _find_meant_signal(node.text) if isinstance(node, Scalar) and self.of_signal else None
         remedy = f"write {self.of_signal.format(name)}" if name else ""
-        check.wrong(node, what, f"a whole number from {self.low} to {self.high}", remedy)
+        check.report_wrong_value(node, what, f"a whole number from {self.low} to {self.high}", remedy)
         return 0
 
 
-def _signal(text: str) -> str | None:
+def _find_meant_signal(text: str) -> str | None:
     """Find the signal that is meant by a long name, small letters or a number."""
     if re.fullmatch(r"-?[0-9]{1,2}", text, re.ASCII):
         return next((name for name, number in SIGNALS.items() if number == abs(int(text))), None)
@@ -174,7 +174,7 @@ class Flag:
         """Take the truth value."""
         if isinstance(node, Scalar) and node.text in ("true", "false"):
             return node.text == "true"
-        check.wrong(node, what, "true or false")
+        check.report_wrong_value(node, what, "true or false")
         return False
 
 
@@ -193,11 +193,11 @@ class Time:
     def read(self, node: Node, what: str, check: Check) -> Any:
         """Take the word, or parse the time."""
         if not isinstance(node, Scalar) or not node.text.strip():
-            check.wrong(node, what, choices(("a time such as 10s", *self.words)))
+            check.report_wrong_value(node, what, join_choices(("a time such as 10s", *self.words)))
             return None
         if node.text in self.words:
             return node.text
-        return check.time(node, self.words, positive=self.positive)
+        return check.read_time(node, self.words, positive=self.positive)
 
 
 @dataclass(frozen=True)
@@ -213,18 +213,18 @@ class Size:
         """Take the size, or parse its expression."""
         found = _SIZE.fullmatch(node.text) if isinstance(node, Scalar) else None
         if self.bindable and found is None and isinstance(node, Scalar) and node.text.strip():
-            return check.size(node, self.low, self.high)
+            return check.read_size(node, self.low, self.high)
         if found is None:
-            check.wrong(node, what, "a size such as 64 KiB")
+            check.report_wrong_value(node, what, "a size such as 64 KiB")
         elif not found[2]:
-            check.at(node, f"{what} has no unit: write {found[1]} B, or KiB, MiB, GiB")
+            check.report_at(node, f"{what} has no unit: write {found[1]} B, or KiB, MiB, GiB")
         elif found[2] not in SIZES.units:
-            check.at(node, unknown("unit", found[2], SIZES.units))
+            check.report_at(node, describe_unknown("unit", found[2], SIZES.units))
         else:
             size = int(found[1]) * SIZES.units[found[2]]
             if self.low <= size <= self.high:
                 return size
-            check.at(node, f"{what} is {size} bytes: at least {self.low}, at most {self.high} are possible")
+            check.report_at(node, f"{what} is {size} bytes: at least {self.low}, at most {self.high} are possible")
         return 0
 
 
@@ -241,15 +241,15 @@ class Signal:
         if isinstance(node, Scalar) and node.text in self.names:
             return node.text
         if not isinstance(node, Scalar) or not node.text:
-            check.wrong(node, what, "a signal such as TERM")
+            check.report_wrong_value(node, what, "a signal such as TERM")
         else:
-            name = _signal(node.text)
+            name = _find_meant_signal(node.text)
             if name is not None and name not in self.names:
-                check.at(node, f"{what} cannot be {name}: {self.why}")
+                check.report_at(node, f"{what} cannot be {name}: {self.why}")
             elif name is not None:
-                check.at(node, f'unknown signal "{node.text}": did you mean "{name}"?')
+                check.report_at(node, f'unknown signal "{node.text}": did you mean "{name}"?')
             else:
-                check.at(node, unknown("signal", node.text, self.names))
+                check.report_at(node, describe_unknown("signal", node.text, self.names))
         return ""
 
 
@@ -267,7 +267,7 @@ class Regex:
                 warnings.simplefilter("ignore")
                 re.compile(text)
         except (re.error, OverflowError, RecursionError, ValueError) as error:  # the last: 5000 digits
-            check.at(node, f"{what} is no regular expression: {error}")
+            check.report_at(node, f"{what} is no regular expression: {error}")
         return text
 
 
@@ -275,7 +275,7 @@ class Regex:
 class ListOf:
     """A list of one type; `unique` refuses what is given twice."""
 
-    kind: Kind
+    kind: ValueType
     unique: bool = False
     may_be_empty: bool = True
 
@@ -288,11 +288,11 @@ class ListOf:
         """Read every item."""
         if not isinstance(node, Sequence):
             text = node.text if isinstance(node, Scalar) else ""
-            remedy = "write [] for none" if text == "none" else f"write [{inline(node)}]"
-            check.wrong(node, what, f"a list such as {self.label}", remedy if text else "")
+            remedy = "write [] for none" if text == "none" else f"write [{format_inline(node)}]"
+            check.report_wrong_value(node, what, f"a list such as {self.label}", remedy if text else "")
             return []
         if not node.items and not self.may_be_empty:
-            check.at(node, f"{what} must not be empty: name at least one")
+            check.report_at(node, f"{what} must not be empty: name at least one")
         values: list[Any] = []
         seen: set[Any] = set()
         for item in node.items:
@@ -301,7 +301,7 @@ class ListOf:
             if len(check.problems) > before:
                 continue
             if self.unique and value in seen:
-                check.at(item, f'"{shorten(value)}" is given twice in {what}')
+                check.report_at(item, f'"{shorten(value)}" is given twice in {what}')
             if self.unique:
                 seen.add(value)
             values.append(value)
@@ -317,15 +317,15 @@ class Data:
     def read(self, node: Node, what: str, check: Check) -> Any:
         """Read a mapping."""
         if not isinstance(node, Mapping):
-            check.wrong(node, what, f"a mapping such as {self.label}")
+            check.report_wrong_value(node, what, f"a mapping such as {self.label}")
             return {}
-        return self._value(node)
+        return self._convert_node(node)
 
-    def _value(self, node: Node) -> Any:
+    def _convert_node(self, node: Node) -> Any:
         if isinstance(node, Mapping):
-            return {key.text: self._value(value) for key, value in node.pairs}
+            return {key.text: self._convert_node(value) for key, value in node.pairs}
         if isinstance(node, Sequence):
-            return [self._value(item) for item in node.items]
+            return [self._convert_node(item) for item in node.items]
         words: dict[str, Any] = {"true": True, "false": False, "null": None, "": None}
         if not node.plain:
             return node.text
@@ -373,17 +373,17 @@ class Fields:
     def read(self, node: Node, what: str, check: Check) -> Any:
         """Read a mapping into a dict of the values that are there."""
         before = len(check.problems)
-        pairs = self.pairs(node, what, check)
+        pairs = self.match_keys(node, what, check)
         path = "" if what == WHOLE_FILE else f"{what}."
         values = {key.name: key.kind.read(value, f"{path}{key.name}", check) for key, _, value in pairs}
         if len(check.problems) > before:
             return None
         return self.finish(values, node, what, check) if self.finish else values
 
-    def pairs(self, node: Node, what: str, check: Check) -> list[tuple[Key, Scalar, Node]]:
-        """Find the table's entry for every key; in the table's order."""
+    def match_keys(self, node: Node, what: str, check: Check) -> list[tuple[Key, Scalar, Node]]:
+        """Match each key of a mapping with its entry, in the order of the table; report all that is wrong."""
         if not isinstance(node, Mapping):
-            check.wrong(node, what, f"a mapping such as {self.label}")
+            check.report_wrong_value(node, what, f"a mapping such as {self.label}")
             return []
         table = self._table
         misspelt: list[str | None] = []
@@ -393,17 +393,17 @@ class Fields:
             if entry is not None:
                 given[name.text] = entry, name, value
             else:
-                check.at(name, unknown(f"key in {what}", name.text, table, self.elsewhere))
-                misspelt.append(nearest(name.text, table))
+                check.report_at(name, describe_unknown(f"key in {what}", name.text, table, self.elsewhere))
+                misspelt.append(find_nearest(name.text, table))
         for key in self._required:
             stands_in = key.unless and (key.unless in given or key.unless in misspelt)
             if key.name not in given and key.name not in misspelt and not stands_in:
-                check.at(node, f"{what} needs the key {key.name}: {key.doc}")
+                check.report_at(node, f"{what} needs the key {key.name}: {key.doc}")
         if self.one_of and not misspelt:
             chosen = [name for name in given if name in self.one_of]
             if len(chosen) != 1:
-                found = f", not {choices(chosen, 'and')}" if chosen else ""
-                check.at(node, f"{what} needs exactly one of {choices(self.one_of)}{found}")
+                found = f", not {join_choices(chosen, 'and')}" if chosen else ""
+                check.report_at(node, f"{what} needs exactly one of {join_choices(self.one_of)}{found}")
         return [given[name] for name in table if name in given] if len(given) > 1 else [*given.values()]
 
 
@@ -411,7 +411,7 @@ class Fields:
 class Either:
     """A short form, a scalar, which is the long form, a mapping, with nothing but `key`."""
 
-    scalar: Kind
+    scalar: ValueType
     mapping: Fields
     key: str
 
@@ -425,7 +425,7 @@ class Either:
         if isinstance(node, Mapping):
             return self.mapping.read(node, what, check)
         if isinstance(node, Sequence):
-            check.wrong(node, what, self.label)
+            check.report_wrong_value(node, what, self.label)
             return None
         before = len(check.problems)
         values = {self.key: self.scalar.read(node, what, check)}

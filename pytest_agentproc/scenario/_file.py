@@ -10,26 +10,33 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.fake_agents.program import CHUNK
 from pytest_agentproc.scenario._check import Key, Step
-from pytest_agentproc.scenario._drive import CONTINUES, DRIVE, DRIVE_KEYS, HANDLERS, Item
+from pytest_agentproc.scenario._drive import CONTINUES, DRIVE, DRIVE_KEYS, HANDLERS, DriveItem
 from pytest_agentproc.scenario._expect import EXPECT, EXPECT_BELOW, EXPECT_KEYS
-from pytest_agentproc.scenario._expressions import Expression, Unfit, evaluate, names
+from pytest_agentproc.scenario._expressions import Expression, UnusableValue, evaluate, find_limit_names
 from pytest_agentproc.scenario._fields import (
     AnyOf,
     Choice,
     Either,
     Fields,
     Flag,
-    Form,
     ListOf,
     MapOf,
     Size,
     Text,
+    TextPattern,
     Time,
     Word,
 )
 from pytest_agentproc.scenario._script import Steps, check_children, check_streams
 from pytest_agentproc.scenario._steps import STEPS
-from pytest_agentproc.scenario._words import COMMANDS, choices, nearest, shorten, unknown, words
+from pytest_agentproc.scenario._words import (
+    COMMANDS,
+    assign_remedy,
+    describe_unknown,
+    find_nearest,
+    join_choices,
+    shorten,
+)
 from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence
 from pytest_agentproc.vocabulary import (
     CONTAINMENTS,
@@ -51,7 +58,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Dialect
 
 
-class _Dialect(Choice):
+class _DialectName(Choice):
     """A dialect; the check keeps it, because steps differ."""
 
     def read(self, node: Node, what: str, check: Check) -> str:
@@ -60,11 +67,11 @@ class _Dialect(Choice):
         check.dialect = Choice((*self.options, *added)).read(node, "dialect", check)
         fault = added[check.dialect].fault if check.dialect in added else ""
         if fault:
-            check.at(node, fault)
+            check.report_at(node, fault)
         return check.dialect
 
 
-class _Each:
+class _EachAgent:
     """The agents that a file runs with; the loader takes one of them in its place before it reads the file."""
 
     label = "[DIALECT, DIALECT MODE, ...]"
@@ -72,40 +79,42 @@ class _Each:
 
     def read(self, node: Node, what: str, check: Check) -> None:
         """Refuse it: the loader has left it where a file has several agents at a time."""
-        check.at(node, f"{what} is for a file with one agent at a time: leave sessions out")
+        check.report_at(node, f"{what} is for a file with one agent at a time: leave sessions out")
 
 
-def _agent_finish(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
+def _validate_agent(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
     record = check.language.records[values["dialect"]]
     mode = values.get("mode", record.default_mode)
     if mode not in record.modes and mode in check.language.records:
-        check.at(node, f'the dialect {record.name} has no mode "{mode}": write agent: {mode}')
+        check.report_at(node, f'the dialect {record.name} has no mode "{mode}": write agent: {mode}')
         check.dialect = mode  # the rest of the file is meant for it
         record = check.language.records[mode]
         mode = record.default_mode
     elif mode not in record.modes:
-        known = f"known {'is' if len(record.modes) == 1 else 'are'} {choices(record.modes)}"
-        check.at(node, f'the dialect {record.name} has no mode "{shorten(mode)}": {known}')
+        known = f"known {'is' if len(record.modes) == 1 else 'are'} {join_choices(record.modes)}"
+        check.report_at(node, f'the dialect {record.name} has no mode "{shorten(mode)}": {known}')
     check.mode = mode
     check.prompt_by = values.get("prompt", "argv")
     check.is_spawned = "cannot_spawn" not in values
-    check.tell({})
+    check.set_overrides({})
     if "model" in values and mode in record.nameless:
-        check.at(node, f"the dialect {record.name} names no model in mode {mode}: leave model out")
+        check.report_at(node, f"the dialect {record.name} names no model in mode {mode}: leave model out")
     if "partials" in values and not record.partials:
-        check.at(node, f"the dialect {record.name} has no partial messages: leave partials out")
+        check.report_at(node, f"the dialect {record.name} has no partial messages: leave partials out")
     if "flags" in values and record.command_line is None:
-        able = check.language.known_by(lambda dialect, _: dialect.command_line is not None)
-        check.at(
-            node, f"the fake of {record.name} takes any arguments: leave flags out, it is known by {choices(able)}"
+        able = check.language.list_modes_with(lambda dialect, _: dialect.command_line is not None)
+        check.report_at(
+            node, f"the fake of {record.name} takes any arguments: leave flags out, it is known by {join_choices(able)}"
         )
     if "states" in values and not (record.states and mode in record.talks):
-        able = check.language.known_by(lambda dialect, mode: bool(dialect.states) and mode in dialect.talks)
-        check.at(node, f"the dialect {record.name} tells no states in mode {mode}: known by {choices(able)}")
+        able = check.language.list_modes_with(lambda dialect, mode: bool(dialect.states) and mode in dialect.talks)
+        check.report_at(
+            node, f"the dialect {record.name} tells no states in mode {mode}: known by {join_choices(able)}"
+        )
     return {**values, "mode": mode}
 
 
-def _limit_of(name: str) -> Key:
+def _make_limit_key(name: str) -> Key:
     """Show one limit as a key."""
     default = getattr(Policy(), name)
     may_be_off = name in OPTIONAL_NAMES
@@ -121,30 +130,30 @@ def _limit_of(name: str) -> Key:
     return Key(name, kind, f"a limit; of most dialects the reference supervisor's is {told}")
 
 
-class Policies:
+class PolicyLimits:
     """Limits for the supervisor, in seconds or bytes, `off` switches one off; names of tools; how a tree is held."""
 
     label = "{NAME: T / SIZE / [NAME, ...] / WORD / off}"
-    shape = Fields(tuple(_limit_of(name) for name in POLICY_NAMES))
+    shape = Fields(tuple(_make_limit_key(name) for name in POLICY_NAMES))
 
     def read(self, node: Node, what: str, check: Check) -> dict[str, Any]:
         """Read the limits; the check keeps them, because expressions are tried with them."""
         if not isinstance(node, Mapping):
-            check.wrong(node, what, f"a mapping such as {self.label}")
+            check.report_wrong_value(node, what, f"a mapping such as {self.label}")
             return {}
         limits: dict[str, Any] = {}
         for name, given in node.pairs:
             if name.text not in POLICY_NAMES:
-                check.at(name, unknown("limit", name.text, POLICY_NAMES))
+                check.report_at(name, describe_unknown("limit", name.text, POLICY_NAMES))
                 continue
             before = len(check.problems)
-            limit = self._limit(name.text, given, f"{what}.{name.text}", check)
+            limit = self._read_limit(name.text, given, f"{what}.{name.text}", check)
             if len(check.problems) == before:
                 limits[name.text] = limit
-        check.tell(limits)
+        check.set_overrides(limits)
         return limits
 
-    def _limit(self, name: str, node: Node, what: str, check: Check) -> Any:
+    def _read_limit(self, name: str, node: Node, what: str, check: Check) -> Any:
         check.told_lines.setdefault(name, node.line)
         if name in LIST_NAMES:
             return tuple(ListOf(Text("NAME", may_be_empty=False), unique=True).read(node, what, check))
@@ -152,23 +161,25 @@ class Policies:
             return Choice(CONTAINMENTS).read(node, what, check)
         is_off = isinstance(node, Scalar) and node.text == "off"
         if name not in OPTIONAL_NAMES and is_off:
-            return check.at(node, f"{what} cannot be off: only {choices(sorted(OPTIONAL_NAMES), 'and')} can")
+            return check.report_at(
+                node, f"{what} cannot be off: only {join_choices(sorted(OPTIONAL_NAMES), 'and')} can"
+            )
         if name in SIZE_NAMES:
             return None if is_off else Size(low=1).read(node, what, check)
         time = Time(("off",) if name in OPTIONAL_NAMES else ()).read(node, what, check)
-        return self._seconds(time, node, what, check) if isinstance(time, Expression) else None
+        return self._convert_to_seconds(time, node, what, check) if isinstance(time, Expression) else None
 
-    def _seconds(self, time: Expression, node: Node, what: str, check: Check) -> float | None:
-        if names(time.tree):
-            check.at(node, f"{what} must be a plain time: limits do not depend on one another")
+    def _convert_to_seconds(self, time: Expression, node: Node, what: str, check: Check) -> float | None:
+        if find_limit_names(time.tree):
+            check.report_at(node, f"{what} must be a plain time: limits do not depend on one another")
             return None
         try:
             return evaluate(time, {}) / NANOSECONDS
-        except Unfit:  # as the time was read, this was told
+        except UnusableValue:  # as the time was read, this was told
             return None
 
 
-class Script(Steps):
+class AgentScript(Steps):
     """The agent's own script; whether it is sound decides whether names of processes can be checked."""
 
     def read(self, node: Node, what: str, check: Check) -> tuple[Step, ...]:
@@ -181,20 +192,20 @@ class Script(Steps):
         return steps
 
 
-class Scripts:
+class AgentScripts:
     """A list of scripts; a tool's id is free again in the next one, a process's is not."""
 
     label = "[steps, ...]"
-    script = Script()
+    script = AgentScript()
     shape = ListOf(script)
 
     def read(self, node: Node, what: str, check: Check) -> tuple[tuple[Step, ...], ...]:
         """Read every script."""
         if not isinstance(node, Sequence):
-            check.wrong(node, what, "a list of scripts, one for each invocation")
+            check.report_wrong_value(node, what, "a list of scripts, one for each invocation")
             return ()
         if not node.items:
-            check.at(node, f"{what} must have one script at least")
+            check.report_at(node, f"{what} must have one script at least")
         found, are_sound = [], True
         for item in node.items:
             check.tools.clear()
@@ -205,21 +216,21 @@ class Scripts:
         return tuple(found)
 
 
-def _modes_of(dialect: Dialect) -> str:
+def _describe_modes(dialect: Dialect) -> str:
     first, *others = dialect.modes
-    return f"{choices([f'{first} (if absent)', *others] if others else [first])} for {dialect.name}"
+    return f"{join_choices([f'{first} (if absent)', *others] if others else [first])} for {dialect.name}"
 
 
 AGENT = Either(
-    _Dialect(tuple(DIALECTS)),
+    _DialectName(tuple(DIALECTS)),
     Fields(
         (
-            Key("dialect", _Dialect(tuple(DIALECTS)), "the wire format it speaks", required=True, unless="each"),
-            Key("each", _Each(), "instead of a dialect: the file runs once for each of these"),
+            Key("dialect", _DialectName(tuple(DIALECTS)), "the wire format it speaks", required=True, unless="each"),
+            Key("each", _EachAgent(), "instead of a dialect: the file runs once for each of these"),
             Key(
                 "mode",
                 Text("MODE"),
-                f"its variant: {'; '.join(map(_modes_of, DIALECTS.values()))}",
+                f"its variant: {'; '.join(map(_describe_modes, DIALECTS.values()))}",
             ),
             Key("prompt", Choice(("argv", "stdin")), "how the prompt reaches it; argv if absent"),
             Key("model", Text("NAME", may_be_empty=False), "the name of its model; a name of the fake's own if absent"),
@@ -246,7 +257,7 @@ AGENT = Either(
                 "program, or is of another kind of machine",
             ),
         ),
-        finish=_agent_finish,
+        finish=_validate_agent,
         elsewhere=COMMANDS,
     ),
     key="dialect",
@@ -257,7 +268,7 @@ _SCRIPTS = {"script", "scripts"}
 _RESERVED = ("agent", "caller", "supervisor", "tree")
 
 
-class _Agent:
+class _SessionAgent:
     """The agent of a session: it lives on from prompt to prompt."""
 
     label = AGENT.label
@@ -268,33 +279,33 @@ class _Agent:
         values = AGENT.read(node, what, check)
         if values is not None and not check.is_session:
             about = f"the dialect {check.dialect} in mode {check.mode} is one run"
-            living = choices(check.language.sessions)
-            check.at(node, f"{what} must be a session's: {about}, sessions are {living}")
+            living = join_choices(check.language.session_modes)
+            check.report_at(node, f"{what} must be a session's: {about}, sessions are {living}")
             check.mode = ""
         return values
 
 
 _KEYS = (
-    Key("agent", _Agent(), "the name of a dialect, or a mapping with more", required=True),
-    Key("policy", Policies(), "the limits of its supervisor"),
+    Key("agent", _SessionAgent(), "the name of a dialect, or a mapping with more", required=True),
+    Key("policy", PolicyLimits(), "the limits of its supervisor"),
     Key("handler", HANDLERS, "how its caller answers questions; it denies all if absent"),
     Key("continues", CONTINUES, "the session that its caller opens; a new one if absent (acp)"),
-    Key("script", Script(), "the steps of its fake agent"),
-    Key("scripts", Scripts(), "the steps of each start of the agent; the last ones are for all further starts"),
+    Key("script", AgentScript(), "the steps of its fake agent"),
+    Key("scripts", AgentScripts(), "the steps of each start of the agent; the last ones are for all further starts"),
 )
 SESSION_KEYS = {key.name: key for key in _KEYS}
 """What each session has for itself."""
 
 _ELSEWHERE = {
-    **words("it is a step, and belongs under script", STEPS),
-    **words("it belongs under agent", (key.name for key in AGENT.mapping.keys)),
+    **assign_remedy("it is a step, and belongs under script", STEPS),
+    **assign_remedy("it belongs under agent", (key.name for key in AGENT.mapping.keys)),
     "drive": "the drive of all sessions is the file's own, each item with session: NAME",
     "expect": "it is the file's own: expect: {sessions: {NAME: ...}}",
     **COMMANDS,
 }
 
 
-class _Several:
+class _Sessions:
     """Sessions by name."""
 
     label = "{NAME: {agent, policy, handler, continues, script or scripts}, ...}"
@@ -304,20 +315,20 @@ class _Several:
     def read(self, node: Node, what: str, check: Check) -> dict[str, Any]:
         """Read every session; the check keeps what later parts must know of each."""
         if not isinstance(node, Mapping):
-            check.wrong(node, what, f"a mapping such as {self.label}")
+            check.report_wrong_value(node, what, f"a mapping such as {self.label}")
             return {}
         if len(node.pairs) <= 1:
             count = "one" if node.pairs else "none"
-            check.at(node, f"{what} must have two at least, not {count}: a single one's keys are the file's own")
+            check.report_at(node, f"{what} must have two at least, not {count}: a single one's keys are the file's own")
         for name, _ in node.pairs:
-            self._take_name(name, what, check)
+            self._register_name(name, what, check)
         found: dict[str, Any] = {}
         are_sound = True
         for name, value in node.pairs:
             for ids in (check.tools, check.tasks, check.in_same_turn):
                 ids.clear()
             check.is_script_sound = True
-            with check.about(name.text):
+            with check.enter_session(name.text):
                 found[name.text] = self.form.read(value, f"{what}.{name.text}", check)
                 require_script(value, f"{what}.{name.text}", check)
             are_sound = are_sound and check.is_script_sound
@@ -325,27 +336,27 @@ class _Several:
         check.dialect = check.mode = ""
         return found
 
-    def _take_name(self, name: Scalar, what: str, check: Check) -> None:
+    def _register_name(self, name: Scalar, what: str, check: Check) -> None:
         word = Word("NAME").read(name, f"a name in {what}", check)
         if word in _RESERVED:
-            check.at(name, f'a name in {what} cannot be "{word}": records call another by that name')
+            check.report_at(name, f'a name in {what} cannot be "{word}": records call another by that name')
         check.sessions[name.text] = name.line
 
 
-SEVERAL = _Several()
+SEVERAL = _Sessions()
 
 
 def require_script(node: Node, what: str, check: Check) -> None:
     """Report an agent without a script, and an agent with both a script and scripts."""
     keys = {key.text: key for key, _ in node.pairs} if isinstance(node, Mapping) else {"script": node}
-    if check.is_spawned and not keys.keys() & _SCRIPTS and nearest("script", keys) is None:
-        check.at(node, f"{what} needs the key script: the steps of the fake agent")
+    if check.is_spawned and not keys.keys() & _SCRIPTS and find_nearest("script", keys) is None:
+        check.report_at(node, f"{what} needs the key script: the steps of the fake agent")
     if "script" in keys and "scripts" in keys:
         both = f"script (line {keys['script'].line}) and scripts: a script is what every invocation plays"
-        check.at(keys["scripts"], f"{what} has both {both}")
+        check.report_at(keys["scripts"], f"{what} has both {both}")
 
 
-class _Covers(Text):
+class _RuleId(Text):
     """The id of a rule."""
 
     shape = Choice(tuple(RULES))
@@ -354,56 +365,56 @@ class _Covers(Text):
         """Take the id."""
         name = super().read(node, what, check)
         if name and name not in RULES:
-            check.at(node, unknown("rule", name, RULES))
+            check.report_at(node, describe_unknown("rule", name, RULES))
         return name
 
 
-class _Catches:
+class _CaughtDefects:
     """Defects, each with the key that it must turn red."""
 
     label = "{DEFECT: KEY, ...}"
-    shape = MapOf(Text(), Form("[a-z0-9]+(-[a-z0-9]+)*"))
+    shape = MapOf(Text(), TextPattern("[a-z0-9]+(-[a-z0-9]+)*"))
 
     def read(self, node: Node, what: str, check: Check) -> dict[str, str]:
         """Read the pairs; a key must be one that this file expects, or leaks."""
         if not isinstance(node, Mapping):
-            check.wrong(node, what, f"a mapping such as {self.label}")
+            check.report_wrong_value(node, what, f"a mapping such as {self.label}")
             return {}
         found: dict[str, str] = {}
         known = dict.fromkeys((*check.expected, "leaks"))
         for name, value in node.pairs:
             if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name.text):
-                check.at(
+                check.report_at(
                     name, f'a defect is named in small letters with "-" between the words, not "{shorten(name.text)}"'
                 )
             key = Text().read(value, f"{what}.{name.text}", check)
             if isinstance(value, Scalar) and key and key not in known and check.is_expect_sound:
-                check.at(value, unknown("key of this file's expect", key, known))
+                check.report_at(value, describe_unknown("key of this file's expect", key, known))
             found[name.text] = key
         return found
 
 
 _FILE_ELSEWHERE = {
-    **words("it is a step, and belongs under script", STEPS),
-    **words("it belongs under agent", (key.name for key in AGENT.mapping.keys)),
-    **words("it belongs under drive", (name for name in DRIVE_KEYS if name not in (*STEPS, "session"))),
-    **words("it belongs under policy", POLICY_NAMES),
-    **words("it belongs under expect", EXPECT_KEYS),
+    **assign_remedy("it is a step, and belongs under script", STEPS),
+    **assign_remedy("it belongs under agent", (key.name for key in AGENT.mapping.keys)),
+    **assign_remedy("it belongs under drive", (name for name in DRIVE_KEYS if name not in (*STEPS, "session"))),
+    **assign_remedy("it belongs under policy", POLICY_NAMES),
+    **assign_remedy("it belongs under expect", EXPECT_KEYS),
     **COMMANDS,
 }
 
 
-def _host_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+def _make_host(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
     if not values:
-        check.at(node, f"{what} says nothing: write artifacts, loop_blocked or sleeps")
+        check.report_at(node, f"{what} says nothing: write artifacts, loop_blocked or sleeps")
     if "loop_blocked" in values and "sleeps" in values:
-        check.at(node, f"{what} has both loop_blocked and sleeps: write two scenarios")
+        check.report_at(node, f"{what} has both loop_blocked and sleeps: write two scenarios")
     disk = {"disk": values["artifacts"]} if "artifacts" in values else {}
     return {**disk, "host_line": node.line, "blockage": values.get("loop_blocked") or values.get("sleeps")}
 
 
-def _blockage_finish(values: dict[str, Any], node: Node, _what: str, _check: Check) -> Item:
-    return Item(node.line, "block", values["for"], at=values["at"])
+def _make_blockage(values: dict[str, Any], node: Node, _what: str, _check: Check) -> DriveItem:
+    return DriveItem(node.line, "block", values["for"], at=values["at"])
 
 
 BLOCKAGE = Fields(
@@ -411,12 +422,12 @@ BLOCKAGE = Fields(
         Key("at", Time(), "the instant at which it begins", required=True),
         Key("for", Time(), "how long it takes", required=True),
     ),
-    finish=_blockage_finish,
+    finish=_make_blockage,
 )
 
 
-def _sleep_finish(values: dict[str, Any], node: Node, _what: str, _check: Check) -> Item:
-    return Item(node.line, "sleep", values["for"], at=values["at"])
+def _make_sleep(values: dict[str, Any], node: Node, _what: str, _check: Check) -> DriveItem:
+    return DriveItem(node.line, "sleep", values["for"], at=values["at"])
 
 
 SLEEP = Fields(
@@ -424,7 +435,7 @@ SLEEP = Fields(
         Key("at", Time(), "the instant at which it falls asleep and wakes: processes see no time pass", required=True),
         Key("for", Time(positive=True), "how far the wall clock jumps", required=True),
     ),
-    finish=_sleep_finish,
+    finish=_make_sleep,
 )
 HOST = Fields(
     (
@@ -444,18 +455,18 @@ HOST = Fields(
             "when the machine sleeps: the wall clock jumps, and clocks such as time.monotonic() stand still",
         ),
     ),
-    finish=_host_finish,
+    finish=_make_host,
 )
 
 
-def _finish(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
+def _merge_expect_levels(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
     """Put the checks of all levels together, in the order of the file; each key stands once."""
     level = values.get("level", LEVELS[0])
     lines = {key.text: key for key, _ in node.pairs} if isinstance(node, Mapping) else {}
     found: dict[str, Expected] = {expected.key: expected for expected in values.get("expect", ())}
     for block in EXPECT_BELOW:
         if block in values and LEVELS.index(block) <= LEVELS.index(level):
-            check.at(lines[block], f"the level of this file is {level}: write these checks under expect")
+            check.report_at(lines[block], f"the level of this file is {level}: write these checks under expect")
         for expected in values.pop(block, ()):
             first = found.setdefault(expected.key, expected)
             if (
@@ -472,23 +483,25 @@ FILE = Fields(
     (
         Key("scenario", Text(may_be_empty=False), "the claim, in one sentence", required=True),
         Key("source", Text(may_be_empty=False), "the address of a bug report"),
-        Key("covers", ListOf(_Covers("RULE"), unique=True), "the rules that the scenario covers"),
+        Key("covers", ListOf(_RuleId("RULE"), unique=True), "the rules that the scenario covers"),
         Key("level", Choice(LEVELS), "how much the checks under expect count; must if absent"),
         Key("harm", Text(may_be_empty=False), "the harm to the user if the supervisor breaks it, in one sentence"),
         Key("agent", AGENT, "the name of a dialect, or a mapping with more", required=True, unless="sessions"),
-        Key("policy", Policies(), "the limits of the supervisor in this run"),
+        Key("policy", PolicyLimits(), "the limits of the supervisor in this run"),
         Key("host", HOST, "the surroundings of the supervisor: its disk and its event loop"),
         Key("sessions", SEVERAL, "several agents at a time; each session has these keys for itself"),
         Key("handler", HANDLERS, "how the caller answers the questions of the agent; it denies all if absent"),
         Key("continues", CONTINUES, "the session that the caller opens; a new one if absent (acp)"),
         Key("drive", DRIVE, "the actions of the caller, one after the other; one prompt, hi, if absent"),
-        Key("script", Script(), "the steps of the fake agent"),
-        Key("scripts", Scripts(), "the steps of each start of the agent; the last ones are for all further starts"),
+        Key("script", AgentScript(), "the steps of the fake agent"),
+        Key(
+            "scripts", AgentScripts(), "the steps of each start of the agent; the last ones are for all further starts"
+        ),
         Key("expect", EXPECT, "the checks at the level of the file"),
         Key("should", EXPECT_BELOW["should"], "checks at level should, in a file whose level is must"),
         Key("info", EXPECT_BELOW["info"], "checks at level info, in a file whose level is must or should"),
-        Key("catches", _Catches(), "the defects that the scenario catches, each with the check that fails"),
+        Key("catches", _CaughtDefects(), "the defects that the scenario catches, each with the check that fails"),
     ),
-    finish=_finish,
+    finish=_merge_expect_levels,
     elsewhere=_FILE_ELSEWHERE,
 )

@@ -1,7 +1,7 @@
 """Owns loading: text or file in, a checked scenario or all its problems out; one file for each of several agents.
 
-A file is loaded for one of its agents at a time: `choose` puts that agent's dialect and mode in the place of the list,
-and `narrow` gives the text of a file for that agent alone. Everything after that sees an ordinary file.
+A file is loaded for one of its agents at a time: `choose_agent` puts that agent's dialect and mode in the place of the
+list, and `narrow_text` gives the text of a file for that agent alone. Everything after that sees an ordinary file.
 """
 
 from __future__ import annotations
@@ -15,14 +15,23 @@ from pytest_agentproc.errors import Problem, ScenarioError
 from pytest_agentproc.files import read_text_file
 from pytest_agentproc.scenario._additions import BUNDLED
 from pytest_agentproc.scenario._check import Check
-from pytest_agentproc.scenario._drive import Item, unawaited, unloaded
-from pytest_agentproc.scenario._expect_keys import of_session
+from pytest_agentproc.scenario._drive import DriveItem, find_unawaited_turn, find_unloaded_history
+from pytest_agentproc.scenario._expect_keys import filter_by_session
 from pytest_agentproc.scenario._fields import WHOLE_FILE
 from pytest_agentproc.scenario._file import FILE, SESSION_KEYS, require_script
-from pytest_agentproc.scenario._open import closed, openings
+from pytest_agentproc.scenario._open import close_node, find_openings
 from pytest_agentproc.scenario._scenario import Scenario
-from pytest_agentproc.scenario._words import choices, unknown
-from pytest_agentproc.scenario._yaml import Enough, Mapping, Node, Scalar, Sequence, parse, position
+from pytest_agentproc.scenario._words import describe_unknown, join_choices
+from pytest_agentproc.scenario._yaml import (
+    Mapping,
+    Node,
+    Scalar,
+    Sequence,
+    StopReading,
+    find_line_starts,
+    find_position,
+    parse_yaml,
+)
 from pytest_agentproc.vocabulary import LEVELS, RunReport
 
 if TYPE_CHECKING:
@@ -36,7 +45,7 @@ if TYPE_CHECKING:
 _FORM = "write each: [claude, gemini stream, ...]"
 
 
-class Each(NamedTuple):
+class AgentList(NamedTuple):
     """The agents of a file, by name, each with the scalars of its dialect and its mode.
 
     `start` and `end` are the places of the list's brackets in the file: line and column, from 1.
@@ -47,15 +56,15 @@ class Each(NamedTuple):
     end: tuple[int, int]
 
 
-def find_each(root: Node, report: Callable[[int, int, str], None]) -> Each | None:
+def find_agent_list(root: Node, report: Callable[[int, int, str], None]) -> AgentList | None:
     """Find the list of agents; None if the file has none, or a wrong one.
 
     Args:
         root: the file.
         report: takes line, column and message of each mistake in the list.
     """
-    listed = _listed(root)
-    if listed is None or _is_beside(root, report):
+    listed = _find_each_value(root)
+    if listed is None or _report_keys_beside_list(root, report):
         return None
     if not isinstance(listed, Sequence) or not listed.end[0] or not listed.items:
         report(listed.line, listed.column, f"each must be a list in brackets: {_FORM}")
@@ -67,41 +76,43 @@ def find_each(root: Node, report: Callable[[int, int, str], None]) -> Each | Non
             report(item.line, item.column, f"each item of each must be a dialect, or a dialect and a mode: {_FORM}")
             return None
         scalars = tuple(item._replace(text=word, column=item.column + item.text.find(word)) for word in words)
-        if _words(scalars) in map(_words, found):
+        if _list_texts(scalars) in map(_list_texts, found):
             report(item.line, item.column, f"each has {item.text} twice")
             return None
         found.append(scalars)
     dialects = [scalars[0].text for scalars in found]
-    names = ["-".join(_words(scalars)) if dialects.count(scalars[0].text) > 1 else scalars[0].text for scalars in found]
-    return Each(dict(zip(names, found, strict=True)), (listed.line, listed.column), listed.end)
+    names = [
+        "-".join(_list_texts(scalars)) if dialects.count(scalars[0].text) > 1 else scalars[0].text for scalars in found
+    ]
+    return AgentList(dict(zip(names, found, strict=True)), (listed.line, listed.column), listed.end)
 
 
-def _is_beside(root: Node, report: Callable[[int, int, str], None]) -> bool:
+def _report_keys_beside_list(root: Node, report: Callable[[int, int, str], None]) -> bool:
     """Report what an agent has beside the list though each item of the list says it."""
-    agent = _agent(root)
+    agent = _find_agent_mapping(root)
     beside = [key for key, _ in agent.pairs if key.text in ("dialect", "mode")] if agent else []
     for key in beside:
         report(key.line, key.column, f"each item of each says its {key.text}: leave {key.text} out")
     return bool(beside)
 
 
-def _words(scalars: tuple[Scalar, ...]) -> tuple[str, ...]:
+def _list_texts(scalars: tuple[Scalar, ...]) -> tuple[str, ...]:
     return tuple(scalar.text for scalar in scalars)
 
 
-def _agent(root: Node) -> Mapping | None:
+def _find_agent_mapping(root: Node) -> Mapping | None:
     """Give the mapping under the file's own key `agent`."""
     values = [value for key, value in root.pairs if key.text == "agent"] if isinstance(root, Mapping) else []
     return values[0] if values and isinstance(values[0], Mapping) else None
 
 
-def _listed(root: Node) -> Node | None:
+def _find_each_value(root: Node) -> Node | None:
     """Give the value of `each` in the file's own `agent`."""
-    agent = _agent(root)
+    agent = _find_agent_mapping(root)
     return None if agent is None else next((value for key, value in agent.pairs if key.text == "each"), None)
 
 
-def choose(root: Node, each: Each, name: str) -> Node:
+def choose_agent(root: Node, each: AgentList, name: str) -> Node:
     """Give the file with one of its agents: each word keeps its place."""
     if not isinstance(root, Mapping):
         return root
@@ -118,20 +129,20 @@ def choose(root: Node, each: Each, name: str) -> Node:
     return root._replace(pairs=tuple(pairs))
 
 
-def narrow(text: str, each: Each, name: str) -> str:
+def narrow_text(text: str, each: AgentList, name: str) -> str:
     """Give the file's text with this agent alone in the list; every line keeps its number."""
-    starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
+    starts = find_line_starts(text)
     begin, end = (starts[line - 1] + column - 1 for line, column in (each.start, each.end))
     lines = "\n" * (each.end[0] - each.start[0])
-    return f"{text[:begin]}[{' '.join(_words(each.agents[name]))}{lines}]{text[end:]}"
+    return f"{text[:begin]}[{' '.join(_list_texts(each.agents[name]))}{lines}]{text[end:]}"
 
 
-def agents_of(text: str) -> tuple[str, ...]:
+def find_agent_names(text: str) -> tuple[str, ...]:
     """Give the names of the agents that a file runs with one after the other; () if it has one, or is no scenario."""
     if "each" not in text:  # most files: they are not read before their tests run
         return ()
-    root = parse(text, lambda *_: None)
-    each = None if root is None else find_each(root, lambda *_: None)
+    root = parse_yaml(text, lambda *_: None)
+    each = None if root is None else find_agent_list(root, lambda *_: None)
     return () if each is None else tuple(each.agents)
 
 
@@ -163,10 +174,10 @@ def load(
         ScenarioError: every problem of the file at once.
     """
     name = os.fspath(path) if name is None else name
-    return loads(_text_of(path, name), name, os.path.split(path)[0] or ".", language, agent)
+    return loads(_read_text(path, name), name, os.path.split(path)[0] or ".", language, agent)
 
 
-def load_each(
+def load_for_each_agent(
     path: str | os.PathLike[str], language: Language = BUNDLED, name: str | None = None
 ) -> tuple[Scenario, ...]:
     """Read and check a scenario file for each of its agents: one scenario, or several with `agent: {each: [...]}`.
@@ -175,10 +186,10 @@ def load_each(
         ScenarioError: every problem of the file at once.
     """
     name = os.fspath(path) if name is None else name
-    text = _text_of(path, name)
+    text = _read_text(path, name)
     found: list[Scenario] = []
     problems: list[Problem] = []
-    for agent in agents_of(text) or ("",):
+    for agent in find_agent_names(text) or ("",):
         try:
             found.append(loads(text, name, os.path.split(path)[0] or ".", language, agent))
         except ScenarioError as error:
@@ -188,20 +199,20 @@ def load_each(
     return tuple(found)
 
 
-def read_agents(path: str | os.PathLike[str]) -> tuple[str, ...]:
+def read_agent_names(path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Give the names of the agents that a file runs with, without checking it; () for one agent, or no such file."""
     try:
-        return agents_of(read_text_file(path, _MOST_BYTES))
+        return find_agent_names(read_text_file(path, _MOST_BYTES))
     except (OSError, ValueError):
         return ()
 
 
-def _text_of(path: str | os.PathLike[str], name: str) -> str:
+def _read_text(path: str | os.PathLike[str], name: str) -> str:
     try:
         return read_text_file(path, _MOST_BYTES)
     except UnicodeDecodeError as error:
         before = error.object[: error.start].decode()
-        line, column = position(before, len(before))
+        line, column = find_position(before, len(before))
         raise ScenarioError([Problem(name, line, column, "the file is not UTF-8")]) from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
@@ -228,10 +239,10 @@ def loads(
         ScenarioError: every problem of the text at once.
     """
     check = Check(name, folder, language)
-    values = _values(text, check, agent)
+    values = _read_checked_text(text, check, agent)
     if check.problems:
         raise ScenarioError(list(dict.fromkeys(check.problems)))
-    drive = values.get("drive", (Item(0, "prompt", "hi"),))
+    drive = values.get("drive", (DriveItem(0, "prompt", "hi"),))
     stem = name if name.startswith("<") else os.path.split(name)[1].removesuffix(_SUFFIX)
     about = {
         "id": f"{stem}[{values['agent_name']}]" if values["agent_name"] else stem,
@@ -251,16 +262,16 @@ def loads(
     parts = {
         session: Scenario(
             **about,
-            **_of_an_agent(own),
+            **_collect_agent_fields(own),
             session=session,
             drive=tuple(item for item in drive if item.session == session),
-            expected=of_session(expected, session),
+            expected=filter_by_session(expected, session),
         )
         for session, own in values.get("sessions", {}).items()
     }
     return Scenario(
         **about,
-        **({} if parts else _of_an_agent(values)),
+        **({} if parts else _collect_agent_fields(values)),
         **values.get("host", {}),
         drive=drive,
         expected=expected,
@@ -269,7 +280,7 @@ def loads(
     )
 
 
-def _of_an_agent(values: dict[str, Any]) -> dict[str, Any]:
+def _collect_agent_fields(values: dict[str, Any]) -> dict[str, Any]:
     """Give what a file says of one agent."""
     agent = values["agent"]
     return {
@@ -292,94 +303,96 @@ def _of_an_agent(values: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _values(text: str, check: Check, agent: str) -> dict[str, Any]:
+def _read_checked_text(text: str, check: Check, agent: str) -> dict[str, Any]:
     if len(text) > _LARGEST:
         check.report(1, 1, f"the file has {len(text)} characters: at most {_LARGEST} are read")
         return {}
     for wrong, message in () if text.isascii() else _NOWHERE.items():
         found = re.search(wrong, text)
         if found is not None:
-            check.report(*position(text, found.start()), message.format(ord(found[0])))
+            check.report(*find_position(text, found.start()), message.format(ord(found[0])))
             return {}
     try:
-        return _read(text, check, agent)
-    except Enough:
+        return _parse_and_read(text, check, agent)
+    except StopReading:
         return {}
 
 
-def _read(text: str, check: Check, agent: str) -> dict[str, Any]:
-    root = parse(text, check.report)
+def _parse_and_read(text: str, check: Check, agent: str) -> dict[str, Any]:
+    root = parse_yaml(text, check.report)
     if root is None:
         return {}
     before = len(check.problems)
-    root, about = _chosen(root, text, check, agent)
-    found = openings(root, text, check.report)
+    root, about = _choose_loaded_agent(root, text, check, agent)
+    found = find_openings(root, text, check.report)
     if len(found) > _MOST_OPEN:  # each is tried in a reading of the whole file
         first = found[_MOST_OPEN]
         check.report(first.line, first.column, f"the file has {len(found)} open values: at most {_MOST_OPEN} are read")
     if len(check.problems) > before:
         return {}
-    return {**about, **_read_open(root, found, check)}
+    return {**about, **_read_open_file(root, found, check)}
 
 
-def _chosen(root: Node, text: str, check: Check, agent: str) -> tuple[Node, dict[str, str]]:
+def _choose_loaded_agent(root: Node, text: str, check: Check, agent: str) -> tuple[Node, dict[str, str]]:
     """Give the file with the agent that it is loaded for, and what that makes of the scenario's id and text."""
     before = len(check.problems)
-    each = find_each(root, check.report)
+    each = find_agent_list(root, check.report)
     if each is None:
         if agent and len(check.problems) == before:
             check.report(1, 1, f'the file has one agent and no list of them: leave "[{agent}]" out')
         return root, {"agent_name": ""}
     if not agent and len(each.agents) > 1:
-        names = choices(each.agents, "and")
+        names = join_choices(each.agents, "and")
         example = f"{os.path.split(check.file)[1].removesuffix(_SUFFIX)}[{next(iter(each.agents))}]"
         check.report(*each.start, f"the file runs once for each of {names}: name one of them, as in {example}")
         return root, {}
     agent = agent or next(iter(each.agents))
     if agent not in each.agents:
-        check.report(*each.start, unknown("agent of this file", agent, each.agents))
+        check.report(*each.start, describe_unknown("agent of this file", agent, each.agents))
         return root, {}
-    return choose(root, each, agent), {"agent_name": agent, "text": narrow(text, each, agent)}
+    return choose_agent(root, each, agent), {"agent_name": agent, "text": narrow_text(text, each, agent)}
 
 
-def _read_open(root: Node, found: tuple[Opening, ...], check: Check) -> dict[str, Any]:
+def _read_open_file(root: Node, found: tuple[Opening, ...], check: Check) -> dict[str, Any]:
     """Read a file with each of its open values tried, the others being as they are by default."""
     if not found:
-        return _read_closed(root, check)
+        return _read_closed_file(root, check)
     default = {(opening.line, opening.column): (opening, opening.default) for opening in found}
     for opening in found:
-        for other in opening.others():
+        for other in opening.list_other_choices():
             tried = Check(check.file, check.folder, check.language)
             try:
-                _read_closed(closed(root, {**default, (opening.line, opening.column): (opening, other)}), tried)
+                _read_closed_file(
+                    close_node(root, {**default, (opening.line, opening.column): (opening, other)}), tried
+                )
             finally:  # it gives up at the hundredth problem
                 check.problems += [problem for problem in tried.problems if problem not in check.problems]
-    return {**_read_closed(closed(root, default), check), "openings": found}
+    return {**_read_closed_file(close_node(root, default), check), "openings": found}
 
 
-def _read_closed(root: Node, check: Check) -> dict[str, Any]:
+def _read_closed_file(root: Node, check: Check) -> dict[str, Any]:
     values = FILE.read(root, WHOLE_FILE, check) or {}
     keys = {key.text: key for key, _ in root.pairs} if isinstance(root, Mapping) else {}
     if "sessions" in keys:
-        _check_several(keys, check)
+        _check_session_file_keys(keys, check)
     else:
         require_script(root, WHOLE_FILE, check)
     drive = values.get("drive", ())
     for session, own in values.get("sessions", {"": values}).items():
         for script in own.get("scripts", (own.get("script", ()),)) if drive else ():
-            if (missing := unawaited(drive, script, session)) and not check.problems:
-                check.at(keys["drive"], missing)
+            if (missing := find_unawaited_turn(drive, script, session)) and not check.problems:
+                check.report_at(keys["drive"], missing)
         if keys.keys() & {"drive", "expect"} and getattr(own.get("continues"), "how", "") != "load":
-            for line in filter(None, map(unloaded, own.get("scripts", (own.get("script", ()),)))):
+            for line in filter(None, map(find_unloaded_history, own.get("scripts", (own.get("script", ()),)))):
                 check.report(
                     line, 1, "the history is printed when a session is loaded: write continues: {load: ID}, too"
                 )
     if any(item.kind == "abandon" for item in drive):
-        _check_unheard(values.get("expect", ()), check)
+        _check_unheard_results(values.get("expect", ()), check)
     return values
 
 
-def _check_unheard(expected: tuple[Expected, ...], check: Check) -> None:
+def _check_unheard_results(expected: tuple[Expected, ...], check: Check) -> None:
     """Report a value that a supervisor would have to give to a caller that has left."""
     for expectation in expected:
         if expectation.key.partition(".")[0] in _TOLD:
@@ -389,10 +402,10 @@ def _check_unheard(expected: tuple[Expected, ...], check: Check) -> None:
             check.report(expectation.line, expectation.column, message)
 
 
-def _check_several(keys: dict[str, Scalar], check: Check) -> None:
+def _check_session_file_keys(keys: dict[str, Scalar], check: Check) -> None:
     """Report what a file with sessions has at its top though each of them has it, and a drive that is missing."""
     for name in SESSION_KEYS:
         if name in keys:
-            check.at(keys[name], f"a file with sessions has no {name} of its own: write it under sessions.NAME")
+            check.report_at(keys[name], f"a file with sessions has no {name} of its own: write it under sessions.NAME")
     if "drive" not in keys:
-        check.at(keys["sessions"], "a file with sessions needs the key drive: who is prompted in which session")
+        check.report_at(keys["sessions"], "a file with sessions needs the key drive: who is prompted in which session")

@@ -11,9 +11,16 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import NotApplicable
-from pytest_agentproc.scenario._expressions import TIMES, Expression, ExpressionError, Unfit, evaluate, parse_expression
-from pytest_agentproc.scenario._expressions import names as names_of
-from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, parse
+from pytest_agentproc.scenario._expressions import (
+    TIMES,
+    Expression,
+    ExpressionError,
+    UnusableValue,
+    evaluate,
+    find_limit_names,
+    parse_expression,
+)
+from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, find_line_starts, parse_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -47,7 +54,7 @@ class Movable:
     expression: Expression | None = None
     repeats: bool = False
 
-    def worth(self, limits: Words[str, int | None]) -> int | None:
+    def evaluate_time(self, limits: Words[str, int | None]) -> int | None:
         """Evaluate the time that stands there; None: it is none under these limits.
 
         Args:
@@ -57,47 +64,47 @@ class Movable:
             return 0 if self.kind == "pause" else None
         try:
             return evaluate(self.expression, limits)
-        except (NotApplicable, Unfit):
+        except (NotApplicable, UnusableValue):
             return None
 
-    def read(self, text: str, limits: Words[str, int | None]) -> int | None:
-        """Evaluate another time for this place, as `at` writes it; None: it is none."""
+    def evaluate_text(self, text: str, limits: Words[str, int | None]) -> int | None:
+        """Evaluate another time for this place, as `write_time` writes it; None: it is none."""
         if self.kind == "pause":
             before, after = self.options[0].format("\0").split("\0")
             text = text.removeprefix(before).removesuffix(after) or "0s"
         try:
             return evaluate(Expression(text, 0, 0, parse_expression(text), TIMES), limits)
-        except (NotApplicable, Unfit, ExpressionError):
+        except (NotApplicable, UnusableValue, ExpressionError):
             return None
 
-    def at(self, worth: int, limits: Words[str, int | None]) -> str:
+    def write_time(self, worth: int, limits: Words[str, int | None]) -> str:
         """Write another time for this place; a time that names limits still names them.
 
         Args:
             worth: the time, in nanoseconds.
-            limits: as in `worth`.
+            limits: as in `evaluate_time`.
         """
-        now = self.worth(limits)
+        now = self.evaluate_time(limits)
         assert now is not None, "it is a time"
         if worth == now:
             return self.text
         if self.expression is None:
-            return self.options[0].format(written_time(worth))
-        if not names_of(self.expression.tree):
-            return written_time(worth)
+            return self.options[0].format(format_time(worth))
+        if not find_limit_names(self.expression.tree):
+            return format_time(worth)
         sign = "+" if worth > now else "-"
-        return f"{self.text} {sign} {written_time(abs(worth - now))}"
+        return f"{self.text} {sign} {format_time(abs(worth - now))}"
 
 
-def nodes_of(node: Node) -> Iterator[Node]:
+def walk_nodes(node: Node) -> Iterator[Node]:
     """Yield a node and all below it, but for keys."""
     yield node
     below = [value for _, value in node.pairs] if isinstance(node, Mapping) else ()
     for inner in node.items if isinstance(node, Sequence) else below:
-        yield from nodes_of(inner)
+        yield from walk_nodes(inner)
 
 
-def written_time(worth: int) -> str:
+def format_time(worth: int) -> str:
     """Write a time in the longest unit that is exact, up to seconds."""
     unit = next(unit for unit in ("s", "ms", "us", "ns") if worth % TIMES.units[unit] == 0)
     return f"{worth // TIMES.units[unit]}{unit}"
@@ -112,7 +119,7 @@ _LONG = {"flood", "size", "repeat"}
 """Words of a script that may write so much that small pieces of it would take for ever."""
 
 
-def cuts(root: Node, text: str, starts: list[int]) -> Iterator[Movable]:
+def find_cuts(root: Node, text: str, starts: list[int]) -> Iterator[Movable]:
     """Yield what can be cut, or be cut at other places.
 
     Args:
@@ -120,25 +127,25 @@ def cuts(root: Node, text: str, starts: list[int]) -> Iterator[Movable]:
         text: its text.
         starts: where each line of that begins.
     """
-    words = {key.text for node in nodes_of(root) for key, _ in (node.pairs if isinstance(node, Mapping) else ())}
-    for node in nodes_of(root):
-        for value in _under(node, "raw"):
-            yield from _cut(value, text, starts)
+    words = {key.text for node in walk_nodes(root) for key, _ in (node.pairs if isinstance(node, Mapping) else ())}
+    for node in walk_nodes(root):
+        for value in _find_values(node, "raw"):
+            yield from _find_raw_cuts(value, text, starts)
     wholes = [
         root,
-        *(own for named in _under(root, "sessions") if isinstance(named, Mapping) for _, own in named.pairs),
+        *(own for named in _find_values(root, "sessions") if isinstance(named, Mapping) for _, own in named.pairs),
     ]
     for node in () if words & _LONG else wholes:
-        for value in _under(node, "agent"):
-            yield from _in_chunks(value, text, starts)
+        for value in _find_values(node, "agent"):
+            yield from _find_chunk_sizes(value, text, starts)
 
 
-def _under(node: Node, name: str) -> list[Node]:
+def _find_values(node: Node, name: str) -> list[Node]:
     """Give what stands under a key of a node; a process may be called as a key is."""
     return [value for key, value in node.pairs if key.text == name] if isinstance(node, Mapping) else []
 
 
-def _in_chunks(agent: Node, text: str, starts: list[int]) -> Iterator[Movable]:
+def _find_chunk_sizes(agent: Node, text: str, starts: list[int]) -> Iterator[Movable]:
     """Yield the writes of an agent: each of them in small pieces."""
     start = starts[agent.line - 1] + agent.column - 1
     if isinstance(agent, Scalar):
@@ -155,28 +162,28 @@ def _in_chunks(agent: Node, text: str, starts: list[int]) -> Iterator[Movable]:
         yield Movable("chunk", agent.line, whole, start, start + len(whole), options)
 
 
-def _cut(value: Node, text: str, starts: list[int]) -> Iterator[Movable]:
+def _find_raw_cuts(value: Node, text: str, starts: list[int]) -> Iterator[Movable]:
     start = starts[value.line - 1] + value.column - 1
     if isinstance(value, Scalar):
         found = _QUOTED.match(text, start)
         if found is not None and value.is_one_line:
-            cuts = _offsets(len(value.text.encode()))
+            cuts = _choose_cut_offsets(len(value.text.encode()))
             options = tuple(f"{{text: {found[0]}, cut: [{cut}], gap: 1ms}}" for cut in cuts)
             yield Movable("cut", value.line, found[0], start, found.end(), options)
     elif isinstance(value, Mapping):
         given = {key.text: node for key, node in value.pairs}
         own, source = given.get("cut"), next((given[name] for name in _SOURCES if name in given), None)
         if isinstance(own, Sequence) and own.end[0]:
-            yield from _other_cuts(own, text, starts)
+            yield from _vary_cuts(own, text, starts)
         elif value.end[0] and isinstance(source, Scalar) and not {"size", "repeat", "cut"} & set(given):
             size = len(source.text.encode()) if "text" in given else len(source.text.split()) if "hex" in given else 0
             stop = starts[value.end[0] - 1] + value.end[1] - 1
             whole = text[start:stop]
-            options = tuple(f"{whole[:-1]}, cut: [{cut}], gap: 1ms}}" for cut in _offsets(size))
+            options = tuple(f"{whole[:-1]}, cut: [{cut}], gap: 1ms}}" for cut in _choose_cut_offsets(size))
             yield Movable("cut", value.line, whole, start, stop, options)
 
 
-def _other_cuts(own: Sequence, text: str, starts: list[int]) -> Iterator[Movable]:
+def _vary_cuts(own: Sequence, text: str, starts: list[int]) -> Iterator[Movable]:
     """Yield a list of cuts, each of which may be a byte earlier or later, or not be made."""
     start = starts[own.line - 1] + own.column - 1
     stop = starts[own.end[0] - 1] + own.end[1] - 1
@@ -187,7 +194,7 @@ def _other_cuts(own: Sequence, text: str, starts: list[int]) -> Iterator[Movable
     yield Movable("cut", own.line, text[start:stop], start, stop, options)
 
 
-def _offsets(size: int) -> list[int]:
+def _choose_cut_offsets(size: int) -> list[int]:
     """Choose where bytes are cut: at their ends, and in between."""
     chosen = [1, size - 1, *(size * part // (_MOST_CUTS - 1) for part in range(1, _MOST_CUTS - 1))]
     return sorted({cut for cut in chosen if 0 < cut < size})
@@ -198,7 +205,7 @@ _INSTANT = {"say", "delta", "think", "tool", "tool_done", "notice", "plan", "beg
 """Steps that take no time; an answer is one, too, but nothing is the same behind it."""
 
 
-def movables(scenario: Scenario) -> tuple[Movable, ...]:
+def find_movables(scenario: Scenario) -> tuple[Movable, ...]:
     """List what of a scenario can be moved, in the order of its file: one without open values, or there is none.
 
     Args:
@@ -208,19 +215,19 @@ def movables(scenario: Scenario) -> tuple[Movable, ...]:
     """
     if scenario.openings:
         return ()
-    root = parse(scenario.text, lambda *_: None)
+    root = parse_yaml(scenario.text, lambda *_: None)
     assert root is not None, "it was loaded"
-    starts = _starts(scenario.text)
+    starts = find_line_starts(scenario.text)
     found = [
-        *_times(scenario, starts),
-        *_pauses(root, scenario, starts),
-        *cuts(root, scenario.text, starts),
-        *_orders(root, scenario.text, starts),
+        *_find_times(scenario, starts),
+        *_find_pauses(root, scenario, starts),
+        *find_cuts(root, scenario.text, starts),
+        *_find_swaps(root, scenario.text, starts),
     ]
     return tuple(sorted(found, key=lambda movable: (movable.start, -movable.stop)))
 
 
-def moved(text: str, chosen: Iterable[tuple[Movable, str]]) -> str:
+def apply_moves(text: str, chosen: Iterable[tuple[Movable, str]]) -> str:
     """Give a file's text with some of its pieces moved.
 
     Args:
@@ -231,32 +238,28 @@ def moved(text: str, chosen: Iterable[tuple[Movable, str]]) -> str:
     return _replace_spans(text, changes)
 
 
-def restated(scenario: Scenario, times: Words[str, Items[int | None]]) -> str:
+def restate_times(scenario: Scenario, times: Words[str, Items[int | None]]) -> str:
     """Give a file's text with other times in its expectations.
 
     Args:
         scenario: the file.
         times: by expect key, the time of each item that the key states, in nanoseconds; None: it stays.
     """
-    starts = _starts(scenario.text)
+    starts = find_line_starts(scenario.text)
     changes = []
     for expected in scenario.expected:
-        for number, expression in _stated_times(expected.value):
+        for number, expression in _find_stated_times(expected.value):
             at = times.get(expected.key, ())[number : number + 1]
-            place = _place(expression, scenario.text, starts)
+            place = _locate_expression(expression, scenario.text, starts)
             if at and at[0] is not None and place is not None:
-                changes.append((place, place + len(expression.text), written_time(at[0])))
+                changes.append((place, place + len(expression.text), format_time(at[0])))
     return _replace_spans(scenario.text, changes)
 
 
-def _stated_times(value: Any) -> Iterator[tuple[int, Expression]]:
+def _find_stated_times(value: Any) -> Iterator[tuple[int, Expression]]:
     """Yield the times that an expectation states, each with the number of its item."""
     for number, item in enumerate(value if isinstance(value, list) else [value]):
-        yield from ((number, expression) for expression, _ in _expressions(item))
-
-
-def _starts(text: str) -> list[int]:
-    return [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
+        yield from ((number, expression) for expression, _ in _find_expressions(item))
 
 
 def _replace_spans(text: str, changes: list[tuple[int, int, str]]) -> str:
@@ -268,23 +271,23 @@ def _replace_spans(text: str, changes: list[tuple[int, int, str]]) -> str:
     return "".join([*parts, text[at:]])
 
 
-def _expressions(value: Any) -> Iterator[tuple[Expression, bool]]:
+def _find_expressions(value: Any) -> Iterator[tuple[Expression, bool]]:
     """Yield every time below a value of the language, and whether it is one of those that say how often."""
     if isinstance(value, Expression):
         if value.measure is TIMES:
             yield value, False
     elif isinstance(value, dict):
         for inner in value.values():
-            yield from ((expression, repeats or "every" in value) for expression, repeats in _expressions(inner))
+            yield from ((expression, repeats or "every" in value) for expression, repeats in _find_expressions(inner))
     elif isinstance(value, list | tuple):
         for inner in value:
-            yield from _expressions(inner)
+            yield from _find_expressions(inner)
     elif is_dataclass(value):
         for field in fields(value):
-            yield from _expressions(getattr(value, field.name))
+            yield from _find_expressions(getattr(value, field.name))
 
 
-def _place(expression: Expression, text: str, starts: list[int]) -> int | None:
+def _locate_expression(expression: Expression, text: str, starts: list[int]) -> int | None:
     """Find where a time stands in the text; None if it does not stand there as it is (quoted, or another's step)."""
     if not 0 < expression.line <= len(starts):
         return None
@@ -292,11 +295,11 @@ def _place(expression: Expression, text: str, starts: list[int]) -> int | None:
     return place if text.startswith(expression.text, place) else None
 
 
-def _times(scenario: Scenario, starts: list[int]) -> Iterator[Movable]:
+def _find_times(scenario: Scenario, starts: list[int]) -> Iterator[Movable]:
     own = [scenario, *scenario.parts.values()]
     seen: set[int] = set()
-    for expression, repeats in _expressions([scenario.drive, [[part.scripts, part.handlers] for part in own]]):
-        start = _place(expression, scenario.text, starts)
+    for expression, repeats in _find_expressions([scenario.drive, [[part.scripts, part.handlers] for part in own]]):
+        start = _locate_expression(expression, scenario.text, starts)
         if start is not None and start not in seen:
             seen.add(start)
             text = expression.text
@@ -304,54 +307,54 @@ def _times(scenario: Scenario, starts: list[int]) -> Iterator[Movable]:
             yield Movable("time", expression.line, text, start, stop, expression=expression, repeats=repeats)
 
 
-def _pauses(root: Node, scenario: Scenario, starts: list[int]) -> Iterator[Movable]:
+def _find_pauses(root: Node, scenario: Scenario, starts: list[int]) -> Iterator[Movable]:
     """Yield the places before steps, and between the deeds of a caller who has one session."""
-    for node in nodes_of(root):
+    for node in walk_nodes(root):
         for key, value in node.pairs if isinstance(node, Mapping) else ():
             if key.text in _SCRIPTS and isinstance(value, Sequence):
                 lists = [item for item in value.items if isinstance(item, Sequence)] or [value]
-                yield from (pause for part in lists for pause in _before_items(part, 0, "silence", starts))
+                yield from (pause for part in lists for pause in _find_pauses_in_list(part, 0, "silence", starts))
             elif key.text == "drive" and isinstance(value, Sequence) and scenario.is_session and not scenario.parts:
-                yield from _before_items(value, 1, "wait", starts)
+                yield from _find_pauses_in_list(value, 1, "wait", starts)
 
 
-def _before_items(steps: Sequence, first: int, word: str, starts: list[int]) -> Iterator[Movable]:
+def _find_pauses_in_list(steps: Sequence, first: int, word: str, starts: list[int]) -> Iterator[Movable]:
     for item in steps.items[first:]:
         start = starts[item.line - 1] + item.column - 1
         own = f"{{{{{word}: {{}}}}}}, " if steps.end[0] else f"{word}: {{}}\n{' ' * (item.column - 3)}- "
         yield Movable("pause", item.line, "", start, start, (own,))
 
 
-def _orders(root: Node, text: str, starts: list[int]) -> Iterator[Movable]:
+def _find_swaps(root: Node, text: str, starts: list[int]) -> Iterator[Movable]:
     """Yield neighbours that take no time and have nothing to do with one another, in the other order."""
-    for node in nodes_of(root):
+    for node in walk_nodes(root):
         for key, value in node.pairs if isinstance(node, Mapping) else ():
             if not isinstance(value, Sequence):
                 continue
             fits = _are_independent_deeds if key.text == "drive" else _are_independent_steps
             for first, second in zip(value.items, value.items[1:], strict=False):
                 if fits(first, second):
-                    yield from _exchange(first, second, text, starts)
+                    yield from _swap_neighbours(first, second, text, starts)
 
 
 def _are_independent_deeds(node: Node, other: Node) -> bool:
-    first, second = _given(node), _given(other)
+    first, second = _index_by_key(node), _index_by_key(other)
     timed = {"wait", "wait_for", "at", "after"} & {*first, *second}
     own = [given.get("session") for given in (first, second)]
     return not timed and all(isinstance(node, Scalar) for node in own) and own[0].text != own[1].text  # type: ignore[union-attr]
 
 
 def _are_independent_steps(node: Node, other: Node) -> bool:
-    given = _given(node), _given(other)
-    return all(_INSTANT & set(keys) for keys in given) and len({_is_of_stderr(keys) for keys in given}) > 1
+    given = _index_by_key(node), _index_by_key(other)
+    return all(_INSTANT & set(keys) for keys in given) and len({_is_for_stderr(keys) for keys in given}) > 1
 
 
-def _given(node: Node) -> dict[str, Node]:
+def _index_by_key(node: Node) -> dict[str, Node]:
     return {key.text: value for key, value in node.pairs} if isinstance(node, Mapping) else {}
 
 
-def _is_of_stderr(step: dict[str, Node]) -> bool:
-    raw, flood = _given(step.get("raw", _NOTHING)), _given(step.get("flood", _NOTHING))
+def _is_for_stderr(step: dict[str, Node]) -> bool:
+    raw, flood = _index_by_key(step.get("raw", _NOTHING)), _index_by_key(step.get("flood", _NOTHING))
     to = raw.get("to")
     return "stderr" in flood or (isinstance(to, Scalar) and to.text == "stderr")
 
@@ -359,8 +362,8 @@ def _is_of_stderr(step: dict[str, Node]) -> bool:
 _NOTHING = Mapping(0, 0, ())
 
 
-def _exchange(node: Node, other: Node, text: str, starts: list[int]) -> Iterator[Movable]:
-    first, second = _span(node, text, starts), _span(other, text, starts)
+def _swap_neighbours(node: Node, other: Node, text: str, starts: list[int]) -> Iterator[Movable]:
+    first, second = _locate_item(node, text, starts), _locate_item(other, text, starts)
     if first is None or second is None:
         return
     (start, end), (begin, stop) = first, second
@@ -368,12 +371,12 @@ def _exchange(node: Node, other: Node, text: str, starts: list[int]) -> Iterator
     yield Movable("order", node.line, text[start:stop], start, stop, (other_text,))
 
 
-def _span(node: Node, text: str, starts: list[int]) -> tuple[int, int] | None:
+def _locate_item(node: Node, text: str, starts: list[int]) -> tuple[int, int] | None:
     """Find where an item of a list stands, if it stands on one line."""
     start = starts[node.line - 1] + node.column - 1
     if isinstance(node, Mapping) and node.end[0]:
         return start, starts[node.end[0] - 1] + node.end[1] - 1
-    last = max(inner.line for inner in nodes_of(node))
+    last = max(inner.line for inner in walk_nodes(node))
     line = re.compile(r"[^\r\n#]*").match(text, start)
     is_whole = last == node.line and line is not None and text[line.end() : line.end() + 1] != "#"
     return (start, start + len(line[0].rstrip())) if is_whole and line is not None else None

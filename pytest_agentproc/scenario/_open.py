@@ -17,11 +17,11 @@ from pytest_agentproc.scenario._expressions import (
     TIMES,
     Expression,
     ExpressionError,
-    Unfit,
+    UnusableValue,
     evaluate,
     parse_expression,
 )
-from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence
+from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, find_line_starts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -80,58 +80,58 @@ class Opening:
             return self.options[0]
         return 0 if self.word == "one_of" else tuple(range(len(self.options)))
 
-    def bounds(self, limits: Words[str, int | None]) -> tuple[int, int] | None:
+    def evaluate_bounds(self, limits: Words[str, int | None]) -> tuple[int, int] | None:
         """Give the range of a `between` in nanoseconds, bytes or units; None: it has none under these limits.
 
         Args:
             limits: every limit as a whole number, None where it is off; see `Policy.whole`.
         """
-        low, high = (_worth(text, self.kind, limits) for text in self.options)
+        low, high = (_evaluate_text(text, self.kind, limits) for text in self.options)
         return None if low is None or high is None or low > high else (low, high)
 
-    def worth(self, text: str, limits: Words[str, int | None]) -> int | None:
+    def evaluate_choice(self, text: str, limits: Words[str, int | None]) -> int | None:
         """Evaluate the text of a choice of a `between`; None: it is no value under these limits."""
-        return _worth(text, self.kind, limits)
+        return _evaluate_text(text, self.kind, limits)
 
-    def others(self) -> list[Choice]:
+    def list_other_choices(self) -> list[Choice]:
         """Give choices that, with the default, have every option read once: what the loader tries."""
         if self.word == "between":
             return [self.options[1]]
         return list(range(1, len(self.options))) if self.word == "one_of" else []
 
 
-def _worth(text: str, kind: str, limits: Words[str, int | None]) -> int | None:
+def _evaluate_text(text: str, kind: str, limits: Words[str, int | None]) -> int | None:
     if kind == "number":
         return int(text)
     measure = TIMES if kind == "time" else SIZES
     try:
         return evaluate(Expression(text, 0, 0, parse_expression(text, (), measure), measure), limits)
-    except (NotApplicable, Unfit, ExpressionError):
+    except (NotApplicable, UnusableValue, ExpressionError):
         return None
 
 
-def _word_of(node: Node) -> str:
+def _find_open_word(node: Node) -> str:
     """Name the word of an open value; "" if a node is none."""
     if isinstance(node, Mapping) and len(node.pairs) == 1 and node.pairs[0][0].text in _FORMS:
         return node.pairs[0][0].text
     return ""
 
 
-def _walk(node: Node) -> Iterator[Mapping]:
+def _walk_open_values(node: Node) -> Iterator[Mapping]:
     """Yield every open value below a node, the outer value before the inner."""
-    if _word_of(node):
+    if _find_open_word(node):
         assert isinstance(node, Mapping)
         yield node
     if isinstance(node, Mapping):
         for key, value in node.pairs:
             if key.text not in _OF_DATA:
-                yield from _walk(value)
+                yield from _walk_open_values(value)
     elif isinstance(node, Sequence):
         for item in node.items:
-            yield from _walk(item)
+            yield from _walk_open_values(item)
 
 
-def openings(root: Node, text: str, report: Callable[[int, int, str], None]) -> tuple[Opening, ...]:
+def find_openings(root: Node, text: str, report: Callable[[int, int, str], None]) -> tuple[Opening, ...]:
     """List what a file leaves open, in the order of the file.
 
     Args:
@@ -141,11 +141,11 @@ def openings(root: Node, text: str, report: Callable[[int, int, str], None]) -> 
     """
     if "\\" not in text and not any(word in text for word in _FORMS):
         return ()
-    nodes = [*_walk(root)]
-    starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))] if nodes else []
+    nodes = [*_walk_open_values(root)]
+    starts = find_line_starts(text) if nodes else []
     found = []
     for node in nodes:
-        opening = _opening(node, text, starts)
+        opening = _read_opening(node, text, starts)
         if isinstance(opening, str):
             report(node.line, node.column, opening)
         else:
@@ -153,29 +153,29 @@ def openings(root: Node, text: str, report: Callable[[int, int, str], None]) -> 
     return tuple(found)
 
 
-def _opening(node: Mapping, text: str, starts: list[int]) -> Opening | str:
+def _read_opening(node: Mapping, text: str, starts: list[int]) -> Opening | str:
     """Read an open value, or say what is wrong with it."""
     word, options = node.pairs[0][0].text, node.pairs[0][1]
     if not isinstance(options, Sequence) or not options.end[0]:
         return f"{word} must have a list in brackets: write {_FORMS[word]}"
     if not options.items or len(options.items) > MOST_OPTIONS:
         return f"{word} has {len(options.items)} items: from 1 to {MOST_OPTIONS} are possible"
-    start = _offset(node.line, node.column, starts)
+    start = _compute_offset(node.line, node.column, starts)
     end = node.end if node.end[0] else options.end
-    spans = _spans(options, text, starts)
+    spans = _locate_items(options, text, starts)
     texts = tuple(text[first:last] for first, last in spans)
     kind = ""
     if word == "between":
-        kind = _kind(options)
+        kind = _detect_range_kind(options)
         if not kind:
             return "between takes two times, two sizes or two whole numbers: write {between: [0s, 700s]}"
     elif word != "one_of" and not re.search(r"(^|\n|\r)[ ]*- $", text[:start]):
         return f"{word} stands for steps, on a line of its own: write {_FORMS[word]}"
     plain = tuple(item.text for item in options.items if isinstance(item, Scalar)) if kind else texts
-    return Opening(word, kind, plain, start, _offset(*end, starts), node.line, node.column, spans)
+    return Opening(word, kind, plain, start, _compute_offset(*end, starts), node.line, node.column, spans)
 
 
-def _kind(options: Sequence) -> str:
+def _detect_range_kind(options: Sequence) -> str:
     """Say of what a range is; "" if it is none."""
     texts = [item.text.strip() for item in options.items if isinstance(item, Scalar)]
     if len(texts) != 2 or len(options.items) != 2:  # noqa: PLR2004  # its two bounds
@@ -192,14 +192,14 @@ def _kind(options: Sequence) -> str:
     return ""
 
 
-def _offset(line: int, column: int, starts: list[int]) -> int:
+def _compute_offset(line: int, column: int, starts: list[int]) -> int:
     return starts[line - 1] + column - 1
 
 
-def _spans(options: Sequence, text: str, starts: list[int]) -> tuple[tuple[int, int], ...]:
+def _locate_items(options: Sequence, text: str, starts: list[int]) -> tuple[tuple[int, int], ...]:
     """Find where each item of a list in brackets stands: up to the comma before the next one, or the bracket."""
-    begins = [_offset(item.line, item.column, starts) for item in options.items]
-    ends = [_offset(*options.end, starts) - 1]
+    begins = [_compute_offset(item.line, item.column, starts) for item in options.items]
+    ends = [_compute_offset(*options.end, starts) - 1]
     found: list[tuple[int, int]] = []
     for begin, after in zip(begins, [*begins[1:], ends[0]], strict=True):
         item = text[begin:after].rstrip()
@@ -208,7 +208,7 @@ def _spans(options: Sequence, text: str, starts: list[int]) -> tuple[tuple[int, 
     return tuple(found)
 
 
-def closed(node: Node, chosen: Words[tuple[int, int], tuple[Opening, Choice]]) -> Node:
+def close_node(node: Node, chosen: Words[tuple[int, int], tuple[Opening, Choice]]) -> Node:
     """Give a node with every open value below it chosen; what is chosen keeps its place in the file.
 
     Args:
@@ -220,9 +220,13 @@ def closed(node: Node, chosen: Words[tuple[int, int], tuple[Opening, Choice]]) -
     if isinstance(node, Sequence):
         items: list[Node] = []
         for item in node.items:
-            items += _several(item, chosen) if _word_of(item) in ("any_order", "some_of") else [closed(item, chosen)]
+            items += (
+                _close_steps(item, chosen)
+                if _find_open_word(item) in ("any_order", "some_of")
+                else [close_node(item, chosen)]
+            )
         return Sequence(node.line, node.column, tuple(items))
-    word = _word_of(node)
+    word = _find_open_word(node)
     place = node.line, node.column
     if word and place in chosen:
         options = node.pairs[0][1]
@@ -233,12 +237,12 @@ def closed(node: Node, chosen: Words[tuple[int, int], tuple[Opening, Choice]]) -
             return same or Scalar(*place, str(choice), plain=True)
         if word == "one_of":
             assert isinstance(choice, int)
-            return closed(options.items[choice], chosen)
-    pairs = ((key, value if key.text in _OF_DATA else closed(value, chosen)) for key, value in node.pairs)
+            return close_node(options.items[choice], chosen)
+    pairs = ((key, value if key.text in _OF_DATA else close_node(value, chosen)) for key, value in node.pairs)
     return Mapping(node.line, node.column, tuple(pairs), node.end)
 
 
-def _several(node: Node, chosen: Words[tuple[int, int], tuple[Opening, Choice]]) -> list[Node]:
+def _close_steps(node: Node, chosen: Words[tuple[int, int], tuple[Opening, Choice]]) -> list[Node]:
     assert isinstance(node, Mapping)
     options = node.pairs[0][1]
     if (node.line, node.column) not in chosen:
@@ -246,10 +250,10 @@ def _several(node: Node, chosen: Words[tuple[int, int], tuple[Opening, Choice]])
     _, choice = chosen[node.line, node.column]
     assert isinstance(options, Sequence)
     assert isinstance(choice, tuple)
-    return [closed(options.items[index], chosen) for index in choice]
+    return [close_node(options.items[index], chosen) for index in choice]
 
 
-def filled(text: str, found: tuple[Opening, ...], choices: tuple[Choice, ...]) -> str:
+def fill_openings(text: str, found: tuple[Opening, ...], choices: tuple[Choice, ...]) -> str:
     """Give a file's text with every open value chosen.
 
     Args:
@@ -270,20 +274,20 @@ def _render(text: str, start: int, stop: int, made: dict[tuple[int, int], tuple[
     for (first, last), (opening, choice) in made.items():
         if first < at or last > stop:
             continue
-        before, told = text[at:first], _told(text, opening, choice, made)
+        before, told = text[at:first], _render_choice(text, opening, choice, made)
         if opening.word in ("any_order", "some_of"):
             head = re.search(r"[ ]*- $", before)
             assert head is not None, "the loader saw to it"
             before = before[: head.start()]
             lines = [f"{head[0]}{line}" for line in told] or [f"{head[0][:-2]}# nothing here"]
-            parts += [before, _newline(text).join(lines)]
+            parts += [before, _detect_newline(text).join(lines)]
         else:
             parts += [before, *told]
         at = last
     return "".join([*parts, text[at:stop]])
 
 
-def _told(text: str, opening: Opening, choice: Choice, made: dict[Any, Any]) -> list[str]:
+def _render_choice(text: str, opening: Opening, choice: Choice, made: dict[Any, Any]) -> list[str]:
     if isinstance(choice, str):
         return [choice]
     indices = (choice,) if isinstance(choice, int) else choice
@@ -291,5 +295,5 @@ def _told(text: str, opening: Opening, choice: Choice, made: dict[Any, Any]) -> 
     return [_render(text, *opening.spans[index], inside) for index in indices]
 
 
-def _newline(text: str) -> str:
+def _detect_newline(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.errors import NotApplicable
 from pytest_agentproc.fake_agents.program import FORMAT
-from pytest_agentproc.scenario._check import Noting, ProgramStep, Scope, Step
-from pytest_agentproc.scenario._drive import bind_deed, bind_handler, bind_hooks
+from pytest_agentproc.scenario._check import LimitsRecorder, ProgramStep, Scope, Step
+from pytest_agentproc.scenario._drive import bind_action, bind_handler, bind_hooks
 from pytest_agentproc.scenario._expect import bind_value
-from pytest_agentproc.scenario._expect_keys import Expected, split
-from pytest_agentproc.scenario._open import Choice, Opening, filled
+from pytest_agentproc.scenario._expect_keys import Expected, split_session_key
+from pytest_agentproc.scenario._open import Choice, Opening, fill_openings
 from pytest_agentproc.vocabulary import POLICY_NAMES, LimitsRequest, Outcome, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pytest_agentproc.scenario._check import Language
-    from pytest_agentproc.scenario._drive import Item
+    from pytest_agentproc.scenario._drive import DriveItem
     from pytest_agentproc.vocabulary import CallerAction, Continued, Dialect, Handler, HookUse
 
 
-def _limit_of(outcome: Any) -> str | None:
+def _find_outcome_limit(outcome: Any) -> str | None:
     """Give the limit that runs out for an outcome: a supervisor without it waits for ever, and says so."""
     return Outcome(outcome).limit if outcome in (*Outcome,) else None
 
@@ -33,7 +33,7 @@ Terms = Policy | Mapping[str, Policy]
 """The limits that a subject states for a scenario; where it has several sessions, those of each by its name."""
 
 
-class _States(Protocol):
+class _LimitsSource(Protocol):
     """An object that states limits: a subject, or its stand-in in the model."""
 
     def policy(self, request: LimitsRequest) -> Policy: ...
@@ -84,7 +84,7 @@ class Bound:
     first_signal: str = "TERM"
     """With which the escalation of the supervisor under test begins."""
 
-    def in_virtual_time(self) -> Bound:
+    def require_virtual_time(self) -> Bound:
         """Give this, if virtual time can play it.
 
         Raises:
@@ -137,7 +137,7 @@ class Scenario:
     catches: Mapping[str, str]
     level: str
     harm: str
-    drive: tuple[Item, ...]
+    drive: tuple[DriveItem, ...]
     agent_name: str = ""
     dialect: str = ""
     mode: str = ""
@@ -154,7 +154,7 @@ class Scenario:
     policy: Mapping[str, Any] = field(default_factory=dict)
     disk: str = ""
     host_line: int = 0
-    blockage: Item | None = None
+    blockage: DriveItem | None = None
     told_lines: Mapping[str, int] = field(default_factory=dict)
     handlers: tuple[dict[str, Any], ...] = ()
     continues: Continued | None = None
@@ -168,13 +168,13 @@ class Scenario:
     _bound: dict[Policy, Bound] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What binding gave last: who plays a scenario again most often does so under the same limits."""
 
-    def closed_text(self, choices: Sequence[Choice]) -> str:
+    def fill_openings(self, choices: Sequence[Choice]) -> str:
         """Give the file's text with every open value chosen: that of an ordinary scenario.
 
         Args:
             choices: one for each of `openings`.
         """
-        return filled(self.text, self.openings, tuple(choices))
+        return fill_openings(self.text, self.openings, tuple(choices))
 
     @property
     def argument(self) -> str:
@@ -182,7 +182,7 @@ class Scenario:
         return f"{self.path}[{self.agent_name}]" if self.agent_name else self.path
 
     @property
-    def contributed(self) -> Dialect | None:
+    def added_dialect(self) -> Dialect | None:
         """The agent's dialect if another package adds it; None: the kit has the dialect."""
         added = self.language.dialects.get(self.dialect)
         return None if added is None else added.dialect
@@ -200,7 +200,7 @@ class Scenario:
     @property
     def prints_events(self) -> bool:
         """Whether each line on stdout is an event, and the output no plain text and no object over many lines."""
-        return self.is_session or "event" in self.language.steps_of(self.dialect, self.mode)
+        return self.is_session or "event" in self.language.list_steps(self.dialect, self.mode)
 
     @property
     def prompt(self) -> str:
@@ -212,13 +212,13 @@ class Scenario:
         """Whether the scenario says what the caller does, and so gives a prompt: otherwise it is `hi`."""
         return any(item.line for item in self.drive)
 
-    def terms(self, subject: _States) -> Terms:
+    def request_terms(self, subject: _LimitsSource) -> Terms:
         """Give the limits that a subject states for this scenario."""
         if self.parts:
-            return {name: part.own_terms(subject) for name, part in self.parts.items()}
-        return self.own_terms(subject)
+            return {name: part.request_own_terms(subject) for name, part in self.parts.items()}
+        return self.request_own_terms(subject)
 
-    def own_terms(self, subject: _States) -> Policy:
+    def request_own_terms(self, subject: _LimitsSource) -> Policy:
         """Give the limits that a subject states for the one agent of this scenario."""
         policy = subject.policy(LimitsRequest(self.policy, self.dialect, self.mode, self.is_session))
         return policy.in_session() if self.is_session else policy
@@ -232,7 +232,7 @@ class Scenario:
         """Evaluate every time under the limits that the subject states for this scenario.
 
         Args:
-            terms: what `terms` gives; one policy holds for all sessions.
+            terms: what `request_terms` gives; one policy holds for all sessions.
 
         Raises:
             NotApplicable: the script, or the outcome that is expected, needs a limit that the policy switches off, a
@@ -244,7 +244,7 @@ class Scenario:
         assert isinstance(terms, Policy)
         bound = self._bound.get(terms)
         if bound is None:
-            bound = self._bind_one(terms)
+            bound = self._bind_one_agent(terms)
             self._bound.clear()
             self._bound[terms] = bound
         return bound if bound.policy is terms else replace(bound, policy=terms)
@@ -253,51 +253,51 @@ class Scenario:
         parts = {name: part.bind(terms[name]) for name, part in self.parts.items()}
         scopes = {name: Scope(policy.exact(), self.language.steps, policy.unstated) for name, policy in terms.items()}
         scopes[""] = Scope(Policy().whole(), self.language.steps)
-        drive = tuple(bind_deed(item, scopes[item.session]) for item in self.drive)
+        drive = tuple(bind_action(item, scopes[item.session]) for item in self.drive)
         blocked = self._bind_blockage(scopes[""])
-        return Bound(self, {}, Policy(), self._expectations(scopes), drive, parts=parts, blocked=blocked)
+        return Bound(self, {}, Policy(), self._bind_expectations(scopes), drive, parts=parts, blocked=blocked)
 
     def _bind_blockage(self, scope: Scope) -> CallerAction | None:
-        return None if self.blockage is None else bind_deed(self.blockage, scope)
+        return None if self.blockage is None else bind_action(self.blockage, scope)
 
-    def _expectations(self, scopes: Mapping[str, Scope]) -> tuple[Expectation, ...]:
+    def _bind_expectations(self, scopes: Mapping[str, Scope]) -> tuple[Expectation, ...]:
         expect = []
         for expected in self.expected:
-            session, key = split(expected.key)
-            own = _expectation(replace(expected, key=key), scopes[session])
+            session, key = split_session_key(expected.key)
+            own = _bind_expectation(replace(expected, key=key), scopes[session])
             expect.append(replace(own, key=expected.key, level=expected.level or self.level))
         if all(expectation.key != "leaks" for expectation in expect):
             expect.append(Expectation("leaks", 0, 0, [], level=self.level))
         return tuple(expect)
 
-    def covers_tools(self, policy: Policy) -> bool:
+    def has_same_host_tools(self, policy: Policy) -> bool:
         """Say whether each tool of the script is the host's for the supervisor exactly if it is in the file.
 
         A supervisor may have a fixed list: tools of it that the script does not use are no difference.
         """
         given = self.policy.get("host_tools", policy.host_tools)
-        names = {*_names_in(self.scripts)}
+        names = {*_find_tool_names(self.scripts)}
         if not names:
             return {*given} <= {*policy.host_tools}
         return all(_is_among(name, given) == _is_among(name, policy.host_tools) for name in names)
 
-    def _bind_one(self, policy: Policy) -> Bound:
+    def _bind_one_agent(self, policy: Policy) -> Bound:
         containment = self.policy.get("containment", "group")
         if not policy.holds(containment):
             raise NotApplicable(f"containment {containment}", self.told_lines["containment"])
         for expected in self.expected:
             head, _, leaf = expected.key.rpartition(".")
             is_outcome = leaf == "outcome" and not head.startswith("artifacts")
-            limit = _limit_of(expected.value) if is_outcome else None
+            limit = _find_outcome_limit(expected.value) if is_outcome else None
             if limit is not None and policy.whole()[limit] is None:
                 raise NotApplicable(limit, expected.line)
-            if is_outcome and expected.value == Outcome.TOOL_USE and not self.covers_tools(policy):
+            if is_outcome and expected.value == Outcome.TOOL_USE and not self.has_same_host_tools(policy):
                 raise NotApplicable("host_tools", expected.line)
         scope = Scope(policy.exact(), self.language.steps, policy.unstated)
-        asked = _asked(self.expected)
+        asked = _build_input_report(self.expected)
         if self.needs_terminal:
             asked.append((0, "need_terminal", ()))
-        first, *then = [[*asked, *scope.steps(script)] for script in self.scripts]
+        first, *then = [[*asked, *scope.compile_steps(script)] for script in self.scripts]
         program = {
             "format": FORMAT,
             "dialect": self.dialect,
@@ -318,17 +318,17 @@ class Scenario:
         if has_tasks:
             program["tasks"] = True
         program["encoder"] = list(self.dialect_record.encoder_modules(self.mode, has_tasks=has_tasks))
-        expect = self._expectations({"": scope})
-        pauseless, blocked = _pauseless([first, then]), self._bind_blockage(scope)
+        expect = self._bind_expectations({"": scope})
+        pauseless, blocked = _find_pauseless_spawn([first, then]), self._bind_blockage(scope)
         bound = Bound(self, program, policy, expect, pauseless=pauseless, blocked=blocked)
         if not self.is_session:
-            return replace(bound, abandoned=next((bind_deed(item, scope) for item in self.drive[1:]), None))
-        drive = tuple(bind_deed(item, scope) for item in self.drive)
+            return replace(bound, abandoned=next((bind_action(item, scope) for item in self.drive[1:]), None))
+        drive = tuple(bind_action(item, scope) for item in self.drive)
         handler, hooks = bind_handler(self.handlers, scope), bind_hooks(self.handlers, scope)
         return replace(bound, drive=drive, handler=handler, hooks=hooks, continues=self.continues)
 
 
-def _asked(expected: tuple[Expected, ...]) -> list[ProgramStep]:
+def _build_input_report(expected: tuple[Expected, ...]) -> list[ProgramStep]:
     """Give the step that reports the agent's input, if a check needs it; variables by name, as few as need be."""
     given = [
         expectation for expectation in expected if expectation.key in ("received.argv", "received.env", "received.cwd")
@@ -337,9 +337,9 @@ def _asked(expected: tuple[Expected, ...]) -> list[ProgramStep]:
     return [(given[0].line, "tell", (names,))] if given else []
 
 
-def _expectation(expected: Expected, scope: Scope) -> Expectation:
+def _bind_expectation(expected: Expected, scope: Scope) -> Expectation:
     wanted, missing = None, None
-    limits = Noting(scope.limits)
+    limits = LimitsRecorder(scope.limits)
     try:
         wanted = bind_value(expected, replace(scope, limits=limits))
     except NotApplicable as limit:
@@ -348,13 +348,13 @@ def _expectation(expected: Expected, scope: Scope) -> Expectation:
     return Expectation(expected.key, expected.line, expected.column, wanted, missing, unstated=unstated)
 
 
-def _pauseless(steps: Any) -> int:
+def _find_pauseless_spawn(steps: Any) -> int:
     """Find the line of a spawn, in lists of steps however deep, whose process re-forks without a pause; 0 if none."""
     match steps:
         case (int(line), "spawn", ({"every": 0}, _)):
             return line
         case [*deeper]:
-            return next((line for step in deeper if (line := _pauseless(step))), 0)
+            return next((line for step in deeper if (line := _find_pauseless_spawn(step))), 0)
     return 0
 
 
@@ -368,7 +368,7 @@ def _has_tasks(steps: Any) -> bool:
     return False
 
 
-def _names_in(value: Any) -> Iterator[str]:
+def _find_tool_names(value: Any) -> Iterator[str]:
     """Yield every name that a script, or a part of one, gives to a tool."""
     if isinstance(value, Mapping):
         if isinstance(value.get("name"), str):
@@ -378,7 +378,7 @@ def _names_in(value: Any) -> Iterator[str]:
         value = (value.value, value.also)
     if isinstance(value, tuple | list):
         for part in value:
-            yield from _names_in(part)
+            yield from _find_tool_names(part)
 
 
 def _is_among(name: str, patterns: Iterable[str]) -> bool:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._check import Key, Step
-from pytest_agentproc.scenario._fields import Choice, Either, Fields, Flag, ListOf, Signal, Time, Whole, Word
-from pytest_agentproc.scenario._words import COMMANDS, STEP_WORDS, choices, shorten, unknown
+from pytest_agentproc.scenario._fields import Choice, Either, Fields, Flag, ListOf, Signal, Time, WholeNumber, Word
+from pytest_agentproc.scenario._words import COMMANDS, STEP_WORDS, describe_unknown, join_choices, shorten
 from pytest_agentproc.scenario._yaml import Mapping as MappingNode
-from pytest_agentproc.scenario._yaml import Node, Scalar, Sequence, describe, inline, quote
+from pytest_agentproc.scenario._yaml import Node, Scalar, Sequence, describe_node, format_inline, quote
 from pytest_agentproc.vocabulary import SIGNALS, signal_number
 
 if TYPE_CHECKING:
-    from pytest_agentproc.scenario._check import Check, Entry, ProgramStep, Scope
+    from pytest_agentproc.scenario._check import Check, ProgramStep, Scope, StepEntry
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Steps:
     def read(self, node: Node, what: str, check: Check) -> tuple[Step, ...]:
         """Read every item; an item after the end of a script is a mistake."""
         if not isinstance(node, Sequence):
-            check.wrong(
+            check.report_wrong_value(
                 node, what, "a list of steps", 'write "- " before each step' if isinstance(node, MappingNode) else ""
             )
             return ()
@@ -36,8 +36,8 @@ class Steps:
         for item in node.items:
             last = steps[-1] if steps else None
             if last is not None and last.name in ("exit", "die"):
-                check.at(item, f"this step is never reached: {last.name} in line {last.line} ends the script")
-            step = _step(item, check)
+                check.report_at(item, f"this step is never reached: {last.name} in line {last.line} ends the script")
+            step = _read_step(item, check)
             if step is not None and check.steps[step.name].build is None:
                 steps += [replace(member, line=step.line) for member in step.value]
             elif step is not None:
@@ -48,16 +48,18 @@ class Steps:
         return tuple(steps)
 
 
-def _step(node: Node, check: Check) -> Step | None:
+def _read_step(node: Node, check: Check) -> Step | None:
     if not isinstance(node, MappingNode):
-        check.at(node, f"a step is a name with a value, not {describe(node)}: write {_as_step(node, check)}")
+        check.report_at(
+            node, f"a step is a name with a value, not {describe_node(node)}: write {_suggest_step(node, check)}"
+        )
         return None
     known = [(name, value) for name, value in node.pairs if name.text in check.steps]
     if not known:
         for name, _ in node.pairs[:1]:
-            check.at(name, unknown("step", name.text, check.steps, STEP_WORDS))
+            check.report_at(name, describe_unknown("step", name.text, check.steps, STEP_WORDS))
         if not node.pairs:
-            check.at(node, "a step is a name with a value, not an empty mapping")
+            check.report_at(node, "a step is a name with a value, not an empty mapping")
         return None
     name, value = known[0]
     entry = check.steps[name.text]
@@ -69,20 +71,22 @@ def _step(node: Node, check: Check) -> Step | None:
             also = entry.also.kind.read(other, f"{name.text} ... {key.text}", check)
     extra = [pair for pair in others if entry.also is None or pair[0].text != entry.also.name]
     if extra:
-        check.at(node, _too_many(entry, (name, value), extra, check))
+        check.report_at(node, _describe_extra_keys(entry, (name, value), extra, check))
     elif entry.also is not None and entry.also.required and len(others) == 0:
-        check.at(node, f"{name.text} needs the key {entry.also.name} beside it: {entry.also.doc}")
+        check.report_at(node, f"{name.text} needs the key {entry.also.name} beside it: {entry.also.doc}")
     return Step(name.line, name.text, result, also)
 
 
-def _as_step(node: Node, check: Check) -> str:
+def _suggest_step(node: Node, check: Check) -> str:
     found = re.fullmatch(r"(\w+)\s*[:=]?\s*(.*)", node.text, re.DOTALL) if isinstance(node, Scalar) else None
     if found is None or found[1] not in check.steps:
         return '"name: value"'
     return quote(f"{found[1]}: {found[2] or '...'}")
 
 
-def _too_many(entry: Entry, own: tuple[Scalar, Node], extra: list[tuple[Scalar, Node]], check: Check) -> str:
+def _describe_extra_keys(
+    entry: StepEntry, own: tuple[Scalar, Node], extra: list[tuple[Scalar, Node]], check: Check
+) -> str:
     name, value = own
     count = {1: "two", 2: "three"}.get(len(extra), str(len(extra) + 1))
     words = [name.text, *(key.text for key, _ in extra)]
@@ -91,11 +95,11 @@ def _too_many(entry: Entry, own: tuple[Scalar, Node], extra: list[tuple[Scalar, 
     own_keys = [key.name for key in long_form.keys] if isinstance(long_form, Fields) else []
     if all(key.text in own_keys for key, _ in extra) and isinstance(value, Scalar):
         pairs = [(own_keys[0], value), *((key.text, other) for key, other in extra)]
-        return f"{found}: write {name.text}: {{{', '.join(f'{key}: {inline(node)}' for key, node in pairs)}}}"
+        return f"{found}: write {name.text}: {{{', '.join(f'{key}: {format_inline(node)}' for key, node in pairs)}}}"
     stray = [key.text for key, _ in extra if key.text not in check.steps]
     if stray:
-        return f"{found}: {unknown('key in a step', stray[0], [*check.steps, *own_keys])}"
-    return f"{found}: write {choices([str(count)], 'and')} items, one for each"
+        return f"{found}: {describe_unknown('key in a step', stray[0], [*check.steps, *own_keys])}"
+    return f"{found}: write {join_choices([str(count)], 'and')} items, one for each"
 
 
 _PARENT = "parent"
@@ -110,13 +114,13 @@ def build_spawn(step: Step, scope: Scope) -> list[ProgramStep]:
         "how": value.get("how", "same_group"),
         "inherits": list(value.get("inherits", ())),
         "ignores_signals": value.get("ignores_signals", False),
-        "for": scope.ns(value.get("for")),
+        "for": scope.to_nanoseconds(value.get("for")),
         **{flag: True for flag in _FLAGS if value.get(flag)},
     }
     if child["how"] == _REFORK:
-        child["every"] = scope.exact(value["every"]) if "every" in value else _HOP
+        child["every"] = scope.evaluate(value["every"]) if "every" in value else _HOP
         child["heads"] = value.get("heads", 1)
-    steps = scope.steps(value["script"]) if "script" in value else None
+    steps = scope.compile_steps(value["script"]) if "script" in value else None
     return [(step.line, "spawn", (child, steps))]
 
 
@@ -130,20 +134,24 @@ _STREAMS = ("stdout", "stderr", "stdin")
 _FLAGS = ("closed_fds", "clear_env", "stopped", "zombie", "subreaper")
 
 
-def _finish(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+def _validate_spawn(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
     """Look for what does not go together."""
     how = values.get("how", _HOWS[0])
     for name in ("every", "heads"):
         if name in values and how != _REFORK:
-            check.at(node, f"{what} has {name}, and how: {how} forks once: write how: refork, or leave {name} out")
+            check.report_at(
+                node, f"{what} has {name}, and how: {how} forks once: write how: refork, or leave {name} out"
+            )
     for name in ("script", "stopped", "subreaper"):
         if how == _REFORK and values.get(name) not in (None, False):
-            check.at(node, f"{what} has {name}, and what re-forks only forks and exits: leave {name} out")
+            check.report_at(node, f"{what} has {name}, and what re-forks only forks and exits: leave {name} out")
     if values.get("zombie") and how in _ORPHANS:
-        alternatives = choices([how for how in _HOWS if how not in _ORPHANS])
-        check.at(node, f"{what} is a zombie at its end, and how: {how} has no parent then: write how: {alternatives}")
+        alternatives = join_choices([how for how in _HOWS if how not in _ORPHANS])
+        check.report_at(
+            node, f"{what} is a zombie at its end, and how: {how} has no parent then: write how: {alternatives}"
+        )
     if "for" in values and "script" in values:
-        check.at(node, f"{what} has both for and script: the end of its script is the end of the process")
+        check.report_at(node, f"{what} has both for and script: the end of its script is the end of the process")
     return values
 
 
@@ -152,7 +160,7 @@ FORM = Fields(
         Key("id", Word(), "its name in expect and in the timeline; child1, child2, ... if absent"),
         Key("how", Choice(_HOWS), "how it leaves its parent; same_group if absent"),
         Key("every", Time(), "refork: how long each of it lives before the next; 100ms if absent, 0s is for real time"),
-        Key("heads", Whole(1, 64), "refork: this many of it at a time, each with its own followers; 1 if absent"),
+        Key("heads", WholeNumber(1, 64), "refork: this many of it at a time, each with its own followers; 1 if absent"),
         Key("inherits", ListOf(Choice(_STREAMS), unique=True), "the streams that it has, too; none if absent"),
         Key("ignores_signals", Flag(), "whether it catches and ignores TERM, INT and HUP"),
         Key("closed_fds", Flag(), "whether it closes all that it inherited beside the standard streams"),
@@ -163,12 +171,12 @@ FORM = Fields(
         Key("for", Time(("ever",)), "how long it lives; for ever if absent"),
         Key("script", Steps(), "the steps of the child, in place of `for`; their end ends the child"),
     ),
-    finish=_finish,
+    finish=_validate_spawn,
     elsewhere=COMMANDS,
 )
 
 
-class _Spawn:
+class _SpawnValue:
     """An id, or the long form. The name is given away before the child's own script is read: names follow the file."""
 
     label = f"ID or {FORM.label}"
@@ -179,14 +187,14 @@ class _Spawn:
         """Read either form into the values of the long one, the id among them."""
         before = len(check.problems)
         if isinstance(node, Scalar):
-            name = _take_name(Word().read(node, what, check), node, what, check)
+            name = _register_process_name(Word().read(node, what, check), node, what, check)
             if len(check.problems) == before:
                 check.inherits[name] = (node, ())
             return {"id": name}
         given = {key.text: value for key, value in node.pairs} if isinstance(node, MappingNode) else {}
         own = given.get("id")
-        word = own.text if isinstance(own, Scalar) else _next_name(check)
-        name = _take_name(word, own or node, what, check)
+        word = own.text if isinstance(own, Scalar) else _choose_next_name(check)
+        name = _register_process_name(word, own or node, what, check)
         check.depth += 1
         above, check.process = check.process, name
         values = FORM.read(node, what, check)
@@ -200,16 +208,16 @@ class _Spawn:
         return {**values, "id": name}
 
 
-SPAWN = _Spawn()
+SPAWN = _SpawnValue()
 
 
-def _take_name(name: str, node: Node, what: str, check: Check) -> str:
+def _register_process_name(name: str, node: Node, what: str, check: Check) -> str:
     if name in _RESERVED:
-        check.at(node, f'{what}.id cannot be "{name}": records call another by that name')
+        check.report_at(node, f'{what}.id cannot be "{name}": records call another by that name')
     elif name in check.sessions:
-        check.at(node, f'{what}.id "{shorten(name)}" is taken by the session in line {check.sessions[name]}')
+        check.report_at(node, f'{what}.id "{shorten(name)}" is taken by the session in line {check.sessions[name]}')
     elif name in check.spawned:
-        check.at(node, f'{what}.id "{shorten(name)}" is taken by the spawn in line {check.spawned[name]}')
+        check.report_at(node, f'{what}.id "{shorten(name)}" is taken by the spawn in line {check.spawned[name]}')
     elif name:
         check.spawned[name] = node.line
         check.parents[name] = check.process or check.session
@@ -217,7 +225,7 @@ def _take_name(name: str, node: Node, what: str, check: Check) -> str:
 
 
 @dataclass(frozen=True)
-class _Child(Word):
+class _ChildName(Word):
     """A child of the process whose script it is; where it is spawned may come later in the file."""
 
     def read(self, node: Node, what: str, check: Check) -> str:
@@ -229,7 +237,7 @@ class _Child(Word):
 
 
 @dataclass(frozen=True)
-class _Kin(_Child):
+class _ChildOrParentName(_ChildName):
     """A child, or in a spawned process its parent."""
 
     def read(self, node: Node, what: str, check: Check) -> str:
@@ -237,16 +245,16 @@ class _Kin(_Child):
         if not (isinstance(node, Scalar) and node.text == _PARENT):
             return super().read(node, what, check)
         if not check.depth:
-            check.at(node, f"{what}: the agent has no parent here: only a spawned process can name its parent")
+            check.report_at(node, f"{what}: the agent has no parent here: only a spawned process can name its parent")
         return _PARENT
 
 
-ENDING = _Kin()
+ENDING = _ChildOrParentName()
 KILL = Either(
-    _Kin(),
+    _ChildOrParentName(),
     Fields(
         (
-            Key("id", _Kin(), "the child, or in a spawned process its `parent`", required=True),
+            Key("id", _ChildOrParentName(), "the child, or in a spawned process its `parent`", required=True),
             Key("signal", Signal((*SIGNALS, "STOP", "CONT")), "the signal; KILL if absent"),
         )
     ),
@@ -264,13 +272,13 @@ def check_children(check: Check) -> None:
     for node, name, process in check.meant:
         own = [child for child, parent in check.parents.items() if parent == process]
         if name in check.orphans and name in own:
-            alternatives = choices([how for how in _HOWS if how not in _ORPHANS])
+            alternatives = join_choices([how for how in _HOWS if how not in _ORPHANS])
             how = f"how: {check.orphans[name]}"
-            check.at(
+            check.report_at(
                 node, f'"{shorten(name)}" is no child: {how} leaves it without a parent: write how: {alternatives}'
             )
         elif name not in own:
-            check.at(node, _no_child(name, own, check))
+            check.report_at(node, _describe_no_child(name, own, check))
     check.meant.clear()
 
 
@@ -284,22 +292,24 @@ def check_streams(check: Check) -> None:
         missing = [stream for stream in streams if stream not in held]
         if missing:
             needed = ", ".join(stream for stream in _STREAMS if stream in held or stream in missing)
-            check.at(
+            check.report_at(
                 node,
-                f"{name} inherits {choices(missing, 'and')}, but its parent {parent} has none: "
+                f"{name} inherits {join_choices(missing, 'and')}, but its parent {parent} has none: "
                 f"write inherits: [{needed}] at {parent}, too",
             )
     check.inherits.clear()
 
 
-def _no_child(name: str, own: list[str], check: Check) -> str:
+def _describe_no_child(name: str, own: list[str], check: Check) -> str:
     if name in check.parents:
         return f'"{shorten(name)}" is no child of this process, but another\'s'
     remedy = f": for its own death write die: {name}" if name.removeprefix("SIG") in SIGNALS else ""
-    return (unknown("child", name, own) if own else f'"{shorten(name)}" is no child: this process spawns none') + remedy
+    return (
+        describe_unknown("child", name, own) if own else f'"{shorten(name)}" is no child: this process spawns none'
+    ) + remedy
 
 
-def _next_name(check: Check) -> str:
+def _choose_next_name(check: Check) -> str:
     check.nameless += 1
     while f"child{check.nameless}" in (*check.spawned, *check.sessions):
         check.nameless += 1

@@ -12,17 +12,17 @@ from pytest_agentproc.scenario._fields import (
     Choice,
     Data,
     Either,
+    FewWords,
     Fields,
     Flag,
-    Form,
     ListOf,
-    Only,
     Text,
+    TextPattern,
     Time,
-    Whole,
+    WholeNumber,
 )
 from pytest_agentproc.scenario._script import Steps
-from pytest_agentproc.scenario._words import choices, shorten, unknown
+from pytest_agentproc.scenario._words import describe_unknown, join_choices, shorten
 from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar
 
 if TYPE_CHECKING:
@@ -38,61 +38,61 @@ _TOOL_DONE: dict[str, Any] = {"output": "", "error": None}
 
 def build_event(step: Step, _scope: Scope) -> list[ProgramStep]:
     """Compile to `event`: the kind of word, and its value; a thought of the agent's own is its text alone."""
-    if isinstance(step.value, _Line):
+    if isinstance(step.value, _DialectLine):
         return [(step.line, "event", ("line", step.value.fields))]
     is_own = step.name == "think" and "parent" not in step.value
     return [(step.line, "event", (step.name, step.value["text"] if is_own else step.value))]
 
 
-def is_told(name: str, node: Node, check: Check) -> bool:
-    """Say whether the dialect has the step; report it if not. Of a dialect that is itself wrong nothing is said."""
+def is_step_supported(name: str, node: Node, check: Check) -> bool:
+    """Say whether the dialect has the step; report it if not, unless the dialect itself is wrong."""
     language = check.language
-    if not check.mode or name in language.steps_of(check.dialect, check.mode):
+    if not check.mode or name in language.list_steps(check.dialect, check.mode):
         return True
-    able = language.known_by(lambda record, mode: name in language.steps_of(record.name, mode))
-    known = f"known by {choices(able)}" if able else "no dialect here has it"
-    check.at(node, f"the dialect {check.dialect} has no {name} in mode {check.mode}: {known}")
+    able = language.list_modes_with(lambda record, mode: name in language.list_steps(record.name, mode))
+    known = f"known by {join_choices(able)}" if able else "no dialect here has it"
+    check.report_at(node, f"the dialect {check.dialect} has no {name} in mode {check.mode}: {known}")
     return False
 
 
 @dataclass(frozen=True)
-class _Told(Text):
+class _StepText(Text):
     """A text, in a dialect that has the step."""
 
     step: str = ""
 
     def read(self, node: Node, what: str, check: Check) -> str:
         """Take the text."""
-        return super().read(node, what, check) if is_told(self.step, node, check) else ""
+        return super().read(node, what, check) if is_step_supported(self.step, node, check) else ""
 
 
 @dataclass(frozen=True)
-class _Begin(Choice):
+class _BeginWord(Choice):
     """A turn, in a dialect that has something to print as it begins."""
 
     def read(self, node: Node, what: str, check: Check) -> str:
         """Take the word."""
-        return super().read(node, what, check) if is_told("begin", node, check) else ""
+        return super().read(node, what, check) if is_step_supported("begin", node, check) else ""
 
 
 @dataclass(frozen=True)
-class _Plan(ListOf):
+class _PlanEntries(ListOf):
     """A list of entries, in a dialect that has plans."""
 
     def read(self, node: Node, what: str, check: Check) -> list[Any]:
         """Read every entry."""
-        return super().read(node, what, check) if is_told("plan", node, check) else []
+        return super().read(node, what, check) if is_step_supported("plan", node, check) else []
 
 
 @dataclass(frozen=True)
-class _Line:
+class _DialectLine:
     """A line that the dialect has by name, with the fields of the script."""
 
     fields: dict[str, Any]
 
 
 @dataclass(frozen=True)
-class _Event(Data):
+class _EventData(Data):
     """An event, in a dialect of events: a mapping as it stands, or a line of the dialect by its name."""
 
     label: str = "{NAME: VALUE, ...} / LINE / {LINE: {NAME: VALUE, ...}}"
@@ -100,64 +100,67 @@ class _Event(Data):
 
     def read(self, node: Node, what: str, check: Check) -> Any:
         """Read the mapping, or find the line."""
-        if not is_told("event", node, check):
+        if not is_step_supported("event", node, check):
             return {}
         lines = check.record.lines if check.record else {}
         if isinstance(node, Scalar) and lines:
             if node.text not in lines:
-                return check.at(node, unknown("line", node.text, lines))
-            return _Line({**lines[node.text]})
+                return check.report_at(node, describe_unknown("line", node.text, lines))
+            return _DialectLine({**lines[node.text]})
         given = super().read(node, what, check)
         name = next(iter(given), "")
         if not isinstance(node, Mapping) or len(given) != 1 or name not in lines:
             return given
         if isinstance(given[name], dict):
-            return _Line({**lines[name], **given[name]})
-        return check.wrong(node.pairs[0][1], f"{what}.{name}", f"a mapping such as {Data.label}")
+            return _DialectLine({**lines[name], **given[name]})
+        return check.report_wrong_value(node.pairs[0][1], f"{what}.{name}", f"a mapping such as {Data.label}")
 
 
-def _tool(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
-    if is_told("tool", node, check):
+def _validate_tool(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+    if is_step_supported("tool", node, check):
         number = values["id"]
         if number in check.tools:
-            check.at(node, f'{what}.id "{shorten(number)}" is taken by the tool in line {check.tools[number]}')
-        check_dialects(values, node, what, check)
+            check.report_at(node, f'{what}.id "{shorten(number)}" is taken by the tool in line {check.tools[number]}')
+        check_dialect_keys(values, node, what, check)
         check.tools.setdefault(number, node.line)
     return {**_TOOL, **values}
 
 
-def check_dialects(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+def check_dialect_keys(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
     """Report what only another dialect has, and a parent that is no tool."""
     for key in [key for key in _SOME if key in values and not check.has_key(key)]:
-        check.at(node, f"the dialect {check.dialect} cannot tell it: leave {key} out of {what}")
+        check.report_at(node, f"the dialect {check.dialect} cannot tell it: leave {key} out of {what}")
     if check.has_key("parent") and "parent" in values and values["parent"] not in check.tools:
-        known = unknown("tool", values["parent"], check.tools) if check.tools else "no tool was started before"
-        check.at(node, f"{what}.parent: {known}")
+        known = describe_unknown("tool", values["parent"], check.tools) if check.tools else "no tool was started before"
+        check.report_at(node, f"{what}.parent: {known}")
     return values
 
 
-def _entry(values: dict[str, Any], node: Node, what: str, check: Check) -> str | dict[str, Any]:
+def _make_plan_entry(values: dict[str, Any], node: Node, what: str, check: Check) -> str | dict[str, Any]:
     """Make an entry of a plan: its text, unless it has more fields."""
     if len(values) == 1:
         return str(values["content"])
     if not check.has_key("status"):
-        check.at(node, f"the dialect {check.dialect} cannot tell it: write the text of {what} alone")
+        check.report_at(node, f"the dialect {check.dialect} cannot tell it: write the text of {what} alone")
     return values
 
 
-def _tool_done(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
-    if is_told("tool_done", node, check):
+def _validate_tool_done(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+    if is_step_supported("tool_done", node, check):
         if values["id"] not in check.tools:
-            check.at(node, unknown("tool", values["id"], check.tools) if check.tools else "no tool was started before")
+            check.report_at(
+                node,
+                describe_unknown("tool", values["id"], check.tools) if check.tools else "no tool was started before",
+            )
         own = check.tools_done.setdefault(values["id"], node.line)
         if (line := check.tools_done_beside.get(values["id"], own)) != node.line:
-            check.at(
+            check.report_at(
                 node, f'the tool "{shorten(values["id"])}" has ended in line {line}: write an event for a second end'
             )
         if "refused" in values and not check.has_key("refused"):
-            check.at(node, f"the dialect {check.dialect} cannot tell it: leave refused out of {what}")
+            check.report_at(node, f"the dialect {check.dialect} cannot tell it: leave refused out of {what}")
         elif values.get("refused") and values.get("error") is None:
-            check.at(node, f"{what} is refused without a word: write error, too")
+            check.report_at(node, f"{what} is refused without a word: write error, too")
     return {**_TOOL_DONE, **values}
 
 
@@ -169,24 +172,25 @@ _LOCATION = Either(
     Fields(
         (
             Key("path", Text(may_be_empty=False), "the file", required=True),
-            Key("line", Whole(0, 2**31 - 1), "a line in it"),
+            Key("line", WholeNumber(0, 2**31 - 1), "a line in it"),
         )
     ),
     key="path",
 )
 
-BEGIN = _Begin(("turn",))
-NOTICE = _Told(step="notice")
-DELTA = _Told(step="delta")
+BEGIN = _BeginWord(("turn",))
+NOTICE = _StepText(step="notice")
+DELTA = _StepText(step="delta")
 _PARENT = Key("parent", _ID, "the tool whose sub-agent thinks it; the agent itself if absent (claude)")
 THINK = Either(
-    _Told(step="think"),
+    _StepText(step="think"),
     Fields(
-        (Key("text", _Told(step="think"), "the text of the thought", required=True), _PARENT), finish=check_dialects
+        (Key("text", _StepText(step="think"), "the text of the thought", required=True), _PARENT),
+        finish=check_dialect_keys,
     ),
     key="text",
 )
-PLAN = _Plan(
+PLAN = _PlanEntries(
     Either(
         Text("ENTRY", may_be_empty=False),
         Fields(
@@ -195,12 +199,12 @@ PLAN = _Plan(
                 Key("status", Choice(_STATUSES), "how far it is; pending if absent (acp)"),
                 Key("priority", Choice(("high", "medium", "low")), "how urgent it is; medium if absent (acp)"),
             ),
-            finish=_entry,
+            finish=_make_plan_entry,
         ),
         key="content",
     )
 )
-EVENT = _Event()
+EVENT = _EventData()
 TOOL = Fields(
     (
         Key("id", _ID, "the id of the tool, which tool_done names", required=True),
@@ -212,7 +216,7 @@ TOOL = Fields(
         Key("kind", Choice(_TOOL_KINDS), "the kind of the tool; other if absent (acp)"),
         Key("locations", ListOf(_LOCATION), "the files that it is about; none if absent (acp)"),
     ),
-    finish=_tool,
+    finish=_validate_tool,
 )
 TOOL_DONE = Either(
     _ID,
@@ -223,7 +227,7 @@ TOOL_DONE = Either(
             Key("error", Text(), "the reason why the tool failed"),
             Key("refused", Flag(), "whether it refused its input, and never ran; false if absent (claude)"),
         ),
-        finish=_tool_done,
+        finish=_validate_tool_done,
     ),
     key="id",
 )
@@ -235,38 +239,38 @@ ANSWERS = dict.fromkeys(_KINDS, ("allow", "deny", "cancelled", "none")) | {"requ
 """What can be asked for, and what can be told; none: nothing."""
 
 
-def _ask(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
-    if not is_told("ask", node, check):
+def _validate_ask(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+    if not is_step_supported("ask", node, check):
         return values
     if check.depth:
-        check.at(node, "a spawned process asks nothing: only the agent does")
+        check.report_at(node, "a spawned process asks nothing: only the agent does")
     if "hook" in values and not check.has_key("hook"):
-        check.at(node, f"the dialect {check.dialect} has no hooks: ask for a permission")
+        check.report_at(node, f"the dialect {check.dialect} has no hooks: ask for a permission")
     for key in ("event", "output"):
         if key in values and "permission" in values:
-            check.at(node, f"only a hook has an {key}: leave {key} out of {what}")
+            check.report_at(node, f"only a hook has an {key}: leave {key} out of {what}")
     if "output" in values and "hook" in values and values.get("event") != "PostToolUse":
-        check.at(node, f"only PostToolUse tells what a tool gave: leave output out of {what}")
+        check.report_at(node, f"only PostToolUse tells what a tool gave: leave output out of {what}")
     if "told" in values and ("hook" in values or not check.has_key("told")):
-        check.at(node, f"only claude's permissions are asked for with more: leave told out of {what}")
+        check.report_at(node, f"only claude's permissions are asked for with more: leave told out of {what}")
     if "for" in values and not check.has_key("for"):
-        check.at(node, f"the dialect {check.dialect} takes no question back: leave for out of {what}")
+        check.report_at(node, f"the dialect {check.dialect} takes no question back: leave for out of {what}")
     if "unanswered" in values and "for" not in values:
-        check.at(node, f"{what} waits for ever: write how long it does, for: 60s, or leave unanswered out")
+        check.report_at(node, f"{what} waits for ever: write how long it does, for: 60s, or leave unanswered out")
     return values
 
 
-def _request(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
-    if not is_told("request", node, check):
+def _validate_request(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
+    if not is_step_supported("request", node, check):
         return values
     if check.depth:
-        check.at(node, "a spawned process asks nothing: only the agent does")
+        check.report_at(node, "a spawned process asks nothing: only the agent does")
     key, other = ("tool", "method") if check.has_key("host_tools") else ("method", "tool")
     if other in values and check.mode:
-        check.at(node, f"the dialect {check.dialect} calls no {other} of its client: write {key}")
+        check.report_at(node, f"the dialect {check.dialect} calls no {other} of its client: write {key}")
     elif key == "tool" and values.get("tool", "") not in check.tools:
         known = unknown("tool", values.get("tool", ""), check.tools) if check.tools else "no tool was started before"
-        check.at(node, known)
+        check.report_at(node, known)
     return values
 
 
@@ -280,8 +284,8 @@ def build_ask(step: Step, scope: Scope) -> list[ProgramStep]:
     if "told" in value:
         fields["told"] = value["told"]
     if "for" in value:
-        fields["for"] = scope.ns(value["for"])
-    branches = (scope.steps(value.get(name, ())) for name in ("allowed", "denied", "unanswered"))
+        fields["for"] = scope.to_nanoseconds(value["for"])
+    branches = (scope.compile_steps(value.get(name, ())) for name in ("allowed", "denied", "unanswered"))
     return [(step.line, step.name, (fields, *branches))]
 
 
@@ -293,7 +297,7 @@ def build_request(step: Step, scope: Scope) -> list[ProgramStep]:
         fields["tool"] = value["tool"]
     else:
         fields |= {"name": value["method"], "params": value.get("params", {})}
-    branches = (scope.steps(value.get("answered", ())), scope.steps(value.get("refused", ())))
+    branches = (scope.compile_steps(value.get("answered", ())), scope.compile_steps(value.get("refused", ())))
     return [(step.line, "ask", (fields, *branches, []))]
 
 
@@ -311,7 +315,7 @@ ASK = Fields(
         Key("unanswered", Steps(), "the steps after it has taken the question back; none if absent"),
     ),
     one_of=_KINDS,
-    finish=_ask,
+    finish=_validate_ask,
 )
 REQUEST = Fields(
     (
@@ -323,7 +327,7 @@ REQUEST = Fields(
         Key("refused", Steps(), "the steps after an error; none if absent"),
     ),
     one_of=("method", "tool"),
-    finish=_request,
+    finish=_validate_request,
 )
 
 
@@ -332,21 +336,21 @@ _FORMS = "eof, prompt N, cancel, {stdin: PATTERN} or {exit: ID}"
 _EVENTS = "eof, epipe, cancel or {signal: TERM}"
 
 
-def _is_heard(node: Node, what: str, check: Check) -> None:
-    """Report what only a session hears, where the agent is none; of a mode that is itself wrong nothing is said."""
+def _check_agent_receives(node: Node, what: str, check: Check) -> None:
+    """Report an event that only the agent of a session receives; if the mode itself is wrong, report nothing."""
     if check.depth:
-        check.at(node, f"a spawned process hears no {what}: only the agent does")
+        check.report_at(node, f"a spawned process hears no {what}: only the agent does")
     elif check.mode and not check.is_session:
-        known = choices(check.language.sessions)
-        check.at(node, f"the dialect {check.dialect} hears no {what} in mode {check.mode}: known by {known}")
+        known = join_choices(check.language.session_modes)
+        check.report_at(node, f"the dialect {check.dialect} hears no {what} in mode {check.mode}: known by {known}")
 
 
 @dataclass(frozen=True)
-class _Awaited:
+class _AwaitedWord:
     """A word for an event that a script can wait for: the end of stdin, a prompt by its number, a cancel."""
 
     label: str = "eof / prompt N / cancel"
-    shape = Form("eof|cancel|prompt [1-9][0-9]*", ("prompt 1", "cancel", "eof"))
+    shape = TextPattern("eof|cancel|prompt [1-9][0-9]*", ("prompt 1", "cancel", "eof"))
 
     def read(self, node: Node, what: str, check: Check) -> str | int:
         """Take the word, or the prompt's number."""
@@ -354,38 +358,38 @@ class _Awaited:
         found = _PROMPT.fullmatch(text)
         if found is None and text not in ("eof", "cancel"):
             remedy = 'count them from 1: "prompt 1"' if text.partition(" ")[0] in ("prompt", "prompts") else ""
-            check.wrong(node, what, _FORMS, remedy)
+            check.report_wrong_value(node, what, _FORMS, remedy)
         elif text != "eof":
-            _is_heard(node, text.partition(" ")[0], check)
+            _check_agent_receives(node, text.partition(" ")[0], check)
         return text if found is None else int(found[1])
 
 
 @dataclass(frozen=True)
-class _Happens(Only):
+class _EventWord(FewWords):
     """A word for an event that a script can react to."""
 
     def read(self, node: Node, what: str, check: Check) -> str:
         """Take the word."""
         word = super().read(node, what, check)
         if word == "cancel":
-            _is_heard(node, word, check)
+            _check_agent_receives(node, word, check)
         return word
 
 
 @dataclass(frozen=True)
-class _Acknowledged(Choice):
+class _AcknowledgedEvent(Choice):
     """An event that a script can acknowledge."""
 
     def read(self, node: Node, what: str, check: Check) -> str:
         """Take the word."""
         word = super().read(node, what, check)
         if word == "cancel":
-            _is_heard(node, word, check)
+            _check_agent_receives(node, word, check)
         elif word and check.mode and (check.depth or not (check.is_session and check.has_key(word))):
             who = "a spawned process" if check.depth else f"the dialect {check.dialect} in mode {check.mode}"
             told = "nothing of a signal" if word == "signal" else "no receipt of a cancel"
-            able = check.language.known_by(lambda record, mode: word in record.keys and mode in record.talks)
-            check.at(node, f"{who} tells {told}: known by {choices(able)}")
+            able = check.language.list_modes_with(lambda record, mode: word in record.keys and mode in record.talks)
+            check.report_at(node, f"{who} tells {told}: known by {join_choices(able)}")
         return word
 
 
@@ -398,17 +402,17 @@ _HANDSHAKES = {
 """The keys of a handshake that only some dialects can tell, each with its meaning."""
 
 
-def _handshake(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
+def _validate_handshake(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
     if check.depth:
-        check.at(node, "a spawned process has no handshake: only the agent has")
+        check.report_at(node, "a spawned process has no handshake: only the agent has")
     elif check.mode and not (check.record and check.record.has_handshake(check.mode)):
-        known = choices(check.language.known_by(lambda record, mode: record.has_handshake(mode)))
-        check.at(node, f"the dialect {check.dialect} has no handshake in mode {check.mode}: known by {known}")
+        known = join_choices(check.language.list_modes_with(lambda record, mode: record.has_handshake(mode)))
+        check.report_at(node, f"the dialect {check.dialect} has no handshake in mode {check.mode}: known by {known}")
     elif check.mode:
         for key, what in _HANDSHAKES.items():
             if key in values and not check.has_key(key):
-                able = choices(name for name, record in check.language.records.items() if key in record.keys)
-                check.at(node, f"the dialect {check.dialect} tells no {what}: only {able} does")
+                able = join_choices(name for name, record in check.language.records.items() if key in record.keys)
+                check.report_at(node, f"the dialect {check.dialect} tells no {what}: only {able} does")
     return values
 
 
@@ -428,9 +432,9 @@ _OPTION = Fields(
         Key("values", _VALUES, "the values that it can have; the first is set", required=True),
     )
 )
-AWAITED = _Awaited()
+AWAITED = _AwaitedWord()
 HANDSHAKE = Either(
-    Only(
+    FewWords(
         ("never",),
         "never, {after: T}, {error: TEXT}, {version: N}, {history: [...]}, {modes: [...]} or {options: [...]}",
     ),
@@ -438,21 +442,21 @@ HANDSHAKE = Either(
         (
             Key("after", Time(positive=True), "how long its answer takes"),
             Key("error", Text(may_be_empty=False), "why it is refused"),
-            Key("version", Whole(0, 65535), "the version of the protocol that it tells; 1 unless told (acp)"),
+            Key("version", WholeNumber(0, 65535), "the version of the protocol that it tells; 1 unless told (acp)"),
             Key("history", ListOf(_PAST), "the past of a session that is loaded, in order; none if absent (acp)"),
             Key("modes", _VALUES, "the modes of a session, the first is set; none if absent (acp)"),
             Key("options", ListOf(_OPTION), "the options of a session; none if absent (acp)"),
         ),
         one_of=("after", "error", *_HANDSHAKES),
-        finish=_handshake,
+        finish=_validate_handshake,
     ),
     key="word",
 )
-HAPPENS = _Happens(("eof", "epipe", "cancel"), _EVENTS)
-ACKNOWLEDGE = _Acknowledged(("cancel", "receipt", "signal"))
+HAPPENS = _EventWord(("eof", "epipe", "cancel"), _EVENTS)
+ACKNOWLEDGE = _AcknowledgedEvent(("cancel", "receipt", "signal"))
 
 
-def build_awaited(step: Step, _scope: Scope) -> list[ProgramStep]:
+def build_wait_for(step: Step, _scope: Scope) -> list[ProgramStep]:
     """Compile to what is waited for."""
     value: Any = step.value.get("eof")
     if value is None:
@@ -471,7 +475,7 @@ def build_handshake(step: Step, scope: Scope) -> list[ProgramStep]:
     if "options" in value:
         return [(step.line, step.name, ("options", {option["id"]: option["values"] for option in value["options"]}))]
     if "after" in value:
-        return [(step.line, step.name, ("after", scope.ns(value["after"])))]
+        return [(step.line, step.name, ("after", scope.to_nanoseconds(value["after"])))]
     kind = next((kind for kind in ("error", "version", "modes") if kind in value), "never")
     return [(step.line, step.name, (kind, value.get(kind)))]
 
@@ -481,53 +485,57 @@ def build_acknowledge(step: Step, _scope: Scope) -> list[ProgramStep]:
     return [(step.line, {"cancel": "acknowledge", "signal": "interrupted"}.get(step.value, step.value), ())]
 
 
-def _task(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
-    if is_told("task", node, check):
+def _validate_task(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+    if is_step_supported("task", node, check):
         number = values["id"]
         if number in check.tasks:
-            check.at(node, f'{what}.id "{shorten(number)}" is taken by the task in line {check.tasks[number]}')
+            check.report_at(node, f'{what}.id "{shorten(number)}" is taken by the task in line {check.tasks[number]}')
         check.tasks.setdefault(number, node.line)
         if "tool" in values and values["tool"] not in check.tools:
-            known = unknown("tool", values["tool"], check.tools) if check.tools else "no tool was started before"
-            check.at(node, f"{what}.tool: {known}")
+            known = (
+                describe_unknown("tool", values["tool"], check.tools) if check.tools else "no tool was started before"
+            )
+            check.report_at(node, f"{what}.tool: {known}")
         if values.get("foreground"):
             check.foreground.setdefault(number, node.line)
             if "tool" not in values:
-                check.at(node, "a task in the foreground is a tool that takes long: write which, tool: ID")
+                check.report_at(node, "a task in the foreground is a tool that takes long: write which, tool: ID")
     return {"kind": "local_bash", **values}
 
 
-def _is_known(number: str, node: Node, check: Check) -> None:
+def _check_task_known(number: str, node: Node, check: Check) -> None:
     if number not in check.tasks:
-        check.at(node, unknown("task", number, check.tasks) if check.tasks else "no task was started before")
+        check.report_at(
+            node, describe_unknown("task", number, check.tasks) if check.tasks else "no task was started before"
+        )
 
 
-def _task_done(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
-    if is_told("task_done", node, check):
-        _is_known(values["id"], node, check)
+def _validate_task_done(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
+    if is_step_supported("task_done", node, check):
+        _check_task_known(values["id"], node, check)
         if values.get("in_same_turn"):
             _check_in_same_turn(values["id"], node, check)
         if "exit_code" in values and values.get("status") == "stopped":
-            check.at(node, "a task that was stopped has no exit code: leave exit_code out")
+            check.report_at(node, "a task that was stopped has no exit code: leave exit_code out")
     return {"status": "completed", "in_same_turn": False, **values}
 
 
 def _check_in_same_turn(number: str, node: Node, check: Check) -> None:
     if not check.tools:
-        check.at(node, "in_same_turn needs a turn with a tool: no tool was started before")
+        check.report_at(node, "in_same_turn needs a turn with a tool: no tool was started before")
     check.in_same_turn.setdefault(number, node.line)
 
 
-def _background_turn(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
-    if is_told("background_turn", node, check):
+def _validate_background_turn(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
+    if is_step_supported("background_turn", node, check):
         number = values["task"]
-        _is_known(number, node, check)
+        _check_task_known(number, node, check)
         if number in check.in_same_turn:
             line = check.in_same_turn[number]
-            check.at(node, f'no turn follows the task "{shorten(number)}": line {line} ends it in_same_turn')
+            check.report_at(node, f'no turn follows the task "{shorten(number)}": line {line} ends it in_same_turn')
         if number in check.foreground:
             line = check.foreground[number]
-            check.at(node, f'no turn follows the task "{shorten(number)}": line {line} has it in the foreground')
+            check.report_at(node, f'no turn follows the task "{shorten(number)}": line {line} has it in the foreground')
     return {"empty_result_first": False, **values}
 
 
@@ -535,7 +543,7 @@ def build_background_turn(step: Step, scope: Scope) -> list[ProgramStep]:
     """Compile to the turn's beginning and the words in it."""
     value = step.value
     begin = {"task": value["task"], "empty_result_first": value["empty_result_first"]}
-    told = [(step.line, "answer", (value["answer"],))] if "answer" in value else scope.steps(value["do"])
+    told = [(step.line, "answer", (value["answer"],))] if "answer" in value else scope.compile_steps(value["do"])
     return [(step.line, "event", (step.name, begin)), *told]
 
 
@@ -550,7 +558,7 @@ TASK = Either(
             Key("tool", _TASK_ID, "the tool that starts it; another step ends it; one of its own if absent"),
             Key("foreground", Flag(), "whether it is that tool itself, which takes long; false if absent"),
         ),
-        finish=_task,
+        finish=_validate_task,
     ),
     key="id",
 )
@@ -560,13 +568,15 @@ TASK_DONE = Either(
         (
             Key("id", _TASK_ID, "the id of the task", required=True),
             Key("status", Choice(("completed", "failed", "stopped")), "how it ended; completed if absent"),
-            Key("exit_code", Whole(0, 255, "CODE"), "the command's; 0 if it completed, 1 if it failed, if absent"),
+            Key(
+                "exit_code", WholeNumber(0, 255, "CODE"), "the command's; 0 if it completed, 1 if it failed, if absent"
+            ),
             Key("signalled", Flag(), "whether a signal to the agent ended it, too; false if absent"),
             Key(
                 "in_same_turn", Flag(), "whether the turn in which a tool runs takes it up: no background turn follows"
             ),
         ),
-        finish=_task_done,
+        finish=_validate_task_done,
     ),
     key="id",
 )
@@ -578,5 +588,5 @@ BACKGROUND_TURN = Fields(
         Key("empty_result_first", Flag(), "whether a turn with an empty result comes first; false if absent"),
     ),
     one_of=("answer", "do"),
-    finish=_background_turn,
+    finish=_validate_background_turn,
 )

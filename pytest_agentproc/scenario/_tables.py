@@ -15,11 +15,11 @@ from pytest_agentproc.scenario._expect_keys import (
     VIEWER_KEYS,
 )
 from pytest_agentproc.scenario._fields import AnyOf, Either, Fields, ListOf, MapOf
-from pytest_agentproc.scenario._file import AGENT, BLOCKAGE, FILE, HOST, SESSION_KEYS, SLEEP, Policies
+from pytest_agentproc.scenario._file import AGENT, BLOCKAGE, FILE, HOST, SESSION_KEYS, SLEEP, PolicyLimits
 from pytest_agentproc.scenario._script import FORM as SPAWN_FORM
 from pytest_agentproc.scenario._script import Steps
 from pytest_agentproc.scenario._steps import STEPS
-from pytest_agentproc.scenario._yaml import Mapping, Scalar, Sequence, parse
+from pytest_agentproc.scenario._yaml import Mapping, Scalar, Sequence, parse_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +42,7 @@ class Table(NamedTuple):
     keys: tuple[Key, ...]
 
 
-class Use(NamedTuple):
+class KeyUse(NamedTuple):
     """One place of a file that uses a key.
 
     Args:
@@ -56,7 +56,7 @@ class Use(NamedTuple):
     line: int
 
 
-def tables() -> list[Table]:
+def list_tables() -> list[Table]:
     """List every table of the language."""
     return [
         Table("file key", "", FILE.keys),
@@ -67,11 +67,11 @@ def tables() -> list[Table]:
         Table("file key", "sessions", tuple(SESSION_KEYS.values())),
         Table("file key", "handler", HANDLER.keys),
         Table("file key", "continues", CONTINUES.keys),
-        Table("limit", "", Policies.shape.keys),
+        Table("limit", "", PolicyLimits.shape.keys),
         Table("drive item", "", tuple(DRIVE_KEYS.values())),
         Table("drive item", "prompt", PROMPT.mapping.keys),
         Table("step", "", tuple(STEPS.values())),
-        *(Table("step", name, fields.keys) for name, fields in _long_forms()),
+        *(Table("step", name, fields.keys) for name, fields in _list_long_forms()),
         Table("expect key", "", tuple(EXPECT_KEYS.values())),
         Table("expect key", "TEXT", TEXT_FORMS),
         Table("expect key", "asked", ASKED_KEYS),
@@ -84,7 +84,7 @@ def tables() -> list[Table]:
     ]
 
 
-def _long_forms() -> Iterator[tuple[str, Fields]]:
+def _list_long_forms() -> Iterator[tuple[str, Fields]]:
     for name, entry in STEPS.items():
         if entry.also is not None:
             yield name, Fields((entry.also,))
@@ -96,13 +96,13 @@ def _long_forms() -> Iterator[tuple[str, Fields]]:
             yield name, SPAWN_FORM
 
 
-def uses(text: str) -> list[Use]:
+def find_key_uses(text: str) -> list[KeyUse]:
     """Find every use of a key in a file that is sound."""
-    node = parse(text, lambda *_: None)
-    return [] if node is None else [*_uses(FILE, node)]
+    node = parse_yaml(text, lambda *_: None)
+    return [] if node is None else [*_walk_key_uses(FILE, node)]
 
 
-def _uses(kind: Any, node: Node) -> Iterator[Use]:
+def _walk_key_uses(kind: Any, node: Node) -> Iterator[KeyUse]:
     """Walk a value beside its type; a type of value that has a shape is read as that shape."""
     kind = getattr(kind, "shape", kind)
     if isinstance(kind, AnyOf):
@@ -112,27 +112,27 @@ def _uses(kind: Any, node: Node) -> Iterator[Use]:
     if isinstance(kind, Either) and isinstance(node, Mapping):
         kind = kind.mapping
     if isinstance(kind, Fields) and isinstance(node, Mapping):
-        yield from _of_pairs({key.name: key for key in kind.keys}, node)
+        yield from _walk_pairs({key.name: key for key in kind.keys}, node)
     elif isinstance(kind, MapOf) and isinstance(node, Mapping):
         for _, value in node.pairs:
-            yield from _uses(kind.value, value)
+            yield from _walk_key_uses(kind.value, value)
     elif isinstance(node, Sequence):
         for item in node.items:
             if isinstance(kind, ListOf):
-                yield from _uses(kind.kind, item)
+                yield from _walk_key_uses(kind.kind, item)
             elif isinstance(kind, Steps) and isinstance(item, Mapping):
-                yield from _of_pairs(_STEP_KEYS, item)
+                yield from _walk_pairs(_STEP_KEYS, item)
 
 
-def _of_pairs(keys: dict[str, Key], node: Mapping) -> Iterator[Use]:
+def _walk_pairs(keys: dict[str, Key], node: Mapping) -> Iterator[KeyUse]:
     for name, value in node.pairs:
         if name.text in keys:
             key = keys[name.text]
-            yield Use(key, _words(value), name.line)
-            yield from _uses(key.kind, value)
+            yield KeyUse(key, _list_words(value), name.line)
+            yield from _walk_key_uses(key.kind, value)
 
 
-def _words(node: Node) -> tuple[str, ...]:
+def _list_words(node: Node) -> tuple[str, ...]:
     """Give the words of `completed` or `{any_of: [completed, failed]}`."""
     if isinstance(node, Mapping) and len(node.pairs) == 1 and isinstance(node.pairs[0][1], Sequence):
         return tuple(item.text for item in node.pairs[0][1].items if isinstance(item, Scalar))

@@ -16,26 +16,26 @@ _MOST_TRIED = 500
 _MOST_LISTED = 40
 
 
-def nearest(word: str, options: Iterable[str]) -> str | None:
+def find_nearest(word: str, options: Iterable[str]) -> str | None:
     """Find the option that was probably meant, whatever its case."""
     by_lower = {option.lower(): option for option in islice(options, _MOST_TRIED)}
     found = get_close_matches(word.lower()[:_LONGEST], by_lower, n=1, cutoff=0.6)
     return by_lower[found[0]] if found else None
 
 
-def choices(options: Iterable[str], last: str = "or") -> str:
+def join_choices(options: Iterable[str], last: str = "or") -> str:
     """List options in words: `a, b or c`."""
     listed = list(options)
     return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} {last} {listed[-1]}"
 
 
-def unknown(what: str, word: str, options: Iterable[str], elsewhere: Mapping[str, str] | None = None) -> str:
+def describe_unknown(what: str, word: str, options: Iterable[str], elsewhere: Mapping[str, str] | None = None) -> str:
     """Say that a word is unknown, and which one was probably meant; `elsewhere` has the answers to words of others."""
     listed = list(options)
     shown = shorten(word)
     if elsewhere and word in elsewhere:
         return f'unknown {what} "{shown}": {elsewhere[word]}'
-    meant = nearest(word, listed)
+    meant = find_nearest(word, listed)
     if meant is not None:
         return f'unknown {what} "{shown}": did you mean "{meant}"?'
     known = ", ".join(listed[:_MOST_LISTED]) + (" ..." if len(listed) > _MOST_LISTED else "")
@@ -47,19 +47,19 @@ def shorten(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
-def one_line(message: str) -> str:
+def format_one_line(message: str) -> str:
     """Make a message fit for a terminal: escape unprintable characters, and cut an endless text."""
     if not message.isprintable():
         message = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in message)
     return message if len(message) <= _LONGEST_MESSAGE else f"{message[: _LONGEST_MESSAGE - 3]}..."
 
 
-def words(remedy: str, them: Iterable[str]) -> dict[str, str]:
+def assign_remedy(remedy: str, them: Iterable[str]) -> dict[str, str]:
     """Give the same answer to several words."""
     return dict.fromkeys(them, remedy)
 
 
-COMMANDS = words(
+COMMANDS = assign_remedy(
     "a scenario starts no command: every process is a fake, its script says what it does",
     ("args", "argv", "bash", "cmd", "command", "exec", "executable", "program", "run", "shell", "system"),
 )
@@ -67,14 +67,14 @@ COMMANDS = words(
 
 STEP_WORDS = {
     **COMMANDS,
-    **words("write silence", ("delay", "idle", "pause", "sleep", "wait")),
-    **words("write say", ("echo", "output", "print", "stdout", "write")),
-    **words("write when", ("catch", "on", "trap")),
+    **assign_remedy("write silence", ("delay", "idle", "pause", "sleep", "wait")),
+    **assign_remedy("write say", ("echo", "output", "print", "stdout", "write")),
+    **assign_remedy("write when", ("catch", "on", "trap")),
     "crash": "write die",
     "signal": "write die, or kill for a child",
     "stderr": "write raw with to: stderr",
     "fork": "write spawn",
-    **words("write ask", ("can_use_tool", "hook", "permission", "request_permission")),
+    **assign_remedy("write ask", ("can_use_tool", "hook", "permission", "request_permission")),
     "do": 'it belongs to a when, without a "-" before it',
 }
 """What is written for a step."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import yaml
 
 from pytest_agentproc.errors import Problem, ScenarioError
-from pytest_agentproc.scenario._words import choices, one_line, shorten, unknown
+from pytest_agentproc.scenario._words import describe_unknown, format_one_line, join_choices, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping as Map
@@ -35,18 +35,23 @@ def quote(text: str) -> str:
     return f'"{shorten(text).translate(_ESCAPES)}"'
 
 
-def position(text: str, index: int) -> tuple[int, int]:
+def find_position(text: str, index: int) -> tuple[int, int]:
     """Give line and column, from 1, of a character."""
     before = _LINE_END.split(text[:index])
     return len(before), len(before[-1]) + 1
 
 
-def opening(sign: str, rest: str) -> str:
+def find_line_starts(text: str) -> list[int]:
+    """Find the index at which each line begins."""
+    return [0, *(match.end() for match in _LINE_END.finditer(text))]
+
+
+def describe_reserved_start(sign: str, rest: str) -> str:
     """Say that an unquoted text begins with a character that YAML keeps for itself."""
     return f'unquoted text begins with "{sign}": write {quote(sign + rest)}'
 
 
-def question(line: int, column: int, text: str, rest: str, *, is_one_line: bool) -> Place:
+def describe_question_mark(line: int, column: int, text: str, rest: str, *, is_one_line: bool) -> Place:
     """Say that `?` in unquoted text inside brackets is read differently from parser to parser."""
     follower = rest.lstrip()[:1]
     if text.endswith("?") and follower:
@@ -56,12 +61,12 @@ def question(line: int, column: int, text: str, rest: str, *, is_one_line: bool)
     return line, column + (where if is_one_line else 0), message
 
 
-def blank(char: str) -> str:
+def describe_false_blank(char: str) -> str:
     """Say that a character only looks like a blank."""
     return f"U+{ord(char):04X} looks like a blank, but is none for YAML: write a plain one"
 
 
-def is_typographic(text: str) -> bool:
+def has_typographic_quotes(text: str) -> bool:
     """Tell whether a text stands in quotes that YAML does not know."""
     return (
         len(text) > 1
@@ -70,24 +75,24 @@ def is_typographic(text: str) -> bool:
     )
 
 
-def is_cut(rest: str) -> bool:
+def is_cut_by_comment(rest: str) -> bool:
     """Tell whether what looks like the rest of a text was taken for a comment."""
     return re.match(r"\s+#[^\s#]", rest) is not None
 
 
-def cut(text: str, rest: str) -> str:
+def describe_comment_cut(text: str, rest: str) -> str:
     """Say that " #" ended an unquoted text."""
     whole = quote(f"{text}{rest.rstrip()}")
     return f'unquoted text ends before " #": write {whole}, or "# " for a comment'
 
 
-def swallowed(rest: str) -> str:
+def describe_swallowed_value(rest: str) -> str:
     """Say what became of a value that YAML took for a comment; empty if there is none."""
     found = re.match(r"\s*(#\S.*?)\s*$", rest)
     return f'text that begins with "#" is a comment: write {quote(found.group(1))}' if found else ""
 
 
-def explain(lines: list[str], error: Any) -> Place:
+def explain_parse_error(lines: list[str], error: Any) -> Place:
     """Turn a parser's complaint into what a person can act on."""
     mark, start = error.problem_mark, error.context_mark
     line, column = (mark.line, mark.column) if mark is not None else (0, 0)
@@ -95,51 +100,51 @@ def explain(lines: list[str], error: Any) -> Place:
     if conflict:
         return conflict, 1, "a merge conflict is left here: keep one side, and delete the three marks"
     if start is not None and start.line < len(lines):
-        message = _remedy_at_start(str(error.problem), lines[start.line], start.column)
+        message = _explain_at_start(str(error.problem), lines[start.line], start.column)
         if message:
             return start.line + 1, start.column + 1, message
-        if _is_open(str(error.problem), lines[start.line], lines[min(line, len(lines) - 1)], line - start.line):
-            return _place_of_unclosed(lines, start)
+        if _is_bracket_open(str(error.problem), lines[start.line], lines[min(line, len(lines) - 1)], line - start.line):
+            return _locate_unclosed(lines, start)
     if line >= len(lines) and start is not None:
-        return _place_of_unclosed(lines, start)
+        return _locate_unclosed(lines, start)
     source = lines[line] if line < len(lines) else ""
-    return line + 1, column + 1, _remedy(str(error.problem), source, column)
+    return line + 1, column + 1, _explain_at_mark(str(error.problem), source, column)
 
 
-def _remedy_at_start(problem: str, source: str, column: int) -> str:
+def _explain_at_start(problem: str, source: str, column: int) -> str:
     """Say what is wrong where something begins, if the parser only stumbled over its end."""
     if "end of stream" in problem:
         return "this quote is never closed"
     if "comment or line break" in problem:
-        return opening(source[column], source[column + 1 :].rstrip())
+        return describe_reserved_start(source[column], source[column + 1 :].rstrip())
     if "expected ':'" not in problem:
         return ""
-    text = _value_from(source, column)
+    text = _read_value_text(source, column)
     found = re.fullmatch(r"([\w.-]+):(\s*)(\S.*)", text)
     if found is None:
         return f'a ":" is missing: a line is "key: value", not {quote(text)}'
     if found[2]:
-        return blank(found[2][0])
+        return describe_false_blank(found[2][0])
     return f'a blank is missing after ":": write {quote(f"{found[1]}: {found[3]}")}'
 
 
-def _is_open(problem: str, first: str, last: str, lines: int) -> bool:
+def _is_bracket_open(problem: str, first: str, last: str, lines: int) -> bool:
     """Tell whether a bracket is still open where a line begins that is indented as little as the bracket's own."""
-    return lines > 0 and "expected ','" in problem and _indent(last) <= _indent(first)
+    return lines > 0 and "expected ','" in problem and _measure_indent(last) <= _measure_indent(first)
 
 
-def _indent(line: str) -> int:
+def _measure_indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _remedy(problem: str, source: str, column: int) -> str:
+def _explain_at_mark(problem: str, source: str, column: int) -> str:
     here = source[column : column + 1]
     if here == "\t" and "cannot start any token" in problem:
         return "a tab cannot indent: use spaces"
     if "mapping values are not allowed" in problem or (here == ":" and "expected" in problem):
-        return _second_colon(source, column)
+        return _explain_second_colon(source, column)
     if "cannot start any token" in problem or "mapping keys are not allowed" in problem:
-        return opening(here, _value_from(source, column + 1))
+        return describe_reserved_start(here, _read_value_text(source, column + 1))
     known = {
         "nesting": TOO_DEEP,  # libyaml looks a line ahead at an open bracket, and has a limit of its own from 0.2.6 on
         "sequence entries": f"a list begins on a line of its own; a text is quoted: {quote(source[column:].strip())}",
@@ -159,18 +164,18 @@ def _explain_by_message(problem: str) -> str:
     return f"not YAML: {problem}"
 
 
-def _place_of_unclosed(lines: list[str], start: Any) -> Place:
+def _locate_unclosed(lines: list[str], start: Any) -> Place:
     sign = lines[start.line][start.column : start.column + 1] if start.line < len(lines) else ""
     if sign in ("{", "["):
         return start.line + 1, start.column + 1, f'"{sign}" is never closed'
     return max(len(lines), 1), 1, 'the file ends inside "{" or "["'
 
 
-def _value_from(source: str, column: int) -> str:
+def _read_value_text(source: str, column: int) -> str:
     return re.split(r"\s+#|[,}\]]", source[column:])[0].rstrip()
 
 
-def _second_colon(source: str, column: int) -> str:
+def _explain_second_colon(source: str, column: int) -> str:
     found = _KEY_AND_VALUE.match(source)
     if found and found.start(2) <= column:
         start = max(source.rfind(mark, 0, column) for mark in (": ", ", ", "{")) + 1
@@ -203,7 +208,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 Report = Callable[[int, int, str], None]
 
 
-class Enough(Exception):
+class StopReading(Exception):
     """Reading on could only cost time, or repeat what was said."""
 
 
@@ -242,7 +247,7 @@ class Mapping(NamedTuple):
 Node = Scalar | Sequence | Mapping
 
 
-def describe(node: Node) -> str:
+def describe_node(node: Node) -> str:
     """Say what stands there, short enough for a message."""
     if isinstance(node, Sequence):
         return "a list"
@@ -253,7 +258,7 @@ def describe(node: Node) -> str:
     return quote(node.text)
 
 
-def inline(node: Node) -> str:
+def format_inline(node: Node) -> str:
     """Write a node as it may stand inside brackets."""
     if not isinstance(node, Scalar):
         return "..."
@@ -261,27 +266,27 @@ def inline(node: Node) -> str:
     return node.text if is_plain else quote(node.text)
 
 
-def parse(text: str, report: Report) -> Node | None:
+def parse_yaml(text: str, report: Report) -> Node | None:
     """Read one YAML document; every mistake goes to `report` with its line and column, both from 1."""
-    builder = _Builder(text, report)
+    builder = _NodeBuilder(text, report)
     try:
         builder.read()
     except yaml.MarkedYAMLError as error:
-        report(*explain(text.splitlines(), error))
+        report(*explain_parse_error(text.splitlines(), error))
         return None
     except (yaml.reader.ReaderError, UnicodeEncodeError) as error:  # the latter: half of a surrogate pair
         place = error.start if isinstance(error, UnicodeEncodeError) else error.position
-        line, column = position(text, place)
+        line, column = find_position(text, place)
         report(line, column, "a character that YAML does not allow: write it in a quoted text, as \\x07 for example")
         return None
-    except Enough:
+    except StopReading:
         return None
     if builder.root is None:
         report(1, 1, "the file is empty")
     return builder.root
 
 
-class _Builder:
+class _NodeBuilder:
     """Turns the flat stream of YAML events into nodes.
 
     A session reads thousands of files before its first test, so right lines are read with few calls. Only a line that
@@ -300,48 +305,48 @@ class _Builder:
         """Take every event, each with the collections that are open around it."""
         loader = _LOADER(self._text)
         try:
-            self._read(loader.get_event)
+            self._build_nodes(loader.get_event)
         finally:
             loader.dispose()
 
-    def _read(self, next_event: Callable[[], Any]) -> None:
+    def _build_nodes(self, next_event: Callable[[], Any]) -> None:
         around: list[tuple[Any, list[Node]]] = []
         items: list[Node] = []
         start: Any = None
         while (event := next_event()) is not None:
             kind = type(event)
             if kind is yaml.ScalarEvent:
-                items.append(self._scalar(event, start))
+                items.append(self._build_scalar(event, start))
             elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
                 if event.anchor is not None or event.tag is not None:
-                    self._mark(event, "")
+                    self._refuse_anchor_or_tag(event, "")
                 around.append((start, items))
                 start, items = event, []
                 if len(around) > DEEPEST:
-                    self._say(event, TOO_DEEP)
-                    raise Enough
+                    self._report_at_event(event, TOO_DEEP)
+                    raise StopReading
             elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
-                node = self._collect(start, items, event.end_mark)
+                node = self._build_collection(start, items, event.end_mark)
                 start, items = around.pop()
                 items.append(node)
             else:
-                items += self._others(event)
+                items += self._refuse_other_event(event)
         self.root = items[0] if items else None
 
-    def _others(self, event: Any) -> list[Node]:
+    def _refuse_other_event(self, event: Any) -> list[Node]:
         """Refuse what no scenario has; an alias stands where it is, as text."""
         if type(event) is yaml.DocumentStartEvent:
             self._documents += 1
             if self._documents > 1:
-                self._say(event, "a second document begins here: one file is one scenario")
+                self._report_at_event(event, "a second document begins here: one file is one scenario")
         elif type(event) is yaml.AliasEvent:
             name = str(event.anchor)
-            self._say(event, opening("*", name))
-            return [Scalar(*_place(event), name, plain=True)]
+            self._report_at_event(event, describe_reserved_start("*", name))
+            return [Scalar(*_locate_event(event), name, plain=True)]
         return []
 
-    def _collect(self, start: Any, items: list[Node], end_mark: Any) -> Node:
-        line, column = _place(start)
+    def _build_collection(self, start: Any, items: list[Node], end_mark: Any) -> Node:
+        line, column = _locate_event(start)
         end = (end_mark.line + 1, end_mark.column + 1) if start.flow_style else (0, 0)
         if type(start) is yaml.SequenceStartEvent:
             return Sequence(line, column, tuple(items), end)
@@ -350,7 +355,7 @@ class _Builder:
         each = iter(items)
         for key, value in zip(each, each, strict=True):
             if type(key) is not Scalar:
-                self._report(key.line, key.column, f"a key must be a word, not {describe(key)}")
+                self._report(key.line, key.column, f"a key must be a word, not {describe_node(key)}")
             elif key.text in first:
                 message = f"{quote(key.text)} is given twice (first in line {first[key.text]})"
                 self._report(key.line, key.column, message)
@@ -359,66 +364,70 @@ class _Builder:
                 pairs.append((key, value))
         return Mapping(line, column, tuple(pairs), end)
 
-    def _scalar(self, event: Any, around: Any) -> Scalar:
-        line, column = _place(event)
+    def _build_scalar(self, event: Any, around: Any) -> Scalar:
+        line, column = _locate_event(event)
         text = event.value
         if event.anchor is not None or event.tag is not None:
-            self._mark(event, text)
+            self._refuse_anchor_or_tag(event, text)
             text = text or event.anchor or ""
         style = event.style
         end = event.end_mark
         is_one_line = end.line + 1 == line
         if style:
             if style == '"' and _HALF.search(text):  # it can be written with \\u only
-                self._say(event, "half a character (\\ud800 to \\udfff): write the whole one")
+                self._report_at_event(event, "half a character (\\ud800 to \\udfff): write the whole one")
                 text = ""
             return Scalar(line, column, text, False, "", is_one_line)  # keywords would take twice as long
         if text[:1] > "~":  # what only looks like a blank, or a quote, is not ASCII
             if text[0].isspace():
-                self._report(line, column, blank(text[0]))
-                raise Enough
-            if is_typographic(text):
+                self._report(line, column, describe_false_blank(text[0]))
+                raise StopReading
+            if has_typographic_quotes(text):
                 self._report(line, column, f"typographic quotes quote nothing: write {quote(text[1:-1])}")
                 return Scalar(line, column, text[1:-1], plain=False)
         if not text:
-            note = swallowed(self._rest(end))
+            note = describe_swallowed_value(self._read_line_rest(end))
             return Scalar(line, column, text, plain=True, note=note, is_one_line=is_one_line)
         if "?" in text and around is not None and around.flow_style:
-            self._report(*question(line, column, text, self._rest(end), is_one_line=is_one_line))
-        elif end.line in self._hashes and is_cut(self._rest(end)):
-            self._report(line, column, cut(text, self._rest(end)))
+            self._report(
+                *describe_question_mark(line, column, text, self._read_line_rest(end), is_one_line=is_one_line)
+            )
+        elif end.line in self._hashes and is_cut_by_comment(self._read_line_rest(end)):
+            self._report(line, column, describe_comment_cut(text, self._read_line_rest(end)))
         return Scalar(line, column, text, True, "", is_one_line)
 
-    def _rest(self, end: Any) -> str:
+    def _read_line_rest(self, end: Any) -> str:
         """Give the text after a scalar on its line."""
         return self._lines[end.line][end.column :] if end.line < len(self._lines) else ""
 
-    def _mark(self, event: Any, text: str) -> None:
+    def _refuse_anchor_or_tag(self, event: Any, text: str) -> None:
         """Refuse anchors and tags: in a scenario they are text without the quotes that it needs."""
         if event.anchor is not None:
-            self._say(event, opening("&", f"{event.anchor} {text}".rstrip()))
+            self._report_at_event(event, describe_reserved_start("&", f"{event.anchor} {text}".rstrip()))
         elif event.tag is not None:
             tag = str(event.tag).removeprefix("!").replace("tag:yaml.org,2002:", "!")
-            self._say(event, opening("!", f"{tag} {text}".rstrip()))
+            self._report_at_event(event, describe_reserved_start("!", f"{tag} {text}".rstrip()))
 
-    def _say(self, event: Any, message: str) -> None:
-        self._report(*_place(event), message)
+    def _report_at_event(self, event: Any, message: str) -> None:
+        self._report(*_locate_event(event), message)
 
 
-def _place(event: Any) -> tuple[int, int]:
+def _locate_event(event: Any) -> tuple[int, int]:
     mark = event.start_mark
     return mark.line + 1, mark.column + 1
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ListEntry:
     """One entry: the line on which it begins, and its values as text."""
 
     line: int
     values: Map[str, str]
 
 
-def entries(text: str, name: str, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> tuple[Entry, ...]:
+def read_entries(
+    text: str, name: str, required: tuple[str, ...], optional: tuple[str, ...] = ()
+) -> tuple[ListEntry, ...]:
     """Read a list of mappings from keys to texts.
 
     Args:
@@ -435,32 +444,36 @@ def entries(text: str, name: str, required: tuple[str, ...], optional: tuple[str
     problems: list[Problem] = []
 
     def report(line: int, column: int, message: str) -> None:
-        problems.append(Problem(name, line, column, one_line(message)))
+        problems.append(Problem(name, line, column, format_one_line(message)))
 
-    root = parse(text, report)
-    found: list[Entry] = []
+    root = parse_yaml(text, report)
+    found: list[ListEntry] = []
     if isinstance(root, Sequence):
-        found = [_entry(item, (*required, *optional), required, report) for item in root.items]
+        found = [_read_entry(item, (*required, *optional), required, report) for item in root.items]
     elif root is not None:
-        report(root.line, root.column, f'there must be a list, not {describe(root)}: write "- " before each entry')
+        report(root.line, root.column, f'there must be a list, not {describe_node(root)}: write "- " before each entry')
     if problems:
         raise ScenarioError(list(dict.fromkeys(problems)))
     return tuple(found)
 
 
-def _entry(item: Node, keys: tuple[str, ...], required: tuple[str, ...], report: Report) -> Entry:
+def _read_entry(item: Node, keys: tuple[str, ...], required: tuple[str, ...], report: Report) -> ListEntry:
     values: dict[str, str] = {}
     if not isinstance(item, Mapping):
-        report(item.line, item.column, f"an entry must have the keys {choices(required, 'and')}, not {describe(item)}")
-        return Entry(item.line, values)
+        report(
+            item.line,
+            item.column,
+            f"an entry must have the keys {join_choices(required, 'and')}, not {describe_node(item)}",
+        )
+        return ListEntry(item.line, values)
     for key, value in item.pairs:
         if key.text not in keys:
-            report(key.line, key.column, unknown("key", key.text, keys))
+            report(key.line, key.column, describe_unknown("key", key.text, keys))
         elif not isinstance(value, Scalar) or not value.text.strip():
-            report(value.line, value.column, f"{key.text} must be text, not {describe(value)}")
+            report(value.line, value.column, f"{key.text} must be text, not {describe_node(value)}")
         else:
             values[key.text] = value.text.strip()
     missing = [key for key in required if key not in {key.text for key, _ in item.pairs}]
     if missing:
-        report(item.line, item.column, f"the entry has no {choices(missing)}: write {missing[0]}: ...")
-    return Entry(item.line, values)
+        report(item.line, item.column, f"the entry has no {join_choices(missing)}: write {missing[0]}: ...")
+    return ListEntry(item.line, values)

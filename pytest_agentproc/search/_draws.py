@@ -50,7 +50,7 @@ def candidates(opening: Opening, limits: Mapping[str, int | None], names: Sequen
         limits: the supervisor's limits, as whole numbers.
         names: the limits that matter.
     """
-    bounds = opening.bounds(limits)
+    bounds = opening.evaluate_bounds(limits)
     if bounds is None:
         return []
     texts = [opening.options[0]]
@@ -65,7 +65,7 @@ def candidates(opening: Opening, limits: Mapping[str, int | None], names: Sequen
     texts.append(opening.options[1])
     found: dict[int, str] = {}
     for text in texts:
-        worth = opening.worth(text, limits)
+        worth = opening.evaluate_choice(text, limits)
         if worth is not None and bounds[0] <= worth <= bounds[1]:
             found.setdefault(worth, text)
     return list(found.values())
@@ -85,7 +85,7 @@ def _values(opening: Opening, limits: Mapping[str, int | None]) -> Any:
         taken = st.lists(st.booleans(), min_size=len(indices), max_size=len(indices))
         any_of_them = taken.map(lambda which: tuple(index for index in indices if which[index]))
         return st.one_of(st.just(()), alone, any_of_them, any_of_them)
-    bounds = opening.bounds(limits)
+    bounds = opening.evaluate_bounds(limits)
     if bounds is None:
         return st.just(opening.options[0])
     if opening.kind == "size":
@@ -116,7 +116,7 @@ class _Times:
         """Draw one time; `near` are its candidates, and on its `track` it follows those that were drawn before."""
         from hypothesis import strategies as st
 
-        bounds = opening.bounds(self._limits)
+        bounds = opening.evaluate_bounds(self._limits)
         if bounds is None or not near:
             return opening.options[0]
         way, now = self._draw(st.integers(0, 7)), self._now.get(track, 0)
@@ -129,7 +129,7 @@ class _Times:
         elif way >= _LANDING:
             text = self._landing(bounds, now)
         text = text or self._draw(st.sampled_from(near))
-        self._now[track] = now + (opening.worth(text, self._limits) or 0)
+        self._now[track] = now + (opening.evaluate_choice(text, self._limits) or 0)
         self._instants.append(self._now[track])
         return text
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.errors import Deadlock, ScenarioError
 from pytest_agentproc.harness import foresee, model_play
-from pytest_agentproc.scenario import NotApplicable, loads, movables, moved, restated
+from pytest_agentproc.scenario import NotApplicable, apply_moves, find_movables, loads, restate_times
 from pytest_agentproc.search._find import Find, not_met, said_of
 from pytest_agentproc.search._hunt import Settings
 from pytest_agentproc.search._invariants import broken
@@ -68,8 +68,8 @@ class Exploration(Settings[Setting]):
         super().__init__(scenario, subject, lab, backend)
         self.limits, self.names = self.limits_and_names()
         self.scenario = self._of(scenario, without(scenario.text, ("catches",)))
-        self.movables = movables(self.scenario)
-        self._margin = foresee(scenario, scenario.terms(subject)).margin
+        self.movables = find_movables(self.scenario)
+        self._margin = foresee(scenario, scenario.request_terms(subject)).margin
         has_tracks = any(word in scenario.text for word in _TRACKS)
         self._room = 0 if self._margin is None or has_tracks else self._margin // SLIGHT
         self._known: dict[Setting, bool] = {}
@@ -108,12 +108,12 @@ class Exploration(Settings[Setting]):
 
     def _is_new_tie(self, scenario: Scenario) -> bool:
         """Say whether two instants compete that do not in the file: who is first then, the file does not promise."""
-        return self._margin != 0 and foresee(scenario, scenario.terms(self._subject)).margin == 0
+        return self._margin != 0 and foresee(scenario, scenario.request_terms(self._subject)).margin == 0
 
     def _results_of(self, setting: Setting) -> _Reached | None:
         """Have the reference play a setting; None: it is none that can be played."""
         try:
-            text = moved(self.scenario.text, zip(self.movables, setting, strict=True))
+            text = apply_moves(self.scenario.text, zip(self.movables, setting, strict=True))
             scenario = self._of(self.scenario, text)
             return _results_of(model_play(scenario, self._reference))
         except (NotApplicable, ScenarioError):
@@ -148,7 +148,7 @@ class Exploration(Settings[Setting]):
         far = 0
         for movable, text in zip(self.movables, setting, strict=True):
             if text != movable.text:
-                before, after = movable.worth(self.limits), movable.read(text, self.limits)
+                before, after = movable.evaluate_time(self.limits), movable.evaluate_text(text, self.limits)
                 if movable.kind != "time" or movable.repeats or before is None or after is None:
                     return False
                 far += abs(after - before)
@@ -156,7 +156,7 @@ class Exploration(Settings[Setting]):
 
     def _find(self, setting: Setting, reached: _Reached) -> Find:
         """Make a find: a file that says what the reference did, played by itself."""
-        scenario = self._of(self.scenario, restated(reached.played.bound.scenario, reached.times))
+        scenario = self._of(self.scenario, restate_times(reached.played.bound.scenario, reached.times))
         played = self._play(scenario)
         key, reason = not_met(played) or ("", broken(played) or reached.trouble)
         return Find(setting, scenario, key, reason, played)

@@ -100,11 +100,13 @@ def _nearer(hunt: _Hunt, setting: Setting, index: int, pool: list[str]) -> Setti
 
     best = next((made(text) for text in pool[: pool.index(setting[index])] if hunt.fails(made(text))), setting)
     movable, limits = hunt.made.movables[index], hunt.made.limits
-    now, far = movable.worth(limits), movable.read(best[index], limits)
+    now, far = movable.evaluate_time(limits), movable.evaluate_text(best[index], limits)
     if now is None or far is None or far == now:
         return best
     return made(
-        movable.at(_reach([far, now], lambda worth: hunt.fails(made(movable.at(worth, limits))), _MILLISECOND), limits)
+        movable.write_time(
+            _reach([far, now], lambda worth: hunt.fails(made(movable.write_time(worth, limits))), _MILLISECOND), limits
+        )
     )
 
 
@@ -146,13 +148,13 @@ def _pool(hunt: _Hunt, index: int) -> list[str]:
     """
     made = hunt.made
     movable = made.movables[index]
-    now = movable.worth(made.limits)
+    now = movable.evaluate_time(made.limits)
     if now is None:
         return [movable.text, *movable.options]
 
     def is_allowed(worth: int) -> bool:
         setting = list(made.original)
-        setting[index] = movable.at(worth, made.limits)
+        setting[index] = movable.write_time(worth, made.limits)
         return hunt.counts(tuple(setting))
 
     tried = _worths(made, now)
@@ -166,7 +168,7 @@ def _pool(hunt: _Hunt, index: int) -> list[str]:
     if made.slight and not movable.repeats:
         inside |= {worth for worth in (now - made.slight, now + made.slight) if worth >= 0}
     ordered = sorted(inside, key=lambda worth: (abs(worth - now), worth))
-    return [movable.text, *(movable.at(worth, made.limits) for worth in ordered if worth != now)]
+    return [movable.text, *(movable.write_time(worth, made.limits) for worth in ordered if worth != now)]
 
 
 def _worths(made: Exploration, now: int) -> list[int]:

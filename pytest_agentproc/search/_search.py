@@ -38,7 +38,7 @@ class Search(Settings[tuple[Choice, ...]]):
     def look(self, choices: tuple[Choice, ...]) -> Find | None:
         """Play one setting; None: every promise holds there, or it is none that can be played."""
         self.runs += 1
-        text = self.scenario.closed_text(choices)
+        text = self.scenario.fill_openings(choices)
         try:
             closed = _load(text, self.scenario)
             reference = model_play(closed, self._reference)
@@ -75,7 +75,7 @@ class Search(Settings[tuple[Choice, ...]]):
         scenario, again = played.bound.scenario, played
         if must is not None and must != told(played, of_others=not self._is_of_kit):
             scenario = _load(expecting(text, must), self.scenario)
-            again = replace(played, bound=scenario.bind(scenario.terms(self._subject)))
+            again = replace(played, bound=scenario.bind(scenario.request_terms(self._subject)))
             own = not_met(again)
         return None if own is None else Find(choices, scenario, own[0], reason or own[1], again)
 
@@ -139,7 +139,7 @@ def speaks_past_its_end(played: Played) -> bool:
     bound = played.bound
     if bound.scenario.is_session or bound.parts or not bound.scenario.dialect_record.says_its_end:
         return False
-    has_tasks = "task" in bound.scenario.language.steps_of(bound.scenario.dialect, bound.scenario.mode)
+    has_tasks = "task" in bound.scenario.language.list_steps(bound.scenario.dialect, bound.scenario.mode)
     is_over = False
     for _line, kind, arguments in bound.program["steps"]:
         if kind == "event" and arguments[0] in _BACKGROUND and has_tasks:

@@ -47,7 +47,7 @@ class LifelinePart:
     def __init__(self, lab: ScenarioRunner) -> None:
         self._clock = VirtualClock()
         scenario, subject = loads(SCENARIO, "lifeline"), reference_supervisor()
-        bound = scenario.bind(scenario.terms(subject))
+        bound = scenario.bind(scenario.request_terms(subject))
         record = Record()
         self._fake = lab.fake(scenario, clock=self._clock, record=record)
         order = order_of(bound, self._fake, self._clock, record.add)

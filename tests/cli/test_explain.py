@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_agentproc.cli import main
-from pytest_agentproc.reference import entries, find, shown
+from pytest_agentproc.reference import find_entries, format_for_terminal, list_entries
 
 pytestmark = pytest.mark.once
 
@@ -14,10 +14,10 @@ pytestmark = pytest.mark.once
 def test_every_word_is_explained(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """What is printed is the entry of the reference, and nothing else."""
     monkeypatch.setenv("COLUMNS", "80")
-    for entry in entries()[::25]:
+    for entry in list_entries()[::25]:
         assert main(["explain", *entry.name.split()]) == 0
-        assert shown(entry, 80) in capsys.readouterr().out
-    assert [entry for entry in entries() if entry not in find(entry.name)[0]] == []
+        assert format_for_terminal(entry, 80) in capsys.readouterr().out
+    assert [entry for entry in list_entries() if entry not in find_entries(entry.name)[0]] == []
 
 
 @pytest.mark.slow

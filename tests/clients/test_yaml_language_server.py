@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.scenario import MODELINE, schema
+from pytest_agentproc.scenario import MODELINE, build_schema
 from tests.clients.packages import from_npm, node
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Server:
 def server(tmp_path: Path) -> Iterator[Server]:
     """Start a server within a bound, and end it."""
     program = from_npm("yaml-language-server") / "node_modules/yaml-language-server/bin/yaml-language-server"
-    (tmp_path / "agentproc.schema.json").write_text(json.dumps(schema()), "utf-8")
+    (tmp_path / "agentproc.schema.json").write_text(json.dumps(build_schema()), "utf-8")
     command = [node(), str(program), "--stdio"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         bound = threading.Timer(LIMIT, process.kill)
@@ -113,7 +113,7 @@ def test_an_editor_offers_the_steps_with_their_words(server: Server) -> None:
     """A first-time author of a scenario learns its words in the editor."""
     uri = server.open(SCENARIO)
     steps = server.offered(uri, 5, 4)
-    assert set(schema()["definitions"]["step"]["properties"]) - {"do"} <= set(steps)
+    assert set(build_schema()["definitions"]["step"]["properties"]) - {"do"} <= set(steps)
     assert "does nothing for this time" in json.dumps(steps["silence"])
     assert {"agent_status", "elapsed", "text"} <= set(server.offered(uri, 8, 2))
 

@@ -14,8 +14,8 @@ from pytest_agentproc.cli._commands import COMMANDS
 from pytest_agentproc.defects import NAMES
 from pytest_agentproc.plugin import _fixtures as plugin_fixtures
 from pytest_agentproc.plugin._options import _OPTIONS
-from pytest_agentproc.reference import anchor, bundled, entries, page_of, written
-from pytest_agentproc.scenario import tables
+from pytest_agentproc.reference import find_page, format_as_markdown, list_entries, make_anchor, read_bundled_scenarios
+from pytest_agentproc.scenario import list_tables
 from pytest_agentproc.subjects._written import _KEYS
 from pytest_agentproc.verdict import VERDICT_TEXTS, Judged, JudgedRow, Verdict
 from pytest_agentproc.vocabulary import BUG_FAMILIES, LEVELS, RULES, Outcome
@@ -34,8 +34,10 @@ OWN = sorted((ROOT / "pytest_agentproc" / "reference").glob("*.scenario.yaml"))
 
 def test_every_word_of_the_tables_has_an_entry() -> None:
     """A new step, key, outcome, verdict, rule, level, limit, defect or bug family needs no work on a page."""
-    names = {(entry.kind, entry.name) for entry in entries()}
-    keys = {(table.kind, f"{table.path}: {key.name}".removeprefix(": ")) for table in tables() for key in table.keys}
+    names = {(entry.kind, entry.name) for entry in list_entries()}
+    keys = {
+        (table.kind, f"{table.path}: {key.name}".removeprefix(": ")) for table in list_tables() for key in table.keys
+    }
     words: dict[str, Iterable[str]] = {"rule": RULES, "outcome": Outcome, "verdict": Verdict, "level": LEVELS}
     words |= {"defect": NAMES, "bug family": BUG_FAMILIES}
     assert names == keys | {(kind, str(name)) for kind, those in words.items() for name in those}
@@ -44,14 +46,14 @@ def test_every_word_of_the_tables_has_an_entry() -> None:
 def test_each_entry_has_a_sentence_an_anchor_and_an_example() -> None:
     """A reader who comes from a failure has to understand it here."""
     pages = {name: (text, anchors(text)) for name, text in made().items()}
-    for entry in entries():
-        text, known = pages[f"{page_of(entry)}.md"]
+    for entry in list_entries():
+        text, known = pages[f"{find_page(entry)}.md"]
         where = f"{entry.kind} {entry.name}"
         assert re.match(r"[A-Z`].*[a-z].*[.?!]$", entry.says, re.DOTALL), where
         assert entry.example.text or entry.example.commands, where
-        assert anchor(entry.name) in known, where
-        assert written(entry).partition("\n")[2].strip() in text, where
-        assert writer().is_made(f"{page_of(entry)}.md"), where
+        assert make_anchor(entry.name) in known, where
+        assert format_as_markdown(entry).partition("\n")[2].strip() in text, where
+        assert writer().is_made(f"{find_page(entry)}.md"), where
 
 
 def test_no_two_headings_of_a_page_have_one_anchor() -> None:
@@ -62,20 +64,22 @@ def test_no_two_headings_of_a_page_have_one_anchor() -> None:
 
 def test_an_example_of_a_scenario_is_a_part_of_that_scenario() -> None:
     """Bundled scenarios run as tests, so their lines do."""
-    texts = {scenario.id: scenario.text for scenario in bundled()}
+    texts = {scenario.id: scenario.text for scenario in read_bundled_scenarios()}
     own = [file.read_text("utf-8") for file in OWN]
-    for entry in entries():
+    for entry in list_entries():
         for line in entry.example.text.splitlines() if entry.example.language == "yaml" else []:
             named = [words[2] for command in entry.example.commands if (words := shlex.split(command))]
             assert any(line.strip() in text for text in ([texts[named[0]]] if named else own)), (entry.name, line)
-    runs = [shlex.split(command) for entry in entries() for command in entry.example.commands]
+    runs = [shlex.split(command) for entry in list_entries() for command in entry.example.commands]
     assert [words for words in runs if words[:2] == ["agentproc", "run"] and words[2] not in texts] == []
 
 
 def test_each_defect_is_shown_by_a_scenario_that_catches_it() -> None:
     """Its command turns red; tests/process/test_defects.py runs them all."""
-    catches = {scenario.id: scenario.catches for scenario in bundled()}
-    shown = [(entry.name, *shlex.split(entry.example.commands[0])[2:]) for entry in entries() if entry.kind == "defect"]
+    catches = {scenario.id: scenario.catches for scenario in read_bundled_scenarios()}
+    shown = [
+        (entry.name, *shlex.split(entry.example.commands[0])[2:]) for entry in list_entries() if entry.kind == "defect"
+    ]
     assert [words for words in shown if words[0] != words[-1] or words[0] not in catches[words[1]]] == []
 
 
@@ -92,7 +96,7 @@ def test_the_examples_of_the_reference_itself_pass(pytester: pytest.Pytester) ->
 @pytest.mark.parametrize("verdict", [*VERDICT_TEXTS])
 def test_the_example_of_a_verdict_shows_it(verdict: Verdict, tmp_path: Path) -> None:
     """A kit error cannot be made on purpose: its example is the command that looks for one."""
-    [entry] = [entry for entry in entries() if (entry.kind, entry.name) == ("verdict", verdict)]
+    [entry] = [entry for entry in list_entries() if (entry.kind, entry.name) == ("verdict", verdict)]
     if entry.example.file:
         tmp_path.joinpath(entry.example.file).write_text(entry.example.text, "utf-8")
     printed = ""
@@ -132,11 +136,11 @@ def _headings(name: str) -> list[str]:
 def test_every_fixture_marker_and_hook_has_its_heading() -> None:
     """Their examples are blocks of the page, which run."""
     fixtures = [name for name in plugin_fixtures.__all__ if not name.startswith("pytest_")]
-    assert {anchor(name) for name in (*fixtures, "agent_scenario")} <= set(_headings("fixtures"))
-    assert {anchor(f"Marker: {name}") for name in ("agentproc", "virtual_time", "process_tree")} <= set(
+    assert {make_anchor(name) for name in (*fixtures, "agent_scenario")} <= set(_headings("fixtures"))
+    assert {make_anchor(f"Marker: {name}") for name in ("agentproc", "virtual_time", "process_tree")} <= set(
         _headings("fixtures")
     )
-    assert {anchor(name) for name in hookspecs.__all__} <= set(_headings("hooks"))
+    assert {make_anchor(name) for name in hookspecs.__all__} <= set(_headings("hooks"))
 
 
 def test_every_key_of_wrapper_toml_and_of_the_results_has_its_row() -> None:

@@ -55,7 +55,7 @@ def given(recorded: Recording) -> list[Given]:
 
 def played(scenario: Scenario, argv: list[str] | None, what: list[Given]) -> list[Event]:
     """Play a scenario, with the agent's recorded input, and record it."""
-    bound = scenario.bind(scenario.terms(reference_supervisor()))
+    bound = scenario.bind(scenario.request_terms(reference_supervisor()))
     done = replay(bound, argv or [], scenario.prompt, what)
     return [Event(*event) for event in done.events]
 

@@ -64,7 +64,7 @@ def test_the_named_scenarios_suit_real_time() -> None:
     seconds = 0.0
     for name in NAMED:
         told = scenario(name)
-        foreseen = foresee(told, told.terms(reference_supervisor))
+        foreseen = foresee(told, told.request_terms(reference_supervisor))
         assert pace_of(foreseen, SCALE, 300).scale == SCALE
         seconds += foreseen.duration / 1e9 / SCALE
     assert seconds < 90

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_agentproc.errors import ScenarioError, UsageError
 from pytest_agentproc.harness import foresee, model_play
-from pytest_agentproc.scenario import BUNDLED, Language, Scenario, loads, with_dialect, with_step
+from pytest_agentproc.scenario import BUNDLED, Language, Scenario, add_dialect, add_step, loads
 from pytest_agentproc.subjects import Function, ReferenceSupervisor
 from pytest_agentproc.supervisor.dialects import Setting, decoder
 from pytest_agentproc.vocabulary import Dialect, Policy, ScriptStep
@@ -49,7 +49,7 @@ def spoken(*added: Dialect | ScriptStep) -> Language:
     """Give the language with all of these."""
     language = BUNDLED
     for one in added:
-        grow: Any = with_dialect if isinstance(one, Dialect) else with_step
+        grow: Any = add_dialect if isinstance(one, Dialect) else add_step
         language = grow(language, one, "the plugin toy")
     return language
 
@@ -244,7 +244,7 @@ def test_the_model_plays_a_contributed_dialect(package: Callable[..., Dialect]) 
         expand=lambda value: [{"silence": value["every"]}, {"beat": "lub"}] * value["times"],
     )
     made = loads(SCENARIO, language=spoken(package(), BEAT, pulse))
-    foreseen = foresee(made, made.terms(ReferenceSupervisor()))
+    foreseen = foresee(made, made.request_terms(ReferenceSupervisor()))
     assert (foreseen.margin, foreseen.duration, foreseen.fault) == (5_000_000_000, 15_000_000_000, "")
 
 

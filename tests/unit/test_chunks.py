@@ -9,7 +9,7 @@ import pytest
 
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.harness import model_play
-from pytest_agentproc.scenario import NotApplicable, loads, movables, moved
+from pytest_agentproc.scenario import NotApplicable, apply_moves, find_movables, loads
 from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.verdict import Verdict, judged
 from tests.bundled import all_bundled, bundled
@@ -22,8 +22,8 @@ _GIVEN_UP = bundled("hook-given-up-is-called-no-more")
 
 def _in_pieces(scenario: Scenario, number: int) -> Scenario | None:
     """Give a bundled scenario whose agents write in pieces of some size; None: that would take too long."""
-    chosen = [(one, one.options[number]) for one in movables(scenario) if one.kind == "chunk"]
-    return loads(moved(scenario.text, chosen), scenario.path, Path(scenario.path).parent) if chosen else None
+    chosen = [(one, one.options[number]) for one in find_movables(scenario) if one.kind == "chunk"]
+    return loads(apply_moves(scenario.text, chosen), scenario.path, Path(scenario.path).parent) if chosen else None
 
 
 def test_each_piece_is_read_before_the_next_is_written() -> None:

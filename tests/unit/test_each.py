@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.errors import ScenarioError
-from pytest_agentproc.scenario import load, load_each, loads, read_agents
+from pytest_agentproc.scenario import load, load_for_each_agent, loads, read_agent_names
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,20 +41,20 @@ def _problems(text: str, agent: str = "") -> list[str]:
 
 def test_a_file_is_a_scenario_for_each_of_its_agents(file: Path) -> None:
     """Every scenario has its own dialect and mode; all else is the same."""
-    found = load_each(file)
+    found = load_for_each_agent(file)
     assert [(one.id, one.dialect, one.mode, one.newline) for one in found] == [
         ("answers[claude]", "claude", "print", "crlf"),
         ("answers[pi]", "pi", "json", "crlf"),
         ("answers[gemini]", "gemini", "stream", "crlf"),
     ]
-    assert read_agents(file) == ("claude", "pi", "gemini")
+    assert read_agent_names(file) == ("claude", "pi", "gemini")
     assert load(file, agent="pi") == found[1]
     assert found[1].argument == f"{file}[pi]"
 
 
 def test_the_text_of_a_scenario_has_its_own_agent_alone_and_the_same_lines(file: Path) -> None:
     """A search writes that text to a file: it must run for the one agent."""
-    for scenario in load_each(file):
+    for scenario in load_for_each_agent(file):
         lines = scenario.text.splitlines()
         assert lines.index("  - answer: hi") == TEXT.splitlines().index("  - answer: hi")
         assert [one.id for one in [loads(scenario.text, "answers.scenario.yaml")]] == [scenario.id]
@@ -70,8 +70,8 @@ def test_a_file_with_one_agent_stays_one_scenario(tmp_path: Path) -> None:
     """The word `each` in a text is no list of agents."""
     path = tmp_path / "x.scenario.yaml"
     path.write_text("scenario: each is for all\nagent: pi\nscript: [{answer: hi}]\n")
-    assert [one.id for one in load_each(path)] == ["x"]
-    assert read_agents(path) == read_agents(tmp_path / "nothing") == ()
+    assert [one.id for one in load_for_each_agent(path)] == ["x"]
+    assert read_agent_names(path) == read_agent_names(tmp_path / "nothing") == ()
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_mistake_that_all_agents_share_is_reported_once(tmp_path: Path) -> Non
     path = tmp_path / "x.scenario.yaml"
     path.write_text("scenario: x\nagent: {each: [pi, foo]}\nscript: [{sya: hi}]\n")
     with pytest.raises(ScenarioError) as found:
-        load_each(path)
+        load_for_each_agent(path)
     assert [problem.message.partition(":")[0] for problem in found.value.problems] == [
         'unknown dialect "foo"',
         'unknown step "sya"',

@@ -11,7 +11,7 @@ import pytest
 from pytest_agentproc.defects import defect
 from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.harness import model_play
-from pytest_agentproc.scenario import loads, movables, moved, restated
+from pytest_agentproc.scenario import apply_moves, find_movables, loads, restate_times
 from pytest_agentproc.search import explore, written
 from pytest_agentproc.search._exploration import Exploration
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
@@ -86,9 +86,9 @@ def _explored(text: str, subject: Any, lab: Any = None, runs: int = 30) -> Searc
 def test_times_and_places_for_pauses_move_in_the_script_and_nowhere_else() -> None:
     """The expectations are the judge, and the supervisor's limits are not ours: neither may move."""
     scenario = loads(_SILENT)
-    limits = scenario.own_terms(reference_supervisor()).whole()
-    found = movables(scenario)
-    assert [(one.kind, one.line, one.text, one.worth(limits)) for one in found] == [
+    limits = scenario.request_own_terms(reference_supervisor()).whole()
+    found = find_movables(scenario)
+    assert [(one.kind, one.line, one.text, one.evaluate_time(limits)) for one in found] == [
         ("chunk", 2, "pi", None),
         ("pause", 4, "", 0),
         ("time", 4, "1s", 10**9),
@@ -97,10 +97,12 @@ def test_times_and_places_for_pauses_move_in_the_script_and_nowhere_else() -> No
         ("time", 6, "inactivity_timeout + 10s", 130 * 10**9),
         ("pause", 7, "", 0),
     ]
-    texts = [one.at(131 * 10**9, limits) for one in found[1:]]
+    texts = [one.write_time(131 * 10**9, limits) for one in found[1:]]
     assert texts[1] == "131s"
     assert texts[4] == "inactivity_timeout + 10s + 1s"
-    lines = moved(scenario.text, [(found[3], found[3].at(10**6, limits)), (found[5], texts[4])]).splitlines()
+    lines = apply_moves(
+        scenario.text, [(found[3], found[3].write_time(10**6, limits)), (found[5], texts[4])]
+    ).splitlines()
     assert lines[3:8] == [
         "  - silence: 1s",
         "  - silence: 1ms",
@@ -122,7 +124,7 @@ def test_times_and_places_for_pauses_move_in_the_script_and_nowhere_else() -> No
 def test_bytes_are_cut_elsewhere_and_the_streams_change_places(step: str, kind: str, others: list[str]) -> None:
     """A pipe keeps neither the cuts of its writer nor any order with another pipe."""
     scenario = loads(f"scenario: a\nagent: raw\nscript:\n  - {step}\n")
-    assert [list(one.options) for one in movables(scenario) if one.kind == kind] == [others]
+    assert [list(one.options) for one in find_movables(scenario) if one.kind == kind] == [others]
 
 
 @pytest.mark.parametrize(
@@ -136,9 +138,9 @@ def test_bytes_are_cut_elsewhere_and_the_streams_change_places(step: str, kind: 
 def test_all_that_an_agent_writes_is_cut_into_pieces(agent: str, others: list[str]) -> None:
     """A line may come in any number of reads, whatever stands in it."""
     scenario = loads(f"scenario: a\nagent: {agent}\nscript:\n  - say: a\n")
-    [chunk] = [one for one in movables(scenario) if one.kind == "chunk"]
+    [chunk] = [one for one in find_movables(scenario) if one.kind == "chunk"]
     assert list(chunk.options) == others
-    assert [loads(moved(scenario.text, [(chunk, one)])).chunk for one in others] == [509, 61, 7]
+    assert [loads(apply_moves(scenario.text, [(chunk, one)])).chunk for one in others] == [509, 61, 7]
 
 
 @pytest.mark.parametrize(
@@ -146,20 +148,22 @@ def test_all_that_an_agent_writes_is_cut_into_pieces(agent: str, others: list[st
 )
 def test_writes_that_are_cut_already_or_have_no_end_are_left_alone(rest: str) -> None:
     """A mebibyte in pieces of seven bytes would be looked at for minutes."""
-    assert "chunk" not in {one.kind for one in movables(loads(f"scenario: a\nagent: {rest}\n"))}
+    assert "chunk" not in {one.kind for one in find_movables(loads(f"scenario: a\nagent: {rest}\n"))}
 
 
 @pytest.mark.slow
 def test_every_piece_of_every_bundled_scenario_can_be_moved_and_read_again() -> None:
     """A text that is no scenario would be passed over in silence, and never looked at."""
     for scenario in [one for one in all_bundled() if one.id.startswith("session-")][::9]:
-        for one in movables(scenario):
-            for text in one.options if one.kind in ("cut", "chunk", "order") else [one.at(10**9, _limits(scenario))]:
-                loads(moved(scenario.text, [(one, text)]), scenario.path, Path(scenario.path).parent)
+        for one in find_movables(scenario):
+            for text in (
+                one.options if one.kind in ("cut", "chunk", "order") else [one.write_time(10**9, _limits(scenario))]
+            ):
+                loads(apply_moves(scenario.text, [(one, text)]), scenario.path, Path(scenario.path).parent)
 
 
 def _limits(scenario: Scenario) -> Any:
-    return scenario.own_terms(reference_supervisor()).whole()
+    return scenario.request_own_terms(reference_supervisor()).whole()
 
 
 def test_the_instants_that_a_file_expects_are_those_of_the_play_and_nothing_else_is() -> None:
@@ -171,7 +175,7 @@ def test_the_instants_that_a_file_expects_are_those_of_the_play_and_nothing_else
     assert retimed(expected["signals"], [122 * 10**9]) == [("TERM", 122 * 10**9)]
     assert retimed(expected["signals"], [1, 2]) == expected["signals"]
     times = {key: value for key, value in seen.items() if value is not None}
-    assert "elapsed: 122s, signals: [{TERM: 122s}]" in restated(loads(_SILENT), times)
+    assert "elapsed: 122s, signals: [{TERM: 122s}]" in restate_times(loads(_SILENT), times)
 
 
 @pytest.mark.slow
@@ -215,7 +219,7 @@ def test_a_caller_whose_agent_was_replaced_before_its_background_turn_waits_in_v
     made = Exploration(bundled("background-late-notification-with-states"), reference_supervisor())
     at = next(index for index, text in enumerate(made.original) if text == "2s")
     silent = (*made.original[:at], "3899s", *made.original[at + 1 :])
-    text = moved(made.scenario.text, zip(made.movables, silent, strict=True))
+    text = apply_moves(made.scenario.text, zip(made.movables, silent, strict=True))
     played = model_play(loads(text), reference_supervisor())
     assert isinstance(played.fault, Deadlock)
     assert made.look(silent) is None

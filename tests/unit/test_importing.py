@@ -12,7 +12,7 @@ import pytest
 from pytest_agentproc.capture import draft_pasted
 from pytest_agentproc.capture._paste import glued_before
 from pytest_agentproc.cli import main
-from pytest_agentproc.scenario import load, loads, schema
+from pytest_agentproc.scenario import build_schema, load, loads
 
 LOG = 'it hangs\n{"type":"assistant","message":{"content":[{"type":"text","text":"a"}]}}\n'
 
@@ -95,11 +95,11 @@ def test_what_cannot_be_imported_is_told_in_a_sentence(
 def test_the_schema_is_printed_or_written_with_the_line_that_names_it(capsys: pytest.CaptureFixture[str]) -> None:
     """A schema that no file names is one that no editor uses."""
     assert main(["schema"]) == 0
-    assert json.loads(capsys.readouterr().out) == schema()
+    assert json.loads(capsys.readouterr().out) == build_schema()
     assert main(["schema", "--out", "s.json"]) == 0
     line = "the first line of a scenario beside it: # yaml-language-server: $schema=s.json"
     assert capsys.readouterr().out == f"s.json\n{line}\n"
-    assert json.loads(Path("s.json").read_text("utf-8")) == schema()
+    assert json.loads(Path("s.json").read_text("utf-8")) == build_schema()
     assert main(["schema", "--out", "no/s.json"]) == 2
     assert "no/s.json cannot be written: No such file or directory\nname another place" in capsys.readouterr().err
 

@@ -132,5 +132,5 @@ def test_what_a_program_is_told_can_be_played_in_real_time() -> None:
     told = Command(["watch", *(f"{{{word}}}" for word in words)], limits={"max_runtime": 999})
     for name in ("claude-never-says-a-word", "claude-tool-too-silent", "agent-runs-over[claude]"):
         scenario = bundled(name)
-        pace = pace_of(foresee(scenario, scenario.terms(told)), None, LIFETIME)
+        pace = pace_of(foresee(scenario, scenario.request_terms(told)), None, LIFETIME)
         assert pace.limit < 45

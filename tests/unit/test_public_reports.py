@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_agentproc.harness import model_play
-from pytest_agentproc.scenario import Scenario, load_each
+from pytest_agentproc.scenario import Scenario, load_for_each_agent
 from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.verdict import Verdict, compare, conclude
 from tests.architecture.sources import ROOT
@@ -29,7 +29,7 @@ REPORTS = (
 )
 """Reports that a tester tried. Where no bundled scenario is about one, `tests/reports` has a file."""
 
-OWN = [scenario for file in sorted((ROOT / "tests" / "reports").iterdir()) for scenario in load_each(file)]
+OWN = [scenario for file in sorted((ROOT / "tests" / "reports").iterdir()) for scenario in load_for_each_agent(file)]
 
 
 @pytest.mark.parametrize("report", REPORTS)

@@ -57,11 +57,11 @@ def test_a_run_that_no_limit_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -
     reference = Reference.of(scenario, Function(_nobody))
     assert reference is not None
     assert (type(reference.there.fault), reference.here.fault) == (Spin, None)
-    assert foresee(scenario, scenario.terms(Function(_nobody))).fault == "spin"
+    assert foresee(scenario, scenario.request_terms(Function(_nobody))).fault == "spin"
 
 
 @pytest.mark.parametrize("name", ["reference", "its limits"])
 def test_who_keeps_the_limits_of_the_file_has_none(name: str) -> None:
     """There is nothing to measure."""
-    same = Function(_nobody, limits=dict(SILENT.own_terms(reference_supervisor()).items()))
+    same = Function(_nobody, limits=dict(SILENT.request_own_terms(reference_supervisor()).items()))
     assert Reference.of(SILENT, reference_supervisor() if name == "reference" else same) is None

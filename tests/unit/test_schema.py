@@ -15,7 +15,7 @@ import jsonschema
 import pytest
 import yaml
 
-from pytest_agentproc.scenario import schema
+from pytest_agentproc.scenario import build_schema
 from tests.architecture.sources import ROOT
 
 pytestmark = pytest.mark.once
@@ -80,7 +80,7 @@ _Core.add_constructor("tag:yaml.org,2002:float", lambda _, node: float(node.valu
 @pytest.fixture(scope="module")
 def validator() -> jsonschema.Draft7Validator:
     """Take the schema in, and see that it is one."""
-    described = schema()
+    described = build_schema()
     jsonschema.Draft7Validator.check_schema(described)
     return jsonschema.Draft7Validator(json.loads(json.dumps(described)))
 
@@ -148,7 +148,7 @@ def test_the_schema_accepts_a_right_step(validator: jsonschema.Draft7Validator, 
 
 def test_every_step_has_its_words_and_its_snippet() -> None:
     """An editor offers the words of the reference, and each snippet is a step that the schema takes."""
-    step = schema()["definitions"]["step"]
+    step = build_schema()["definitions"]["step"]
     names = [name for name in step["properties"] if name != "do"]
     assert [snippet["label"] for snippet in step["defaultSnippets"]] == names
     assert all(step["properties"][name]["description"] for name in names)

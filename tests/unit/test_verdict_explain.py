@@ -10,7 +10,7 @@ import pytest
 
 from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.record import Record
-from pytest_agentproc.reference import find
+from pytest_agentproc.reference import find_entries
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.verdict import Row, Verdict, compare, explain, explain_leaks, findings
 from pytest_agentproc.vocabulary import Policy
@@ -131,7 +131,7 @@ def test_a_failure_ends_with_the_word_to_look_up(covers: tuple[str, ...], row: R
     run = played(Record(), None)
     run.bound.scenario = SimpleNamespace(**{**vars(SCENARIO), "covers": covers})
     assert findings(run, [row]).splitlines()[-1] == f"  read more: agentproc explain {word}"
-    assert find(word)[0] != []
+    assert find_entries(word)[0] != []
 
 
 def test_processes_that_were_left_are_named_with_their_steps() -> None:
