@@ -13,7 +13,7 @@ from pytest_agentproc.cli._scenarios import scenario_of
 from pytest_agentproc.cli._supervisors import subject_of
 from pytest_agentproc.cli._workers import shared
 from pytest_agentproc.clock import require_backend
-from pytest_agentproc.corpus import SUFFIX, corpus_files
+from pytest_agentproc.corpus import SUFFIX, list_corpus_files
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness import ScenarioRunner, not_virtual
 from pytest_agentproc.scenario import NotApplicable, load_each
@@ -142,7 +142,7 @@ def _chosen(pattern: str, *, explored: bool) -> list[Scenario]:
     elif path.exists():
         files = [pattern]
     else:
-        files = [str(file) for file in corpus_files() if fnmatchcase(file.name.removesuffix(SUFFIX), pattern)]
+        files = [str(file) for file in list_corpus_files() if fnmatchcase(file.name.removesuffix(SUFFIX), pattern)]
     if not files:
         raise UsageError(f"{pattern}: there is no such file, and no bundled scenario of such a name", "try 'open-*'")
     every = [scenario for file in files for scenario in load_each(file)]

@@ -62,7 +62,9 @@ def main() -> None:
 def machine_time() -> float:
     """Give the seconds of the machine's clock: the virtual hours of a test are no part of a lifetime."""
     try:
-        return time.clock_gettime(9) if "AGENTPROC_CLOCK" in os.environ else time.monotonic()  # see `procfs.since_boot`
+        return (
+            time.clock_gettime(9) if "AGENTPROC_CLOCK" in os.environ else time.monotonic()
+        )  # see `procfs.read_nanoseconds_since_boot`
     except OSError:
         return time.monotonic()
 

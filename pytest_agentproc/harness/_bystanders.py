@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.procfs import every_pid, since_boot, stat_of, words_of
+from pytest_agentproc.procfs import iterate_pids, read_command_words, read_nanoseconds_since_boot, read_stat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,12 +27,12 @@ _GONE = "ZX"
 
 def ticks() -> int:
     """Give the present instant as `Stat.started` counts."""
-    return since_boot() * _TICKS // 1_000_000_000
+    return read_nanoseconds_since_boot() * _TICKS // 1_000_000_000
 
 
 def how_it_lives(pid: int) -> str:
     """Say of a process that lives whether it is `alive` or `stopped`."""
-    seen = stat_of(pid)
+    seen = read_stat(pid)
     return "stopped" if seen is not None and seen.state in "Tt" else "alive"
 
 
@@ -43,7 +43,7 @@ def command_line_of(pid: int, launchers: set[str]) -> list[str]:
         pid: the fake's process.
         launchers: the executables that are fakes, one of which it is.
     """
-    words = words_of(pid)
+    words = read_command_words(pid)
     start = next((index for index, word in enumerate(words) if os.path.realpath(word) in launchers), 0)
     return [os.path.basename(word) if index == 0 else word for index, word in enumerate(words[start:])]
 
@@ -63,13 +63,13 @@ def members_of(group: int) -> Iterator[int]:
 
     A lost process has another parent now. When its zombie is reaped depends on that parent, and on the machine.
     """
-    for pid in every_pid():
-        seen = stat_of(pid)
+    for pid in iterate_pids():
+        seen = read_stat(pid)
         if seen is not None and seen.group == group and seen.state not in _GONE:
             yield pid
 
 
-def is_bystander(pid: int, begun: int, me: int, look: Callable[[int], Stat | None] = stat_of) -> bool:
+def is_bystander(pid: int, begun: int, me: int, look: Callable[[int], Stat | None] = read_stat) -> bool:
     """Say whether a process certainly has nothing to do with a run.
 
     Such a process was there before the run began, or is the child of an unrelated process that was. A descendant of

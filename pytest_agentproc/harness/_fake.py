@@ -207,7 +207,9 @@ class FakeAgent(Calls):
         self.record = record
         self.watch = watch
         self.outside = outside
-        self._outside_record = Record({**record.header, "clock": "real" if machine.began() is None else "virtual"})
+        self._outside_record = Record(
+            {**record.header, "clock": "real" if machine.read_virtual_start() is None else "virtual"}
+        )
         self._is_finished = False
         self._process = process
         self._made_at = time.monotonic_ns()

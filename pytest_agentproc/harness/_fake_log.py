@@ -17,7 +17,7 @@ from pytest_agentproc.errors import KitError, UsageError
 from pytest_agentproc.fake_agents import diary
 from pytest_agentproc.fake_agents.program import numbered
 from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives, plays, ticks
-from pytest_agentproc.procfs import every_pid, has_memory, stat_of, words_of
+from pytest_agentproc.procfs import has_memory, iterate_pids, read_command_words, read_stat
 from pytest_agentproc.record import Event, Record
 from pytest_agentproc.tree import pidfd_of
 from pytest_agentproc.vocabulary import signal_name
@@ -188,13 +188,13 @@ class FakeLog:
         self.folder = self.folder.rename(f"{self.folder}-over")
         for log in self._read():
             self._end(log.pid)
-        guard = machine.monotonic() + _GUARD
+        guard = machine.read_monotonic() + _GUARD
         while left := self._unwritten(()):
             for pid in left:
                 self._end(pid)
-            if machine.monotonic() > guard:
+            if machine.read_monotonic() > guard:
                 break
-            machine.nap(_PAUSE)
+            machine.sleep_machine_time(_PAUSE)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _end(self, pid: int) -> None:
@@ -215,17 +215,17 @@ class FakeLog:
 
     def _read_at_rest(self) -> list[_Kept]:
         """Read once every process rests: its earlier actions are written then, for it writes before it waits."""
-        begun = machine.monotonic()
+        begun = machine.read_monotonic()
         while True:
             starting, restless = self._restless()
             kept = self._read()
             restless -= {log.pid for log in kept if log.step[1] == "burn_cpu"}  # it never rests, and says no more
-            waited = machine.monotonic() - begun
+            waited = machine.read_monotonic() - begun
             if not restless and (not starting or waited > _EXEC):
                 break
             if waited > _REST:
                 raise KitError(f"{self._name} (pid {min(restless)}) neither rests nor ends within {_REST:g} s")
-            machine.nap(_PAUSE)
+            machine.sleep_machine_time(_PAUSE)
         self._bury(kept)
         for log in kept:
             self._note_end(log)
@@ -234,9 +234,9 @@ class FakeLog:
     def _restless(self) -> tuple[bool, set[int]]:
         """Say whether a process is in its exec and so may be a fake; list the processes that run, or are to speak."""
         written, starting, restless = self._written(), False, set[int]()
-        for pid in every_pid():
-            words = words_of(pid)
-            seen = stat_of(pid) if not words or pid in written else None
+        for pid in iterate_pids():
+            words = read_command_words(pid)
+            seen = read_stat(pid) if not words or pid in written else None
             if not words:
                 is_new = seen is not None and seen.started >= self._begun
                 starting = starting or (is_new and has_memory(pid))
@@ -262,10 +262,10 @@ class FakeLog:
 
         A process that forks without a pause is known by births between two looks that both began after that time.
         """
-        limit = machine.monotonic() + _SETTLE
+        limit = machine.read_monotonic() + _SETTLE
         was_calm, known, looked_at = False, set[tuple[int, int]](), 0.0
         while True:
-            before, looked_at = looked_at, machine.monotonic()
+            before, looked_at = looked_at, machine.read_monotonic()
             kept = self._read()
             self._bury(kept)
             new = self._unwritten({log.pid for log in kept})
@@ -274,7 +274,7 @@ class FakeLog:
             if (is_calm and was_calm) or before > limit:
                 break
             was_calm, known = is_calm, {(log.pid, log.born) for log in kept}
-            machine.nap(5)
+            machine.sleep_machine_time(5)
         for log in kept:
             self._note_end(log)
         if born:  # a process forks repeatedly, each time so briefly that the last one has to stand for all
@@ -310,7 +310,7 @@ class FakeLog:
 
     def _unwritten(self, kept: Collection[int]) -> list[int]:
         """List the processes of this fake that have no log yet."""
-        ours = (pid for pid in every_pid() if pid not in kept and self._is_ours(pid))
+        ours = (pid for pid in iterate_pids() if pid not in kept and self._is_ours(pid))
         return [pid for pid in ours if not self._is_in_virtual_time(pid)]
 
     def _is_in_virtual_time(self, pid: int) -> bool:
@@ -357,7 +357,7 @@ class FakeLog:
 
     def _is_ours(self, pid: int) -> bool:
         """Say whether a pid is a process of this fake: a dead one has no command, any other one another."""
-        return plays(" ".join(words_of(pid)), self.command)
+        return plays(" ".join(read_command_words(pid)), self.command)
 
     # What they did.
 

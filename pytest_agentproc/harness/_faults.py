@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_agentproc.errors import KitError, Problem, ScenarioError, UsageError
 from pytest_agentproc.fake_agents.player import Endless
-from pytest_agentproc.procfs import every_pid, threads_of
+from pytest_agentproc.procfs import iterate_pids, list_threads
 from pytest_agentproc.tree import check_proc
 
 if TYPE_CHECKING:
@@ -122,10 +122,10 @@ def _limit(which: int) -> int | None:
 def tasks_of_this_user() -> int:
     """Count the processes of this user with their threads, as the kernel's limit does."""
     count, me = 0, os.getuid()
-    for pid in every_pid():
+    for pid in iterate_pids():
         with suppress(OSError):
             if Path(f"/proc/{pid}").stat().st_uid == me:
-                count += len(threads_of(pid))
+                count += len(list_threads(pid))
     return count
 
 

@@ -11,7 +11,7 @@ import anyio
 
 from pytest_agentproc.errors import KitError
 from pytest_agentproc.harness._bystanders import how_it_lives, plays
-from pytest_agentproc.procfs import words_of
+from pytest_agentproc.procfs import read_command_words
 from pytest_agentproc.tree import Keeper, LeakTracker, command_line, pidfd_of
 from pytest_agentproc.vocabulary import NANOSECONDS
 
@@ -105,7 +105,7 @@ class KeeperScope:
         return {pid: owned for pid, owned in commands.items() if pid not in started and not self._is_fake(pid)}
 
     def _is_fake(self, pid: int) -> bool:
-        command = " ".join(words_of(pid))
+        command = " ".join(read_command_words(pid))
         return any(plays(command, launcher) for launcher in self._launchers)
 
 

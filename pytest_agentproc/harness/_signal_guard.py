@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_agentproc.errors import KitError
 from pytest_agentproc.harness._bystanders import how_it_lives, is_bystander, members_of, ticks
 from pytest_agentproc.harness._launch import interpreter
-from pytest_agentproc.procfs import stat_of
+from pytest_agentproc.procfs import read_stat
 from pytest_agentproc.tree import disown
 from pytest_agentproc.vocabulary import signal_name
 
@@ -300,7 +300,7 @@ class _Judge:
             return None
         me, members = os.getpid(), list(members_of(group))
         if members:
-            first = stat_of(members[0])
+            first = read_stat(members[0])
             is_others = all(self._known(pid) is None and is_bystander(pid, self._begun, me) for pid in members)
             return _Target("group", group, first.name if first is not None else "") if is_others else None
         return _freed(group, leader)
@@ -309,7 +309,7 @@ class _Judge:
         known = self._known(pid)
         if known is not None and not known.is_reaped:
             return None
-        seen = stat_of(pid)
+        seen = read_stat(pid)
         if seen is None:
             return _freed(pid, known)
         if not is_bystander(pid, self._begun, os.getpid()):

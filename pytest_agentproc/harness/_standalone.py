@@ -14,7 +14,7 @@ from pytest_agentproc.files import write_file
 from pytest_agentproc.harness._faults import probes_of
 from pytest_agentproc.harness._launch import FLAGS, LOAD, REAL_TIME, UNSTARTABLE, bundle, head, hears, modules_of
 from pytest_agentproc.harness._played import PROMPT_SHOWN, flags_of
-from pytest_agentproc.procfs import stat_of
+from pytest_agentproc.procfs import read_stat
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import DIALECTS, Policy
 
@@ -131,7 +131,7 @@ def is_ours(path: Path) -> bool:
 
 
 def _started_at(pid: int) -> int:
-    seen = stat_of(pid)
+    seen = read_stat(pid)
     if seen is None:
         raise UsageError(f"there is no process {pid}", "name the pid of a process that runs, such as $$")
     return seen.started

@@ -126,7 +126,7 @@ class Fakes:
 
     def make(self, scenario: Scenario, *, scale: float = 1, **options: Any) -> FakeAgent:
         """Make the fake of a scenario; see `ScenarioRunner.fake` for the other options."""
-        began = machine.began()
+        began = machine.read_virtual_start()
         scale = scale if began is None else 1
         is_new = began is None and scale not in self._clocks
         real = self._clocks.setdefault(scale, SystemClock(scale, began or 0))
@@ -305,7 +305,7 @@ class _OwnFakes:
         self._lab = _lab()
         self.virtual_clock = self._lab.virtual_clock()
         self.refusals = self._lab.refusals
-        began = machine.began()
+        began = machine.read_virtual_start()
         self._real = SystemClock(1, time.monotonic_ns() if began is None else began)
         self._made: list[tuple[FakeAgent, Scenario]] = []
 

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from pytest_agentproc.corpus import SUFFIX, corpus_files
+from pytest_agentproc.corpus import SUFFIX, list_corpus_files
 from pytest_agentproc.scenario import load_each, uses
 
 _OWN = Path(__file__).parent
@@ -42,7 +42,7 @@ def bundled() -> tuple[Bundled, ...]:
     """Read every bundled scenario; a file for several agents counts once for each of them."""
     return tuple(
         Bundled(scenario.id, scenario.claim, scenario.level, scenario.covers, tuple(scenario.catches), scenario.text)
-        for file in corpus_files()
+        for file in list_corpus_files()
         for scenario in load_each(file)
     )
 

@@ -16,7 +16,7 @@ import sys
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.corpus import corpus_files
+from pytest_agentproc.corpus import list_corpus_files
 from pytest_agentproc.defects import DEFECTS
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.scenario import NotApplicable, Scenario, load
@@ -81,7 +81,7 @@ def _defects(only: str, every: int, seconds: float) -> int:
 
 
 def _bundled() -> Iterator[Scenario]:
-    return (one for one in map(load, corpus_files()) if not one.openings)
+    return (one for one in map(load, list_corpus_files()) if not one.openings)
 
 
 def _reference(only: str, seconds: float, seed: int) -> int:

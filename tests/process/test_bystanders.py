@@ -16,7 +16,7 @@ import pytest
 from pytest_agentproc.clock import VirtualClock
 from pytest_agentproc.harness._bystanders import ticks
 from pytest_agentproc.harness._signal_guard import _Known, guard_signals
-from pytest_agentproc.procfs import stat_of
+from pytest_agentproc.procfs import read_stat
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import TRIVIAL, Null, SpawnAndForget, reference_supervisor
 from pytest_agentproc.subjects._trivial import _start, _well
@@ -71,7 +71,7 @@ def start_other() -> Process:
     process = subprocess.Popen([sys.executable, "-IS", "-c", PROGRAM], stdin=pipe, stdout=pipe, start_new_session=True)
     assert process.stdout is not None
     process.stdout.readline()
-    seen = stat_of(process.pid)
+    seen = read_stat(process.pid)
     while seen is not None and ticks() <= seen.started:
         pass  # a process as old as a run, by the kernel's ticks of 10 ms, does not count as older than it
     return process

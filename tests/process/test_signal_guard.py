@@ -30,7 +30,7 @@ def test_when_a_descendants_pid_is_free_is_nobodys_word(is_reaped: bool) -> None
 def test_who_is_reaped_meanwhile_is_no_stray(seen: Stat | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A keeper reaps it between two looks, and another process may have its pid by then."""
     notes: list[dict[str, Any]] = []
-    monkeypatch.setattr(_signal_guard, "stat_of", lambda _pid: seen)
+    monkeypatch.setattr(_signal_guard, "read_stat", lambda _pid: seen)
     monkeypatch.setattr(_signal_guard, "is_bystander", lambda *_: True)
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
         pidfd = os.pidfd_open(process.pid)

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from pytest_agentproc.harness._bystanders import how_it_lives, is_bystander, members_of, ticks
-from pytest_agentproc.procfs import Stat, stat_of
+from pytest_agentproc.procfs import Stat, read_stat
 
 BEGUN = 1000
 ME = 50
@@ -58,12 +58,12 @@ def test_a_process_that_vanishes_while_it_is_looked_at_is_none() -> None:
 
 def test_the_kernel_is_read_as_it_writes() -> None:
     """A name may have spaces and brackets; this process was started before now."""
-    mine = stat_of(os.getpid())
+    mine = read_stat(os.getpid())
     assert mine is not None
     assert (mine.parent, mine.group) == (os.getppid(), os.getpgrp())
     assert mine.started <= ticks()
     assert how_it_lives(os.getpid()) == "alive"
-    assert stat_of(2**22 + 1) is None
+    assert read_stat(2**22 + 1) is None
 
 
 def test_who_is_dead_is_no_member_of_a_group() -> None:

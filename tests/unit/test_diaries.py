@@ -16,7 +16,7 @@ from pytest_agentproc.harness import _fake_log as _diaries
 from pytest_agentproc.harness import _leftovers as _kept
 from pytest_agentproc.harness._fake_log import FakeLog
 from pytest_agentproc.harness._leftovers import KeeperScope
-from pytest_agentproc.procfs import words_of
+from pytest_agentproc.procfs import read_command_words
 from pytest_agentproc.record import Record
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def test_the_end_of_a_fake_kills_its_processes_however_slow_a_search_is(
         left.stdout.read(1)  # it is through its exec: /proc shows its words
         try:
             diaries.end()
-            assert not words_of(left.pid)
+            assert not read_command_words(left.pid)
         finally:
             left.kill()
     assert not list(tmp_path.iterdir())
