@@ -15,7 +15,7 @@ from pytest_agentproc.cli._workers import shared
 from pytest_agentproc.clock import require_backend
 from pytest_agentproc.corpus import SUFFIX, list_corpus_files
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.harness import ScenarioRunner, not_virtual
+from pytest_agentproc.harness import ScenarioRunner, explain_not_virtual
 from pytest_agentproc.scenario import NotApplicable, load_each
 from pytest_agentproc.search import confirm, explore, require_hypothesis, search, written
 
@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
     if not out.is_dir():
         raise UsageError(f"--out {options.out}: there is no such folder", "make it first")
     subject = subject_of(options.subject, None, options.defect)
-    reason = not_virtual(subject)
+    reason = explain_not_virtual(subject)
     if reason:
         raise UsageError(f"{subject.name} is not searched, since that needs virtual time: {reason}")
     files = [scenario.argument for scenario in _chosen(options.pattern, explored=options.explore)]

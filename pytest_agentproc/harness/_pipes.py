@@ -28,17 +28,17 @@ class PipeCount:
         self.left: int | None = None
         """The number; None: it was not counted."""
         self._is_asked = any(expectation.key == "pipes_left" for expectation in bound.expect)
-        self._before = _dead_pipes() if self._is_asked else frozenset()
+        self._before = _list_dead_pipes() if self._is_asked else frozenset()
 
-    async def take(self) -> None:
+    async def count_dead_pipes(self) -> None:
         """Count; the supervisor has returned."""
         if self._is_asked:
             for _ in range(_ROUNDS):
                 await anyio.lowlevel.checkpoint()
-            self.left = len(_dead_pipes() - self._before)
+            self.left = len(_list_dead_pipes() - self._before)
 
 
-def _dead_pipes() -> frozenset[int]:
+def _list_dead_pipes() -> frozenset[int]:
     """Give this process's ends of pipes whose other end is closed everywhere.
 
     A pipe to a process that lives does not count: it may be of other code. So each one that counts, and was not there

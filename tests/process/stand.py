@@ -116,7 +116,7 @@ class Stand:
 
     def fake(self, script: str, agent: str = "raw", name: str = "agent") -> list[str]:
         """Make a fake and give its command."""
-        fake = self._lab.fake(scenario_of(script, agent), clock=self.clock, name=name)
+        fake = self._lab.make_fake(scenario_of(script, agent), clock=self.clock, name=name)
         self.fakes.append(fake)
         return fake.argv
 
