@@ -38,16 +38,19 @@ class PipeCount:
             self.left = len(_list_dead_pipes() - self._before)
 
 
-def _list_dead_pipes() -> frozenset[int]:
-    """Give this process's ends of pipes whose other end is closed everywhere.
+def _list_dead_pipes() -> frozenset[tuple[int, str]]:
+    """List this process's ends of pipes whose other end is closed everywhere, each with the name of its pipe.
 
     A pipe to a process that lives does not count: it may be of other code. So each one that counts, and was not there
-    before the run, is of the run.
+    before the run, is of the run. The number alone does not show that: a new pipe may get the number of an older one.
     """
     gc.collect()  # an object that only waits for the collector closes its pipes in any program
     poll = select.poll()
+    names: dict[int, str] = {}
     for descriptor in Path("/proc/self/fd").iterdir():
         with suppress(FileNotFoundError):  # the descriptor of the listing is closed by now
-            if str(descriptor.readlink()).startswith("pipe:"):
+            name = str(descriptor.readlink())
+            if name.startswith("pipe:"):
+                names[int(descriptor.name)] = name
                 poll.register(int(descriptor.name), 0)
-    return frozenset(number for number, _ in poll.poll(0))
+    return frozenset((number, names[number]) for number, _ in poll.poll(0))
