@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["read_file", "read_inside", "read_text_file", "short_path", "write_file"]
+__all__ = ["read_file", "read_inside", "read_text_file", "shorten_path", "write_file"]
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
@@ -42,7 +42,7 @@ def read_file(path: str | os.PathLike[str], most: int) -> bytes:
         OSError: it cannot be opened, is no regular file, or has more bytes; `strerror` says which.
         ValueError: the path has a zero byte.
     """
-    return _content(os.open(path, _FLAGS), most)
+    return _read_content(os.open(path, _FLAGS), most)
 
 
 def read_text_file(path: str | os.PathLike[str], most: int) -> str:
@@ -79,10 +79,10 @@ def read_inside(folder: Path, path: Path, most: int) -> bytes:
         number = os.open(name, _FLAGS | _NO_LINK, dir_fd=place)
     finally:
         os.close(place)
-    return _content(number, most)
+    return _read_content(number, most)
 
 
-def short_path(file: str | os.PathLike[str]) -> str:
+def shorten_path(file: str | os.PathLike[str]) -> str:
     """Write a file's path for a message: from `site-packages` on, or as seen from the current folder if it is below."""
     path = os.fspath(file)
     for name in _PACKAGES:
@@ -118,7 +118,7 @@ def write_file(path: Path, data: str | bytes, mode: int) -> None:
         raise
 
 
-def _content(number: int, most: int) -> bytes:
+def _read_content(number: int, most: int) -> bytes:
     try:
         found = os.fstat(number)
         if not stat.S_ISREG(found.st_mode):

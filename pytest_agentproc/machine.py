@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["VARIABLE", "began", "date", "held", "is_virtual", "monotonic", "nap", "preload", "virtual"]
+__all__ = [
+    "VARIABLE",
+    "enter_virtual_time",
+    "find_preload_shim",
+    "hold_virtual_time",
+    "is_virtual",
+    "read_date",
+    "read_monotonic",
+    "read_virtual_start",
+    "sleep_machine_time",
+]
 
 VARIABLE = "AGENTPROC_CLOCK"
 """The variable of the environment that leads a program to the page of its coordinator."""
@@ -26,7 +36,7 @@ _began: int | None = None
 
 
 @cache
-def preload() -> Any:
+def find_preload_shim() -> Any:
     """Give the shim that is loaded into this process; None: it is not below a coordinator."""
     if VARIABLE not in os.environ:
         return None
@@ -44,17 +54,17 @@ def preload() -> Any:
 
 def is_virtual() -> bool:
     """Say whether a coordinator moves all clocks of this process now."""
-    shim = preload()
+    shim = find_preload_shim()
     return shim is not None and bool(shim.agentproc_is_virtual())
 
 
-def began() -> int | None:
+def read_virtual_start() -> int | None:
     """Give when this sync test's virtual time began, as `time.monotonic_ns()` counts; None: there is none."""
     return _began
 
 
 @contextmanager
-def virtual(date: int, alarm: int) -> Iterator[Any]:
+def enter_virtual_time(date: int, alarm: int) -> Iterator[Any]:
     """Have time be virtual below the coordinator while the block runs; gives the shim.
 
     Args:
@@ -62,7 +72,7 @@ def virtual(date: int, alarm: int) -> Iterator[Any]:
         alarm: the signal that this thread gets when nobody can move any more.
     """
     global _began  # noqa: PLW0603  # as the shim's page, it is one for the whole process
-    shim = preload()
+    shim = find_preload_shim()
     was_real = shim.agentproc_enter(date, alarm)
     _began = time.monotonic_ns()
     try:
@@ -73,30 +83,30 @@ def virtual(date: int, alarm: int) -> Iterator[Any]:
 
 
 @contextmanager
-def held(holders: int = 1) -> Iterator[None]:
+def hold_virtual_time(holders: int = 1) -> Iterator[None]:
     """Have virtual time stand still while the block runs; with -1, let it go on within a block in which it does not."""
-    preload().agentproc_hold(holders)
+    find_preload_shim().agentproc_hold(holders)
     try:
         yield
     finally:
-        preload().agentproc_hold(-holders)
+        find_preload_shim().agentproc_hold(-holders)
 
 
-def monotonic() -> float:
+def read_monotonic() -> float:
     """Give the seconds of the machine's clock of durations."""
-    shim = preload()
+    shim = find_preload_shim()
     return time.monotonic() if shim is None else shim.agentproc_machine(_MONOTONIC) / 1e9
 
 
-def date() -> float:
+def read_date() -> float:
     """Give the machine's date, in seconds since 1970."""
-    shim = preload()
+    shim = find_preload_shim()
     return time.time() if shim is None else shim.agentproc_machine(_REALTIME) / 1e9
 
 
-def nap(milliseconds: int) -> None:
+def sleep_machine_time(milliseconds: int) -> None:
     """Wait by the machine's clock; virtual time stands still meanwhile."""
-    shim = preload()
+    shim = find_preload_shim()
     if shim is None:
         select.poll().poll(milliseconds)
     else:

@@ -8,13 +8,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.files import short_path
+from pytest_agentproc.files import shorten_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import FrameType
 
-__all__ = ["callers_of", "nearest_line", "places_of"]
+__all__ = ["find_call_lines", "find_nearest_line", "iterate_callers"]
 
 _KIT = f"{Path(__file__).absolute().parent}{os.sep}"
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
@@ -23,7 +23,7 @@ _THEIRS, _LIBRARY, _NOBODY = 0, 1, 2
 """The owner of a file: the user, a library, or the standard library and this kit."""
 
 
-def places_of(frame: FrameType | None, home: str = "") -> tuple[str, ...]:
+def find_call_lines(frame: FrameType | None, home: str = "") -> tuple[str, ...]:
     """Name the lines that led to a call, `file:line`: the nearest of the user's own code, then the nearest in `home`.
 
     If the call passed no line of the user's own code, it is the nearest line of a library.
@@ -34,37 +34,37 @@ def places_of(frame: FrameType | None, home: str = "") -> tuple[str, ...]:
     """
     nearest: dict[int, str] = {}
     at_home = ""
-    for caller in callers_of(frame):
+    for caller in iterate_callers(frame):
         file = caller.f_code.co_filename
-        is_home = bool(home) and _absolute(file) == home
-        owner = _THEIRS if is_home else _owner(file)
+        is_home = bool(home) and _make_absolute(file) == home
+        owner = _THEIRS if is_home else _find_owner(file)
         if owner != _NOBODY and owner not in nearest:
-            nearest[owner] = _line(caller)
+            nearest[owner] = _format_line(caller)
         if is_home:
-            at_home = _line(caller)
+            at_home = _format_line(caller)
         if at_home and _THEIRS in nearest:
             break
     found = nearest.get(_THEIRS) or nearest.get(_LIBRARY) or ""
     return tuple(dict.fromkeys(filter(None, (found, at_home))))
 
 
-def callers_of(frame: FrameType | None) -> Iterator[FrameType]:
+def iterate_callers(frame: FrameType | None) -> Iterator[FrameType]:
     """Give a frame and those that called it, up to the call by pytest."""
     while frame is not None and _PLUGGY not in frame.f_code.co_filename:
         yield frame
         frame = frame.f_back
 
 
-def nearest_line(frames: Iterable[FrameType]) -> str:
+def find_nearest_line(frames: Iterable[FrameType]) -> str:
     """Name the first line of the user's own code, `file:line`, in these frames; empty: there is none."""
-    return next((_line(frame) for frame in frames if _owner(frame.f_code.co_filename) == _THEIRS), "")
+    return next((_format_line(frame) for frame in frames if _find_owner(frame.f_code.co_filename) == _THEIRS), "")
 
 
 @cache
-def _owner(file: str) -> int:
+def _find_owner(file: str) -> int:
     if file.startswith("<"):
         return _THEIRS if file.startswith("<doctest ") else _NOBODY
-    if _absolute(file).startswith(_KIT) or _PYTEST in file:
+    if _make_absolute(file).startswith(_KIT) or _PYTEST in file:
         return _NOBODY
     if any(part in file for part in _INSTALLED):
         return _LIBRARY
@@ -72,9 +72,9 @@ def _owner(file: str) -> int:
     return _NOBODY if any(folder and file.startswith(folder + os.sep) for folder in folders) else _THEIRS
 
 
-def _absolute(file: str) -> str:
+def _make_absolute(file: str) -> str:
     return os.path.abspath(file)  # noqa: PTH100  # links stay as they are: a test is known by the path that it was given
 
 
-def _line(frame: FrameType) -> str:
-    return f"{short_path(frame.f_code.co_filename)}:{frame.f_lineno}"
+def _format_line(frame: FrameType) -> str:
+    return f"{shorten_path(frame.f_code.co_filename)}:{frame.f_lineno}"

@@ -13,13 +13,22 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Stat", "every_pid", "has_memory", "read_proc", "since_boot", "stat_of", "threads_of", "words_of"]
+__all__ = [
+    "Stat",
+    "has_memory",
+    "iterate_pids",
+    "list_threads",
+    "read_command_words",
+    "read_nanoseconds_since_boot",
+    "read_proc",
+    "read_stat",
+]
 
 _BOOTTIME_ALARM = 9
 """Below a coordinator BOOTTIME is virtual, and births are not: `shim_waits.c` keeps this clock for them."""
 
 
-def since_boot() -> int:
+def read_nanoseconds_since_boot() -> int:
     """Give the nanoseconds since the machine was started: `Stat.started` counts them in ticks, in virtual time, too."""
     try:
         return time.clock_gettime_ns(_BOOTTIME_ALARM)
@@ -54,7 +63,7 @@ def read_proc(file: str) -> bytes:
     return b""
 
 
-def stat_of(pid: int) -> Stat | None:
+def read_stat(pid: int) -> Stat | None:
     """Look at a process; None: there is none of that pid."""
     head, _, tail = read_proc(f"{pid}/stat").rpartition(b")")
     fields = tail.split()
@@ -64,7 +73,7 @@ def stat_of(pid: int) -> Stat | None:
     return Stat(os.fsdecode(head.partition(b"(")[2]), fields[0].decode(), *numbers)
 
 
-def words_of(pid: int) -> list[str]:
+def read_command_words(pid: int) -> list[str]:
     """Give the words of a process's command; none for a zombie, or while the kernel has yet to lay them out.
 
     Who has given itself a title may have left the zero behind the last word away.
@@ -78,13 +87,13 @@ def has_memory(pid: int) -> bool:
     return read_proc(f"{pid}/statm").split()[:1] not in ([], [b"0"])
 
 
-def threads_of(pid: int) -> list[int]:
+def list_threads(pid: int) -> list[int]:
     """List the threads of a process; none of one that is gone, also if it goes as it is looked at."""
     with suppress(OSError):
         return [int(name) for name in os.listdir(f"/proc/{pid}/task")]
     return []
 
 
-def every_pid() -> Iterator[int]:
+def iterate_pids() -> Iterator[int]:
     """Yield the pids of all processes of the machine."""
     return (int(name) for name in os.listdir("/proc") if name.isdecimal())

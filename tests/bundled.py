@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.corpus import corpus_files, corpus_ids, split_agent
+from pytest_agentproc.corpus import index_corpus_files, list_corpus_files, split_agent
 from pytest_agentproc.scenario import Scenario, load, load_for_each_agent
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ def bundled(scenario_id: str) -> Scenario:
 
 def path_of(scenario_id: str) -> Path:
     """Give the file of a scenario by its id."""
-    return corpus_ids()[split_agent(scenario_id)[0]]
+    return index_corpus_files()[split_agent(scenario_id)[0]]
 
 
 @cache
 def all_bundled() -> tuple[Scenario, ...]:
     """Load every scenario, in the order of their files."""
-    return tuple(scenario for file in corpus_files() for scenario in load_for_each_agent(file))
+    return tuple(scenario for file in list_corpus_files() for scenario in load_for_each_agent(file))

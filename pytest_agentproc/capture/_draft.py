@@ -13,7 +13,7 @@ from pytest_agentproc.capture._replay import Given, replay
 from pytest_agentproc.capture._targets import write_private
 from pytest_agentproc.capture._wording import flow, seconds, text
 from pytest_agentproc.errors import ScenarioError
-from pytest_agentproc.harness import model_play
+from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import NotApplicable, Scenario, load
 from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.vocabulary import DIALECTS
@@ -418,7 +418,7 @@ def _drive(events: Sequence[Event], identity: AgentIdentity) -> list[str]:
 def _expectation(scenario: Scenario) -> str:
     """Say what the reference supervisor makes of it, if it comes to an end."""
     try:
-        answer = model_play(scenario, reference_supervisor()).answer
+        answer = run_in_model(scenario, reference_supervisor()).answer
     except NotApplicable:
         return ""
     if answer is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.cli._scenarios import scenario_of
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.harness import COMMANDS, REFUSED, is_ours, write_fake, write_refusal
+from pytest_agentproc.harness import COMMANDS, REFUSED, can_overwrite, write_fake, write_refusal
 
 if TYPE_CHECKING:
     import argparse
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
             "use an empty folder as PATH: there is no file to make",
         )
     path = Path(options.dir, name)
-    if not is_ours(path):
+    if not can_overwrite(path):
         raise UsageError(f"{path} is there and is no fake of ours", "name another folder, or remove it")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ import sys
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.corpus import corpus_files
+from pytest_agentproc.corpus import list_corpus_files
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import find_key_uses, load_for_each_agent
 from pytest_agentproc.vocabulary import BUG_FAMILIES, RULES
@@ -83,7 +83,9 @@ def run(options: argparse.Namespace) -> int:
         UsageError: an option names what there is not.
     """
     found = [
-        (scenario, _place(scenario, options.words)) for file in corpus_files() for scenario in load_for_each_agent(file)
+        (scenario, _place(scenario, options.words))
+        for file in list_corpus_files()
+        for scenario in load_for_each_agent(file)
     ]
     rows = [_row(scenario) for scenario, place in sorted(found, key=lambda pair: pair[1]) if place < _NOWHERE]
     for name, known in (("rule", RULES), ("family", BUG_FAMILIES), ("dialect", _dialects(rows))):

@@ -12,7 +12,13 @@ from pytest_agentproc.cli._scenarios import scenario_of
 from pytest_agentproc.cli._supervisors import add_play_options, scale_of, subject_of
 from pytest_agentproc.clock import require_backend
 from pytest_agentproc.errors import AdapterError, UsageError
-from pytest_agentproc.harness import NotForReal, ScenarioRunner, model_play, not_virtual, real_time_only
+from pytest_agentproc.harness import (
+    NotForRealTime,
+    ScenarioRunner,
+    explain_not_virtual,
+    explain_real_time_only,
+    run_in_model,
+)
 from pytest_agentproc.record import LiveRecord, Record, text
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import ReferenceSupervisor
@@ -60,7 +66,7 @@ class _Way(NamedTuple):
         """Play it once."""
         if self.clock == "model":
             assert isinstance(self.subject, ReferenceSupervisor), "others were refused"
-            return model_play(self.scenario, self.subject)
+            return run_in_model(self.scenario, self.subject)
         if self.clock == "real":
             return lab.play_real(self.scenario, self.subject, backend=self.backend, scale=self.scale)
         return lab.play(self.scenario, self.subject, backend=self.backend)
@@ -95,7 +101,7 @@ def run(options: argparse.Namespace) -> int:
     backend = "model" if clock == "model" else options.backend
     way = _Way(scenario, subject, clock, backend, scale, _print_nothing if options.json else _say)
     way.say(f"{scenario.path}: {scenario.claim}")
-    apart = ", in a process of its own" if clock == "virtual" and real_time_only(subject) else ""
+    apart = ", in a process of its own" if clock == "virtual" and explain_real_time_only(subject) else ""
     where = "in the model" if clock == "model" else f"{clock} time{apart}, {backend}"
     way.say(f"supervisor {subject.name}, {where}\n")
     begun = perf_counter()
@@ -113,7 +119,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _clock_for(subject: Subject, clock: str | None) -> str:
-    reason = not_virtual(subject)
+    reason = explain_not_virtual(subject)
     if clock == "virtual" and reason:
         raise UsageError(f"--clock virtual: {reason}", "choose --clock real, or leave it out")
     if clock == "model" and not isinstance(subject, ReferenceSupervisor):
@@ -131,7 +137,7 @@ def _judgement(way: _Way) -> Judgement:
             return _judged(way, lab, live)
     except AdapterError as error:
         return Judgement(Verdict.ADAPTER_ERROR, reason=str(error))
-    except NotForReal as error:
+    except NotForRealTime as error:
         return Judgement(Verdict.NOT_APPLICABLE, reason=f"in real time {error}")
     except NotApplicable as limit:
         return Judgement(Verdict.NOT_APPLICABLE, reason=limit.reason("supervisor"))

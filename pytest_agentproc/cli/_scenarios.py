@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.corpus import SUFFIX, corpus_ids, split_agent
+from pytest_agentproc.corpus import SUFFIX, index_corpus_files, split_agent
 from pytest_agentproc.errors import UsageError, did_you_mean
 from pytest_agentproc.scenario import load
 
@@ -36,7 +36,7 @@ def scenario_of(word: str) -> Scenario:
         raise UsageError(f"{word} is a folder", "name one scenario file, or the id of a bundled scenario")
     if path.exists():
         return load(name, agent=agent)
-    bundled = corpus_ids()
+    bundled = index_corpus_files()
     if name in bundled:
         return load(bundled[name], agent=agent)
     words = [did_you_mean(path.name.removesuffix(SUFFIX), bundled, ""), "agentproc list shows the bundled ones"]

@@ -13,9 +13,9 @@ from pytest_agentproc.cli._scenarios import scenario_of
 from pytest_agentproc.cli._supervisors import subject_of
 from pytest_agentproc.cli._workers import shared
 from pytest_agentproc.clock import require_backend
-from pytest_agentproc.corpus import SUFFIX, corpus_files
+from pytest_agentproc.corpus import SUFFIX, list_corpus_files
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.harness import ScenarioRunner, not_virtual
+from pytest_agentproc.harness import ScenarioRunner, explain_not_virtual
 from pytest_agentproc.scenario import NotApplicable, load_for_each_agent
 from pytest_agentproc.search import confirm, explore, require_hypothesis, search, written
 
@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
     if not out.is_dir():
         raise UsageError(f"--out {options.out}: there is no such folder", "make it first")
     subject = subject_of(options.subject, None, options.defect)
-    reason = not_virtual(subject)
+    reason = explain_not_virtual(subject)
     if reason:
         raise UsageError(f"{subject.name} is not searched, since that needs virtual time: {reason}")
     files = [scenario.argument for scenario in _chosen(options.pattern, explored=options.explore)]
@@ -142,7 +142,7 @@ def _chosen(pattern: str, *, explored: bool) -> list[Scenario]:
     elif path.exists():
         files = [pattern]
     else:
-        files = [str(file) for file in corpus_files() if fnmatchcase(file.name.removesuffix(SUFFIX), pattern)]
+        files = [str(file) for file in list_corpus_files() if fnmatchcase(file.name.removesuffix(SUFFIX), pattern)]
     if not files:
         raise UsageError(f"{pattern}: there is no such file, and no bundled scenario of such a name", "try 'open-*'")
     every = [scenario for file in files for scenario in load_for_each_agent(file)]

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.clock._debugger import is_over
 from pytest_agentproc.clock._wrappers import LONGEST_SLEEP, Sleep
 from pytest_agentproc.errors import ClockError, Foreign, Stall
-from pytest_agentproc.procfs import words_of
+from pytest_agentproc.procfs import read_command_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -264,7 +264,7 @@ class _Idle:
 def _command(pid: int) -> tuple[list[str], str]:
     """Give argv and folder of a process; empty while the kernel has yet to lay them out, or when it is just going."""
     try:
-        return words_of(pid), os.readlink(f"/proc/{pid}/cwd")
+        return read_command_words(pid), os.readlink(f"/proc/{pid}/cwd")
     except OSError:
         return [], ""
 

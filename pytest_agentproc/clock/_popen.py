@@ -14,7 +14,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.machine import preload
+from pytest_agentproc.machine import find_preload_shim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,7 @@ def exact_limits() -> Iterator[None]:
             return int(wait(self, timeout))
         try:
             if timeout <= 0:
-                preload().agentproc_settle()
+                find_preload_shim().agentproc_settle()
             ended = select.select([pidfd], [], [], min(max(timeout, 0), threading.TIMEOUT_MAX))[0]  # it may be infinite
         finally:
             os.close(pidfd)
@@ -48,7 +48,7 @@ def exact_limits() -> Iterator[None]:
         left: float | None = remaining(self, endtime)
         if left != 0:
             return left
-        preload().agentproc_settle()
+        find_preload_shim().agentproc_settle()
         pipes = getattr(self, "_fileobj2output", {})
         seen = endtime, getattr(self, "_input_offset", 0), [(pipe.closed, len(read)) for pipe, read in pipes.items()]
         # `communicate` looks again after each 0, and gives up once this is less than 0.

@@ -195,7 +195,7 @@ class VirtualClock:
                 "this event loop is in virtual time, and the test that it was made for is over",
                 "give the loop and its fixtures the scope of one test",
             )
-        if machine.began() is not None:
+        if machine.read_virtual_start() is not None:
             raise UsageError(
                 "this test is in virtual time already, and agent_run, agent_session and run() begin their own",
                 "call the code here as it is, or take @pytest.mark.virtual_time away: they work without it",

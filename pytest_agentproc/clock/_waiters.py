@@ -6,7 +6,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.places import callers_of, nearest_line
+from pytest_agentproc.places import find_nearest_line, iterate_callers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -20,18 +20,18 @@ def places_that_wait(coroutines: Iterable[Any], *, has_threads: bool) -> list[st
         coroutines: those of the tasks.
         has_threads: whether other threads are named as well.
     """
-    found = {nearest_line(reversed([*_frames(coroutine)])) for coroutine in coroutines}
+    found = {find_nearest_line(reversed([*_frames(coroutine)])) for coroutine in coroutines}
     if has_threads:
         here = threading.get_ident()
         # There is no other way to a thread's line.
         frames = [frame for thread, frame in sys._current_frames().items() if thread != here]  # noqa: SLF001
-        found |= {nearest_line(callers_of(frame)) for frame in frames}
+        found |= {find_nearest_line(iterate_callers(frame)) for frame in frames}
     return sorted(found - {""}, key=_by_number)  # neither tasks nor threads have an order that two runs share
 
 
 def place_of_call() -> str:
     """Name the line that called the kit, `file:line`; empty: no line of the user's program did."""
-    return nearest_line(callers_of(sys._getframe(1)))  # noqa: SLF001  # as above
+    return find_nearest_line(iterate_callers(sys._getframe(1)))  # noqa: SLF001  # as above
 
 
 def _by_number(place: str) -> tuple[str, int]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.clock._guards import is_timed
 from pytest_agentproc.errors import Foreign
-from pytest_agentproc.procfs import every_pid, read_proc, stat_of, threads_of
+from pytest_agentproc.procfs import iterate_pids, list_threads, read_proc, read_stat
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
@@ -194,22 +194,22 @@ class Wrappers:
 
 def name_of(pid: int) -> str:
     """Give what the kernel calls a process."""
-    seen = stat_of(pid)
+    seen = read_stat(pid)
     return "" if seen is None else seen.name
 
 
 def ancestors(pid: int) -> Iterator[int]:
     """Give the parent of a process, and so on, as far as this process."""
     own = os.getpid()
-    while (seen := stat_of(pid)) is not None and (pid := seen.parent) > 1 and pid != own:
+    while (seen := read_stat(pid)) is not None and (pid := seen.parent) > 1 and pid != own:
         yield pid
 
 
 def _descendants(root: int, others: Container[int]) -> list[int]:
     """List the descendants of a process without the others and theirs; not every kernel lists children."""
     below: dict[int, list[int]] = {}
-    for pid in every_pid():
-        if pid not in others and (seen := stat_of(pid)) is not None:
+    for pid in iterate_pids():
+        if pid not in others and (seen := read_stat(pid)) is not None:
             below.setdefault(seen.parent, []).append(pid)
     found = list(below.get(root, ()))
     for pid in found:
@@ -221,7 +221,7 @@ def _switches(family: list[int]) -> dict[int, bytes] | None:
     """Give for each thread of these processes how often it has given its core up; None: one of them runs."""
     found: dict[int, bytes] = {}
     for pid in family:
-        for thread in threads_of(pid):
+        for thread in list_threads(pid):
             # The state alone is a moment; the count of switches shows whether a thread ran between two moments.
             status = read_proc(f"{pid}/task/{thread}/status")
             state = status.partition(b"State:\t")[2][:1]

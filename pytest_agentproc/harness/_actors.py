@@ -7,8 +7,8 @@ The children of a process that ends are adopted by the next living ancestor that
 the tree. A group with a stopped member gets HUP and CONT when it loses its last parent outside itself in its own
 session.
 
-`Process` is the stage of a player; `World` is a driver's view of one agent. Both do in memory what `fake_agents.stage`
-and `pytest_agentproc.tree` do for real.
+`Process` is the stage of a player; `ModelAgent` is a driver's view of one agent. Both do in memory what
+`fake_agents.stage` and `pytest_agentproc.tree` do for real.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class Pipe:
         self.readers = 1
         self.pages: deque[_Page] = deque()
 
-    def has_room(self) -> bool:
+    def is_writable(self) -> bool:
         """Say whether poll would call it writable: a free slot, or no reader."""
         return len(self.pages) < self.slots or not self.readers
 
-    def has_news(self) -> bool:
+    def is_readable(self) -> bool:
         """Say whether poll would call it readable: bytes, or the end."""
         return bool(self.pages) or not self.writers
 
@@ -103,7 +103,7 @@ _IN_SESSION = (*_IN_GROUP, "own_group")
 _HUP = 1
 
 
-class Kin:
+class TreeMember:
     """One process among the others of its tree.
 
     Args:
@@ -115,53 +115,59 @@ class Kin:
     """
 
     def __init__(
-        self, process: Process, above: Kin | None, how: str, *, is_subreaper: bool = False, is_cleared: bool = False
+        self,
+        process: Process,
+        above: TreeMember | None,
+        how: str,
+        *,
+        is_subreaper: bool = False,
+        is_cleared: bool = False,
     ) -> None:
         self.process = process
         self.is_subreaper = is_subreaper
         self.is_cleared: bool = is_cleared or (above is not None and above.is_cleared)
-        self.children: list[Kin] = []
-        self.tree: list[Kin] = [] if above is None else above.tree
-        self.group: list[Kin] = above.group if above is not None and how in _IN_GROUP else []
-        self.session: list[Kin] = above.session if above is not None and how in _IN_SESSION else []
-        self.parent = above if above is None or how not in _ORPHANS else above.heir()
+        self.children: list[TreeMember] = []
+        self.tree: list[TreeMember] = [] if above is None else above.tree
+        self.group: list[TreeMember] = above.group if above is not None and how in _IN_GROUP else []
+        self.session: list[TreeMember] = above.session if above is not None and how in _IN_SESSION else []
+        self.parent = above if above is None or how not in _ORPHANS else above.find_orphan_adopter()
         for relatives in (self.tree, self.group, self.session):
             relatives.append(self)
         if self.parent is not None:
             self.parent.children.append(self)
 
     @classmethod
-    def of(cls, process: Process, above: Kin, fields: dict[str, Any]) -> Kin:
+    def of(cls, process: Process, above: TreeMember, fields: dict[str, Any]) -> TreeMember:
         """Give the kinship of a process that is spawned as a step says."""
         is_cleared, adopts = fields.get("clear_env", False), fields.get("subreaper", False)
         return cls(process, above, fields["how"], is_subreaper=adopts, is_cleared=is_cleared)
 
-    def heir(self) -> Kin | None:
+    def find_orphan_adopter(self) -> TreeMember | None:
         """Find the process that adopts the orphans of a child of this process."""
-        found: Kin | None = self
+        found: TreeMember | None = self
         while found is not None and not found.is_subreaper:
             found = found.parent
         return found
 
-    def depart(self) -> None:
+    def leave_tree(self) -> None:
         """Be gone: the children are adopted, and groups that are orphaned by that hear of it."""
-        heir = None if self.parent is None else self.parent.heir()
+        heir = None if self.parent is None else self.parent.find_orphan_adopter()
         left, self.children = self.children, []
         for child in left:
             child.parent = heir
             if heir is not None:
                 heir.children.append(child)
             if child.group is not self.group and child.session is self.session:
-                _disturb(child.group)
+                _signal_orphaned_group(child.group)
         above = self.parent
         if above is not None:
             above.children.remove(self)
             if above.group is not self.group and above.session is self.session:
-                _disturb(self.group)
+                _signal_orphaned_group(self.group)
 
-    def below(self) -> list[Kin]:
+    def list_descendants(self) -> list[TreeMember]:
         """List its descendants through living parents, parents before children."""
-        found: list[Kin] = []
+        found: list[TreeMember] = []
         frontier = [self]
         while frontier:
             living = [child for child in frontier.pop(0).children if child.process.is_alive]
@@ -170,17 +176,17 @@ class Kin:
         return found
 
 
-def _disturb(group: list[Kin]) -> None:
+def _signal_orphaned_group(group: list[TreeMember]) -> None:
     """Send HUP and CONT to a group if it is orphaned and has stopped members."""
     members = [member for member in group if member.process.is_alive]
-    if any(member.process.is_stopped for member in members) and not any(map(_ties, members)):
+    if any(member.process.is_stopped for member in members) and not any(map(_has_parent_outside_group, members)):
         for member in members:
-            member.process.hear(_HUP)
+            member.process.catch_or_die_of(_HUP)
         for member in members:
-            member.process.go_on()
+            member.process.continue_running()
 
 
-def _ties(member: Kin) -> bool:
+def _has_parent_outside_group(member: TreeMember) -> bool:
     """Say whether a member's parent is outside its group, in its session: then the group is no orphan."""
     above = member.parent
     return above is not None and above.group is not member.group and above.session is member.session
@@ -194,32 +200,32 @@ class ReachableTree:
         containment: how the tree is held.
     """
 
-    def __init__(self, agent: Kin, containment: str) -> None:
+    def __init__(self, agent: TreeMember, containment: str) -> None:
         self._agent = agent
         self._containment = containment
         self._seen = [agent.session]
 
-    def walk(self) -> list[Process]:
+    def list_reachable(self) -> list[Process]:
         """List the descendants that are found now."""
-        found = self._agent.below()
-        for kin in self._living(self._agent.session):
-            found += [kin, *kin.below()]
+        found = self._agent.list_descendants()
+        for kin in self._list_living(self._agent.session):
+            found += [kin, *kin.list_descendants()]
         if self._containment == "subreaper":
-            for orphan in self._living(self._agent.tree):
+            for orphan in self._list_living(self._agent.tree):
                 if orphan.parent is None and self._is_attributed(orphan):
-                    found += [orphan, *orphan.below()]
+                    found += [orphan, *orphan.list_descendants()]
         elif self._containment == "keeper":
-            found += self._living(self._agent.tree)
+            found += self._list_living(self._agent.tree)
         self._seen += [kin.session for kin in found if not self._has_seen(kin)]
         return list(dict.fromkeys(kin.process for kin in found))
 
-    def _living(self, relatives: list[Kin]) -> list[Kin]:
+    def _list_living(self, relatives: list[TreeMember]) -> list[TreeMember]:
         return [kin for kin in relatives if kin is not self._agent and kin.process.is_alive]
 
-    def _is_attributed(self, orphan: Kin) -> bool:
+    def _is_attributed(self, orphan: TreeMember) -> bool:
         return not orphan.is_cleared or self._has_seen(orphan)
 
-    def _has_seen(self, kin: Kin) -> bool:
+    def _has_seen(self, kin: TreeMember) -> bool:
         return any(kin.session is session for session in self._seen)
 
 
@@ -227,7 +233,7 @@ _STREAMS = ("stdin", "stdout", "stderr")
 _KILL, _TERM, _CONT, _STOP = 9, 15, 18, 19
 
 
-class Left(Exception):
+class ProcessEnded(Exception):
     """Unwind a player whose process has ended."""
 
 
@@ -237,11 +243,11 @@ class ProcessModel(Protocol):
     rule: JumpRule
 
     def now(self) -> int: ...
-    def tell(self, code: str, data: dict[str, Any]) -> None: ...
-    def bear(self, process: Process) -> None: ...
-    def wake(self, process: Process) -> None: ...
-    def park(self, process: Process) -> None: ...
-    def bury(self, process: Process) -> None: ...
+    def record_action(self, code: str, data: dict[str, Any]) -> None: ...
+    def add_process(self, process: Process) -> None: ...
+    def wake_process(self, process: Process) -> None: ...
+    def park_process(self, process: Process) -> None: ...
+    def remove_process(self, process: Process) -> None: ...
 
 
 class Process:
@@ -258,7 +264,7 @@ class Process:
         `kin` is its kinship; `until` is the instant that it waits for, stopped or not.
     """
 
-    kin: Kin
+    kin: TreeMember
     player_type = Player
 
     def __init__(
@@ -293,9 +299,9 @@ class Process:
 
     def note(self, code: str, data: Any) -> None:
         if code == "m":
-            self.model.tell("m", {"process": self.name, "line": data[0], "step": data[1]})
+            self.model.record_action("m", {"process": self.name, "line": data[0], "step": data[1]})
         else:
-            self.model.tell(*told({"process": self.name}, code, data))
+            self.model.record_action(*told({"process": self.name}, code, data))
 
     def given(self, names: Sequence[str] | None) -> dict[str, Any]:
         given: dict[str, Any] = self.player.program["given"]
@@ -306,7 +312,7 @@ class Process:
 
     def writable(self, stream: str) -> bool:
         pipe = self.pipes[stream]
-        return pipe is None or pipe.has_room()
+        return pipe is None or pipe.is_writable()
 
     def write(self, stream: str, data: bytes) -> bool:
         pipe = self.pipes[stream]
@@ -316,7 +322,7 @@ class Process:
             except BrokenPipeError:
                 self.note("b", stream)
                 return False
-        self.model.tell("o" if stream == "stdout" else "e", {"process": self.name, "bytes": data})
+        self.model.record_action("o" if stream == "stdout" else "e", {"process": self.name, "bytes": data})
         return True
 
     def read(self, size: int) -> bytes | None:
@@ -325,7 +331,7 @@ class Process:
 
     def close(self, stream: str) -> None:
         self.note("c", stream)
-        self._let_go(stream)
+        self._release_stream(stream)
 
     def catch(self, signum: int) -> None:
         self.caught.add(signum)
@@ -337,29 +343,29 @@ class Process:
         pipes = {stream: self.pipes[stream] if stream in fields["inherits"] else None for stream in _STREAMS}
         for stream, pipe in pipes.items():
             if pipe is not None:
-                _count(pipe, stream, 1)
+                _count_pipe_end(pipe, stream, 1)
         child = type(self)(self.model, (*self.path, index), fields["id"], fields["line"], program, pipes)
-        child.kin = Kin.of(child, self.kin, fields)
+        child.kin = TreeMember.of(child, self.kin, fields)
         child.is_stopped = fields.get("stopped", False)
         self._spawned[fields["id"]] = child
-        self.model.bear(child)
+        self.model.add_process(child)
 
     def watch(self, name: str) -> None:
-        kin = self._kin(name)
+        kin = self._find_relative(name)
         if kin is not None:
             self._watched[name] = kin
 
     def is_gone(self, name: str) -> bool:
-        return self._kin(name) is None
+        return self._find_relative(name) is None
 
     def kill(self, name: str, signum: int) -> None:
-        kin = self._kin(name)
+        kin = self._find_relative(name)
         if kin is not None:
             leads = name != PARENT and kin.kin.group is not self.kin.group
             for member in list(kin.kin.group) if leads else [kin.kin]:
-                member.process.take(signum)
+                member.process.receive_signal(signum)
 
-    def _kin(self, name: str) -> Process | None:
+    def _find_relative(self, name: str) -> Process | None:
         """Find a child that lives, or the parent if it is the parent still."""
         if name == PARENT:
             above = self.kin.parent
@@ -369,25 +375,25 @@ class Process:
 
     def leave(self, code: int) -> None:
         self.end({"code": code})
-        raise Left
+        raise ProcessEnded
 
     def die(self, signum: int) -> None:
-        self.end_by(signum)
-        raise Left
+        self.end_by_signal(signum)
+        raise ProcessEnded
 
     # Actions on the process.
 
-    def take(self, signum: int) -> None:
+    def receive_signal(self, signum: int) -> None:
         """Take any signal, also one that stops or continues."""
         if signum == _STOP:
             self.is_stopped = self.is_alive
             self.model.rule.drop(self.path)
         elif signum == _CONT:
-            self.go_on()
+            self.continue_running()
         else:
-            self.hear(signum)
+            self.catch_or_die_of(signum)
 
-    def hear(self, signum: int) -> None:
+    def catch_or_die_of(self, signum: int) -> None:
         """Take a signal: caught, it wakes; not caught, it kills; KILL alone does so while it is stopped."""
         if not self.is_alive:
             return
@@ -395,23 +401,23 @@ class Process:
             self._pending.add(signum)
         elif signum in self.caught:
             self.signals.append(signum)
-            self.model.wake(self)
+            self.model.wake_process(self)
         else:
-            self.end_by(signum)
+            self.end_by_signal(signum)
 
-    def go_on(self) -> None:
+    def continue_running(self) -> None:
         """Take CONT: a stopped process receives the pending signals, and runs on."""
         if not (self.is_alive and self.is_stopped):
             return
         self.is_stopped = False
-        self.model.park(self)
+        self.model.park_process(self)
         if self.signals:
-            self.model.wake(self)
+            self.model.wake_process(self)
         for signum in sorted(self._pending):
-            self.hear(signum)
+            self.catch_or_die_of(signum)
         self._pending.clear()
 
-    def end_by(self, signum: int) -> None:
+    def end_by_signal(self, signum: int) -> None:
         """Die of a signal."""
         self.end({"signal": signal_name(signum)})
 
@@ -420,58 +426,58 @@ class Process:
         self.is_alive = False
         self.ended = ended
         for stream in _STREAMS:
-            self._let_go(stream)
-        self.model.bury(self)
-        self.kin.depart()
+            self._release_stream(stream)
+        self.model.remove_process(self)
+        self.kin.leave_tree()
 
-    def has_input(self, *, asked: bool) -> bool:
+    def can_read_stdin(self, *, asked: bool) -> bool:
         """Say whether stdin is readable, for a process that asked for a grant or did not."""
         pipe = self.pipes["stdin"]
-        return pipe is None or (asked and pipe.has_news())
+        return pipe is None or (asked and pipe.is_readable())
 
-    def has_lost(self) -> bool:
+    def has_watched_process_ended(self) -> bool:
         """Say whether a process that a track waits for has ended; each end wakes once."""
         ended = [name for name, process in self._watched.items() if not process.is_alive]
         for name in ended:
             del self._watched[name]
         return bool(ended)
 
-    def wait(self) -> None:
+    def update_wakers(self) -> None:
         """Find out until when it waits, and what else would wake it: only a grant changes either.
 
         A stream that leads nowhere is ready at once, without a question to any process.
         """
-        wakers = [self.has_lost] if self._watched else []
+        wakers = [self.has_watched_process_ended] if self._watched else []
         until, now, pipes = self.player.until, self.model.rule.now, self.pipes
         wants_stdin, wants_stdout, wants_stderr = self.player.wants
         if wants_stdin and (pipe := pipes["stdin"]) is not None:
-            wakers.append(pipe.has_news)
+            wakers.append(pipe.is_readable)
         elif wants_stdin:
             until = now
         if wants_stdout and (pipe := pipes["stdout"]) is not None:
-            wakers.append(pipe.has_room)
+            wakers.append(pipe.is_writable)
         elif wants_stdout:
             until = now
         if wants_stderr and (pipe := pipes["stderr"]) is not None:
-            wakers.append(pipe.has_room)
+            wakers.append(pipe.is_writable)
         elif wants_stderr:
             until = now
         self.until, self.wakers = until, wakers
 
-    def _let_go(self, stream: str) -> None:
+    def _release_stream(self, stream: str) -> None:
         pipe, self.pipes[stream] = self.pipes[stream], None
         if pipe is not None:
-            _count(pipe, stream, -1)
+            _count_pipe_end(pipe, stream, -1)
 
 
-def _count(pipe: Pipe, stream: str, change: int) -> None:
+def _count_pipe_end(pipe: Pipe, stream: str, change: int) -> None:
     if stream == "stdin":
         pipe.readers += change
     else:
         pipe.writers += change
 
 
-class World:
+class ModelAgent:
     """One agent in memory, as its driver sees it; see `supervisor`'s `Ports`.
 
     Args:
@@ -494,7 +500,7 @@ class World:
     def poll(self) -> set[str]:
         ready = set()
         for name, pipe in self._watched.items():
-            if pipe.has_room() if name == "stdin" else pipe.pages or not pipe.writers:
+            if pipe.is_writable() if name == "stdin" else pipe.pages or not pipe.writers:
                 ready.add(name)
         if not self.agent.is_alive and not self._saw_exit:
             ready.add("exit")
@@ -525,29 +531,29 @@ class World:
         return int(ended["code"]) if "code" in ended else -SIGNALS[ended["signal"]]
 
     def terminate(self, reach: str = "tree") -> None:
-        self._signal(_TERM, reach)
+        self._send_signal(_TERM, reach)
 
     def kill(self, reach: str = "tree") -> None:
-        self._signal(_KILL, reach)
+        self._send_signal(_KILL, reach)
 
-    def _signal(self, signum: int, reach: str) -> None:
+    def _send_signal(self, signum: int, reach: str) -> None:
         if reach != "agent":
-            self._refresh()
+            self._find_new_members()
         group = self.agent.kin.group
         members = [
             member for member in self._members if reach == "tree" or (reach == "group" and member.kin.group is group)
         ]
         for process in (self.agent, *members):
-            process.hear(signum)
+            process.catch_or_die_of(signum)
             if signum == _TERM:
-                process.go_on()  # a stopped one hears it, too
+                process.continue_running()  # a stopped one hears it, too
 
     def is_alone(self) -> bool:
         self._members = [member for member in self._members if member.is_alive]
-        return not self._members and not self._refresh()
+        return not self._members and not self._find_new_members()
 
-    def _refresh(self) -> bool:
-        new = [member for member in self._reach.walk() if member not in self._members]
+    def _find_new_members(self) -> bool:
+        new = [member for member in self._reach.list_reachable() if member not in self._members]
         self._members += new
         return bool(new)
 
@@ -567,5 +573,5 @@ class World:
             pipe.readers = pipe.writers = 0
         if self.containment == "keeper":  # which ends with all processes below it, and has reaped them
             for kin in list(self.agent.kin.tree):
-                kin.process.hear(_KILL)
+                kin.process.catch_or_die_of(_KILL)
             self.agent.is_reaped = True

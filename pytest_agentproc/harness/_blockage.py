@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-async def blocked_meanwhile(
+async def run_and_block_loop(
     deed: CallerAction, ask: Callable[[], Awaitable[_T]], block: Callable[[CallerAction], None]
 ) -> _T:
     """Have a subject supervise, and block the event loop at the instant of the deed.
@@ -31,12 +31,12 @@ async def blocked_meanwhile(
         what the subject gave.
     """
 
-    async def blocks() -> None:
+    async def block_at_instant() -> None:
         await anyio.sleep((deed.at or 0) / NANOSECONDS)
         block(deed)
 
     async with anyio.create_task_group() as group:
-        group.start_soon(blocks)
+        group.start_soon(block_at_instant)
         said = await ask()
         group.cancel_scope.cancel()
     return said

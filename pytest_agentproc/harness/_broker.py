@@ -22,10 +22,10 @@ import time
 def main() -> None:
     """Hold lines until the harness is dead."""
     harness, lifetime = int(sys.argv[1]), float(sys.argv[2])
-    is_virtual, is_heard = read_page()
+    is_virtual, is_heard = read_clock_page()
     is_always_virtual = is_virtual and not is_heard
     lifetime = max(lifetime, 86_400.0) if is_always_virtual else lifetime  # see `realtime.lifetime_of`
-    clock = time.monotonic if is_always_virtual else machine_time
+    clock = time.monotonic if is_always_virtual else read_machine_time
     listener = socket.socket(fileno=0)
     try:
         pidfd = os.pidfd_open(harness)
@@ -39,43 +39,45 @@ def main() -> None:
     lines: dict[int, tuple[socket.socket, float]] = {}
     deaths = os.open(f"{sys.argv[3]}/deaths", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     while True:
-        for number, _ in poll.poll(pause([end for _, end in lines.values()])):
+        for number, _ in poll.poll(compute_poll_timeout([end for _, end in lines.values()])):
             if number == pidfd:
                 return
             if number == listener.fileno():
                 line, _address = listener.accept()
-                if peer(line)[1] not in (0, os.geteuid()):  # the folder keeps other users out, and so do we
+                if read_peer(line)[1] not in (0, os.geteuid()):  # the folder keeps other users out, and so do we
                     line.close()
                     continue
                 lines[line.fileno()] = (line, clock() + lifetime)
                 poll.register(line, select.POLLIN)
             else:
-                os.write(deaths, b"%d %d\n" % (peer(lines[number][0])[0], time.monotonic_ns()))
-                release(poll, lines, number)
-        now = -1.0 if read_page()[1] else clock()
+                os.write(deaths, b"%d %d\n" % (read_peer(lines[number][0])[0], time.monotonic_ns()))
+                release_line(poll, lines, number)
+        now = -1.0 if read_clock_page()[1] else clock()
         over = [number for number, (_, end) in lines.items() if end < now]
         for number in over if over and not os.access(f"{sys.argv[3]}/debugged", os.F_OK) else ():
             note_expiry(sys.argv[3], lifetime)
-            release(poll, lines, number)
+            release_line(poll, lines, number)
 
 
-def machine_time() -> float:
+def read_machine_time() -> float:
     """Give the seconds of the machine's clock: the virtual hours of a test are no part of a lifetime."""
     try:
-        return time.clock_gettime(9) if "AGENTPROC_CLOCK" in os.environ else time.monotonic()  # see `procfs.since_boot`
+        return (
+            time.clock_gettime(9) if "AGENTPROC_CLOCK" in os.environ else time.monotonic()
+        )  # see `procfs.read_nanoseconds_since_boot`
     except OSError:
         return time.monotonic()
 
 
-def pause(ends: list[float]) -> float | None:
+def compute_poll_timeout(ends: list[float]) -> float | None:
     """Give the milliseconds until a lifetime may end: in virtual time one wait, since each wait is a step of it."""
-    is_virtual, is_heard = read_page()
+    is_virtual, is_heard = read_clock_page()
     if is_heard or not ends:
         return None
     return max(1000, (min(ends) - time.monotonic()) * 1000) if is_virtual else 1000
 
 
-def read_page() -> tuple[bool, bool]:
+def read_clock_page() -> tuple[bool, bool]:
     """Say whether time is virtual now, and whether a test learns that it stands still; see `realtime._read_page`."""
     try:
         with open(os.environ.get("AGENTPROC_CLOCK", ""), "rb", buffering=0) as page:  # noqa: PTH123  # slow to load
@@ -92,19 +94,19 @@ def note_expiry(folder: str, lifetime: float) -> None:
     os.close(number)
 
 
-def peer(line: socket.socket) -> tuple[int, int]:
+def read_peer(line: socket.socket) -> tuple[int, int]:
     """Give the pid and the user of the process at the other end, as the kernel noted them when it connected."""
     said = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
     return int.from_bytes(said[:4], "little"), int.from_bytes(said[4:8], "little")
 
 
-def release(poll: select.poll, lines: dict[int, tuple[socket.socket, float]], number: int) -> None:
+def release_line(poll: select.poll, lines: dict[int, tuple[socket.socket, float]], number: int) -> None:
     """Let one line go: its fake is dead, or has lived too long."""
     poll.unregister(number)
     lines.pop(number)[0].close()
 
 
-def remove(folder: str) -> None:
+def remove_folder(folder: str) -> None:
     """Remove a folder in which the harness's other processes may write until they are ended, too."""
     import shutil  # seldom needed, and slow to load
 
@@ -122,4 +124,4 @@ if __name__ == "__main__":
         main()
     finally:
         if os.getppid() != int(sys.argv[1]):  # else a signal ended us, and the harness still needs its folder
-            remove(sys.argv[3])
+            remove_folder(sys.argv[3])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.procfs import every_pid, since_boot, stat_of, words_of
+from pytest_agentproc.procfs import iterate_pids, read_command_words, read_nanoseconds_since_boot, read_stat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,30 +25,30 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _GONE = "ZX"
 
 
-def ticks() -> int:
+def read_boot_ticks() -> int:
     """Give the present instant as `Stat.started` counts."""
-    return since_boot() * _TICKS // 1_000_000_000
+    return read_nanoseconds_since_boot() * _TICKS // 1_000_000_000
 
 
-def how_it_lives(pid: int) -> str:
+def read_life_state(pid: int) -> str:
     """Say of a process that lives whether it is `alive` or `stopped`."""
-    seen = stat_of(pid)
+    seen = read_stat(pid)
     return "stopped" if seen is not None and seen.state in "Tt" else "alive"
 
 
-def command_line_of(pid: int, launchers: set[str]) -> list[str]:
+def read_fake_command(pid: int, launchers: set[str]) -> list[str]:
     """Give the words of a fake's command: its name, then its arguments; empty once it has ended.
 
     Args:
         pid: the fake's process.
         launchers: the executables that are fakes, one of which it is.
     """
-    words = words_of(pid)
+    words = read_command_words(pid)
     start = next((index for index, word in enumerate(words) if os.path.realpath(word) in launchers), 0)
     return [os.path.basename(word) if index == 0 else word for index, word in enumerate(words[start:])]
 
 
-def plays(command: str, launcher: str) -> bool:
+def is_fake_command(command: str, launcher: str) -> bool:
     """Say whether a command is that of a fake, of its descendant, or of a program around it that names it as well.
 
     Args:
@@ -58,18 +58,18 @@ def plays(command: str, launcher: str) -> bool:
     return command.startswith(launcher) or (f" {PLAYER}" in command and launcher in command)
 
 
-def members_of(group: int) -> Iterator[int]:
+def iterate_group_members(group: int) -> Iterator[int]:
     """Yield the living members of a process group, by a look at every process of the machine.
 
     A lost process has another parent now. When its zombie is reaped depends on that parent, and on the machine.
     """
-    for pid in every_pid():
-        seen = stat_of(pid)
+    for pid in iterate_pids():
+        seen = read_stat(pid)
         if seen is not None and seen.group == group and seen.state not in _GONE:
             yield pid
 
 
-def is_bystander(pid: int, begun: int, me: int, look: Callable[[int], Stat | None] = stat_of) -> bool:
+def is_unrelated_process(pid: int, begun: int, me: int, look: Callable[[int], Stat | None] = read_stat) -> bool:
     """Say whether a process certainly has nothing to do with a run.
 
     Such a process was there before the run began, or is the child of an unrelated process that was. A descendant of
@@ -84,7 +84,7 @@ def is_bystander(pid: int, begun: int, me: int, look: Callable[[int], Stat | Non
     seen = None if pid == me else look(pid)
     if seen is None or seen.started < begun:
         return seen is not None
-    above = _ancestors(me, look)
+    above = _find_ancestors(me, look)
     is_below_older = False
     while seen is not None and seen.parent != me:
         if seen.parent in above:
@@ -94,7 +94,7 @@ def is_bystander(pid: int, begun: int, me: int, look: Callable[[int], Stat | Non
     return False
 
 
-def _ancestors(pid: int, look: Callable[[int], Stat | None]) -> set[int]:
+def _find_ancestors(pid: int, look: Callable[[int], Stat | None]) -> set[int]:
     above = {0, 1}
     seen = look(pid)
     while seen is not None and seen.parent not in above:

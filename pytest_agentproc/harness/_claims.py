@@ -18,7 +18,7 @@ from pytest_agentproc.clock import JumpRule, Move
 from pytest_agentproc.errors import Spin
 from pytest_agentproc.harness._model import REFERENCE, Model
 from pytest_agentproc.harness._model_play import play_bound
-from pytest_agentproc.harness._supervise import needs_keeper, real_time_only
+from pytest_agentproc.harness._supervise import explain_real_time_only, needs_keeper
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import FIRST_SIGNALS, POLICY_NAMES, SIGNALS, Policy, outcomes_for, required
 
@@ -60,14 +60,14 @@ class FiniteModel(Model):
     rule_type = FiniteRule
 
 
-def _limits(terms: Terms) -> Any:
+def _read_limits(terms: Terms) -> Any:
     """Give limits as values, whether or not all of them are stated."""
     if isinstance(terms, Policy):
         return terms.items()
     return {name: policy.items() for name, policy in terms.items()}
 
 
-class Reference:
+class ReferenceResults:
     """The results of the reference supervisor in a scenario, each computed when it is needed.
 
     Args:
@@ -79,7 +79,7 @@ class Reference:
         self._there, self._here = there, here
 
     @classmethod
-    def of(cls, scenario: Scenario, subject: Subject) -> Reference | None:
+    def of(cls, scenario: Scenario, subject: Subject) -> ReferenceResults | None:
         """Give the reference of a play; None if there is nothing to measure.
 
         So it is if the subject is the reference supervisor, or keeps the limits of the file, or the file has a meaning
@@ -89,7 +89,7 @@ class Reference:
             return None
         terms, own = scenario.request_terms(subject), scenario.request_terms(REFERENCE)
         try:
-            return None if _limits(terms) == _limits(own) else cls(scenario.bind(terms), scenario.bind(own))
+            return None if _read_limits(terms) == _read_limits(own) else cls(scenario.bind(terms), scenario.bind(own))
         except NotApplicable:
             return None
 
@@ -112,7 +112,7 @@ _OWN = {
 """The checks of what the agent was given, where the supervisor does not hand on what the order gives."""
 
 
-def as_stated(bound: Bound, subject: Subject) -> Bound:
+def restrict_to_abilities(bound: Bound, subject: Subject) -> Bound:
     """Limit the expectations to the abilities that a supervisor states.
 
     Args:
@@ -124,24 +124,29 @@ def as_stated(bound: Bound, subject: Subject) -> Bound:
     first: str = getattr(subject, "first_signal", _TERM)
     expect: Iterable[Expectation] = bound.expect
     for word in set(cannot) & _OWN.keys():
-        expect = [_leave_out(expectation, *_OWN[word], is_session=bound.scenario.is_session) for expectation in expect]
+        expect = [
+            _mark_not_applicable(expectation, *_OWN[word], is_session=bound.scenario.is_session)
+            for expectation in expect
+        ]
     if outcomes:
-        expect = [_by_outcome(expectation, outcomes) for expectation in expect]
+        expect = [_accept_known_outcomes(expectation, outcomes) for expectation in expect]
     if first != _TERM:
-        expect = [_by_signal(expectation, first) for expectation in expect]
-        parts = {name: _with_first_signal(part, first) for name, part in bound.parts.items()}
-        bound = replace(_with_first_signal(bound, first), parts=parts)
+        expect = [_expect_first_signal(expectation, first) for expectation in expect]
+        parts = {name: _replace_first_signal(part, first) for name, part in bound.parts.items()}
+        bound = replace(_replace_first_signal(bound, first), parts=parts)
     return replace(bound, expect=tuple(expect))
 
 
-def _leave_out(expectation: Expectation, keys: tuple[str, ...], what: str, *, is_session: bool) -> Expectation:
+def _mark_not_applicable(
+    expectation: Expectation, keys: tuple[str, ...], what: str, *, is_session: bool
+) -> Expectation:
     """Make a check not applicable; the stdin of a session is its protocol, and no part of the command line."""
     if expectation.key not in keys or (is_session and expectation.key == "received.stdin"):
         return expectation
     return replace(expectation, wanted=None, not_applicable=what)
 
 
-def _by_outcome(expectation: Expectation, known: tuple[str, ...]) -> Expectation:
+def _accept_known_outcomes(expectation: Expectation, known: tuple[str, ...]) -> Expectation:
     """Have an outcome that a supervisor does not know be met by those that it reports in its place."""
     if (
         expectation.key.rpartition(".")[2] != "outcome"
@@ -158,7 +163,7 @@ def _by_outcome(expectation: Expectation, known: tuple[str, ...]) -> Expectation
     return replace(expectation, wanted={"any_of": tuple(dict.fromkeys([*wanted["any_of"], *met]))})
 
 
-def _by_signal(expectation: Expectation, first: str) -> Expectation:
+def _expect_first_signal(expectation: Expectation, first: str) -> Expectation:
     """Expect the first signal of a supervisor where a scenario says TERM."""
     leaf = expectation.key.rpartition(".")[2]
     if leaf == "signals" and expectation.wanted is not None:
@@ -172,30 +177,30 @@ def _by_signal(expectation: Expectation, first: str) -> Expectation:
     return expectation
 
 
-def _with_first_signal(bound: Bound, first: str) -> Bound:
-    return replace(bound, program=_with_trap(bound.program, first), first_signal=first)
+def _replace_first_signal(bound: Bound, first: str) -> Bound:
+    return replace(bound, program=_move_traps_to_signal(bound.program, first), first_signal=first)
 
 
-def _with_trap(program: Any, first: str) -> Any:
+def _move_traps_to_signal(program: Any, first: str) -> Any:
     """Have each process do at the first signal what its script does at TERM, and ignore the polite ones after it."""
     if isinstance(program, dict):
-        return {key: _with_trap(value, first) for key, value in program.items()}
+        return {key: _move_traps_to_signal(value, first) for key, value in program.items()}
     if not isinstance(program, list | tuple):
         return program
     steps: list[Any] = []
     for step in program:
         match step:
             case (int() as line, "when", ("signal", number, reaction)) if number == SIGNALS[_TERM]:
-                then = _with_trap(reaction, first)
+                then = _move_traps_to_signal(reaction, first)
                 steps += [
                     (line, "when", ("signal", SIGNALS[name], then if name == first else [])) for name in FIRST_SIGNALS
                 ]
             case _:
-                steps.append(_with_trap(step, first))
+                steps.append(_move_traps_to_signal(step, first))
     return type(program)(steps)
 
 
-def bind_to(scenario: Scenario, subject: Subject) -> Bound:
+def bind_to_subject(scenario: Scenario, subject: Subject) -> Bound:
     """Bind a scenario to the limits that a subject states.
 
     Raises:
@@ -210,21 +215,21 @@ def bind_to(scenario: Scenario, subject: Subject) -> Bound:
         if not {part.dialect, variant} & set(getattr(subject, "dialects", None) or (variant,)):
             raise NotApplicable(f"agents of {variant}", 1)
     bound = scenario.bind(scenario.request_terms(subject))
-    for bound_part in parts_of(bound):
+    for bound_part in list_parts(bound):
         if "host_tools" in bound_part.scenario.policy and not bound_part.scenario.has_same_host_tools(
             bound_part.policy
         ):
             raise NotApplicable("host_tools", bound_part.scenario.told_lines["host_tools"])
-    bound = as_stated(bound, subject)
+    bound = restrict_to_abilities(bound, subject)
     if bound.abandoned is not None:
         bound = _limit_cancelled_run(bound, subject, bound.abandoned.line)
     _require_abilities(bound, getattr(subject, "cannot", ()))
     if scenario.is_session or scenario.parts:
-        _require_deeds(bound, getattr(subject, "deeds", None))
+        _require_capabilities(bound, getattr(subject, "deeds", None))
     return bound
 
 
-def parts_of(bound: Bound) -> list[Bound]:
+def list_parts(bound: Bound) -> list[Bound]:
     """Give what there is a fake for: each of several sessions, or the one agent."""
     return [*bound.parts.values()] or [bound]
 
@@ -232,7 +237,7 @@ def parts_of(bound: Bound) -> list[Bound]:
 def _limit_cancelled_run(bound: Bound, subject: Subject, line: int) -> Bound:
     """Have a cancelled run count for a subject that says it can be cancelled so, and inform where it says nothing."""
     can = getattr(subject, "cancellable", None)
-    if can is False or needs_keeper(subject) or real_time_only(subject):
+    if can is False or needs_keeper(subject) or explain_real_time_only(subject):
         raise NotApplicable("a supervisor that is async, and can be cancelled", line)
     if can == "task" and bound.abandoned is not None and bound.abandoned.value == "scope":
         raise NotApplicable("a supervisor that a cancel scope of anyio's may cancel", line)
@@ -242,7 +247,7 @@ def _limit_cancelled_run(bound: Bound, subject: Subject, line: int) -> Bound:
     return replace(bound, expect=expect, scenario=replace(bound.scenario, level="info"))
 
 
-def _require_deeds(bound: Bound, deeds: tuple[str, ...] | None) -> None:
+def _require_capabilities(bound: Bound, deeds: tuple[str, ...] | None) -> None:
     needed = required(bound.drive)
     for part in (bound, *bound.parts.values()):
         needed |= ({"permission": 1} if part.handler else {}) | ({"hook": 1} if part.hooks else {})
@@ -263,18 +268,18 @@ def _require_abilities(bound: Bound, cannot: Sequence[str]) -> None:
 
 def _needed_abilities(bound: Bound) -> Iterator[tuple[str, tuple[int, str]]]:
     """Give the `ABILITIES` that a scenario needs, each with a line and its name there."""
-    for part in parts_of(bound):
+    for part in list_parts(bound):
         if part.scenario.prompt_by == "stdin" and not part.scenario.is_session:
             yield "stdin", (1, "a prompt on stdin")
         if _needs_denial(part):
             yield "deny", (1, "a caller that denies, or that takes time to answer")
     sessions = dict.fromkeys(deed.session for deed in bound.drive)
-    for line in (_pause([deed for deed in bound.drive if deed.session == name]) for name in sessions):
+    for line in (_find_long_pause([deed for deed in bound.drive if deed.session == name]) for name in sessions):
         if line is not None:
             yield "pause", (line, "a pause between two prompts")
 
 
-def _pause(drive: Sequence[CallerAction]) -> int | None:
+def _find_long_pause(drive: Sequence[CallerAction]) -> int | None:
     """Give the line where the caller of a session waits, between two prompts, for more than the turn before."""
     prompts = [place for place, deed in enumerate(drive) if deed.kind == "prompt"]
     between = drive[prompts[0] + 1 : prompts[-1] + 1] if prompts else []
@@ -286,18 +291,18 @@ def _needs_denial(bound: Bound) -> bool:
     """Say whether a question of the agent is not allowed at once: by its caller, or because there is no answer."""
     if bound.handler is not None:
         return bound.handler.allowed is not True or bound.handler.after > 0
-    return _asks([bound.program.get("steps", ()), bound.program.get("then", ())])
+    return _has_permission_request([bound.program.get("steps", ()), bound.program.get("then", ())])
 
 
-def _asks(steps: Any) -> bool:
+def _has_permission_request(steps: Any) -> bool:
     """Say whether an agent asks for a permission in lists of steps, however deep."""
     match steps:
         case (int(), "ask", ({"kind": "permission"}, *_)):
             return True
         case [*deeper]:
-            return any(_asks(step) for step in deeper)
+            return any(_has_permission_request(step) for step in deeper)
         case {"steps": deeper}:
-            return _asks(deeper)
+            return _has_permission_request(deeper)
     return False
 
 
@@ -312,7 +317,7 @@ _OF_TASKS = (10.0, 3600.0)
 _OF_LINES = (1 / 8, 4.0)
 
 
-class Unstated:
+class UnstatedLimits:
     """The plays that show what depends on a limit which a supervisor does not state.
 
     Args:
@@ -326,7 +331,7 @@ class Unstated:
         self.names = tuple(name for name in POLICY_NAMES if name in found)
 
     @classmethod
-    def of(cls, bound: Bound) -> Unstated | None:
+    def of(cls, bound: Bound) -> UnstatedLimits | None:
         """Give them for what was played; None if every limit is stated."""
         plays = cls(bound)
         return plays if plays.names else None
@@ -341,9 +346,12 @@ class Unstated:
         """The results with other values of each limit, without limits that never counted."""
         armed = {event.data["timer"] for event in self.default.record.events if event.code == "t"}
         counted = [name for name in self.names if name in armed or name in ("background_grace", "max_line_bytes")]
-        return {name: tuple(self._played(name, place) for place in range(len(_factors(name)))) for name in counted}
+        return {
+            name: tuple(self._play_variant(name, place) for place in range(len(_list_factors_of_limit(name))))
+            for name in counted
+        }
 
-    def _played(self, name: str, place: int) -> Played:
+    def _play_variant(self, name: str, place: int) -> Played:
         """Run with another value of a limit; the expectations stay those of the default."""
         bound = self._bound
         parts = {key: _vary_limit(part, name, place) for key, part in bound.parts.items()}
@@ -354,10 +362,10 @@ class Unstated:
 def _vary_limit(bound: Bound, name: str, place: int) -> Bound:
     if name not in bound.policy.unstated:
         return bound
-    return replace(bound, policy=_with(bound.policy, name, _factors(name)[place]))
+    return replace(bound, policy=_scale_limit(bound.policy, name, _list_factors_of_limit(name)[place]))
 
 
-def _with(policy: Policy, name: str, factor: float) -> Policy:
+def _scale_limit(policy: Policy, name: str, factor: float) -> Policy:
     value = getattr(policy, name)
     if name == "background_grace":
         value = factor
@@ -369,7 +377,7 @@ def _with(policy: Policy, name: str, factor: float) -> Policy:
     return replace(policy, **limits)
 
 
-def _factors(name: str) -> tuple[float, ...]:
+def _list_factors_of_limit(name: str) -> tuple[float, ...]:
     if name == "background_grace":
         return _OF_TASKS
     if name == "max_line_bytes":

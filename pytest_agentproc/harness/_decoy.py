@@ -28,11 +28,11 @@ def main() -> None:
     fcntl.fcntl(0, fcntl.F_SETSIG, BELL)
     fcntl.fcntl(0, fcntl.F_SETFL, fcntl.fcntl(0, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
     noted: list[str] = []
-    while heeds(noted, harness):
-        noted += notes(signal.sigwaitinfo(every), harness)
+    while answer_requests(noted, harness):
+        noted += format_signal_notes(signal.sigwaitinfo(every), harness)
 
 
-def heeds(noted: list[str], harness: int) -> bool:
+def answer_requests(noted: list[str], harness: int) -> bool:
     """Answer the questions; False once there can be no more."""
     while True:
         try:
@@ -42,19 +42,19 @@ def heeds(noted: list[str], harness: int) -> bool:
         if not asked:
             return False
         while (pending := signal.sigtimedwait(signal.valid_signals(), 0)) is not None:
-            noted += notes(pending, harness)
+            noted += format_signal_notes(pending, harness)
         os.write(1, " ".join(noted).encode() + b"\n")
         noted.clear()
 
 
-def notes(info: signal.struct_siginfo, harness: int) -> list[str]:
+def format_signal_notes(info: signal.struct_siginfo, harness: int) -> list[str]:
     """Give what there is to note of a signal: nothing of the one that brings news of stdin."""
     if info.si_signo == BELL and info.si_code > 0:
         return []
-    return [f"{info.si_signo}:{origin(info.si_code, info.si_pid, harness)}"]
+    return [f"{info.si_signo}:{find_signal_origin(info.si_code, info.si_pid, harness)}"]
 
 
-def origin(code: int, sender: int, harness: int) -> str:
+def find_signal_origin(code: int, sender: int, harness: int) -> str:
     """Say where a signal came from."""
     if code > 0:
         return "kernel"

@@ -12,8 +12,8 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc import machine
-from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives
-from pytest_agentproc.harness._faults import FakeFault, read_expiry, read_fault, reason_not_to_start
+from pytest_agentproc.harness._bystanders import read_fake_command, read_life_state
+from pytest_agentproc.harness._faults import FakeFault, explain_failed_start, read_expiry, read_fault
 from pytest_agentproc.record import Record, starts
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _LONGEST = 200
 """So many characters of each value a failure shows."""
 
 
-class Calls(ABC):
+class CallAssertions(ABC):
     """The expected starts of one fake, in the words of `unittest.mock`.
 
     Each argument is compared by `==`, so `unittest.mock.ANY` fits any, and `...` stands for any number of arguments.
@@ -65,11 +65,11 @@ class Calls(ABC):
             AssertionError: with the expected call, and the calls that came.
         """
         __tracebackhide__ = True
-        wanted, starts = _Wanted(argv, stdin, env or {}, cwd), self.starts
-        if len(starts) != 1 or wanted.misses(starts[0]):
+        wanted, starts = _ExpectedStart(argv, stdin, env or {}, cwd), self.starts
+        if len(starts) != 1 or wanted.list_differences(starts[0]):
             times = {0: "never called", 1: "called once, but with something else"}
             head = times.get(len(starts), f"called {len(starts)} times, not once")
-            raise AssertionError(_explain(f"{self.name} was {head}", self.name, wanted, starts))
+            raise AssertionError(_explain_mismatch(f"{self.name} was {head}", self.name, wanted, starts))
 
     def assert_any_call(
         self,
@@ -80,26 +80,26 @@ class Calls(ABC):
     ) -> None:
         """Require that it was started so at least once; see `assert_called_once_with`."""
         __tracebackhide__ = True
-        wanted, starts = _Wanted(argv, stdin, env or {}, cwd), self.starts
-        if all(map(wanted.misses, starts)):
+        wanted, starts = _ExpectedStart(argv, stdin, env or {}, cwd), self.starts
+        if all(map(wanted.list_differences, starts)):
             head = "called, but with something else" if starts else "never called"
-            raise AssertionError(_explain(f"{self.name} was {head}", self.name, wanted, starts))
+            raise AssertionError(_explain_mismatch(f"{self.name} was {head}", self.name, wanted, starts))
 
     def assert_not_called(self) -> None:
         """Require that it was never started."""
         __tracebackhide__ = True
         if starts := self.starts:
-            lines = [_line("seen", [self.name, *start.argv]) for start in starts[:_SHOWN]]
-            raise AssertionError("\n".join([f"{self.name} was called", *lines, *_rest(starts)]))
+            lines = [_format_words("seen", [self.name, *start.argv]) for start in starts[:_SHOWN]]
+            raise AssertionError("\n".join([f"{self.name} was called", *lines, *_format_other_starts(starts)]))
 
 
-class _Wanted(NamedTuple):
+class _ExpectedStart(NamedTuple):
     argv: Sequence[Any]
     stdin: bytes | str | None
     env: Mapping[str, str | None]
     cwd: str | os.PathLike[str] | None
 
-    def parts(self, start: Start | None) -> list[tuple[str, Any, Any]]:
+    def list_compared_fields(self, start: Start | None) -> list[tuple[str, Any, Any]]:
         """Give the compared fields beside the arguments: name, expected value, actual value."""
         parts: list[tuple[str, Any, Any]] = []
         if self.stdin is not None:
@@ -113,57 +113,57 @@ class _Wanted(NamedTuple):
             parts.append(("cwd", os.fspath(self.cwd), "" if start is None else start.cwd))
         return parts
 
-    def misses(self, start: Start) -> list[str]:
+    def list_differences(self, start: Start) -> list[str]:
         """Name what is different in a call."""
-        differing = [name for name, expected, seen in self.parts(start) if expected != seen]
-        return differing if _fit(self.argv, start.argv) else ["argv", *differing]
+        differing = [name for name, expected, seen in self.list_compared_fields(start) if expected != seen]
+        return differing if _is_matching_argv(self.argv, start.argv) else ["argv", *differing]
 
-    def distance(self, start: Start) -> tuple[float, int]:
+    def measure_distance(self, start: Start) -> tuple[float, int]:
         """Say how far a call is from what is expected."""
         words = [word for word in self.argv if isinstance(word, str)]
-        return 1 - SequenceMatcher(None, words, start.argv).ratio(), len(self.misses(start))
+        return 1 - SequenceMatcher(None, words, start.argv).ratio(), len(self.list_differences(start))
 
 
-def _fit(argv: Sequence[Any], given: Sequence[str]) -> bool:
+def _is_matching_argv(argv: Sequence[Any], given: Sequence[str]) -> bool:
     """Say whether arguments are as expected, where `...` stands for any number of them."""
     if not argv:
         return not given
     if argv[0] is ...:
-        return any(_fit(argv[1:], given[place:]) for place in range(len(given) + 1))
-    return bool(given) and bool(argv[0] == given[0]) and _fit(argv[1:], given[1:])
+        return any(_is_matching_argv(argv[1:], given[place:]) for place in range(len(given) + 1))
+    return bool(given) and bool(argv[0] == given[0]) and _is_matching_argv(argv[1:], given[1:])
 
 
-def _explain(head: str, name: str, wanted: _Wanted, starts: Sequence[Start]) -> str:
-    lines = [head, _line("expected", [name, *wanted.argv])]
-    lines += [_part(part, expected) for part, expected, _ in wanted.parts(None)]
-    for start in sorted(starts, key=wanted.distance)[:_SHOWN]:
-        misses = wanted.misses(start)
-        lines.append(_line("seen", [name, *start.argv]))
-        lines += [_part(part, seen) for part, _, seen in wanted.parts(start) if part in misses]
+def _explain_mismatch(head: str, name: str, wanted: _ExpectedStart, starts: Sequence[Start]) -> str:
+    lines = [head, _format_words("expected", [name, *wanted.argv])]
+    lines += [_format_field(part, expected) for part, expected, _ in wanted.list_compared_fields(None)]
+    for start in sorted(starts, key=wanted.measure_distance)[:_SHOWN]:
+        misses = wanted.list_differences(start)
+        lines.append(_format_words("seen", [name, *start.argv]))
+        lines += [_format_field(part, seen) for part, _, seen in wanted.list_compared_fields(start) if part in misses]
         lines.append(f"            (different: {', '.join(misses)})" if misses else "            (as expected)")
         if "stdin" in misses and not start.stdin:
             lines.append("            (its script read nothing; `- wait_for: eof` as its first step reads all)")
-    return "\n".join([*lines, *_rest(starts)])
+    return "\n".join([*lines, *_format_other_starts(starts)])
 
 
-def _line(label: str, words: Sequence[Any]) -> str:
+def _format_words(label: str, words: Sequence[Any]) -> str:
     shown = ["..." if word is ... else shlex.quote(word) if isinstance(word, str) else repr(word) for word in words]
-    return f"  {label:<8}  {_cut(' '.join(shown))}"
+    return f"  {label:<8}  {_shorten_text(' '.join(shown))}"
 
 
-def _part(name: str, value: Any) -> str:
-    return f"            {name}: {'not set' if value is None else _cut(repr(value))}"
+def _format_field(name: str, value: Any) -> str:
+    return f"            {name}: {'not set' if value is None else _shorten_text(repr(value))}"
 
 
-def _cut(text: str) -> str:
+def _shorten_text(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-def _rest(starts: Sequence[Start]) -> list[str]:
+def _format_other_starts(starts: Sequence[Start]) -> list[str]:
     return [f"  and {len(starts) - _SHOWN} more"] if len(starts) > _SHOWN else []
 
 
-class Outside(NamedTuple):
+class LifeOutsideClock(NamedTuple):
     """The life of a fake that is started while its virtual clock does not run.
 
     Args:
@@ -178,7 +178,7 @@ class Outside(NamedTuple):
     notice: tuple[str, str, float] | None = None
 
 
-class FakeAgent(Calls):
+class FakeAgent(CallAssertions):
     """An executable fake agent.
 
     Args:
@@ -195,7 +195,7 @@ class FakeAgent(Calls):
         path: str,
         arguments: tuple[str, ...],
         record: Record,
-        watch: Lockstep | FakeLog,
+        watch: LockstepProcesses | FakeLog,
         process: str,
         outside: FakeLog | None = None,
     ) -> None:
@@ -207,7 +207,9 @@ class FakeAgent(Calls):
         self.record = record
         self.watch = watch
         self.outside = outside
-        self._outside_record = Record({**record.header, "clock": "real" if machine.began() is None else "virtual"})
+        self._outside_record = Record(
+            {**record.header, "clock": "real" if machine.read_virtual_start() is None else "virtual"}
+        )
         self._is_finished = False
         self._process = process
         self._made_at = time.monotonic_ns()
@@ -228,15 +230,15 @@ class FakeAgent(Calls):
     @property
     def virtual_record(self) -> Record | None:
         """Its actions in virtual time up to now; None: it was not started there."""
-        return self.record if isinstance(self.watch, Lockstep) and self.record.events else None
+        return self.record if isinstance(self.watch, LockstepProcesses) and self.record.events else None
 
     @property
     def real_record(self) -> Record | None:
         """Its actions in real time up to now; None: it was not started there."""
-        if isinstance(self.watch, Lockstep):
-            found = self.outside.so_far(self._outside_record) if self.outside is not None else None
+        if isinstance(self.watch, LockstepProcesses):
+            found = self.outside.read_so_far(self._outside_record) if self.outside is not None else None
         else:
-            found = self.watch.so_far(self.record)
+            found = self.watch.read_so_far(self.record)
         return found if found is not None and found.events else None
 
     @property
@@ -247,15 +249,15 @@ class FakeAgent(Calls):
     @property
     def broken(self) -> FakeFault | None:
         """The first failure in the fake itself, or its end from outside; None: there was none."""
-        return read_fault(self.launcher) or read_expiry(self.launcher, self._made_at) or self._refused()
+        return read_fault(self.launcher) or read_expiry(self.launcher, self._made_at) or self._find_start_refusal()
 
-    def _refused(self) -> FakeFault | None:
+    def _find_start_refusal(self) -> FakeFault | None:
         """Say why the machine does not start a fake that shows no sign of life; a plain start costs 20 ms."""
         events = (*self.record.events, *self._outside_record.events)
         has_lived = any("seen" in event.data and event.data["process"] == self._process for event in events)
         if has_lived or not self.can_start:
             return None
-        why = reason_not_to_start(self.launcher)
+        why = explain_failed_start(self.launcher)
         return FakeFault(0, "", f"the fake agent cannot start on this machine: {why}", False, True) if why else None
 
     def finish(self) -> Record:
@@ -272,7 +274,7 @@ class FakeAgent(Calls):
         return self.record
 
 
-class Lockstep:
+class LockstepProcesses:
     """The processes of one fake as a virtual clock sees them.
 
     Args:
@@ -290,7 +292,7 @@ class Lockstep:
             "hub": clock.hub.registry.address,
             "token": self._token,
             "host": os.getpid(),
-            "foreign": _streams_of_the_tests(),
+            "foreign": _list_test_streams(),
         }
 
     @property
@@ -308,7 +310,7 @@ class Lockstep:
         for participant in self.clock.hub.registry.in_order(self._token):
             is_own_child = len(participant.path) == 1  # an adopted orphan is no fault of the supervisor
             state = (
-                how_it_lives(participant.pid)
+                read_life_state(participant.pid)
                 if participant.lives
                 else "zombie"
                 if is_own_child and participant.is_zombie()
@@ -316,7 +318,7 @@ class Lockstep:
             )
             if state is not None:
                 argv = (
-                    {"argv": command_line_of(participant.pid, self.clock.launchers)}
+                    {"argv": read_fake_command(participant.pid, self.clock.launchers)}
                     if is_own_child and participant.lives
                     else {}
                 )
@@ -333,7 +335,7 @@ class Lockstep:
         self.clock.hub.settle()
 
 
-def _streams_of_the_tests() -> list[tuple[int, int]]:
+def _list_test_streams() -> list[tuple[int, int]]:
     """Name this process's stdout and stderr, where an agent that inherits them has to wait for a reader outside."""
     found = []
     for number in (1, 2):
@@ -344,7 +346,7 @@ def _streams_of_the_tests() -> list[tuple[int, int]]:
     return found
 
 
-class FakeByArguments(Calls):
+class FakeByArguments(CallAssertions):
     """A fake that plays one of several scripts, by its arguments.
 
     Args:
@@ -358,11 +360,11 @@ class FakeByArguments(Calls):
     @property
     def starts(self) -> tuple[Start, ...]:
         """Each start so far, whichever script it played; see `FakeAgent.starts`."""
-        placed = [pair for fake in self._fakes for pair in zip(_places(fake), fake.starts, strict=False)]
+        placed = [pair for fake in self._fakes for pair in zip(_list_start_places(fake), fake.starts, strict=False)]
         return tuple(start for _, start in sorted(placed, key=lambda pair: pair[0]))
 
 
-def _places(fake: FakeAgent) -> list[tuple[int, float]]:
+def _list_start_places(fake: FakeAgent) -> list[tuple[int, float]]:
     """Say where each start of a fake has its place: in virtual time many are at one instant, and the clock counts."""
-    order = fake.watch.order if isinstance(fake.watch, Lockstep) else []
+    order = fake.watch.order if isinstance(fake.watch, LockstepProcesses) else []
     return [*((0, float(number)) for number in order), *((1, start.at) for start in fake.starts[len(order) :])]

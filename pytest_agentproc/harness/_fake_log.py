@@ -16,8 +16,8 @@ from pytest_agentproc.clock import SystemClock, told
 from pytest_agentproc.errors import KitError, UsageError
 from pytest_agentproc.fake_agents import diary
 from pytest_agentproc.fake_agents.program import numbered
-from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives, plays, ticks
-from pytest_agentproc.procfs import every_pid, has_memory, stat_of, words_of
+from pytest_agentproc.harness._bystanders import is_fake_command, read_boot_ticks, read_fake_command, read_life_state
+from pytest_agentproc.procfs import has_memory, iterate_pids, read_command_words, read_stat
 from pytest_agentproc.record import Event, Record
 from pytest_agentproc.tree import pidfd_of
 from pytest_agentproc.vocabulary import signal_name
@@ -47,7 +47,7 @@ _NEWBORN = "newborn"
 
 
 @dataclass(slots=True)
-class _Kept:
+class _ProcessLog:
     """One process in its log; instants are the machine's."""
 
     pid: int
@@ -63,7 +63,7 @@ class _Kept:
     late: int = 0
     expired: int | None = None
     """The line of the step at which its lifetime was over."""
-    successor: _Kept | None = None
+    successor: _ProcessLog | None = None
     """The process that got its pid after its end."""
 
     @property
@@ -107,7 +107,7 @@ class FakeLog:
         self.expired: list[tuple[str, int]] = []
         """The agents that were ended by their lifetime, each with the line of its step; known once it is collected."""
         self._is_elsewhere = is_elsewhere
-        self._begun = ticks()
+        self._begun = read_boot_ticks()
         self._ends: dict[tuple[int, int], int] = {}
         """The ends that were given, by pid and birth: later reports of the broker do not move them."""
         self.baked: dict[str, Any] = {"hub": b"", "diary": str(folder), "scale": clock.scale}
@@ -125,22 +125,22 @@ class FakeLog:
         Returns:
             The largest lateness of a step, in nanoseconds of the run's own time.
         """
-        kept = self._settled()
+        kept = self._read_when_settled()
         self.expired = [(log.name, log.expired) for log in kept if log.expired is not None and log.index < 0]
         if kept and not record.events and self._is_elsewhere is None:
             self.clock.zero = min(log.born for log in kept)
-        self._correct([log for log in kept if log.index < 0], record)
-        record.merge(event for log in kept for event in self._events(log, kept))
+        self._correct_agent_ends([log for log in kept if log.index < 0], record)
+        record.merge(event for log in kept for event in self._iterate_events(log, kept))
         now = self.clock.instant()
         for log in kept:
-            if (state := self._state(log)) is not None:
+            if (state := self._find_leftover_state(log)) is not None:
                 told = {"process": log.name, "leaked": state, "line": log.line}
                 if log.index < 0 and state != "zombie":
-                    told["argv"] = command_line_of(log.pid, {os.path.realpath(self.command)})
+                    told["argv"] = read_fake_command(log.pid, {os.path.realpath(self.command)})
                 record.add(now, "m", told)
         return max((log.late for log in kept), default=0)
 
-    def so_far(self, record: Record) -> Record:
+    def read_so_far(self, record: Record) -> Record:
         """Give the actions of the processes up to now; empty if none was started.
 
         It contains everything that was visible from outside. Each process is awaited until it rests; a process that was
@@ -155,22 +155,22 @@ class FakeLog:
         if self.is_over:
             return record
         found, kept = Record(record.header), self._read_at_rest()
-        found.merge(event for log in kept for event in self._events(log, kept))
+        found.merge(event for log in kept for event in self._iterate_events(log, kept))
         return found
 
     def is_used(self) -> bool:
         """Say whether any process of this fake was started in real time."""
         return bool(self._read_at_rest())
 
-    def require_none(self) -> None:
+    def refuse_running_processes(self) -> None:
         """Refuse virtual time while a process of this fake is in real time.
 
         Raises:
             UsageError: one is.
         """
-        if self.is_over or not self._written():
+        if self.is_over or not self._list_logged_pids():
             return
-        for log in (log for log in self._read() if log.successor is None and self._is_ours(log.pid)):
+        for log in (log for log in self._read_logs() if log.successor is None and self._is_ours(log.pid)):
             who = f"{log.name} (pid {log.pid})"
             raise UsageError(
                 f"{who} was started in real time and still runs, but virtual time cannot wait for it",
@@ -186,18 +186,18 @@ class FakeLog:
         """
         self.is_over = True
         self.folder = self.folder.rename(f"{self.folder}-over")
-        for log in self._read():
-            self._end(log.pid)
-        guard = machine.monotonic() + _GUARD
-        while left := self._unwritten(()):
+        for log in self._read_logs():
+            self._kill_process(log.pid)
+        guard = machine.read_monotonic() + _GUARD
+        while left := self._list_unlogged_pids(()):
             for pid in left:
-                self._end(pid)
-            if machine.monotonic() > guard:
+                self._kill_process(pid)
+            if machine.read_monotonic() > guard:
                 break
-            machine.nap(_PAUSE)
+            machine.sleep_machine_time(_PAUSE)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _end(self, pid: int) -> None:
+    def _kill_process(self, pid: int) -> None:
         pidfd = pidfd_of(pid)
         if pidfd is None:
             return
@@ -213,34 +213,34 @@ class FakeLog:
 
     # The processes that there are.
 
-    def _read_at_rest(self) -> list[_Kept]:
+    def _read_at_rest(self) -> list[_ProcessLog]:
         """Read once every process rests: its earlier actions are written then, for it writes before it waits."""
-        begun = machine.monotonic()
+        begun = machine.read_monotonic()
         while True:
-            starting, restless = self._restless()
-            kept = self._read()
+            starting, restless = self._find_restless()
+            kept = self._read_logs()
             restless -= {log.pid for log in kept if log.step[1] == "burn_cpu"}  # it never rests, and says no more
-            waited = machine.monotonic() - begun
+            waited = machine.read_monotonic() - begun
             if not restless and (not starting or waited > _EXEC):
                 break
             if waited > _REST:
                 raise KitError(f"{self._name} (pid {min(restless)}) neither rests nor ends within {_REST:g} s")
-            machine.nap(_PAUSE)
-        self._bury(kept)
+            machine.sleep_machine_time(_PAUSE)
+        self._note_reported_deaths(kept)
         for log in kept:
             self._note_end(log)
         return kept
 
-    def _restless(self) -> tuple[bool, set[int]]:
+    def _find_restless(self) -> tuple[bool, set[int]]:
         """Say whether a process is in its exec and so may be a fake; list the processes that run, or are to speak."""
-        written, starting, restless = self._written(), False, set[int]()
-        for pid in every_pid():
-            words = words_of(pid)
-            seen = stat_of(pid) if not words or pid in written else None
+        written, starting, restless = self._list_logged_pids(), False, set[int]()
+        for pid in iterate_pids():
+            words = read_command_words(pid)
+            seen = read_stat(pid) if not words or pid in written else None
             if not words:
                 is_new = seen is not None and seen.started >= self._begun
                 starting = starting or (is_new and has_memory(pid))
-            elif not plays(" ".join(words), self.command):
+            elif not is_fake_command(" ".join(words), self.command):
                 continue
             elif pid in written:
                 restless |= {pid} if seen is not None and seen.state not in "STt" else set()
@@ -248,59 +248,59 @@ class FakeLog:
                 restless.add(pid)
         return starting, restless
 
-    def _note_end(self, log: _Kept) -> None:
+    def _note_end(self, log: _ProcessLog) -> None:
         """Give a dead process one end: the broker's, or the instant at which it was first seen here without that."""
         if log.died is not None or not self._is_ours(log.pid):
             log.died = self._ends.setdefault((log.pid, log.born), log.died or time.monotonic_ns())
 
-    def _written(self) -> set[int]:
+    def _list_logged_pids(self) -> set[int]:
         """Give the pids that have a log."""
         return {int(path.name) for path in self.folder.iterdir() if path.name != diary.SPARE}
 
-    def _settled(self) -> list[_Kept]:
+    def _read_when_settled(self) -> list[_ProcessLog]:
         """Read until every end is known, or the time for that is over; a process in its exec is not visible yet.
 
         A process that forks without a pause is known by births between two looks that both began after that time.
         """
-        limit = machine.monotonic() + _SETTLE
+        limit = machine.read_monotonic() + _SETTLE
         was_calm, known, looked_at = False, set[tuple[int, int]](), 0.0
         while True:
-            before, looked_at = looked_at, machine.monotonic()
-            kept = self._read()
-            self._bury(kept)
-            new = self._unwritten({log.pid for log in kept})
+            before, looked_at = looked_at, machine.read_monotonic()
+            kept = self._read_logs()
+            self._note_reported_deaths(kept)
+            new = self._list_unlogged_pids({log.pid for log in kept})
             born = [log for log in kept if (log.pid, log.born) not in known]
-            is_calm = bool(kept) and not (born or new) and all(self._state(log) is None for log in kept)
+            is_calm = bool(kept) and not (born or new) and all(self._find_leftover_state(log) is None for log in kept)
             if (is_calm and was_calm) or before > limit:
                 break
             was_calm, known = is_calm, {(log.pid, log.born) for log in kept}
-            machine.nap(5)
+            machine.sleep_machine_time(5)
         for log in kept:
             self._note_end(log)
         if born:  # a process forks repeatedly, each time so briefly that the last one has to stand for all
             born[-1].died = None
         if new:
-            now, written = time.monotonic_ns(), {log.pid: log for log in self._read()}
+            now, written = time.monotonic_ns(), {log.pid: log for log in self._read_logs()}
             index, name = (0, _NEWBORN) if any(log.index < 0 for log in kept) else (-1, self._name)
             for pid in new:  # a process without a log has not opened it yet
-                kept.append(written.get(pid) or _Kept(pid, 0, index, name, 0, now))
+                kept.append(written.get(pid) or _ProcessLog(pid, 0, index, name, 0, now))
         return kept
 
-    def _read(self) -> list[_Kept]:
+    def _read_logs(self) -> list[_ProcessLog]:
         """Read all logs: the processes in the order of their births; some may have had the same pid in turn."""
-        kept: list[_Kept] = []
+        kept: list[_ProcessLog] = []
         for path in sorted(path for path in self.folder.iterdir() if path.name != diary.SPARE):  # that one is renamed
-            log: _Kept | None = None
+            log: _ProcessLog | None = None
             for at, message in diary.entries(path.read_bytes()):
                 if message[0] == "H":
                     parent, index, name, line = message[1:]
-                    born = _Kept(int(path.name), parent, index, name, line, at)
+                    born = _ProcessLog(int(path.name), parent, index, name, line, at)
                     if log is not None:
                         log.successor = born
                     log = born
                     kept.append(log)
                 elif log is not None:
-                    _write(log, at, message)
+                    _apply_entry(log, at, message)
         kept.sort(key=lambda log: log.born)
         names: Counter[str] = Counter()
         for log in kept:
@@ -308,15 +308,15 @@ class FakeLog:
             log.name = numbered(log.name, names[log.name])
         return kept
 
-    def _unwritten(self, kept: Collection[int]) -> list[int]:
+    def _list_unlogged_pids(self, kept: Collection[int]) -> list[int]:
         """List the processes of this fake that have no log yet."""
-        ours = (pid for pid in every_pid() if pid not in kept and self._is_ours(pid))
+        ours = (pid for pid in iterate_pids() if pid not in kept and self._is_ours(pid))
         return [pid for pid in ours if not self._is_in_virtual_time(pid)]
 
     def _is_in_virtual_time(self, pid: int) -> bool:
         return self._is_elsewhere is not None and self._is_elsewhere(pid)
 
-    def _bury(self, kept: Sequence[_Kept]) -> None:
+    def _note_reported_deaths(self, kept: Sequence[_ProcessLog]) -> None:
         """Note the deaths that the broker reported: those of one pid came in the order of the births."""
         for line in self._deaths.read_text("ascii").rpartition("\n")[0].splitlines():  # the last may be half a line
             pid, at = (int(word) for word in line.split())
@@ -327,7 +327,7 @@ class FakeLog:
             if log.successor is not None:
                 log.died = min(log.died or log.successor.born, log.successor.born)
 
-    def _correct(self, agents: Sequence[_Kept], record: Record) -> None:
+    def _correct_agent_ends(self, agents: Sequence[_ProcessLog], record: Record) -> None:
         """Move the end of an agent to the time at which its supervisor saw it, if that was before the broker's.
 
         The broker may be late for several ends at once, and report them in any order. Each end that the supervisor saw
@@ -344,10 +344,10 @@ class FakeLog:
                 nearest.died = min(nearest.died or seen, seen)
                 left.remove(nearest)
 
-    def _state(self, log: _Kept) -> str | None:
+    def _find_leftover_state(self, log: _ProcessLog) -> str | None:
         """Say how a process was left: alive, stopped, or a zombie that this process should have waited for."""
         if log.died is None:
-            return how_it_lives(log.pid)
+            return read_life_state(log.pid)
         if log.index >= 0 or log.successor is not None or not self.is_child(log.pid):
             return None  # others are children of ours by adoption only, and whose pid is another's was waited for
         with contextlib.suppress(ChildProcessError):
@@ -357,11 +357,11 @@ class FakeLog:
 
     def _is_ours(self, pid: int) -> bool:
         """Say whether a pid is a process of this fake: a dead one has no command, any other one another."""
-        return plays(" ".join(words_of(pid)), self.command)
+        return is_fake_command(" ".join(read_command_words(pid)), self.command)
 
     # What they did.
 
-    def _events(self, log: _Kept, kept: Sequence[_Kept]) -> Iterator[Event]:
+    def _iterate_events(self, log: _ProcessLog, kept: Sequence[_ProcessLog]) -> Iterator[Event]:
         about = {"process": log.name}
         parents = [other.name for other in kept if other.pid == log.parent and other.born <= log.born]
         above = parents[-1] if parents and log.index >= 0 else "supervisor"
@@ -377,7 +377,7 @@ class FakeLog:
             yield Event(self.clock.instant_of(log.died), "p", about | {"gone": True})
 
 
-def _write(log: _Kept, at: int, message: tuple[Any, ...]) -> None:
+def _apply_entry(log: _ProcessLog, at: int, message: tuple[Any, ...]) -> None:
     form = message[0]
     if form == "L":
         log.late = max(log.late, message[1])

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_agentproc.errors import KitError, Problem, ScenarioError, UsageError
 from pytest_agentproc.fake_agents.player import Endless
-from pytest_agentproc.procfs import every_pid, threads_of
+from pytest_agentproc.procfs import iterate_pids, list_threads
 from pytest_agentproc.tree import check_proc
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ START = "--agentproc-start"
 """The argument with which the kit asks whether a fake starts at all."""
 
 
-def probes_of(dialect: Dialect) -> dict[tuple[str, ...], tuple[int, bytes]]:
+def map_probe_answers(dialect: Dialect) -> dict[tuple[str, ...], tuple[int, bytes]]:
     """Give what a dialect's CLI prints, and on which descriptor, by all the arguments that ask for it."""
     stream = 2 if dialect.tells_on_stderr else 1
     told = {tuple(asked.split()): (stream, f"{told}\n".encode()) for asked, told in dialect.probes.items()}
@@ -56,32 +56,32 @@ _SPARE_PROCESSES = 32
 """So many more this process, or this user, may need for one scenario."""
 
 
-def require_machine() -> None:
+def require_startable_fakes() -> None:
     """See whether fakes can be started here and can do what they have to.
 
     Raises:
         UsageError: they cannot, because of the one thing that it says.
     """
-    require_machine_at(tempfile.gettempdir())
+    require_startable_fakes_in(tempfile.gettempdir())
 
 
 @lru_cache(maxsize=8)
-def require_machine_at(folder: str) -> None:
-    """See to it once, with fakes in a folder; see `require_machine`."""
+def require_startable_fakes_in(folder: str) -> None:
+    """See to it once, with fakes in a folder; see `require_startable_fakes`."""
     check_proc()
     if os.statvfs(folder).f_flag & os.ST_NOEXEC:
         raise UsageError(
             f"the folder for temporary files, {folder}, is mounted noexec, and fake agents are started from there",
             "set TMPDIR to a folder from which programs may be started",
         )
-    most, used = _limit(resource.RLIMIT_NOFILE), sum(1 for _ in Path("/proc/self/fd").iterdir())
+    most, used = _read_limit(resource.RLIMIT_NOFILE), sum(1 for _ in Path("/proc/self/fd").iterdir())
     if most is not None and most < (needed := max(_DESCRIPTORS, used + _SPARE_DESCRIPTORS)):
         raise UsageError(
             f"a process may open {most} files at most, and scenarios need {needed}",
             "raise the limit, such as with: ulimit -n 1024",
         )
-    most = None if os.geteuid() == 0 else _limit(resource.RLIMIT_NPROC)
-    if most is not None and most < (needed := tasks_of_this_user() + _SPARE_PROCESSES):
+    most = None if os.geteuid() == 0 else _read_limit(resource.RLIMIT_NPROC)
+    if most is not None and most < (needed := count_tasks_of_this_user() + _SPARE_PROCESSES):
         raise UsageError(
             f"this user may have {most} processes and threads at most, and with a scenario there are up to {needed}",
             "raise the limit, such as with: ulimit -u 4096",
@@ -94,7 +94,7 @@ class _Trial(subprocess.Popen[bytes]):
     serves_host = True
 
 
-def reason_not_to_start(launcher: str) -> str:
+def explain_failed_start(launcher: str) -> str:
     """Start a fake that plays nothing; say why it does not come to its first line, or nothing if it does."""
     pipe = subprocess.PIPE
     try:
@@ -114,18 +114,18 @@ def reason_not_to_start(launcher: str) -> str:
     return f"{end} before its first line" + (f" and prints {words[:_SHOWN]}" if words else "")
 
 
-def _limit(which: int) -> int | None:
+def _read_limit(which: int) -> int | None:
     soft = resource.getrlimit(which)[0]
     return None if soft == resource.RLIM_INFINITY else soft
 
 
-def tasks_of_this_user() -> int:
+def count_tasks_of_this_user() -> int:
     """Count the processes of this user with their threads, as the kernel's limit does."""
     count, me = 0, os.getuid()
-    for pid in every_pid():
+    for pid in iterate_pids():
         with suppress(OSError):
             if Path(f"/proc/{pid}").stat().st_uid == me:
-                count += len(threads_of(pid))
+                count += len(list_threads(pid))
     return count
 
 
@@ -146,7 +146,7 @@ class FakeFault(NamedTuple):
     is_endless: bool
     is_outer: bool = False
 
-    def error(self, path: str) -> KitError | ScenarioError:
+    def make_error(self, path: str) -> KitError | ScenarioError:
         """Give the error that says it, with its place.
 
         Args:
@@ -175,7 +175,7 @@ _REMEDY = "give it an end, such as `for: 10m`, or have a limit or an action of t
 _NO_VERDICT = "this says nothing of the supervisor"
 
 
-def faults_of(launcher: str) -> Path:
+def locate_fault_file(launcher: str) -> Path:
     """Give the file in which a fake and its descendants write what broke in them."""
     return Path(launcher).parent.with_suffix(".faults")
 
@@ -183,7 +183,7 @@ def faults_of(launcher: str) -> Path:
 def read_fault(launcher: str) -> FakeFault | None:
     """Read what broke first in a fake; None: nothing did."""
     try:
-        first = faults_of(launcher).read_text("utf-8").partition("\n")[0]
+        first = locate_fault_file(launcher).read_text("utf-8").partition("\n")[0]
     except FileNotFoundError:
         return None
     line, step, is_endless, words = first.split("\t", 3)
@@ -208,7 +208,7 @@ def read_expiry(launcher: str, since: int) -> FakeFault | None:
     return None
 
 
-def fault_of(error: Exception) -> FakeFault:
+def describe_model_fault(error: Exception) -> FakeFault:
     """Give what broke in a fake of the model."""
     line, step = vars(error).get("step", (0, ""))
     is_endless = isinstance(error, Endless)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_agentproc import fake_agents
 from pytest_agentproc.fake_agents import diary
 from pytest_agentproc.harness._bystanders import PLAYER
-from pytest_agentproc.harness._faults import faults_of
+from pytest_agentproc.harness._faults import locate_fault_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +60,7 @@ A module in C looks its symbols up when it calls them: most of them never do, so
 """
 
 
-def bundle(modules: Sequence[tuple[str, Path | None]]) -> bytes:
+def compile_bundle(modules: Sequence[tuple[str, Path | None]]) -> bytes:
     """Compile modules into one piece, without docstrings and assertions.
 
     Args:
@@ -87,7 +87,7 @@ _PLAIN = (f"{_OURS}dialects.raw",)
 _LONGEST_SHEBANG = 250
 
 
-class _Kind(NamedTuple):
+class _LauncherKind(NamedTuple):
     """The common part of two launchers if one can stand for the other."""
 
     name: str
@@ -105,8 +105,8 @@ class FakeBuilder:
     def __init__(self) -> None:
         self.folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="agentproc-")))
         self._bundles: dict[tuple[str, ...], str] = {}
-        self._free: dict[_Kind, list[str]] = {}
-        self._kinds: dict[str, _Kind] = {}
+        self._free: dict[_LauncherKind, list[str]] = {}
+        self._kinds: dict[str, _LauncherKind] = {}
         self._count = 0
 
     @property
@@ -119,13 +119,13 @@ class FakeBuilder:
         """The file that is there if a debugger watches the code that starts the fakes."""
         return self.folder / "debugged"
 
-    def new_diary(self) -> Path:
+    def make_log_folder(self) -> Path:
         """Make a folder for the logs of one fake's processes; the first folder is ready in advance."""
         folder = Path(tempfile.mkdtemp(prefix="diary-", dir=self.folder))
         (folder / diary.SPARE).touch(0o600)
         return folder
 
-    def make(self, name: str, baked: dict[str, Any], *, spawn_error: str | None = None) -> str:
+    def write_fake(self, name: str, baked: dict[str, Any], *, spawn_error: str | None = None) -> str:
         """Write an executable fake and return its real path, in a folder that can be a PATH: no other program is there.
 
         Args:
@@ -136,32 +136,40 @@ class FakeBuilder:
         """
         program = baked["program"]
         encoder = tuple(program["encoder"])
-        kind = _Kind(name, encoder, hears(program), spawn_error, bool(baked["hub"]), "diary" in baked, "flags" in baked)
+        kind = _LauncherKind(
+            name,
+            encoder,
+            can_answer_requests(program),
+            spawn_error,
+            bool(baked["hub"]),
+            "diary" in baked,
+            "flags" in baked,
+        )
         free = self._free.setdefault(kind, [])
-        path = free.pop() if free else self._write(kind)
+        path = free.pop() if free else self._write_launcher(kind)
         plan = f"{os.path.split(path)[0]}.baked"
-        faults = faults_of(path)
+        faults = locate_fault_file(path)
         faults.unlink(missing_ok=True)
-        _put(plan, marshal.dumps({**baked, "faults": str(faults)}))
+        _overwrite_file(plan, marshal.dumps({**baked, "faults": str(faults)}))
         for counted in ("count", "sessions"):
             Path(f"{plan}.{counted}").unlink(missing_ok=True)
         self._kinds[path] = kind
         return path
 
-    def take_back(self, path: str) -> None:
-        """Reuse a fake that `make` gave earlier: it is not started any more."""
+    def recycle_fake(self, path: str) -> None:
+        """Reuse a fake that `write_fake` gave earlier: it is not started any more."""
         self._free[self._kinds.pop(path)].append(path)
 
-    def _write(self, kind: _Kind) -> str:
+    def _write_launcher(self, kind: _LauncherKind) -> str:
         self._count += 1
         folder = self.folder / str(self._count)
         folder.mkdir()
         path = folder / kind.name
-        boot = BOOT.format(bundle=self._bundle(kind), load=LOAD, baked=str(folder.with_suffix(".baked")))
+        boot = BOOT.format(bundle=self._compile_bundle_once(kind), load=LOAD, baked=str(folder.with_suffix(".baked")))
         compiled = folder.with_suffix(".boot")
         compiled.write_bytes(marshal.dumps(compile(boot, str(path), "exec", dont_inherit=True, optimize=2)))
         if kind.spawn_error != "not_found":
-            path.write_text(UNSTARTABLE.get(kind.spawn_error or "", _launcher(str(compiled))), encoding="utf-8")
+            path.write_text(UNSTARTABLE.get(kind.spawn_error or "", _format_launcher(str(compiled))), encoding="utf-8")
             path.chmod(0o600 if kind.spawn_error == "not_executable" else 0o700)
         return str(path)
 
@@ -169,18 +177,18 @@ class FakeBuilder:
         """Remove everything."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _bundle(self, kind: _Kind) -> str:
+    def _compile_bundle_once(self, kind: _LauncherKind) -> str:
         """Give the file of a bundle, which is compiled once for all fakes of a kind."""
         more = (*(REAL_TIME if kind.has_diary else ()), *(FLAGS if kind.has_flags else ()))
         name = (*kind.encoder, str(kind.hears), *more)
         if name not in self._bundles:
             file = self.folder / f"bundle-{len(self._bundles)}"
-            file.write_bytes(bundle(modules_of(kind.encoder, more, hears=kind.hears)))
+            file.write_bytes(compile_bundle(list_fake_modules(kind.encoder, more, hears=kind.hears)))
             self._bundles[name] = str(file)
         return self._bundles[name]
 
 
-def _put(path: str, data: bytes) -> None:
+def _overwrite_file(path: str, data: bytes) -> None:
     """Overwrite a file: a file that is emptied first goes to the disk at once, which takes milliseconds."""
     number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     with os.fdopen(number, "wb") as file:
@@ -188,14 +196,14 @@ def _put(path: str, data: bytes) -> None:
         file.truncate()
 
 
-def hears(program: Program) -> bool:
+def can_answer_requests(program: Program) -> bool:
     """Say whether a fake loads what answers requests: no run of the kit's does, but one with background tasks."""
     is_ours = program["encoder"][-1].startswith(_OURS)
     return bool(program.get("serves") or program.get("tasks") or not is_ours)
 
 
-def modules_of(encoder: Sequence[str], more: Sequence[str], *, hears: bool) -> list[tuple[str, Path | None]]:
-    """List what a fake loads, as `bundle` takes it, in the order in which it must be executed.
+def list_fake_modules(encoder: Sequence[str], more: Sequence[str], *, hears: bool) -> list[tuple[str, Path | None]]:
+    """List what a fake loads, as `compile_bundle` takes it, in the order in which it must be executed.
 
     Args:
         encoder: the modules of its encoder, the kit's or another package's.
@@ -205,15 +213,15 @@ def modules_of(encoder: Sequence[str], more: Sequence[str], *, hears: bool) -> l
     shared = () if tuple(encoder) == _PLAIN else ("objects",)
     names = (*_MODULES, *shared, *(_SESSION if hears else ()), *more)
     root = _HOME.partition(".")[0]  # empty in a fake: it does not pay for the package that its modules are named after
-    return [(root, None), *map(_source, names), *_sources_of(encoder), _source("main")]
+    return [(root, None), *map(_find_source, names), *_list_encoder_sources(encoder), _find_source("main")]
 
 
-def _sources_of(modules: Sequence[str]) -> list[tuple[str, Path | None]]:
+def _list_encoder_sources(modules: Sequence[str]) -> list[tuple[str, Path | None]]:
     """List an encoder's own modules; another package's packages are empty in a fake."""
     found: dict[str, Path | None] = {}
     for module in modules:
         if module.startswith(_OURS):
-            found[module] = _source(module.removeprefix(_OURS))[1]
+            found[module] = _find_source(module.removeprefix(_OURS))[1]
             continue
         words = module.split(".")
         for length in range(1, len(words)):
@@ -225,7 +233,7 @@ def _sources_of(modules: Sequence[str]) -> list[tuple[str, Path | None]]:
     return [*found.items()]
 
 
-def _source(name: str) -> tuple[str, Path | None]:
+def _find_source(name: str) -> tuple[str, Path | None]:
     base = Path(fake_agents.__file__).parent.joinpath(*name.split("."))
     full = f"{_OURS}{name}" if name else _HOME
     return full, base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
@@ -235,16 +243,16 @@ UNSTARTABLE = {"no_interpreter": "#!/usr/bin/node-that-is-not-installed\n", "wro
 """Files that may be executed and cannot be: the kernel refuses them with ENOENT and with ENOEXEC."""
 
 
-def _launcher(boot: str) -> str:
+def _format_launcher(boot: str) -> str:
     """Give the text of a launcher: its first line holds the whole program, so that the file is not read.
 
     The rest is for a start with another interpreter.
     """
     program = f"import marshal;exec(marshal.loads(open({boot!r},'rb',0).read()))"
-    return f"{head(f'{PLAYER}{program}')}\n{program}\n"
+    return f"{build_first_line(f'{PLAYER}{program}')}\n{program}\n"
 
 
-def head(option: str) -> str:
+def build_first_line(option: str) -> str:
     """Give the first line of a Python program.
 
     If the line is too long for the kernel, a shell executes the same command, inside a text literal of Python.
@@ -252,13 +260,13 @@ def head(option: str) -> str:
     Args:
         option: the word for the interpreter before the file's path.
     """
-    line = f"#!{interpreter()} {option}"
-    if " " in interpreter() or len(line.encode()) > _LONGEST_SHEBANG:
-        return f"#!/bin/sh\n'''exec' {shlex.quote(interpreter())} {shlex.quote(option)} \"$0\" \"$@\"\n' '''"
+    line = f"#!{find_interpreter()} {option}"
+    if " " in find_interpreter() or len(line.encode()) > _LONGEST_SHEBANG:
+        return f"#!/bin/sh\n'''exec' {shlex.quote(find_interpreter())} {shlex.quote(option)} \"$0\" \"$@\"\n' '''"
     return line
 
 
-def interpreter() -> str:
+def find_interpreter() -> str:
     """Give the interpreter below any virtual environment.
 
     It starts faster, and fakes need the standard library only.

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import anyio
 
 from pytest_agentproc.errors import KitError
-from pytest_agentproc.harness._bystanders import how_it_lives, plays
-from pytest_agentproc.procfs import words_of
+from pytest_agentproc.harness._bystanders import is_fake_command, read_life_state
+from pytest_agentproc.procfs import read_command_words
 from pytest_agentproc.tree import Keeper, LeakTracker, command_line, pidfd_of
 from pytest_agentproc.vocabulary import NANOSECONDS
 
@@ -48,7 +48,7 @@ class KeeperScope:
         if self.keeper is not None:
             self.keeper.close()
 
-    async def hold(self, run: Callable[[], Awaitable[None]]) -> None:
+    async def run_guarded(self, run: Callable[[], Awaitable[None]]) -> None:
         """Run what is to be kept, and give it up if the keeper ends: that is none of the subject's doing.
 
         Raises:
@@ -74,18 +74,18 @@ class KeeperScope:
         keeper.close()
         scope.cancel()
 
-    def tell(self, record: Record, at: int) -> None:
+    def record_leftovers(self, record: Record, at: int) -> None:
         """Note every process that is left, but for the fakes, and for a program that has not ended.
 
         Args:
             record: where it is noted, as a leak under the name of its command.
             at: the instant, in nanoseconds of the run's clock.
         """
-        for pid, command in self._settled().items():
+        for pid, command in self._find_settled_leftovers().items():
             name = " ".join(command.split())[:_LONGEST]
-            record.add(at, "m", {"process": name, "leaked": how_it_lives(pid), "line": 0, "pid": pid})
+            record.add(at, "m", {"process": name, "leaked": read_life_state(pid), "line": 0, "pid": pid})
 
-    def _settled(self) -> dict[int, str]:
+    def _find_settled_leftovers(self) -> dict[int, str]:
         """List the processes that are left, by a look that finds none, or that begins after the time for ending.
 
         A look may take longer than that time: a process that it lists may have ended in time.
@@ -93,20 +93,20 @@ class KeeperScope:
         limit = time.monotonic() + _SETTLE
         while True:
             began = time.monotonic()
-            left = self._left()
+            left = self._find_leftovers()
             if not left or began >= limit:
                 return left
             _await_end(left, max(0.0, limit - time.monotonic()))
 
-    def _left(self) -> dict[int, str]:
+    def _find_leftovers(self) -> dict[int, str]:
         if self.keeper is None:
             return {}
         started, commands = self.keeper.started, self.keeper.left().commands
         return {pid: owned for pid, owned in commands.items() if pid not in started and not self._is_fake(pid)}
 
     def _is_fake(self, pid: int) -> bool:
-        command = " ".join(words_of(pid))
-        return any(plays(command, launcher) for launcher in self._launchers)
+        command = " ".join(read_command_words(pid))
+        return any(is_fake_command(command, launcher) for launcher in self._launchers)
 
 
 def _await_end(pids: Sequence[int] | dict[int, str], seconds: float) -> None:
@@ -134,7 +134,7 @@ class SideProcesses:
         launchers = [fake.launcher for fake in fakes]
 
         def is_fake(_pid: int, command: str) -> bool:
-            return any(plays(command, launcher) for launcher in launchers)
+            return any(is_fake_command(command, launcher) for launcher in launchers)
 
         self._custody = LeakTracker(adopts=adopts, excuses=is_fake)
 
@@ -149,7 +149,7 @@ class SideProcesses:
         """Say whether this process started a process while the block ran; an orphan that it adopted it did not."""
         return self._custody.has_started(pid)
 
-    def tell(self, record: Record, at: int) -> None:
+    def record_leftovers(self, record: Record, at: int) -> None:
         """Note every process that was left, and end it; processes of unknown origin are noted and left alone.
 
         Args:

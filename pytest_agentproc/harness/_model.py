@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.clock import Host, JumpRule, Move, SystemClock
 from pytest_agentproc.errors import BrokenFake, Deadlock, Spin
 from pytest_agentproc.fake_agents.program import numbered, of_invocation
-from pytest_agentproc.harness._actors import Kin, Left, Pipe, Process, World
-from pytest_agentproc.harness._faults import fault_of
+from pytest_agentproc.harness._actors import ModelAgent, Pipe, Process, ProcessEnded, TreeMember
+from pytest_agentproc.harness._faults import describe_model_fault
 from pytest_agentproc.supervisor import (
     AnswerQuestion,
     Deciders,
@@ -73,7 +73,7 @@ class Model:
     rule_type = JumpRule
     pipe_type = Pipe
     process_type = Process
-    world_type = World
+    world_type = ModelAgent
     driver_type = Driver
 
     def __init__(self, record: Record) -> None:
@@ -105,11 +105,11 @@ class Model:
         """Give the instant."""
         return self.rule.now
 
-    def tell(self, code: str, data: dict[str, Any]) -> None:
+    def record_action(self, code: str, data: dict[str, Any]) -> None:
         """Record what a process did."""
         self.record.add(self.rule.now, code, data)
 
-    def start(self, program: dict[str, Any], fake: int, containment: str = "group") -> World:
+    def start_agent(self, program: dict[str, Any], fake: int, containment: str = "group") -> ModelAgent:
         """Start an agent, as a driver asks for one.
 
         Args:
@@ -120,28 +120,28 @@ class Model:
         pipes: dict[str, Pipe | None] = {name: self.pipe_type() for name in ("stdin", "stdout", "stderr")}
         played = of_invocation(program, self._fakes.count(fake) + 1)
         agent = self.process_type(self, (len(self._fakes),), program["name"], 0, played, pipes)
-        agent.kin = Kin(agent, None, "new_session")
+        agent.kin = TreeMember(agent, None, "new_session")
         self._fakes.append(fake)
-        self.bear(agent)
-        self.tell_births()
+        self.add_process(agent)
+        self.record_births()
         return self.world_type(agent, containment)
 
-    def bear(self, process: Process) -> None:
+    def add_process(self, process: Process) -> None:
         """Add a new process; a stopped process waits for nothing yet."""
         self.processes[process.path] = self._living[process.path] = process
         if not process.is_stopped:
-            self.park(process)
+            self.park_process(process)
         self._births.append(process)
 
-    def park(self, process: Process) -> None:
+    def park_process(self, process: Process) -> None:
         """Have the rule know until when a process waits."""
         self.rule.park(process.path, process.until)
 
-    def wake(self, process: Process) -> None:
+    def wake_process(self, process: Process) -> None:
         """A parked process caught a signal."""
         self.rule.ask(process.path)
 
-    def bury(self, process: Process) -> None:
+    def remove_process(self, process: Process) -> None:
         """Remove a process that has ended."""
         self.rule.drop(process.path)
         del self._living[process.path]
@@ -158,27 +158,27 @@ class Model:
         """
         self._looking = [(number, driver, self.hosts.get(number)) for number, driver in enumerate(self.drivers)]
         while True:
-            self.settle()
-            if self.callers and self._resume():
+            self.settle_events()
+            if self.callers and self._resume_callers():
                 continue
             if not self._looking and not any(caller.is_busy for caller in self.callers):
                 return
-            move, target = self.rule.next(self.host())
+            move, target = self.rule.next(self.describe_drivers())
             while move is Move.GRANT:  # which reports nothing to a caller
                 self._looks = 0
                 self.grant(self.processes[target])
-                self.settle()
-                move, target = self.rule.next(self.host())
+                self.settle_events()
+                move, target = self.rule.next(self.describe_drivers())
             if move is Move.STUCK:
                 raise Deadlock("nobody can move")
             if move is Move.FIRE:
                 self._looks = 0
             if target == _LOOP:
-                self._resume(is_due=True)
+                self._resume_callers(is_due=True)
             else:
-                self._look(target)
+                self._let_driver_look(target)
 
-    def _resume(self, *, is_due: bool = False) -> bool:
+    def _resume_callers(self, *, is_due: bool = False) -> bool:
         """Let the callers do what they want to do now, by declaration, if they have a report, or are due.
 
         Returns:
@@ -190,16 +190,16 @@ class Model:
                 has_acted = caller.act(self.rule.now) or has_acted
         return has_acted
 
-    def block(self, until: int) -> None:
+    def block_until(self, until: int) -> None:
         """Let time pass until an instant in which no driver looks and no caller acts: other code holds their loop."""
         deadline = (until, _LOOP)
         while (process := self.rule.first_process(deadline)) is not None:
             self.rule.now, path = process
             self.grant(self.processes[path])
-            self.settle()
+            self.settle_events()
         self.rule.now = max(self.rule.now, until)
 
-    def settle(self) -> None:
+    def settle_events(self) -> None:
         """Show the events: processes that can run ask, and births and deaths are recorded in spawn order."""
         for process in self._living.values():
             for is_woken in process.wakers:
@@ -207,27 +207,29 @@ class Model:
                     self.rule.ask(process.path)
                     break
         if self._births:
-            self.tell_births()
+            self.record_births()
         if self._deaths:
-            self.tell_deaths()
+            self.record_deaths()
 
-    def tell_deaths(self) -> None:
+    def record_deaths(self) -> None:
         """Record the dead processes."""
-        for process in self.in_order(self._deaths):
+        for process in self.sort_in_spawn_order(self._deaths):
             assert process.ended is not None
-            self.tell("x", {"process": process.name, **process.ended})
-            self.tell("p", {"process": process.name, "gone": True})
+            self.record_action("x", {"process": process.name, **process.ended})
+            self.record_action("p", {"process": process.name, "gone": True})
         self._deaths.clear()
 
-    def tell_births(self) -> None:
+    def record_births(self) -> None:
         """Record the births."""
-        for process in self.in_order(self._births):
+        for process in self.sort_in_spawn_order(self._births):
             said = self._fakes[process.path[0]], process.name
             self._names[said] += 1
             process.name = numbered(process.name, self._names[said])
             parent = self.processes.get(process.path[:-1])
             above = "supervisor" if parent is None else parent.name
-            self.tell("p", {"process": process.name, "seen": True, "pid": 0, "parent": above, "line": process.line})
+            self.record_action(
+                "p", {"process": process.name, "seen": True, "pid": 0, "parent": above, "line": process.line}
+            )
         self._births.clear()
 
     def note_leaks(self) -> None:
@@ -237,13 +239,13 @@ class Model:
             lives = "stopped" if process.is_stopped else "alive"
             state = lives if process.is_alive else "zombie" if len(path) == 1 and not process.is_reaped else None
             if state is not None:
-                self.tell("m", {"process": process.name, "leaked": state, "line": process.line})
+                self.record_action("m", {"process": process.name, "leaked": state, "line": process.line})
 
-    def in_order(self, processes: list[Process]) -> list[Process]:
+    def sort_in_spawn_order(self, processes: list[Process]) -> list[Process]:
         """Give processes in spawn order (rules 2 and 4)."""
         return sorted(processes, key=lambda process: process.path)
 
-    def host(self) -> Host:
+    def describe_drivers(self) -> Host:
         """Tell the jump rule what the drivers want."""
         ready = pending = first = None
         host, whose, begun = self._host, _LOOP, self.begun
@@ -273,16 +275,16 @@ class Model:
         if signals:
             process.signals = []
         try:
-            process.player.grant(rule.now, signals, readable=process.has_input(asked=asked))
-        except Left:
+            process.player.grant(rule.now, signals, readable=process.can_read_stdin(asked=asked))
+        except ProcessEnded:
             return
         except Exception as error:
-            self.broken = fault_of(error)
+            self.broken = describe_model_fault(error)
             raise BrokenFake(f"the fake agent itself failed: {self.broken.words}") from error
-        process.wait()
+        process.update_wakers()
         rule.park(process.path, process.until)
 
-    def _look(self, number: int) -> None:
+    def _let_driver_look(self, number: int) -> None:
         self._looks += 1
         if self._looks > _LOOKS:
             raise Spin(f"the supervisor looks again and again, {_LOOKS} times at one instant, and takes nothing")
@@ -290,21 +292,21 @@ class Model:
         driver = self.drivers[number]
         if driver.look():
             if number in self.hosts and self._deaths:
-                self.tell_deaths()  # of whom a keeper ended that was let go
-            self.leave(number)
+                self.record_deaths()  # of whom a keeper ended that was let go
+            self.drop_driver(number)
             if number in self.hosts:
                 self.hosts[number].driver.abandon()  # as it does in `Session.run`
             elif driver.ports is not None:
                 driver.ports.close()
 
-    def leave(self, number: int) -> None:
+    def drop_driver(self, number: int) -> None:
         """Have a driver look no more."""
         self.over.add(number)
         self._looking = [look for look in self._looking if look[0] != number]
         if self.on_over is not None:
             self.on_over()
 
-    def dissolve(self) -> None:
+    def break_reference_cycles(self) -> None:
         """Break the reference cycles at once: all parts hold each other, and would wait for the garbage collector."""
         for process in self.processes.values():
             for part in (process.player, process.kin, process):
@@ -321,7 +323,7 @@ CALLER = "caller"
 """The value that makes the marks on prompts different in each session."""
 
 
-class _Bell:
+class _ModelWakeup:
     """A session's wakeup in memory."""
 
     descriptor = -1
@@ -362,12 +364,12 @@ class SessionHost:
         machine: Conversation,
         transcript: Transcript,
         bound: Bound,
-        spawn: Callable[[str], World],
+        spawn: Callable[[str], ModelAgent],
         now: Callable[[], int],
         trace: Callable[[int, str, dict[str, Any]], None],
     ) -> None:
         self._session = Session(machine, SystemClock(), None, transcript)
-        self.bell = _Bell()
+        self.bell = _ModelWakeup()
         """Rung by what the caller said, and the session has not heard."""
         self.role = Role(bound.handler, bound.hooks)
         self._hooks = {hook.name: hook for hook in bound.hooks}
@@ -381,10 +383,10 @@ class SessionHost:
         """The handler's questions, in order; None: it was withdrawn, and another question may have its id."""
         self._viewers: dict[str, Viewer] = {}
         self._seen: dict[str, list[SessionEvent]] = {}
-        self.driver = SessionDriver(machine, spawn, self.bell, now, self._hear, trace)
+        self.driver = SessionDriver(machine, spawn, self.bell, now, self._receive_event, trace)
         self._session.drive_by(self.driver)
 
-    def tell(self, caller: Caller, name: str, now: int) -> None:
+    def report_to_caller(self, caller: Caller, name: str, now: int) -> None:
         """Give the caller the session's reports since the last question, and call the callbacks."""
         heard, self._events = self._events, []
         for event in heard:
@@ -395,16 +397,16 @@ class SessionHost:
                 caller.saw_question(event.at, name)
                 self._questions.append(event.question)
             if event.kind == "hook" and event.hook is not None and event.hook.callback in self._registered:
-                self._call(event.hook, now)
+                self._call_hook(event.hook, now)
 
-    def answer(self) -> RunReport:
+    def build_report(self) -> RunReport:
         """Sum it up, as the reference supervisor does."""
         for name in self._viewers:
-            self._read(name)
+            self._read_viewer(name)
         views = {name: view(seen) for name, seen in self._seen.items()}
         return report(self._session, turns=len(self._turns), views=views, called=self._called)
 
-    def _call(self, hook: Hook, now: int) -> None:
+    def _call_hook(self, hook: Hook, now: int) -> None:
         """Do what the session's door does about a callback, which takes no time."""
         use = self._hooks[hook.callback]
         self._called.append((use.name, now))
@@ -414,16 +416,16 @@ class SessionHost:
         if hook.is_question:
             self.driver.tell(DecideTool(hook.id, use.allowed and not use.raises))
 
-    def _hear(self, event: SessionEvent) -> None:
+    def _receive_event(self, event: SessionEvent) -> None:
         self._events.append(event)
         if self.caller is not None:
             self.caller.has_news = True
         self._session.hear(event)
 
-    def _read(self, name: str) -> None:
+    def _read_viewer(self, name: str) -> None:
         self._seen[name] += self._viewers[name].take()
 
-    def do(self, deed: CallerAction) -> None:
+    def do_action(self, deed: CallerAction) -> None:
         """Do what the caller wants."""
         value, session = deed.value, self._session
         if deed.kind == "prompt":
@@ -437,12 +439,12 @@ class SessionHost:
                 self.driver.tell(AnswerQuestion(question.id, handler.allowed is True))
         elif deed.kind == "register":
             self._registered.add(value)
-            session.on_hook(value, _nothing)
+            session.on_hook(value, _ignore_hook)
         elif deed.kind == "attach":
             self._viewers[value] = session.attach()
             self._seen[value] = []
         elif deed.kind == "detach":
-            self._read(value)
+            self._read_viewer(value)
             del self._viewers[value]
         else:
             (session.stop() if deed.kind == "stop" else session.close()).close()  # no task waits for it
@@ -485,18 +487,18 @@ class CallerHost:
         """Give the caller the sessions' reports, and do its actions; return whether it had any."""
         self.has_news = False
         for name, host in self._hosts.items():
-            host.tell(self._caller, name, now)
+            host.report_to_caller(self._caller, name, now)
         deeds = self._caller.act(now)
         self.deadline = self._caller.deadline
         for deed in deeds:
-            self._hosts[deed.session].do(deed)
+            self._hosts[deed.session].do_action(deed)
         return bool(deeds)
 
-    def answer(self) -> RunReport:
+    def build_report(self) -> RunReport:
         """Sum it up, as the reference supervisor does."""
-        answers = {name: host.answer() for name, host in self._hosts.items()}
+        answers = {name: host.build_report() for name, host in self._hosts.items()}
         return answers[""] if "" in answers else RunReport(sessions=answers)
 
 
-async def _nothing(_hook: Hook) -> None:
+async def _ignore_hook(_hook: Hook) -> None:
     """Stand for a callback: the model does itself what that would do."""

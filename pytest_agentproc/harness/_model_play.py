@@ -15,10 +15,10 @@ from pytest_agentproc.harness._played import (
     PROMPT_SHOWN,
     SESSION_FOLDER,
     Played,
-    command_line,
-    environment,
-    header,
-    requested_model,
+    build_command_line,
+    build_environment,
+    build_record_header,
+    find_requested_model,
 )
 from pytest_agentproc.harness._supervise import NOBODY, MemoryStore, ModelDeparture
 from pytest_agentproc.record import Record, of_session
@@ -27,7 +27,7 @@ from pytest_agentproc.supervisor import Conversation, Machine, RunHeader, Sessio
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pytest_agentproc.harness._actors import World
+    from pytest_agentproc.harness._actors import ModelAgent
     from pytest_agentproc.harness._faults import FakeFault
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.supervisor import Artifacts, Deciders, SessionDeciders
@@ -48,7 +48,7 @@ class ReferenceSubject(_Judges, Protocol):
     def policy(self, request: LimitsRequest) -> Policy: ...
 
 
-def model_play(scenario: Scenario, subject: ReferenceSubject, *, model: type[Model] = Model) -> Played:
+def run_in_model(scenario: Scenario, subject: ReferenceSubject, *, model: type[Model] = Model) -> Played:
     """Run a scenario against the reference supervisor, or one with judgements replaced, in the model.
 
     Args:
@@ -66,10 +66,10 @@ def model_play(scenario: Scenario, subject: ReferenceSubject, *, model: type[Mod
     if played.broken is None:
         return played
     is_reference = subject.name == REFERENCE.name
-    return settle_fault(played, played.broken, lambda: played if is_reference else play_bound(bound, REFERENCE))
+    return blame_endless_agent(played, played.broken, lambda: played if is_reference else play_bound(bound, REFERENCE))
 
 
-def settle_fault(played: Played, fault: FakeFault, reference: Callable[[], Any]) -> Played:
+def blame_endless_agent(played: Played, fault: FakeFault, reference: Callable[[], Any]) -> Played:
     """Give a play in which the supervisor did not end an agent that it could have ended, as its fault.
 
     Args:
@@ -83,15 +83,15 @@ def settle_fault(played: Played, fault: FakeFault, reference: Callable[[], Any])
     """
     path = str(played.bound.scenario.path)
     if not fault.is_endless:
-        raise fault.error(path)
+        raise fault.make_error(path)
     ended = reference()
     if isinstance(ended.fault, ClockError):
-        raise fault.error(path)
+        raise fault.make_error(path)
     return replace(played, answer=None, fault=EndlessAgent(f"the supervisor does not end the agent: {fault.words}"))
 
 
 def play_bound(bound: Bound, subject: _Judges, *, model: type[Model] = Model) -> Played:
-    """Play a scenario whose times are known; see `model_play`."""
+    """Play a scenario whose times are known; see `run_in_model`."""
     is_collecting = gc.isenabled()
     gc.disable()  # whatever is made lives as long as the play, so that looking for garbage in it is looking in vain
     try:
@@ -103,57 +103,57 @@ def play_bound(bound: Bound, subject: _Judges, *, model: type[Model] = Model) ->
 
 def _play(bound: Bound, subject: _Judges, model: type[Model]) -> Played:
     scenario = bound.scenario
-    record = Record(header(bound, subject.name))
+    record = Record(build_record_header(bound, subject.name))
     made = model(record)
     store = MemoryStore(scenario.disk) if scenario.asks_for_artifacts else None
-    kept = subject.deciders.artifacts(store, _headline(scenario)) if store else None
+    kept = subject.deciders.artifacts(store, _build_run_header(scenario)) if store else None
     caller = add_sessions(made, bound, subject) if scenario.is_session else None
     machine = None if caller else add_run(made, bound, subject, kept)
     answers: list[RunReport] = []
     if machine is not None and bound.abandoned is not None:
-        made.callers.append(_leaving(made, bound.abandoned, machine, subject, kept, answers))
+        made.callers.append(_make_departure(made, bound.abandoned, machine, subject, kept, answers))
 
-    def over() -> None:
+    def finish_if_over() -> None:
         if len(made.over) < len(made.drivers) or (caller is not None and caller.is_busy):
             return
         if caller is not None:
-            answers.append(caller.answer())
+            answers.append(caller.build_report())
         elif machine is not None and not answers:
             result = machine.result(0, made.now(), containment=made.drivers[0].containment)
             answers.append((kept.finish(result) if kept else result).answer())
         record.add(made.now(), "m", {"process": "supervisor", "returned": True})
 
     if bound.blocked is not None:
-        made.callers.insert(0, _blockage(made, bound.blocked))
-    made.on_over = over
+        made.callers.insert(0, _make_blockage(made, bound.blocked))
+    made.on_over = finish_if_over
     fault = None
     try:
         made.run()
         if caller is not None and not answers:
-            over()  # its caller had more to do than its sessions
+            finish_if_over()  # its caller had more to do than its sessions
         made.note_leaks()
     except ClockError as error:
         fault = error
         record.add(made.now(), "m", {"process": "supervisor", "fault": error.reason, "message": str(error)})
     broken = made.broken
-    made.dissolve()
+    made.break_reference_cycles()
     answer = answers[0] if answers and fault is None else None
     files = store.files if store else None
     return Played(bound, record, answer, fault, files, broken=broken, pipes_left=0)  # the model has none
 
 
-def _blockage(model: Model, deed: CallerAction) -> ModelBlockage:
+def _make_blockage(model: Model, deed: CallerAction) -> ModelBlockage:
     """Give the other code that keeps the event loop from running."""
 
     def block(deed: CallerAction) -> None:
         model.record.add(model.now(), "m", deed.show())
         if deed.kind == "block":  # no part of the model reads a wall clock
-            model.block(model.now() + deed.value)
+            model.block_until(model.now() + deed.value)
 
     return ModelBlockage(deed, block)
 
 
-def _leaving(
+def _make_departure(
     model: Model,
     deed: CallerAction,
     machine: Machine,
@@ -171,17 +171,17 @@ def _leaving(
         if kept:
             machine.stop(now, status, "the run was given up: CancelledError")
             kept.finish(machine.result(0, now, containment=driver.containment))
-        model.leave(0)
+        model.drop_driver(0)
 
     return ModelDeparture(deed, go)
 
 
-def _headline(scenario: Scenario) -> RunHeader:
+def _build_run_header(scenario: Scenario) -> RunHeader:
     return RunHeader(
         run_id="model",
-        argv=("agent", *command_line(scenario)),
+        argv=("agent", *build_command_line(scenario)),
         cwd=_FOLDER,
-        requested_model=requested_model(scenario),
+        requested_model=find_requested_model(scenario),
         started_at=dt.datetime(2026, 1, 1, tzinfo=dt.UTC),
         started=0,
     )
@@ -192,10 +192,10 @@ def add_run(model: Model, bound: Bound, subject: _Judges, kept: Artifacts | None
     scenario = bound.scenario
     prompt = scenario.prompt if scenario.prompt_by == "stdin" else ""
     dialect = scenario.added_dialect or scenario.dialect
-    argv = ("agent", *command_line(scenario))
+    argv = ("agent", *build_command_line(scenario))
     machine = Machine(Task(dialect, prompt.encode(), bound.policy, scenario.mode, argv), subject.deciders)
     keep = kept.take if kept else None
-    spawn = _spawner(model, bound)
+    spawn = _make_spawner(model, bound)
     model.drivers.append(model.driver_type(machine, spawn, model.now, model.record.add, keep))
     return machine
 
@@ -212,7 +212,7 @@ def add_sessions(model: Model, bound: Bound, subject: _Judges) -> CallerHost:
 def _add_session(model: Model, bound: Bound, subject: _Judges) -> SessionHost:
     scenario = bound.scenario
     task = SessionTask(
-        ("agent", *command_line(scenario)),
+        ("agent", *build_command_line(scenario)),
         scenario.added_dialect or scenario.dialect,
         scenario.mode,
         bound.policy,
@@ -224,16 +224,16 @@ def _add_session(model: Model, bound: Bound, subject: _Judges) -> SessionHost:
     made = subject.session_deciders
     machine = Conversation(task, made)
     trace = of_session(model.record.add, scenario.session)
-    host = SessionHost(machine, made.transcript(), bound, _spawner(model, bound), model.now, trace)
+    host = SessionHost(machine, made.transcript(), bound, _make_spawner(model, bound), model.now, trace)
     model.hosts[len(model.drivers)] = host
     model.drivers.append(host.driver)
     return host
 
 
-def _spawner(model: Model, bound: Bound) -> Callable[[str], World]:
+def _make_spawner(model: Model, bound: Bound) -> Callable[[str], ModelAgent]:
     """Give what starts the scenario's agent, or fails to."""
     scenario, fake = bound.scenario, len(model.drivers)
-    argv, env = command_line(scenario), environment(scenario, _FOLDER)
+    argv, env = build_command_line(scenario), build_environment(scenario, _FOLDER)
     given = {
         "argv": [_cut(word) for word in argv],
         "env": env,
@@ -244,16 +244,16 @@ def _spawner(model: Model, bound: Bound) -> Callable[[str], World]:
     own = {"argv": argv, "environ": environ, "prompt": scenario.prompt[:PROMPT_SHOWN], "given": given}
     program = {**bound.program, **own}
 
-    def spawn(containment: str) -> World:
-        failure = spawn_failure(scenario, argv)
+    def spawn(containment: str) -> ModelAgent:
+        failure = find_spawn_error(scenario, argv)
         if failure is not None:
             raise failure
-        return model.start(program, fake, containment)
+        return model.start_agent(program, fake, containment)
 
     return spawn
 
 
-def spawn_failure(scenario: Scenario, argv: Sequence[str]) -> OSError | None:
+def find_spawn_error(scenario: Scenario, argv: Sequence[str]) -> OSError | None:
     """Say how the kernel would refuse to start the agent, if it would."""
     if scenario.cannot_spawn in ("not_found", "no_interpreter"):
         return FileNotFoundError(2, "No such file or directory", "agent")

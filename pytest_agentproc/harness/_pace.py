@@ -68,11 +68,11 @@ _UNHURRIED = 3600
 """Virtual seconds beyond the expected end after which a supervisor that has not returned is given up."""
 
 
-class NotForReal(Exception):
+class NotForRealTime(Exception):
     """A scenario that real time cannot judge, at this scale or at all; the text says why."""
 
 
-def pace_of(foreseen: Foreseen, scale: float | None, lifetime: float, *, is_scaled: bool = True) -> Pace:
+def choose_pace(foreseen: RunForecast, scale: float | None, lifetime: float, *, is_scaled: bool = True) -> Pace:
     """Choose the pace.
 
     Args:
@@ -82,26 +82,28 @@ def pace_of(foreseen: Foreseen, scale: float | None, lifetime: float, *, is_scal
         is_scaled: whether the supervisor's own limits follow the scale; if not, it is right at scale 1 only.
 
     Raises:
-        NotForReal: the margin is too small, it would take too long, or the model does not come to an end.
+        NotForRealTime: the margin is too small, it would take too long, or the model does not come to an end.
     """
     if foreseen.fault:
-        raise NotForReal(f"it ends in a {foreseen.fault}, which virtual time alone can tell from a long wait")
+        raise NotForRealTime(f"it ends in a {foreseen.fault}, which virtual time alone can tell from a long wait")
     margin = foreseen.margin
     if margin is not None and margin < MARGIN * (scale or 1):
         apart = f"{duration(margin)} apart" if margin else "at the same time"
         needed = duration(round(MARGIN * (scale or 1)))
-        raise NotForReal(f"two of its competing instants are {apart}, and {needed} are needed{_at(scale)}")
-    chosen = scale or (_left_to_itself(foreseen.duration / 1e9, margin) if is_scaled else 1)
+        raise NotForRealTime(
+            f"two of its competing instants are {apart}, and {needed} are needed{_format_scale(scale)}"
+        )
+    chosen = scale or (_choose_scale(foreseen.duration / 1e9, margin) if is_scaled else 1)
     seconds = foreseen.duration / 1e9 / chosen
     longest = lifetime / 2 if scale else _LONGEST
     if seconds > longest:
         fixed = "" if is_scaled else ", and the limits in its code do not follow {scale}"
-        raise NotForReal(f"it takes {seconds:.0f} s{_at(chosen)}, and {longest:g} s are allowed{fixed}")
+        raise NotForRealTime(f"it takes {seconds:.0f} s{_format_scale(chosen)}, and {longest:g} s are allowed{fixed}")
     left = None if margin is None else round(margin / chosen)
     return Pace(chosen, left, round(_LATE * chosen), seconds + _FINISH)
 
 
-def exact_pace(foreseen: Foreseen) -> Pace:
+def make_exact_pace(foreseen: RunForecast) -> Pace:
     """Give the pace below a coordinator, where the machine's clock is virtual and no delay of the machine counts.
 
     Raises:
@@ -112,7 +114,7 @@ def exact_pace(foreseen: Foreseen) -> Pace:
     return Pace(1, None, _ROUNDED, foreseen.duration / 1e9 + _UNHURRIED, is_exact=True)
 
 
-def _left_to_itself(seconds: float, margin: int | None) -> float:
+def _choose_scale(seconds: float, margin: int | None) -> float:
     """Give the scale of a scenario for which the caller wants none."""
     if margin is None:
         return _FASTEST
@@ -120,12 +122,12 @@ def _left_to_itself(seconds: float, margin: int | None) -> float:
     return max(easy, min(most, seconds / _LONG))
 
 
-def _at(scale: float | None) -> str:
+def _format_scale(scale: float | None) -> str:
     return "" if scale in (None, 1) else f" at scale {scale:g}"
 
 
 @dataclass(frozen=True, slots=True)
-class Foreseen:
+class RunForecast:
     """The model's prediction of a scenario's run in real time, in nanoseconds before any scaling.
 
     Args:
@@ -141,7 +143,7 @@ class Foreseen:
     broken: FakeFault | None = None
 
 
-class _Measured(FiniteRule):
+class _MeasuringRule(FiniteRule):
     """The jump rule, with the distance of each of its decisions to the next possible one."""
 
     def __init__(self) -> None:
@@ -176,7 +178,7 @@ _NEXT_GRANT = -1
 """The waits of a track between two steps."""
 
 
-class _Stepwise(Player):
+class _StepwisePlayer(Player):
     """A player that parks after each step, at the same instant."""
 
     def play(self, steps: Sequence[Step]) -> Generator[Wait, None, bool]:
@@ -205,24 +207,24 @@ class _Stepwise(Player):
 
 
 class _StepwiseProcess(Process):
-    player_type = _Stepwise
+    player_type = _StepwisePlayer
 
 
-def foresee(scenario: Scenario, terms: Terms) -> Foreseen:
+def forecast_run(scenario: Scenario, terms: Terms) -> RunForecast:
     """Run a scenario in the model and measure.
 
     Args:
         scenario: the script of the fake.
         terms: the limits that the supervisor states for it.
     """
-    rules: list[_Measured] = []
+    rules: list[_MeasuringRule] = []
 
-    def measured() -> _Measured:
-        rules.append(_Measured())
+    def make_measuring_rule() -> _MeasuringRule:
+        rules.append(_MeasuringRule())
         return rules[-1]
 
     class Measured(Model):
-        rule_type = staticmethod(measured)  # type: ignore[assignment]  # a maker is as good as the type
+        rule_type = staticmethod(make_measuring_rule)  # type: ignore[assignment]  # a maker is as good as the type
         process_type = _StepwiseProcess
 
     bound = scenario.bind(terms)
@@ -230,14 +232,14 @@ def foresee(scenario: Scenario, terms: Terms) -> Foreseen:
     broken = played.broken
     if isinstance(played.fault, Spin):  # which step goes on and on is known where each process plays as it will
         broken = play_bound(bound, REFERENCE).broken
-    distances = [*_between_limits(played.record)]
+    distances = [*_iterate_limit_gaps(played.record)]
     if rules[0].margin is not None:
         distances.append(rules[0].margin)
     fault = "" if played.fault is None else played.fault.reason
-    return Foreseen(min(distances, default=None), rules[0].now, fault, broken)
+    return RunForecast(min(distances, default=None), rules[0].now, fault, broken)
 
 
-def _between_limits(record: Record) -> Iterator[int]:
+def _iterate_limit_gaps(record: Record) -> Iterator[int]:
     """Give how long before another limit of the same run or session each one ended it."""
     armed: dict[tuple[str, str], int] = {}
     for event in record.events:
@@ -258,7 +260,7 @@ _SILENT, _IDLE = 3600.0, 14_400.0
 """Virtual seconds for which an agent may be silent in a run; for which a session may be idle."""
 
 
-def may_look_in_turns(subject: Subject, bound: Bound, pulse: PollingDetector) -> bool:
+def can_be_polling(subject: Subject, bound: Bound, pulse: PollingDetector) -> bool:
     """Say whether a supervisor may poll: it woke soon, or twice in a short time that is no limit of its own.
 
     Args:
@@ -268,26 +270,26 @@ def may_look_in_turns(subject: Subject, bound: Bound, pulse: PollingDetector) ->
     """
     if hasattr(subject, "deciders"):
         return False
-    limits = _limits(bound)
+    limits = _list_limits(bound)
     if pulse.period or 0 <= pulse.first <= LONGEST:
         return True
     return any(all(abs(gap - limit) > ROUNDING for limit in limits) for gap in pulse.quick)
 
 
-def naps_of(subject: Subject, bound: Bound, pulse: PollingDetector) -> tuple[tuple[int, int], ...]:
-    """Give the short timers that a subject slept through and that are no limit of its own; see `may_look_in_turns`."""
+def find_short_timers(subject: Subject, bound: Bound, pulse: PollingDetector) -> tuple[tuple[int, int], ...]:
+    """Give the short timers that a subject slept through and that are no limit of its own; see `can_be_polling`."""
     if hasattr(subject, "deciders"):
         return ()
-    limits = _limits(bound)
+    limits = _list_limits(bound)
     return tuple(nap for nap in pulse.naps if all(abs(nap[1] - nap[0] - limit) > ROUNDING for limit in limits))
 
 
-def _limits(bound: Bound) -> list[int]:
+def _list_limits(bound: Bound) -> list[int]:
     policies = [part.policy for part in (bound, *bound.parts.values())]
     return [limit for policy in policies for limit in policy.nanoseconds().values() if limit is not None]
 
 
-def patience_of(bound: Bound) -> float:
+def compute_polling_limit(bound: Bound) -> float:
     """Give the virtual seconds for which a supervisor may poll while nothing happens: all its limits end before.
 
     Args:
@@ -298,9 +300,9 @@ def patience_of(bound: Bound) -> float:
     return max(least, 4 * max(limits, default=0) / NANOSECONDS)
 
 
-def later(bound: Bound) -> Bound:
+def delay_script(bound: Bound) -> Bound:
     """Let an agent pause before its script, long enough to recognise a polling supervisor."""
-    parts = {name: later(part) for name, part in bound.parts.items()}
+    parts = {name: delay_script(part) for name, part in bound.parts.items()}
     pause = (0, "sleep", (_PAUSE,))
     program = {**bound.program, "steps": [pause, *bound.program["steps"]]} if bound.program else bound.program
     return replace(bound, program=program, parts=parts)

@@ -28,26 +28,29 @@ class PipeCount:
         self.left: int | None = None
         """The number; None: it was not counted."""
         self._is_asked = any(expectation.key == "pipes_left" for expectation in bound.expect)
-        self._before = _dead_pipes() if self._is_asked else frozenset()
+        self._before = _list_dead_pipes() if self._is_asked else frozenset()
 
-    async def take(self) -> None:
+    async def count_dead_pipes(self) -> None:
         """Count; the supervisor has returned."""
         if self._is_asked:
             for _ in range(_ROUNDS):
                 await anyio.lowlevel.checkpoint()
-            self.left = len(_dead_pipes() - self._before)
+            self.left = len(_list_dead_pipes() - self._before)
 
 
-def _dead_pipes() -> frozenset[int]:
-    """Give this process's ends of pipes whose other end is closed everywhere.
+def _list_dead_pipes() -> frozenset[tuple[int, str]]:
+    """List this process's ends of pipes whose other end is closed everywhere, each with the name of its pipe.
 
     A pipe to a process that lives does not count: it may be of other code. So each one that counts, and was not there
-    before the run, is of the run.
+    before the run, is of the run. The number alone does not show that: a new pipe may get the number of an older one.
     """
     gc.collect()  # an object that only waits for the collector closes its pipes in any program
     poll = select.poll()
+    names: dict[int, str] = {}
     for descriptor in Path("/proc/self/fd").iterdir():
         with suppress(FileNotFoundError):  # the descriptor of the listing is closed by now
-            if str(descriptor.readlink()).startswith("pipe:"):
+            name = str(descriptor.readlink())
+            if name.startswith("pipe:"):
+                names[int(descriptor.name)] = name
                 poll.register(int(descriptor.name), 0)
-    return frozenset(number for number, _ in poll.poll(0))
+    return frozenset((number, names[number]) for number, _ in poll.poll(0))

@@ -92,7 +92,7 @@ class PollingPace:
     @classmethod
     def of(cls, bound: Bound, record: Record, period: int, margin: int | None, began: int = 0) -> PollingPace:
         """Give it with what passed in a run."""
-        if began >= _first_signal(record):
+        if began >= _find_first_signal(record):
             margin = None  # what the run came to was decided before it began to look
         sizes = [len(event.data["bytes"]) for event in record.events if event.code in "ioe" and "bytes" in event.data]
         return cls(period, margin, sum(sizes), len(bound.drive), began)
@@ -102,7 +102,7 @@ class PollingPace:
         """How much later than expected a thing may happen at most, in nanoseconds."""
         if not self.period:
             return sum(end - start for start, end in self.naps)
-        return self.period * (_STEPS + _STEPS_OF_DEED * self.deeds + self._passing)
+        return self.period * (_STEPS + _STEPS_OF_DEED * self.deeds + self._looks_to_pass_all)
 
     def late(self, at: int) -> int:
         """How much later than expected a thing may happen at an instant: not at all before the first look."""
@@ -111,27 +111,27 @@ class PollingPace:
         return self.tolerance if at >= self.began else 0
 
     @property
-    def _passing(self) -> int:
+    def _looks_to_pass_all(self) -> int:
         """How many looks it takes until all has passed."""
         return self.size // _EACH
 
     @property
     def undecided(self) -> str:
         """Why a difference may be no fault; empty if it cannot be."""
-        if not self.period or self.margin is None or self.margin > self.period * (_CLOSE + self._passing):
+        if not self.period or self.margin is None or self.margin > self.period * (_CLOSE + self._looks_to_pass_all):
             return ""
         apart = f"{duration(self.margin)} apart" if self.margin else "at the same time"
         return f"it looks every {duration(self.period)}, and two of the competing instants are {apart}"
 
 
-def _first_signal(record: Record) -> float:
+def _find_first_signal(record: Record) -> float:
     """Give the instant of the first signal that a process of the tree caught or died of; endless if there was none."""
     caught = (event.at for event in record.events if event.code in "sx" and "signal" in event.data)
     return min(caught, default=float("inf"))
 
 
 class ReferencePlays(Protocol):
-    """The results of the reference supervisor: see `_claims.Reference`."""
+    """The results of the reference supervisor: see `_claims.ReferenceResults`."""
 
     @property
     def there(self) -> Played:
@@ -143,7 +143,7 @@ class ReferencePlays(Protocol):
 
 
 class UnstatedPlays(Protocol):
-    """The results that depend on limits that a supervisor does not state: see `_claims.Unstated`."""
+    """The results that depend on limits that a supervisor does not state: see `_claims.UnstatedLimits`."""
 
     names: tuple[str, ...]
 
@@ -237,7 +237,7 @@ class Played:
         return self.lateness / self.pace.scale > allowed / 2
 
 
-def command_line(scenario: Scenario) -> tuple[str, ...]:
+def build_command_line(scenario: Scenario) -> tuple[str, ...]:
     """Give the arguments that a real supervisor would start such an agent with."""
     record = scenario.dialect_record
     options = (*record.options.get(scenario.mode, ()), *(record.partials if scenario.partials else ()))
@@ -245,7 +245,7 @@ def command_line(scenario: Scenario) -> tuple[str, ...]:
     return (*options, scenario.prompt) if is_told else options
 
 
-def flags_of(scenario: Scenario, *, trusts: bool = False) -> dict[str, Any]:
+def describe_accepted_flags(scenario: Scenario, *, trusts: bool = False) -> dict[str, Any]:
     """Give what a fake needs to obey its arguments; nothing if it takes any.
 
     The fake does not read the kit's own arguments, which ask for its mode: a verdict must not depend on them.
@@ -258,23 +258,23 @@ def flags_of(scenario: Scenario, *, trusts: bool = False) -> dict[str, Any]:
     if record.command_line is None or scenario.takes_any_flags:
         return {}
     kinds = {mode: "session" if mode in record.talks else "run" for mode in record.modes}
-    own: dict[str, Any] = {"own": list(command_line(scenario)), "kinds": kinds, "prompt_by": scenario.prompt_by}
+    own: dict[str, Any] = {"own": list(build_command_line(scenario)), "kinds": kinds, "prompt_by": scenario.prompt_by}
     own |= {"version": record.probes["--version"], "tells_on_stderr": record.tells_on_stderr, "trusts": trusts}
     return {"flags": {**record.command_line.baked(), **own, "prompt_shown": PROMPT_SHOWN}}
 
 
-def requested_model(scenario: Scenario) -> str | None:
+def find_requested_model(scenario: Scenario) -> str | None:
     """Give the model that the command line asks for; None if it names none."""
     return scenario.dialect_record.model or None
 
 
-def environment(scenario: Scenario, folder: str) -> Mapping[str, str]:
+def build_environment(scenario: Scenario, folder: str) -> Mapping[str, str]:
     """Give the whole environment that a subject is told to give its agent: a PATH of fakes only."""
     states = scenario.dialect_record.states if scenario.states else {}
     return {"PATH": folder, "LANG": "C.UTF-8", **states}
 
 
-def header(bound: Bound, subject: str) -> Mapping[str, Any]:
+def build_record_header(bound: Bound, subject: str) -> Mapping[str, Any]:
     """Give the head of a record: the description of the run."""
     scenario = bound.scenario
     limits = {name: dict(part.policy.items()) for name, part in bound.parts.items()} or dict(bound.policy.items())

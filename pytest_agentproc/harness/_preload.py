@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _PROGRAM = (
     "import sys; sys.path[:] = sys.argv[3:]; "
-    "from pytest_agentproc.harness import ScenarioRunner, _preload; _preload.serve(ScenarioRunner)"
+    "from pytest_agentproc.harness import ScenarioRunner, _preload; _preload.serve_plays(ScenarioRunner)"
 )
 _LOOK = 0.1
 _LAST = 5
@@ -83,7 +83,7 @@ class PreloadRunner:
         with contextlib.suppress(BrokenPipeError):  # that it has ended is seen where it is listened to
             self._line.send_bytes(task)
         try:
-            came = self._wait(self._line)
+            came = self._receive_result(self._line)
         except BaseException:
             self.close()  # else its result would be taken for the next play's
             raise
@@ -121,28 +121,30 @@ class PreloadRunner:
         disown(self._process.pid)
         self._line = ours
 
-    def _wait(self, line: Connection) -> Any:
+    def _receive_result(self, line: Connection) -> Any:
         """Give what comes back; end the process if time passes there as on the machine."""
         begun = monotonic()
         while not line.poll(_LOOK):
             self._require_reach()
             if monotonic() - begun > _LONGEST:
-                raise KitError(f"a play in virtual time took more than {_LONGEST} s of the machine; {self._said()}")
+                raise KitError(
+                    f"a play in virtual time took more than {_LONGEST} s of the machine; {self._read_notes()}"
+                )
         try:
             came = pickle.loads(line.recv_bytes())  # noqa: S301  # from the process that was started here
         except EOFError:
-            raise KitError(f"the process below the coordinator ended by itself; {self._said()}") from None
+            raise KitError(f"the process below the coordinator ended by itself; {self._read_notes()}") from None
         self._require_reach()
         return came
 
     def _require_reach(self) -> None:
         reasons = [
-            _PID.sub("", note.partition(_STRANGER)[2]) for note in self._said().splitlines() if _STRANGER in note
+            _PID.sub("", note.partition(_STRANGER)[2]) for note in self._read_notes().splitlines() if _STRANGER in note
         ]
         if reasons:
             raise OutOfReach(reasons[0])
 
-    def _said(self) -> str:
+    def _read_notes(self) -> str:
         """Give what the coordinator has said."""
         return self._notes.read_text("utf-8", errors="replace").strip() or "it said nothing"
 
@@ -153,19 +155,19 @@ class _Runner(Protocol):
     def play(self, scenario: Scenario, subject: Subject, *, backend: str) -> Played: ...
 
 
-def serve(make_runner: Callable[[], AbstractContextManager[_Runner]]) -> None:
+def serve_plays(make_runner: Callable[[], AbstractContextManager[_Runner]]) -> None:
     """Be that process: play what is asked until nobody asks."""
     line = Connection(int(sys.argv[1]))
     tempfile.tempdir = sys.argv[2]  # not by TMPDIR, which is the supervisor's, too
     os.set_inheritable(line.fileno(), False)
-    Thread(target=_end_with, args=(line.fileno(),), daemon=True).start()
+    Thread(target=_end_with_peer, args=(line.fileno(),), daemon=True).start()
     with make_runner() as lab, contextlib.suppress(EOFError, BrokenPipeError):
         while True:
-            came = _play(lab, line.recv_bytes())
+            came = _play_task(lab, line.recv_bytes())
             line.send_bytes(pickle.dumps(came))
 
 
-def _play(lab: _Runner, task: bytes) -> Played | Exception:
+def _play_task(lab: _Runner, task: bytes) -> Played | Exception:
     try:
         scenario, subject, backend = pickle.loads(task)  # noqa: S301  # from the harness
     except Exception as error:  # noqa: BLE001  # whatever an import of somebody else's module raises
@@ -174,7 +176,7 @@ def _play(lab: _Runner, task: bytes) -> Played | Exception:
     try:
         return lab.play(scenario, subject, backend=backend)
     except Exception as error:  # noqa: BLE001  # it is raised where the play was asked for
-        return _sendable(error)
+        return _make_picklable(error)
 
 
 def _wait_for_round_instant() -> None:
@@ -186,7 +188,7 @@ def _wait_for_round_instant() -> None:
     libc.clock_nanosleep(CLOCK_MONOTONIC, _ABSOLUTE, ctypes.byref(until), None)
 
 
-def _end_with(line: int) -> None:
+def _end_with_peer(line: int) -> None:
     """End this process when nobody is at the other end any more; the coordinator ends what is left below.
 
     At once, whatever runs: a supervisor that spins lets no time pass in which this process could end by itself.
@@ -197,7 +199,7 @@ def _end_with(line: int) -> None:
     os._exit(0)
 
 
-def _sendable(error: Exception) -> Exception:
+def _make_picklable(error: Exception) -> Exception:
     from traceback import format_exception
 
     if isinstance(error, AgentprocError) or type(error).__module__.startswith("pytest_agentproc."):

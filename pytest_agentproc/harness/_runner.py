@@ -11,35 +11,43 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import SystemClock, VirtualClock, bind_in, is_debugged, on_debugger
 from pytest_agentproc.errors import AgentprocError, KitError, UsageError
-from pytest_agentproc.harness._bystanders import plays
-from pytest_agentproc.harness._claims import Reference, Unstated, bind_to, parts_of
-from pytest_agentproc.harness._fake import FakeAgent, Lockstep, Outside
+from pytest_agentproc.harness._bystanders import is_fake_command
+from pytest_agentproc.harness._claims import ReferenceResults, UnstatedLimits, bind_to_subject, list_parts
+from pytest_agentproc.harness._fake import FakeAgent, LifeOutsideClock, LockstepProcesses
 from pytest_agentproc.harness._fake_log import FakeLog
-from pytest_agentproc.harness._faults import probes_of, require_machine
-from pytest_agentproc.harness._launch import FakeBuilder, interpreter
+from pytest_agentproc.harness._faults import map_probe_answers, require_startable_fakes
+from pytest_agentproc.harness._launch import FakeBuilder, find_interpreter
 from pytest_agentproc.harness._model import REFERENCE
-from pytest_agentproc.harness._model_play import play_bound, settle_fault
+from pytest_agentproc.harness._model_play import blame_endless_agent, play_bound
 from pytest_agentproc.harness._pace import (
-    Foreseen,
-    NotForReal,
-    exact_pace,
-    foresee,
-    later,
-    may_look_in_turns,
-    naps_of,
-    pace_of,
-    patience_of,
+    NotForRealTime,
+    RunForecast,
+    can_be_polling,
+    choose_pace,
+    compute_polling_limit,
+    delay_script,
+    find_short_timers,
+    forecast_run,
+    make_exact_pace,
 )
-from pytest_agentproc.harness._played import PROMPT_SHOWN, Pace, Played, PollingPace, command_line, flags_of, header
+from pytest_agentproc.harness._played import (
+    PROMPT_SHOWN,
+    Pace,
+    Played,
+    PollingPace,
+    build_command_line,
+    build_record_header,
+    describe_accepted_flags,
+)
 from pytest_agentproc.harness._preload import OutOfReach, PreloadRunner
 from pytest_agentproc.harness._signal_guard import Decoys
 from pytest_agentproc.harness._standalone import COMMANDS, REFUSED, write_refusal
 from pytest_agentproc.harness._supervise import (
     ArtifactDirectory,
-    not_virtual,
-    real_time_only,
-    supervise,
-    supervise_real,
+    explain_not_virtual,
+    explain_real_time_only,
+    supervise_in_real_time,
+    supervise_in_virtual_time,
 )
 from pytest_agentproc.harness._wakes import Wakes
 from pytest_agentproc.machine import is_virtual
@@ -90,7 +98,7 @@ class ScenarioRunner:
         self._lifeline = b""
         self._clock: VirtualClock | None = None
         on_debugger(self.stop_lifetimes)
-        self._preload = PreloadRunner(self._guarded_folder)
+        self._preload = PreloadRunner(self._open_guarded_folder)
         self._out_of_reach: dict[str, str] = {}
         self._decoys = Decoys(sorted({*COMMANDS.values(), *commands}))
 
@@ -117,12 +125,12 @@ class ScenarioRunner:
             ScenarioError: the script has no end, and the reference supervisor does not end it, either.
             KitError: the harness or a fake failed, so there is no verdict on the supervisor.
         """
-        if real_time_only(subject):
+        if explain_real_time_only(subject):
             return self._play_preloaded(scenario, subject, backend)
-        bound = bind_to(scenario, subject).require_virtual_time()
+        bound = bind_to_subject(scenario, subject).require_virtual_time()
         played, pulse = self._play(bound, subject, backend, self.new_record({}) if record is None else record)
-        return _judged_in_turns(
-            played, pulse, scenario, subject, lambda: self._play(later(bound), subject, backend, Record())[1]
+        return _add_polling_and_reference(
+            played, pulse, scenario, subject, lambda: self._play(delay_script(bound), subject, backend, Record())[1]
         )
 
     def _play_preloaded(self, scenario: Scenario, subject: Subject, backend: str) -> Played:
@@ -137,42 +145,42 @@ class ScenarioRunner:
                 reason = self._out_of_reach[subject.name] = str(error)
         try:
             played = self.play_real(scenario, subject, backend=backend)
-        except NotForReal as error:
-            raise NotForReal(f"{error}; virtual time cannot reach it: {reason}") from None
+        except NotForRealTime as error:
+            raise NotForRealTime(f"{error}; virtual time cannot reach it: {reason}") from None
         played.record.header["out_of_reach"] = reason
         return played
 
     def _play_exact(self, scenario: Scenario, subject: Subject, backend: str) -> Played:
         """Play below the coordinator of this process, where the machine's clock is virtual."""
-        bound, foreseen = _foresee(scenario, subject)
+        bound, foreseen = _bind_and_forecast(scenario, subject)
         bound.require_virtual_time()
-        pace = exact_pace(foreseen)
+        pace = make_exact_pace(foreseen)
         played, pulse = self._play_paced(bound, subject, backend, pace)
         assert pulse is not None, "time is virtual here"
 
         def play_later() -> PollingDetector:
-            found = self._play_paced(later(bound), subject, backend, pace)[1]
+            found = self._play_paced(delay_script(bound), subject, backend, pace)[1]
             assert found is not None, "time is virtual here"
             return found
 
-        return _judged_in_turns(played, pulse, scenario, subject, play_later)
+        return _add_polling_and_reference(played, pulse, scenario, subject, play_later)
 
     def _play(self, bound: Bound, subject: Subject, backend: str, record: Record) -> tuple[Played, PollingDetector]:
         """Play in virtual time; give the pace of the subject's own loop, too."""
-        room = ArtifactDirectory(bound.scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
-        clock = VirtualClock(patience=patience_of(bound))
-        record.header.update(header(bound, subject.name))
+        room = ArtifactDirectory(bound.scenario, self._open_builder().folder, keeps_artifacts=subject.keeps_artifacts)
+        clock = VirtualClock(patience=compute_polling_limit(bound))
+        record.header.update(build_record_header(bound, subject.name))
         fakes: list[FakeAgent] = []
         try:
-            fakes += [self._make(part, clock, record) for part in parts_of(bound)]
-            played = _settled(supervise(subject, bound, fakes, clock, backend, room), fakes)
+            fakes += [self._make_fake_of(part, clock, record) for part in list_parts(bound)]
+            played = _blame_broken_fake(supervise_in_virtual_time(subject, bound, fakes, clock, backend, room), fakes)
             self._require_broker()
             return played, clock.pulse
         finally:
             clock.close()
             room.close()
             for fake in fakes:
-                self._shop().take_back(fake.launcher)
+                self._open_builder().recycle_fake(fake.launcher)
 
     def play_real(
         self, scenario: Scenario, subject: Subject, *, backend: str = "asyncio", scale: float | None = None
@@ -187,34 +195,36 @@ class ScenarioRunner:
                 limits of its own that do not follow the scale: 1.
 
         Raises:
-            NotForReal: two instants that must not change places are too near to each other, or it takes too long.
+            NotForRealTime: two instants that must not change places are too near to each other, or it takes too long.
             NotApplicable: the script needs a limit that the supervisor does not have, or a disk that its host does not
             have.
             ScenarioError: the script has no end, and the reference supervisor does not end it, either.
             KitError: the harness or a fake failed, so there is no verdict on the supervisor.
         """
-        bound, foreseen = _foresee(scenario, subject)
-        pace = pace_of(foreseen, scale, LIFETIME, is_scaled=getattr(subject, "is_scaled", True))
+        bound, foreseen = _bind_and_forecast(scenario, subject)
+        pace = choose_pace(foreseen, scale, LIFETIME, is_scaled=getattr(subject, "is_scaled", True))
         played, _ = self._play_paced(bound, subject, backend, pace)
-        return replace(played, reference=Reference.of(scenario, subject), unstated=Unstated.of(bound))
+        return replace(played, reference=ReferenceResults.of(scenario, subject), unstated=UnstatedLimits.of(bound))
 
     def _play_paced(
         self, bound: Bound, subject: Subject, backend: str, pace: Pace
     ) -> tuple[Played, PollingDetector | None]:
         """Play by the machine's clock; give how the supervisor polls, too, where that clock is virtual."""
-        self._decoys.ready()
-        room = ArtifactDirectory(bound.scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
-        record = self.new_record({**header(bound, subject.name), **_arm(subject), "scale": pace.scale})
+        self._decoys.start_missing()
+        room = ArtifactDirectory(bound.scenario, self._open_builder().folder, keeps_artifacts=subject.keeps_artifacts)
+        record = self.new_record(
+            {**build_record_header(bound, subject.name), **_describe_clock(subject), "scale": pace.scale}
+        )
         clock = SystemClock(pace.scale, time.monotonic_ns())
         wakes = Wakes() if is_virtual() else None
-        fakes = [self._make(part, clock, record) for part in parts_of(bound)]
+        fakes = [self._make_fake_of(part, clock, record) for part in list_parts(bound)]
         try:
-            played = _settled(supervise_real(subject, bound, fakes, pace, backend, room), fakes)
-            for hit in self._decoys.hits():
+            played = _blame_broken_fake(supervise_in_real_time(subject, bound, fakes, pace, backend, room), fakes)
+            for hit in self._decoys.collect_hits():
                 told = {"stray": hit.signal, "to": "decoy", "who": hit.decoy, "origin": hit.origin}
                 record.add(clock.instant(), "m", {"process": "supervisor", **told})
             self._require_broker()
-            return played, None if wakes is None else wakes.pulse(record, clock)
+            return played, None if wakes is None else wakes.build_polling_detector(record, clock)
         finally:
             if wakes is not None:
                 wakes.close()
@@ -222,9 +232,9 @@ class ScenarioRunner:
                 fake.watch.end()
             room.close()
             for fake in fakes:
-                self._shop().take_back(fake.launcher)
+                self._open_builder().recycle_fake(fake.launcher)
 
-    def fake(
+    def make_fake(
         self,
         scenario: Scenario,
         *,
@@ -234,7 +244,7 @@ class ScenarioRunner:
         tells: bool = False,
         command: str = "",
         instead: Sequence[tuple[tuple[str, ...], str]] = (),
-        outside: Outside | None = None,
+        outside: LifeOutsideClock | None = None,
         is_for_arguments: bool = False,
     ) -> FakeAgent:
         """Make the scenario's fake, which the caller's own code starts.
@@ -261,15 +271,15 @@ class ScenarioRunner:
             )
         policy = Policy.for_dialect(scenario.dialect_record, **scenario.policy)
         bound = scenario.bind(policy.in_session() if scenario.is_session else policy)
-        bound = _telling(bound) if tells else bound
-        record = record or Record(header(bound, ""))
+        bound = _report_input_first(bound) if tells else bound
+        record = record or Record(build_record_header(bound, ""))
         clock = clock or self._clock or SystemClock(1, time.monotonic_ns())
         if isinstance(clock, VirtualClock):
             bound.require_virtual_time()
         # A user who starts a raw program by `argv` gave no prompt, and would be surprised to find one.
         is_bare = scenario.dialect == "raw" and not scenario.states_prompt
-        arguments = () if is_bare else command_line(scenario)
-        return self._make(
+        arguments = () if is_bare else build_command_line(scenario)
+        return self._make_fake_of(
             bound, clock, record, name, outside, arguments, command=command, instead=instead, trusts=is_for_arguments
         )
 
@@ -279,9 +289,9 @@ class ScenarioRunner:
         self._clock.on_close = self._forget_clock
         return self._clock
 
-    def refusals(self, missing: Collection[str] = ()) -> str:
+    def make_refusal_folder(self, missing: Collection[str] = ()) -> str:
         """Give a folder in which the name of every agent CLI leads to a program that refuses, but for those missing."""
-        folder = self._shop().folder / "-".join(["refusals", *sorted(missing)])
+        folder = self._open_builder().folder / "-".join(["refusals", *sorted(missing)])
         if not folder.exists():
             folder.mkdir()
             for name in sorted({*REFUSED} - {*missing}):
@@ -295,7 +305,7 @@ class ScenarioRunner:
 
     def is_fake(self, command: str) -> bool:
         """Say whether a command line is that of a fake of this runner, or of a descendant of one."""
-        return self._workshop is not None and plays(command, str(self._workshop.folder))
+        return self._workshop is not None and is_fake_command(command, str(self._workshop.folder))
 
     def close(self) -> None:
         """End the decoys, the broker, and with it every fake that is left, and remove the files."""
@@ -316,107 +326,114 @@ class ScenarioRunner:
         if self._broker is None or self._broker.poll() is not None:
             raise KitError("the lifeline broker ended during the play, and every fake with it")
 
-    def _make(
+    def _make_fake_of(
         self,
         bound: Bound,
         clock: VirtualClock | SystemClock,
         record: Record,
         name: str = "",
-        outside: Outside | None = None,
+        outside: LifeOutsideClock | None = None,
         arguments: tuple[str, ...] | None = None,
         *,
         command: str = "",
         instead: Sequence[tuple[tuple[str, ...], str]] = (),
         trusts: bool = False,
     ) -> FakeAgent:
-        scenario, shop = bound.scenario, self._shop()
+        scenario, shop = bound.scenario, self._open_builder()
         if is_debugged():  # the debugger of an editor is noticed by looking alone
             self.stop_lifetimes()
         name = name or bound.program["name"]
-        watch: Lockstep | FakeLog
+        watch: LockstepProcesses | FakeLog
         diaries: FakeLog | None = None
         if isinstance(clock, VirtualClock):
-            watch = Lockstep(clock, record, str(shop.folder))
+            watch = LockstepProcesses(clock, record, str(shop.folder))
             if outside is not None:
-                diaries = FakeLog(shop.new_diary(), shop.deaths, outside.clock, name, clock.hub.registry.is_known)
+                diaries = FakeLog(shop.make_log_folder(), shop.deaths, outside.clock, name, clock.hub.registry.is_known)
                 life = round(outside.lifetime * NANOSECONDS), str(shop.debugged)
                 diaries.baked |= {"lifetime": life, "notice": outside.notice}
-                clock.hub.registry.before_opening.append(diaries.require_none)
+                clock.hub.registry.before_opening.append(diaries.refuse_running_processes)
         else:
-            watch = diaries = FakeLog(shop.new_diary(), shop.deaths, clock, name)
+            watch = diaries = FakeLog(shop.make_log_folder(), shop.deaths, clock, name)
         baked = {
             **(diaries.baked if diaries else {}),
             **watch.baked,
-            "lifeline": self._lifelines(),
+            "lifeline": self._start_lifeline_broker(),
             "program": {**bound.program, "name": name, "prompt": scenario.prompt[:PROMPT_SHOWN]},
-            "probes": probes_of(scenario.dialect_record),
+            "probes": map_probe_answers(scenario.dialect_record),
             "instead": list(instead),
-            **flags_of(scenario, trusts=trusts),
+            **describe_accepted_flags(scenario, trusts=trusts),
         }
-        path = shop.make(command or scenario.dialect_record.command, baked, spawn_error=scenario.cannot_spawn)
-        if isinstance(watch, Lockstep):
+        path = shop.write_fake(command or scenario.dialect_record.command, baked, spawn_error=scenario.cannot_spawn)
+        if isinstance(watch, LockstepProcesses):
             watch.clock.launchers.add(path)
         if diaries is not None:
             diaries.command = path
-        inside = isinstance(watch, Lockstep)
-        arguments = command_line(scenario) if arguments is None else arguments
+        inside = isinstance(watch, LockstepProcesses)
+        arguments = build_command_line(scenario) if arguments is None else arguments
         fake = FakeAgent(path, arguments, record, watch, name, diaries if inside else None)
         record.header.setdefault("argv", {})[name] = [fake.name, *(word[:_ARGUMENT_SHOWN] for word in fake.argv[1:])]
         fake.launcher, fake.can_start = path, scenario.cannot_spawn is None
         return fake
 
-    def _shop(self) -> FakeBuilder:
+    def _open_builder(self) -> FakeBuilder:
         if self._workshop is None:
-            require_machine()
+            require_startable_fakes()
             self._workshop = FakeBuilder()
         return self._workshop
 
-    def _guarded_folder(self) -> Path:
+    def _open_guarded_folder(self) -> Path:
         """Give the folder that the broker removes if this process is killed."""
-        self._lifelines()
-        return self._shop().folder
+        self._start_lifeline_broker()
+        return self._open_builder().folder
 
-    def _lifelines(self) -> bytes:
+    def _start_lifeline_broker(self) -> bytes:
         """Give the broker's address, and start it if it does not run."""
         if self._broker is None or self._broker.poll() is not None:
-            listener, self._lifeline = bind_in(str(self._shop().folder), "lifeline", 1024)
+            listener, self._lifeline = bind_in(str(self._open_builder().folder), "lifeline", 1024)
             with listener:
-                self._shop().deaths.touch()
+                self._open_builder().deaths.touch()
                 script = str(Path(__file__).with_name("_broker.py"))
-                command = [interpreter(), "-IS", script, str(os.getpid()), str(LIFETIME), str(self._shop().folder)]
+                command = [
+                    find_interpreter(),
+                    "-IS",
+                    script,
+                    str(os.getpid()),
+                    str(LIFETIME),
+                    str(self._open_builder().folder),
+                ]
                 self._broker = _Broker(command, stdin=listener.fileno(), start_new_session=True)
                 disown(self._broker.pid)
         return self._lifeline
 
 
-def seconds_in_real_time(scenario: Scenario, subject: Subject, scale: float | None) -> float | None:
+def predict_real_seconds(scenario: Scenario, subject: Subject, scale: float | None) -> float | None:
     """Foresee how many real seconds a play takes; None: it is not played there, for whatever reason."""
     try:
-        _, foreseen = _foresee(scenario, subject)
-        pace = pace_of(foreseen, scale, LIFETIME, is_scaled=getattr(subject, "is_scaled", True))
-    except (NotForReal, AgentprocError):
+        _, foreseen = _bind_and_forecast(scenario, subject)
+        pace = choose_pace(foreseen, scale, LIFETIME, is_scaled=getattr(subject, "is_scaled", True))
+    except (NotForRealTime, AgentprocError):
         return None
     return foreseen.duration / NANOSECONDS / pace.scale
 
 
-def _foresee(scenario: Scenario, subject: Subject) -> tuple[Bound, Foreseen]:
+def _bind_and_forecast(scenario: Scenario, subject: Subject) -> tuple[Bound, RunForecast]:
     """Bind a scenario for the machine's clock, and predict its run.
 
     Raises:
         NotApplicable: it needs something that the supervisor does not have, or an event loop.
         ScenarioError: the script has no end.
     """
-    bound = bind_to(scenario, subject)
+    bound = bind_to_subject(scenario, subject)
     if bound.blocked is not None:
-        needed = "a supervisor that is async" if real_time_only(subject) else "virtual time"
+        needed = "a supervisor that is async" if explain_real_time_only(subject) else "virtual time"
         raise NotApplicable(needed, bound.blocked.line)
-    foreseen = foresee(scenario, scenario.request_terms(subject))
+    foreseen = forecast_run(scenario, scenario.request_terms(subject))
     if foreseen.broken is not None:
-        raise foreseen.broken.error(str(scenario.path))
+        raise foreseen.broken.make_error(str(scenario.path))
     return bound, foreseen
 
 
-def _judged_in_turns(
+def _add_polling_and_reference(
     played: Played,
     pulse: PollingDetector,
     scenario: Scenario,
@@ -433,35 +450,35 @@ def _judged_in_turns(
         play_later: plays it again with a pause before the script, long enough to find a pace, and gives the wakes.
     """
     bound = played.bound
-    played = replace(played, reference=Reference.of(scenario, subject), unstated=Unstated.of(bound))
-    naps = naps_of(subject, bound, pulse)
+    played = replace(played, reference=ReferenceResults.of(scenario, subject), unstated=UnstatedLimits.of(bound))
+    naps = find_short_timers(subject, bound, pulse)
     period, began = pulse.period, pulse.began
-    if not period and may_look_in_turns(subject, bound, pulse):
+    if not period and can_be_polling(subject, bound, pulse):
         period = play_later().period
         began = naps[0][0] if naps else 0
     if period and not hasattr(subject, "deciders"):
-        margin = foresee(scenario, scenario.request_terms(subject)).margin
+        margin = forecast_run(scenario, scenario.request_terms(subject)).margin
         return replace(played, polling=PollingPace.of(bound, played.record, period, margin, began))
     return replace(played, polling=PollingPace(0, None, naps=naps)) if naps else played
 
 
-def _arm(subject: Subject) -> dict[str, str]:
+def _describe_clock(subject: Subject) -> dict[str, str]:
     """Say in a record which clock a play goes by that goes by the machine's, and why if that is not a virtual one."""
     if is_virtual():
         return {"clock": "virtual", "arm": "preload"}
-    reason = not_virtual(subject)
+    reason = explain_not_virtual(subject)
     return {"clock": "real", "out_of_reach": reason} if reason else {"clock": "real"}
 
 
-def _settled(played: Played, fakes: Sequence[FakeAgent]) -> Played:
+def _blame_broken_fake(played: Played, fakes: Sequence[FakeAgent]) -> Played:
     """Give a play as it is, unless a fake itself failed in it."""
     for fake in fakes:
         if (fault := fake.broken) is not None:
-            return settle_fault(played, fault, lambda: play_bound(played.bound, REFERENCE))
+            return blame_endless_agent(played, fault, lambda: play_bound(played.bound, REFERENCE))
     return played
 
 
-def _telling(bound: Bound) -> Bound:
+def _report_input_first(bound: Bound) -> Bound:
     """Have an agent report its input first, at each start."""
     program = {**bound.program, "steps": [_TELL, *bound.program["steps"]]}
     if "then" in program:

@@ -24,9 +24,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.errors import KitError
-from pytest_agentproc.harness._bystanders import how_it_lives, is_bystander, members_of, ticks
-from pytest_agentproc.harness._launch import interpreter
-from pytest_agentproc.procfs import stat_of
+from pytest_agentproc.harness._bystanders import (
+    is_unrelated_process,
+    iterate_group_members,
+    read_boot_ticks,
+    read_life_state,
+)
+from pytest_agentproc.harness._launch import find_interpreter
+from pytest_agentproc.procfs import read_stat
 from pytest_agentproc.tree import disown
 from pytest_agentproc.vocabulary import signal_name
 
@@ -42,7 +47,7 @@ _PATIENCE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class DecoyHit:
     """A signal that a decoy got.
 
     Args:
@@ -64,40 +69,50 @@ class Decoys:
     """
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._command = [interpreter(), "-IS", str(Path(__file__).with_name("_decoy.py")), str(os.getpid()), *names]
+        self._command = [
+            find_interpreter(),
+            "-IS",
+            str(Path(__file__).with_name("_decoy.py")),
+            str(os.getpid()),
+            *names,
+        ]
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._are_alone = "PYTEST_XDIST_WORKER" not in os.environ
 
-    def ready(self) -> None:
+    def start_missing(self) -> None:
         """Start the missing decoys, and forget their earlier signals: they were not this run's."""
-        self.hits()
+        self.collect_hits()
         missing = [decoy for decoy in _PLACES if decoy not in self._processes]
         for decoy in missing:
             self._processes[decoy] = self._start(is_apart=decoy == _APART)
         for decoy in missing:
-            if _ask(self._processes[decoy]) is None:
+            if _ask_for_notes(self._processes[decoy]) is None:
                 raise KitError(
                     "a decoy process does not answer, so nothing shows whether unrelated processes are harmed"
                 )
 
-    def hits(self) -> list[Hit]:
-        """Ask each for its signals since the last question; a dead or stopped decoy is replaced at the next `ready`."""
-        found: list[Hit] = []
+    def collect_hits(self) -> list[DecoyHit]:
+        """Ask each for its signals since the last question; `start_missing` replaces a dead or stopped decoy."""
+        found: list[DecoyHit] = []
         for decoy, process in tuple(self._processes.items()):
-            noted = _ask(process)
+            noted = _ask_for_notes(process)
             if noted is None:
-                noted = [f"{_silenced_by(process)}:unknown"]
-                self._bury(decoy)
+                noted = [f"{_find_silencing_signal(process)}:unknown"]
+                self._kill_decoy(decoy)
             pairs = [note.split(":") for note in noted]
-            found += [Hit(signal_name(int(signum)), decoy, origin) for signum, origin in pairs if self._counts(origin)]
+            found += [
+                DecoyHit(signal_name(int(signum)), decoy, origin)
+                for signum, origin in pairs
+                if self._is_from_run(origin)
+            ]
         return found
 
     def close(self) -> None:
         """End them."""
         for decoy in tuple(self._processes):
-            self._bury(decoy)
+            self._kill_decoy(decoy)
 
-    def _counts(self, origin: str) -> bool:
+    def _is_from_run(self, origin: str) -> bool:
         return origin == "run" or (origin == "unknown" and self._are_alone)
 
     def _start(self, *, is_apart: bool) -> subprocess.Popen[bytes]:
@@ -106,7 +121,7 @@ class Decoys:
         disown(process.pid)
         return process
 
-    def _bury(self, decoy: str) -> None:
+    def _kill_decoy(self, decoy: str) -> None:
         with self._processes.pop(decoy) as process:
             process.kill()
 
@@ -115,9 +130,9 @@ _GROUP, _APART = "in the process group of pytest", "in a session of its own"
 _PLACES = (_GROUP, _APART)
 
 
-def _silenced_by(process: subprocess.Popen[bytes]) -> int:
+def _find_silencing_signal(process: subprocess.Popen[bytes]) -> int:
     """Give the signal that ended or stopped a silent decoy; its pipes end before it can be waited for."""
-    if how_it_lives(process.pid) == "stopped":
+    if read_life_state(process.pid) == "stopped":
         return signal.SIGSTOP
     try:
         return -process.wait(_PATIENCE)
@@ -125,11 +140,11 @@ def _silenced_by(process: subprocess.Popen[bytes]) -> int:
         return signal.SIGSTOP
 
 
-def _ask(process: subprocess.Popen[bytes]) -> list[str] | None:
+def _ask_for_notes(process: subprocess.Popen[bytes]) -> list[str] | None:
     """Give the notes of a decoy; None if it does not answer: it is dead, or stopped."""
     assert process.stdin is not None
     assert process.stdout is not None
-    if how_it_lives(process.pid) == "stopped":
+    if read_life_state(process.pid) == "stopped":
         return None
     try:
         process.stdin.write(b"?")
@@ -157,7 +172,7 @@ _watching = threading.Lock()
 """Two patches that end in any order would leave one of them in place."""
 
 
-class _Known(NamedTuple):
+class _KnownProcess(NamedTuple):
     """A process that is or was of the run.
 
     Args:
@@ -171,7 +186,7 @@ class _Known(NamedTuple):
     is_agent: bool
 
 
-class _Target(NamedTuple):
+class _SignalTarget(NamedTuple):
     """Whom a signal goes to that is not meant for the run; `to` is a word of the record's, `pid` may be a group's."""
 
     to: str
@@ -179,30 +194,30 @@ class _Target(NamedTuple):
     who: str = ""
 
 
-def participants_of(clock: VirtualClock) -> Callable[[int], _Known | None]:
+def make_participant_finder(clock: VirtualClock) -> Callable[[int], _KnownProcess | None]:
     """Give what knows the fakes of a virtual clock by their pids."""
 
-    def known(pid: int) -> _Known | None:
+    def find_participant(pid: int) -> _KnownProcess | None:
         found = [
             participant for participant in tuple(clock.hub.registry.participants.values()) if participant.pid == pid
         ]
         if not found:
-            return _Known("", is_reaped=False, is_agent=True) if pid in clock.hub.registry.expected else None
+            return _KnownProcess("", is_reaped=False, is_agent=True) if pid in clock.hub.registry.expected else None
         participant, is_reaped = found[-1], False
         with suppress(PermissionError):
             is_reaped = participant.is_forgotten()
-        return _Known(participant.name, is_reaped=is_reaped, is_agent=len(participant.path) == 1)
+        return _KnownProcess(participant.name, is_reaped=is_reaped, is_agent=len(participant.path) == 1)
 
-    return known
+    return find_participant
 
 
-def _nobody(_pid: int) -> None:
+def _find_no_process(_pid: int) -> None:
     """Know no process: in real time births are not reported."""
 
 
 @contextmanager
 def guard_signals(
-    note: Callable[[dict[str, Any]], None], known: Callable[[int], _Known | None] = _nobody
+    note: Callable[[dict[str, Any]], None], known: Callable[[int], _KnownProcess | None] = _find_no_process
 ) -> Iterator[None]:
     """Judge every signal that this process sends while the block runs.
 
@@ -217,14 +232,14 @@ def guard_signals(
     if not _watching.acquire(blocking=False):
         yield
         return
-    judge = _Judge(known)
+    judge = _TargetFinder(known)
     plain = {(os, "kill"): os.kill, (os, "killpg"): os.killpg, (signal, "pidfd_send_signal"): signal.pidfd_send_signal}
 
-    def judged(function: Any, find: Callable[[int], _Target | None]) -> Any:
+    def wrap_sender(function: Any, find: Callable[[int], _SignalTarget | None]) -> Any:
         def wrapped(*args: Any) -> Any:
             frame = sys._getframe(1)  # noqa: SLF001  # the sender is a line of the subject's own code
-            target = find(args[0]) if judge.is_asked(args, frame) else None
-            if target is None or judge.is_for_itself(target, args[1]):
+            target = find(args[0]) if judge.is_judged_call(args, frame) else None
+            if target is None or judge.is_allowed_to_itself(target, args[1]):
                 return function(*args)
             note(
                 {
@@ -232,16 +247,20 @@ def guard_signals(
                     "to": target.to,
                     "who": target.who,
                     "pid": target.pid,
-                    "place": _place(frame),
+                    "place": _format_caller_place(frame),
                 }
             )
             return function(*args) if target.to == "freed" else None
 
         return wrapped
 
-    finders = {"kill": judge.of_kill, "killpg": judge.of_group, "pidfd_send_signal": judge.of_pidfd}
+    finders = {
+        "kill": judge.find_kill_target,
+        "killpg": judge.find_group_target,
+        "pidfd_send_signal": judge.find_pidfd_target,
+    }
     for (module, name), function in plain.items():
-        setattr(module, name, judged(function, finders[name]))
+        setattr(module, name, wrap_sender(function, finders[name]))
     try:
         yield
     finally:
@@ -250,75 +269,77 @@ def guard_signals(
         _watching.release()
 
 
-class _Judge:
+class _TargetFinder:
     """Find the process that a signal would hit.
 
     Args:
         known: finds processes of the run.
     """
 
-    def __init__(self, known: Callable[[int], _Known | None]) -> None:
+    def __init__(self, known: Callable[[int], _KnownProcess | None]) -> None:
         self._known = known
-        self._begun = ticks()
+        self._begun = read_boot_ticks()
         self._handlers: dict[int, Any] = {signum: getsignal(signum) for signum in _ENDING}
         self._threads = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
 
-    def is_asked(self, args: tuple[Any, ...], frame: FrameType) -> bool:
+    def is_judged_call(self, args: tuple[Any, ...], frame: FrameType) -> bool:
         """Say whether a call is to be judged: no probe, no mistake, no older thread's, not by a process's handle."""
         if not all(isinstance(argument, int) for argument in args[:2]) or args[1:2] == () or args[1] not in _SIGNALS:
             return False
         code = frame.f_code
-        is_handle = (os.path.basename(code.co_filename), code.co_name) in _HANDLES and _passes_on(code.co_filename)
+        is_handle = (os.path.basename(code.co_filename), code.co_name) in _HANDLES and _is_library_file(
+            code.co_filename
+        )
         return threading.get_ident() not in self._threads and not is_handle
 
-    def of_kill(self, pid: int) -> _Target | None:
+    def find_kill_target(self, pid: int) -> _SignalTarget | None:
         """Find whom `os.kill` would hit; None: whom it may."""
         if pid == -1:
-            return _Target("everything", pid)
+            return _SignalTarget("everything", pid)
         if pid <= 0:
-            return self.of_group(-pid)
-        return _Target("itself", pid) if pid == os.getpid() else self._of_process(pid)
+            return self.find_group_target(-pid)
+        return _SignalTarget("itself", pid) if pid == os.getpid() else self._find_process_target(pid)
 
-    def of_pidfd(self, pidfd: int) -> _Target | None:
+    def find_pidfd_target(self, pidfd: int) -> _SignalTarget | None:
         """Find the process that `signal.pidfd_send_signal` would hit; it never hits a new process with the same pid.
 
         So a signal to a process that was reaped just then is no stray: a descriptor can be right and too late. An
         observation of the pid is true only if the pid still belongs to the descriptor.
         """
-        pid = _pid_of(pidfd)
-        target = self.of_kill(pid) if pid > 0 else None
-        return target if _pid_of(pidfd) == pid else None
+        pid = _read_pid_of_pidfd(pidfd)
+        target = self.find_kill_target(pid) if pid > 0 else None
+        return target if _read_pid_of_pidfd(pidfd) == pid else None
 
-    def of_group(self, group: int) -> _Target | None:
+    def find_group_target(self, group: int) -> _SignalTarget | None:
         """Find whom `os.killpg` would hit; group 1 is everything to the kernel."""
         if group == 1:
-            return _Target("everything", group)
+            return _SignalTarget("everything", group)
         if group in (0, os.getpgrp()):
-            return _Target("own group", group)
+            return _SignalTarget("own group", group)
         leader = self._known(group)
         if leader is not None and not leader.is_reaped:
             return None
-        me, members = os.getpid(), list(members_of(group))
+        me, members = os.getpid(), list(iterate_group_members(group))
         if members:
-            first = stat_of(members[0])
-            is_others = all(self._known(pid) is None and is_bystander(pid, self._begun, me) for pid in members)
-            return _Target("group", group, first.name if first is not None else "") if is_others else None
-        return _freed(group, leader)
+            first = read_stat(members[0])
+            is_others = all(self._known(pid) is None and is_unrelated_process(pid, self._begun, me) for pid in members)
+            return _SignalTarget("group", group, first.name if first is not None else "") if is_others else None
+        return _find_freed_target(group, leader)
 
-    def _of_process(self, pid: int) -> _Target | None:
+    def _find_process_target(self, pid: int) -> _SignalTarget | None:
         known = self._known(pid)
         if known is not None and not known.is_reaped:
             return None
-        seen = stat_of(pid)
+        seen = read_stat(pid)
         if seen is None:
-            return _freed(pid, known)
-        if not is_bystander(pid, self._begun, os.getpid()):
+            return _find_freed_target(pid, known)
+        if not is_unrelated_process(pid, self._begun, os.getpid()):
             return None
         if known is None:
-            return _Target("process", pid, seen.name)
-        return _Target("reused", pid, f"{seen.name}, once {known.name}")
+            return _SignalTarget("process", pid, seen.name)
+        return _SignalTarget("reused", pid, f"{seen.name}, once {known.name}")
 
-    def is_for_itself(self, target: _Target, signum: int) -> bool:
+    def is_allowed_to_itself(self, target: _SignalTarget, signum: int) -> bool:
         """Say whether a program may signal itself so: it has a handler for that, or it does nothing.
 
         Signals that end a program had handlers before the run, which were pytest's or the loop's.
@@ -341,7 +362,7 @@ def _is_caught(signum: int) -> bool:
     return bool(int(mask, 16) >> (signum - 1) & 1)
 
 
-def _pid_of(pidfd: int) -> int:
+def _read_pid_of_pidfd(pidfd: int) -> int:
     """Give the pid of a pidfd; -1 if its process is reaped, or it is no pidfd."""
     try:
         with open(f"/proc/self/fdinfo/{pidfd}", "rb", buffering=0) as file:
@@ -351,10 +372,10 @@ def _pid_of(pidfd: int) -> int:
     return next((int(line.split()[1]) for line in lines if line.startswith(b"Pid:")), -1)
 
 
-def _place(frame: FrameType) -> str:
+def _format_caller_place(frame: FrameType) -> str:
     """Give file and line of the caller, without the libraries that pass a call on."""
     caller: FrameType | None = frame
-    while caller is not None and _passes_on(caller.f_code.co_filename):
+    while caller is not None and _is_library_file(caller.f_code.co_filename):
         caller = caller.f_back
     caller = caller or frame
     file = caller.f_code.co_filename
@@ -362,11 +383,11 @@ def _place(frame: FrameType) -> str:
     return f"{file if inside.startswith('..') else inside}:{caller.f_lineno}"
 
 
-def _freed(pid: int, known: _Known | None) -> _Target | None:
-    return _Target("freed", pid, known.name) if known is not None and known.is_agent else None
+def _find_freed_target(pid: int, known: _KnownProcess | None) -> _SignalTarget | None:
+    return _SignalTarget("freed", pid, known.name) if known is not None and known.is_agent else None
 
 
-def _passes_on(file: str) -> bool:
+def _is_library_file(file: str) -> bool:
     is_installed = "site-packages" in file or "dist-packages" in file
     if is_installed:
         return any(f"{os.sep}{name}{os.sep}" in file for name in _MIDDLEMEN)

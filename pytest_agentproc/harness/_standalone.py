@@ -11,10 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.files import write_file
-from pytest_agentproc.harness._faults import probes_of
-from pytest_agentproc.harness._launch import FLAGS, LOAD, REAL_TIME, UNSTARTABLE, bundle, head, hears, modules_of
-from pytest_agentproc.harness._played import PROMPT_SHOWN, flags_of
-from pytest_agentproc.procfs import stat_of
+from pytest_agentproc.harness._faults import map_probe_answers
+from pytest_agentproc.harness._launch import (
+    FLAGS,
+    LOAD,
+    REAL_TIME,
+    UNSTARTABLE,
+    build_first_line,
+    can_answer_requests,
+    compile_bundle,
+    list_fake_modules,
+)
+from pytest_agentproc.harness._played import PROMPT_SHOWN, describe_accepted_flags
+from pytest_agentproc.procfs import read_stat
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import DIALECTS, Policy
 
@@ -84,18 +93,20 @@ def write_fake(scenario: Scenario, path: Path, *, scale: float, lifetime: float,
         "lifeline": b"",
         "scale": scale,
         "program": program,
-        "probes": probes_of(scenario.dialect_record),
-        "guard": (lifetime, None if harness is None else (harness, _started_at(harness))),
-        **flags_of(scenario),
+        "probes": map_probe_answers(scenario.dialect_record),
+        "guard": (lifetime, None if harness is None else (harness, _read_start_ticks(harness))),
+        **describe_accepted_flags(scenario),
     }
     counter = path.absolute().with_name(f".{path.name}")
-    data = bundle(
-        modules_of(
-            program["encoder"], (*REAL_TIME, *(FLAGS if "flags" in baked else ()), "guard"), hears=hears(program)
+    data = compile_bundle(
+        list_fake_modules(
+            program["encoder"],
+            (*REAL_TIME, *(FLAGS if "flags" in baked else ()), "guard"),
+            hears=can_answer_requests(program),
         )
     )
     text = _STUB.format(
-        head=head("-IS"),
+        head=build_first_line("-IS"),
         mark=_MARK,
         tag=sys.implementation.cache_tag,
         data=data,
@@ -118,7 +129,7 @@ def write_refusal(path: Path) -> None:
     write_file(path, _REFUSAL.format(mark=_MARK, name=path.name), 0o755)
 
 
-def is_ours(path: Path) -> bool:
+def can_overwrite(path: Path) -> bool:
     """Say whether a file may be overwritten: it is a fake or a refusal of ours, or does not exist."""
     try:
         with path.open("rb") as file:
@@ -130,8 +141,8 @@ def is_ours(path: Path) -> bool:
     return _MARK.encode() in lines[:4]
 
 
-def _started_at(pid: int) -> int:
-    seen = stat_of(pid)
+def _read_start_ticks(pid: int) -> int:
+    seen = read_stat(pid)
     if seen is None:
         raise UsageError(f"there is no process {pid}", "name the pid of a process that runs, such as $$")
     return seen.started

@@ -38,12 +38,12 @@ from pytest_agentproc.errors import (
     SupervisorCrash,
     UsageError,
 )
-from pytest_agentproc.harness._blockage import blocked_meanwhile
+from pytest_agentproc.harness._blockage import run_and_block_loop
 from pytest_agentproc.harness._fake_log import FakeLog
 from pytest_agentproc.harness._leftovers import KeeperScope, SideProcesses
 from pytest_agentproc.harness._pipes import PipeCount
-from pytest_agentproc.harness._played import SESSION_FOLDER, Played, environment, requested_model
-from pytest_agentproc.harness._signal_guard import guard_signals, participants_of
+from pytest_agentproc.harness._played import SESSION_FOLDER, Played, build_environment, find_requested_model
+from pytest_agentproc.harness._signal_guard import guard_signals, make_participant_finder
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import ARTIFACTS, NANOSECONDS, RunReport, RunRequest
 
@@ -83,7 +83,7 @@ class ArtifactDirectory:
         if not scenario.asks_for_artifacts or not keeps_artifacts:
             return
         if self.disk == "read_only":
-            self.path = _read_only()
+            self.path = _find_read_only_folder()
             return
         self.path = tempfile.mkdtemp(prefix="artifacts-", dir=folder)
         if self.disk == "full":
@@ -100,7 +100,7 @@ class ArtifactDirectory:
             return None
         folder = Path(self.path)
         names = ARTIFACTS if self.disk == "read_only" else sorted(file.name for file in folder.iterdir())
-        found = {name: data for name in names if (data := _read(folder / name)) is not None}
+        found = {name: data for name in names if (data := _read_artifact(folder / name)) is not None}
         if self.disk == "full" and any(found.values()):
             raise NotApplicable("files that meet the kit's full disk", self._line)
         return found
@@ -111,7 +111,7 @@ class ArtifactDirectory:
             shutil.rmtree(self.path, ignore_errors=True)
 
 
-def _read(file: Path) -> bytes | None:
+def _read_artifact(file: Path) -> bytes | None:
     """Read a regular file; anything else with that name is no artifact."""
     try:
         return file.read_bytes() if stat.S_ISREG(file.lstat().st_mode) else None
@@ -119,7 +119,7 @@ def _read(file: Path) -> bytes | None:
         return None
 
 
-def _read_only() -> str:
+def _find_read_only_folder() -> str:
     for folder in _KERNELS_OWN:
         probe = Path(folder, f"agentproc-{os.getpid()}")
         try:
@@ -178,7 +178,9 @@ NOBODY = RunReport()
 _REST = 1.0
 
 
-async def asked_until(deed: CallerAction, ask: Ask, leave: Callable[[], None], scale: float, backend: str) -> Said:
+async def run_until_caller_leaves(
+    deed: CallerAction, ask: Ask, leave: Callable[[], None], scale: float, backend: str
+) -> Said:
     """Let a supervisor work, and cancel it at the instant of the caller's action if it is not done.
 
     Args:
@@ -191,17 +193,17 @@ async def asked_until(deed: CallerAction, ask: Ask, leave: Callable[[], None], s
     Returns:
         The supervisor's answer, if it gave one. Its exception on cancellation is dropped.
     """
-    seconds = departs_at(deed) / NANOSECONDS / scale
+    seconds = compute_departure(deed) / NANOSECONDS / scale
     cancel_task = backend == "asyncio" and deed.value == "task"
     return await (_cancel_task if cancel_task else _cancel_scope)(seconds, ask, leave)
 
 
-def departs_at(deed: CallerAction) -> int:
+def compute_departure(deed: CallerAction) -> int:
     """Give the nanoseconds from the beginning to an action that is the first after the prompt."""
     return deed.at if deed.at is not None else deed.after or 0
 
 
-def aftermath(bound: Bound, subject: Subject) -> float:
+def compute_aftermath_seconds(bound: Bound, subject: Subject) -> float:
     """Give the seconds for which the event loop continues after a run that was abandoned.
 
     A supervisor that has killed may leave the reaping to its event loop. After TERM it may leave the rest to a task of
@@ -266,7 +268,7 @@ class ModelDeparture:
     has_news = is_busy = False
 
     def __init__(self, deed: CallerAction, go: Callable[[int], None]) -> None:
-        self.deadline: int | None = departs_at(deed)
+        self.deadline: int | None = compute_departure(deed)
         self._go = go
 
     def act(self, now: int) -> bool:
@@ -283,22 +285,22 @@ def needs_keeper(subject: Subject) -> bool:
     return getattr(subject, "needs_keeper", False)
 
 
-def real_time_only(subject: Subject) -> str:
+def explain_real_time_only(subject: Subject) -> str:
     """Say why a subject cannot be played in lockstep, so that it needs a process of its own; nothing if it can."""
     if needs_keeper(subject):
         return f"{subject.name} is a program"
     return str(getattr(subject, "real_time_only", ""))
 
 
-def not_virtual(subject: Subject) -> str:
+def explain_not_virtual(subject: Subject) -> str:
     """Say why a subject cannot be played in virtual time; nothing if it can, in lockstep or below a coordinator."""
-    reason = real_time_only(subject)
-    missing = _missing() if reason else ""
+    reason = explain_real_time_only(subject)
+    missing = _explain_missing_coordinator() if reason else ""
     return f"{reason}, and {missing}" if missing else ""
 
 
 @cache
-def _missing() -> str:
+def _explain_missing_coordinator() -> str:
     try:
         coordinator()
     except UsageError as error:
@@ -306,7 +308,7 @@ def _missing() -> str:
     return ""
 
 
-def supervise(
+def supervise_in_virtual_time(
     subject: Subject,
     bound: Bound,
     fakes: Sequence[FakeAgent],
@@ -320,24 +322,24 @@ def supervise(
         Declined: the subject did not take the order, and started no agent.
     """
     record = fakes[0].record
-    order = replace(_order_of_all(bound, fakes, clock, record.add), artifacts=room.path, disk=room.disk)
+    order = replace(_build_request_for_all(bound, fakes, clock, record.add), artifacts=room.path, disk=room.disk)
 
-    async def supervising() -> Said:
-        return await _asked(subject, order, bound.abandoned, backend)
+    async def run_subject() -> Said:
+        return await _run_subject(subject, order, bound.abandoned, backend)
 
     def block(deed: CallerAction) -> None:
         record.add(clock.instant(), "m", deed.show())
         (clock.suspend_machine if deed.kind == "sleep" else clock.block)(deed.value / NANOSECONDS)
 
     async def run() -> Said:
-        with guard_signals(_noting(record, clock), participants_of(clock)):
+        with guard_signals(_make_signal_recorder(record, clock), make_participant_finder(clock)):
             said = await (
-                supervising() if bound.blocked is None else blocked_meanwhile(bound.blocked, supervising, block)
+                run_subject() if bound.blocked is None else run_and_block_loop(bound.blocked, run_subject, block)
             )
             _note_end(record, clock, said)
-            if rest := aftermath(bound, subject):
+            if rest := compute_aftermath_seconds(bound, subject):
                 await anyio.sleep(rest)
-            await pipes.take()
+            await pipes.count_dead_pipes()
         return said
 
     def tell(error: ClockError) -> None:
@@ -354,18 +356,18 @@ def supervise(
             said = clock.run(run, backend=backend)
             for fake in fakes:
                 fake.watch.collect(record)
-            said = _settled(said, bound, record)
+            said = _interpret_result(said, bound, record)
             answer, fault = (None, said) if isinstance(said, SubjectError) else (said, None)
         except ClockError as error:
-            fault = _out_of_reach(error) or error
+            fault = _find_reach_error(error) or error
             if not marks:
                 tell(error)
             record.cut(marks[0])  # its actions after the cancel take real time, and belong to no verdict
-        others.tell(record, clock.instant())
+        others.record_leftovers(record, clock.instant())
     return Played(bound, record, answer, fault, room.files(), pipes_left=pipes.left)
 
 
-def _out_of_reach(error: ClockError) -> AdapterError | None:
+def _find_reach_error(error: ClockError) -> AdapterError | None:
     """Give the message for a supervisor that virtual time cannot follow; None: the error itself describes it.
 
     A part of it works in real time and is not visible: a thread that waits for the agent, or another program. Whether
@@ -380,7 +382,7 @@ def _out_of_reach(error: ClockError) -> AdapterError | None:
 _REAL = "this says nothing of the supervisor; play it in real time (--clock real; in pytest --agentproc-clock=real)"
 
 
-def supervise_real(
+def supervise_in_real_time(
     subject: Subject, bound: Bound, fakes: Sequence[FakeAgent], pace: Pace, backend: str, room: ArtifactDirectory
 ) -> Played:
     """Have a subject supervise a scenario's fakes in real time, and find the processes that are left.
@@ -391,7 +393,7 @@ def supervise_real(
     require_backend(backend)
     record, clock = fakes[0].record, fakes[0].watch.clock
     assert isinstance(clock, SystemClock)
-    order = _order_of_all(bound, fakes, clock, record.add)
+    order = _build_request_for_all(bound, fakes, clock, record.add)
     sessions = tuple(replace(session, scale=pace.scale) for session in order.sessions)
     order = replace(order, artifacts=room.path, disk=room.disk, scale=pace.scale, sessions=sessions)
     said: list[Said] = []
@@ -400,13 +402,13 @@ def supervise_real(
         if backend == "asyncio":
             silence_loop_warnings()
         clock.start()
-        async with _given_up_after(pace.limit) as scope:
-            with guard_signals(_noting(record, clock)):
-                ended = await _asked(subject, order, bound.abandoned, backend)
+        async with _cancel_after(pace.limit) as scope:
+            with guard_signals(_make_signal_recorder(record, clock)):
+                ended = await _run_subject(subject, order, bound.abandoned, backend)
                 if not (scope.cancel_called and isinstance(ended, SubjectError | Declined)):
                     said.append(ended)
                     _note_end(record, clock, ended)
-                    if rest := aftermath(bound, subject):
+                    if rest := compute_aftermath_seconds(bound, subject):
                         await anyio.sleep(rest / pace.scale)
 
     with SideProcesses(fakes, adopts=True) as others, KeeperScope(fakes, wanted=needs_keeper(subject)) as kept:
@@ -414,13 +416,13 @@ def supervise_real(
         for fake in fakes:
             assert isinstance(fake.watch, FakeLog)
             fake.watch.is_child = others.has_started
-        anyio.run(kept.hold, run, backend=backend)
+        anyio.run(kept.run_guarded, run, backend=backend)
         seconds = f"{pace.limit:.0f} {'virtual' if pace.is_exact else 'real'} seconds"
         answer = said[0] if said else EndlessWait(f"the supervisor did not return within {seconds}")
-        lateness = max(*(fake.watch.collect(record) for fake in fakes), _latest_timer(record))
-        answer = answer if isinstance(answer, EndlessWait) else _settled(answer, bound, record)
-        kept.tell(record, clock.instant())
-        others.tell(record, clock.instant())
+        lateness = max(*(fake.watch.collect(record) for fake in fakes), _find_largest_timer_delay(record))
+        answer = answer if isinstance(answer, EndlessWait) else _interpret_result(answer, bound, record)
+        kept.record_leftovers(record, clock.instant())
+        others.record_leftovers(record, clock.instant())
     if isinstance(answer, EndlessWait):
         told = {"process": "supervisor", "fault": answer.reason, "message": str(answer)}
         record.add(clock.instant(), "m", told)
@@ -430,7 +432,7 @@ def supervise_real(
 
 
 @asynccontextmanager
-async def _given_up_after(seconds: float) -> AsyncIterator[anyio.CancelScope]:
+async def _cancel_after(seconds: float) -> AsyncIterator[anyio.CancelScope]:
     """Cancel a block after so many real seconds, unless somebody debugs by then."""
     deadline = anyio.current_time() + seconds
 
@@ -448,7 +450,7 @@ async def _given_up_after(seconds: float) -> AsyncIterator[anyio.CancelScope]:
         raise errors.exceptions[0] from None  # the block's own: the task beside it raises none
 
 
-async def _asked(subject: Subject, order: RunRequest, left: CallerAction | None, backend: str) -> Said:
+async def _run_subject(subject: Subject, order: RunRequest, left: CallerAction | None, backend: str) -> Said:
     async def ask() -> Said:
         try:
             return await subject.run(order)
@@ -459,10 +461,10 @@ async def _asked(subject: Subject, order: RunRequest, left: CallerAction | None,
         assert left is not None
         order.trace(order.clock.instant(), "m", left.show())
 
-    return await (ask() if left is None else asked_until(left, ask, leave, order.scale, backend))
+    return await (ask() if left is None else run_until_caller_leaves(left, ask, leave, order.scale, backend))
 
 
-def _settled(said: Said, bound: Bound, record: Record) -> RunReport | SubjectError:
+def _interpret_result(said: Said, bound: Bound, record: Record) -> RunReport | SubjectError:
     """Read what a subject gave in the light of the record.
 
     A decline that came after the start of an agent is an adapter error. So is an exception out of the adapter alone, if
@@ -499,7 +501,7 @@ def _note_end(record: Record, clock: Clock, said: Said) -> None:
     record.add(clock.instant(), "m", {"process": "supervisor", **end})
 
 
-def _noting(record: Record, clock: Clock) -> Callable[[dict[str, Any]], None]:
+def _make_signal_recorder(record: Record, clock: Clock) -> Callable[[dict[str, Any]], None]:
     """Give what writes a signal that was not meant for the run into its record."""
 
     def note(data: dict[str, Any]) -> None:
@@ -508,7 +510,7 @@ def _noting(record: Record, clock: Clock) -> Callable[[dict[str, Any]], None]:
     return note
 
 
-def _latest_timer(record: Record) -> int:
+def _find_largest_timer_delay(record: Record) -> int:
     """Give the most nanoseconds by which a timer of the supervisor fired late."""
     armed: dict[tuple[str, str], int] = {}
     latest = 0
@@ -523,14 +525,14 @@ def _latest_timer(record: Record) -> int:
     return latest
 
 
-def _order_of_all(
+def _build_request_for_all(
     bound: Bound, fakes: Sequence[FakeAgent], clock: Clock, trace: Callable[[int, str, dict[str, Any]], None]
 ) -> RunRequest:
     """Give the order for all fakes of a scenario, one for each session if it has several."""
     if not bound.parts:
-        return order_of(bound, fakes[0], clock, trace)
+        return build_run_request(bound, fakes[0], clock, trace)
     pairs = zip(bound.parts.items(), fakes, strict=True)
-    sessions = tuple(replace(order_of(part, fake, clock, trace), name=name) for (name, part), fake in pairs)
+    sessions = tuple(replace(build_run_request(part, fake, clock, trace), name=name) for (name, part), fake in pairs)
     return RunRequest(
         argv=(),
         env={},
@@ -547,7 +549,7 @@ def _order_of_all(
     )
 
 
-def order_of(
+def build_run_request(
     bound: Bound, fake: FakeAgent, clock: Clock, trace: Callable[[int, str, dict[str, Any]], None]
 ) -> RunRequest:
     """Give the order for one run of a fake.
@@ -561,7 +563,7 @@ def order_of(
     scenario = bound.scenario
     return RunRequest(
         argv=tuple(fake.argv),
-        env=environment(scenario, fake.folder),
+        env=build_environment(scenario, fake.folder),
         cwd=SESSION_FOLDER if scenario.is_session else fake.folder,
         dialect=scenario.dialect,
         contributed=scenario.added_dialect,
@@ -571,7 +573,7 @@ def order_of(
         policy=bound.policy,
         clock=clock,
         trace=trace,
-        model=requested_model(scenario),
+        model=find_requested_model(scenario),
         drive=bound.drive,
         handler=bound.handler,
         hooks=bound.hooks,

@@ -50,7 +50,7 @@ class Wakes:
         """Let the page go."""
         self._page.close()
 
-    def pulse(self, record: Record, clock: SystemClock) -> PollingDetector:
+    def build_polling_detector(self, record: Record, clock: SystemClock) -> PollingDetector:
         """Give what the supervisor's timers did: the thread with the longest pace, or else all of them together.
 
         Args:
@@ -58,16 +58,16 @@ class Wakes:
             clock: the record's clock.
         """
         fakes = {event.data["pid"] for event in record.events if event.code == "p" and "pid" in event.data}
-        own = [wake for wake in self._all(clock) if wake.pid not in fakes and wake.tid != os.getpid()]
+        own = [wake for wake in self._iterate_wakes(clock) if wake.pid not in fakes and wake.tid != os.getpid()]
         seen = Counter(wake.tid for wake in own)
         threads: dict[int, list[_Wake]] = {}
         for wake in own:  # a shell has a new process for each look
             threads.setdefault(wake.tid if seen[wake.tid] > 1 or wake.times > 1 else 0, []).append(wake)
-        pulses = [_pulse_of(wakes) for wakes in threads.values()]
+        pulses = [_build_detector(wakes) for wakes in threads.values()]
         best = max(pulses, key=lambda pulse: pulse.period, default=PollingDetector())
-        return best if best.period else _pulse_of(own)
+        return best if best.period else _build_detector(own)
 
-    def _all(self, clock: SystemClock) -> Iterator[_Wake]:
+    def _iterate_wakes(self, clock: SystemClock) -> Iterator[_Wake]:
         zero = int.from_bytes(self._page[_MONOTONIC : _MONOTONIC + 8], "little") - clock.zero
         count = int.from_bytes(self._page[_COUNT : _COUNT + 4], "little")
         for index in range(count):
@@ -75,15 +75,15 @@ class Wakes:
             yield _Wake(pid, tid, armed + zero, at + zero, times)
 
 
-def _pulse_of(wakes: Iterable[_Wake]) -> PollingDetector:
+def _build_detector(wakes: Iterable[_Wake]) -> PollingDetector:
     pulse = PollingDetector()
-    for armed, at in chain.from_iterable(map(_each, wakes)):
+    for armed, at in chain.from_iterable(map(_iterate_equal_waits, wakes)):
         pulse.park(armed, at)
         pulse.beat(at)
     return pulse
 
 
-def _each(wake: _Wake) -> Iterator[tuple[int, int]]:
+def _iterate_equal_waits(wake: _Wake) -> Iterator[tuple[int, int]]:
     """Give when each of several equal waits in a row began and ended: the last ones."""
     step = wake.at - wake.armed
     for back in reversed(range(min(wake.times, _MOST_IN_A_ROW))):

@@ -20,7 +20,7 @@ import pytest
 
 from pytest_agentproc import machine
 from pytest_agentproc.errors import Deadlock, UsageError
-from pytest_agentproc.places import places_of
+from pytest_agentproc.places import find_call_lines
 from pytest_agentproc.plugin._options import asked
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def in_virtual_time(item: pytest.Item, start: dt.datetime) -> Iterator[None]:
     Raises:
         UsageError: this pytest is not below the coordinator, or the test runs in a thread.
     """
-    if machine.preload() is None:
+    if machine.find_preload_shim() is None:
         raise _reason_against(item.config) or UsageError(
             f"{item.name} was marked with virtual_time after the tests were collected",
             "write agentproc_virtual_sync = true into the ini file, or add --agentproc-virtual-sync",
@@ -130,7 +130,7 @@ def in_virtual_time(item: pytest.Item, start: dt.datetime) -> Iterator[None]:
     known = threading.enumerate()
     before = signal.signal(_ALARM, lambda *_: _raise_deadlock(known))
     try:
-        with machine.virtual(round(start.timestamp() * 1e9), _ALARM) as shim, exact_limits():
+        with machine.enter_virtual_time(round(start.timestamp() * 1e9), _ALARM) as shim, exact_limits():
             yield
         notes = shim.agentproc_notes().decode(errors="replace")
     finally:
@@ -144,7 +144,7 @@ def _raise_deadlock(known: list[threading.Thread]) -> None:
 
     if is_debugged():
         return
-    waiting = machine.preload().agentproc_waits().decode(errors="replace").split(", ")
+    waiting = machine.find_preload_shim().agentproc_waits().decode(errors="replace").split(", ")
     lines = [*_threads(known), *(line for line in waiting if not _is_of_the_kit(line))]
     raise Deadlock(
         "\n  ".join(["nobody can move: all threads and processes wait, and no wait has a time limit", *lines])
@@ -155,39 +155,39 @@ def _threads(known: list[threading.Thread]) -> Iterator[str]:
     """Name the threads that the test has started, and the line at which each waits."""
     frames = sys._current_frames()  # noqa: SLF001  # the one way to see them
     for thread in threading.enumerate():
-        if thread not in known and (found := places_of(frames.get(thread.ident or 0))):
+        if thread not in known and (found := find_call_lines(frames.get(thread.ident or 0))):
             yield f"thread {thread.name}, at {found[0]}"
 
 
 def _is_of_the_kit(waiting: str) -> bool:
     """Say whether a line of the coordinator's is about this process, of which the traceback says more, or a helper."""
-    from pytest_agentproc.procfs import words_of
+    from pytest_agentproc.procfs import read_command_words
 
     found = re.search(r" \(pid (\d+)\)", waiting)
     pid = int(found[1]) if found else 0
-    return pid == os.getpid() or any(word.endswith("/harness/_broker.py") for word in words_of(pid))
+    return pid == os.getpid() or any(word.endswith("/harness/_broker.py") for word in read_command_words(pid))
 
 
 def keep_real_durations() -> None:
     """Have pytest count by the machine's clock: its own clocks would show a virtual hour as an hour."""
     from _pytest import timing  # made to be replaced: it has pytest's own names for the functions of `time`
 
-    timing.perf_counter = machine.monotonic
-    timing.time = machine.date
+    timing.perf_counter = machine.read_monotonic
+    timing.time = machine.read_date
 
 
 def hold_at_prompts(debugger: Any) -> None:
     """Have virtual time stand still while a debugger waits for a command."""
-    if machine.began() is None:
+    if machine.read_virtual_start() is None:
         return
     read, obey = debugger.cmdloop, debugger.onecmd
 
     def cmdloop(intro: Any = None) -> Any:
-        with machine.held():
+        with machine.hold_virtual_time():
             return read(intro)
 
     def onecmd(line: str) -> Any:
-        with machine.held(-1):
+        with machine.hold_virtual_time(-1):
             return obey(line)
 
     debugger.cmdloop, debugger.onecmd = cmdloop, onecmd

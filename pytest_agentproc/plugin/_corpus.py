@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.corpus import PACKAGE, SUFFIX, corpus_folder
+from pytest_agentproc.corpus import PACKAGE, SUFFIX, find_corpus_folder
 from pytest_agentproc.plugin._items import ScenarioFile
 from pytest_agentproc.plugin._options import CORPUS, place_in_corpus
 
@@ -25,7 +25,7 @@ def add_corpus(config: pytest.Config) -> None:
     Raises:
         pytest.UsageError: this installation has no corpus, or no bundled scenario has such a name.
     """
-    folder = corpus_folder()
+    folder = find_corpus_folder()
     if folder is None:
         raise pytest.UsageError(f"--agentproc-corpus: there are no scenarios beside {PACKAGE}: install the kit again")
     places = {word: place_in_corpus(config, word) for word in config.args}
@@ -41,7 +41,7 @@ def require_node_ids(config: pytest.Config) -> None:
     Raises:
         pytest.UsageError: there is one.
     """
-    folder, here = corpus_folder(), config.invocation_params.dir
+    folder, here = find_corpus_folder(), config.invocation_params.dir
     if folder is None or (here.is_relative_to(config.rootpath) and not _is_foreign(folder, config)):
         return
     for word in config.args:

@@ -22,7 +22,7 @@ import pytest
 from pytest_agentproc import machine
 from pytest_agentproc.clock import SystemClock
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.harness import COMMANDS, FakeByArguments, Outside, ScenarioRunner
+from pytest_agentproc.harness import COMMANDS, FakeByArguments, LifeOutsideClock, ScenarioRunner
 from pytest_agentproc.plugin._contributions import lab_of
 from pytest_agentproc.plugin._scripts import place_of, place_of_caller, scenario_of
 from pytest_agentproc.plugin._timelines import keep_fake
@@ -125,14 +125,14 @@ class Fakes:
         return scenario_of(script, place_of(self._request), agent)
 
     def make(self, scenario: Scenario, *, scale: float = 1, **options: Any) -> FakeAgent:
-        """Make the fake of a scenario; see `ScenarioRunner.fake` for the other options."""
-        began = machine.began()
+        """Make the fake of a scenario; see `ScenarioRunner.make_fake` for the other options."""
+        began = machine.read_virtual_start()
         scale = scale if began is None else 1
         is_new = began is None and scale not in self._clocks
         real = self._clocks.setdefault(scale, SystemClock(scale, began or 0))
-        outside = Outside(real, LIFETIME, notice(self._request, scenario))
+        outside = LifeOutsideClock(real, LIFETIME, notice(self._request, scenario))
         lab = lab_of(self._request.config)
-        fake = lab.fake(scenario, clock=self.virtual_clock, tells=True, outside=outside, **options)
+        fake = lab.make_fake(scenario, clock=self.virtual_clock, tells=True, outside=outside, **options)
         if is_new:
             real.start()
         self._made.append((fake, scenario))
@@ -140,8 +140,8 @@ class Fakes:
         return fake
 
     def refusals(self, missing: Collection[str]) -> str:
-        """See `ScenarioRunner.refusals`."""
-        return lab_of(self._request.config).refusals(missing)
+        """See `ScenarioRunner.make_refusal_folder`."""
+        return lab_of(self._request.config).make_refusal_folder(missing)
 
     def finish(self) -> None:
         """Give each record to the hook `pytest_agentproc_record`, and fail the test for each fake that is still alive.
@@ -177,7 +177,7 @@ def end_fakes(made: Sequence[tuple[FakeAgent, Scenario]], see: Callable[[Record]
             texts.append(explain_leaks(scenario, record))
     for fake, scenario in made:
         if (fault := fake.broken) is not None:
-            raise fault.error(str(scenario.path))
+            raise fault.make_error(str(scenario.path))
     return "\n\n".join(filter(None, texts))
 
 
@@ -304,8 +304,8 @@ class _OwnFakes:
     def __init__(self) -> None:
         self._lab = _lab()
         self.virtual_clock = self._lab.virtual_clock()
-        self.refusals = self._lab.refusals
-        began = machine.began()
+        self.refusals = self._lab.make_refusal_folder
+        began = machine.read_virtual_start()
         self._real = SystemClock(1, time.monotonic_ns() if began is None else began)
         self._made: list[tuple[FakeAgent, Scenario]] = []
 
@@ -314,9 +314,9 @@ class _OwnFakes:
         return scenario_of(script, place_of_caller(), agent)
 
     def make(self, scenario: Scenario, **options: Any) -> FakeAgent:
-        """Make a fake; see `ScenarioRunner.fake` for the options."""
-        outside = Outside(self._real, LIFETIME, notice_on(_STDERR, "", scenario))
-        fake = self._lab.fake(scenario, clock=self.virtual_clock, tells=True, outside=outside, **options)
+        """Make a fake; see `ScenarioRunner.make_fake` for the options."""
+        outside = LifeOutsideClock(self._real, LIFETIME, notice_on(_STDERR, "", scenario))
+        fake = self._lab.make_fake(scenario, clock=self.virtual_clock, tells=True, outside=outside, **options)
         self._made.append((fake, scenario))
         return fake
 

@@ -65,7 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line("markers", "process_tree: the test fails if it leaves a process behind")
     require_options(config)
-    if machine.preload() is not None:
+    if machine.find_preload_shim() is not None:
         from pytest_agentproc.plugin._below import keep_real_durations
 
         keep_real_durations()

@@ -79,9 +79,9 @@ class Written:
 def _is_real(subject: Subject) -> bool:
     if is_reference_supervisor(subject):
         return False
-    from pytest_agentproc.harness import not_virtual
+    from pytest_agentproc.harness import explain_not_virtual
 
-    return bool(not_virtual(subject))
+    return bool(explain_not_virtual(subject))
 
 
 class ScenarioFile(pytest.File):
@@ -174,9 +174,9 @@ class ScenarioItem(ScenarioTest):
         """
         self._written.read()
         if self.clock != "model":
-            from pytest_agentproc.harness import require_machine
+            from pytest_agentproc.harness import require_startable_fakes
 
-            require_machine()
+            require_startable_fakes()
 
     def runtest(self) -> None:
         """Play the scenario and judge what was seen. A skip stands at the scenario's own line."""

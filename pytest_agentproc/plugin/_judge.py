@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from pytest_agentproc.errors import AdapterError, KitError
-from pytest_agentproc.harness import NotForReal, model_play, not_virtual, real_time_only
+from pytest_agentproc.harness import NotForRealTime, explain_not_virtual, explain_real_time_only, run_in_model
 from pytest_agentproc.plugin._contributions import is_reference_supervisor, lab_of
 from pytest_agentproc.plugin._options import asked, rerun_command
 from pytest_agentproc.plugin._progress import note
@@ -52,15 +52,15 @@ def play(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) 
         pytest.skip.Exception: the subject has none of the limits that the script needs, declined the order, or is for
             real time only.
     """
-    reason = not_virtual(subject)
+    reason = explain_not_virtual(subject)
     if reason:
         pytest.skip(f"not applicable: {reason}")
     record = Record()
-    if not real_time_only(subject):
+    if not explain_real_time_only(subject):
         keep_record(node, record, scenario)
     try:
         played = _shown(node, lambda: lab_of(node.config).play(scenario, subject, backend=backend, record=record))
-    except NotForReal as out_of_reach:
+    except NotForRealTime as out_of_reach:
         pytest.skip(f"{NOT_IN_REAL_TIME}: {out_of_reach}")
     if played.record is not record:
         keep_record(node, played.record, scenario)
@@ -76,13 +76,13 @@ def play_real(node: pytest.Item, scenario: Scenario, backend: str, subject: Subj
     config, scale = node.config, asked(node.config, "scale")
     try:
         return _shown(node, lambda: lab_of(config).play_real(scenario, subject, backend=backend, scale=scale))
-    except NotForReal as reason:
+    except NotForRealTime as reason:
         pytest.skip(f"{NOT_IN_REAL_TIME}: {reason}")
 
 
 def play_in_model(node: pytest.Item, scenario: Scenario, subject: ReferenceSubject) -> Played:
     """Play a scenario in memory, without a process or an event loop, otherwise as `play`."""
-    return _shown(node, lambda: model_play(scenario, subject))
+    return _shown(node, lambda: run_in_model(scenario, subject))
 
 
 def _shown(node: pytest.Item, play: Callable[[], Played]) -> Played:

@@ -56,11 +56,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def _cases(config: pytest.Config, given: list[str | Path]) -> Iterator[tuple[_Case, str]]:
     from pytest_agentproc.corpus import SUFFIX
-    from pytest_agentproc.harness import not_virtual
+    from pytest_agentproc.harness import explain_not_virtual
     from pytest_agentproc.plugin._contributions import axes_of, subjects_of
 
     for scenario, subject in product(given, subjects_of(config)):
-        for clock, backend in ways_of(config, is_real=bool(not_virtual(subject))):
+        for clock, backend in ways_of(config, is_real=bool(explain_not_virtual(subject))):
             axes = axes_of(config, subject, clock, backend)
             yield _Case(str(scenario), subject, clock, backend), f"{Path(scenario).name.removesuffix(SUFFIX)}-{axes}"
 

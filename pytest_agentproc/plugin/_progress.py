@@ -102,13 +102,13 @@ def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest
     real = [item for item in items if getattr(item, "clock", "") == "real"]
     if not real:
         return []  # an empty text would be an empty line
-    from pytest_agentproc.harness import seconds_in_real_time
+    from pytest_agentproc.harness import predict_real_seconds
     from pytest_agentproc.plugin._contributions import ScenarioTest
     from pytest_agentproc.plugin._options import asked
 
     scale = asked(config, "scale")
     found = [
-        seconds_in_real_time(item.scenario, item.subject, scale) for item in real if isinstance(item, ScenarioTest)
+        predict_real_seconds(item.scenario, item.subject, scale) for item in real if isinstance(item, ScenarioTest)
     ]
     played = [seconds for seconds in found if seconds is not None]
     if sum(played) < _SHORT:

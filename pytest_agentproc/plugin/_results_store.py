@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.corpus import SUFFIX, corpus_folder
+from pytest_agentproc.corpus import SUFFIX, find_corpus_folder
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.files import read_text_file, write_file
 from pytest_agentproc.plugin._contributions import is_plain, is_reference_supervisor, language_of, subjects_of
@@ -87,8 +87,8 @@ def begin_baseline(config: pytest.Config) -> None:
     except ScenarioError as problems:
         raise pytest.UsageError(str(problems)) from None
     config.stash[_BASELINE] = baseline
-    if not is_updating and baseline.missing(_scenarios(corpus_folder())):
-        missing = baseline.missing([*_scenarios(corpus_folder()), *_scenarios(config.rootpath)])
+    if not is_updating and baseline.missing(_scenarios(find_corpus_folder())):
+        missing = baseline.missing([*_scenarios(find_corpus_folder()), *_scenarios(config.rootpath)])
         if missing:
             raise pytest.UsageError("\n".join(missing))
 
@@ -109,7 +109,11 @@ def update_baseline(config: pytest.Config, judged: Sequence[Judged]) -> str:
     """Write the file anew, and say so."""
     path = _path(config)
     baseline = config.stash.get(_BASELINE, None) or Baseline("", shown_path(path))
-    scenarios = [*_scenarios(corpus_folder()), *_scenarios(config.rootpath), *(result.scenario for result in judged)]
+    scenarios = [
+        *_scenarios(find_corpus_folder()),
+        *_scenarios(config.rootpath),
+        *(result.scenario for result in judged),
+    ]
     references = [subject.name for subject in subjects_of(config) if is_reference_supervisor(subject)]
     text = baseline.updated(judged, scenarios, references)
     _write(path, text)
@@ -148,7 +152,7 @@ def lost(config: pytest.Config, report: pytest.TestReport) -> Judged | None:
     found = _ID.fullmatch(report.nodeid)
     if found is None or not found["file"].endswith(SUFFIX):
         return None
-    place, corpus = found["file"].removeprefix(f"{CORPUS}/"), corpus_folder()
+    place, corpus = found["file"].removeprefix(f"{CORPUS}/"), find_corpus_folder()
     is_bundled = corpus is not None and place != found["file"]
     path = (corpus if is_bundled and corpus is not None else config.rootpath) / place
     axes = found["axes"].removesuffix("-real")

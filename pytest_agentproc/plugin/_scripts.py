@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_agentproc.corpus import corpus_ids, split_agent
+from pytest_agentproc.corpus import index_corpus_files, split_agent
 from pytest_agentproc.errors import UsageError, did_you_mean
 from pytest_agentproc.files import read_text_file
 from pytest_agentproc.plugin._contributions import language_of
@@ -124,7 +124,7 @@ def _load_bundled(name: str) -> Scenario:
     Raises:
         UsageError: there is none of that name.
     """
-    files = corpus_ids()
+    files = index_corpus_files()
     name, agent = split_agent(name)
     if name not in files:
         raise UsageError(

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from pytest_agentproc.corpus import SUFFIX, corpus_files
+from pytest_agentproc.corpus import SUFFIX, list_corpus_files
 from pytest_agentproc.scenario import find_key_uses, load_for_each_agent
 
 _OWN = Path(__file__).parent
@@ -44,7 +44,7 @@ def read_bundled_scenarios() -> tuple[BundledScenario, ...]:
         BundledScenario(
             scenario.id, scenario.claim, scenario.level, scenario.covers, tuple(scenario.catches), scenario.text
         )
-        for file in corpus_files()
+        for file in list_corpus_files()
         for scenario in load_for_each_agent(file)
     )
 

@@ -269,7 +269,11 @@ def _validate_request(values: dict[str, Any], node: Node, _what: str, check: Che
     if other in values and check.mode:
         check.report_at(node, f"the dialect {check.dialect} calls no {other} of its client: write {key}")
     elif key == "tool" and values.get("tool", "") not in check.tools:
-        known = unknown("tool", values.get("tool", ""), check.tools) if check.tools else "no tool was started before"
+        known = (
+            describe_unknown("tool", values.get("tool", ""), check.tools)
+            if check.tools
+            else "no tool was started before"
+        )
         check.report_at(node, known)
     return values
 

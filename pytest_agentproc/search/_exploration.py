@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.errors import Deadlock, ScenarioError
-from pytest_agentproc.harness import foresee, model_play
+from pytest_agentproc.harness import forecast_run, run_in_model
 from pytest_agentproc.scenario import NotApplicable, apply_moves, find_movables, loads, restate_times
 from pytest_agentproc.search._find import Find, not_met, said_of
 from pytest_agentproc.search._hunt import Settings
@@ -69,7 +69,7 @@ class Exploration(Settings[Setting]):
         self.limits, self.names = self.limits_and_names()
         self.scenario = self._of(scenario, without(scenario.text, ("catches",)))
         self.movables = find_movables(self.scenario)
-        self._margin = foresee(scenario, scenario.request_terms(subject)).margin
+        self._margin = forecast_run(scenario, scenario.request_terms(subject)).margin
         has_tracks = any(word in scenario.text for word in _TRACKS)
         self._room = 0 if self._margin is None or has_tracks else self._margin // SLIGHT
         self._known: dict[Setting, bool] = {}
@@ -108,14 +108,14 @@ class Exploration(Settings[Setting]):
 
     def _is_new_tie(self, scenario: Scenario) -> bool:
         """Say whether two instants compete that do not in the file: who is first then, the file does not promise."""
-        return self._margin != 0 and foresee(scenario, scenario.request_terms(self._subject)).margin == 0
+        return self._margin != 0 and forecast_run(scenario, scenario.request_terms(self._subject)).margin == 0
 
     def _results_of(self, setting: Setting) -> _Reached | None:
         """Have the reference play a setting; None: it is none that can be played."""
         try:
             text = apply_moves(self.scenario.text, zip(self.movables, setting, strict=True))
             scenario = self._of(self.scenario, text)
-            return _results_of(model_play(scenario, self._reference))
+            return _results_of(run_in_model(scenario, self._reference))
         except (NotApplicable, ScenarioError):
             return None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from pytest_agentproc.harness import ScenarioRunner, model_play
+from pytest_agentproc.harness import ScenarioRunner, run_in_model
 from pytest_agentproc.search._draws import Enough
 from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.vocabulary import Policy, time_names
@@ -83,7 +83,7 @@ class Settings(ABC, Generic[Setting]):
 
     def _play(self, scenario: Scenario) -> Played:
         if isinstance(self._subject, ReferenceSupervisor):
-            return model_play(scenario, self._subject)
+            return run_in_model(scenario, self._subject)
         assert self._lab is not None, "a supervisor that the model cannot play has a runner"
         return self._lab.play(scenario, self._subject, backend=self._backend)
 

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.errors import ScenarioError
-from pytest_agentproc.harness import ScenarioRunner, model_play
+from pytest_agentproc.harness import ScenarioRunner, run_in_model
 from pytest_agentproc.scenario import Choice, NotApplicable, Scenario, loads
 from pytest_agentproc.search._draws import smallest
 from pytest_agentproc.search._find import Find, not_met
@@ -41,7 +41,7 @@ class Search(Settings[tuple[Choice, ...]]):
         text = self.scenario.fill_openings(choices)
         try:
             closed = _load(text, self.scenario)
-            reference = model_play(closed, self._reference)
+            reference = run_in_model(closed, self._reference)
             if not self._is_of_kit and speaks_past_its_end(reference):
                 return None
             played = reference if self._is_reference else self._play(closed)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from pytest_agentproc.errors import AdapterError, ClockError, Declined, KitError, SubjectError, SupervisorCrash
-from pytest_agentproc.files import short_path
+from pytest_agentproc.files import shorten_path
 from pytest_agentproc.subjects._answers import answer_of
 from pytest_agentproc.subjects._stated import policy_of
 from pytest_agentproc.vocabulary import Policy
@@ -170,7 +170,7 @@ def _describe(error: BaseException) -> str:
     inner, traces = _inner(error)
     said = "".join(traceback.format_exception_only(inner)).strip()
     found = traceback.StackSummary.extract(iter(_frames(traces)))
-    where = [f"  {short_path(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line}" for frame in found]
+    where = [f"  {shorten_path(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line}" for frame in found]
     return "\n".join([f"raised {said}", *where[-_FRAMES:]])
 
 

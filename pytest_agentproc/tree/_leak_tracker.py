@@ -13,7 +13,7 @@ import weakref
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.places import places_of
+from pytest_agentproc.places import find_call_lines
 from pytest_agentproc.tree._hold import held, kill, reap, wait
 from pytest_agentproc.tree._ownership import Knowledge, OwnedProcess, Ownership, attribute
 from pytest_agentproc.tree._prctl import adopting
@@ -167,7 +167,7 @@ class LeakTracker:
 
     def announced(self, command: str, frame: FrameType) -> Start:
         """See `Listener`."""
-        start = Start(len(self._numbered), command, places_of(frame, self._home), self._is_own(frame))
+        start = Start(len(self._numbered), command, find_call_lines(frame, self._home), self._is_own(frame))
         self._numbered.append(start)
         return start
 

@@ -12,7 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.procfs import read_proc, stat_of, words_of
+from pytest_agentproc.procfs import read_command_words, read_proc, read_stat
 from pytest_agentproc.tree._kernel import read_file
 from pytest_agentproc.tree._walk import environment_of
 
@@ -75,7 +75,7 @@ class ProcessSnapshot(NamedTuple):
 
 def sight(pid: int) -> ProcessSnapshot | None:
     """Look at a process; None: it has disappeared."""
-    seen = stat_of(pid)
+    seen = read_stat(pid)
     if seen is None or seen.state in "Xx":
         return None
     state = _STATES.get(seen.state, "alive")
@@ -85,7 +85,7 @@ def sight(pid: int) -> ProcessSnapshot | None:
 
 def command_line(pid: int) -> str:
     """Give a process's command line, its words separated by spaces; empty if it has none or has disappeared."""
-    return " ".join(words_of(pid)).rstrip()
+    return " ".join(read_command_words(pid)).rstrip()
 
 
 def variable_of(pid: int, name: str) -> str:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_agentproc.procfs import since_boot
+from pytest_agentproc.procfs import read_nanoseconds_since_boot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -130,7 +130,7 @@ def _write(cookie: str) -> None:
 
 def _started(starts: _Starts, pid: int, handle: Callable[[], Any] = lambda: None) -> None:
     for listener, start in starts:
-        start.pid, start.at, start.handle = pid, since_boot(), handle
+        start.pid, start.at, start.handle = pid, read_nanoseconds_since_boot(), handle
         listener.started(start)
 
 

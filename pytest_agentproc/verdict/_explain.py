@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.errors import ClockError, SubjectError
-from pytest_agentproc.files import short_path
+from pytest_agentproc.files import shorten_path
 from pytest_agentproc.record import instant, text
 from pytest_agentproc.verdict._compare import conclude, unmet
 from pytest_agentproc.verdict._facts import last_step, leaks, lines_without_event
@@ -60,7 +60,7 @@ def tree(record: Record, scenario: Scenario) -> list[str]:
     kept = _choose_nodes(nodes)
     shown = [node for node in nodes if id(node) in kept]
     source = scenario.text.splitlines()
-    pairs = [(_left_side(node), _right_side(node, short_path(scenario.path), source)) for node in shown]
+    pairs = [(_left_side(node), _right_side(node, shorten_path(scenario.path), source)) for node in shown]
     width = min(_WIDEST, max((len(left) for left, _ in pairs), default=0))
     lines = [f"{left:<{width}}  {right}".rstrip() for left, right in pairs]
     hidden = [node for node in nodes if id(node) not in kept]
@@ -175,7 +175,7 @@ def findings(played: Played, rows: Sequence[Row]) -> str:
     is_theirs = isinstance(played.fault, SubjectError)
     bad = [row for row in unmet(rows) if not (is_theirs and row.verdict is Verdict.NOT_EXERCISED)]
     place = next((row.line for row in bad if row.line), None) or _first_line(scenario)
-    path = short_path(scenario.path)
+    path = shorten_path(scenario.path)
     parts = [f"{path}:{place}: {scenario.claim}"]
     if scenario.harm and any(row.level == "must" and row.verdict is Verdict.FAILED for row in bad):
         parts.append(f"  harm: {scenario.harm}")
@@ -255,7 +255,7 @@ def explain_leaks(scenario: Scenario, record: Record) -> str:
     for leak in left:
         place = leak.line or last_step(record, leak.process) or _first_line(scenario)
         words = f"{leak.process} was left ({show_end(leak.state)}): {_step(scenario, place)}"
-        lines.append(f"{short_path(scenario.path)}:{place}: {words}".rstrip(": "))
+        lines.append(f"{shorten_path(scenario.path)}:{place}: {words}".rstrip(": "))
     return "\n".join([*lines, *_drawn(scenario, record), "", text(record, scenario)])
 
 
@@ -265,7 +265,7 @@ def _caller_waits(scenario: Scenario, record: Record) -> list[str]:
     if not done or not str(done[-1]["does"]).startswith("waits"):
         return []
     line = done[-1].get("line", 0)
-    return [f"  the caller {done[-1]['does']}: {short_path(scenario.path)}:{line}: {_step(scenario, line)}"]
+    return [f"  the caller {done[-1]['does']}: {shorten_path(scenario.path)}:{line}: {_step(scenario, line)}"]
 
 
 def _program(record: Record) -> list[str]:

@@ -23,7 +23,7 @@ import pytest
 
 from pytest_agentproc.capture import DIALECTS, Redactor, draft_pasted
 from pytest_agentproc.errors import AdapterError, KitError, ScenarioError, UsageError
-from pytest_agentproc.harness import model_play
+from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.plugin import _options
 from pytest_agentproc.record import text as text_of
 from pytest_agentproc.scenario import NotApplicable, load, loads
@@ -155,7 +155,7 @@ class Fuzz:
         """Play a scenario in the model, judge it and write its timeline."""
         text = self.spoil("scenarios/**/*.scenario.yaml").encode("utf-8", "replace").decode()
         scenario = loads(text, "x.scenario.yaml", ROOT / "scenarios")
-        played = model_play(scenario, reference_supervisor())
+        played = run_in_model(scenario, reference_supervisor())
         judged(played)
         text_of(played.record, scenario)
 

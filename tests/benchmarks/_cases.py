@@ -7,7 +7,7 @@ from fnmatch import fnmatch
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.harness import model_play
+from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.record import normal_form
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import reference_supervisor
@@ -114,7 +114,7 @@ class Case:
     def foretold(self) -> Seen:
         """The report of the model, in which there is no process."""
         if len(self.scenarios) == 1:
-            return seen_alone(model_play(self.scenarios[0], reference_supervisor()))
+            return seen_alone(run_in_model(self.scenarios[0], reference_supervisor()))
         return _seen(*model_together(bind_all(self.scenarios)))
 
     def play(self, lab: ScenarioRunner, backend: str) -> Seen:

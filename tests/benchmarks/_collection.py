@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from pytest_agentproc.corpus import SUFFIX, corpus_files
+from pytest_agentproc.corpus import SUFFIX, list_corpus_files
 from tests.benchmarks._figures import Samples, ratios, summary
 
 __all__ = ["CollectionPart"]
@@ -71,7 +71,7 @@ class CollectionPart:
         (self._folder / "floor.py").write_text(_FLOOR)
         for name in ("none", "many"):
             (self._folder / name).mkdir()
-        corpus = corpus_files()
+        corpus = list_corpus_files()
         for number in range(_FILES):
             file = corpus[number % len(corpus)]
             copy = self._folder / "many" / f"{file.name.removesuffix(SUFFIX)}-{number}{SUFFIX}"

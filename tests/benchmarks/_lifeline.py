@@ -8,8 +8,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import VirtualClock
-from pytest_agentproc.harness import Played, order_of
-from pytest_agentproc.harness._signal_guard import guard_signals, participants_of
+from pytest_agentproc.harness import Played, build_run_request
+from pytest_agentproc.harness._signal_guard import guard_signals, make_participant_finder
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import reference_supervisor
@@ -49,8 +49,8 @@ class LifelinePart:
         scenario, subject = loads(SCENARIO, "lifeline"), reference_supervisor()
         bound = scenario.bind(scenario.request_terms(subject))
         record = Record()
-        self._fake = lab.fake(scenario, clock=self._clock, record=record)
-        order = order_of(bound, self._fake, self._clock, record.add)
+        self._fake = lab.make_fake(scenario, clock=self._clock, record=record)
+        order = build_run_request(bound, self._fake, self._clock, record.add)
         self._played = Played(bound, record, self._clock.run(subject.run, order), None)
         self._verdicts, self._watches, self._settles, self._calls = Samples(), Samples(), Samples(), Samples()
 
@@ -66,7 +66,7 @@ class LifelinePart:
         assert [one.verdict for one in found] == [Verdict.PASSED, Verdict.PASSED]
 
     def _watch(self) -> None:
-        with guard_signals(_unwanted, participants_of(self._clock)):
+        with guard_signals(_unwanted, make_participant_finder(self._clock)):
             os.kill(os.getpid(), signal.SIGURG)
 
     def report(self) -> dict[str, Any]:

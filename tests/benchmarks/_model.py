@@ -7,7 +7,7 @@ import time
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.harness import model_play
+from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import reference_supervisor
 from tests.benchmarks._figures import Samples, ratios, summary
@@ -83,13 +83,13 @@ def _play_kept(_number: int) -> None:
 def _play_all(scenarios: list[Scenario]) -> None:
     subject = reference_supervisor()
     for scenario in scenarios:
-        model_play(scenario, subject)
+        run_in_model(scenario, subject)
 
 
 def _is_playable(scenario: Scenario) -> bool:
     """Play it once, which warms up the things that are made once, too."""
     try:
-        model_play(scenario, reference_supervisor())
+        run_in_model(scenario, reference_supervisor())
     except NotApplicable:
         return False
     return True

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.abc
 
-from pytest_agentproc.harness import Model, add_run, order_of
+from pytest_agentproc.harness import Model, add_run, build_run_request
 from pytest_agentproc.record import Record
 from pytest_agentproc.subjects import reference_supervisor
 
@@ -116,11 +116,11 @@ def play_together(
     record = Record()
     answers: list[RunReport | None] = [None] * len(bounds)
     with lab.virtual_clock() as clock:
-        fakes = [lab.fake(one.scenario, clock=clock, name=one.program["name"], record=record) for one in bounds]
+        fakes = [lab.make_fake(one.scenario, clock=clock, name=one.program["name"], record=record) for one in bounds]
 
         async def run(number: int, *, task_status: anyio.abc.TaskStatus[None]) -> None:
             own = _Tagged(record, number, trace)
-            order = order_of(bounds[number], fakes[number], _Declared(clock, task_status.started), own.add)
+            order = build_run_request(bounds[number], fakes[number], _Declared(clock, task_status.started), own.add)
             answers[number] = await reference_supervisor().run(order)
             own.add(clock.instant(), "m", {"process": "supervisor", "returned": True})
 

@@ -153,7 +153,7 @@ class ScenarioPart:
         self._plays = {backend: Samples() for backend in BACKENDS}
         self._spawns = {backend: Samples() for backend in BACKENDS}
         self._same = {backend: Samples() for backend in BACKENDS}
-        self._fake = lab.fake(loads(WITHOUT_SILENCE, "scenario"))
+        self._fake = lab.make_fake(loads(WITHOUT_SILENCE, "scenario"))
 
     def sample(self) -> None:
         for backend in BACKENDS:
@@ -289,7 +289,7 @@ class StartPart:
         self._lab = lab
         self._scenario = loads(FIRST_WORD.format("raw", "text"), "first-word")
         self._fakes = {
-            f"{dialect} {mode}": lab.fake(loads(FIRST_WORD.format(dialect, mode))) for dialect, mode in SPOKEN
+            f"{dialect} {mode}": lab.make_fake(loads(FIRST_WORD.format(dialect, mode))) for dialect, mode in SPOKEN
         }
         self._bare = [interpreter, "-I", "-S", "-c", "import posix; posix.write(1, b'x')"]
         self._taken = {name: Samples() for name in ("bare", *self._fakes, "lockstep")}

@@ -82,7 +82,7 @@ def _close(lab: ScenarioRunner, modules: dict[str, Any], client: str, script: st
 
 
 def _fake(lab: ScenarioRunner, clock: VirtualClock, text: str, fakes: list[FakeAgent]) -> FakeAgent:
-    fakes.append(lab.fake(loads(text), clock=clock))
+    fakes.append(lab.make_fake(loads(text), clock=clock))
     return fakes[-1]
 
 

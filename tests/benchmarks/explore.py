@@ -16,9 +16,9 @@ import sys
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.corpus import corpus_files
+from pytest_agentproc.corpus import list_corpus_files
 from pytest_agentproc.defects import DEFECTS
-from pytest_agentproc.harness import model_play
+from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import NotApplicable, Scenario, load
 from pytest_agentproc.search import explore
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
@@ -42,7 +42,7 @@ def unclaimed(defect: Defect, scenarios: Sequence[Scenario]) -> list[Scenario]:
 
 def _is_green(scenario: Scenario, subject: ReferenceSupervisor) -> bool:
     try:
-        return judged(model_play(scenario, subject)).verdict is Verdict.PASSED
+        return judged(run_in_model(scenario, subject)).verdict is Verdict.PASSED
     except NotApplicable:
         return False
 
@@ -81,7 +81,7 @@ def _defects(only: str, every: int, seconds: float) -> int:
 
 
 def _bundled() -> Iterator[Scenario]:
-    return (one for one in map(load, corpus_files()) if not one.openings)
+    return (one for one in map(load, list_corpus_files()) if not one.openings)
 
 
 def _reference(only: str, seconds: float, seed: int) -> int:

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.harness import ScenarioRunner, order_of
+from pytest_agentproc.harness import ScenarioRunner, build_run_request
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import reference_supervisor
@@ -104,11 +104,11 @@ def _play(case: str, size: str, backend: str) -> dict[str, Any]:
     bound, record = scenario.bind(Policy.for_dialect("pi")), Record()
     begun = time.perf_counter()
     with ScenarioRunner() as lab, lab.virtual_clock() as clock:
-        fake = lab.fake(scenario, clock=clock, record=record)
+        fake = lab.make_fake(scenario, clock=clock, record=record)
         if has_lines:
             launcher = Path(fake.path)
             launcher.write_text(_IN_LINES.join(launcher.read_text("utf-8").split("\nmodule.main(")), "utf-8")
-        order = order_of(bound, fake, clock, record.add)
+        order = build_run_request(bound, fake, clock, record.add)
         answer: RunReport = clock.run(reference_supervisor().run, order, backend=backend)
         fake.finish()
     taken = time.perf_counter() - begun

@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING
 
 from pytest_agentproc import subjects
-from pytest_agentproc.harness import NotForReal, ScenarioRunner
+from pytest_agentproc.harness import NotForRealTime, ScenarioRunner
 from pytest_agentproc.verdict import Verdict, compare, conclude, explain
 from tests.benchmarks._burners import burnt
 from tests.bundled import all_bundled
@@ -47,7 +47,7 @@ def _run(run: int, lab: ScenarioRunner, scenarios: list[Scenario], options: argp
     for scenario in scenarios:
         try:
             one = lab.play_real(scenario, subjects.reference_supervisor(), backend=options.backend, scale=options.scale)
-        except NotForReal:
+        except NotForRealTime:
             continue
         assert one.pace is not None
         played += 1

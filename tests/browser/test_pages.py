@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc import defects
-from pytest_agentproc.harness import model_play
+from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.record import Judged, Listed, index, page
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import compare, conclude, last_step, unmet
@@ -116,7 +116,7 @@ def drawn(name: str, defect: str = "") -> str:
     if defect:
         made = defects.defect(defect)
         subject = ReferenceSupervisor(defect, made.deciders, made.session_deciders)
-    played = model_play(bundled(name), subject)
+    played = run_in_model(bundled(name), subject)
     rows = compare(played)
     failed = unmet(rows)
     assert bool(failed) == bool(defect)

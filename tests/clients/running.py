@@ -156,7 +156,7 @@ class Client:
         steps = textwrap.indent(textwrap.dedent(script).strip(), "  ")
         told = "expect: {received: {argv: []}}"  # it judges nothing; it has the agent report its start arguments
         scenario = loads(f"scenario: a client's agent\nagent: {self._agent}\nscript:\n{steps}\n{told}\n")
-        fake = self._lab.fake(scenario)
+        fake = self._lab.make_fake(scenario)
         environ = {"PATH": f"{fake.folder}:{os.environ['PATH']}", "HOME": str(self._folder), **environ}
         with self._start([*self._command, usage, fake.path], environ) as program:
             try:

@@ -84,7 +84,7 @@ def held(conversation: Conversation) -> Held:
         real = _hold(conversation, cli.path, dict(cli.environ), cli.folder, server)
     agent = conversation.agent or conversation.cli
     with ScenarioRunner() as runner, tempfile.TemporaryDirectory() as folder:
-        fake = runner.fake(loads(f"scenario: x\nagent: {agent}\nscript: {conversation.script}\n", "x"))
+        fake = runner.make_fake(loads(f"scenario: x\nagent: {agent}\nscript: {conversation.script}\n", "x"))
         printed = _hold(conversation, fake.path, {"LANG": "C.UTF-8"}, Path(folder), None)
         fault = fake.broken
         fake.finish()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.clock import Host, JumpRule, Move
 from pytest_agentproc.fake_agents.player import Player, Track
 from pytest_agentproc.harness import Model
-from pytest_agentproc.harness._actors import Pipe, Process, World
+from pytest_agentproc.harness._actors import ModelAgent, Pipe, Process
 from pytest_agentproc.supervisor import Driver
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ class WorkTakesTime(Model):
 class DeathsAsTheyCome(Model):
     """Rule 2: the dead are recorded in another order than that of their births."""
 
-    def in_order(self, processes: list[Process]) -> list[Process]:
-        return super().in_order(processes)[::-1]
+    def sort_in_spawn_order(self, processes: list[Process]) -> list[Process]:
+        return super().sort_in_spawn_order(processes)[::-1]
 
 
 class HostLast(Model):
@@ -97,8 +97,8 @@ class LooksTwice(Model):
 class LastRunFirst(Model):
     """Rule 8: of several runs with deadlines due at one instant, the run that was declared last comes first."""
 
-    def host(self) -> Host:
-        host = super().host()
+    def describe_drivers(self) -> Host:
+        host = super().describe_drivers()
         if host.deadline is not None:
             first = host.deadline[0]
             due = [number for number in self.begun - self.over if self.drivers[number].deadline == first]
@@ -138,17 +138,17 @@ class DeathWaitsForAGrant(Model):
     class Actor(Process):
         deadly = 0
 
-        def hear(self, signum: int) -> None:
+        def catch_or_die_of(self, signum: int) -> None:
             if signum in self.caught or not self.is_alive or signum == 9:  # KILL does not wait
-                super().hear(signum)
+                super().catch_or_die_of(signum)
             else:
                 self.deadly = signum
-                self.model.wake(self)
+                self.model.wake_process(self)
 
     def grant(self, process: Process) -> None:
         signum = getattr(process, "deadly", 0)
         if signum:
-            process.end_by(signum)
+            process.end_by_signal(signum)
         else:
             super().grant(process)
 
@@ -161,7 +161,7 @@ class BytesNotSlots(Model):
     class Bytes(Pipe):
         slots = 1 << 20
 
-        def has_room(self) -> bool:
+        def is_writable(self) -> bool:
             held = sum(len(page.data) for page in self.pages)
             return held < 65_536 or not self.readers
 
@@ -201,4 +201,4 @@ UNSEEN = {
     7: "no list of commands of today's machine has anything behind a command that is answered, so there is no next "
     "command for which the answer could come too late; tests/unit pins the order with a machine made for it",
 }
-assert World is Model.world_type
+assert ModelAgent is Model.world_type

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.harness import ScenarioRunner, model_play
+from pytest_agentproc.harness import ScenarioRunner, run_in_model
 from pytest_agentproc.record import normal_form
 from pytest_agentproc.scenario import Scenario, loads
 from pytest_agentproc.subjects import reference_supervisor
@@ -40,7 +40,7 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 def _difference(lab: ScenarioRunner, scenario: Scenario, backend: str) -> str:
     """Play for real and in the model; return the first difference, or nothing."""
-    foretold = normal_form(model_play(scenario, reference_supervisor()).record)
+    foretold = normal_form(run_in_model(scenario, reference_supervisor()).record)
     happened = normal_form(lab.play(scenario, reference_supervisor(), backend=backend).record)
     for number, (model, real) in enumerate(zip(foretold, happened, strict=False)):
         if model != real:
@@ -72,7 +72,7 @@ def _told(files: Mapping[str, bytes] | None) -> dict[str, Any] | None:
 @pytest.mark.parametrize("scenario", _KEPT, ids=lambda scenario: scenario.id)
 def test_the_model_foretells_the_artifacts(lab: ScenarioRunner, backend: str, scenario: Scenario) -> None:
     """The bytes on a disk, or the leftovers of a failing one, equal the bytes in memory."""
-    foretold = _told(model_play(scenario, reference_supervisor()).artifacts)
+    foretold = _told(run_in_model(scenario, reference_supervisor()).artifacts)
     assert foretold is not None
     if scenario.cannot_spawn is not None:  # only the words name the missing file
         foretold["result.json"][1]["error"] = lab.play(scenario, reference_supervisor()).answer.error  # type: ignore[union-attr]

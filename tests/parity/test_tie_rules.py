@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.errors import ClockError
-from pytest_agentproc.harness import Model, model_play
+from pytest_agentproc.harness import Model, run_in_model
 from pytest_agentproc.record import normal_form
 from pytest_agentproc.subjects import reference_supervisor
 from tests.benchmarks._together import bind_all, model_together
@@ -33,7 +33,7 @@ def _told(name: str = "") -> dict[str, object]:
     model = BROKEN[name] if name else Model
     told: dict[str, object] = {}
     for scenario in _scenarios():
-        told[scenario.id] = normal_form(model_play(scenario, reference_supervisor(), model=model).record)
+        told[scenario.id] = normal_form(run_in_model(scenario, reference_supervisor(), model=model).record)
     for number, pair in enumerate(pairs()):
         try:
             told[f"pair {number}"] = normal_form(model_together(bind_all(pair), model)[0])

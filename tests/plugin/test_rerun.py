@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.corpus import corpus_files
+from pytest_agentproc.corpus import list_corpus_files
 from pytest_agentproc.plugin import _corpus
 from tests.bundled import all_bundled
 
@@ -166,7 +166,7 @@ def test_last_failed_and_deselect_know_the_ids_of_bundled_scenarios(pytester: py
 @pytest.mark.usefixtures("project")
 def test_a_bundled_scenario_is_named_by_its_node_id(pytester: pytest.Pytester) -> None:
     """By its path pytest takes the folder of the kit as the project, and loads no conftest file of this one."""
-    file = next(file for file in corpus_files() if file.name == "byte-a-minute.scenario.yaml")
+    file = next(file for file in list_corpus_files() if file.name == "byte-a-minute.scenario.yaml")
     result = pytester.runpytest(f"{file}::byte-a-minute[asyncio]")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert result.errlines[0] == (
@@ -187,7 +187,7 @@ def test_an_installed_scenario_is_named_by_its_node_id_too(
     installed = project / "site/_corpus"
     installed.mkdir(parents=True)
     installed.joinpath("own.scenario.yaml").write_text(OWN)
-    monkeypatch.setattr(_corpus, "corpus_folder", lambda: installed)
+    monkeypatch.setattr(_corpus, "find_corpus_folder", lambda: installed)
     project.joinpath("tox.ini").unlink()
     monkeypatch.chdir(project / "sub")
     result = pytester.runpytest("../site/_corpus/own.scenario.yaml")

@@ -148,7 +148,7 @@ def test_real_time_is_used_where_virtual_time_cannot_be_compiled(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No default run is 'all not applicable'; a request for virtual time reports what to install."""
-    monkeypatch.setattr(_supervise, "_missing", lambda: "there is no `cc`\ninstall one")
+    monkeypatch.setattr(_supervise, "_explain_missing_coordinator", lambda: "there is no `cc`\ninstall one")
     result = pytester.runpytest("--collect-only", "-q", "--agentproc-subject=mine:sync")
     assert collected(result) == ["one.scenario.yaml::one[sync-asyncio-real]"]
     result = pytester.runpytest("-rs", "--agentproc-subject=mine:sync", "--agentproc-clock=virtual")

@@ -283,7 +283,7 @@ def test_pytest_within_a_test_gives_the_alarm_back(pytester: pytest.Pytester) ->
     pytester.makepyfile(
         test_it="""
         import pathlib, subprocess, sys, pytest
-        from pytest_agentproc.harness._broker import read_page
+        from pytest_agentproc.harness._broker import read_clock_page
 
         @pytest.mark.virtual_time
         def test_outer():
@@ -291,10 +291,10 @@ def test_pytest_within_a_test_gives_the_alarm_back(pytester: pytest.Pytester) ->
                 "import pytest\\n@pytest.mark.virtual_time\\ndef test_inner(): pass\\n"
             )
             is_virtual_and_heard = (True, True)
-            assert read_page() == is_virtual_and_heard
+            assert read_clock_page() == is_virtual_and_heard
             inner = subprocess.run([sys.executable, "-m", "pytest", "test_inner.py"], capture_output=True, text=True)
             assert "1 passed" in inner.stdout
-            assert read_page() == is_virtual_and_heard
+            assert read_clock_page() == is_virtual_and_heard
         """
     )
     pytester.runpytest_subprocess(FAST, "test_it.py").assert_outcomes(passed=1)

@@ -12,7 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import TYPE_CHECKING
 
 from pytest_agentproc import defects
-from pytest_agentproc.harness import model_play
+from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.supervisor import Deciders, SessionDeciders
 from pytest_agentproc.verdict import Verdict, compare
@@ -34,7 +34,7 @@ def red_keys(scenario: Scenario, name: str) -> list[str]:
     made = defects.defect(name)
     if (made.session_deciders if scenario.is_session else made.deciders) == _REFERENCE[scenario.is_session]:
         return []  # it is the reference supervisor here
-    played = model_play(scenario, ReferenceSupervisor(name, made.deciders, made.session_deciders))
+    played = run_in_model(scenario, ReferenceSupervisor(name, made.deciders, made.session_deciders))
     return [row.key for row in compare(played) if row.verdict is Verdict.FAILED]
 
 

@@ -15,7 +15,7 @@ import anyio
 import pytest
 
 from pytest_agentproc.clock import VirtualClock
-from pytest_agentproc.files import short_path
+from pytest_agentproc.files import shorten_path
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.tree import pidfd_of
 
@@ -57,7 +57,7 @@ def descriptors() -> list[str]:
 def line_in(function: Callable[..., Any], number: int = 1) -> str:
     """Write a line of a test's function as messages do, counted from its `def`."""
     code = function.__code__
-    return f"{short_path(code.co_filename)}:{code.co_firstlineno + number}"
+    return f"{shorten_path(code.co_filename)}:{code.co_firstlineno + number}"
 
 
 def is_gone(pid: int, seconds: float = CEILING) -> bool:
@@ -116,7 +116,7 @@ class Stand:
 
     def fake(self, script: str, agent: str = "raw", name: str = "agent") -> list[str]:
         """Make a fake and give its command."""
-        fake = self._lab.fake(scenario_of(script, agent), clock=self.clock, name=name)
+        fake = self._lab.make_fake(scenario_of(script, agent), clock=self.clock, name=name)
         self.fakes.append(fake)
         return fake.argv
 

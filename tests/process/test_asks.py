@@ -90,7 +90,7 @@ def test_what_was_asked_and_answered_is_in_the_record_at_its_instants(stand: Sta
 
 def test_what_was_asked_and_answered_is_in_the_record_in_real_time(lab: ScenarioRunner) -> None:
     """The fake keeps it in its diary."""
-    fake = lab.fake(scenario_of(CLAUDE, "{dialect: claude, mode: session}"))
+    fake = lab.make_fake(scenario_of(CLAUDE, "{dialect: claude, mode: session}"))
     try:
         assert anyio.run(talk_to_claude, fake.argv, 0.05) == TALKED
     finally:

@@ -9,8 +9,8 @@ import pytest
 from pytest_agentproc import subjects
 from pytest_agentproc.cli import main
 from pytest_agentproc.errors import KitError, ScenarioError
-from pytest_agentproc.harness import ScenarioRunner, foresee
-from pytest_agentproc.harness._pace import Foreseen
+from pytest_agentproc.harness import ScenarioRunner, forecast_run
+from pytest_agentproc.harness._pace import RunForecast
 from pytest_agentproc.scenario import loads
 from tests.unit.test_broken_fakes import AT_ONCE, EARLY, ENDLESS, IN_PIECES
 
@@ -40,8 +40,8 @@ def test_a_fake_that_fails_is_no_verdict_in_real_time(lab: ScenarioRunner, monke
     told, reference_supervisor = loads(EARLY, "x.scenario.yaml"), subjects.reference_supervisor()
     with pytest.raises(KitError, match=FAILED.partition(r" \(")[0]):
         lab.play_real(told, reference_supervisor)
-    sound = Foreseen(None, foresee(told, told.request_terms(reference_supervisor)).duration)
-    monkeypatch.setattr("pytest_agentproc.harness._runner.foresee", lambda *_: sound)
+    sound = RunForecast(None, forecast_run(told, told.request_terms(reference_supervisor)).duration)
+    monkeypatch.setattr("pytest_agentproc.harness._runner.forecast_run", lambda *_: sound)
     with pytest.raises(KitError, match=FAILED):
         lab.play_real(told, reference_supervisor)
 
@@ -104,7 +104,7 @@ def test_a_fake_that_the_kit_ends_is_no_verdict(monkeypatch: pytest.MonkeyPatch)
     with ScenarioRunner() as lab:
         with monkeypatch.context() as patch:
             patch.setattr("pytest_agentproc.harness._runner.LIFETIME", 0.3)
-            lab.fake(told)
+            lab.make_fake(told)
         with pytest.raises(KitError) as error:
             lab.play_real(told, subjects.reference_supervisor(), scale=1)
         assert str(error.value) == (
@@ -128,7 +128,7 @@ def test_a_fake_that_does_not_come_to_its_first_line_is_no_verdict(
     text: str, why: str, is_real: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It can write no report of its own; its end once counted as the agent's."""
-    monkeypatch.setattr("pytest_agentproc.harness._launch._launcher", lambda _: text)
+    monkeypatch.setattr("pytest_agentproc.harness._launch._format_launcher", lambda _: text)
     told, reference_supervisor = loads(SOUND, "x.scenario.yaml"), subjects.reference_supervisor()
     with ScenarioRunner() as lab, pytest.raises(KitError) as error:
         (lab.play_real if is_real else lab.play)(told, reference_supervisor)
@@ -141,5 +141,5 @@ def test_a_fake_that_nobody_starts_is_none_that_cannot_start(lab: ScenarioRunner
     """A supervisor that starts no agent is judged for that."""
     text = "scenario: a\nagent: {dialect: raw, cannot_spawn: not_executable}\nexpect: {outcome: spawn_failed}\n"
     assert lab.play(loads(text), subjects.reference_supervisor()).answer is not None
-    fake = lab.fake(loads(SOUND))
+    fake = lab.make_fake(loads(SOUND))
     assert fake.broken is None

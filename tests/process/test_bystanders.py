@@ -14,9 +14,9 @@ import anyio.to_thread
 import pytest
 
 from pytest_agentproc.clock import VirtualClock
-from pytest_agentproc.harness._bystanders import ticks
-from pytest_agentproc.harness._signal_guard import _Known, guard_signals
-from pytest_agentproc.procfs import stat_of
+from pytest_agentproc.harness._bystanders import read_boot_ticks
+from pytest_agentproc.harness._signal_guard import _KnownProcess, guard_signals
+from pytest_agentproc.procfs import read_stat
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import TRIVIAL, Null, SpawnAndForget, reference_supervisor
 from pytest_agentproc.subjects._trivial import _start, _well
@@ -71,8 +71,8 @@ def start_other() -> Process:
     process = subprocess.Popen([sys.executable, "-IS", "-c", PROGRAM], stdin=pipe, stdout=pipe, start_new_session=True)
     assert process.stdout is not None
     process.stdout.readline()
-    seen = stat_of(process.pid)
-    while seen is not None and ticks() <= seen.started:
+    seen = read_stat(process.pid)
+    while seen is not None and read_boot_ticks() <= seen.started:
         pass  # a process as old as a run, by the kernel's ticks of 10 ms, does not count as older than it
     return process
 
@@ -183,7 +183,7 @@ def test_a_pid_that_is_free_by_now_is_noted_and_fails_nothing(
 def test_a_pid_that_is_somebody_elses_by_now_is_a_bystanders(other: Process) -> None:
     """Its agent had that number, has ended and is reaped, and the kernel gave the number away."""
     notes: list[dict[str, Any]] = []
-    with guard_signals(notes.append, lambda _pid: _Known("agent", is_reaped=True, is_agent=True)):
+    with guard_signals(notes.append, lambda _pid: _KnownProcess("agent", is_reaped=True, is_agent=True)):
         os.kill(other.pid, signal.SIGKILL)
     assert [(note["to"], note["who"]) for note in notes] == [("reused", f"{name_of(other.pid)}, once agent")]
 

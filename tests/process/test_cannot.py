@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.harness._claims import bind_to
+from pytest_agentproc.harness._claims import bind_to_subject
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import Client, Command, Driven, Function, command_of_file, taken
 from pytest_agentproc.vocabulary import ABILITIES, LimitsRequest, Policy, RunReport
@@ -31,7 +31,7 @@ async def nobody(_order: RunRequest) -> RunReport:
 def needs(text: str, *cannot: str) -> str:
     """Give the needs of a scenario that a supervisor of sessions and runs does not meet; nothing if it meets all."""
     try:
-        bind_to(loads(text), Function(nobody, sessions=True, cannot=cannot))
+        bind_to_subject(loads(text), Function(nobody, sessions=True, cannot=cannot))
     except NotApplicable as limit:
         return limit.reason()
     return ""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.harness import model_play
+from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import load, loads
 from pytest_agentproc.subjects import reference_supervisor
 from tests.bundled import path_of
@@ -22,6 +22,6 @@ def test_the_model_writes_the_same_pieces(lab: ScenarioRunner, backend: str) -> 
     text = load(file).text.replace("dialect: claude", "dialect: claude, chunk: 61 B")
     scenario = loads(text, str(file), file.parent)
     played = lab.play(scenario, reference_supervisor(), backend=backend)
-    modelled = model_play(scenario, reference_supervisor())
+    modelled = run_in_model(scenario, reference_supervisor())
     assert played.record.digest() == modelled.record.digest()
     assert played.answer == modelled.answer

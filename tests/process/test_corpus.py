@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.harness import model_play
+from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.verdict import Verdict, compare, explain
 from tests.bundled import all_bundled
@@ -28,7 +28,7 @@ def assert_green(played: Played) -> None:
 @corpus
 def test_a_scenario_is_green_in_the_model(scenario: Scenario) -> None:
     """Its expectations were written by hand, and the machine meets them without any process."""
-    assert_green(model_play(scenario, reference_supervisor()))
+    assert_green(run_in_model(scenario, reference_supervisor()))
 
 
 @corpus

@@ -14,7 +14,7 @@ import pytest
 
 from pytest_agentproc.harness import ScenarioRunner
 from pytest_agentproc.harness import _decoy as decoy_program
-from pytest_agentproc.harness._signal_guard import Decoys, Hit
+from pytest_agentproc.harness._signal_guard import DecoyHit, Decoys
 from pytest_agentproc.subjects import Null
 from pytest_agentproc.subjects._trivial import _start, _well
 from pytest_agentproc.verdict import Verdict, compare
@@ -68,7 +68,7 @@ def decoys() -> Iterator[Callable[[], Decoys]]:
 
     def make() -> Decoys:
         made.append(Decoys(["pi", "claude"]))
-        made[-1].ready()
+        made[-1].start_missing()
         return made[-1]
 
     yield make
@@ -121,14 +121,14 @@ def test_every_signal_is_noted(decoys: Callable[[], Decoys]) -> None:
     first, second = pids(watched)
     for name in ("TERM", "HUP", "INT", "QUIT", "USR1", "USR2", "CONT", "CHLD"):
         shell = Shell(f"kill -{name} {second}")
-        assert watched.hits() == [Hit(name, APART, "run")]
+        assert watched.collect_hits() == [DecoyHit(name, APART, "run")]
         shell.end()
     Shell(f"kill -STOP {first}; kill -KILL {second}").end()
-    assert watched.hits() == [Hit("STOP", GROUP, "unknown"), Hit("KILL", APART, "unknown")]
+    assert watched.collect_hits() == [DecoyHit("STOP", GROUP, "unknown"), DecoyHit("KILL", APART, "unknown")]
     assert is_gone(first)
     assert pids(watched) == []
-    watched.ready()
-    assert (len(pids(watched)), watched.hits()) == (2, [])
+    watched.start_missing()
+    assert (len(pids(watched)), watched.collect_hits()) == (2, [])
 
 
 def test_what_is_pending_when_the_question_is_read_is_in_the_answer() -> None:
@@ -138,7 +138,7 @@ def test_what_is_pending_when_the_question_is_read_is_in_the_answer() -> None:
         "decoy = runpy.run_path(sys.argv[1])\n"
         "signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())\n"
         "signal.raise_signal(signal.SIGTERM)\n"
-        "assert not decoy['heeds']([], os.getpid())\n"
+        "assert not decoy['answer_requests']([], os.getpid())\n"
     )
     command = [sys.executable, "-c", program, decoy_program.__file__]
     done = subprocess.run(command, input=b"?", capture_output=True, check=True, timeout=60)
@@ -152,7 +152,7 @@ def test_beside_other_workers_only_a_sender_that_is_known_counts(decoys: Callabl
     first, second = pids(watched)
     shell = Shell(f"kill -TERM {first}")
     Shell(f"kill -KILL {second}").end()
-    assert watched.hits() == [Hit("TERM", GROUP, "run")]
+    assert watched.collect_hits() == [DecoyHit("TERM", GROUP, "run")]
     shell.end()
 
 
@@ -161,8 +161,8 @@ def test_a_hit_between_two_runs_is_no_runs_doing(decoys: Callable[[], Decoys]) -
     """A hit of an earlier test is forgotten when the next run begins."""
     watched = decoys()
     shell = Shell(f"kill -TERM {pids(watched)[0]}; kill -KILL {pids(watched)[1]}")
-    watched.ready()
-    assert watched.hits() == []
+    watched.start_missing()
+    assert watched.collect_hits() == []
     shell.end()
 
 
@@ -178,13 +178,16 @@ def test_one_is_in_the_group_of_pytest_and_one_is_not(decoys: Callable[[], Decoy
 def test_where_a_signal_came_from() -> None:
     """The senders: a terminal, this process, a process of another user, a process that has ended."""
     nobody = 2**22 + 1
-    assert decoy_program.origin(signal.SI_KERNEL if hasattr(signal, "SI_KERNEL") else 0x80, 0, os.getpid()) == "kernel"
-    assert decoy_program.origin(0, os.getpid(), os.getpid()) == "run"
-    assert decoy_program.origin(0, nobody, os.getpid()) == "unknown"
-    assert decoy_program.origin(0, 0, os.getpid()) == "else"
+    assert (
+        decoy_program.find_signal_origin(signal.SI_KERNEL if hasattr(signal, "SI_KERNEL") else 0x80, 0, os.getpid())
+        == "kernel"
+    )
+    assert decoy_program.find_signal_origin(0, os.getpid(), os.getpid()) == "run"
+    assert decoy_program.find_signal_origin(0, nobody, os.getpid()) == "unknown"
+    assert decoy_program.find_signal_origin(0, 0, os.getpid()) == "else"
     with subprocess.Popen([sys.executable, "-IS", "-c", "input()"], stdin=subprocess.PIPE) as child:
-        assert decoy_program.origin(0, child.pid, os.getpid()) == "run"
-        assert decoy_program.origin(0, child.pid, nobody) == "else"
+        assert decoy_program.find_signal_origin(0, child.pid, os.getpid()) == "run"
+        assert decoy_program.find_signal_origin(0, child.pid, nobody) == "else"
         child.kill()
 
 
@@ -195,7 +198,7 @@ def test_canaries_go_with_their_harness() -> None:
 import os, signal
 from pytest_agentproc.harness._signal_guard import Decoys
 made = Decoys([])
-made.ready()
+made.start_missing()
 print(*[process.pid for process in made._processes.values()], flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc import defects
-from pytest_agentproc.harness import model_play
+from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.record import normal_form
 from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.verdict import Verdict, compare
@@ -78,7 +78,7 @@ def test_what_a_defect_does_is_the_same_with_processes(lab: ScenarioRunner, defe
         differ = [
             (one.id, _parted(played, model))
             for one in (scenario for scenario, name, _ in CLAIMS if name == defect)
-            if (played := _told(lab.play(one, subject))) != (model := _told(model_play(one, subject)))
+            if (played := _told(lab.play(one, subject))) != (model := _told(run_in_model(one, subject)))
         ]
     finally:
         gc.enable()

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.clock import SystemClock, VirtualClock
-from pytest_agentproc.harness import FakeAgent, Outside
+from pytest_agentproc.harness import FakeAgent, LifeOutsideClock
 from pytest_agentproc.verdict._facts import Status, status
 from tests.process.stand import CEILING, scenario_of
 
@@ -28,8 +28,8 @@ def clock() -> Iterator[VirtualClock]:
 
 
 def _fake(lab: ScenarioRunner, clock: VirtualClock, script: str) -> FakeAgent:
-    outside = Outside(SystemClock(1, time.monotonic_ns()), 60)
-    return lab.fake(scenario_of(script), clock=clock, outside=outside)
+    outside = LifeOutsideClock(SystemClock(1, time.monotonic_ns()), 60)
+    return lab.make_fake(scenario_of(script), clock=clock, outside=outside)
 
 
 def _knock(clock: VirtualClock, fake: FakeAgent) -> subprocess.Popen[bytes]:
@@ -63,7 +63,7 @@ def test_a_fake_that_is_gone_before_it_is_let_in_is_no_fault(lab: ScenarioRunner
 
 def test_a_fake_without_real_time_exits_when_nobody_lets_it_in(lab: ScenarioRunner, clock: VirtualClock) -> None:
     """It would have to guess otherwise, or hang."""
-    fake = lab.fake(scenario_of("- say: hi"), clock=clock)
+    fake = lab.make_fake(scenario_of("- say: hi"), clock=clock)
     done = subprocess.run(fake.argv, capture_output=True, timeout=CEILING, check=False)
     assert (done.returncode, done.stdout) == (70, b"")
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.harness import model_play
+from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.record import normal_form
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import reference_supervisor
@@ -76,7 +76,7 @@ def test_a_drive_is_played_as_the_model_foretells(lab: ScenarioRunner, backend: 
     """Every event of both sides at its nanosecond, and the same answer."""
     scenario = loads(EVERYTHING, "everything")
     foretold, played = (
-        model_play(scenario, reference_supervisor()),
+        run_in_model(scenario, reference_supervisor()),
         lab.play(scenario, reference_supervisor(), backend=backend),
     )
     assert [row for row in compare(played) if row.verdict is not Verdict.PASSED] == []
@@ -97,7 +97,7 @@ def test_a_caller_whose_time_has_come_waits_for_its_turn(lab: ScenarioRunner, ba
     """The loop counts as the last run: sessions move first, and so they do in the model."""
     scenario = loads(AT_ONE_INSTANT, "at-one-instant")
     foretold, played = (
-        model_play(scenario, reference_supervisor()),
+        run_in_model(scenario, reference_supervisor()),
         lab.play(scenario, reference_supervisor(), backend=backend),
     )
     assert normal_form(played.record) == normal_form(foretold.record)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.fake_agents import flags
-from pytest_agentproc.harness._played import command_line, flags_of
+from pytest_agentproc.harness._played import build_command_line, describe_accepted_flags
 from pytest_agentproc.harness._standalone import write_fake
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.vocabulary import DIALECTS
@@ -36,7 +36,7 @@ def made(
     lab: ScenarioRunner, agent: str, script: str = "[{say: let me see}, {answer: done}]", more: str = ""
 ) -> FakeAgent:
     """Make the fake of a small scenario."""
-    return lab.fake(loads(f"scenario: x\nagent: {agent}\nscript: {script}\n{more}", "x"))
+    return lab.make_fake(loads(f"scenario: x\nagent: {agent}\nscript: {script}\n{more}", "x"))
 
 
 def started(fake: FakeAgent, *argv: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -355,9 +355,9 @@ def test_the_arguments_of_the_kit_ask_for_the_mode_of_the_scenario(name: str, mo
     """The fake does not read them, and would do the same if it did."""
     drive = "drive: [{prompt: hi}]\n" if mode in DIALECTS[name].talks else ""
     scenario = loads(f"scenario: x\nagent: {{dialect: {name}, mode: {mode}}}\n{drive}script: [{{answer: done}}]", "x")
-    table = flags_of(scenario)["flags"]
+    table = describe_accepted_flags(scenario)["flags"]
     modules = [import_module(name).__name__ for name in DIALECTS[name].encoder_modules(mode)]
-    program = {"mode": mode, "argv": command_line(scenario), "steps": [], "encoder": modules}
+    program = {"mode": mode, "argv": build_command_line(scenario), "steps": [], "encoder": modules}
     played, named = flags.obey(program, table, ())
     assert (played["mode"], played["steps"], "final" in played, named) == (mode, [], False, "")
 
@@ -365,7 +365,7 @@ def test_the_arguments_of_the_kit_ask_for_the_mode_of_the_scenario(name: str, mo
 def test_a_script_for_certain_arguments_vouches_for_their_session_and_command(lab: ScenarioRunner) -> None:
     """`on_path(claude={"--resume *": ...})` says that there is such a session."""
     scenario = loads("scenario: x\nagent: claude\nscript: [{answer: done}]", "x")
-    fake = lab.fake(scenario, is_for_arguments=True)
+    fake = lab.make_fake(scenario, is_for_arguments=True)
     assert started(fake, "-p", "hi", "--resume", "nosuch").stdout == "done\n"
     assert '"result":"done"' in started(fake, "mcp", "list").stdout
 

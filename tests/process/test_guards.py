@@ -341,7 +341,7 @@ def test_an_unbound_clock_leaves_no_trace_after_a_fault(lab: ScenarioRunner, gua
     fault(guarded, backend, spin)
     assert (subprocess.Popen.__init__, os.kill, os.killpg) == patched
     with VirtualClock() as clock:
-        argv = lab.fake(scenario_of("- silence: 1m\n- exit: 9"), clock=clock).argv
+        argv = lab.make_fake(scenario_of("- silence: 1m\n- exit: 9"), clock=clock).argv
 
         async def host() -> int:
             return (await anyio.run_process(argv, check=False)).returncode

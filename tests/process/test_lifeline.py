@@ -117,7 +117,7 @@ def broker_of(lab: ScenarioRunner) -> subprocess.Popen[bytes]:
 def test_killing_the_broker_kills_every_fake(end: str) -> None:
     """The kernel sends SIGKILL when a line's other end goes: no handler runs, and a stopped process dies too."""
     with ScenarioRunner() as lab:
-        fake = lab.fake(scenario_of("- when: {signal: TERM}\n  do: []\n- say: ready\n- linger: for ever"))
+        fake = lab.make_fake(scenario_of("- when: {signal: TERM}\n  do: []\n- say: ready\n- linger: for ever"))
         with subprocess.Popen(fake.argv, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n"
@@ -190,7 +190,7 @@ def deaf_tree(lab: ScenarioRunner) -> Iterator[tuple[subprocess.Popen[bytes], in
     """Start a fake that ignores signals with such a child process; give both, the child as its pid."""
     deaf = "- when: {signal: TERM}\n  do: []\n- spawn: {id: helper, ignores_signals: true}\n"
     script = f"{deaf}- say: ready\n- linger: for ever"
-    with subprocess.Popen(lab.fake(scenario_of(script)).argv, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(lab.make_fake(scenario_of(script)).argv, stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n"

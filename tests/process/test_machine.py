@@ -13,7 +13,7 @@ import pytest
 
 from pytest_agentproc import subjects
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.harness import ScenarioRunner, require_machine
+from pytest_agentproc.harness import ScenarioRunner, require_startable_fakes
 from pytest_agentproc.harness import _faults as _machine
 from pytest_agentproc.scenario import loads
 
@@ -26,9 +26,9 @@ SOUND = "scenario: a\nagent: raw\nscript: [{answer: x}]\nexpect: {outcome: compl
 @pytest.fixture(autouse=True)
 def _anew() -> Any:
     """The sight of the machine is kept; here each test has one of its own."""
-    _machine.require_machine_at.cache_clear()
+    _machine.require_startable_fakes_in.cache_clear()
     yield
-    _machine.require_machine_at.cache_clear()
+    _machine.require_startable_fakes_in.cache_clear()
 
 
 def _refusal() -> str:
@@ -39,7 +39,7 @@ def _refusal() -> str:
 
 def test_a_sound_machine_is_no_trouble() -> None:
     """This one is."""
-    require_machine()
+    require_startable_fakes()
 
 
 def test_a_temporary_folder_without_execution_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_few_processes_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = {resource.RLIMIT_NPROC: (10, 10), resource.RLIMIT_NOFILE: (resource.RLIM_INFINITY,) * 2}
     monkeypatch.setattr(resource, "getrlimit", limits.__getitem__)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(_machine, "tasks_of_this_user", lambda: 7)
+    monkeypatch.setattr(_machine, "count_tasks_of_this_user", lambda: 7)
     assert _refusal() == (
         "this user may have 10 processes and threads at most, and with a scenario there are up to 39\n"
         "raise the limit, such as with: ulimit -u 4096"

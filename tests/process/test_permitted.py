@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.harness import model_play
+from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.supervisor import SessionDeciders
 from pytest_agentproc.supervisor._lifecycle import AgentLifecycle
@@ -57,7 +57,7 @@ def test_another_choice_is_no_mistake(monkeypatch: pytest.MonkeyPatch, choice: A
         f"{scenario.id}: {row.key}"
         for scenario in all_bundled()
         if scenario.is_session and scenario.level != "info"
-        for row in compare(model_play(scenario, subject))
+        for row in compare(run_in_model(scenario, subject))
         if row.verdict is Verdict.FAILED and row.level != "info"
     }
     assert red == set()

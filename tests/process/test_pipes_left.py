@@ -63,6 +63,27 @@ def test_a_pipe_that_is_left_open_is_counted(
         os.close(number)
 
 
+def test_a_dead_pipe_with_the_number_of_an_older_one_is_counted(
+    lab: ScenarioRunner, backend: str, pipes: list[int]
+) -> None:
+    """The caller left a dead pipe before the run; it is closed in the run, and the supervisor's gets its number."""
+    older, writer = os.pipe()
+    os.close(writer)
+
+    async def supervise(order: RunRequest) -> str:
+        async with await anyio.open_process(order.argv, env=order.env, stderr=None) as process:
+            await process.wait()
+        reader, writer = os.pipe()
+        os.dup2(reader, older)
+        os.close(reader)
+        os.close(writer)
+        pipes.append(older)
+        return "completed"
+
+    row = of_pipes(lab, Function(supervise), backend)
+    assert (row.verdict, row.seen) == (Verdict.FAILED, "1")
+
+
 def test_the_pipes_of_another_process_are_not_counted(lab: ScenarioRunner) -> None:
     """A program has ended when its run is over, and all its pipes with it."""
     row = of_pipes(lab, Command(["sh", "-c", '"$@"', "sh", "{agent}"]))

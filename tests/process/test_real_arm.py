@@ -13,9 +13,9 @@ import anyio
 import pytest
 
 from pytest_agentproc import defects, subjects
-from pytest_agentproc.harness import NotForReal, Played, ScenarioRunner, _pace, foresee
+from pytest_agentproc.harness import NotForRealTime, Played, ScenarioRunner, _pace, forecast_run
 from pytest_agentproc.harness._fake_log import FakeLog
-from pytest_agentproc.harness._pace import pace_of
+from pytest_agentproc.harness._pace import choose_pace
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.verdict import Verdict, compare, conclude, explain
 from pytest_agentproc.verdict._facts import gone_at, invocations, leaks
@@ -64,8 +64,8 @@ def test_the_named_scenarios_suit_real_time() -> None:
     seconds = 0.0
     for name in NAMED:
         told = scenario(name)
-        foreseen = foresee(told, told.request_terms(reference_supervisor))
-        assert pace_of(foreseen, SCALE, 300).scale == SCALE
+        foreseen = forecast_run(told, told.request_terms(reference_supervisor))
+        assert choose_pace(foreseen, SCALE, 300).scale == SCALE
         seconds += foreseen.duration / 1e9 / SCALE
     assert seconds < 90
 
@@ -82,7 +82,7 @@ def test_a_scenario_is_green_in_real_time(lab: ScenarioRunner, name: str, backen
 
 def test_a_tie_is_not_for_real_time(lab: ScenarioRunner) -> None:
     """The event that is faster by chance would win."""
-    with pytest.raises(NotForReal, match="at the same time"):
+    with pytest.raises(NotForRealTime, match="at the same time"):
         played(lab, scenario("exits-at-the-deadline"))
 
 
@@ -202,8 +202,8 @@ def test_a_second_start_ends_after_it_began(lab: ScenarioRunner) -> None:
 
 def test_a_zombie_that_a_thread_is_about_to_reap_is_none(lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """Loops reap in threads of theirs: it has the time in which a process may still go."""
-    fake = lab.fake(loads("scenario: a\nagent: raw\nscript: [{say: bye}]\n"))
-    state, reap = vars(FakeLog)["_state"], Event()
+    fake = lab.make_fake(loads("scenario: a\nagent: raw\nscript: [{say: bye}]\n"))
+    state, reap = vars(FakeLog)["_find_leftover_state"], Event()
 
     def seen(diaries: FakeLog, one: Any) -> str | None:
         told: str | None = state(diaries, one)
@@ -211,7 +211,7 @@ def test_a_zombie_that_a_thread_is_about_to_reap_is_none(lab: ScenarioRunner, mo
             reap.set()
         return told
 
-    monkeypatch.setattr(FakeLog, "_state", seen)
+    monkeypatch.setattr(FakeLog, "_find_leftover_state", seen)
     with subprocess.Popen(fake.argv, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.read() == b"bye\n"
@@ -225,7 +225,7 @@ def test_a_zombie_that_a_thread_is_about_to_reap_is_none(lab: ScenarioRunner, mo
 
 def test_a_real_time_fake_keeps_a_record(lab: ScenarioRunner) -> None:
     """With any starter: its input and actions, counted from its own start."""
-    fake = lab.fake(
+    fake = lab.make_fake(
         scenario_of(
             "- when: {signal: TERM}\n  do: [{exit: 5}]\n- wait_for: {stdin: go}\n- say: ready\n- linger: for ever"
         )
@@ -250,7 +250,7 @@ def test_a_real_time_fake_keeps_a_record(lab: ScenarioRunner) -> None:
 
 def test_each_start_of_a_real_time_fake_has_its_own_name(lab: ScenarioRunner) -> None:
     """As in virtual time, and each with its own words."""
-    fake = lab.fake(loads("scenario: a\nagent: raw\nscripts:\n  - [{say: one}, {exit: 3}]\n  - [{say: two}]\n"))
+    fake = lab.make_fake(loads("scenario: a\nagent: raw\nscripts:\n  - [{say: one}, {exit: 3}]\n  - [{say: two}]\n"))
     codes = [subprocess.run(fake.argv, check=False, capture_output=True).returncode for _ in range(2)]
     said = [(event.data["process"], event.data["bytes"]) for event in fake.finish().events if event.code == "o"]
     assert (codes, said) == ([3, 0], [("agent", b"one\n"), ("agent 2", b"two\n")])
@@ -258,7 +258,7 @@ def test_each_start_of_a_real_time_fake_has_its_own_name(lab: ScenarioRunner) ->
 
 def test_a_real_time_fake_whose_pid_comes_again_is_somebody_new(lab: ScenarioRunner) -> None:
     """The kernel gives a number again after a full cycle; both are reported, each with its own end."""
-    fake = lab.fake(loads("scenario: a\nagent: raw\nscripts:\n  - [{say: one}, {exit: 3}]\n  - [{say: two}]\n"))
+    fake = lab.make_fake(loads("scenario: a\nagent: raw\nscripts:\n  - [{say: one}, {exit: 3}]\n  - [{say: two}]\n"))
 
     def start() -> subprocess.Popen[bytes]:
         return subprocess.Popen(fake.argv, stdout=subprocess.PIPE)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def run(lab: ScenarioRunner, script: str, stdin: bytes = b"", agent: str = "raw") -> subprocess.CompletedProcess[bytes]:
     """Run a fake as a shell would, from nowhere and without an environment."""
-    argv = lab.fake(scenario_of(script, agent)).argv
+    argv = lab.make_fake(scenario_of(script, agent)).argv
     return subprocess.run(argv, check=False, input=stdin, capture_output=True, cwd="/", env={}, timeout=CEILING)
 
 
@@ -34,7 +34,7 @@ def started(
     lab: ScenarioRunner, script: str, stdin: int = subprocess.DEVNULL, process_group: int | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a fake and give it once it has said its first line; it is ended at the latest here."""
-    argv = lab.fake(scenario_of(script)).argv
+    argv = lab.make_fake(scenario_of(script)).argv
     with subprocess.Popen(argv, stdin=stdin, stdout=subprocess.PIPE, process_group=process_group) as process:
         try:
             assert process.stdout is not None

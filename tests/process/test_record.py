@@ -100,7 +100,7 @@ def twice(lab: ScenarioRunner, folder: Path, command: list[str], **how: Any) -> 
     """Record a program, and the fake that plays the recording; give both records."""
     one, two = folder / "one.scenario.yaml", folder / "two.scenario.yaml"
     record(one, command, **how)
-    fake = lab.fake(load(one))
+    fake = lab.make_fake(load(one))
     try:
         record(two, fake.argv, **how)
     finally:
@@ -121,7 +121,7 @@ def test_the_second_recording_of_a_program_equals_the_first(name: str, lab: Scen
 @pytest.mark.parametrize("name", ["claude/tool", "codex/tool", "gemini/stream", "pi/hello"])
 def test_a_fake_of_a_real_cli_is_recorded_in_its_dialect(name: str, lab: ScenarioRunner, tmp_path: Path) -> None:
     """One of each dialect runs with processes and pipes; all others run in memory (tests/mirrors)."""
-    fake = lab.fake(load(mirror_of(name)))
+    fake = lab.make_fake(load(mirror_of(name)))
     one, two = twice(lab, tmp_path, fake.argv)
     fake.finish()
     assert_alike(one, two)
@@ -134,7 +134,7 @@ def test_a_fake_of_a_real_cli_is_recorded_in_its_dialect(name: str, lab: Scenari
 def test_a_supervisor_does_not_notice_the_recorder(lab: ScenarioRunner, tmp_path: Path) -> None:
     """It holds a session through the recorder; the file has that session, prompt by prompt."""
     script = "{wait_for: prompt 1}, {answer: one}, {wait_for: prompt 2}, {answer: two}"
-    fake = lab.fake(loads(f"scenario: x\nagent: {{dialect: pi, mode: rpc}}\nscript: [{script}]\n"))
+    fake = lab.make_fake(loads(f"scenario: x\nagent: {{dialect: pi, mode: rpc}}\nscript: [{script}]\n"))
     out = tmp_path / "x.scenario.yaml"
 
     async def hold() -> list[tuple[Any, ...]]:
@@ -175,7 +175,7 @@ def stubborn(folder: Path, name: str, command: list[str]) -> Path:
 def test_a_program_that_ignores_the_signal_goes_on_in_both(lab: ScenarioRunner, tmp_path: Path) -> None:
     """TERM passes through and is deadly for neither: not for the program, and not for the fake that plays it."""
     one = stubborn(tmp_path, "one", ["sh", "-c", "trap '' TERM; echo ready; sleep 0.4; echo still here; exit 4"])
-    fake = lab.fake(load(tmp_path / "one.scenario.yaml"))
+    fake = lab.make_fake(load(tmp_path / "one.scenario.yaml"))
     two = stubborn(tmp_path, "two", fake.argv[:1])
     fake.finish()
     assert "when: {signal: TERM}\n    do: []" in (tmp_path / "one.scenario.yaml").read_text("utf-8")

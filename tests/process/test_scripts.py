@@ -71,7 +71,7 @@ def red(lab: ScenarioRunner, scenario: Scenario, subject: ReferenceSupervisor, b
 
 def fake_of(stand: Stand, lab: ScenarioRunner, text: str) -> FakeAgent:
     """Make a fake under the stand's clock."""
-    return lab.fake(loads(text), clock=stand.clock)
+    return lab.make_fake(loads(text), clock=stand.clock)
 
 
 def test_a_supervisor_that_tries_again_is_red_on_its_starts(lab: ScenarioRunner, backend: str) -> None:
@@ -151,17 +151,17 @@ def test_the_model_names_and_plays_invocations_as_the_lockstep_does(
     stand.run(host, backend=backend)
     model = Model(Record())
     for _ in range(3):
-        model.start(loads(LONG).bind(Policy()).program, 0)
-    model.settle()
+        model.start_agent(loads(LONG).bind(Policy()).program, 0)
+    model.settle_events()
     while (next_one := model.rule.next(Host()))[0] is Move.GRANT:
         model.grant(model.processes[next_one[1]])
-        model.settle()
+        model.settle_events()
     assert normal_form(fake.record) == normal_form(model.record)
 
 
 def test_real_time_counts_invocations_too(lab: ScenarioRunner) -> None:
     """A synchronous program without any clock of ours tries again, and gets the second script."""
-    argv = lab.fake(loads(THREE)).argv
+    argv = lab.make_fake(loads(THREE)).argv
 
     def call() -> tuple[int, bytes]:
         done = subprocess.run(argv, check=False, capture_output=True, cwd="/", env={}, timeout=CEILING)
@@ -173,7 +173,7 @@ def test_real_time_counts_invocations_too(lab: ScenarioRunner) -> None:
 def test_every_script_is_played_once_however_many_start_at_once(lab: ScenarioRunner) -> None:
     """Only the kernel hands out the numbers: it lets one process at a time append its byte."""
     scripts = "".join(f"  - [{{exit: {number}}}]\n" for number in range(24))
-    argv = lab.fake(loads(f"scenario: a\nagent: raw\nscripts:\n{scripts}")).argv
+    argv = lab.make_fake(loads(f"scenario: a\nagent: raw\nscripts:\n{scripts}")).argv
 
     def call(_: Any) -> int:
         return subprocess.run(argv, check=False, timeout=CEILING).returncode
@@ -192,6 +192,6 @@ def test_a_fake_that_is_made_anew_counts_from_one(lab: ScenarioRunner) -> None:
 def test_a_fork_is_no_invocation(lab: ScenarioRunner) -> None:
     """A descendant is its parent's image: only a start counts."""
     scripts = "[{spawn: {inherits: [stdout], script: [{say: kid}]}}, {silence: 20ms}]"
-    argv = lab.fake(loads(f"scenario: a\nagent: raw\nscripts: [{scripts}, [{{say: two}}]]\n")).argv
+    argv = lab.make_fake(loads(f"scenario: a\nagent: raw\nscripts: [{scripts}, [{{say: two}}]]\n")).argv
     calls = [subprocess.run(argv, check=True, capture_output=True, timeout=CEILING).stdout for _ in range(2)]
     assert calls == [b"kid\n", b"two\n"]

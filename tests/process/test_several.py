@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.harness import model_play
+from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.record import normal_form
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
@@ -96,7 +96,7 @@ def test_several_sessions_are_played_as_the_model_foretells(lab: ScenarioRunner,
     """Every event of all sides at its nanosecond, and the same answers."""
     scenario = loads(EVERYTHING, "everything")
     foretold, played = (
-        model_play(scenario, reference_supervisor()),
+        run_in_model(scenario, reference_supervisor()),
         lab.play(scenario, reference_supervisor(), backend=backend),
     )
     assert [row for row in compare(played) if row.verdict is not Verdict.PASSED] == []
@@ -162,5 +162,5 @@ def test_a_scenario_of_several_sessions_has_no_single_fake(lab: ScenarioRunner) 
     """Its parts have one each, which is called as its session is."""
     scenario = loads(EVERYTHING, "everything")
     with pytest.raises(UsageError, match="everything has a fake for each of its sessions: one, two, three, idle"):
-        lab.fake(scenario)
-    assert lab.fake(scenario.parts["two"]).name == "pi"
+        lab.make_fake(scenario)
+    assert lab.make_fake(scenario.parts["two"]).name == "pi"

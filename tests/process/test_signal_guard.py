@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.harness import _signal_guard
-from pytest_agentproc.harness._signal_guard import _Known, guard_signals
+from pytest_agentproc.harness._signal_guard import _KnownProcess, guard_signals
 from pytest_agentproc.procfs import Stat
 
 
@@ -20,7 +20,7 @@ def test_when_a_descendants_pid_is_free_is_nobodys_word(is_reaped: bool) -> None
     notes: list[dict[str, Any]] = []
     with subprocess.Popen(["true"]) as process:
         process.wait()
-    known = _Known("server", is_reaped=is_reaped, is_agent=False)
+    known = _KnownProcess("server", is_reaped=is_reaped, is_agent=False)
     with guard_signals(notes.append, lambda _pid: known), pytest.raises(ProcessLookupError):
         os.kill(process.pid, signal.SIGCONT)
     assert notes == []
@@ -30,14 +30,14 @@ def test_when_a_descendants_pid_is_free_is_nobodys_word(is_reaped: bool) -> None
 def test_who_is_reaped_meanwhile_is_no_stray(seen: Stat | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A keeper reaps it between two looks, and another process may have its pid by then."""
     notes: list[dict[str, Any]] = []
-    monkeypatch.setattr(_signal_guard, "stat_of", lambda _pid: seen)
-    monkeypatch.setattr(_signal_guard, "is_bystander", lambda *_: True)
+    monkeypatch.setattr(_signal_guard, "read_stat", lambda _pid: seen)
+    monkeypatch.setattr(_signal_guard, "is_unrelated_process", lambda *_: True)
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
         pidfd = os.pidfd_open(process.pid)
 
-        def known(_pid: int) -> _Known:
+        def known(_pid: int) -> _KnownProcess:
             process.communicate()
-            return _Known("agent", is_reaped=True, is_agent=True)
+            return _KnownProcess("agent", is_reaped=True, is_agent=True)
 
         with guard_signals(notes.append, known), pytest.raises(ProcessLookupError):
             signal.pidfd_send_signal(pidfd, signal.SIGCONT)

@@ -27,7 +27,7 @@ def test_every_kind_keeps_its_lifeline(is_virtual: bool) -> None:
     before = descriptors()
     with ScenarioRunner() as lab:
         clock = lab.virtual_clock() if is_virtual else None
-        fake = lab.fake(scenario_of(script), clock=clock)
+        fake = lab.make_fake(scenario_of(script), clock=clock)
         if clock is not None:
             clock.run(start_and_wait, fake.argv)
             record = fake.record
@@ -51,7 +51,9 @@ def test_kinds_are_the_same_in_real_time(lab: ScenarioRunner) -> None:
     """The diaries of all processes that a fake starts are one record; a daemon's parent there is its spawner."""
     up = "script: [{say: up}, {silence: for ever}], inherits: [stdout]"
     spawns = "".join(f"- spawn: {{id: {how}, how: {how}, {up}}}\n" for how in HOWS if how != "refork")
-    fake = lab.fake(scenario_of(f"{spawns}- spawn: {{id: cleared, how: daemon, clear_env: true, {up}}}\n- silence: 9s"))
+    fake = lab.make_fake(
+        scenario_of(f"{spawns}- spawn: {{id: cleared, how: daemon, clear_env: true, {up}}}\n- silence: 9s")
+    )
     with subprocess.Popen(fake.argv, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None
         assert [process.stdout.readline() for _ in HOWS] == [b"up\n"] * len(HOWS)
@@ -98,7 +100,7 @@ _FAMILY = """
 @pytest.mark.slow
 def test_ends_are_followed_and_signals_sent_in_real_time_too(lab: ScenarioRunner) -> None:
     """A launcher hands a signal on and exits after its child, whose tools end by a signal or with their parent."""
-    fake = lab.fake(scenario_of(_FAMILY.strip()))
+    fake = lab.make_fake(scenario_of(_FAMILY.strip()))
     with subprocess.Popen(fake.argv, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"up\n"
@@ -115,12 +117,14 @@ def test_ends_are_followed_and_signals_sent_in_real_time_too(lab: ScenarioRunner
 @pytest.mark.slow
 def test_forks_without_a_pause_end_with_their_time_or_with_the_lab(lab: ScenarioRunner) -> None:
     """Only real time can play them: each is there for as long as it takes to fork the next."""
-    bounded = lab.fake(scenario_of("- spawn: {id: x, how: refork, every: 0s, for: 300ms}\n- say: on\n- silence: 400ms"))
+    bounded = lab.make_fake(
+        scenario_of("- spawn: {id: x, how: refork, every: 0s, for: 300ms}\n- say: on\n- silence: 400ms")
+    )
     done = subprocess.run(bounded.argv, capture_output=True, check=True, timeout=CEILING)
     names = pids(bounded.finish())
     assert (done.stdout, done.stderr, "x 2" in names) == (b"on\n", b"", True)
     assert [name for name, pid in names.items() if not is_gone(pid, 1.0)] == []
-    endless = lab.fake(
+    endless = lab.make_fake(
         scenario_of(
             "- spawn: {id: x, how: refork, every: 0s, heads: 2, closed_fds: true, inherits: [stdout]}\n- say: on"
         )

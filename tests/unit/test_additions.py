@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.errors import ScenarioError, UsageError
-from pytest_agentproc.harness import foresee, model_play
+from pytest_agentproc.harness import forecast_run, run_in_model
 from pytest_agentproc.scenario import BUNDLED, Language, Scenario, add_dialect, add_step, loads
 from pytest_agentproc.subjects import Function, ReferenceSupervisor
 from pytest_agentproc.supervisor.dialects import Setting, decoder
@@ -244,13 +244,13 @@ def test_the_model_plays_a_contributed_dialect(package: Callable[..., Dialect]) 
         expand=lambda value: [{"silence": value["every"]}, {"beat": "lub"}] * value["times"],
     )
     made = loads(SCENARIO, language=spoken(package(), BEAT, pulse))
-    foreseen = foresee(made, made.request_terms(ReferenceSupervisor()))
+    foreseen = forecast_run(made, made.request_terms(ReferenceSupervisor()))
     assert (foreseen.margin, foreseen.duration, foreseen.fault) == (5_000_000_000, 15_000_000_000, "")
 
 
 def test_the_model_holds_sessions_of_a_contributed_dialect(package: Callable[..., Dialect]) -> None:
     """The talk is made anew for each agent, in memory as for real."""
-    played = model_play(loads(CHAT, language=spoken(package(talk=TALK), BEAT)), ReferenceSupervisor())
+    played = run_in_model(loads(CHAT, language=spoken(package(talk=TALK), BEAT)), ReferenceSupervisor())
     assert played.answer is not None
     assert [(turn.outcome, turn.text) for turn in played.answer.turns or ()] == [
         ("timed_out", None),

@@ -7,7 +7,7 @@ import pytest
 from pytest_agentproc import defects, subjects
 from pytest_agentproc.errors import EndlessAgent, KitError, ScenarioError
 from pytest_agentproc.fake_agents import player
-from pytest_agentproc.harness import model_play
+from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.verdict import Verdict, compare, conclude
@@ -61,7 +61,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_step_without_an_end_is_a_mistake_of_the_scenario(text: str, said: str) -> None:
     """It once took gigabytes and all the time there was, and then the supervisor was judged for it."""
     with pytest.raises(ScenarioError) as error:
-        model_play(loads(text, "x.scenario.yaml"), subjects.reference_supervisor())
+        run_in_model(loads(text, "x.scenario.yaml"), subjects.reference_supervisor())
     assert str(error.value) == (
         f"x.scenario.yaml:4:1: {said}; "
         "give it an end, such as `for: 10m`, or have a limit or an action of the caller end the agent"
@@ -71,14 +71,14 @@ def test_a_step_without_an_end_is_a_mistake_of_the_scenario(text: str, said: str
 @pytest.mark.usefixtures("_small")
 def test_a_drip_without_an_end_is_ended_by_a_limit() -> None:
     """Such a script is right as long as something ends the agent."""
-    played = model_play(loads(STALLS), subjects.reference_supervisor())
+    played = run_in_model(loads(STALLS), subjects.reference_supervisor())
     assert conclude(compare(played)) is Verdict.PASSED
 
 
 @pytest.mark.usefixtures("_small")
 def test_a_supervisor_that_does_not_end_it_is_judged_where_the_reference_does() -> None:
     """Then the script has an end, and this supervisor has none."""
-    played = model_play(loads(STALLS), _wrong("bytes-are-progress"))
+    played = run_in_model(loads(STALLS), _wrong("bytes-are-progress"))
     assert isinstance(played.fault, EndlessAgent)
     assert str(played.fault) == "the supervisor does not end the agent: it printed 100 times, and nothing ended it"
     assert conclude(compare(played)) is Verdict.FAILED
@@ -87,7 +87,7 @@ def test_a_supervisor_that_does_not_end_it_is_judged_where_the_reference_does() 
 def test_a_fake_that_fails_is_no_verdict() -> None:
     """Its exit once counted as the agent's, and the supervisor as wrong."""
     with pytest.raises(KitError) as error:
-        model_play(loads(EARLY, "x.scenario.yaml"), subjects.reference_supervisor())
+        run_in_model(loads(EARLY, "x.scenario.yaml"), subjects.reference_supervisor())
     assert str(error.value) == (
         "x.scenario.yaml:8: the fake agent itself failed at the step tool_done: KeyError: 't'; "
         "this says nothing of the supervisor"

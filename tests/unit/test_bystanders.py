@@ -8,8 +8,13 @@ import sys
 
 import pytest
 
-from pytest_agentproc.harness._bystanders import how_it_lives, is_bystander, members_of, ticks
-from pytest_agentproc.procfs import Stat, stat_of
+from pytest_agentproc.harness._bystanders import (
+    is_unrelated_process,
+    iterate_group_members,
+    read_boot_ticks,
+    read_life_state,
+)
+from pytest_agentproc.procfs import Stat, read_stat
 
 BEGUN = 1000
 ME = 50
@@ -41,36 +46,36 @@ def seen(pid: int) -> Stat | None:
 @pytest.mark.parametrize("pid", [1, 20, 30, 60, 80, 81, 82, 90])
 def test_who_was_there_before_and_his_children_are_bystanders(pid: int) -> None:
     """The processes above, an earlier child, another worker of xdist and its agents."""
-    assert is_bystander(pid, BEGUN, ME, seen)
+    assert is_unrelated_process(pid, BEGUN, ME, seen)
 
 
 @pytest.mark.parametrize("pid", [ME, 61, 70, 71, 72, 73, 74, 99])
 def test_who_may_belong_to_the_run_is_none(pid: int) -> None:
     """A process is one of ours if it is below this process, or has lost its parent: an accusation must be right."""
-    assert not is_bystander(pid, BEGUN, ME, seen)
+    assert not is_unrelated_process(pid, BEGUN, ME, seen)
 
 
 def test_a_process_that_vanishes_while_it_is_looked_at_is_none() -> None:
     """The parent of its parent is no longer known."""
     table = {pid: seen(pid) for pid in TABLE if pid != 80}
-    assert not is_bystander(81, BEGUN, ME, table.get)
+    assert not is_unrelated_process(81, BEGUN, ME, table.get)
 
 
 def test_the_kernel_is_read_as_it_writes() -> None:
     """A name may have spaces and brackets; this process was started before now."""
-    mine = stat_of(os.getpid())
+    mine = read_stat(os.getpid())
     assert mine is not None
     assert (mine.parent, mine.group) == (os.getppid(), os.getpgrp())
-    assert mine.started <= ticks()
-    assert how_it_lives(os.getpid()) == "alive"
-    assert stat_of(2**22 + 1) is None
+    assert mine.started <= read_boot_ticks()
+    assert read_life_state(os.getpid()) == "alive"
+    assert read_stat(2**22 + 1) is None
 
 
 def test_who_is_dead_is_no_member_of_a_group() -> None:
     """When a zombie is reaped is up to others, and a verdict must not be."""
     program = [sys.executable, "-IS", "-c", "import sys; sys.stdin.read()"]
     with subprocess.Popen(program, stdin=subprocess.PIPE, process_group=0) as process:
-        assert [*members_of(process.pid)] == [process.pid]
+        assert [*iterate_group_members(process.pid)] == [process.pid]
         process.kill()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        assert [*members_of(process.pid)] == []
+        assert [*iterate_group_members(process.pid)] == []

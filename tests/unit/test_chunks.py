@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.errors import ScenarioError
-from pytest_agentproc.harness import model_play
+from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import NotApplicable, apply_moves, find_movables, loads
 from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.verdict import Verdict, judged
@@ -29,7 +29,7 @@ def _in_pieces(scenario: Scenario, number: int) -> Scenario | None:
 def test_each_piece_is_read_before_the_next_is_written() -> None:
     """That is what makes pieces of one write: without it they would be one again in the pipe."""
     scenario = loads("scenario: a\nagent: {dialect: raw, chunk: 2 B}\nscript: [say: abc]\n")
-    events = model_play(scenario, reference_supervisor()).record.events
+    events = run_in_model(scenario, reference_supervisor()).record.events
     assert [data["size"] for _, code, data in events if code == "o" and "size" in data] == [2, 2]
 
 
@@ -40,7 +40,7 @@ def test_every_bundled_scenario_means_the_same_in_pieces() -> None:
     reds = []
     for scenario in scenarios:
         try:
-            verdict = judged(model_play(scenario, reference_supervisor())).verdict
+            verdict = judged(run_in_model(scenario, reference_supervisor())).verdict
         except NotApplicable:
             continue
         if verdict not in (Verdict.PASSED, Verdict.NOT_APPLICABLE):
@@ -53,7 +53,7 @@ def test_an_agent_that_gives_up_waiting_says_so_to_the_end() -> None:
     """Its track was taken away within the line, and no other track could write any more."""
     scenario = _in_pieces(_GIVEN_UP, 2)
     assert scenario is not None
-    assert judged(model_play(scenario, reference_supervisor())).verdict is Verdict.PASSED
+    assert judged(run_in_model(scenario, reference_supervisor())).verdict is Verdict.PASSED
 
 
 _CUT = """\
@@ -71,7 +71,7 @@ script:
 
 def test_a_track_that_is_cut_within_its_line_leaves_no_half_line() -> None:
     """The next bytes would stand in the middle of it, and its reader would lose both."""
-    record = model_play(loads(_CUT), reference_supervisor()).record
+    record = run_in_model(loads(_CUT), reference_supervisor()).record
     written = b"".join(data["bytes"] for _, code, data in record.events if code == "o" and "bytes" in data)
     assert b"\nabcdef\n" in written
 

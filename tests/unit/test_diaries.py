@@ -16,7 +16,7 @@ from pytest_agentproc.harness import _fake_log as _diaries
 from pytest_agentproc.harness import _leftovers as _kept
 from pytest_agentproc.harness._fake_log import FakeLog
 from pytest_agentproc.harness._leftovers import KeeperScope
-from pytest_agentproc.procfs import words_of
+from pytest_agentproc.procfs import read_command_words
 from pytest_agentproc.record import Record
 
 if TYPE_CHECKING:
@@ -61,9 +61,9 @@ def test_an_end_that_was_given_once_does_not_move_when_the_broker_reports_it(tmp
     (tmp_path / "deaths").touch()
     log, record = FakeLog(tmp_path / "book", tmp_path / "deaths", SystemClock(1, 0)), Record({})
     log.command = str(tmp_path / "agent")
-    first = log.so_far(record).events
+    first = log.read_so_far(record).events
     (tmp_path / "deaths").write_text(f"{FIRST} {first[-1].at + 1}\n")
-    assert log.so_far(record).events == first
+    assert log.read_so_far(record).events == first
     log.collect(record)
     assert record.events == first
 
@@ -75,7 +75,7 @@ def test_a_line_that_the_broker_is_still_writing_is_no_death(tmp_path: Path) -> 
     (tmp_path / "deaths").write_text(f"{FIRST} 30")
     log = FakeLog(tmp_path / "book", tmp_path / "deaths", SystemClock(1, 0))
     log.command = str(tmp_path / "agent")
-    assert log.so_far(Record({})).events[-1].at > 30
+    assert log.read_so_far(Record({})).events[-1].at > 30
 
 
 def test_the_end_of_a_fake_kills_its_processes_however_slow_a_search_is(
@@ -95,7 +95,7 @@ def test_the_end_of_a_fake_kills_its_processes_however_slow_a_search_is(
         left.stdout.read(1)  # it is through its exec: /proc shows its words
         try:
             diaries.end()
-            assert not words_of(left.pid)
+            assert not read_command_words(left.pid)
         finally:
             left.kill()
     assert not list(tmp_path.iterdir())
@@ -132,5 +132,5 @@ def test_a_slow_look_below_a_keeper_accuses_no_process_that_ended_in_time(
     monkeypatch.setattr(_kept, "time", slow)
     kept = KeeperScope([], wanted=False)
     kept.keeper = cast("Keeper", slow)
-    kept.tell(record, 0)
+    kept.record_leftovers(record, 0)
     assert len(record.events) == leaks

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_agentproc.defects import defect
 from pytest_agentproc.errors import Deadlock
-from pytest_agentproc.harness import model_play
+from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import apply_moves, find_movables, loads, restate_times
 from pytest_agentproc.search import explore, written
 from pytest_agentproc.search._exploration import Exploration
@@ -168,7 +168,7 @@ def _limits(scenario: Scenario) -> Any:
 
 def test_the_instants_that_a_file_expects_are_those_of_the_play_and_nothing_else_is() -> None:
     """A time moves what comes after it; an outcome that moved would be another promise."""
-    played = model_play(loads(_SILENT.replace("silence: 1s", "silence: 2s")), reference_supervisor())
+    played = run_in_model(loads(_SILENT.replace("silence: 1s", "silence: 2s")), reference_supervisor())
     expected = {one.key: one.wanted for one in played.bound.expect}
     seen = {key: instants(played, key) for key in expected}
     assert seen == {"outcome": None, "elapsed": [122 * 10**9], "signals": [122 * 10**9], "leaks": None}
@@ -182,15 +182,15 @@ def test_the_instants_that_a_file_expects_are_those_of_the_play_and_nothing_else
 def test_a_defect_is_found_in_a_file_that_it_passes_and_written_as_a_scenario() -> None:
     """One minute is too short for it; twice that is not, and the file's expectations allow as much."""
     subject = _wrong("duration-timeout")
-    assert judged(model_play(loads(_DOTS), subject)).verdict is Verdict.PASSED
+    assert judged(run_in_model(loads(_DOTS), subject)).verdict is Verdict.PASSED
     came = _explored(_DOTS, subject)
     assert came.find is not None
     replay = "agentproc run found --defect duration-timeout"
     text = written(came.find, subject="duration-timeout", seed=1, run=7, replay=replay, is_defect=True, explored=True)
     assert text == _WRITTEN
     again = loads(text, "found.scenario.yaml")
-    assert judged(model_play(again, reference_supervisor())).verdict is Verdict.PASSED
-    assert judged(model_play(again, subject)).verdict is Verdict.FAILED
+    assert judged(run_in_model(again, reference_supervisor())).verdict is Verdict.PASSED
+    assert judged(run_in_model(again, subject)).verdict is Verdict.FAILED
 
 
 _IDLE = """\
@@ -207,7 +207,9 @@ expect: {turns: [{outcome: completed}, {outcome: completed}]}
 
 def test_a_caller_who_comes_too_late_for_a_status_is_no_fault_of_the_reference() -> None:
     """Moved after it, the wait never ends, under any supervisor."""
-    assert isinstance(model_play(loads(_IDLE.replace("wait: 1s", "wait: 8s")), reference_supervisor()).fault, Deadlock)
+    assert isinstance(
+        run_in_model(loads(_IDLE.replace("wait: 1s", "wait: 8s")), reference_supervisor()).fault, Deadlock
+    )
     made = Exploration(loads(_IDLE), reference_supervisor())
     late = tuple("8s" if text == "1s" else text for text in made.original)
     assert late != made.original
@@ -220,7 +222,7 @@ def test_a_caller_whose_agent_was_replaced_before_its_background_turn_waits_in_v
     at = next(index for index, text in enumerate(made.original) if text == "2s")
     silent = (*made.original[:at], "3899s", *made.original[at + 1 :])
     text = apply_moves(made.scenario.text, zip(made.movables, silent, strict=True))
-    played = model_play(loads(text), reference_supervisor())
+    played = run_in_model(loads(text), reference_supervisor())
     assert isinstance(played.fault, Deadlock)
     assert made.look(silent) is None
 
@@ -238,7 +240,7 @@ class _Foreign:
 
     def play(self, scenario: Scenario, _subject: Any, *, backend: str = "asyncio") -> Played:
         """Play it, as a lab would."""
-        return model_play(scenario, self.inner)
+        return run_in_model(scenario, self.inner)
 
 
 @pytest.mark.slow
@@ -290,9 +292,9 @@ def test_a_slight_move_that_turns_the_reference_is_a_find(monkeypatch: pytest.Mo
 
     def jumpy(scenario: Scenario, subject: Any) -> Played:
         text = scenario.text.replace("exit: 3", "exit: 4") if "silence: 5s" not in scenario.text else scenario.text
-        return model_play(loads(text), subject)
+        return run_in_model(loads(text), subject)
 
-    monkeypatch.setattr("pytest_agentproc.search._exploration.model_play", jumpy)
+    monkeypatch.setattr("pytest_agentproc.search._exploration.run_in_model", jumpy)
     came = _explored(_EXIT, reference_supervisor())
     assert came.find is not None
     assert (came.find.key, came.find.reason) == ("exit_code", "exit_code is 4, not 3")
@@ -326,9 +328,9 @@ def test_a_defect_is_found_in_a_bundled_file_that_does_not_claim_to_catch_it(nam
     """That is what exploring is for; `python -m tests.benchmarks.explore` looks for all of them."""
     scenario = bundled(file)
     assert name not in scenario.catches
-    assert judged(model_play(scenario, _wrong(name))).verdict is Verdict.PASSED
+    assert judged(run_in_model(scenario, _wrong(name))).verdict is Verdict.PASSED
     came = explore(scenario, _wrong(name), runs=100, seed=0, shrinking=0)
     assert came.find is not None
     again = loads(came.find.scenario.text)
-    assert judged(model_play(again, reference_supervisor())).verdict is Verdict.PASSED
-    assert judged(model_play(again, _wrong(name))).verdict is Verdict.FAILED
+    assert judged(run_in_model(again, reference_supervisor())).verdict is Verdict.PASSED
+    assert judged(run_in_model(again, _wrong(name))).verdict is Verdict.FAILED

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_agentproc.cli import main
 from pytest_agentproc.errors import ScenarioError, UsageError
-from pytest_agentproc.files import read_file, read_inside, short_path
+from pytest_agentproc.files import read_file, read_inside, shorten_path
 from pytest_agentproc.scenario import load
 from pytest_agentproc.subjects import command_of_file
 
@@ -167,7 +167,7 @@ def test_a_file_that_grows_is_read_up_to_the_limit() -> None:
 def test_a_path_in_a_message_is_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The folder of an environment says nothing; a path from the current folder can be pasted."""
     monkeypatch.chdir(tmp_path)
-    assert short_path("/home/me/.venv/lib/python3.11/site-packages/sdk/client.py") == "site-packages/sdk/client.py"
-    assert short_path("/usr/lib/python3/dist-packages/sdk.py") == "dist-packages/sdk.py"
-    assert short_path(tmp_path / "tests" / "mine.py") == "tests/mine.py"
-    assert short_path("/etc/mine.py") == "/etc/mine.py"
+    assert shorten_path("/home/me/.venv/lib/python3.11/site-packages/sdk/client.py") == "site-packages/sdk/client.py"
+    assert shorten_path("/usr/lib/python3/dist-packages/sdk.py") == "dist-packages/sdk.py"
+    assert shorten_path(tmp_path / "tests" / "mine.py") == "tests/mine.py"
+    assert shorten_path("/etc/mine.py") == "/etc/mine.py"

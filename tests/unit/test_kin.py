@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_agentproc.harness import model_play
+from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import reference_supervisor
 
@@ -16,7 +16,7 @@ EXITS = "  - silence: 1s\n"
 def left(spawn: str, end: str, containment: str) -> list[str]:
     """Name the processes that outlive the run of an agent that spawns a process and ends so."""
     head = f"scenario: a tree\nagent: raw\npolicy: {{inactivity_timeout: 3s, containment: {containment}}}\nscript:\n"
-    played = model_play(loads(f"{head}  - spawn: {spawn}\n{end}"), reference_supervisor())
+    played = run_in_model(loads(f"{head}  - spawn: {spawn}\n{end}"), reference_supervisor())
     return [event.data["process"] for event in played.record.events if "leaked" in event.data]
 
 
@@ -76,5 +76,5 @@ def test_forks_without_a_pause_are_for_real_time() -> None:
     """In virtual time the instant would never end: the scenario does not apply, and its line says why."""
     scenario = loads("scenario: a\nagent: raw\nscript:\n  - meanwhile: [{spawn: {id: x, how: refork, every: 0s}}]\n")
     with pytest.raises(NotApplicable) as caught:
-        model_play(scenario, reference_supervisor())
+        run_in_model(scenario, reference_supervisor())
     assert (caught.value.name, caught.value.line) == ("the real clock (every: 0s)", 4)

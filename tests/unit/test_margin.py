@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_agentproc.harness import Foreseen, NotForReal, foresee
-from pytest_agentproc.harness._pace import MARGIN, pace_of
+from pytest_agentproc.harness import NotForRealTime, RunForecast, forecast_run
+from pytest_agentproc.harness._pace import MARGIN, choose_pace
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Command
 from pytest_agentproc.vocabulary import Policy
@@ -18,7 +18,7 @@ LIFETIME = 300.0
 def margin(script: str, agent: str = "raw", **policy: float | None) -> int | None:
     """Give the margin of an agent with a script, in nanoseconds."""
     scenario = loads(f"scenario: an agent\nagent: {agent}\nscript:\n{script}\n")
-    return foresee(scenario, Policy(**policy)).margin  # type: ignore[arg-type]
+    return forecast_run(scenario, Policy(**policy)).margin  # type: ignore[arg-type]
 
 
 def test_a_pause_competes_with_the_limit_on_silence() -> None:
@@ -63,25 +63,25 @@ def test_what_reforks_competes_as_one_process(every: str) -> None:
 def test_nothing_competes_in_an_agent_that_cannot_be_started() -> None:
     """And every pace is right."""
     scenario = loads("scenario: an agent\nagent: {dialect: raw, cannot_spawn: not_found}\n")
-    assert foresee(scenario, Policy()) == Foreseen(None, 0)
+    assert forecast_run(scenario, Policy()) == RunForecast(None, 0)
 
 
 @pytest.mark.parametrize(
     ("foreseen", "scale", "expected"),
     [
-        (Foreseen(None, 0), None, 100),
-        (Foreseen(10 * SECOND, 100 * SECOND), None, 20),
-        (Foreseen(100 * SECOND, 100 * SECOND), None, 100),
-        (Foreseen(MARGIN, SECOND), None, 1),
-        (Foreseen(2 * SECOND, 120 * SECOND), None, 6),
-        (Foreseen(2 * SECOND, 180 * SECOND), None, 8),
-        (Foreseen(10 * SECOND, 100 * SECOND), 40, 40),
-        (Foreseen(10 * SECOND, 100 * SECOND), 1, 1),
+        (RunForecast(None, 0), None, 100),
+        (RunForecast(10 * SECOND, 100 * SECOND), None, 20),
+        (RunForecast(100 * SECOND, 100 * SECOND), None, 100),
+        (RunForecast(MARGIN, SECOND), None, 1),
+        (RunForecast(2 * SECOND, 120 * SECOND), None, 6),
+        (RunForecast(2 * SECOND, 180 * SECOND), None, 8),
+        (RunForecast(10 * SECOND, 100 * SECOND), 40, 40),
+        (RunForecast(10 * SECOND, 100 * SECOND), 1, 1),
     ],
 )
-def test_a_pace_leaves_the_margin(foreseen: Foreseen, scale: float | None, expected: float) -> None:
+def test_a_pace_leaves_the_margin(foreseen: RunForecast, scale: float | None, expected: float) -> None:
     """Chosen by itself it leaves twice as much as it must, or less where that takes long."""
-    pace = pace_of(foreseen, scale, LIFETIME)
+    pace = choose_pace(foreseen, scale, LIFETIME)
     assert pace.scale == expected
     assert pace.tolerance == SECOND * expected
     assert pace.margin is None or pace.margin >= MARGIN
@@ -90,37 +90,37 @@ def test_a_pace_leaves_the_margin(foreseen: Foreseen, scale: float | None, expec
 @pytest.mark.parametrize(
     ("foreseen", "scale", "reason"),
     [
-        (Foreseen(0, SECOND), None, "two of its competing instants are at the same time, and 250 ms are needed"),
+        (RunForecast(0, SECOND), None, "two of its competing instants are at the same time, and 250 ms are needed"),
         (
-            Foreseen(2 * SECOND, SECOND),
+            RunForecast(2 * SECOND, SECOND),
             20,
             "two of its competing instants are 2 s apart, and 5 s are needed at scale 20",
         ),
         (
-            Foreseen(SECOND, 300 * SECOND),
+            RunForecast(SECOND, 300 * SECOND),
             None,
             "it takes 75 s at scale 4, and 45 s are allowed",
         ),
-        (Foreseen(SECOND, 300 * SECOND), 1, "it takes 300 s, and 150 s are allowed"),
+        (RunForecast(SECOND, 300 * SECOND), 1, "it takes 300 s, and 150 s are allowed"),
         (
-            Foreseen(None, 0, "deadlock"),
+            RunForecast(None, 0, "deadlock"),
             None,
             "it ends in a deadlock, which virtual time alone can tell from a long wait",
         ),
     ],
 )
-def test_what_real_time_cannot_judge_is_said(foreseen: Foreseen, scale: float | None, reason: str) -> None:
+def test_what_real_time_cannot_judge_is_said(foreseen: RunForecast, scale: float | None, reason: str) -> None:
     """With what would be needed, and what can be done."""
-    with pytest.raises(NotForReal) as raised:
-        pace_of(foreseen, scale, LIFETIME)
+    with pytest.raises(NotForRealTime) as raised:
+        choose_pace(foreseen, scale, LIFETIME)
     assert str(raised.value) == reason
 
 
 def test_limits_in_the_code_of_a_program_are_judged_at_scale_1_or_not_at_all() -> None:
     """A faster pace would make each of them an adapter error, after its whole wait."""
-    assert pace_of(Foreseen(MARGIN * 9, 40 * SECOND), None, LIFETIME, is_scaled=False).scale == 1
-    with pytest.raises(NotForReal) as raised:
-        pace_of(Foreseen(None, 185 * SECOND), None, LIFETIME, is_scaled=False)
+    assert choose_pace(RunForecast(MARGIN * 9, 40 * SECOND), None, LIFETIME, is_scaled=False).scale == 1
+    with pytest.raises(NotForRealTime) as raised:
+        choose_pace(RunForecast(None, 185 * SECOND), None, LIFETIME, is_scaled=False)
     assert str(raised.value) == (
         "it takes 185 s, and 45 s are allowed, and the limits in its code do not follow {scale}"
     )
@@ -132,5 +132,5 @@ def test_what_a_program_is_told_can_be_played_in_real_time() -> None:
     told = Command(["watch", *(f"{{{word}}}" for word in words)], limits={"max_runtime": 999})
     for name in ("claude-never-says-a-word", "claude-tool-too-silent", "agent-runs-over[claude]"):
         scenario = bundled(name)
-        pace = pace_of(foresee(scenario, scenario.request_terms(told)), None, LIFETIME)
+        pace = choose_pace(forecast_run(scenario, scenario.request_terms(told)), None, LIFETIME)
         assert pace.limit < 45

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.harness import model_play
+from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.vocabulary import Policy
@@ -35,7 +35,7 @@ def collecting() -> Iterator[None]:
 def test_a_scenario_that_is_played_again_tells_the_same() -> None:
     """It keeps what it was bound to, which no play may change."""
     scenario = loads(TALK)
-    first, second = (model_play(scenario, reference_supervisor()) for _ in range(2))
+    first, second = (run_in_model(scenario, reference_supervisor()) for _ in range(2))
     assert first.bound.program is second.bound.program
     assert [*first.record.lines()] == [*second.record.lines()]
     assert first.answer == second.answer
@@ -56,16 +56,16 @@ def test_a_scenario_is_bound_anew_under_other_limits() -> None:
 def test_a_play_leaves_the_collector_as_it_was(is_on: bool) -> None:  # a parameter of a test
     """Garbage is collected after a play, unless the caller does not want that; a refusal changes nothing."""
     (gc.enable if is_on else gc.disable)()
-    model_play(loads(TALK), reference_supervisor())
+    run_in_model(loads(TALK), reference_supervisor())
     assert gc.isenabled() is is_on
     with pytest.raises(NotApplicable):
-        model_play(loads("scenario: a limit\nagent: raw\nscript:\n  - silence: max_runtime"), reference_supervisor())
+        run_in_model(loads("scenario: a limit\nagent: raw\nscript:\n  - silence: max_runtime"), reference_supervisor())
     assert gc.isenabled() is is_on
 
 
 def test_a_limit_between_two_nanoseconds_may_be_rounded_more_than_once() -> None:
     """A supervisor that adds such limits up is later by one at each; with whole ones it is exact."""
-    played = model_play(loads(TALK), reference_supervisor())
+    played = run_in_model(loads(TALK), reference_supervisor())
     assert played.tolerance == 0
     parts = replace(played.bound, policy=Policy(restart_backoff=1 / 3))
     assert 0 < replace(played, bound=parts).tolerance < 1000

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.harness import model_play
+from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.record import Judged, Mark, Record, page
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import reference_supervisor
@@ -299,7 +299,7 @@ def test_a_process_may_be_called_as_a_lane_is() -> None:
 def test_every_kind_of_run_has_a_page() -> None:
     """Sessions, several agents, restarts, trees: all links lead somewhere, and no life-line is left behind."""
     for scenario in all_bundled()[::12]:
-        played = model_play(scenario, reference_supervisor())
+        played = run_in_model(scenario, reference_supervisor())
         rows = compare(played)
         html = page(played.record, played.bound.scenario, Judged(str(conclude(rows)), (), rows))
         reading = read(html)
@@ -334,7 +334,7 @@ def test_failed_checks_are_paired_with_what_was_seen() -> None:
         "expect:\n  outcome: failed\n  returned: 9s\n  signals: [{INT: 1s}, {KILL: 7s}]\n"
         "  processes: {agent: {gone_at: 8s}}\n"
     )
-    played = model_play(loads(text), reference_supervisor())
+    played = run_in_model(loads(text), reference_supervisor())
     half = SECOND // 2
     assert [tuple(mark) for mark in marks(played, compare(played))] == [
         ("outcome", "", half // 2, None, "expected failed", ""),

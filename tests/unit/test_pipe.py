@@ -50,11 +50,11 @@ class Real:
         except BlockingIOError:
             return None
 
-    def has_room(self) -> bool:
+    def is_writable(self) -> bool:
         """Ask poll whether it is writable."""
         return _is_ready(self.ends["writer"], select.POLLOUT)
 
-    def has_news(self) -> bool:
+    def is_readable(self) -> bool:
         """Ask poll whether it is readable."""
         return _is_ready(self.ends["reader"], select.POLLIN)
 
@@ -86,7 +86,7 @@ def outcome(pipe: Real | Pipe, call: Call) -> tuple[int | bytes | None, bool, bo
     """Do one call; give its answer and what poll would say afterwards."""
     name, size = call
     answer = pipe.write(BYTES[:size]) if name == "write" else pipe.read(size)
-    return answer, pipe.has_room(), pipe.has_news()
+    return answer, pipe.is_writable(), pipe.is_readable()
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ def test_a_pipe_that_nobody_writes_ends_behind_its_last_byte(calls: list[Call], 
         real.close("writer")
         model.writers = 0
         for _, size in reads:
-            assert (model.has_news(), model.read(size)) == (real.has_news(), real.read(size))
+            assert (model.is_readable(), model.read(size)) == (real.is_readable(), real.read(size))
 
 
 def test_a_write_of_more_than_a_pipe_holds_fills_up_the_last_page_first() -> None:
@@ -133,6 +133,6 @@ def test_a_pipe_that_nobody_reads_is_writable_and_broken(before: list[Call]) -> 
         real.close("reader")
         model.readers = 0
         for pipe in (real, model):
-            assert pipe.has_room()
+            assert pipe.is_writable()
             with pytest.raises(BrokenPipeError):
                 pipe.write(b"x")

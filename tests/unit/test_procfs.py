@@ -10,22 +10,22 @@ import time
 import pytest
 
 from pytest_agentproc import procfs
-from pytest_agentproc.procfs import every_pid, read_proc, stat_of, threads_of, words_of
+from pytest_agentproc.procfs import iterate_pids, list_threads, read_command_words, read_proc, read_stat
 
 
 def test_it_reads_this_process() -> None:
     """Its words as they were given, and its names for others."""
-    mine = stat_of(os.getpid())
+    mine = read_stat(os.getpid())
     assert mine is not None
     assert (mine.parent, mine.group, mine.session) == (os.getppid(), os.getpgrp(), os.getsid(0))
-    assert words_of(os.getpid())[1:] == sys.orig_argv[1:]
-    assert os.getpid() in every_pid()
-    assert os.getpid() in threads_of(os.getpid())
+    assert read_command_words(os.getpid())[1:] == sys.orig_argv[1:]
+    assert os.getpid() in iterate_pids()
+    assert os.getpid() in list_threads(os.getpid())
 
 
 def test_a_process_that_has_lost_its_coordinator_knows_the_time_since_boot() -> None:
     """The variable is there, and the shim is not: a static Python, or one that sees another /proc."""
-    code = "from pytest_agentproc.procfs import since_boot; print(since_boot())"
+    code = "from pytest_agentproc.procfs import read_nanoseconds_since_boot; print(read_nanoseconds_since_boot())"
     begun = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
     printed = subprocess.check_output([sys.executable, "-c", code], env={**os.environ, "AGENTPROC_CLOCK": "/nowhere"})
     assert begun < int(printed) < time.clock_gettime_ns(time.CLOCK_BOOTTIME)
@@ -34,7 +34,12 @@ def test_a_process_that_has_lost_its_coordinator_knows_the_time_since_boot() -> 
 def test_who_is_gone_says_nothing() -> None:
     """That happens between any two looks."""
     gone = 2**22 + 1
-    assert (stat_of(gone), words_of(gone), read_proc(f"{gone}/comm"), threads_of(gone)) == (None, [], b"", [])
+    assert (read_stat(gone), read_command_words(gone), read_proc(f"{gone}/comm"), list_threads(gone)) == (
+        None,
+        [],
+        b"",
+        [],
+    )
 
 
 def test_who_goes_as_its_threads_are_listed_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,7 +49,7 @@ def test_who_goes_as_its_threads_are_listed_has_none(monkeypatch: pytest.MonkeyP
         raise ProcessLookupError(3, "No such process", folder)
 
     monkeypatch.setattr(os, "listdir", listed)
-    assert threads_of(os.getpid()) == []
+    assert list_threads(os.getpid()) == []
 
 
 @pytest.mark.parametrize(
@@ -61,11 +66,11 @@ def test_a_command_ends_with_a_zero_or_is_a_title(
 ) -> None:
     """A server that writes over its command is named by what it wrote."""
     monkeypatch.setattr(procfs, "read_proc", lambda _file: written)
-    assert words_of(1) == words
+    assert read_command_words(1) == words
 
 
 def test_a_name_may_hold_brackets_and_blanks(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last bracket ends it."""
     line = b"7 (a) b (c)) S 1 2 3" + b" 0" * 15 + b" 99 0"
     monkeypatch.setattr(procfs, "read_proc", lambda _file: line)
-    assert stat_of(7) == ("a) b (c)", "S", 1, 2, 3, 99)
+    assert read_stat(7) == ("a) b (c)", "S", 1, 2, 3, 99)

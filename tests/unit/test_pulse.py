@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_agentproc.clock import PollingDetector
-from pytest_agentproc.harness._pace import later, may_look_in_turns, naps_of
+from pytest_agentproc.harness._pace import can_be_polling, delay_script, find_short_timers
 from pytest_agentproc.harness._played import PollingPace
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
@@ -54,11 +54,11 @@ def test_a_wake_at_an_own_limit_is_no_look() -> None:
         pulse = PollingDetector()
         pulse.beat(1_000 * MS)
         pulse.beat((1_000 + gap) * MS)
-        assert may_look_in_turns(SpawnAndForget(), bound, pulse) is may
-        assert not may_look_in_turns(reference_supervisor(), bound, pulse)
+        assert can_be_polling(SpawnAndForget(), bound, pulse) is may
+        assert not can_be_polling(reference_supervisor(), bound, pulse)
     soon = PollingDetector()
     soon.beat(250 * MS)
-    assert may_look_in_turns(SpawnAndForget(), bound, soon)  # it may be its first look
+    assert can_be_polling(SpawnAndForget(), bound, soon)  # it may be its first look
 
 
 def test_steps_bytes_and_deeds_each_take_looks() -> None:
@@ -110,8 +110,8 @@ def test_a_nap_as_long_as_a_limit_is_none() -> None:
     bound = loads("scenario: x\nagent: raw\nscript: [{say: a}]\n").bind(Policy())
     pulse = PollingDetector()
     pulse.naps = [(0, 250 * MS), (300 * MS, 320 * MS)]
-    assert naps_of(SpawnAndForget(), bound, pulse) == ((300 * MS, 320 * MS),)
-    assert naps_of(reference_supervisor(), bound, pulse) == ()
+    assert find_short_timers(SpawnAndForget(), bound, pulse) == ((300 * MS, 320 * MS),)
+    assert find_short_timers(reference_supervisor(), bound, pulse) == ()
 
 
 def test_a_steady_pace_has_a_beginning() -> None:
@@ -172,10 +172,10 @@ def test_of_another_outcome_nothing_is_judged_but_what_was_left() -> None:
 def test_each_agent_of_a_scenario_pauses_before_its_script() -> None:
     """Of several sessions, too."""
     bound = loads("scenario: x\nagent: raw\nscript: [{say: a}]\n").bind(Policy())
-    assert later(bound).program["steps"] == [(0, "sleep", (1_000_000_000,)), *bound.program["steps"]]
+    assert delay_script(bound).program["steps"] == [(0, "sleep", (1_000_000_000,)), *bound.program["steps"]]
     several = loads(
         "scenario: x\nsessions:\n  one: {agent: acp, script: [{wait_for: prompt 1}, {answer: a}]}\n"
         "  two: {agent: acp, script: [{wait_for: prompt 1}, {answer: b}]}\ndrive: [{prompt: x, session: one}]\n"
     )
     terms = {name: Policy().in_session() for name in several.parts}
-    assert all(part.program["steps"][0][1] == "sleep" for part in later(several.bind(terms)).parts.values())
+    assert all(part.program["steps"][0][1] == "sleep" for part in delay_script(several.bind(terms)).parts.values())

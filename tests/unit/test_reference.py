@@ -8,8 +8,8 @@ import pytest
 
 from pytest_agentproc.errors import Spin
 from pytest_agentproc.harness import _claims as _reference
-from pytest_agentproc.harness import foresee
-from pytest_agentproc.harness._claims import Reference
+from pytest_agentproc.harness import forecast_run
+from pytest_agentproc.harness._claims import ReferenceResults
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Function, reference_supervisor
 from tests.bundled import bundled
@@ -27,7 +27,7 @@ async def _nobody(order: RunRequest) -> None:
 
 def test_it_is_played_under_both_limits() -> None:
     """The longest run is shorter than the silence there."""
-    reference = Reference.of(SILENT, Function(_nobody, limits={"inactivity_timeout": 60, "max_runtime": 50}))
+    reference = ReferenceResults.of(SILENT, Function(_nobody, limits={"inactivity_timeout": 60, "max_runtime": 50}))
     assert reference is not None
     played = (reference.there, reference.here)
     assert [one.answer.outcome for one in played if one.answer is not None] == ["overran", "inactive"]
@@ -37,7 +37,7 @@ def test_it_is_played_under_both_limits() -> None:
 def test_a_session_is_played_under_both_limits() -> None:
     """A caller's turn is cut off by silence before its own time is over."""
     limits = {"inactivity_timeout": 60, "prompt_timeout": 600}
-    reference = Reference.of(OF_SESSIONS, Function(_nobody, limits=limits, sessions=True))
+    reference = ReferenceResults.of(OF_SESSIONS, Function(_nobody, limits=limits, sessions=True))
     assert reference is not None
     turns = [one.answer.turns for one in (reference.there, reference.here) if one.answer is not None]
     assert [turn[0].outcome for turn in turns if turn] == ["inactive", "timed_out"]
@@ -46,7 +46,7 @@ def test_a_session_is_played_under_both_limits() -> None:
 def test_a_file_that_needs_a_limit_of_the_subjects_own_has_none() -> None:
     """The reference supervisor has none there unless it is given one, so that it says nothing of it."""
     scenario = loads("scenario: a\nagent: raw\nscript: [{silence: max_runtime}]\nexpect: {outcome: overran}\n")
-    assert Reference.of(scenario, Function(_nobody, limits={"max_runtime": 50})) is None
+    assert ReferenceResults.of(scenario, Function(_nobody, limits={"max_runtime": 50})) is None
 
 
 def test_a_run_that_no_limit_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,14 +54,14 @@ def test_a_run_that_no_limit_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(_reference, "_MOVES", 1000)
     script = 'script: [{drip: {stdout: ., every: 1s, for: 200h}}]\nexpect: {text: ""}\n'
     scenario = loads(f"scenario: a\nagent: raw\npolicy: {{max_runtime: 60s}}\n{script}")
-    reference = Reference.of(scenario, Function(_nobody))
+    reference = ReferenceResults.of(scenario, Function(_nobody))
     assert reference is not None
     assert (type(reference.there.fault), reference.here.fault) == (Spin, None)
-    assert foresee(scenario, scenario.request_terms(Function(_nobody))).fault == "spin"
+    assert forecast_run(scenario, scenario.request_terms(Function(_nobody))).fault == "spin"
 
 
 @pytest.mark.parametrize("name", ["reference", "its limits"])
 def test_who_keeps_the_limits_of_the_file_has_none(name: str) -> None:
     """There is nothing to measure."""
     same = Function(_nobody, limits=dict(SILENT.request_own_terms(reference_supervisor()).items()))
-    assert Reference.of(SILENT, reference_supervisor() if name == "reference" else same) is None
+    assert ReferenceResults.of(SILENT, reference_supervisor() if name == "reference" else same) is None

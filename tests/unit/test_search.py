@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from pytest_agentproc.defects import defect
-from pytest_agentproc.harness import model_play
+from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import NotApplicable, Scenario, loads
 from pytest_agentproc.search import broken, confirm, search, told, written
 from pytest_agentproc.subjects import Function, ReferenceSupervisor, reference_supervisor
@@ -75,8 +75,8 @@ catches: {timer-beats-exit: outcome}
 """
     )
     again = loads(text, "found.scenario.yaml")
-    assert judged(model_play(again, reference_supervisor())).verdict is Verdict.PASSED
-    assert judged(model_play(again, _wrong("timer-beats-exit"))).verdict is Verdict.FAILED
+    assert judged(run_in_model(again, reference_supervisor())).verdict is Verdict.PASSED
+    assert judged(run_in_model(again, _wrong("timer-beats-exit"))).verdict is Verdict.FAILED
 
 
 def test_the_reference_breaks_nothing_in_the_same_settings() -> None:
@@ -169,7 +169,7 @@ def test_a_find_that_real_processes_do_not_repeat_is_the_kit_s_fault() -> None:
     subject = _wrong("timer-beats-exit")
     find = _searched(subject).find
     assert find is not None
-    other = model_play(find.scenario, reference_supervisor())
+    other = run_in_model(find.scenario, reference_supervisor())
     confirmed = confirm(find, subject, cast("ScenarioRunner", _Once(other)))
     assert not confirmed.repeats
     assert [line[:4] for line in confirmed.difference.splitlines()] == ["once", "then"]
@@ -182,7 +182,7 @@ def _closed(outcome: str = "") -> Scenario:
 
 def test_what_the_reference_did_is_what_must_be_true() -> None:
     """The expectations of a find are written from a play; a file that they do not fit would be red for nothing."""
-    keys = told(model_play(_closed(), reference_supervisor()))
+    keys = told(run_in_model(_closed(), reference_supervisor()))
     assert keys == {
         "outcome": "completed",
         "exit_code": 0,
@@ -206,7 +206,7 @@ def test_what_the_reference_did_is_what_must_be_true() -> None:
 )
 def test_a_standing_invariant_needs_no_expectation(changed: dict[str, Any], reason: str) -> None:
     """These hold of every run, whatever its file expects."""
-    played = model_play(_closed(), reference_supervisor())
+    played = run_in_model(_closed(), reference_supervisor())
     assert broken(played) == ""
     assert played.answer is not None
     assert broken(replace(played, answer=replace(played.answer, **changed))) == reason

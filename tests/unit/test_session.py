@@ -145,15 +145,15 @@ def test_the_model_plays_a_session_as_it_is() -> None:
     steps = "{wait_for: prompt 1}, {silence: 1h}, {answer: done}, {wait_for: cancel}, {acknowledge: cancel}"
     scenario = loads(f"scenario: a\nagent: {{dialect: pi, mode: rpc}}\nscript: [{steps}]\n")
     model = Model(Record())
-    world = model.start(scenario.bind(Policy()).program, 0)
+    world = model.start_agent(scenario.bind(Policy()).program, 0)
 
     def told(*requests: bytes) -> list[str]:
         for sent in requests:
             world.write(memoryview(sent))
-        model.settle()
-        while (move := model.rule.next(model.host()))[0] is Move.GRANT:
+        model.settle_events()
+        while (move := model.rule.next(model.describe_drivers()))[0] is Move.GRANT:
             model.grant(model.processes[move[1]])
-            model.settle()
+            model.settle_events()
         return said([("stdout", world.read("stdout", 1 << 16) or b"")])
 
     assert told(prompt(1)) == ["response 1", *ACCEPTED, *ANSWERED]

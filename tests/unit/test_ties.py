@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_agentproc.harness import model_play
+from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.verdict import Verdict, compare
@@ -38,5 +38,5 @@ expect: {{turns: [{{outcome: completed, text: done}}], spawns: [0s]}}
 @pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
 def test_a_deadline_waits_for_all_that_comes_at_its_instant(script: str) -> None:
     """The agent's first act at that instant is seen by itself, and the rest has not come yet."""
-    rows = compare(model_play(loads(f"scenario: a tie\n{script}"), reference_supervisor()))
+    rows = compare(run_in_model(loads(f"scenario: a tie\n{script}"), reference_supervisor()))
     assert [(row.key, row.seen) for row in rows if row.verdict is not Verdict.PASSED] == []

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_agentproc import subjects
 from pytest_agentproc.errors import ScenarioError
-from pytest_agentproc.harness import model_play
+from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.verdict import _patterns, compare, explain
 from pytest_agentproc.verdict._patterns import SlowPattern, fits
@@ -53,7 +53,7 @@ def test_such_a_pattern_is_a_located_error_of_its_scenario(monkeypatch: pytest.M
     monkeypatch.setattr(_patterns, "LONGEST", 0.3)
     text = f'scenario: a\nagent: raw\nscript: [{{answer: {LONG}}}]\nexpect:\n  text: {{matches: "(a+)+$"}}\n'
     with pytest.raises(ScenarioError) as error:
-        compare(model_play(loads(text, "x.scenario.yaml"), subjects.reference_supervisor()))
+        compare(run_in_model(loads(text, "x.scenario.yaml"), subjects.reference_supervisor()))
     assert str(error.value).startswith("x.scenario.yaml:5:1: text: the pattern '(a+)+$' does not come to an end ")
 
 
@@ -72,7 +72,7 @@ def test_what_steers_a_terminal_is_escaped(char: str) -> None:
         'scenario: a\nagent: raw\nscript:\n  - raw: "A\\x9b31m\\x7f\\u202e\\u2066\\x1b[31m\\n"\n  - answer: x\n'
         "expect: {transcript: nothing}\n"
     )
-    played = model_play(loads(text), subjects.reference_supervisor())
+    played = run_in_model(loads(text), subjects.reference_supervisor())
     rows = compare(played)
     assert all(row.seen.replace("\n", "").isprintable() for row in rows)
     assert explain(played, rows).replace("\n", "").isprintable()

@@ -23,11 +23,11 @@ def test_a_launcher_that_is_used_again_holds_nothing_of_the_last_program() -> No
     """A program is written over the last one, which may have been longer: the old end must not stay."""
     shop = FakeBuilder()
     try:
-        first = shop.make("pi", _baked("x" * 5000))
+        first = shop.write_fake("pi", _baked("x" * 5000))
         plan = Path(first).parent.with_suffix(".baked")
         number = plan.stat().st_ino
-        shop.take_back(first)
-        assert shop.make("pi", _baked("said-y")) == first
+        shop.recycle_fake(first)
+        assert shop.write_fake("pi", _baked("said-y")) == first
         written = plan.read_bytes()
         assert b"said-y" in written
         assert b"xx" not in written

@@ -110,10 +110,10 @@ def test_a_birth_in_proc_can_be_compared_with_the_boot_clock_of_the_kit() -> Non
 
 BORN = """
 import os, time
-from pytest_agentproc.procfs import since_boot, stat_of
+from pytest_agentproc.procfs import read_nanoseconds_since_boot, read_stat
 time.sleep(1000)
-born = stat_of(os.getpid()).started / os.sysconf("SC_CLK_TCK")
-print(0 <= since_boot() / 1e9 - born + 0.02 < 60)
+born = read_stat(os.getpid()).started / os.sysconf("SC_CLK_TCK")
+print(0 <= read_nanoseconds_since_boot() / 1e9 - born + 0.02 < 60)
 """
 
 
