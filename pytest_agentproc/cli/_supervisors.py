@@ -35,7 +35,7 @@ def add_play_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def scale_of(text: str) -> float | None:
+def parse_scale(text: str) -> float | None:
     """Read a scale; None: as fast as can be judged.
 
     Raises:
@@ -52,7 +52,7 @@ def scale_of(text: str) -> float | None:
     return scale
 
 
-def program_of(command: str) -> list[str]:
+def split_command(command: str) -> list[str]:
     """Split a program's command line as a shell does.
 
     Raises:
@@ -64,7 +64,7 @@ def program_of(command: str) -> list[str]:
         raise UsageError(f"--command {command}: {error}", "write it as for a shell") from None
 
 
-def subject_of(name: str | None, command: str | None = None, defect: str | None = None) -> Subject:
+def load_subject(name: str | None, command: str | None = None, defect: str | None = None) -> Subject:
     """Give the supervisor that a command line names; the reference supervisor if it names none.
 
     Raises:
