@@ -70,12 +70,12 @@ def load_subject(name: str | None, command: str | None = None, defect: str | Non
     Raises:
         UsageError: there is none such, or more than one is named.
     """
-    from pytest_agentproc.subjects import ReferenceSupervisor, bundled, command_of_line, named
+    from pytest_agentproc.subjects import ReferenceSupervisor, find_subject, get_bundled_subjects, make_command
 
     if [name is not None and name != "reference", command is not None, defect is not None].count(True) > 1:
         raise UsageError("--subject, --command and --defect name three supervisors", "choose one of them")
     if command is not None:
-        return command_of_line(command)
+        return make_command(command)
     if defect is not None:
         from pytest_agentproc import defects
 
@@ -87,4 +87,4 @@ def load_subject(name: str | None, command: str | None = None, defect: str | Non
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
-    return named(name or "reference", name or "reference", here, bundled())
+    return find_subject(name or "reference", name or "reference", here, get_bundled_subjects())

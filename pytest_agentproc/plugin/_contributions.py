@@ -213,9 +213,9 @@ def _asked_for(names: tuple[str, ...], commands: tuple[str, ...]) -> str:
 
 
 def _known(config: pytest.Config) -> dict[str, Any]:
-    from pytest_agentproc.subjects import bundled
+    from pytest_agentproc.subjects import get_bundled_subjects
 
-    return bundled() | {"reference": reference_of(config)}
+    return get_bundled_subjects() | {"reference": reference_of(config)}
 
 
 def _contributed_subjects(config: pytest.Config) -> dict[str, Subject]:
@@ -226,9 +226,9 @@ def _contributed_subjects(config: pytest.Config) -> dict[str, Subject]:
     try:
         given = [list(_several(some)) for some in config.hook.pytest_agentproc_subjects(config=config)]
     except Exception as error:  # it is theirs, whatever it is
-        from pytest_agentproc.subjects import raised
+        from pytest_agentproc.subjects import describe_raised
 
-        raise pytest.UsageError(f"{_HOOK} {raised(error)}") from error
+        raise pytest.UsageError(f"{_HOOK} {describe_raised(error)}") from error
     subjects = [_taken(subject, _HOOK) for some in given for subject in some]
     _require_names(subjects, _HOOK)
     return {subject.name: subject for subject in subjects}
@@ -256,14 +256,14 @@ def _require_programs(chosen: list[Subject]) -> None:
 
 def _found(config: pytest.Config, name: str, known: dict[str, Any]) -> Subject:
     """Give a subject by its name; a module is looked for as pytest's `pythonpath` would with the rootdir in it."""
-    from pytest_agentproc.subjects import named
+    from pytest_agentproc.subjects import find_subject
 
     root = str(config.rootpath)
     if name not in known and ":" in name and root not in sys.path:
         sys.path.insert(0, root)
         config.add_cleanup(partial(_forget, root))
     try:
-        return named(name, f"{_OPTION}={name}", root, known, "set pythonpath in the ini file")
+        return find_subject(name, f"{_OPTION}={name}", root, known, "set pythonpath in the ini file")
     except UsageError as error:
         raise pytest.UsageError(str(error)) from error
 
@@ -274,9 +274,9 @@ def _forget(folder: str) -> None:
 
 
 def _taken(thing: Any, place: str) -> Subject:
-    from pytest_agentproc.subjects import taken
+    from pytest_agentproc.subjects import as_subject
 
-    take: Callable[[Any], Subject] = taken
+    take: Callable[[Any], Subject] = as_subject
     try:
         return take(thing)
     except UsageError as error:
@@ -289,10 +289,10 @@ def _line(text: str) -> str:
 
 def _program(line: str, place: str) -> Subject:
     """Make a subject of a command line."""
-    from pytest_agentproc.subjects import command_of_line, taken
+    from pytest_agentproc.subjects import as_subject, make_command
 
     try:
-        return taken(command_of_line(line))
+        return as_subject(make_command(line))
     except UsageError as error:
         words = ": ".join(part.strip() for part in str(error).splitlines() if part.strip())
         raise pytest.UsageError(f"{place}: {words}") from error

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.harness import Played
     from pytest_agentproc.scenario import Scenario
-    from pytest_agentproc.subjects import Held, Live
+    from pytest_agentproc.subjects import HeldSession, LiveSupervisor
     from pytest_agentproc.supervisor import Question, Session, SessionEvent, TurnResult
 
 
@@ -34,10 +34,10 @@ class AgentSession:
     session is closed; a process that is left then, or an `expect` of the scenario that does not hold, fails the test.
     """
 
-    def __init__(self, request: pytest.FixtureRequest, live: Live) -> None:
+    def __init__(self, request: pytest.FixtureRequest, live: LiveSupervisor) -> None:
         self._request = request
         self._live = live
-        self._held: Held
+        self._held: HeldSession
         self._thread: threading.Thread | None = None
         self._run: AgentRun | None = None
 
@@ -77,7 +77,7 @@ class AgentSession:
 
     def begin(self, text: str) -> BegunTurn:
         """Ask the agent, and wait for nothing: the turn is queued, or under way."""
-        return BegunTurn(self, self._do(lambda held: held.begin(text)))
+        return BegunTurn(self, self._do(lambda held: held.begin_turn(text)))
 
     def wait(self, seconds: float) -> None:
         """Let this many seconds of virtual time pass."""
@@ -90,15 +90,15 @@ class AgentSession:
         statuses = ("starting", "ready", "prompting", "restarting", "failed", "closed")
         if status not in statuses:
             raise UsageError(f"there is no status {status!r}", f"they are {', '.join(statuses)}")
-        self._do(lambda held: held.until(status))
+        self._do(lambda held: held.wait_for_status(status))
 
     def cancel(self) -> None:
         """Cancel the turn in flight; the agent lives on."""
-        self._do(lambda held: held.cancel(None))
+        self._do(lambda held: held.cancel_turn(None))
 
     def stop(self) -> None:
         """End the agent with its whole tree, and wait until no process of it is left; another agent is started."""
-        self._do(lambda held: held.stop())
+        self._do(lambda held: held.stop_agent())
 
     def call(self, function: Callable[[Session], Awaitable[Any]]) -> Any:
         """Run an async function of your own in the session's loop: `call(function)` awaits `function(session)`.
@@ -122,9 +122,9 @@ class AgentSession:
 
         def host() -> None:
             try:
-                self._live.end(play(self._request.node, scenario, backend, self._live))
+                self._live.report_end(play(self._request.node, scenario, backend, self._live))
             except BaseException as error:  # noqa: BLE001  # it is raised in the test's thread
-                self._live.end(None, error)
+                self._live.report_end(None, error)
 
         self._thread = threading.Thread(target=host, name="agent_session", daemon=True)
         self._thread.start()
@@ -135,18 +135,18 @@ class AgentSession:
         if self._thread is not None:
             self.close()
 
-    def do_turn(self, verb: Callable[[Held], Awaitable[Any]]) -> Any:
+    def do_turn(self, verb: Callable[[HeldSession], Awaitable[Any]]) -> Any:
         """Do something with one turn."""
         return self._do(verb)
 
-    def _do(self, verb: Callable[[Held], Awaitable[Any]] | None) -> Any:
+    def _do(self, verb: Callable[[HeldSession], Awaitable[Any]] | None) -> Any:
         if self._thread is None:
             raise UsageError("the conversation is over", "open another one: agent_session(...)")
-        self._live.ask(verb)
+        self._live.submit_call(verb)
         return self._heard()
 
     def _heard(self) -> Any:
-        value, error, is_over = self._live.hear()
+        value, error, is_over = self._live.receive_answer()
         if is_over:
             assert self._thread is not None
             self._thread.join()
@@ -175,12 +175,12 @@ class BegunTurn:
 
     def wait(self) -> AgentTurn:
         """Wait for what comes of it."""
-        result: TurnResult = self._session.do_turn(lambda held: held.outcome(self.number))
+        result: TurnResult = self._session.do_turn(lambda held: held.wait_for_outcome(self.number))
         return _turn(result)
 
     def cancel(self) -> None:
         """Cancel it, also while it is queued."""
-        self._session.do_turn(lambda held: held.cancel(self.number))
+        self._session.do_turn(lambda held: held.cancel_turn(self.number))
 
 
 class Sessions:
@@ -212,7 +212,7 @@ class Sessions:
             pytest.fail.Exception: a check failed, a process was left, or the clock was stuck.
             UsageError: there is no such limit, the agent holds no conversation, or virtual time runs already.
         """
-        from pytest_agentproc.subjects import Live, ReferenceSupervisor
+        from pytest_agentproc.subjects import LiveSupervisor, ReferenceSupervisor
 
         refuse_nested(self._request.node, "agent_session")
         asked = told(scenario_of(scenario, place_of(self._request), TALKER), policy)
@@ -226,7 +226,9 @@ class Sessions:
         config = self._request.config
         reference_supervisor = reference_of(config)
         assert isinstance(reference_supervisor, ReferenceSupervisor), "the kit's own"
-        live = Live(reference_supervisor, (lambda _: permission) if isinstance(permission, bool) else permission)
+        live = LiveSupervisor(
+            reference_supervisor, (lambda _: permission) if isinstance(permission, bool) else permission
+        )
         self.finish()
         self._last = AgentSession(self._request, live)
         self._last.open(asked, backend or backends_of(config)[0])

@@ -80,19 +80,19 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 def _cut(errors: Sequence[BaseException]) -> None:
     """Leave the machinery out of tracebacks, if one of them has passed through the kit."""
-    from pytest_agentproc.subjects import is_machinery, is_of_kit
+    from pytest_agentproc.subjects import is_kit_file, is_machinery_file
 
     traces = {id(error): [*_links(error.__traceback__)] for error in errors}
-    if not any(is_of_kit(_file(trace)) for links in traces.values() for trace in links):
+    if not any(is_kit_file(_file(trace)) for links in traces.values() for trace in links):
         return
     for error in errors:
         links = traces[id(error)]
         is_callers = isinstance(error, AgentprocError) and not isinstance(error, KitError)
-        if links and is_of_kit(_file(links[-1])) and not is_callers:
+        if links and is_kit_file(_file(links[-1])) and not is_callers:
             continue
         shown: TracebackType | None = None
         for trace in reversed(links):
-            if not is_machinery(_file(trace)):
+            if not is_machinery_file(_file(trace)):
                 shown = TracebackType(shown, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
         error.__traceback__ = shown or error.__traceback__
 

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import NotApplicable, loads
-from pytest_agentproc.subjects import command_of_file
+from pytest_agentproc.subjects import load_command_file
 from pytest_agentproc.verdict import Verdict, judged
 from tests.bundled import bundled
 
@@ -33,7 +33,7 @@ def program(folder: Path) -> Command:
     file = folder / "mine.toml"
     limits = "[limits]\nclose_grace = 2\nkill_grace = 2\n"
     file.write_text(f'command = "env {{agent}}"\nsessions = "acp"\ndialects = ["acp"]\n{limits}', "utf-8")
-    return command_of_file(file)
+    return load_command_file(file)
 
 
 @pytest.mark.slow
@@ -80,7 +80,7 @@ def test_a_program_that_asks_without_options_gets_an_error(lab: ScenarioRunner, 
     (tmp_path / "asks.py").write_text(ASKS_WRONGLY)
     file = tmp_path / "mine.toml"
     file.write_text(f'command = "{sys.executable} {tmp_path}/asks.py {{agent}}"\nsessions = "acp"\n', "utf-8")
-    played = lab.play(loads(CRASH), command_of_file(file))
+    played = lab.play(loads(CRASH), load_command_file(file))
     assert played.answer is not None
     assert [turn.outcome for turn in played.answer.turns or ()] == ["completed"]
 
@@ -98,7 +98,7 @@ def test_the_record_says_how_it_ended_and_what_it_printed_on_stderr(lab: Scenari
     (tmp_path / "fails.py").write_text(FAILS)
     file = tmp_path / "mine.toml"
     file.write_text(f'command = "{sys.executable} {tmp_path}/fails.py {{agent}}"\nsessions = "acp"\n', "utf-8")
-    (row, *_) = judged(lab.play(loads(CRASH), command_of_file(file))).rows
+    (row, *_) = judged(lab.play(loads(CRASH), load_command_file(file))).rows
     assert row.verdict is Verdict.ADAPTER_ERROR
     assert row.seen.splitlines()[0] == "it exits with code 3 before it starts an agent: no licence"
 
@@ -119,7 +119,7 @@ def test_a_program_that_cannot_load_a_session_is_not_judged_by_it(lab: ScenarioR
     file = tmp_path / "mine.toml"
     file.write_text(f'command = "{sys.executable} {tmp_path}/asks.py {{agent}}"\nsessions = "acp"\n', "utf-8")
     with pytest.raises(NotApplicable, match="a program that can load a session"):
-        lab.play(loads(LOADS), command_of_file(file))
+        lab.play(loads(LOADS), load_command_file(file))
 
 
 def test_there_is_one_kind_of_sessions(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_there_is_one_kind_of_sessions(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("command = 'x {agent}'\nsessions = 'lsp'\n", "utf-8")
     with pytest.raises(UsageError) as refused:
-        command_of_file(file)
+        load_command_file(file)
     assert str(refused.value) == "mine.toml: sessions is 'lsp'\nwrite acp: it is an ACP agent, and the kit its editor"
 
 
@@ -161,6 +161,6 @@ def test_a_program_may_use_all_its_graces_at_the_close(lab: ScenarioRunner, tmp_
     limits = "[limits]\nclose_grace = 2\nkill_grace = 3\nleftover_kill_grace = 0\n"
     command = f'command = "{sys.executable} {tmp_path}/closes.py {{agent}}"\nsessions = "acp"\n'
     file.write_text(f"{command}{limits}", "utf-8")
-    played = lab.play(bundled("session-close-kills-the-deaf[acp]"), command_of_file(file))
+    played = lab.play(bundled("session-close-kills-the-deaf[acp]"), load_command_file(file))
     judgement = judged(played, is_reference=False)
     assert judgement.verdict is Verdict.PASSED, judgement.rows
