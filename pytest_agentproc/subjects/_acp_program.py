@@ -191,18 +191,22 @@ class _Editor(Client):
     async def _read_messages(self) -> None:
         while True:
             await anyio.wait_readable(self._stdout.source)
-            self._stdout.read_available()
-            *lines, rest = bytes(self._stdout.data).split(b"\n")
-            self._stdout.data[:] = rest
-            for line in lines:
-                with suppress(ValueError):
-                    self._handle_message(json.loads(line))
+            self._handle_printed_messages()
 
     async def _wait_for_end(self) -> None:
         await anyio.wait_readable(self._end)
+        self._handle_printed_messages()  # a loop may report the end first, while the pipe still holds the last answer
         self._ended.set()
         for answered in self._asked.values():
             answered.set()
+
+    def _handle_printed_messages(self) -> None:
+        self._stdout.read_available()
+        *lines, rest = bytes(self._stdout.data).split(b"\n")
+        self._stdout.data[:] = rest
+        for line in lines:
+            with suppress(ValueError):
+                self._handle_message(json.loads(line))
 
     def _handle_message(self, message: Any) -> None:
         if not isinstance(message, dict):

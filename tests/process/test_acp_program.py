@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import NotApplicable, loads
-from pytest_agentproc.subjects import load_command_file
+from pytest_agentproc.subjects import _acp_program, load_command_file
 from pytest_agentproc.verdict import Verdict, judged
 from tests.bundled import bundled
 
@@ -57,6 +58,37 @@ def test_its_session_is_driven_over_its_stdin_and_stdout(lab: ScenarioRunner, na
 def test_a_turn_of_a_program_that_has_died_has_no_answer(lab: ScenarioRunner, tmp_path: Path) -> None:
     """The prompt in flight is lost, and nothing waits for it."""
     assert judged(lab.play(loads(CRASH), program(tmp_path))).verdict is Verdict.PASSED
+
+
+ANSWERS_AND_ENDS = """\
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    print(json.dumps({"id": message["id"], "result": {"sessionId": "s", "stopReason": "end_turn"}}), flush=True)
+    if message["method"] == "session/prompt":
+        sys.exit(0)
+"""
+
+
+@pytest.mark.slow
+def test_an_answer_that_is_read_after_the_end_of_the_program_counts(
+    lab: ScenarioRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On trio the end of the program may be seen before its last line: here the reader gets no turn for that line."""
+
+    async def read_until_prompted(editor: Any) -> None:
+        while len(editor._answers) < 2:  # noqa: SLF001  # initialize and session/new
+            await anyio.wait_readable(editor._stdout.source)  # noqa: SLF001
+            editor._handle_printed_messages()  # noqa: SLF001
+        await anyio.Event().wait()
+
+    monkeypatch.setattr(_acp_program._Editor, "_read_messages", read_until_prompted)  # noqa: SLF001
+    (tmp_path / "ends.py").write_text(ANSWERS_AND_ENDS)
+    file = tmp_path / "mine.toml"
+    file.write_text(f'command = "{sys.executable} {tmp_path}/ends.py {{agent}}"\nsessions = "acp"\n', "utf-8")
+    played = lab.play_real(loads(CRASH), load_command_file(file))
+    assert played.answer is not None
+    assert [turn.outcome for turn in played.answer.turns or ()] == ["completed"]
 
 
 ASKS_WRONGLY = """\
