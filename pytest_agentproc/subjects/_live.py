@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from pytest_agentproc.supervisor import open_session, report
-from pytest_agentproc.vocabulary import CallerAction, LimitsRequest, Policy, RunReport, RunRequest
+from pytest_agentproc.vocabulary import NANOSECONDS, CallerAction, LimitsRequest, Policy, RunReport, RunRequest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock import Clock
     from pytest_agentproc.subjects._reference import ReferenceSupervisor
     from pytest_agentproc.supervisor import Question, Session, Turn, TurnResult
-
-
-_NANOSECONDS = 1_000_000_000
 
 
 class _IdleWait:
@@ -74,7 +71,7 @@ class HeldSession:
 
     async def wait(self, seconds: float) -> None:
         """Let time pass."""
-        self._record_action("wait", round(seconds * _NANOSECONDS))
+        self._record_action("wait", round(seconds * NANOSECONDS))
         await anyio.sleep(seconds)
 
     async def wait_for_status(self, status: str) -> None:

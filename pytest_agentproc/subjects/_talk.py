@@ -10,7 +10,7 @@ import anyio
 
 from pytest_agentproc.record import of_session
 from pytest_agentproc.supervisor import open_session, report, view
-from pytest_agentproc.vocabulary import CallbackError, Caller, Role, RunReport
+from pytest_agentproc.vocabulary import NANOSECONDS, CallbackError, Caller, Role, RunReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -57,7 +57,7 @@ class SessionGroup:
             if self._caller.is_done:
                 return
             due = self._caller.deadline
-            left = math.inf if due is None else (due - clock.instant()) / 1_000_000_000 / self._order.scale
+            left = math.inf if due is None else (due - clock.instant()) / NANOSECONDS / self._order.scale
             with anyio.move_on_after(left):
                 await self._news.wait()
             self._news = anyio.Event()
