@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.plugin._options import get_option
-from pytest_agentproc.plugin._virtual_time import open_virtual_clock, order_virtual_time
+from pytest_agentproc.plugin._virtual_time import open_virtual_clock, order_clock_fixture, order_fixture
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,17 +69,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Confi
         names = getattr(item, "fixturenames", None)
         if names is None:
             continue
-        order_virtual_time(item, names)
+        order_clock_fixture(item, names)
         if watches_all or "process_tree" in names or item.get_closest_marker("process_tree"):
-            item.fixturenames = _order_process_tree(item, names)  # type: ignore[attr-defined]
-
-
-def _order_process_tree(item: pytest.Item, names: list[str]) -> list[str]:
-    """Set it up after the fixtures that outlive the test, and before all others, whose processes it so sees end."""
-    known = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
-    others = [name for name in names if name != "process_tree"]
-    wide = [name for name in others if name in known and known[name][-1].scope != "function"]
-    return [*wide, "process_tree", *(name for name in others if name not in wide)]
+            # It ends after the other fixtures of the test, and so sees their processes end.
+            item.fixturenames = order_fixture(item, names, "process_tree")  # type: ignore[attr-defined]
 
 
 @pytest.fixture

@@ -41,14 +41,18 @@ def allowed_programs(node: pytest.Item) -> tuple[str, ...]:
     return tuple(names)
 
 
-def order_virtual_time(item: pytest.Item, names: list[str]) -> None:
-    """Set virtual time up after the fixtures that outlive the test, and before all others, in place."""
-    if item.get_closest_marker(MARK) is None:
-        return
+def order_clock_fixture(item: pytest.Item, names: list[str]) -> None:
+    """Put the virtual clock of a marked test before the other fixtures of that test, in place."""
+    if item.get_closest_marker(MARK) is not None:
+        names[:] = order_fixture(item, names, _FIXTURE)
+
+
+def order_fixture(item: pytest.Item, names: list[str], fixture: str) -> list[str]:
+    """Order the fixtures of a test: those that outlive it, then the given one, then all others."""
     known = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
-    others = [name for name in names if name != _FIXTURE]
+    others = [name for name in names if name != fixture]
     wide = [name for name in others if name in known and known[name][-1].scope != "function"]
-    names[:] = [*wide, _FIXTURE, *(name for name in others if name not in wide)]
+    return [*wide, fixture, *(name for name in others if name not in wide)]
 
 
 @contextmanager

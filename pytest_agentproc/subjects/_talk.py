@@ -163,8 +163,8 @@ class _DrivenSession:
         else:
             self._turns[number - 1].cancel()
 
-    def _start_waiting(self, word: Coroutine[Any, Any, None]) -> None:
-        self._group.start_soon(_wait_for, word)
+    def _start_waiting(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        self._group.start_soon(_wait_for, coroutine)
 
     def _attach_viewer(self, name: str) -> None:
         viewer = self._viewers[name] = self._session.attach()
@@ -175,6 +175,6 @@ class _DrivenSession:
         seen.extend([event async for event in viewer])
 
 
-async def _wait_for(word: Coroutine[Any, Any, None]) -> None:
+async def _wait_for(coroutine: Coroutine[Any, Any, None]) -> None:
     """Wait for a coroutine: a task group starts functions only."""
-    await word
+    await coroutine
