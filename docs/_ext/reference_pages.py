@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from pytest_agentproc.cli._calls import Help, parsed
+from pytest_agentproc.cli._calls import HelpPrinted, parse_arguments
 from pytest_agentproc.cli._commands import COMMANDS
 from pytest_agentproc.plugin._options import _OPTIONS
 from pytest_agentproc.reference import (
@@ -187,8 +187,8 @@ def _help(name: str) -> str:
     module, about = COMMANDS[name]
     printed = io.StringIO()
     wide = mock.patch.dict(os.environ, COLUMNS="100")
-    with wide, contextlib.redirect_stdout(printed), contextlib.suppress(Help):
-        parsed(name, about, importlib.import_module(module), ["--help"])
+    with wide, contextlib.redirect_stdout(printed), contextlib.suppress(HelpPrinted):
+        parse_arguments(name, about, importlib.import_module(module), ["--help"])
     return printed.getvalue().rstrip()
 
 

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
-class Help(Exception):
+class HelpPrinted(Exception):
     """Help was asked for and has been printed."""
 
 
-class Misuse(Exception):
+class CommandLineError(Exception):
     """The command line cannot be meant."""
 
 
@@ -28,14 +28,14 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Report a mistake, with the way to the help."""
-        raise Misuse(f"{message}\n{self.prog} --help shows what it takes")
+        raise CommandLineError(f"{message}\n{self.prog} --help shows what it takes")
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """End after the help."""
-        raise Help
+        raise HelpPrinted
 
 
-def parsed(name: str, about: str, module: ModuleType, words: Sequence[str]) -> argparse.Namespace:
+def parse_arguments(name: str, about: str, module: ModuleType, words: Sequence[str]) -> argparse.Namespace:
     """Read a command's arguments.
 
     Args:
@@ -59,7 +59,7 @@ def parsed(name: str, about: str, module: ModuleType, words: Sequence[str]) -> a
     return parser.parse_args(list(words))
 
 
-def closed_output() -> int:
+def handle_closed_output() -> int:
     """Give the exit code of a command whose reader has left; keep the interpreter silent about that at its end."""
     null = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.cli._scenarios import ELSEWHERE, is_unknown
+from pytest_agentproc.cli._scenarios import ELSEWHERE, is_unknown_word
 from pytest_agentproc.corpus import SUFFIX
 from pytest_agentproc.errors import ScenarioError, UsageError
 from pytest_agentproc.scenario import load_for_each_agent
@@ -47,8 +47,8 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         UsageError: a path is none, or a folder has no scenario.
     """
-    files = [file for path in options.paths for file in _files(path)]
-    problems = [problem for file in dict.fromkeys(files) for problem in _problems(file)]
+    files = [file for path in options.paths for file in _list_scenario_files(path)]
+    problems = [problem for file in dict.fromkeys(files) for problem in _find_problems(file)]
     if options.json:
         told = [
             {"file": problem.file, "line": problem.line, "column": problem.column, "message": problem.message}
@@ -57,13 +57,13 @@ def run(options: argparse.Namespace) -> int:
         sys.stdout.write(f"{json.dumps({'files': len(set(files)), 'problems': told}, indent=2)}\n")
     else:
         sys.stdout.writelines(f"{problem}\n" for problem in problems)
-        if any(map(is_unknown, problems)):
+        if any(map(is_unknown_word, problems)):
             sys.stdout.flush()
             sys.stderr.write(f"agentproc check: {ELSEWHERE}\n")
     return 1 if problems else 0
 
 
-def _problems(file: str) -> tuple[Problem, ...]:
+def _find_problems(file: str) -> tuple[Problem, ...]:
     try:
         load_for_each_agent(file)
     except ScenarioError as error:
@@ -71,18 +71,18 @@ def _problems(file: str) -> tuple[Problem, ...]:
     return ()
 
 
-def _files(path: str) -> list[str]:
+def _list_scenario_files(path: str) -> list[str]:
     if not os.path.isdir(path):  # noqa: PTH112 -- the path is printed as it was given, `./` included
         if not Path(path).exists():
             raise UsageError(f"{path}: there is no such file or folder", "name scenario files, or folders of them")
         return [path]
-    found = sorted(_below(path))
+    found = sorted(_find_scenarios_below(path))
     if not found:
         raise UsageError(f"{path}: no file below this folder is called *{SUFFIX}", "scenarios are found by that name")
     return found
 
 
-def _below(folder: str) -> Iterator[str]:
+def _find_scenarios_below(folder: str) -> Iterator[str]:
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".") and name not in _UNSEEN]
         yield from (os.path.join(place, name) for name in names if name.endswith(SUFFIX))  # noqa: PTH118 -- as above

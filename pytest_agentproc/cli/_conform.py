@@ -19,7 +19,7 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 import pytest_agentproc
-from pytest_agentproc.cli._supervisors import add_play_options, program_of, scale_of, subject_of
+from pytest_agentproc.cli._supervisors import add_play_options, load_subject, parse_scale, split_command
 from pytest_agentproc.errors import KitError, UsageError
 from pytest_agentproc.verdict import Judged, Verdict, is_conformant, summary
 from pytest_agentproc.vocabulary import RULES
@@ -70,18 +70,18 @@ def run(options: argparse.Namespace) -> int:
         UsageError: there is no such supervisor, or a value cannot be.
         KitError: the kit failed.
     """
-    _require(options)
+    _check_options(options)
     with tempfile.TemporaryDirectory(prefix="agentproc-") as folder:
-        told = _judged(options, Path(folder))
+        told = _judge_with_pytest(options, Path(folder))
     if options.results:
-        _write(options.results, told)
+        _write_results(options.results, told)
     results = json.loads(told)
     judged = [Judged.of(result) for result in results["results"]]
     names = list(dict.fromkeys(result.subject for result in judged))
     if options.json:
         sys.stdout.write(told)
     else:
-        lines = [_summary([result for result in judged if result.subject == name]) for name in names]
+        lines = [_format_summary([result for result in judged if result.subject == name]) for name in names]
         sys.stdout.write("\n\n".join(lines) + "\n")
         if options.report:
             sys.stdout.write(f"agentproc: pages in {Path(options.report, 'index.html')}\n")
@@ -90,18 +90,18 @@ def run(options: argparse.Namespace) -> int:
     return 0 if all(is_conformant([result for result in judged if result.subject == name]) for name in names) else 1
 
 
-def _require(options: argparse.Namespace) -> None:
+def _check_options(options: argparse.Namespace) -> None:
     if bool(options.subjects) == bool(options.command):
         raise UsageError(
             "there is no supervisor to judge" if not options.subjects else "SUBJECT and --command exclude each other",
             "name one, such as reference or package.module:attribute, or give --command 'my-supervisor {agent}'",
         )
-    scale_of(options.scale)
+    parse_scale(options.scale)
     if options.command:
-        subject_of(None, options.command)
+        load_subject(None, options.command)
     for name in options.subjects:
         if ":" in name:  # others may be known to a conftest file
-            subject_of(name)
+            load_subject(name)
     for rule in options.rule:
         if rule not in RULES:
             raise UsageError(f"--rule {rule}: there is no such rule", f"there are {', '.join(RULES)}")
@@ -111,13 +111,13 @@ def _require(options: argparse.Namespace) -> None:
         raise UsageError(f"-j {options.j} needs pytest-xdist, which is not installed", "pip install pytest-xdist")
 
 
-def _judged(options: argparse.Namespace, folder: Path) -> str:
-    """Give the text of the results."""
+def _judge_with_pytest(options: argparse.Namespace, folder: Path) -> str:
+    """Run pytest over the scenarios, and give the text of its file of results."""
     folder.joinpath("pytest.ini").write_text("[pytest]\n", "utf-8")
     results = folder / "results.json"
     names = [*options.subjects]
     if options.command:
-        words = f"Command({program_of(options.command)!r})"
+        words = f"Command({split_command(options.command)!r})"
         folder.joinpath(f"{_PROGRAM}.py").write_text(
             f"from pytest_agentproc.subjects import Command\n\nsubject = {words}\n", "utf-8"
         )
@@ -144,15 +144,15 @@ def _judged(options: argparse.Namespace, folder: Path) -> str:
     if done.returncode == _NOTHING_THERE:
         raise UsageError("no scenario is like that", "agentproc list shows them all")
     if done.returncode not in _SCENARIOS_FAILED or not results.exists():
-        raise _error(done)
+        raise _make_error_of_pytest(done)
     told = results.read_text("utf-8")
     for result in json.loads(told)["results"]:
         if result["rerun"]:  # it is the command of a pytest that nobody sees
-            told = told.replace(json.dumps(result["rerun"]), json.dumps(_rerun(result, options)))
+            told = told.replace(json.dumps(result["rerun"]), json.dumps(_format_rerun_command(result, options)))
     return told
 
 
-def _rerun(judged: dict[str, Any], options: argparse.Namespace) -> str:
+def _format_rerun_command(judged: dict[str, Any], options: argparse.Namespace) -> str:
     """Give the command that runs one scenario again: `agentproc run`, with the same supervisor in the same time."""
     named = [name for name in options.subjects if judged["subject"] in (name, name.rpartition(":")[2])]
     words = ["--command", options.command] if options.command else ["--subject", *(named or options.subjects)[:1]]
@@ -162,8 +162,8 @@ def _rerun(judged: dict[str, Any], options: argparse.Namespace) -> str:
     return shlex.join(["agentproc", "run", judged["scenario"], *words])
 
 
-def _error(done: subprocess.CompletedProcess[str]) -> UsageError | KitError:
-    """Tell what was wrong with what was asked for, in the words of this command."""
+def _make_error_of_pytest(done: subprocess.CompletedProcess[str]) -> UsageError | KitError:
+    """Make the error for a pytest that gave no results, in the words of this command."""
     wrong = [line.removeprefix("ERROR: ") for line in done.stderr.splitlines() if line.startswith("ERROR: ")]
     if wrong or done.returncode == _MISUSED:
         words = (
@@ -173,12 +173,12 @@ def _error(done: subprocess.CompletedProcess[str]) -> UsageError | KitError:
     return KitError(f"exit code {done.returncode}\n{(done.stdout + done.stderr).strip()}")
 
 
-def _summary(judged: list[Judged]) -> str:
+def _format_summary(judged: list[Judged]) -> str:
     width = max(get_terminal_size((100, 24)).columns - 1, 79)
     return "\n".join(summary(judged, pytest_agentproc.__version__, width))
 
 
-def _write(file: str, text: str) -> None:
+def _write_results(file: str, text: str) -> None:
     try:
         Path(file).parent.mkdir(parents=True, exist_ok=True)
         Path(file).write_text(text, "utf-8")

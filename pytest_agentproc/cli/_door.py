@@ -41,40 +41,40 @@ def main(argv: Sequence[str] | None = None) -> int:
         the exit code. Nothing that a user can write makes it raise.
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    _open_streams()
+    _replace_closed_streams()
     try:
-        code = _command(words)
+        code = _run_command_line(words)
         sys.stdout.flush()  # a reader that has gone is noticed here, and not at the interpreter's end
     except BrokenPipeError:
-        from pytest_agentproc.cli._calls import closed_output
+        from pytest_agentproc.cli._calls import handle_closed_output
 
-        return closed_output()
+        return handle_closed_output()
     except OSError as error:  # help or a version that cannot be written; a command's own errors do not come here
-        code = _told("agentproc", error)
+        code = _report_error("agentproc", error)
     return code
 
 
-def _command(words: list[str]) -> int:
+def _run_command_line(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
-        sys.stdout.write(_HELP.format(commands=_table()))
+        sys.stdout.write(_HELP.format(commands=_format_command_table()))
         return 0 if words else 2
     if words[0] in ("-V", "--version"):
         sys.stdout.write(f"agentproc {pytest_agentproc.__version__}\n")
         return 0
     name = words[0]
     if name not in COMMANDS:
-        return _refuse("agentproc", _unknown(name))
+        return _report_misuse("agentproc", _describe_unknown_command(name))
     if name in LINUX_ONLY and sys.platform != "linux":
-        return _refuse(
+        return _report_misuse(
             f"agentproc {name}",
             f"it starts processes, which needs Linux (pidfd, /proc), and this is {sys.platform}\n"
             "check, explain, list, new, schema and import run on any platform",
         )
-    return _guarded(name, words[1:])
+    return _run_and_report_errors(name, words[1:])
 
 
-def _open_streams() -> None:
-    """Lead a standard stream that is closed to nowhere, so that no file of ours gets its number, and no write fails."""
+def _replace_closed_streams() -> None:
+    """Open /dev/null in place of each closed standard stream, so that no other file gets its number."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
@@ -86,12 +86,12 @@ def _open_streams() -> None:
             setattr(sys, name, stream)
 
 
-def _table() -> str:
+def _format_command_table() -> str:
     width = max(map(len, COMMANDS))
     return "\n".join(f"  {name:{width}}  {about}" for name, (_, about) in COMMANDS.items())
 
 
-def _unknown(name: str) -> str:
+def _describe_unknown_command(name: str) -> str:
     from pytest_agentproc.errors import did_you_mean
 
     kind = "option" if name.startswith("-") else "command"
@@ -99,52 +99,52 @@ def _unknown(name: str) -> str:
     return f"there is no {kind} {name}: {hint}"
 
 
-def _guarded(name: str, words: list[str]) -> int:
+def _run_and_report_errors(name: str, words: list[str]) -> int:
     """Run a command, and turn what it raises into a sentence and an exit code."""
-    from pytest_agentproc.cli._calls import Help, parsed
+    from pytest_agentproc.cli._calls import HelpPrinted, parse_arguments
 
     try:
-        module = _module(name)
-        code = int(module.run(parsed(name, COMMANDS[name][1], module, words)))
+        module = _import_command(name)
+        code = int(module.run(parse_arguments(name, COMMANDS[name][1], module, words)))
         sys.stdout.flush()  # a disk that is full is noticed here, and told in the command's name
-    except Help:
+    except HelpPrinted:
         code = 0
     except BrokenPipeError:
         raise
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # whatever it is, the exit code must say so
-        code = _told(f"agentproc {name}", error)
+        code = _report_error(f"agentproc {name}", error)
     return code
 
 
-def _told(place: str, error: BaseException) -> int:
-    from pytest_agentproc.cli._calls import Misuse
+def _report_error(place: str, error: BaseException) -> int:
+    from pytest_agentproc.cli._calls import CommandLineError
     from pytest_agentproc.errors import KitError, ScenarioError, UsageError
 
-    if isinstance(error, (Misuse, UsageError)):
-        return _refuse(place, str(error))
+    if isinstance(error, (CommandLineError, UsageError)):
+        return _report_misuse(place, str(error))
     if isinstance(error, ScenarioError):
-        from pytest_agentproc.cli._scenarios import ELSEWHERE, is_unknown
+        from pytest_agentproc.cli._scenarios import ELSEWHERE, is_unknown_word
 
-        _say(f"{error}\n")
-        if any(map(is_unknown, error.problems)):
-            _say(f"{place}: {ELSEWHERE}\n")
+        _write_to_stderr(f"{error}\n")
+        if any(map(is_unknown_word, error.problems)):
+            _write_to_stderr(f"{place}: {ELSEWHERE}\n")
         return 2
     if isinstance(error, KeyboardInterrupt):
-        _say(f"{place}: interrupted\n")
+        _write_to_stderr(f"{place}: interrupted\n")
         return 130
     words = f"the kit failed: {error}"
-    if isinstance(error, OSError) and _is_full(error):
+    if isinstance(error, OSError) and _is_write_failure(error):
         words = f"something could not be written: {error}"
     elif not isinstance(error, KitError):
         from traceback import print_exception
 
         print_exception(error)
         words = "this is a mistake of the kit, not yours: please report the lines above"
-    _say(f"{place}: {words}\n")
+    _write_to_stderr(f"{place}: {words}\n")
     return 3
 
 
-def _say(words: str) -> None:
+def _write_to_stderr(words: str) -> None:
     """Say on stderr what is wrong; where that cannot be written either, the exit code alone says it."""
     try:
         sys.stderr.write(words)
@@ -152,23 +152,23 @@ def _say(words: str) -> None:
     except BrokenPipeError:
         raise
     except OSError:
-        from pytest_agentproc.cli._calls import closed_output
+        from pytest_agentproc.cli._calls import handle_closed_output
 
-        closed_output()
+        handle_closed_output()
 
 
-def _is_full(error: OSError) -> bool:
+def _is_write_failure(error: OSError) -> bool:
     import errno
 
     return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
-def _module(name: str) -> ModuleType:
+def _import_command(name: str) -> ModuleType:
     from importlib import import_module
 
     return import_module(COMMANDS[name][0])
 
 
-def _refuse(place: str, sentence: str) -> int:
-    _say(f"{place}: {sentence}\n")
+def _report_misuse(place: str, sentence: str) -> int:
+    _write_to_stderr(f"{place}: {sentence}\n")
     return 2

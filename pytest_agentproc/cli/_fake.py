@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.cli._scenarios import scenario_of
+from pytest_agentproc.cli._scenarios import load_scenario
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness import COMMANDS, REFUSED, can_overwrite, write_fake, write_refusal
 
@@ -60,8 +60,9 @@ def run(options: argparse.Namespace) -> int:
         UsageError: a value cannot be, or a file would be lost.
         ScenarioError: the scenario has mistakes.
     """
-    scale, lifetime = _number("scale", options.scale, _LARGEST_SCALE), _number("lifetime", options.lifetime, 86_400)
-    scenario = _one_agent(scenario_of(options.scenario), options.session)
+    scale = _parse_number("scale", options.scale, _LARGEST_SCALE)
+    lifetime = _parse_number("lifetime", options.lifetime, 86_400)
+    scenario = _select_agent(load_scenario(options.scenario), options.session)
     name = options.name or COMMANDS[scenario.dialect]
     if not _NAME.fullmatch(name):
         raise UsageError(f"--name {name}: it cannot be a command's name", "write one word, such as claude")
@@ -86,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _number(name: str, text: str, most: float) -> float:
+def _parse_number(name: str, text: str, most: float) -> float:
     try:
         value = float(text)
     except ValueError:
@@ -96,7 +97,7 @@ def _number(name: str, text: str, most: float) -> float:
     return value
 
 
-def _one_agent(scenario: Scenario, session: str | None) -> Scenario:
+def _select_agent(scenario: Scenario, session: str | None) -> Scenario:
     names = ", ".join(scenario.parts)
     if session is None:
         if scenario.parts:

@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
         UsageError: the log cannot be read, or the draft is there already or cannot be written.
     """
     name = "<stdin>" if options.log == "-" else options.log
-    text = draft_pasted(_read(options.log, name), options.dialect, name)
+    text = draft_pasted(_read_log(options.log, name), options.dialect, name)
     if options.out is None:
         sys.stdout.write(text)
         return 0
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _read(path: str, name: str) -> str:
+def _read_log(path: str, name: str) -> str:
     try:
         data = sys.stdin.buffer.read(_MOST_BYTES + 1) if path == "-" else read_file(path, _MOST_BYTES)
     except (OSError, ValueError) as error:

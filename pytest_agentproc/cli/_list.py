@@ -83,25 +83,25 @@ def run(options: argparse.Namespace) -> int:
         UsageError: an option names what there is not.
     """
     found = [
-        (scenario, _place(scenario, options.words))
+        (scenario, _rank_scenario(scenario, options.words))
         for file in list_corpus_files()
         for scenario in load_for_each_agent(file)
     ]
-    rows = [_row(scenario) for scenario, place in sorted(found, key=lambda pair: pair[1]) if place < _NOWHERE]
-    for name, known in (("rule", RULES), ("family", BUG_FAMILIES), ("dialect", _dialects(rows))):
+    rows = [_make_row(scenario) for scenario, place in sorted(found, key=lambda pair: pair[1]) if place < _NOWHERE]
+    for name, known in (("rule", RULES), ("family", BUG_FAMILIES), ("dialect", _collect_dialects(rows))):
         wanted = getattr(options, name)
         if wanted is not None:
-            _require(name, wanted, known)
+            _require_known_value(name, wanted, known)
             rows = [row for row in rows if wanted in row[_BY[name]]]
     if options.json:
         sys.stdout.write(f"{json.dumps(rows, indent=2, ensure_ascii=False)}\n")
     else:
-        sys.stdout.writelines(f"{line}\n" for line in _lines(rows, options.by))
+        sys.stdout.writelines(f"{line}\n" for line in _format_list(rows, options.by))
     return 0 if rows else 1
 
 
-def _place(scenario: Scenario, words: list[str]) -> int:
-    """Say how early a scenario comes: the word in its id, a word of the same meaning there, either in its text."""
+def _rank_scenario(scenario: Scenario, words: list[str]) -> int:
+    """Rank a scenario; the order is: the word in its id, a word of the same meaning in its id, either in its text."""
     if not words:
         return 0
     used = (text for use in find_key_uses(scenario.text) for text in (use.key.name, *use.words))
@@ -109,10 +109,10 @@ def _place(scenario: Scenario, words: list[str]) -> int:
     phrase = " ".join(words).lower()
     is_known = any({phrase, phrase.removesuffix("s")} & {*group} for group in _SAME)
     wanted = [phrase] if is_known else [word.lower() for word in words]
-    return max(_place_of(word, scenario.id, said) for word in wanted)
+    return max(_rank_by_word(word, scenario.id, said) for word in wanted)
 
 
-def _place_of(word: str, name: str, said: str) -> int:
+def _rank_by_word(word: str, name: str, said: str) -> int:
     own = rf"(?<![a-z_]){re.escape(word)}"
     same = [other for group in _SAME if {word, word.removesuffix("s")} & {*group} for other in group]
     meant = [rf"(?<![a-z_]){re.escape(other)}(?![a-z_])" for other in same]
@@ -120,7 +120,7 @@ def _place_of(word: str, name: str, said: str) -> int:
     return next((place for place, (pattern, text) in places if re.search(pattern, text)), _NOWHERE)
 
 
-def _row(scenario: Scenario) -> dict[str, Any]:
+def _make_row(scenario: Scenario) -> dict[str, Any]:
     parts = scenario.parts.values() or (scenario,)
     return {
         "id": scenario.id,
@@ -137,42 +137,42 @@ def _row(scenario: Scenario) -> dict[str, Any]:
     }
 
 
-def _dialects(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+def _collect_dialects(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return sorted({dialect for row in rows for dialect in row["dialects"]})
 
 
-def _require(name: str, wanted: str, known: Iterable[str]) -> None:
+def _require_known_value(name: str, wanted: str, known: Iterable[str]) -> None:
     if wanted not in known:
         near = get_close_matches(wanted, known, 1) or [other for other in known if other.lower() == wanted.lower()]
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
         raise UsageError(f"--{name} {wanted}: there is no such {name}", hint)
 
 
-def _lines(rows: list[dict[str, Any]], by: str | None) -> list[str]:
+def _format_list(rows: list[dict[str, Any]], by: str | None) -> list[str]:
     if not rows:
         return ["no scenario matches: `agentproc list` shows them all"]
     width = max(len(row["id"]) for row in rows)
     if by is None:
-        return [_line(row, width) for row in rows]
+        return [_format_row(row, width) for row in rows]
     found: list[str] = []
-    for head, title in _heads(rows, by).items():
+    for head, title in _make_group_titles(rows, by).items():
         those = [row for row in rows if head in row[_BY[by]]]
         if those:
             found += [
                 *([""] if found else []),
                 f"{head}  {title}".rstrip(),
-                *(f"  {_line(row, width)}" for row in those),
+                *(f"  {_format_row(row, width)}" for row in those),
             ]
     return found
 
 
-def _heads(rows: list[dict[str, Any]], by: str) -> dict[str, str]:
+def _make_group_titles(rows: list[dict[str, Any]], by: str) -> dict[str, str]:
     if by == "rule":
         return {name: rule.demands for name, rule in RULES.items()}
     if by == "family":
         return {name: title for name, (title, _) in BUG_FAMILIES.items()}
-    return dict.fromkeys(_dialects(rows), "")
+    return dict.fromkeys(_collect_dialects(rows), "")
 
 
-def _line(row: Mapping[str, Any], width: int) -> str:
+def _format_row(row: Mapping[str, Any], width: int) -> str:
     return f"{row['id']:{width}}  {row['claim']}"

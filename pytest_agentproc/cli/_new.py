@@ -89,14 +89,14 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--schema", default=_SCHEMA, help=f"where the schema is; {_SCHEMA} without it")
 
 
-def _body_for(dialect: Dialect) -> str:
+def _choose_body(dialect: Dialect) -> str:
     """Choose the steps that an agent in the first mode of a dialect can play."""
     if dialect.default_mode in dialect.talks:
         return _CONVERSES
     return _LINGERS if dialect.steps.get(dialect.default_mode) else _HANGS  # plain text has no last word
 
 
-def _agent_of(shape: str, dialect: str, modes: Mapping[str, str]) -> str:
+def _format_agent(shape: str, dialect: str, modes: Mapping[str, str]) -> str:
     """Write the agent of a shape in one line of YAML.
 
     Raises:
@@ -117,11 +117,11 @@ def run(options: argparse.Namespace) -> int:
     """
     if options.shape:
         claim, agent, modes, body = SHAPES[options.shape]
-        agent = _agent_of(options.shape, options.agent or agent, modes)
+        agent = _format_agent(options.shape, options.agent or agent, modes)
         text = _SHAPED
     else:
         agent, text = options.agent or "raw", _TEXT
-        body = _body_for(DIALECTS[agent])
+        body = _choose_body(DIALECTS[agent])
         claim = _CLAIMS[body]
     claim = options.claim or claim
     claim = claim if _PLAIN.fullmatch(claim) else json.dumps(claim, ensure_ascii=False)

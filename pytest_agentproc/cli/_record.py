@@ -34,7 +34,7 @@ examples:
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Say what the command takes."""
-    parser.formatter_class = _formatter()
+    parser.formatter_class = _load_help_formatter()
     parser.epilog = _EPILOG
     parser.add_argument("--out", required=True, metavar="FILE", help="the scenario to write: NAME.scenario.yaml")
     parser.add_argument("--dialect", default="", metavar="DIALECT", help="what it speaks; else its name tells, or raw")
@@ -46,7 +46,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", nargs="+", metavar="CMD", help="after --: the program and its arguments")
 
 
-def _formatter() -> type[argparse.HelpFormatter]:
+def _load_help_formatter() -> type[argparse.HelpFormatter]:
     from argparse import RawDescriptionHelpFormatter
 
     return RawDescriptionHelpFormatter
@@ -71,11 +71,11 @@ def run(options: argparse.Namespace) -> int:
         sys.stderr.write(f"agentproc record: {error}\n")
         return error.code
     told = write(record)
-    sys.stderr.write("".join(f"agentproc record: {line}\n" for line in _lines(told)))
+    sys.stderr.write("".join(f"agentproc record: {line}\n" for line in _describe_capture(told)))
     return code
 
 
-def _lines(told: capture.Captured) -> list[str]:
+def _describe_capture(told: capture.Captured) -> list[str]:
     """Put into words what was written."""
     lines = [f"wrote {told.scenario} and {told.record}"]
     lines += [f"redacted {secret}" for secret in told.redacted] or ["redacted nothing: no secret was found"]

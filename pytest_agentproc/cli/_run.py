@@ -8,8 +8,8 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_agentproc.cli._scenarios import scenario_of
-from pytest_agentproc.cli._supervisors import add_play_options, scale_of, subject_of
+from pytest_agentproc.cli._scenarios import load_scenario
+from pytest_agentproc.cli._supervisors import add_play_options, load_subject, parse_scale
 from pytest_agentproc.clock import require_backend
 from pytest_agentproc.errors import AdapterError, UsageError
 from pytest_agentproc.harness import (
@@ -52,8 +52,8 @@ examples:
 _TRIES = 3
 
 
-class _Way(NamedTuple):
-    """How a scenario is played."""
+class _RunSettings(NamedTuple):
+    """A scenario, and how it is run."""
 
     scenario: Scenario
     subject: Subject
@@ -63,7 +63,7 @@ class _Way(NamedTuple):
     say: Callable[[str], None]
 
     def play(self, lab: ScenarioRunner) -> Played:
-        """Play it once."""
+        """Run the scenario once."""
         if self.clock == "model":
             assert isinstance(self.subject, ReferenceSupervisor), "others were refused"
             return run_in_model(self.scenario, self.subject)
@@ -92,24 +92,24 @@ def run(options: argparse.Namespace) -> int:
         ScenarioError: the scenario has mistakes.
         KitError: the kit failed.
     """
-    scenario, scale = scenario_of(options.scenario), scale_of(options.scale)
+    scenario, scale = load_scenario(options.scenario), parse_scale(options.scale)
     told = redirect_stdout(sys.stderr) if options.json else nullcontext()  # what it prints is no part of the object
     with told:
-        subject = subject_of(options.subject, options.command, options.defect)
+        subject = load_subject(options.subject, options.command, options.defect)
     require_backend(options.backend)
-    clock = _clock_for(subject, options.clock)
+    clock = _choose_clock(subject, options.clock)
     backend = "model" if clock == "model" else options.backend
-    way = _Way(scenario, subject, clock, backend, scale, _print_nothing if options.json else _say)
+    way = _RunSettings(scenario, subject, clock, backend, scale, _print_nothing if options.json else _print_line)
     way.say(f"{scenario.path}: {scenario.claim}")
     apart = ", in a process of its own" if clock == "virtual" and explain_real_time_only(subject) else ""
     where = "in the model" if clock == "model" else f"{clock} time{apart}, {backend}"
     way.say(f"supervisor {subject.name}, {where}\n")
     begun = perf_counter()
     with told:
-        judgement = _judgement(way)
+        judgement = _play_and_judge(way)
     if options.json:
         how = {"subject": subject.name, "clock": clock, "backend": backend}
-        _say(kept(judgement, scenario, **how, real=perf_counter() - begun).line())
+        _print_line(kept(judgement, scenario, **how, real=perf_counter() - begun).line())
     because = f": {judgement.reason}" if judgement.reason else ""
     record = f", record {judgement.played.record.digest()}" if judgement.played is not None else ""
     way.say(f"{judgement.verdict}{because}{record}")
@@ -118,7 +118,7 @@ def run(options: argparse.Namespace) -> int:
     return 0 if judgement.verdict is Verdict.PASSED else 1
 
 
-def _clock_for(subject: Subject, clock: str | None) -> str:
+def _choose_clock(subject: Subject, clock: str | None) -> str:
     reason = explain_not_virtual(subject)
     if clock == "virtual" and reason:
         raise UsageError(f"--clock virtual: {reason}", "choose --clock real, or leave it out")
@@ -129,12 +129,12 @@ def _clock_for(subject: Subject, clock: str | None) -> str:
     return clock or ("real" if reason else "virtual")
 
 
-def _judgement(way: _Way) -> Judgement:
+def _play_and_judge(way: _RunSettings) -> Judgement:
     """Play and judge; what cannot be played says why."""
     try:
-        live = _Live(way.say)
-        with ScenarioRunner(partial(LiveRecord, tell=live.tell, scenario=way.scenario)) as lab:
-            return _judged(way, lab, live)
+        live = _LinePrinter(way.say)
+        with ScenarioRunner(partial(LiveRecord, tell=live.print_line, scenario=way.scenario)) as lab:
+            return _play_until_judged(way, lab, live)
     except AdapterError as error:
         return Judgement(Verdict.ADAPTER_ERROR, reason=str(error))
     except NotForRealTime as error:
@@ -143,8 +143,8 @@ def _judgement(way: _Way) -> Judgement:
         return Judgement(Verdict.NOT_APPLICABLE, reason=limit.reason("supervisor"))
 
 
-class _Live:
-    """Tell the lines of a play that is under way.
+class _LinePrinter:
+    """Prints the lines of a run that is under way.
 
     The supervisor's loop writes them. A reader that has left, or a full disk, must not break that loop: the error is
     raised after the run.
@@ -157,24 +157,24 @@ class _Live:
         self._say = say
         self._error: OSError | None = None
 
-    def tell(self, line: str) -> None:
-        """Tell a line, unless an earlier one could not be."""
+    def print_line(self, line: str) -> None:
+        """Print a line, unless an earlier one could not be printed."""
         if self._error is None:
             try:
                 self._say(line)
             except OSError as error:
                 self._error = error
 
-    def over(self) -> None:
-        """Raise what kept a line from being told."""
+    def raise_print_error(self) -> None:
+        """Raise the error that kept a line from being printed, if there was one."""
         if self._error is not None:
             raise self._error
 
 
-def _judged(way: _Way, lab: ScenarioRunner, live: _Live) -> Judgement:
+def _play_until_judged(way: _RunSettings, lab: ScenarioRunner, live: _LinePrinter) -> Judgement:
     for _ in range(_TRIES):
         played = way.play(lab)
-        live.over()
+        live.raise_print_error()
         if isinstance(played.record, LiveRecord):
             played.record.flush()
         judgement = judged(played, is_reference=isinstance(way.subject, ReferenceSupervisor))
@@ -199,6 +199,6 @@ def _print_nothing(line: str) -> None:
     """Say nothing: only the result was asked for."""
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()

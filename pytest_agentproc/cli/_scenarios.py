@@ -18,12 +18,12 @@ ELSEWHERE = "dialects and steps that a conftest.py or a plugin adds are known to
 """The hint for a scenario that may be right where its words are known."""
 
 
-def is_unknown(problem: Problem) -> bool:
+def is_unknown_word(problem: Problem) -> bool:
     """Say whether a problem may be a word that another package adds, and not a typing mistake."""
     return problem.message.startswith(("unknown dialect", "unknown step")) and "did you mean" not in problem.message
 
 
-def scenario_of(word: str) -> Scenario:
+def load_scenario(word: str) -> Scenario:
     """Load the scenario that a word names.
 
     Raises:

@@ -9,9 +9,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.cli._scenarios import scenario_of
-from pytest_agentproc.cli._supervisors import subject_of
-from pytest_agentproc.cli._workers import shared
+from pytest_agentproc.cli._scenarios import load_scenario
+from pytest_agentproc.cli._supervisors import load_subject
+from pytest_agentproc.cli._workers import run_tasks
 from pytest_agentproc.clock import require_backend
 from pytest_agentproc.corpus import SUFFIX, list_corpus_files
 from pytest_agentproc.errors import UsageError
@@ -95,13 +95,13 @@ def run(options: argparse.Namespace) -> int:
     out = Path(options.out)
     if not out.is_dir():
         raise UsageError(f"--out {options.out}: there is no such folder", "make it first")
-    subject = subject_of(options.subject, None, options.defect)
+    subject = load_subject(options.subject, None, options.defect)
     reason = explain_not_virtual(subject)
     if reason:
         raise UsageError(f"{subject.name} is not searched, since that needs virtual time: {reason}")
-    files = [scenario.argument for scenario in _chosen(options.pattern, explored=options.explore)]
+    files = [scenario.argument for scenario in _load_scenarios(options.pattern, explored=options.explore)]
     code = 0
-    for came, told in shared(_Searcher(options), files, jobs):
+    for came, told in run_tasks(_Searcher(options), files, jobs):
         sys.stdout.write(told)
         sys.stdout.flush()
         code = max(code, came)
@@ -120,7 +120,7 @@ class _Searcher:
         self._stack = ExitStack()
 
     def __enter__(self) -> Callable[[str], tuple[int, str]]:
-        self._subject = subject_of(self._options.subject, None, self._options.defect)
+        self._subject = load_subject(self._options.subject, None, self._options.defect)
         self._lab = self._stack.enter_context(ScenarioRunner())
         return self.search
 
@@ -130,11 +130,11 @@ class _Searcher:
     def search(self, file: str) -> tuple[int, str]:
         """Search one scenario; give its exit code and its report."""
         lines: list[str] = []
-        code = _searched(scenario_of(file), self._subject, self._options, self._lab, lines.append)
+        code = _search_scenario(load_scenario(file), self._subject, self._options, self._lab, lines.append)
         return code, "".join(f"{line}\n" for line in lines)
 
 
-def _chosen(pattern: str, *, explored: bool) -> list[Scenario]:
+def _load_scenarios(pattern: str, *, explored: bool) -> list[Scenario]:
     """Load the scenarios that a pattern names and that leave a value open, or leave none."""
     path = Path(pattern)
     if path.is_dir():
@@ -157,7 +157,7 @@ def _chosen(pattern: str, *, explored: bool) -> list[Scenario]:
     return found
 
 
-def _searched(
+def _search_scenario(
     scenario: Scenario, subject: Subject, options: argparse.Namespace, lab: ScenarioRunner, say: Callable[[str], None]
 ) -> int:
     """Search one; give its exit code."""
@@ -174,7 +174,7 @@ def _searched(
     if came.counted == 0 and came.find is None:
         say(f"{scenario.id}: {_UNEXPLORED if options.explore else _UNSEARCHED}")
         return 0
-    told = f"{scenario.id}: {_counted(came, explored=options.explore)} in {came.seconds:.1f} s"
+    told = f"{scenario.id}: {_describe_count(came, explored=options.explore)} in {came.seconds:.1f} s"
     if came.find is None:
         say(f"{told}, seed {options.seed}: nothing found")
         return 0
@@ -183,10 +183,10 @@ def _searched(
         say(f"{told}: setting {came.first} broke a promise in the model, and real processes do not repeat it")
         say(f"{confirmed.difference}\nthis is a mistake of the kit, not of the supervisor: please report it")
         return 3
-    return _write(came, scenario, subject, options, say, told)
+    return _write_found_scenario(came, scenario, subject, options, say, told)
 
 
-def _counted(came: Searched, *, explored: bool) -> str:
+def _describe_count(came: Searched, *, explored: bool) -> str:
     """Say how many settings were looked at, and of how many something was asked."""
     settings = f"{came.runs} setting{'s' * (came.runs != 1)}"
     if explored:
@@ -194,7 +194,7 @@ def _counted(came: Searched, *, explored: bool) -> str:
     return settings if came.counted == came.runs else f"{settings}, {came.counted} of them played,"
 
 
-def _write(
+def _write_found_scenario(
     came: Searched,
     scenario: Scenario,
     subject: Subject,

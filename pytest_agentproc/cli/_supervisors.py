@@ -35,7 +35,7 @@ def add_play_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def scale_of(text: str) -> float | None:
+def parse_scale(text: str) -> float | None:
     """Read a scale; None: as fast as can be judged.
 
     Raises:
@@ -52,7 +52,7 @@ def scale_of(text: str) -> float | None:
     return scale
 
 
-def program_of(command: str) -> list[str]:
+def split_command(command: str) -> list[str]:
     """Split a program's command line as a shell does.
 
     Raises:
@@ -64,18 +64,18 @@ def program_of(command: str) -> list[str]:
         raise UsageError(f"--command {command}: {error}", "write it as for a shell") from None
 
 
-def subject_of(name: str | None, command: str | None = None, defect: str | None = None) -> Subject:
+def load_subject(name: str | None, command: str | None = None, defect: str | None = None) -> Subject:
     """Give the supervisor that a command line names; the reference supervisor if it names none.
 
     Raises:
         UsageError: there is none such, or more than one is named.
     """
-    from pytest_agentproc.subjects import ReferenceSupervisor, bundled, command_of_line, named
+    from pytest_agentproc.subjects import ReferenceSupervisor, find_subject, get_bundled_subjects, make_command
 
     if [name is not None and name != "reference", command is not None, defect is not None].count(True) > 1:
         raise UsageError("--subject, --command and --defect name three supervisors", "choose one of them")
     if command is not None:
-        return command_of_line(command)
+        return make_command(command)
     if defect is not None:
         from pytest_agentproc import defects
 
@@ -87,4 +87,4 @@ def subject_of(name: str | None, command: str | None = None, defect: str | None 
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
-    return named(name or "reference", name or "reference", here, bundled())
+    return find_subject(name or "reference", name or "reference", here, get_bundled_subjects())

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 
-_PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from pytest_agentproc.cli._workers import serve; serve()"
+_PROGRAM = (
+    "import sys; sys.path[:] = sys.argv[2:]; from pytest_agentproc.cli._workers import serve_tasks; serve_tasks()"
+)
 _PATIENCE = 1.0
 """Real seconds that a worker may work after its other end has closed, until it interrupts itself."""
 _LAST = 5.0
@@ -36,14 +38,14 @@ _LAST = 5.0
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
-Came = tuple[Any, BaseException | None]
+TaskResult = tuple[Any, BaseException | None]
 """The result of a task, or the exception that it raised."""
 
 
-def shared(
+def run_tasks(
     worker: AbstractContextManager[Callable[[Task], Result]], tasks: Sequence[Task], jobs: int
 ) -> Iterator[Result]:
-    """Do tasks, several at a time, and yield what comes of them in their order.
+    """Do tasks, several at a time, and yield their results in the order of the tasks.
 
     Args:
         worker: gives the function that does a task. It is entered once in each process that does any, and pickled for
@@ -62,14 +64,14 @@ def shared(
         with worker as work:
             yield from map(work, tasks)
         return
-    with _Crew(worker, min(jobs, len(tasks))) as crew:
-        for result, error in crew.done(tasks):
+    with _WorkerPool(worker, min(jobs, len(tasks))) as pool:
+        for result, error in pool.yield_results(tasks):
             if error is not None:
                 raise error
             yield result
 
 
-class _Crew:
+class _WorkerPool:
     """Processes that do tasks, each one at a time, until the block ends."""
 
     def __init__(self, worker: AbstractContextManager[Callable[[Any], Any]], size: int) -> None:
@@ -77,11 +79,11 @@ class _Crew:
         self._size = size
         self._members: dict[Connection, subprocess.Popen[bytes]] = {}
 
-    def __enter__(self) -> _Crew:  # noqa: PYI034  # nobody derives from it
+    def __enter__(self) -> _WorkerPool:  # noqa: PYI034  # nobody derives from it
         before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # they take it once they can
         try:
             for _ in range(self._size):
-                self._start()
+                self._start_worker()
         except BaseException:
             self.__exit__()
             raise
@@ -89,34 +91,34 @@ class _Crew:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return self
 
-    def _start(self) -> None:
+    def _start_worker(self) -> None:
         ours, theirs = Pipe()
         with theirs:
-            command = [sys.executable, *_flags(), "-c", _PROGRAM, str(theirs.fileno()), *sys.path]
+            command = [sys.executable, *_read_interpreter_flags(), "-c", _PROGRAM, str(theirs.fileno()), *sys.path]
             self._members[ours] = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
-        self._give(ours, self._worker)
+        self._send(ours, self._worker)
 
-    def _give(self, line: Connection, what: Any) -> None:
+    def _send(self, line: Connection, what: Any) -> None:
         with contextlib.suppress(BrokenPipeError):  # that it has ended is seen where it is listened to
             line.send(what)
 
-    def done(self, tasks: Sequence[Any]) -> Iterator[Came]:
-        """Yield of each task, in their order, what came of it; none is begun once one has raised something."""
+    def yield_results(self, tasks: Sequence[Any]) -> Iterator[TaskResult]:
+        """Yield the result of each task, in order; no further task begins after one has raised."""
         left = deque(enumerate(tasks))
         idle = deque(self._members)
         doing: dict[Connection, int] = {}
-        done: dict[int, Came] = {}
+        done: dict[int, TaskResult] = {}
         try:
             for number in range(len(tasks)):
                 while number not in done:
                     while idle and left:
                         line = idle.popleft()
                         doing[line], task = left.popleft()
-                        self._give(line, task)
+                        self._send(line, task)
                     ready = wait(list(doing))
                     for line in [line for line in doing if line in ready]:
                         which = doing.pop(line)
-                        done[which] = self._heard(line)
+                        done[which] = self._receive_result(line)
                         error = done[which][1]
                         if isinstance(error, KeyboardInterrupt):
                             raise error
@@ -129,9 +131,9 @@ class _Crew:
             yield from [came for _, came in sorted(done.items()) if came[1] is None]
             raise
 
-    def _heard(self, line: Connection) -> Came:
+    def _receive_result(self, line: Connection) -> TaskResult:
         try:
-            heard: Came = line.recv()
+            heard: TaskResult = line.recv()
         except (EOFError, OSError):  # it may have ended in the middle of a word
             process = self._members[line]
             with contextlib.suppress(subprocess.TimeoutExpired):  # threads of a supervisor's may go on
@@ -152,34 +154,34 @@ class _Crew:
                 process.wait()
 
 
-def _flags() -> list[str]:
+def _read_interpreter_flags() -> list[str]:
     """Give the flags of this interpreter: with -O or -W error the code may take another path."""
     return get_command_line()[1:-3]  # the interpreter, its flags, and -c with a program and what that is told
 
 
-def serve() -> None:
+def serve_tasks() -> None:
     """Be a worker: do the tasks until none is left, or until a task raises, and report the exception."""
     line, over = Connection(int(sys.argv[1])), Event()
     os.set_inheritable(line.fileno(), False)
-    Thread(target=_end_with, args=(line.fileno(), over), daemon=True).start()
+    Thread(target=_exit_after_parent, args=(line.fileno(), over), daemon=True).start()
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has what it starts beside it ignore that
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-        for worker in _asked(line):
+        for worker in _receive_tasks(line):
             with worker as work:
                 try:
-                    for task in _asked(line):
-                        _tell(line, (work(task), None))
+                    for task in _receive_tasks(line):
+                        _send_result(line, (work(task), None))
                 finally:
                     over.set()
     except BaseException as error:  # noqa: BLE001  # it is raised where the command is
-        _tell(line, (None, _sendable(error)))
+        _send_result(line, (None, _make_sendable(error)))
     finally:
         line.close()
 
 
-def _sendable(error: BaseException) -> BaseException:
-    """Give an error as it can be sent: one of the kit's own kinds as it is, of any other what a traceback tells."""
+def _make_sendable(error: BaseException) -> BaseException:
+    """Give an error that can be pickled: a kit error as it is, any other as a RuntimeError with its traceback."""
     if isinstance(error, BaseExceptionGroup) and error.split(KeyboardInterrupt)[1] is None:
         return KeyboardInterrupt()  # as a trio program raises it
     if isinstance(error, (AgentprocError, KeyboardInterrupt, SystemExit)):
@@ -189,7 +191,7 @@ def _sendable(error: BaseException) -> BaseException:
     return RuntimeError("".join(format_exception(error)))
 
 
-def _asked(line: Connection) -> Iterator[Any]:
+def _receive_tasks(line: Connection) -> Iterator[Any]:
     """Yield the tasks, until the other end has closed."""
     while True:
         try:
@@ -199,13 +201,13 @@ def _asked(line: Connection) -> Iterator[Any]:
         yield pickle.loads(asked)  # noqa: S301  # from the process that has started this one
 
 
-def _tell(line: Connection, came: Came) -> None:
-    """Say what came of a task."""
+def _send_result(line: Connection, came: TaskResult) -> None:
+    """Send the result of a task; a parent that has left is ignored."""
     with contextlib.suppress(OSError):  # nobody listens any more
         line.send(came)
 
 
-def _end_with(line: int, over: Event) -> None:
+def _exit_after_parent(line: int, over: Event) -> None:
     """Interrupt this process if it works on after the other end has closed; end it if it lives on then."""
     broken = select.poll()
     broken.register(line, 0)

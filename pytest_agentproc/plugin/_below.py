@@ -21,7 +21,7 @@ import pytest
 from pytest_agentproc import machine
 from pytest_agentproc.errors import Deadlock, UsageError
 from pytest_agentproc.places import find_call_lines
-from pytest_agentproc.plugin._options import asked
+from pytest_agentproc.plugin._options import get_option
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -35,24 +35,24 @@ _ALARM = signal.SIGRTMAX - 2
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """Start pytest below the coordinator if that is asked for, and if it can be done; else each test says why not."""
     uses_xdist = config.getoption("numprocesses", None) or config.getoption("tx", None)
-    if asked(config, "virtual_sync") and not uses_xdist and _reason_against(config) is None:
-        _start_again(config)
+    if get_option(config, "virtual_sync") and not uses_xdist and _explain_no_restart(config) is None:
+        _restart_in_coordinator(config)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
     """Have each local worker start below a coordinator of its own."""
-    if not asked(config, "virtual_sync") or isinstance(words := _coordinator(), UsageError):
+    if not get_option(config, "virtual_sync") or isinstance(words := _find_coordinator(), UsageError):
         return
     for spec in specs:
         if spec.popen and not spec.python:
             spec.python = shlex.join([*words, sys.executable])
 
 
-def start_again_for(session: pytest.Session, count: int) -> None:
+def restart_for_tests(session: pytest.Session, count: int) -> None:
     """Start pytest again below the coordinator if that is possible, for so many tests of this session."""
     config = session.config
-    if not count or session.testsfailed or config.option.collectonly or _reason_against(config) is not None:
+    if not count or session.testsfailed or config.option.collectonly or _explain_no_restart(config) is not None:
         return
     reporter = config.pluginmanager.unregister(name="terminalreporter")
     if reporter is not None:
@@ -62,11 +62,11 @@ def start_again_for(session: pytest.Session, count: int) -> None:
             "(with agentproc_virtual_sync = true in the ini file it does so before it collects)"
         )
     config.hook.pytest_sessionfinish(session=session, exitstatus=pytest.ExitCode.OK)
-    _start_again(config)
+    _restart_in_coordinator(config)
 
 
-def _start_again(config: pytest.Config) -> None:
-    words = _coordinator()
+def _restart_in_coordinator(config: pytest.Config) -> None:
+    words = _find_coordinator()
     assert not isinstance(words, UsageError), "the reason against it was asked for"
     config._ensure_unconfigure()  # noqa: SLF001  # it gives stdin back, and ends what this session has begun
     os.chdir(config.invocation_params.dir)
@@ -75,8 +75,8 @@ def _start_again(config: pytest.Config) -> None:
     os.execv(words[0], [*words, sys.executable, *sys.orig_argv[1:]])  # noqa: S606  # it takes the place of this process
 
 
-def _coordinator() -> list[str] | UsageError:
-    """Give the beginning of a command that is to run below a coordinator, or why there is none."""
+def _find_coordinator() -> list[str] | UsageError:
+    """Find the coordinator, as the beginning of a command; or give the error that explains why there is none."""
     from pytest_agentproc.clock.preload import coordinator
 
     try:
@@ -85,14 +85,14 @@ def _coordinator() -> list[str] | UsageError:
         return error
 
 
-def _reason_against(config: pytest.Config) -> UsageError | None:
-    """Say why this pytest cannot start again below the coordinator; None: it can."""
+def _explain_no_restart(config: pytest.Config) -> UsageError | None:
+    """Explain why this pytest cannot start again below the coordinator; None: it can."""
     if machine.VARIABLE in os.environ:
         return UsageError(
             "virtual time does not reach this Python: it is static or setuid, or /proc is that of other processes",
             "run pytest by another Python, or take @pytest.mark.virtual_time away",
         )
-    if isinstance(words := _coordinator(), UsageError):
+    if isinstance(words := _find_coordinator(), UsageError):
         return words
     if hasattr(config, "workerinput"):
         return UsageError(
@@ -108,7 +108,7 @@ def _reason_against(config: pytest.Config) -> UsageError | None:
 
 
 @contextmanager
-def in_virtual_time(item: pytest.Item, start: dt.datetime) -> Iterator[None]:
+def run_in_virtual_time(item: pytest.Item, start: dt.datetime) -> Iterator[None]:
     """Have a sync test, and all processes that it starts, be in virtual time while the block runs.
 
     Args:
@@ -119,7 +119,7 @@ def in_virtual_time(item: pytest.Item, start: dt.datetime) -> Iterator[None]:
         UsageError: this pytest is not below the coordinator, or the test runs in a thread.
     """
     if machine.find_preload_shim() is None:
-        raise _reason_against(item.config) or UsageError(
+        raise _explain_no_restart(item.config) or UsageError(
             f"{item.name} was marked with virtual_time after the tests were collected",
             "write agentproc_virtual_sync = true into the ini file, or add --agentproc-virtual-sync",
         )
@@ -145,13 +145,13 @@ def _raise_deadlock(known: list[threading.Thread]) -> None:
     if is_debugged():
         return
     waiting = machine.find_preload_shim().agentproc_waits().decode(errors="replace").split(", ")
-    lines = [*_threads(known), *(line for line in waiting if not _is_of_the_kit(line))]
+    lines = [*_describe_threads(known), *(line for line in waiting if not _is_kit_process(line))]
     raise Deadlock(
         "\n  ".join(["nobody can move: all threads and processes wait, and no wait has a time limit", *lines])
     )
 
 
-def _threads(known: list[threading.Thread]) -> Iterator[str]:
+def _describe_threads(known: list[threading.Thread]) -> Iterator[str]:
     """Name the threads that the test has started, and the line at which each waits."""
     frames = sys._current_frames()  # noqa: SLF001  # the one way to see them
     for thread in threading.enumerate():
@@ -159,7 +159,7 @@ def _threads(known: list[threading.Thread]) -> Iterator[str]:
             yield f"thread {thread.name}, at {found[0]}"
 
 
-def _is_of_the_kit(waiting: str) -> bool:
+def _is_kit_process(waiting: str) -> bool:
     """Say whether a line of the coordinator's is about this process, of which the traceback says more, or a helper."""
     from pytest_agentproc.procfs import read_command_words
 
@@ -168,16 +168,16 @@ def _is_of_the_kit(waiting: str) -> bool:
     return pid == os.getpid() or any(word.endswith("/harness/_broker.py") for word in read_command_words(pid))
 
 
-def keep_real_durations() -> None:
-    """Have pytest count by the machine's clock: its own clocks would show a virtual hour as an hour."""
+def measure_in_real_time() -> None:
+    """Have pytest measure by the machine's clock: its own clocks would show a virtual hour as an hour."""
     from _pytest import timing  # made to be replaced: it has pytest's own names for the functions of `time`
 
     timing.perf_counter = machine.read_monotonic
     timing.time = machine.read_date
 
 
-def hold_at_prompts(debugger: Any) -> None:
-    """Have virtual time stand still while a debugger waits for a command."""
+def pause_at_debugger_prompts(debugger: Any) -> None:
+    """Pause virtual time while a debugger waits for a command."""
     if machine.read_virtual_start() is None:
         return
     read, obey = debugger.cmdloop, debugger.onecmd

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.errors import UsageError, did_you_mean
-from pytest_agentproc.plugin._options import asked, said
+from pytest_agentproc.plugin._options import find_option_source, get_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -33,7 +33,7 @@ _OF_LANGUAGE = ("pytest_agentproc_dialects", "pytest_agentproc_steps")
 _OF_DEFECTS = "pytest_agentproc_defects"
 
 
-def language_of(config: pytest.Config) -> Language:
+def get_language(config: pytest.Config) -> Language:
     """Give the language of the session's scenarios: the kit's, with what plugins add.
 
     Raises:
@@ -50,22 +50,22 @@ def language_of(config: pytest.Config) -> Language:
             (ScriptStep, scenario.add_step),
         )
         for hook, (kind, grown) in zip(_OF_LANGUAGE, kinds, strict=True):
-            for origin, given in _given(config, hook, kind):
+            for origin, given in _call_plugins(config, hook, kind):
                 try:
                     language = grown(language, given, origin)
                 except UsageError as error:
-                    raise pytest.UsageError(_told(hook, origin, error)) from None
+                    raise pytest.UsageError(_format_hook_error(hook, origin, error)) from None
         config.stash[_LANGUAGE] = language
     return language
 
 
-def defect_asked_for(config: pytest.Config) -> Defect | None:
+def find_chosen_defect(config: pytest.Config) -> Defect | None:
     """Give the defect that the options name: the kit has it, or a plugin adds it; None: none is named.
 
     Raises:
         pytest.UsageError: there is none of that name, a plugin adds another kind of object, or its name is taken.
     """
-    name = asked(config, "defect")
+    name = get_option(config, "defect")
     if name is None:
         return None
     from pytest_agentproc import defects
@@ -74,20 +74,20 @@ def defect_asked_for(config: pytest.Config) -> Defect | None:
         return defects.defect(name)
     added = config.stash.get(_DEFECTS, None)
     if added is None:
-        added = config.stash[_DEFECTS] = _defects(config)
+        added = config.stash[_DEFECTS] = _collect_defects(config)
     if name not in added:
         known = (*defects.NAMES, *added)
         hint = did_you_mean(name, known, f"only {', '.join(known)}")
-        raise pytest.UsageError(f"{''.join(said(config, 'defect'))}: there is no such defect, {hint}")
+        raise pytest.UsageError(f"{''.join(find_option_source(config, 'defect'))}: there is no such defect, {hint}")
     return added[name]
 
 
-def _defects(config: pytest.Config) -> dict[str, Defect]:
+def _collect_defects(config: pytest.Config) -> dict[str, Defect]:
     from pytest_agentproc import defects
     from pytest_agentproc.vocabulary import RULES
 
     found: dict[str, tuple[Defect, str]] = {}
-    for origin, given in _given(config, _OF_DEFECTS, defects.Defect):
+    for origin, given in _call_plugins(config, _OF_DEFECTS, defects.Defect):
         name = given.name
         problem = None
         if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
@@ -98,39 +98,41 @@ def _defects(config: pytest.Config) -> dict[str, Defect]:
         elif given.breaks not in RULES:
             problem = UsageError(f"defect {name}: it breaks {given.breaks!r}", f"rules are {', '.join(RULES)}")
         if problem is not None:
-            raise pytest.UsageError(_told(_OF_DEFECTS, origin, problem))
+            raise pytest.UsageError(_format_hook_error(_OF_DEFECTS, origin, problem))
         found[name] = given, origin
     return {name: given for name, (given, _) in found.items()}
 
 
-def _given(config: pytest.Config, hook: str, kind: type) -> Iterator[tuple[str, Any]]:
-    """Ask each plugin by itself, in the order of pytest's hooks; give what it adds with who it is."""
+def _call_plugins(config: pytest.Config, hook: str, kind: type) -> Iterator[tuple[str, Any]]:
+    """Call the hook of each plugin by itself, in pytest's order; give each object with the name of its plugin."""
     manager = config.pluginmanager
     for impl in reversed(getattr(config.hook, hook).get_hookimpls()):
         if impl.wrapper or impl.hookwrapper:
             continue
-        origin = _origin(impl.plugin_name)
+        origin = _describe_plugin(impl.plugin_name)
         others = [plugin for plugin in manager.get_plugins() if plugin is not impl.plugin]
         try:
             answers = manager.subset_hook_caller(hook, others)(config=config)
             things = [thing for answer in answers for thing in (answer if hasattr(answer, "__iter__") else [answer])]
         except UsageError as error:
-            raise pytest.UsageError(_told(hook, origin, error)) from None
+            raise pytest.UsageError(_format_hook_error(hook, origin, error)) from None
         except Exception as error:  # it is theirs, whatever it is
             problem = UsageError(f"it raised {type(error).__name__}: {error}", "mend that first")
-            raise pytest.UsageError(_told(hook, origin, problem)) from error
+            raise pytest.UsageError(_format_hook_error(hook, origin, problem)) from error
         for thing in things:
             if not isinstance(thing, kind):
                 wanted = f"{kind.__module__.rpartition('.')[0]}.{kind.__name__}"
-                raise pytest.UsageError(_told(hook, origin, UsageError(f"it gave {thing!r}", f"give {wanted} objects")))
+                raise pytest.UsageError(
+                    _format_hook_error(hook, origin, UsageError(f"it gave {thing!r}", f"give {wanted} objects"))
+                )
             yield origin, thing
 
 
-def _origin(name: str) -> str:
+def _describe_plugin(name: str) -> str:
     return os.path.relpath(name) if Path(name).is_absolute() else f"the plugin {name}"
 
 
-def _told(hook: str, origin: str, error: UsageError) -> str:
+def _format_hook_error(hook: str, origin: str, error: UsageError) -> str:
     return f"{hook} of {origin}: {error.message}" + (f": {error.remedy}" if error.remedy else "")
 
 
@@ -140,9 +142,9 @@ _OPTION = "--agentproc-subject"
 _HOOK = "pytest_agentproc_subjects"
 
 
-def is_plain(config: pytest.Config) -> bool:
+def is_reference_alone(config: pytest.Config) -> bool:
     """Say whether the reference supervisor alone is under test, as it ships or with a defect built in."""
-    return [subject is reference_of(config) for subject in subjects_of(config)] == [True]
+    return [subject is get_reference(config) for subject in get_subjects(config)] == [True]
 
 
 def is_reference_supervisor(subject: Subject) -> bool:
@@ -152,23 +154,23 @@ def is_reference_supervisor(subject: Subject) -> bool:
     return isinstance(subject, ReferenceSupervisor)
 
 
-def axes_of(config: pytest.Config, subject: Subject, clock: str, backend: str) -> str:
+def format_axes(config: pytest.Config, subject: Subject, clock: str, backend: str) -> str:
     """Write one way to run a scenario as it stands in the brackets of a node id.
 
     Each supervisor is named, but for the reference supervisor where that alone is under test: so an id never runs
     another supervisor than the one that it was printed for.
     """
-    is_named = subject.name != "reference" or len(subjects_of(config)) > 1
+    is_named = subject.name != "reference" or len(get_subjects(config)) > 1
     return "-".join([*([subject.name] if is_named else []), backend, *([clock] if clock == "real" else [])])
 
 
-def reference_of(config: pytest.Config) -> Subject:
+def get_reference(config: pytest.Config) -> Subject:
     """Give the reference supervisor, with the defect that was asked for, if one was."""
     reference_supervisor = config.stash.get(_REFERENCE, None)
     if reference_supervisor is None:
         from pytest_agentproc import subjects
 
-        defect = defect_asked_for(config)
+        defect = find_chosen_defect(config)
         if defect is None:
             reference_supervisor = subjects.reference_supervisor()
         else:
@@ -177,7 +179,7 @@ def reference_of(config: pytest.Config) -> Subject:
     return reference_supervisor
 
 
-def subjects_of(config: pytest.Config) -> tuple[Subject, ...]:
+def get_subjects(config: pytest.Config) -> tuple[Subject, ...]:
     """Give the supervisors under test: those of the options, else those of the hook, else the reference supervisor.
 
     Raises:
@@ -185,60 +187,60 @@ def subjects_of(config: pytest.Config) -> tuple[Subject, ...]:
     """
     chosen = config.stash.get(_SUBJECTS, None)
     if chosen is None:
-        chosen = config.stash[_SUBJECTS] = _chosen(config)
+        chosen = config.stash[_SUBJECTS] = _choose_subjects(config)
     return chosen
 
 
-def _chosen(config: pytest.Config) -> tuple[Subject, ...]:
-    names, commands, defect = asked(config, "subject"), asked(config, "command"), asked(config, "defect")
-    contributed = _contributed_subjects(config)
+def _choose_subjects(config: pytest.Config) -> tuple[Subject, ...]:
+    names, commands, defect = get_option(config, "subject"), get_option(config, "command"), get_option(config, "defect")
+    contributed = _collect_contributed_subjects(config)
     if not names and not commands:
-        return tuple(contributed.values()) if contributed and defect is None else (reference_of(config),)
+        return tuple(contributed.values()) if contributed and defect is None else (get_reference(config),)
     if defect is not None and "reference" not in names:
         raise pytest.UsageError(
             f"--agentproc-defect={defect} is built into the reference supervisor, and "
-            f"{_asked_for(names, commands)} leaves that out: choose one of the two, or name reference, too"
+            f"{_format_subject_options(names, commands)} leaves that out: choose one of the two, or name reference, too"
         )
-    known = _known(config) | contributed
-    chosen = [_found(config, name, known) for name in dict.fromkeys(names)]
-    chosen += [_program(line, f"--agentproc-command={line}") for line in dict.fromkeys(commands)]
-    _require_names(chosen, _asked_for(names, commands))
+    known = _list_known_subjects(config) | contributed
+    chosen = [_find_subject(config, name, known) for name in dict.fromkeys(names)]
+    chosen += [_make_command(line, f"--agentproc-command={line}") for line in dict.fromkeys(commands)]
+    _require_different_names(chosen, _format_subject_options(names, commands))
     _require_programs(chosen)
     return tuple(chosen)
 
 
-def _asked_for(names: tuple[str, ...], commands: tuple[str, ...]) -> str:
+def _format_subject_options(names: tuple[str, ...], commands: tuple[str, ...]) -> str:
     options = [f"{_OPTION}={','.join(names)}"] if names else []
     return " and ".join([*options, *(f"--agentproc-command={line}" for line in commands)])
 
 
-def _known(config: pytest.Config) -> dict[str, Any]:
-    from pytest_agentproc.subjects import bundled
+def _list_known_subjects(config: pytest.Config) -> dict[str, Any]:
+    from pytest_agentproc.subjects import get_bundled_subjects
 
-    return bundled() | {"reference": reference_of(config)}
+    return get_bundled_subjects() | {"reference": get_reference(config)}
 
 
-def _contributed_subjects(config: pytest.Config) -> dict[str, Subject]:
+def _collect_contributed_subjects(config: pytest.Config) -> dict[str, Subject]:
     """Give what conftest files and plugins contribute, by name."""
     impls = config.hook.pytest_agentproc_subjects.get_hookimpls()
     if not impls:
         return {}
     try:
-        given = [list(_several(some)) for some in config.hook.pytest_agentproc_subjects(config=config)]
+        given = [list(_as_list(some)) for some in config.hook.pytest_agentproc_subjects(config=config)]
     except Exception as error:  # it is theirs, whatever it is
-        from pytest_agentproc.subjects import raised
+        from pytest_agentproc.subjects import describe_raised
 
-        raise pytest.UsageError(f"{_HOOK} {raised(error)}") from error
-    subjects = [_taken(subject, _HOOK) for some in given for subject in some]
-    _require_names(subjects, _HOOK)
+        raise pytest.UsageError(f"{_HOOK} {describe_raised(error)}") from error
+    subjects = [_convert_to_subject(subject, _HOOK) for some in given for subject in some]
+    _require_different_names(subjects, _HOOK)
     return {subject.name: subject for subject in subjects}
 
 
-def _several(given: Any) -> Iterable[Any]:
+def _as_list(given: Any) -> Iterable[Any]:
     return given if hasattr(given, "__iter__") and not isinstance(given, str) else [given]
 
 
-def _require_names(chosen: list[Subject], place: str) -> None:
+def _require_different_names(chosen: list[Subject], place: str) -> None:
     names = [subject.name for subject in chosen]
     for name in names:
         if names.count(name) > 1:
@@ -251,51 +253,50 @@ def _require_programs(chosen: list[Subject]) -> None:
         try:
             getattr(subject, "require_files", lambda: None)()
         except UsageError as error:
-            raise pytest.UsageError(f"adapter error: {subject.name}: {_line(str(error))}") from error
+            raise pytest.UsageError(f"adapter error: {subject.name}: {_join_lines(str(error))}") from error
 
 
-def _found(config: pytest.Config, name: str, known: dict[str, Any]) -> Subject:
+def _find_subject(config: pytest.Config, name: str, known: dict[str, Any]) -> Subject:
     """Give a subject by its name; a module is looked for as pytest's `pythonpath` would with the rootdir in it."""
-    from pytest_agentproc.subjects import named
+    from pytest_agentproc.subjects import find_subject
 
     root = str(config.rootpath)
     if name not in known and ":" in name and root not in sys.path:
         sys.path.insert(0, root)
-        config.add_cleanup(partial(_forget, root))
+        config.add_cleanup(partial(_remove_from_path, root))
     try:
-        return named(name, f"{_OPTION}={name}", root, known, "set pythonpath in the ini file")
+        return find_subject(name, f"{_OPTION}={name}", root, known, "set pythonpath in the ini file")
     except UsageError as error:
         raise pytest.UsageError(str(error)) from error
 
 
-def _forget(folder: str) -> None:
+def _remove_from_path(folder: str) -> None:
     if folder in sys.path:
         sys.path.remove(folder)
 
 
-def _taken(thing: Any, place: str) -> Subject:
-    from pytest_agentproc.subjects import taken
+def _convert_to_subject(thing: Any, place: str) -> Subject:
+    from pytest_agentproc.subjects import as_subject
 
-    take: Callable[[Any], Subject] = taken
+    take: Callable[[Any], Subject] = as_subject
     try:
         return take(thing)
     except UsageError as error:
-        raise pytest.UsageError(f"{place}: {_line(str(error))}") from error
+        raise pytest.UsageError(f"{place}: {_join_lines(str(error))}") from error
 
 
-def _line(text: str) -> str:
+def _join_lines(text: str) -> str:
     return ": ".join(line.strip() for line in text.splitlines() if line.strip())
 
 
-def _program(line: str, place: str) -> Subject:
+def _make_command(line: str, place: str) -> Subject:
     """Make a subject of a command line."""
-    from pytest_agentproc.subjects import command_of_line, taken
+    from pytest_agentproc.subjects import as_subject, make_command
 
     try:
-        return taken(command_of_line(line))
+        return as_subject(make_command(line))
     except UsageError as error:
-        words = ": ".join(part.strip() for part in str(error).splitlines() if part.strip())
-        raise pytest.UsageError(f"{place}: {words}") from error
+        raise pytest.UsageError(f"{place}: {_join_lines(str(error))}") from error
 
 
 _LAB: pytest.StashKey[ScenarioRunner] = pytest.StashKey()
@@ -307,13 +308,13 @@ def is_fake(config: pytest.Config, command: str) -> bool:
     return lab is not None and lab.is_fake(command)
 
 
-def lab_of(config: pytest.Config) -> ScenarioRunner:
+def get_runner(config: pytest.Config) -> ScenarioRunner:
     """Give the session's scenario runner; the first to ask makes it."""
     lab = config.stash.get(_LAB, None)
     if lab is None:
         from pytest_agentproc.harness import ScenarioRunner
 
-        added = language_of(config).dialects.values()
+        added = get_language(config).dialects.values()
         lab = config.stash[_LAB] = ScenarioRunner(commands=[addition.dialect.command for addition in added])
         config.add_cleanup(lab.close)  # and with it every fake that may be left
     return lab

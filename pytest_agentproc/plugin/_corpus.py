@@ -11,7 +11,7 @@ import pytest
 
 from pytest_agentproc.corpus import PACKAGE, SUFFIX, find_corpus_folder
 from pytest_agentproc.plugin._items import ScenarioFile
-from pytest_agentproc.plugin._options import CORPUS, place_in_corpus
+from pytest_agentproc.plugin._options import CORPUS, parse_corpus_node_id
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -28,11 +28,11 @@ def add_corpus(config: pytest.Config) -> None:
     folder = find_corpus_folder()
     if folder is None:
         raise pytest.UsageError(f"--agentproc-corpus: there are no scenarios beside {PACKAGE}: install the kit again")
-    places = {word: place_in_corpus(config, word) for word in config.args}
+    places = {word: parse_corpus_node_id(config, word) for word in config.args}
     named = [place for place in places.values() if place is not None]
     is_asked = config.args_source is pytest.Config.ArgsSource.ARGS
     config.args[:] = [word for word in config.args if is_asked and places[word] is None]
-    config.pluginmanager.register(_CorpusPlugin(folder, _wanted_files(folder, named)), CORPUS)
+    config.pluginmanager.register(_CorpusPlugin(folder, _read_node_ids(folder, named)), CORPUS)
 
 
 def require_node_ids(config: pytest.Config) -> None:
@@ -55,7 +55,7 @@ def require_node_ids(config: pytest.Config) -> None:
             )
 
 
-def _wanted_files(folder: Path, named: list[str]) -> dict[Path, set[str]]:
+def _read_node_ids(folder: Path, named: list[str]) -> dict[Path, set[str]]:
     """Give the files that node ids name, each with the names of its tests; without a name all of them."""
     if not named:
         return {file: set() for file in sorted(folder.rglob(f"*{SUFFIX}"))}

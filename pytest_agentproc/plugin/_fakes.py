@@ -23,8 +23,8 @@ from pytest_agentproc import machine
 from pytest_agentproc.clock import SystemClock
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness import COMMANDS, FakeByArguments, LifeOutsideClock, ScenarioRunner
-from pytest_agentproc.plugin._contributions import lab_of
-from pytest_agentproc.plugin._scripts import place_of, place_of_caller, scenario_of
+from pytest_agentproc.plugin._contributions import get_runner
+from pytest_agentproc.plugin._scripts import find_caller_place, find_test_place, load_given_scenario
 from pytest_agentproc.plugin._timelines import keep_fake
 from pytest_agentproc.verdict import explain_leaks
 
@@ -48,36 +48,36 @@ _REMEDY = "give the code that waits for it a limit (timeout=10), or run that cod
 _OUTPUT: pytest.StashKey[int] = pytest.StashKey()
 
 
-def notice(request: pytest.FixtureRequest, scenario: Scenario) -> tuple[str, str, float] | None:
-    """Give where a fake says that it waits, in which words, and when; None: this process prints nothing itself."""
+def make_wait_notice(request: pytest.FixtureRequest, scenario: Scenario) -> tuple[str, str, float] | None:
+    """Give the file, the text and the delay of the notice that a fake waits; None: this process prints nothing."""
     config = request.config
     if not config.pluginmanager.has_plugin("terminalreporter"):  # a worker of xdist
         return None
     if _OUTPUT not in config.stash:
         try:
-            config.stash[_OUTPUT] = _output_of(config)
+            config.stash[_OUTPUT] = _duplicate_stdout(config)
         except OSError:  # it is closed
             return None
         config.add_cleanup(lambda: os.close(config.stash[_OUTPUT]))
-    return notice_on(config.stash[_OUTPUT], f"{request.node.nodeid}: ", scenario)
+    return format_wait_notice(config.stash[_OUTPUT], f"{request.node.nodeid}: ", scenario)
 
 
-def notice_on(descriptor: int, place: str, scenario: Scenario) -> tuple[str, str, float]:
-    """Give the same for a descriptor of this process, with the place of the test before the words."""
+def format_wait_notice(descriptor: int, place: str, scenario: Scenario) -> tuple[str, str, float]:
+    """Give the notice for a descriptor of this process, with the place of the test before the text."""
     begin = f"{place}a fake agent waits at {scenario.path}:".replace("%", "%%")
     words = f"{begin}%d in real time, and nothing comes; it is ended after {LIFETIME:g} s"
     return f"/proc/{os.getpid()}/fd/{descriptor}", f"\nagentproc: {words}\n{_REMEDY}\n", PATIENCE
 
 
-def _output_of(config: pytest.Config) -> int:
+def _duplicate_stdout(config: pytest.Config) -> int:
     """Give a descriptor of the real output: while a test runs, descriptor 1 is a file of pytest."""
     capture = config.pluginmanager.getplugin("capturemanager")
     with nullcontext() if capture is None else capture.global_and_fixture_disabled():
         return os.dup(1)
 
 
-def expired(fake: FakeAgent, scenario: Scenario) -> list[str]:
-    """Say of each start that its lifetime ended it, and at which step; none if no lifetime did."""
+def explain_expired_lifetimes(fake: FakeAgent, scenario: Scenario) -> list[str]:
+    """Explain each start that its lifetime has ended, with the step; none if no lifetime did."""
     if fake.outside is None:
         return []
     life = "24 h of virtual time" if machine.is_virtual() else f"{LIFETIME:g} s of real time"
@@ -118,20 +118,20 @@ class Fakes:
         """
         if not scale > 0:
             raise UsageError(f"scale is {scale}, but must be more than 0", "scale=60 plays a minute in a second")
-        return self.make(self.read(script), scale=scale)
+        return self.make_fake(self.load_script(script), scale=scale)
 
-    def read(self, script: Any, agent: str = '"raw"') -> Scenario:
-        """Load a script of the test; see `scenario_of`."""
-        return scenario_of(script, place_of(self._request), agent)
+    def load_script(self, script: Any, agent: str = '"raw"') -> Scenario:
+        """Load a script of the test; see `load_given_scenario`."""
+        return load_given_scenario(script, find_test_place(self._request), agent)
 
-    def make(self, scenario: Scenario, *, scale: float = 1, **options: Any) -> FakeAgent:
+    def make_fake(self, scenario: Scenario, *, scale: float = 1, **options: Any) -> FakeAgent:
         """Make the fake of a scenario; see `ScenarioRunner.make_fake` for the other options."""
         began = machine.read_virtual_start()
         scale = scale if began is None else 1
         is_new = began is None and scale not in self._clocks
         real = self._clocks.setdefault(scale, SystemClock(scale, began or 0))
-        outside = LifeOutsideClock(real, LIFETIME, notice(self._request, scenario))
-        lab = lab_of(self._request.config)
+        outside = LifeOutsideClock(real, LIFETIME, make_wait_notice(self._request, scenario))
+        lab = get_runner(self._request.config)
         fake = lab.make_fake(scenario, clock=self.virtual_clock, tells=True, outside=outside, **options)
         if is_new:
             real.start()
@@ -141,7 +141,7 @@ class Fakes:
 
     def refusals(self, missing: Collection[str]) -> str:
         """See `ScenarioRunner.make_refusal_folder`."""
-        return lab_of(self._request.config).make_refusal_folder(missing)
+        return get_runner(self._request.config).make_refusal_folder(missing)
 
     def finish(self) -> None:
         """Give each record to the hook `pytest_agentproc_record`, and fail the test for each fake that is still alive.
@@ -152,12 +152,12 @@ class Fakes:
         """
         node = self._request.node
         see = node.ihook.pytest_agentproc_record
-        text = end_fakes(self._made, lambda record: see(nodeid=node.nodeid, record=record))
+        text = end_and_explain_fakes(self._made, lambda record: see(nodeid=node.nodeid, record=record))
         if text:
             pytest.fail(text, pytrace=False)
 
 
-def end_fakes(made: Sequence[tuple[FakeAgent, Scenario]], see: Callable[[Record], object]) -> str:
+def end_and_explain_fakes(made: Sequence[tuple[FakeAgent, Scenario]], see: Callable[[Record], object]) -> str:
     """End fakes, and explain which of them were still alive; empty: none was.
 
     Args:
@@ -171,7 +171,7 @@ def end_fakes(made: Sequence[tuple[FakeAgent, Scenario]], see: Callable[[Record]
     texts = []
     for fake, scenario in made:
         fake.finish()
-        texts += expired(fake, scenario)
+        texts += explain_expired_lifetimes(fake, scenario)
         for record in fake.records or (fake.record,):
             see(record)
             texts.append(explain_leaks(scenario, record))
@@ -237,7 +237,7 @@ class FakeAgents:
     @property
     def virtual_clock(self) -> VirtualClock:
         """The clock that these fakes obey: `fake_agents.virtual_clock.run(...)`."""
-        return self._open().virtual_clock
+        return self._require_open().virtual_clock
 
     def on_path(self, *names: str, keep_path: bool = False, **scripts: Any) -> FakeAgents:
         """Put fakes on the PATH of this process, and leave nothing else there.
@@ -260,19 +260,19 @@ class FakeAgents:
             ScenarioError: every problem of a script.
             UsageError: a name cannot be that of a program.
         """
-        fakes = self._open()
+        fakes = self._require_open()
         for name, script in {**dict.fromkeys(names, _DEFAULT), **scripts}.items():
             if not _NAME.fullmatch(name):
                 raise UsageError(f"{name!r} cannot be the name of a program", "write the name alone, such as claude")
-            self._agents[name] = _made(fakes, name, script)
+            self._agents[name] = _make_named_fake(fakes, name, script)
         self._keeps_path = self._keeps_path or keep_path
         folders = [os.path.dirname(agent.path) for agent in self._agents.values()]  # noqa: PTH120  # a str is wanted
         if self._keeps_path:
-            folders += [fakes.refusals(self._missing()), self._path or os.defpath]
+            folders += [fakes.refusals(self._list_missing_fakes()), self._path or os.defpath]
         os.environ["PATH"] = os.pathsep.join(folders) or os.devnull
         return self
 
-    def _missing(self) -> list[str]:
+    def _list_missing_fakes(self) -> list[str]:
         """List the fakes that must not be found.
 
         Raises:
@@ -284,14 +284,14 @@ class FakeAgents:
                 raise UsageError(f"{name} is to be missing, but the real PATH has {real}", "leave keep_path=True away")
         return missing
 
-    def _open(self) -> Fakes | _OwnFakes:
+    def _require_open(self) -> Fakes | _OwnFakes:
         if self._fakes is None:
             raise UsageError("these fakes have no block to live in", "write: with FakeAgents() as agents: ...")
         return self._fakes
 
 
 @cache
-def _lab() -> ScenarioRunner:
+def _get_shared_runner() -> ScenarioRunner:
     """Give the runner of all blocks of this process: to begin one takes a while, and Hypothesis has many examples."""
     lab = ScenarioRunner()
     atexit.register(lab.close)
@@ -299,29 +299,29 @@ def _lab() -> ScenarioRunner:
 
 
 class _OwnFakes:
-    """Fakes and a clock of their own, where no test lends any."""
+    """Fakes with a clock of their own, for a block outside of any test."""
 
     def __init__(self) -> None:
-        self._lab = _lab()
+        self._lab = _get_shared_runner()
         self.virtual_clock = self._lab.virtual_clock()
         self.refusals = self._lab.make_refusal_folder
         began = machine.read_virtual_start()
         self._real = SystemClock(1, time.monotonic_ns() if began is None else began)
         self._made: list[tuple[FakeAgent, Scenario]] = []
 
-    def read(self, script: Any, agent: str) -> Scenario:
+    def load_script(self, script: Any, agent: str) -> Scenario:
         """Load a script."""
-        return scenario_of(script, place_of_caller(), agent)
+        return load_given_scenario(script, find_caller_place(), agent)
 
-    def make(self, scenario: Scenario, **options: Any) -> FakeAgent:
+    def make_fake(self, scenario: Scenario, **options: Any) -> FakeAgent:
         """Make a fake; see `ScenarioRunner.make_fake` for the options."""
-        outside = LifeOutsideClock(self._real, LIFETIME, notice_on(_STDERR, "", scenario))
+        outside = LifeOutsideClock(self._real, LIFETIME, format_wait_notice(_STDERR, "", scenario))
         fake = self._lab.make_fake(scenario, clock=self.virtual_clock, tells=True, outside=outside, **options)
         self._made.append((fake, scenario))
         return fake
 
     def finish(self, error: BaseException | None) -> None:
-        """End all of it.
+        """End all fakes and the clock.
 
         Args:
             error: an exception that is raised already; a leak does not hide it.
@@ -331,36 +331,36 @@ class _OwnFakes:
         """
         __tracebackhide__ = True
         try:
-            text = end_fakes(self._made, lambda _: None)
+            text = end_and_explain_fakes(self._made, lambda _: None)
         finally:
             self.virtual_clock.close()
         if text and error is None:
             raise AssertionError(text)
 
 
-def _made(fakes: Fakes | _OwnFakes, name: str, script: Any) -> FakeAgent | FakeByArguments:
+def _make_named_fake(fakes: Fakes | _OwnFakes, name: str, script: Any) -> FakeAgent | FakeByArguments:
     agent = json.dumps(_DIALECTS.get(name, "raw"))
     if not isinstance(script, Mapping) or _KEYS & script.keys():
-        return fakes.make(fakes.read(script, agent), name=name, command=name)
+        return fakes.make_fake(fakes.load_script(script, agent), name=name, command=name)
     others: list[FakeAgent] = []
     instead: list[tuple[tuple[str, ...], str]] = []
     for pattern, part in script.items():
         if pattern:
-            scenario = fakes.read(part, agent)
+            scenario = fakes.load_script(part, agent)
             if scenario.cannot_spawn is not None:
                 raise UsageError(
                     f"{name} cannot be {scenario.cannot_spawn} for the arguments {pattern!r} alone",
                     f"give {name} one script with cannot_spawn, for all of its calls",
                 )
-            other = fakes.make(scenario, name=f"{name} {pattern}", command=name, is_for_arguments=True)
+            other = fakes.make_fake(scenario, name=f"{name} {pattern}", command=name, is_for_arguments=True)
             others.append(other)
             instead.append((tuple(pattern.replace("=", " ").split()), other.path))
-    rest = fakes.read(script.get("", _unknown(script)), agent)
-    return FakeByArguments(fakes.make(rest, name=name, command=name, instead=instead), others)
+    rest = fakes.load_script(script.get("", _make_refusing_script(script)), agent)
+    return FakeByArguments(fakes.make_fake(rest, name=name, command=name, instead=instead), others)
 
 
-def _unknown(patterns: Iterable[str]) -> dict[str, Any]:
-    """Give the script of a call whose arguments fit no pattern: it says so, and exits 2."""
+def _make_refusing_script(patterns: Iterable[str]) -> dict[str, Any]:
+    """Make the script of a call whose arguments fit no pattern: it prints so, and exits 2."""
     words = (
         f'no script is for these arguments; there are scripts for: {", ".join(patterns)}\n"" is for all other calls\n'
     )

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.plugin._options import asked
-from pytest_agentproc.plugin._virtual_time import clock_of, with_virtual_time
+from pytest_agentproc.plugin._options import get_option
+from pytest_agentproc.plugin._virtual_time import open_virtual_clock, order_clock_fixture, order_fixture
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +46,7 @@ def virtual_clock(request: pytest.FixtureRequest) -> Iterator[VirtualClock]:
     program that is no fake, such as an MCP server, is allowed by `@pytest.mark.virtual_time(allow=["node"])` or
     `virtual_clock.allow("node")`, which says what that means.
     """
-    with clock_of(request) as clock:
+    with open_virtual_clock(request) as clock:
         yield clock
 
 
@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Confi
     Raises:
         pytest.UsageError: the process tree of every test is to be watched, and /proc does not show it.
     """
-    watches_all = asked(config, "process_tree")
+    watches_all = get_option(config, "process_tree")
     if watches_all and sys.platform == "linux":
         from pytest_agentproc.errors import UsageError
         from pytest_agentproc.tree import check_proc
@@ -69,17 +69,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Confi
         names = getattr(item, "fixturenames", None)
         if names is None:
             continue
-        with_virtual_time(item, names)
+        order_clock_fixture(item, names)
         if watches_all or "process_tree" in names or item.get_closest_marker("process_tree"):
-            item.fixturenames = _with_process_tree(item, names)  # type: ignore[attr-defined]
-
-
-def _with_process_tree(item: pytest.Item, names: list[str]) -> list[str]:
-    """Set it up after the fixtures that outlive the test, and before all others, whose processes it so sees end."""
-    known = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
-    others = [name for name in names if name != "process_tree"]
-    wide = [name for name in others if name in known and known[name][-1].scope != "function"]
-    return [*wide, "process_tree", *(name for name in others if name not in wide)]
+            # It ends after the other fixtures of the test, and so sees their processes end.
+            item.fixturenames = order_fixture(item, names, "process_tree")  # type: ignore[attr-defined]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_agentproc import machine
 from pytest_agentproc.corpus import SUFFIX
-from pytest_agentproc.plugin._options import asked, backends_of, place_in_corpus, require_options
+from pytest_agentproc.plugin._options import get_backends, get_option, parse_corpus_node_id, require_options
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:
     """Load the conftest files of this directory for node ids of bundled scenarios: their folder exists nowhere."""
-    _spare_rewriting(early_config)
+    _skip_assertion_rewriting(early_config)
     given = early_config.known_args_namespace
-    given.file_or_dir = [word for word in given.file_or_dir if place_in_corpus(early_config, word) is None]
+    given.file_or_dir = [word for word in given.file_or_dir if parse_corpus_node_id(early_config, word) is None]
     return (yield)
 
 
-def _spare_rewriting(config: pytest.Config) -> None:
+def _skip_assertion_rewriting(config: pytest.Config) -> None:
     """Have pytest load the kit's modules as they are: it rewrites the assertions of every plugin."""
     # Rewriting the whole kit takes half a second of a first run. It also parses modules while tests run, which fails on
     # CPython before 3.11.8 and 3.12.2 if an object that a test left is finalized meanwhile.
@@ -66,35 +66,37 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "process_tree: the test fails if it leaves a process behind")
     require_options(config)
     if machine.find_preload_shim() is not None:
-        from pytest_agentproc.plugin._below import keep_real_durations
+        from pytest_agentproc.plugin._below import measure_in_real_time
 
-        keep_real_durations()
-    if asked(config, "defect") is not None:
-        from pytest_agentproc.plugin._contributions import defect_asked_for
+        measure_in_real_time()
+    if get_option(config, "defect") is not None:
+        from pytest_agentproc.plugin._contributions import find_chosen_defect
 
-        defect_asked_for(config)
-    if "trio" in backends_of(config) and importlib.util.find_spec("trio") is None:
+        find_chosen_defect(config)
+    if "trio" in get_backends(config) and importlib.util.find_spec("trio") is None:
         raise pytest.UsageError(
-            f"agentproc backend {asked(config, 'backend')} needs trio, which is not installed: "
+            f"agentproc backend {get_option(config, 'backend')} needs trio, which is not installed: "
             "run pip install 'pytest-agentproc[trio]' or choose --agentproc-backend=asyncio"
         )
     hook = config.hook
     if hook.pytest_agentproc_dialects.get_hookimpls() or hook.pytest_agentproc_steps.get_hookimpls():
-        from pytest_agentproc.plugin._contributions import language_of
+        from pytest_agentproc.plugin._contributions import get_language
 
-        language_of(config)
-    is_foreign = asked(config, "subject") or asked(config, "command") or hook.pytest_agentproc_subjects.get_hookimpls()
+        get_language(config)
+    is_foreign = (
+        get_option(config, "subject") or get_option(config, "command") or hook.pytest_agentproc_subjects.get_hookimpls()
+    )
     if is_foreign:
-        from pytest_agentproc.plugin._contributions import subjects_of
+        from pytest_agentproc.plugin._contributions import get_subjects
 
-        subjects_of(config)
+        get_subjects(config)
     if is_foreign or any(
-        asked(config, name) for name in ("corpus", "defect", "baseline", "update_baseline", "results")
+        get_option(config, name) for name in ("corpus", "defect", "baseline", "update_baseline", "results")
     ):
-        from pytest_agentproc.plugin._results_store import begin_account
+        from pytest_agentproc.plugin._results_store import begin_results
 
-        begin_account(config)
-    if asked(config, "report") or asked(config, "timeline") == "always":
+        begin_results(config)
+    if get_option(config, "report") or get_option(config, "timeline") == "always":
         from pytest_agentproc.plugin._report import begin_report
 
         begin_report(config)
@@ -102,7 +104,7 @@ def pytest_configure(config: pytest.Config) -> None:
         from pytest_agentproc.plugin._corpus import require_node_ids
 
         require_node_ids(config)
-    if asked(config, "corpus") or any(place_in_corpus(config, word) is not None for word in config.args):
+    if get_option(config, "corpus") or any(parse_corpus_node_id(config, word) is not None for word in config.args):
         from pytest_agentproc.plugin._corpus import add_corpus
 
         add_corpus(config)
@@ -111,7 +113,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_enter_pdb(pdb: Any) -> None:
     """Switch the guards of real time off, and have virtual time wait for each command: a user debugs."""
     from pytest_agentproc.clock import note_debugger
-    from pytest_agentproc.plugin._below import hold_at_prompts
+    from pytest_agentproc.plugin._below import pause_at_debugger_prompts
 
     note_debugger()
-    hold_at_prompts(pdb)
+    pause_at_debugger_prompts(pdb)

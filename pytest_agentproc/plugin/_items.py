@@ -15,13 +15,13 @@ from pytest_agentproc.errors import AgentprocError, KitError, ScenarioError, Usa
 from pytest_agentproc.files import read_text_file
 from pytest_agentproc.plugin._contributions import (
     ScenarioTest,
-    axes_of,
+    format_axes,
+    get_language,
+    get_subjects,
     is_reference_supervisor,
-    language_of,
-    subjects_of,
 )
-from pytest_agentproc.plugin._options import asked, rerun_command, ways_of
-from pytest_agentproc.plugin._scripts import shown_path
+from pytest_agentproc.plugin._options import format_rerun_command, get_option, list_clocks_and_backends
+from pytest_agentproc.plugin._scripts import shorten_path
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -36,7 +36,7 @@ _MOST_BYTES = 1 << 24
 """So many bytes of a file are looked through for the line of its claim."""
 
 
-class Written:
+class ScenarioSource:
     """A file that is read and checked when its scenario is asked for, once for all items of it.
 
     Args:
@@ -56,7 +56,7 @@ class Written:
         self.agent = agent
         self._scenario = scenario
 
-    def read(self) -> Scenario:
+    def load_scenario(self) -> Scenario:
         """Give the scenario.
 
         Raises:
@@ -68,7 +68,7 @@ class Written:
             self._scenario = load(self._path, self._language, self._name, self.agent)
         return self._scenario
 
-    def line_of_claim(self) -> int:
+    def find_claim_line(self) -> int:
         """Give the line in which the claim stands, from 0; the first one of a file that has none or is no text."""
         with suppress(OSError, UnicodeDecodeError):
             lines = read_text_file(self._path, _MOST_BYTES).splitlines()
@@ -76,7 +76,7 @@ class Written:
         return 0
 
 
-def _is_real(subject: Subject) -> bool:
+def _is_for_real_time(subject: Subject) -> bool:
     if is_reference_supervisor(subject):
         return False
     from pytest_agentproc.harness import explain_not_virtual
@@ -93,26 +93,26 @@ class ScenarioFile(pytest.File):
     def collect(self) -> Iterator[ScenarioItem]:
         """Give the scenario once for each subject, clock and backend; read its content only if a rule is asked for."""
         if not self.config.pluginmanager.has_plugin(_NAME):
-            self.config.pluginmanager.register(_Problems(), _NAME)
+            self.config.pluginmanager.register(_ProblemReporter(), _NAME)
         from pytest_agentproc.scenario import read_agent_names
 
-        rules = asked(self.config, "rule")
+        rules = get_option(self.config, "rule")
         for agent in read_agent_names(self.path) or ("",):
-            written = Written(self.path, shown_path(self.path), language_of(self.config), agent)
-            if rules and not {*rules} & {*self._covers(written)}:
+            written = ScenarioSource(self.path, shorten_path(self.path), get_language(self.config), agent)
+            if rules and not {*rules} & {*self._read_covers(written)}:
                 return
-            for subject in subjects_of(self.config):
-                yield from self._items(written, subject)
+            for subject in get_subjects(self.config):
+                yield from self._make_items(written, subject)
 
-    def _covers(self, written: Written) -> tuple[str, ...]:
+    def _read_covers(self, written: ScenarioSource) -> tuple[str, ...]:
         try:
-            return written.read().covers
+            return written.load_scenario().covers
         except ScenarioError as problems:
             raise self.CollectError(str(problems)) from None
 
-    def _items(self, written: Written, subject: Subject) -> Iterator[ScenarioItem]:
-        for clock, backend in ways_of(self.config, is_real=_is_real(subject)):
-            axes = axes_of(self.config, subject, clock, backend)
+    def _make_items(self, written: ScenarioSource, subject: Subject) -> Iterator[ScenarioItem]:
+        for clock, backend in list_clocks_and_backends(self.config, is_real=_is_for_real_time(subject)):
+            axes = format_axes(self.config, subject, clock, backend)
             way = f"{written.agent}-{axes}" if written.agent else axes
             name = f"{self.path.name.removesuffix(SUFFIX)}[{way}]"
             nodeid = f"{self.nodeid}::{name}"  # as text, so that pytest reads [backend] as it does for functions
@@ -126,7 +126,7 @@ class ScenarioFile(pytest.File):
         return super().repr_failure(excinfo)
 
 
-class _Problems:
+class _ProblemReporter:
     """Have reports of malformed files, or of a machine that lacks something, show that alone, with --full-trace too."""
 
     @pytest.hookimpl(wrapper=True)
@@ -147,7 +147,7 @@ class ScenarioItem(ScenarioTest):
     obj = None
     """There is no function, as with pytest's own items of doctests: pytest-trio asks every item for it."""
 
-    def __init__(self, *, written: Written, subject: Subject, backend: str, clock: str, **others: Any) -> None:
+    def __init__(self, *, written: ScenarioSource, subject: Subject, backend: str, clock: str, **others: Any) -> None:
         super().__init__(**others)
         self._written = written
         self.subject = subject
@@ -155,15 +155,15 @@ class ScenarioItem(ScenarioTest):
         self.clock = clock
         self.played = None
 
-    def speak_for(self, function: pytest.Function) -> None:
-        """Report this item as the test function in whose place it is run."""
+    def report_as(self, function: pytest.Function) -> None:
+        """Report this item as the test function that it stands for."""
         self.stash, self.user_properties = function.stash, function.user_properties
         self.fixturenames = function.fixturenames
 
     @property
     def scenario(self) -> Scenario:
         """Give the scenario; it is loaded when it is first asked for."""
-        return self._written.read()
+        return self._written.load_scenario()
 
     def setup(self) -> None:
         """Check the scenario and the machine: a problem of either is an error of the test, and no verdict.
@@ -172,7 +172,7 @@ class ScenarioItem(ScenarioTest):
             ScenarioError: every problem of the file at once.
             UsageError: the machine cannot start fakes, or not enough of them.
         """
-        self._written.read()
+        self._written.load_scenario()
         if self.clock != "model":
             from pytest_agentproc.harness import require_startable_fakes
 
@@ -180,10 +180,10 @@ class ScenarioItem(ScenarioTest):
 
     def runtest(self) -> None:
         """Play the scenario and judge what was seen. A skip stands at the scenario's own line."""
-        from pytest_agentproc.plugin._judge import judge
+        from pytest_agentproc.plugin._judge import play_and_judge
 
         try:
-            judge(self)
+            play_and_judge(self)
         except pytest.skip.Exception as reason:
             raise pytest.skip.Exception(str(reason), _use_item_location=True) from None
 
@@ -192,11 +192,11 @@ class ScenarioItem(ScenarioTest):
         from pytest_agentproc.plugin._judge import ScenarioFailed
 
         if isinstance(excinfo.value, ScenarioFailed):
-            return f"{excinfo.value}\nrerun: {rerun_command(self)}"
+            return f"{excinfo.value}\nrerun: {format_rerun_command(self)}"
         if isinstance(excinfo.value, AgentprocError):
             return f"{'kit error: ' if isinstance(excinfo.value, KitError) else ''}{excinfo.value}"
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Point at the line of the scenario's claim."""
-        return self.path, self._written.line_of_claim(), self.name
+        return self.path, self._written.find_claim_line(), self.name

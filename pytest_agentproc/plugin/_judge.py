@@ -12,11 +12,11 @@ import pytest
 
 from pytest_agentproc.errors import AdapterError, KitError
 from pytest_agentproc.harness import NotForRealTime, explain_not_virtual, explain_real_time_only, run_in_model
-from pytest_agentproc.plugin._contributions import is_reference_supervisor, lab_of
-from pytest_agentproc.plugin._options import asked, rerun_command
-from pytest_agentproc.plugin._progress import note
+from pytest_agentproc.plugin._contributions import get_runner, is_reference_supervisor
+from pytest_agentproc.plugin._options import format_rerun_command, get_option
+from pytest_agentproc.plugin._progress import record_play_figures
 from pytest_agentproc.plugin._report import begin_pages, keep_page
-from pytest_agentproc.plugin._results_store import keep, read_by_baseline
+from pytest_agentproc.plugin._results_store import apply_baseline, record_judgement
 from pytest_agentproc.plugin._timelines import keep_record
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
@@ -59,7 +59,9 @@ def play(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) 
     if not explain_real_time_only(subject):
         keep_record(node, record, scenario)
     try:
-        played = _shown(node, lambda: lab_of(node.config).play(scenario, subject, backend=backend, record=record))
+        played = _play_and_publish(
+            node, lambda: get_runner(node.config).play(scenario, subject, backend=backend, record=record)
+        )
     except NotForRealTime as out_of_reach:
         pytest.skip(f"{NOT_IN_REAL_TIME}: {out_of_reach}")
     if played.record is not record:
@@ -73,19 +75,21 @@ def play_real(node: pytest.Item, scenario: Scenario, backend: str, subject: Subj
     Raises:
         pytest.skip.Exception: as there, or real time cannot judge the scenario.
     """
-    config, scale = node.config, asked(node.config, "scale")
+    config, scale = node.config, get_option(node.config, "scale")
     try:
-        return _shown(node, lambda: lab_of(config).play_real(scenario, subject, backend=backend, scale=scale))
+        return _play_and_publish(
+            node, lambda: get_runner(config).play_real(scenario, subject, backend=backend, scale=scale)
+        )
     except NotForRealTime as reason:
         pytest.skip(f"{NOT_IN_REAL_TIME}: {reason}")
 
 
 def play_in_model(node: pytest.Item, scenario: Scenario, subject: ReferenceSubject) -> Played:
     """Play a scenario in memory, without a process or an event loop, otherwise as `play`."""
-    return _shown(node, lambda: run_in_model(scenario, subject))
+    return _play_and_publish(node, lambda: run_in_model(scenario, subject))
 
 
-def _shown(node: pytest.Item, play: Callable[[], Played]) -> Played:
+def _play_and_publish(node: pytest.Item, play: Callable[[], Played]) -> Played:
     try:
         played = play()
     except AdapterError as error:
@@ -96,8 +100,8 @@ def _shown(node: pytest.Item, play: Callable[[], Played]) -> Played:
     return played
 
 
-def settle(judgement: Judgement, *, is_reference: bool = True) -> None:
-    """Have a test end as its judgement says.
+def end_test(judgement: Judgement, *, is_reference: bool = True) -> None:
+    """End a test as its judgement demands.
 
     Args:
         judgement: what came of the scenario.
@@ -131,7 +135,7 @@ def settle(judgement: Judgement, *, is_reference: bool = True) -> None:
 _SEED = 0
 
 
-def look_for_more(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> None:
+def search_further(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> None:
     """Search what a scenario leaves open, or move what it says, in as many settings as the session asks for.
 
     Args:
@@ -146,14 +150,14 @@ def look_for_more(node: pytest.Item, scenario: Scenario, backend: str, subject: 
     """
     is_open = bool(scenario.openings)
     word = "search" if is_open else "explore"
-    runs = asked(node.config, word)
+    runs = get_option(node.config, word)
     if not runs:
         return
     from pytest_agentproc.search import confirm, explore, require_hypothesis, search, written
 
     if is_open:
         require_hypothesis()
-    lab = lab_of(node.config)
+    lab = get_runner(node.config)
     came = (search if is_open else explore)(scenario, subject, runs=runs, seed=_SEED, lab=lab, backend=backend)
     if came.find is None:
         return
@@ -169,7 +173,7 @@ def look_for_more(node: pytest.Item, scenario: Scenario, backend: str, subject: 
         subject=subject.name,
         seed=_SEED,
         run=came.first,
-        replay=rerun_command(node, file),
+        replay=format_rerun_command(node, file),
         is_defect=False,
         explored=not is_open,
     )
@@ -184,7 +188,7 @@ _FROZEN = 5_000
 """An interpreter puts fewer objects aside by itself (3.12: 375); a process that has loaded pytest puts more aside."""
 
 
-def judge(item: ScenarioTest) -> None:
+def play_and_judge(item: ScenarioTest) -> None:
     """Play the scenario and judge what was seen.
 
     A red play in real time during which the machine was late by half of what the scenario bears says nothing of the
@@ -192,60 +196,60 @@ def judge(item: ScenarioTest) -> None:
     if it happens again.
     """
     begin_pages(item)
-    keep(item, Judgement(Verdict.KIT_ERROR))
+    record_judgement(item, Judgement(Verdict.KIT_ERROR))
     for _ in range(_TRIES):
         begun = perf_counter()
-        item.played = played = _play(item)
+        item.played = played = _play_and_record_problem(item)
         real = perf_counter() - begun
-        note(item, played, real)
+        record_play_figures(item, played, real)
         is_reference = is_reference_supervisor(item.subject)
-        judgement = judged(played, partial(read_by_baseline, item), is_reference=is_reference)
+        judgement = judged(played, partial(apply_baseline, item), is_reference=is_reference)
         if judgement.is_red and played.is_virtual and item.clock == "virtual" and not is_reference:
-            judgement = confirmed(judgement, _play(item))
-        judgement = _repeated(item, judgement)
+            judgement = confirmed(judgement, _play_and_record_problem(item))
+        judgement = _repeat_play(item, judgement)
         if not (judgement.is_red and played.was_starved):
-            keep(item, judgement, real)
+            record_judgement(item, judgement, real)
             keep_page(item, played, judgement.rows, judgement.verdict)
-            settle(judgement, is_reference=is_reference)
-            return _searched(item) if played.is_virtual else None
+            end_test(judgement, is_reference=is_reference)
+            return _search_further_and_record(item) if played.is_virtual else None
     reason = f"in real time the machine was too slow {_TRIES} times"
-    keep(item, Judgement(Verdict.UNDECIDED, reason=reason))
+    record_judgement(item, Judgement(Verdict.UNDECIDED, reason=reason))
     pytest.skip(f"undecided: {reason}")
 
 
-def _searched(item: ScenarioTest) -> None:
-    """Look on in the scenario's open values, or move its times; a problem that is found is a red of its own."""
+def _search_further_and_record(item: ScenarioTest) -> None:
+    """Search the scenario further, and record a problem that is found as a failure."""
     try:
-        look_for_more(item, item.scenario, item.backend, item.subject)
+        search_further(item, item.scenario, item.backend, item.subject)
     except ScenarioFailed as broken:
-        keep(item, Judgement(Verdict.FAILED, played=item.played, reason=str(broken).splitlines()[0]))
+        record_judgement(item, Judgement(Verdict.FAILED, played=item.played, reason=str(broken).splitlines()[0]))
         raise
 
 
-def _repeated(item: ScenarioTest, judgement: Judgement) -> Judgement:
-    """Play it as often as the session asks for, and stop at the first play that goes another way."""
-    times = 1 if item.played is not None and not item.played.is_virtual else asked(item.config, "repeat")
+def _repeat_play(item: ScenarioTest, judgement: Judgement) -> Judgement:
+    """Play the scenario as often as the session asks for; stop at the first play that differs."""
+    times = 1 if item.played is not None and not item.played.is_virtual else get_option(item.config, "repeat")
     for _ in range(1, times):
         if judgement.verdict is not Verdict.KIT_ERROR:
-            judgement = repeated(judgement, _play(item))
+            judgement = repeated(judgement, _play_and_record_problem(item))
     return judgement
 
 
-def _play(item: ScenarioTest) -> Played:
-    """Play it once, and keep why it cannot be played."""
+def _play_and_record_problem(item: ScenarioTest) -> Played:
+    """Play the scenario once; if it cannot be played, record the reason."""
     try:
         if item.clock == "model":
-            return play_in_model(item, item.scenario, _reference_of(item))
+            return play_in_model(item, item.scenario, _require_reference(item))
         with nullcontext() if is_reference_supervisor(item.subject) else _collect_garbage():
             return (play if item.clock == "virtual" else play_real)(item, item.scenario, item.backend, item.subject)
     except ScenarioFailed as broken:
-        keep(item, Judgement(Verdict.ADAPTER_ERROR, reason=str(broken)))
+        record_judgement(item, Judgement(Verdict.ADAPTER_ERROR, reason=str(broken)))
         raise
     except KitError as error:
-        keep(item, Judgement(Verdict.KIT_ERROR, reason=str(error)))
+        record_judgement(item, Judgement(Verdict.KIT_ERROR, reason=str(error)))
         raise
     except pytest.skip.Exception as reason:
-        keep(item, Judgement(Verdict.NOT_APPLICABLE, reason=str(reason)))
+        record_judgement(item, Judgement(Verdict.NOT_APPLICABLE, reason=str(reason)))
         raise
 
 
@@ -267,7 +271,7 @@ def _collect_garbage() -> Iterator[None]:
             gc.unfreeze()
 
 
-def _reference_of(item: ScenarioTest) -> ReferenceSubject:
+def _require_reference(item: ScenarioTest) -> ReferenceSubject:
     """Give the subject, if the model can play it."""
     if not is_reference_supervisor(item.subject):
         pytest.skip("not applicable: the model plays the reference supervisor only")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from pytest_agentproc.plugin._options import rerun_command, ways_of
-from pytest_agentproc.plugin._virtual_time import run_without_plugin
+from pytest_agentproc.plugin._options import format_rerun_command, list_clocks_and_backends
+from pytest_agentproc.plugin._virtual_time import wrap_in_virtual_time
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MARK, _FIXTURE = "agentproc", "agent_scenario"
 
 
-class _Case(NamedTuple):
+class _MarkedCase(NamedTuple):
     """One scenario with one subject on one backend under one clock; it is loaded when it is played."""
 
     given: str
@@ -50,19 +50,22 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         )
     if _FIXTURE not in metafunc.fixturenames:
         metafunc.fixturenames.append(_FIXTURE)
-    cases = [*_cases(metafunc.config, given)]
+    cases = [*_make_cases(metafunc.config, given)]
     metafunc.parametrize(_FIXTURE, [case for case, _ in cases], indirect=True, ids=[name for _, name in cases])
 
 
-def _cases(config: pytest.Config, given: list[str | Path]) -> Iterator[tuple[_Case, str]]:
+def _make_cases(config: pytest.Config, given: list[str | Path]) -> Iterator[tuple[_MarkedCase, str]]:
     from pytest_agentproc.corpus import SUFFIX
     from pytest_agentproc.harness import explain_not_virtual
-    from pytest_agentproc.plugin._contributions import axes_of, subjects_of
+    from pytest_agentproc.plugin._contributions import format_axes, get_subjects
 
-    for scenario, subject in product(given, subjects_of(config)):
-        for clock, backend in ways_of(config, is_real=bool(explain_not_virtual(subject))):
-            axes = axes_of(config, subject, clock, backend)
-            yield _Case(str(scenario), subject, clock, backend), f"{Path(scenario).name.removesuffix(SUFFIX)}-{axes}"
+    for scenario, subject in product(given, get_subjects(config)):
+        for clock, backend in list_clocks_and_backends(config, is_real=bool(explain_not_virtual(subject))):
+            axes = format_axes(config, subject, clock, backend)
+            yield (
+                _MarkedCase(str(scenario), subject, clock, backend),
+                f"{Path(scenario).name.removesuffix(SUFFIX)}-{axes}",
+            )
 
 
 @pytest.fixture
@@ -73,7 +76,7 @@ def agent_scenario(request: pytest.FixtureRequest) -> AgentRun:
     tests. The scenario is played and judged before the test's body runs, which may be empty, and fails the test as the
     scenario itself would. It gives what `agent_run` gives.
     """
-    if not isinstance(getattr(request, "param", None), _Case):
+    if not isinstance(getattr(request, "param", None), _MarkedCase):
         from pytest_agentproc.errors import UsageError
 
         raise UsageError(
@@ -90,42 +93,42 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 
     An async test that is marked for virtual time, and that no plugin runs, is run here.
     """
-    run_without_plugin(pyfuncitem)
+    wrap_in_virtual_time(pyfuncitem)
     callspec = getattr(pyfuncitem, "callspec", None)
     case = None if callspec is None else callspec.params.get(_FIXTURE)
-    if isinstance(case, _Case):
-        pyfuncitem.funcargs[_FIXTURE] = _played(pyfuncitem, case)
+    if isinstance(case, _MarkedCase):
+        pyfuncitem.funcargs[_FIXTURE] = _play_case(pyfuncitem, case)
     return (yield)
 
 
-def _played(function: pytest.Function, case: _Case) -> AgentRun:
+def _play_case(function: pytest.Function, case: _MarkedCase) -> AgentRun:
     from pytest_agentproc.errors import AgentprocError
-    from pytest_agentproc.plugin._contributions import language_of
-    from pytest_agentproc.plugin._items import ScenarioItem, Written
+    from pytest_agentproc.plugin._contributions import get_language
+    from pytest_agentproc.plugin._items import ScenarioItem, ScenarioSource
     from pytest_agentproc.plugin._judge import ScenarioFailed
-    from pytest_agentproc.plugin._run import result_of
-    from pytest_agentproc.plugin._scripts import named
+    from pytest_agentproc.plugin._run import make_agent_run
+    from pytest_agentproc.plugin._scripts import load_named_scenario
 
     assert function.parent is not None, "a function is collected by something"
-    language = language_of(function.config)
+    language = get_language(function.config)
     try:
-        scenario = named(case.given, function.path.parent, language)
+        scenario = load_named_scenario(case.given, function.path.parent, language)
         item = ScenarioItem.from_parent(
             function.parent,
             name=function.name,
             nodeid=function.nodeid,
-            written=Written(Path(scenario.path), scenario.path, language, scenario=scenario),
+            written=ScenarioSource(Path(scenario.path), scenario.path, language, scenario=scenario),
             subject=case.subject,
             backend=case.backend,
             clock=case.clock,
         )
-        item.speak_for(function)
+        item.report_as(function)
         item.runtest()
     except pytest.skip.Exception as reason:
         raise pytest.skip.Exception(f"{scenario.id}: {reason}", _use_item_location=True) from None
     except ScenarioFailed as red:
-        raise pytest.fail.Exception(f"{red}\nrerun: {rerun_command(function)}", pytrace=False) from None
+        raise pytest.fail.Exception(f"{red}\nrerun: {format_rerun_command(function)}", pytrace=False) from None
     except AgentprocError as error:
         raise pytest.fail.Exception(str(error), pytrace=False) from None
     assert item.played is not None, "what was not played is not green"
-    return result_of(item.played)
+    return make_agent_run(item.played)

@@ -33,7 +33,7 @@ class _Option(NamedTuple):
     default: str = ""
 
 
-def _one_of(*words: str) -> Callable[[str], str]:
+def _make_choice_reader(*words: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text not in words:
             raise ValueError(f"must be one of {', '.join(words)}")
@@ -42,19 +42,19 @@ def _one_of(*words: str) -> Callable[[str], str]:
     return read
 
 
-def _defect(name: str) -> str | None:
+def _read_defect(name: str) -> str | None:
     return name or None
 
 
-def _names(text: str) -> tuple[str, ...]:
+def _read_names(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(",")) if text.strip() else ()
     if not all(names):
         raise ValueError("must be names with a comma between them")
     return names
 
 
-def _rules(text: str) -> tuple[str, ...]:
-    names = _names(text)
+def _read_rules(text: str) -> tuple[str, ...]:
+    names = _read_names(text)
     if names:
         from pytest_agentproc.vocabulary import RULES
 
@@ -64,11 +64,11 @@ def _rules(text: str) -> tuple[str, ...]:
     return names
 
 
-def _lines(text: str) -> tuple[str, ...]:
+def _read_lines(text: str) -> tuple[str, ...]:
     return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
-def _scale(text: str) -> float | None:
+def _read_scale(text: str) -> float | None:
     if text == "auto":
         return None
     try:
@@ -80,7 +80,7 @@ def _scale(text: str) -> float | None:
     return scale
 
 
-def _settings(text: str) -> int:
+def _read_setting_count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > len(str(_MOST_SETTINGS)):
         raise ValueError(f"must be a whole number, at most {_MOST_SETTINGS}; 0: no search")
     return min(int(text), _MOST_SETTINGS)
@@ -89,7 +89,7 @@ def _settings(text: str) -> int:
 _MOST_SETTINGS = 1_000_000
 
 
-def _count(text: str) -> int:
+def _read_count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise ValueError("must be a whole number from 1")
     return int(text)
@@ -101,20 +101,32 @@ _CLOCKS = ("virtual", "real")
 _BASELINE = "agentproc-baseline.yaml"
 _OPTIONS = (
     _Option("corpus", "run the scenarios that come with pytest-agentproc; other tests only if they are named"),
-    _Option("backend", "event loop of supervisors: asyncio, trio or both", _one_of(*_BACKENDS, "both"), "asyncio"),
+    _Option(
+        "backend",
+        "event loop of supervisors: asyncio, trio or both",
+        _make_choice_reader(*_BACKENDS, "both"),
+        "asyncio",
+    ),
     _Option(
         "clock",
         "time in which scenarios are played: virtual, real or both; or model: virtual "
         "without a process, the reference supervisor only",
-        _one_of(*_CLOCKS, "both", "model"),
+        _make_choice_reader(*_CLOCKS, "both", "model"),
         "virtual",
     ),
     _Option(
-        "repeat", "run each scenario this many times in virtual time; report a difference as a kit error", _count, "1"
+        "repeat",
+        "run each scenario this many times in virtual time; report a difference as a kit error",
+        _read_count,
+        "1",
     ),
-    _Option("search", "try this many settings of each scenario's open values; report each failure", _settings, "0"),
-    _Option("explore", "vary scenarios without open values, in this many settings of each", _settings, "0"),
-    _Option("scale", "in real time every duration is divided by it; auto: as fast as can be judged", _scale, "auto"),
+    _Option(
+        "search", "try this many settings of each scenario's open values; report each failure", _read_setting_count, "0"
+    ),
+    _Option("explore", "vary scenarios without open values, in this many settings of each", _read_setting_count, "0"),
+    _Option(
+        "scale", "in real time every duration is divided by it; auto: as fast as can be judged", _read_scale, "auto"
+    ),
     _Option(
         "virtual_sync",
         "be ready for sync tests in virtual time from the start: pytest-xdist needs it, and a session without it "
@@ -126,14 +138,14 @@ _OPTIONS = (
         "supervisors that are judged in place of the reference supervisor, with commas: null, "
         "spawn-and-forget, subprocess.run, kill-at-once, reference (the reference supervisor), those of the hook "
         "pytest_agentproc_subjects, package.module:attribute, or a TOML file that describes a program",
-        _names,
+        _read_names,
     ),
-    _Option("rule", "collect only scenarios that cover one of these rules, with commas: C1,T1", _rules),
+    _Option("rule", "collect only scenarios that cover one of these rules, with commas: C1,T1", _read_rules),
     _Option(
         "command",
         "program that is judged in place of the reference supervisor: my-supervisor "
         "--timeout {inactivity_timeout} {agent}; several on a line each",
-        _lines,
+        _read_lines,
     ),
     _Option("baseline", f"file of known failures; without a word {_BASELINE} beside the ini file, if it is there", str),
     _Option("update_baseline", "write that file: list what fails now, and nothing else"),
@@ -142,10 +154,10 @@ _OPTIONS = (
     _Option(
         "timeline",
         "which scenarios are kept as a page: on-failure, always, off; auto: all if there is a report, else failures",
-        _one_of("auto", "on-failure", "always", "off"),
+        _make_choice_reader("auto", "on-failure", "always", "off"),
         "auto",
     ),
-    _Option("defect", "judge the reference supervisor with this defect built in, to see what catches it", _defect),
+    _Option("defect", "judge the reference supervisor with this defect built in, to see what catches it", _read_defect),
 )
 _OF_REPORTS = ("corpus", "rule", "update_baseline", "results", "report", "timeline")
 PLAY_FLAGS = tuple(
@@ -168,7 +180,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
             parser.addini(key, f"the default of {flag}", type="string", default=None)
 
 
-def asked(config: pytest.Config, name: str) -> Any:
+def get_option(config: pytest.Config, name: str) -> Any:
     """Give the value of an option: what the command line says, else the ini file, else the default.
 
     Raises:
@@ -177,21 +189,21 @@ def asked(config: pytest.Config, name: str) -> Any:
     read = _OPTION[name].read
     if read is None:
         key = f"agentproc_{name}"
-        return config.getoption(key) or _ini(config, key, "write true or false")
-    place, text = said(config, name)
+        return config.getoption(key) or _read_ini(config, key, "write true or false")
+    place, text = find_option_source(config, name)
     try:
         return read(text)
     except ValueError as error:
         raise pytest.UsageError(f"{place}{text}: {error}") from None
 
 
-def said(config: pytest.Config, name: str) -> tuple[str, str]:
+def find_option_source(config: pytest.Config, name: str) -> tuple[str, str]:
     """Give the place where an option with a value is set, and its text there: `--agentproc-clock=`, `real`."""
     key = f"agentproc_{name}"
     given = config.getoption(key)
     if given is not None:
         return f"--agentproc-{name}=", given
-    text = _ini(config, key, "write it in quotes")
+    text = _read_ini(config, key, "write it in quotes")
     return f"{key} = ", _OPTION[name].default if text is None else text
 
 
@@ -199,49 +211,49 @@ def require_options(config: pytest.Config) -> None:
     """Read every option once.
 
     Raises:
-        pytest.UsageError: one of them cannot be that; see `asked`.
+        pytest.UsageError: one of them cannot be that; see `get_option`.
     """
     for name in _OPTION:
-        asked(config, name)
+        get_option(config, name)
 
 
-def is_asked(config: pytest.Config, name: str) -> bool:
+def is_option_given(config: pytest.Config, name: str) -> bool:
     """Say whether the command line or the ini file says anything of an option that takes a value."""
     key = f"agentproc_{name}"
     return config.getoption(key) is not None or config.getini(key) is not None
 
 
-def _ini(config: pytest.Config, key: str, remedy: str) -> Any:
+def _read_ini(config: pytest.Config, key: str, remedy: str) -> Any:
     try:
         return config.getini(key)
     except (TypeError, ValueError, pytest.UsageError) as error:  # which of them depends on pytest's version
         raise pytest.UsageError(f"{key}: {error}: {remedy}") from None
 
 
-def backends_of(config: pytest.Config) -> tuple[str, ...]:
+def get_backends(config: pytest.Config) -> tuple[str, ...]:
     """List the backends on which every scenario runs."""
-    chosen = asked(config, "backend")
+    chosen = get_option(config, "backend")
     return _BACKENDS if chosen == "both" else (chosen,)
 
 
-def ways_of(config: pytest.Config, *, is_real: bool = False) -> list[tuple[str, str]]:
+def list_clocks_and_backends(config: pytest.Config, *, is_real: bool = False) -> list[tuple[str, str]]:
     """List the clocks and event loops with which every scenario is played; the model has no loop, and stands for both.
 
     Args:
         config: the session's.
         is_real: whether it is for a subject of real time only, which goes without saying.
     """
-    chosen = "real" if is_real and not is_asked(config, "clock") else asked(config, "clock")
+    chosen = "real" if is_real and not is_option_given(config, "clock") else get_option(config, "clock")
     if chosen == "model":
         return [("model", "model")]
-    return list(product(_CLOCKS if chosen == "both" else (chosen,), backends_of(config)))
+    return list(product(_CLOCKS if chosen == "both" else (chosen,), get_backends(config)))
 
 
 CORPUS = "agentproc-corpus"
 """The beginning of the node ids of bundled scenarios, wherever these are installed."""
 
 
-def place_in_corpus(config: pytest.Config, word: str) -> str | None:
+def parse_corpus_node_id(config: pytest.Config, word: str) -> str | None:
     """Give what follows `agentproc-corpus/` in a node id; None if the word is no node id of a bundled scenario.
 
     pytest prints a node id relative to the rootdir, and in its summary relative to the directory of the call.
@@ -258,7 +270,7 @@ def place_in_corpus(config: pytest.Config, word: str) -> str | None:
 _FLAGS = ("-p", "-c", "-o", "--override-ini", "--rootdir", "--confcutdir", "--import-mode", *PLAY_FLAGS)
 
 
-def rerun_command(item: pytest.Item, file: str = "") -> str:
+def format_rerun_command(item: pytest.Item, file: str = "") -> str:
     """Give the command that runs a test again from the directory in which pytest was called.
 
     Args:
@@ -269,11 +281,11 @@ def rerun_command(item: pytest.Item, file: str = "") -> str:
     path, colons, name = item.nodeid.partition("::")
     is_here = bool(file) or path.startswith(CORPUS)
     place = file or (path if is_here else os.path.relpath(config.rootpath / path, here)) + colons + name
-    conftests = _conftests(config, here if is_here else item.path.parent)
-    return shlex.join(["pytest", *conftests, place, *_play_options(config.invocation_params.args)])
+    conftests = _find_conftests(config, here if is_here else item.path.parent)
+    return shlex.join(["pytest", *conftests, place, *_select_play_options(config.invocation_params.args)])
 
 
-def _conftests(config: pytest.Config, folder: Path) -> Iterator[str]:
+def _find_conftests(config: pytest.Config, folder: Path) -> Iterator[str]:
     """Name the conftest files with supervisors that pytest does not load for a test in a folder."""
     for impl in config.hook.pytest_agentproc_subjects.get_hookimpls():
         file = Path(str(getattr(impl.plugin, "__file__", "")))
@@ -281,7 +293,7 @@ def _conftests(config: pytest.Config, folder: Path) -> Iterator[str]:
             yield os.path.relpath(file, config.invocation_params.dir)
 
 
-def _play_options(words: tuple[str, ...] | list[str]) -> Iterator[str]:
+def _select_play_options(words: tuple[str, ...] | list[str]) -> Iterator[str]:
     """Give the words of a command line that choose the supervisor, the clock, or what pytest loads."""
     left = iter(map(str, words))
     for word in left:

@@ -65,12 +65,12 @@ class ProcessTree:
         self._config = request.config
         self._pids: set[int] = set()
         self._patterns: list[str] = []
-        self._custody = LeakTracker(home=str(request.path), counts=_is_the_tests, excuses=self._is_excused)
+        self._custody = LeakTracker(home=str(request.path), counts=_is_called_by_test, excuses=self._is_excused)
         try:
             self._custody.begin()
         except UsageError as error:
             raise pytest.fail.Exception(str(error), pytrace=False) from None
-        _trackers_of(self._config).append(self._custody)
+        _get_trackers(self._config).append(self._custody)
 
     @property
     def processes(self) -> tuple[LeftProcess, ...]:
@@ -78,7 +78,7 @@ class ProcessTree:
         return tuple(
             LeftProcess(
                 owned.sighting.pid,
-                _command(owned),
+                _format_command(owned),
                 owned.sighting.parent,
                 owned.sighting.state,
                 owned.start.places if owned.start is not None else (),
@@ -136,20 +136,20 @@ class ProcessTree:
             refused = self._custody.end(found.mine) if found.mine else []
         finally:
             self._custody.close()
-            _trackers_of(self._config).remove(self._custody)
+            _get_trackers(self._config).remove(self._custody)
         if found.mine:
             pytest.fail(_explain_leak(found, refused), pytrace=False)
 
 
-def _trackers_of(config: pytest.Config) -> list[LeakTracker]:
-    """Give the custodies of the session that last now; with the first, hear of fixtures that outlive a test."""
+def _get_trackers(config: pytest.Config) -> list[LeakTracker]:
+    """Get the open trackers of the session; the first call registers the plugin that pauses them for wide fixtures."""
     if _WATCHED not in config.stash:
         config.stash[_WATCHED] = []
-        config.pluginmanager.register(_Pauses(config.stash[_WATCHED]), "agentproc-process-tree")
+        config.pluginmanager.register(_FixturePauses(config.stash[_WATCHED]), "agentproc-process-tree")
     return config.stash[_WATCHED]
 
 
-class _Pauses:
+class _FixturePauses:
     """Counts the processes of a wider-scoped fixture as foreign, also if the test asks for the fixture."""
 
     def __init__(self, watched: list[LeakTracker]) -> None:
@@ -177,7 +177,7 @@ _RUNS_TESTS = ("pytest_pyfunc_call", "pytest_fixture_setup")
 """Hooks in which plugins call a test, or a fixture, in their own way."""
 
 
-def _is_the_tests(frame: FrameType) -> bool:
+def _is_called_by_test(frame: FrameType) -> bool:
     """Say whether a call comes from the test and not from another plugin's own hook beside it."""
     inner, outer = frame, frame.f_back
     while outer is not None:
@@ -196,20 +196,24 @@ def _explain_leak(found: Ownership, refused: Sequence[ProcessSnapshot]) -> str:
     end = "it has been ended" if count == 1 else "they have been ended"
     lines = [f"the test left {count} process{'' if count == 1 else 'es'} behind; {end}:"]
     for owned in found.mine:
-        lines += ["", *_described(owned)]
+        lines += ["", *_describe_process(owned)]
     if refused:
         lines += ["", f"could not be ended: {', '.join(f'{owned.command} (pid {owned.pid})' for owned in refused)}"]
     if found.unknown:
         lines += ["", "of unknown origin, so neither counted nor ended:"]
-        lines += [f"  {_clip(owned.command)} (pid {owned.pid}, {owned.state})" for owned in found.unknown]
-    lines += ["", *_remedy(found.mine)]
+        lines += [f"  {_shorten_command(owned.command)} (pid {owned.pid}, {owned.state})" for owned in found.unknown]
+    lines += ["", *_describe_remedy(found.mine)]
     return "\n".join(lines)
 
 
-def _described(owned: OwnedProcess) -> list[str]:
+def _describe_process(owned: OwnedProcess) -> list[str]:
     pid, state = owned.sighting.pid, owned.sighting.state
     state = "a zombie: it has exited, and no process waited for it" if state == "zombie" else state
-    lines = [f"  {_clip(_command(owned))}", f"    pid {pid}, {state}", f"    {_kin(owned)}"]
+    lines = [
+        f"  {_shorten_command(_format_command(owned))}",
+        f"    pid {pid}, {state}",
+        f"    {_describe_relation(owned)}",
+    ]
     if owned.start is not None and owned.start.places:
         nearest, *further = owned.start.places
         lines.append(f"    started at {nearest}" + "".join(f", by the test at {place}" for place in further))
@@ -218,32 +222,32 @@ def _described(owned: OwnedProcess) -> list[str]:
     return lines
 
 
-def _kin(owned: OwnedProcess) -> str:
-    """Say how it is related to this process, as far as that is known."""
+def _describe_relation(owned: OwnedProcess) -> str:
+    """Describe how a process is related to this one, as far as that is known."""
     me = f"pytest ({os.getpid()})"
     if owned.how == "child":
         parent = owned.sighting.parent
         return f"a child of {me}" if parent == os.getpid() else f"a child of multiprocessing's forkserver ({parent})"
     if owned.how == "descendant":
-        chain = " < ".join(f"{_clip(parent.command)} ({parent.pid})" for parent in owned.above)
+        chain = " < ".join(f"{_shorten_command(parent.command)} ({parent.pid})" for parent in owned.above)
         return f"a descendant: {chain} < {me}"
     root = ""
     if owned.start is not None and owned.start.command:
         pid = f" ({owned.start.pid})" if owned.start.pid else ""
-        root = f" of {_clip(owned.start.command)}{pid}, which has exited"
+        root = f" of {_shorten_command(owned.start.command)}{pid}, which has exited"
     return f"an orphan{root}; {owned.why}"
 
 
-def _command(owned: OwnedProcess) -> str:
+def _format_command(owned: OwnedProcess) -> str:
     return owned.command(command_line(os.getpid()))
 
 
-def _clip(command: str) -> str:
+def _shorten_command(command: str) -> str:
     command = " ".join(command.split())
     return command if len(command) <= _LONGEST else f"{command[:_LONGEST]}..."
 
 
-def _remedy(mine: Sequence[OwnedProcess]) -> list[str]:
+def _describe_remedy(mine: Sequence[OwnedProcess]) -> list[str]:
     lines = []
     if any(owned.sighting.state != "zombie" for owned in mine):
         lines.append("end what the test starts before it returns, and wait for it;")

@@ -25,8 +25,8 @@ _NANOSECONDS = 1_000_000_000
 _IS_OVER: pytest.StashKey[bool] = pytest.StashKey()
 
 
-def note(item: pytest.Item, played: Played, real: float) -> None:
-    """Keep the figures of a play among the properties of its report.
+def record_play_figures(item: pytest.Item, played: Played, real: float) -> None:
+    """Record the figures of a play among the properties of its report.
 
     Args:
         item: the scenario's; what an earlier attempt of it left there goes.
@@ -37,17 +37,17 @@ def note(item: pytest.Item, played: Played, real: float) -> None:
     figures = {
         _VIRTUAL: (events[-1].at if events else 0) / _NANOSECONDS,
         _REAL: round(real, 6),
-        "agentproc_outcome": _outcome(answer) if answer is not None else getattr(fault, "reason", ""),
+        "agentproc_outcome": _format_outcome(answer) if answer is not None else getattr(fault, "reason", ""),
         "agentproc_digest": played.record.digest(),
     }
     item.user_properties[:] = [pair for pair in item.user_properties if pair[0] not in figures]
     item.user_properties.extend(figures.items())
 
 
-def _outcome(answer: RunReport) -> str:
+def _format_outcome(answer: RunReport) -> str:
     """Name the outcome, or those of a session's turns in their order."""
     if answer.sessions:
-        return "; ".join(f"{name}: {_outcome(part)}" for name, part in answer.sessions.items())
+        return "; ".join(f"{name}: {_format_outcome(part)}" for name, part in answer.sessions.items())
     if answer.turns is None:
         return str(answer.outcome)
     return ", ".join(str(turn.outcome) for turn in answer.turns)
@@ -91,7 +91,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         return
     is_terminal = reporter.isatty  # a method, and a value before pytest 9
     if is_terminal() if callable(is_terminal) else is_terminal:
-        config.pluginmanager.register(_Progress(reporter), _NAME)
+        config.pluginmanager.register(_ProgressReporter(reporter), _NAME)
 
 
 _SHORT = 10
@@ -104,9 +104,9 @@ def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest
         return []  # an empty text would be an empty line
     from pytest_agentproc.harness import predict_real_seconds
     from pytest_agentproc.plugin._contributions import ScenarioTest
-    from pytest_agentproc.plugin._options import asked
+    from pytest_agentproc.plugin._options import get_option
 
-    scale = asked(config, "scale")
+    scale = get_option(config, "scale")
     found = [
         predict_real_seconds(item.scenario, item.subject, scale) for item in real if isinstance(item, ScenarioTest)
     ]
@@ -120,7 +120,7 @@ def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest
     return [line]
 
 
-class _Progress:
+class _ProgressReporter:
     """How far a session has come.
 
     Args:
@@ -137,14 +137,14 @@ class _Progress:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Learn how many there are."""
-        self._begin(item.nodeid for item in session.items)
+        self._begin_counting(item.nodeid for item in session.items)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
         """Learn it from a worker, who have all found the same."""
-        self._begin(ids)
+        self._begin_counting(ids)
 
-    def _begin(self, ids: Iterable[str]) -> None:
+    def _begin_counting(self, ids: Iterable[str]) -> None:
         self._all = max(self._all, sum(map(_is_scenario, ids)))
         self._begun = self._told_at = monotonic()
 
@@ -166,14 +166,14 @@ class _Progress:
         if now - self._told_at < _PERIOD or not 0 < len(self._done) < self._all:
             return
         self._told_at = now
-        line = self._line(now - self._begun)
+        line = self._format_line(now - self._begun)
         if self._reporter.config.pluginmanager.has_plugin("dsession"):
             self._reporter.write(f"\n{line}\n", flush=True)  # letters of workers stand wherever they come
         else:
             self._reporter.ensure_newline()
             self._reporter.write(line, flush=True)  # the next file begins a line
 
-    def _line(self, real: float) -> str:
+    def _format_line(self, real: float) -> str:
         done = len(self._done)
         left = real / done * (self._all - done)
         return (

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.plugin._options import asked
+from pytest_agentproc.plugin._options import get_option
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -42,20 +42,20 @@ def begin_report(config: pytest.Config) -> None:
     Raises:
         pytest.UsageError: there can be no such folder, or all runs are wanted and there is none.
     """
-    name = asked(config, "report")
+    name = get_option(config, "report")
     if not name:
-        if asked(config, "timeline") == "always":
+        if get_option(config, "timeline") == "always":
             raise pytest.UsageError(
                 "agentproc_timeline = always: the pages need a folder: add --agentproc-report=DIR, or choose on-failure"
             )
         return
-    folder = _folder(config, name)
+    folder = _get_report_folder(config, name)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise pytest.UsageError(f"--agentproc-report={name}: {error.strerror}: name a folder to write to") from None
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(_Index(folder), _INDEX)
+        config.pluginmanager.register(_IndexWriter(folder), _INDEX)
 
 
 def begin_pages(node: pytest.Item) -> None:
@@ -80,7 +80,7 @@ def keep_page(node: pytest.Item, played: Played, rows: Sequence[Row], verdict: V
     from pytest_agentproc.verdict import Verdict
 
     config = node.config
-    name, which = asked(config, "report"), asked(config, "timeline")
+    name, which = get_option(config, "report"), get_option(config, "timeline")
     is_good = verdict in (Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.KNOWN)
     is_red = not is_good and played.bound.scenario.level != "info"
     if which == "off" or (is_red and played.was_starved):
@@ -89,15 +89,15 @@ def keep_page(node: pytest.Item, played: Played, rows: Sequence[Row], verdict: V
     wants_all = which == "always" or (which == "auto" and name)
     file = ""
     if is_red or wants_all:
-        file = _written(node, name, number, _drawn(node, played, rows, verdict), is_told=is_red)
+        file = _write_page(node, name, number, _render_page(node, played, rows, verdict), is_told=is_red)
     elif name or getattr(config, "cache", None) is not None:
         with contextlib.suppress(OSError):  # it is where nobody can write: nobody did
-            (_folder(config, name) / _file_name(_id(node), number)).unlink(missing_ok=True)
+            (_get_report_folder(config, name) / _make_file_name(_get_plain_id(node), number)).unlink(missing_ok=True)
     if name:
-        node.user_properties.append((_PAGE, json.dumps(_entry(node, played, str(verdict), file))))
+        node.user_properties.append((_PAGE, json.dumps(_make_index_entry(node, played, str(verdict), file))))
 
 
-def _drawn(node: pytest.Item, played: Played, rows: Sequence[Row], verdict: Verdict) -> str:
+def _render_page(node: pytest.Item, played: Played, rows: Sequence[Row], verdict: Verdict) -> str:
     from pytest_agentproc.record import Judged, page
     from pytest_agentproc.verdict import last_step, marks, unmet
 
@@ -110,29 +110,29 @@ def _drawn(node: pytest.Item, played: Played, rows: Sequence[Row], verdict: Verd
     return page(played.record, scenario, Judged(str(verdict), failed, others, steps, took, marks(played, rows)))
 
 
-def _written(node: pytest.Item, name: str, number: int, html: str, *, is_told: bool) -> str:
+def _write_page(node: pytest.Item, name: str, number: int, html: str, *, is_told: bool) -> str:
     """Write a page, and have its place told below the failure; a disk that is full is no failure of the subject."""
-    file = _file_name(_id(node), number)
+    file = _make_file_name(_get_plain_id(node), number)
     try:
-        folder = _folder(node.config, name)
+        folder = _get_report_folder(node.config, name)
         (folder / file).write_text(html, "utf-8")
     except OSError as error:
-        _tell(node, f"there is no page: {error}")
+        _add_failure_note(node, f"there is no page: {error}")
         return ""
     if is_told:
-        _tell(node, str(folder / file))
+        _add_failure_note(node, str(folder / file))
     return file
 
 
-def _tell(node: pytest.Item, words: str) -> None:
-    """Have something said below the failure of a test, if it fails."""
+def _add_failure_note(node: pytest.Item, words: str) -> None:
+    """Add a note below the failure of a test, if it fails."""
     plugins = node.config.pluginmanager
     if not plugins.has_plugin(_TELLER):
-        plugins.register(_Teller(), _TELLER)
+        plugins.register(_FailureNotes(), _TELLER)
     node.stash.setdefault(_PLACES, []).append(words)
 
 
-def _folder(config: pytest.Config, name: str) -> Path:
+def _get_report_folder(config: pytest.Config, name: str) -> Path:
     """Give the folder of the report, else a folder that stays after the session: pytest's cache, if there is one."""
     if name:
         return config.invocation_params.dir / name
@@ -144,24 +144,24 @@ def _folder(config: pytest.Config, name: str) -> Path:
     return config.stash[_OWN_FOLDER]
 
 
-def _id(node: pytest.Item) -> str:
+def _get_plain_id(node: pytest.Item) -> str:
     """Give a test's id without the group that `--dist=loadgroup` puts after it."""
     return f"{node.nodeid.rpartition('::')[0]}::{node.name}"
 
 
-def _file_name(nodeid: str, number: int) -> str:
+def _make_file_name(nodeid: str, number: int) -> str:
     """Name a page after its test, so that two tests never share one and a test always has the same."""
     words = re.sub(r"[^A-Za-z0-9.]+", "-", nodeid.rpartition("::")[2])[:_NAME_CHARS].strip("-.")
     mark = hashlib.sha256(nodeid.encode(errors="replace")).hexdigest()[:8]
     return f"{words}-{mark}{f'-{number}' if number > 1 else ''}.html"
 
 
-def _entry(node: pytest.Item, played: Played, verdict: str, file: str) -> dict[str, Any]:
+def _make_index_entry(node: pytest.Item, played: Played, verdict: str, file: str) -> dict[str, Any]:
     scenario, header = played.bound.scenario, played.record.header
     is_own = getattr(node, "scenario", None) is not None
     way = [str(header.get("subject", "")), getattr(node, "backend", ""), str(header.get("clock", ""))]
     return {
-        "name": scenario.id if is_own else _id(node),
+        "name": scenario.id if is_own else _get_plain_id(node),
         "claim": scenario.claim,
         "covers": list(scenario.covers),
         "way": [word for word in way if word],
@@ -170,8 +170,8 @@ def _entry(node: pytest.Item, played: Played, verdict: str, file: str) -> dict[s
     }
 
 
-class _Teller:
-    """Says below a failure where its page is."""
+class _FailureNotes:
+    """Adds the notes of a failed test to its report."""
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
@@ -183,8 +183,8 @@ class _Teller:
         return report
 
 
-class _Index:
-    """Collects what the reports say of pages."""
+class _IndexWriter:
+    """Collects the pages from the reports of all tests, and writes their index."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -193,7 +193,7 @@ class _Index:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take in the pages of a test, wherever it ran; those of its last attempt count."""
         if report.when == "call":
-            pages = [_read(text) for name, text in report.user_properties if name == _PAGE]
+            pages = [_parse_index_entry(text) for name, text in report.user_properties if name == _PAGE]
             self._entries[report.nodeid] = pages
 
     @property
@@ -211,7 +211,7 @@ class _Index:
         terminalreporter.write_line(f"{len(self._pages)} runs as pages: {self._folder / 'index.html'}")
 
 
-def _read(text: object) -> Listed:
+def _parse_index_entry(text: object) -> Listed:
     from pytest_agentproc.record import Listed
 
     said = json.loads(str(text))

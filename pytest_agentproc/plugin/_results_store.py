@@ -22,9 +22,14 @@ import pytest
 from pytest_agentproc.corpus import SUFFIX, find_corpus_folder
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.files import read_text_file, write_file
-from pytest_agentproc.plugin._contributions import is_plain, is_reference_supervisor, language_of, subjects_of
-from pytest_agentproc.plugin._options import CORPUS, asked, rerun_command
-from pytest_agentproc.plugin._scripts import shown_path
+from pytest_agentproc.plugin._contributions import (
+    get_language,
+    get_subjects,
+    is_reference_alone,
+    is_reference_supervisor,
+)
+from pytest_agentproc.plugin._options import CORPUS, format_rerun_command, get_option
+from pytest_agentproc.plugin._scripts import shorten_path
 from pytest_agentproc.plugin._tracebacks import without_finalizers
 from pytest_agentproc.scenario import load, read_agent_names
 from pytest_agentproc.verdict import Baseline, Judged, Verdict, accepted, kept, results, summary
@@ -45,16 +50,16 @@ def write_results(config: pytest.Config, text: str) -> str:
     Returns:
         one sentence; also about why it cannot be written, which is no failure of what was judged.
     """
-    given = str(asked(config, "results"))
+    given = str(get_option(config, "results"))
     path = (config.rootpath if config.getoption("agentproc_results") is None else Path.cwd()) / given
     try:
-        _write(path, text)
+        _write_file(path, text)
     except OSError as error:
-        return f"agentproc: {shown_path(path)} cannot be written: {error.strerror}"
-    return f"agentproc: results in {shown_path(path)}"
+        return f"agentproc: {shorten_path(path)} cannot be written: {error.strerror}"
+    return f"agentproc: results in {shorten_path(path)}"
 
 
-def _write(path: Path, text: str) -> None:
+def _write_file(path: Path, text: str) -> None:
     """Write a file with the permissions of a new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     mask = os.umask(0)
@@ -74,30 +79,30 @@ def begin_baseline(config: pytest.Config) -> None:
     Raises:
         pytest.UsageError: it cannot be read, is malformed, or lists a scenario that there is not.
     """
-    path, is_updating = _path(config), asked(config, "update_baseline")
-    if not path.exists() and (is_updating or not asked(config, "baseline")):
+    path, is_updating = _find_baseline_path(config), get_option(config, "update_baseline")
+    if not path.exists() and (is_updating or not get_option(config, "baseline")):
         return
     try:
-        baseline = Baseline(read_text_file(path, _MOST_BYTES), shown_path(path))
+        baseline = Baseline(read_text_file(path, _MOST_BYTES), shorten_path(path))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise pytest.UsageError(
-            f"the baseline {shown_path(path)} cannot be read: {reason}: --agentproc-update-baseline writes one"
+            f"the baseline {shorten_path(path)} cannot be read: {reason}: --agentproc-update-baseline writes one"
         ) from error
     except ScenarioError as problems:
         raise pytest.UsageError(str(problems)) from None
     config.stash[_BASELINE] = baseline
-    if not is_updating and baseline.missing(_scenarios(find_corpus_folder())):
-        missing = baseline.missing([*_scenarios(find_corpus_folder()), *_scenarios(config.rootpath)])
+    if not is_updating and baseline.missing(_find_scenario_ids(find_corpus_folder())):
+        missing = baseline.missing([*_find_scenario_ids(find_corpus_folder()), *_find_scenario_ids(config.rootpath)])
         if missing:
             raise pytest.UsageError("\n".join(missing))
 
 
-def read_by_baseline(item: ScenarioTest, rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Give the rows of a scenario in the light of what is known."""
+def apply_baseline(item: ScenarioTest, rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Give the rows of a scenario, with the known failures of the baseline applied."""
     if (item.scenario if item.played is None else item.played.bound.scenario).level == "info":
         return tuple(rows)
-    if asked(item.config, "update_baseline"):
+    if get_option(item.config, "update_baseline"):
         return accepted(rows)
     baseline = item.config.stash.get(_BASELINE, None)
     if baseline is None:
@@ -107,28 +112,28 @@ def read_by_baseline(item: ScenarioTest, rows: Sequence[Row]) -> tuple[Row, ...]
 
 def update_baseline(config: pytest.Config, judged: Sequence[Judged]) -> str:
     """Write the file anew, and say so."""
-    path = _path(config)
-    baseline = config.stash.get(_BASELINE, None) or Baseline("", shown_path(path))
+    path = _find_baseline_path(config)
+    baseline = config.stash.get(_BASELINE, None) or Baseline("", shorten_path(path))
     scenarios = [
-        *_scenarios(find_corpus_folder()),
-        *_scenarios(config.rootpath),
+        *_find_scenario_ids(find_corpus_folder()),
+        *_find_scenario_ids(config.rootpath),
         *(result.scenario for result in judged),
     ]
-    references = [subject.name for subject in subjects_of(config) if is_reference_supervisor(subject)]
+    references = [subject.name for subject in get_subjects(config) if is_reference_supervisor(subject)]
     text = baseline.updated(judged, scenarios, references)
-    _write(path, text)
-    return f"agentproc: {shown_path(path)} lists {len(Baseline(text, str(path)).known)} known failures"
+    _write_file(path, text)
+    return f"agentproc: {shorten_path(path)} lists {len(Baseline(text, str(path)).known)} known failures"
 
 
-def _path(config: pytest.Config) -> Path:
-    given = asked(config, "baseline")
+def _find_baseline_path(config: pytest.Config) -> Path:
+    given = get_option(config, "baseline")
     if not given:
         return (config.inipath.parent if config.inipath else config.rootpath) / _DEFAULT
     by_ini = config.getoption("agentproc_baseline") is None
     return (config.rootpath if by_ini else Path.cwd()) / str(given)
 
 
-def _scenarios(folder: Path | None) -> Iterator[str]:
+def _find_scenario_ids(folder: Path | None) -> Iterator[str]:
     """Find the ids of the scenarios below a folder, by their files' names."""
     for _, folders, files in os.walk(folder) if folder is not None else ():
         folders[:] = [name for name in folders if not name.startswith(".") and name not in _UNSEEN]
@@ -139,7 +144,7 @@ _ID = re.compile(r"(?P<file>.*)::[^\[]*\[(?P<axes>.*)\](@.*)?")
 """As `ScenarioFile` gives it; `--dist=loadgroup` puts the group after it."""
 
 
-def lost(config: pytest.Config, report: pytest.TestReport) -> Judged | None:
+def judge_unplayed(config: pytest.Config, report: pytest.TestReport) -> Judged | None:
     """Make an entry of a scenario that was begun and never judged: an error without an owner is the kit's.
 
     Args:
@@ -160,17 +165,17 @@ def lost(config: pytest.Config, report: pytest.TestReport) -> Judged | None:
     agent = max(agents, key=len, default="")  # `gemini` begins like `gemini-stream`
     subject, _, backend = axes.removeprefix(f"{agent}-" if agent else "").rpartition("-")
     return Judged(
-        **_about(path, agent, language_of(config), report),
-        subject=subject or subjects_of(config)[0].name,
+        **_describe_scenario(path, agent, get_language(config), report),
+        subject=subject or get_subjects(config)[0].name,
         clock="virtual" if axes == found["axes"] else "real",
         backend=backend,
     )
 
 
-def _about(path: Path, agent: str, language: Language, report: pytest.TestReport) -> dict[str, Any]:
-    """Tell of a scenario what its file says; of one with a mistake, which might have decided, just that."""
+def _describe_scenario(path: Path, agent: str, language: Language, report: pytest.TestReport) -> dict[str, Any]:
+    """Describe a scenario by its file; a file with a mistake gives an undecided entry with that mistake."""
     try:
-        scenario = load(shown_path(path), language, agent=agent)
+        scenario = load(shorten_path(path), language, agent=agent)
     except ScenarioError as problems:
         told = {"file": "", "level": LEVELS[0], "covers": (), "reason": str(problems.problems[0])}
         name = path.name.removesuffix(SUFFIX) + (f"[{agent}]" if agent else "")
@@ -181,11 +186,11 @@ def _about(path: Path, agent: str, language: Language, report: pytest.TestReport
         "level": scenario.level,
         "covers": scenario.covers,
         "verdict": str(Verdict.KIT_ERROR),
-        "reason": _why(report),
+        "reason": _explain_failure(report),
     }
 
 
-def _why(report: pytest.TestReport) -> str:
+def _explain_failure(report: pytest.TestReport) -> str:
     if report.when == "setup":
         return "something failed before it was played"
     return str(report.longrepr).partition(" while running ")[0]
@@ -195,43 +200,43 @@ _PROPERTY = "agentproc_judged"
 _NAME = "agentproc-account"
 
 
-def begin_account(config: pytest.Config) -> None:
+def begin_results(config: pytest.Config) -> None:
     """Read the known failures, and gather the judged scenarios of a session, if the user wants them at the end.
 
     Raises:
         pytest.UsageError: the file of known failures has a mistake.
     """
     begin_baseline(config)
-    if _is_wanted(config):
-        config.pluginmanager.register(_Account(config), _NAME)
+    if _is_collection_wanted(config):
+        config.pluginmanager.register(_ResultsCollector(config), _NAME)
 
 
-def _is_wanted(config: pytest.Config) -> bool:
-    return any(asked(config, name) for name in ("update_baseline", "results")) or _is_summed_up(config)
+def _is_collection_wanted(config: pytest.Config) -> bool:
+    return any(get_option(config, name) for name in ("update_baseline", "results")) or _is_summary_wanted(config)
 
 
-def _is_summed_up(config: pytest.Config) -> bool:
-    return bool(asked(config, "corpus")) or not is_plain(config)
+def _is_summary_wanted(config: pytest.Config) -> bool:
+    return bool(get_option(config, "corpus")) or not is_reference_alone(config)
 
 
-def keep(item: ScenarioTest, judgement: Judgement, real: float = 0.0) -> None:
-    """Keep what came of a scenario among the properties of its report.
+def record_judgement(item: ScenarioTest, judgement: Judgement, real: float = 0.0) -> None:
+    """Record the judgement of a scenario among the properties of its report.
 
     Args:
         item: the scenario's; what an earlier attempt of it left there goes.
-        judgement: what came of it.
+        judgement: its judgement.
         real: how many seconds it took in real time.
     """
     if not item.config.pluginmanager.has_plugin(_NAME):
         return
     how = {"subject": item.subject.name, "clock": item.clock, "backend": item.backend}
-    rerun = rerun_command(item) if judgement.is_red else ""
+    rerun = format_rerun_command(item) if judgement.is_red else ""
     judged = kept(judgement, item.scenario, **how, real=real, rerun=rerun)
     item.user_properties[:] = [pair for pair in item.user_properties if pair[0] != _PROPERTY]
     item.user_properties.append((_PROPERTY, judged.line()))
 
 
-class _Account:
+class _ResultsCollector:
     """The results of the scenarios of a session.
 
     Args:
@@ -253,36 +258,36 @@ class _Account:
         for name, value in report.user_properties if report.when == "call" else ():
             if name == _PROPERTY:
                 self._judged[report.nodeid] = Judged.of(json.loads(str(value)))
-        entry = lost(self._config, report) if report.failed and report.when in ("setup", "???") else None
+        entry = judge_unplayed(self._config, report) if report.failed and report.when in ("setup", "???") else None
         if entry is not None:
             self._judged[report.nodeid] = entry
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
         """Take a TERM, such as that of `timeout 120 pytest`, for an interrupt while scenarios run."""
-        with nullcontext() if hasattr(self._config, "workerinput") else _terminable():
+        with nullcontext() if hasattr(self._config, "workerinput") else _treat_term_as_interrupt():
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, exitstatus: int) -> Generator[None]:
         """Write the files first, and print the summary also if the report of another plugin, or pytest's own, fails."""
-        self._write(exitstatus)
+        self._write_files(exitstatus)
         try:
             with without_finalizers():
                 return (yield)
         except BaseException:
             terminal = self._config.pluginmanager.get_plugin("terminalreporter")
             if terminal is not None:
-                self._print(terminal, exitstatus)
+                self._print_summary(terminal, exitstatus)
             raise
 
-    def _write(self, exitstatus: int) -> None:
+    def _write_files(self, exitstatus: int) -> None:
         """Write what is to be written, unless the session was broken off, or this is one of several workers."""
         if not self._judged or exitstatus == pytest.ExitCode.INTERRUPTED or hasattr(self._config, "workerinput"):
             return
-        if asked(self._config, "update_baseline"):
+        if get_option(self._config, "update_baseline"):
             self._told.append(update_baseline(self._config, [*self._judged.values()]))
-        path = asked(self._config, "results")
+        path = get_option(self._config, "results")
         if path:
             self._told.append(write_results(self._config, results([*self._judged.values()], self._version)))
 
@@ -292,24 +297,25 @@ class _Account:
         try:
             return (yield)
         finally:
-            self._print(terminalreporter, exitstatus)
+            self._print_summary(terminalreporter, exitstatus)
 
-    def _print(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
+    def _print_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
         """Print a table and a sentence for each subject, once; without a verdict if the session was interrupted."""
         if self._is_printed or not self._judged:
             return
         self._is_printed = True
-        if not self._told and not _is_summed_up(self._config):
+        if not self._told and not _is_summary_wanted(self._config):
             return
         terminalreporter.section("agentproc")
         width = max(self._config.get_terminal_writer().fullwidth - 1, 79)
-        for line in (*(self._summaries(width, exitstatus) if _is_summed_up(self._config) else ()), *self._told):
+        summaries = self._format_summaries(width, exitstatus) if _is_summary_wanted(self._config) else ()
+        for line in (*summaries, *self._told):
             terminalreporter.write_line(line)
 
-    def _summaries(self, width: int, exitstatus: int) -> Iterator[str]:
+    def _format_summaries(self, width: int, exitstatus: int) -> Iterator[str]:
         """Give the summary of each subject, in the order in which they were named."""
         is_whole = exitstatus != pytest.ExitCode.INTERRUPTED
-        for subject in subjects_of(self._config):
+        for subject in get_subjects(self._config):
             of_one = [judged for judged in self._judged.values() if judged.subject == subject.name]
             if of_one:
                 yield from summary(of_one, self._version, width, is_whole=is_whole)
@@ -322,7 +328,7 @@ class _Account:
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
+def _treat_term_as_interrupt() -> Iterator[None]:
     """Take SIGTERM for SIGINT while the block runs, unless other code handles it."""
     is_free = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     if not is_free or threading.current_thread() is not threading.main_thread():

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.errors import UsageError, did_you_mean
-from pytest_agentproc.plugin._contributions import reference_of
-from pytest_agentproc.plugin._judge import ScenarioFailed, play, settle
-from pytest_agentproc.plugin._options import backends_of
+from pytest_agentproc.plugin._contributions import get_reference
+from pytest_agentproc.plugin._judge import ScenarioFailed, end_test, play
+from pytest_agentproc.plugin._options import get_backends
 from pytest_agentproc.plugin._report import begin_pages, keep_page
-from pytest_agentproc.plugin._scripts import place_of, scenario_of
-from pytest_agentproc.plugin._virtual_time import refuse_nested
+from pytest_agentproc.plugin._scripts import find_test_place, load_given_scenario
+from pytest_agentproc.plugin._virtual_time import refuse_nested_clock
 from pytest_agentproc.record import Record, text
 from pytest_agentproc.verdict import judged, returned_at, signals
 from pytest_agentproc.vocabulary import NANOSECONDS, POLICY_NAMES
@@ -102,21 +102,21 @@ class Runner:
             UsageError: there is no such limit, or the scenario has several sessions, each with limits of its own; or
                 virtual time runs already.
         """
-        refuse_nested(self._request.node, "agent_run")
-        asked = told(scenario_of(scenario, place_of(self._request)), policy)
-        with ends_test():
+        refuse_nested_clock(self._request.node, "agent_run")
+        asked = add_limits(load_given_scenario(scenario, find_test_place(self._request)), policy)
+        with fail_test_on_red():
             config = self._request.config
-            played = _apart(
-                lambda: play(self._request.node, asked, backend or backends_of(config)[0], reference_of(config))
+            played = _play_outside_loop(
+                lambda: play(self._request.node, asked, backend or get_backends(config)[0], get_reference(config))
             )
             judgement = judged(played)
             keep_page(self._request.node, played, judgement.rows, judgement.verdict)
-            settle(judgement)
-        return result_of(played)
+            end_test(judgement)
+        return make_agent_run(played)
 
 
-def _apart(play: Callable[[], Played]) -> Played:
-    """Play in a thread of its own where a loop runs in this one, as in an async test."""
+def _play_outside_loop(play: Callable[[], Played]) -> Played:
+    """Play in another thread if an event loop runs in this one, as in an async test."""
     from pytest_agentproc.clock import is_in_loop
 
     if not is_in_loop():
@@ -126,16 +126,16 @@ def _apart(play: Callable[[], Played]) -> Played:
 
 
 @contextmanager
-def ends_test() -> Iterator[None]:
-    """Fail the test with the text of what is not green, and no stack of ours."""
+def fail_test_on_red() -> Iterator[None]:
+    """Turn a red scenario into a failure of the test, with its explanation and no stack of the kit."""
     try:
         yield
     except ScenarioFailed as red:
         raise pytest.fail.Exception(str(red), pytrace=False) from None
 
 
-def told(scenario: Scenario, policy: Mapping[str, Any]) -> Scenario:
-    """Give a scenario with limits that its supervisor gets beside its own.
+def add_limits(scenario: Scenario, policy: Mapping[str, Any]) -> Scenario:
+    """Add limits to those that a scenario gives its supervisor.
 
     Raises:
         UsageError: there is no such limit, or the scenario has several sessions, each with limits of its own.
@@ -151,33 +151,33 @@ def told(scenario: Scenario, policy: Mapping[str, Any]) -> Scenario:
     return dataclasses.replace(scenario, policy={**scenario.policy, **policy})
 
 
-def result_of(played: Played) -> AgentRun:
-    """Give what came of a play that is green."""
+def make_agent_run(played: Played) -> AgentRun:
+    """Make the result that a test gets of a green play."""
     answer, record = played.answer, played.record
     assert answer is not None, "a run without an answer is red"
     return AgentRun(
         outcome=None if answer.outcome is None else str(answer.outcome),
         exit_code=answer.exit_code,
         text=answer.text,
-        elapsed=seconds(answer.elapsed),
-        returned=seconds(returned_at(record)),
+        elapsed=to_seconds(answer.elapsed),
+        returned=to_seconds(returned_at(record)),
         signals=tuple((name, at / NANOSECONDS) for name, at in signals(record)),
         warnings=tuple(answer.warnings or ()),
         record=record,
         timeline=text(record, played.bound.scenario),
-        turns=_turns(answer.turns),
-        background=_turns(answer.background),
+        turns=_make_turns(answer.turns),
+        background=_make_turns(answer.background),
         statuses=answer.statuses or (),
     )
 
 
-def _turns(answers: Sequence[RunReport] | None) -> tuple[AgentTurn, ...]:
+def _make_turns(answers: Sequence[RunReport] | None) -> tuple[AgentTurn, ...]:
     return tuple(
-        AgentTurn(answer.outcome, answer.exit_code, answer.text, answer.error, seconds(answer.elapsed))
+        AgentTurn(answer.outcome, answer.exit_code, answer.text, answer.error, to_seconds(answer.elapsed))
         for answer in answers or ()
     )
 
 
-def seconds(ns: int | None) -> float | None:
+def to_seconds(ns: int | None) -> float | None:
     """Give nanoseconds as seconds."""
     return None if ns is None else ns / NANOSECONDS

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_agentproc.corpus import index_corpus_files, split_agent
 from pytest_agentproc.errors import UsageError, did_you_mean
 from pytest_agentproc.files import read_text_file
-from pytest_agentproc.plugin._contributions import language_of
+from pytest_agentproc.plugin._contributions import get_language
 from pytest_agentproc.scenario import BUNDLED, Language, Scenario, load, loads
 
 if TYPE_CHECKING:
@@ -45,14 +45,14 @@ class Place(NamedTuple):
     language: Language
 
 
-def place_of(request: pytest.FixtureRequest) -> Place:
+def find_test_place(request: pytest.FixtureRequest) -> Place:
     """Give the place of a test that asks for a fixture."""
-    code = getattr(inspect.unwrap(getattr(request, "function", None) or place_of), "__code__", None)
-    first_line = 1 if code is None or code is place_of.__code__ else code.co_firstlineno
-    return Place(request.path, first_line, request.node.name, language_of(request.config))
+    code = getattr(inspect.unwrap(getattr(request, "function", None) or find_test_place), "__code__", None)
+    first_line = 1 if code is None or code is find_test_place.__code__ else code.co_firstlineno
+    return Place(request.path, first_line, request.node.name, get_language(request.config))
 
 
-def place_of_caller() -> Place:
+def find_caller_place() -> Place:
     """Give the place of the code outside this package that has called it."""
     frame = inspect.currentframe()
     while frame is not None and frame.f_back and frame.f_globals["__name__"].startswith("pytest_agentproc."):
@@ -62,7 +62,7 @@ def place_of_caller() -> Place:
     return Place(Path(code.co_filename), code.co_firstlineno, code.co_name, BUNDLED)
 
 
-def scenario_of(given: Any, place: Place, agent: str = '"raw"') -> Scenario:
+def load_given_scenario(given: Any, place: Place, agent: str = '"raw"') -> Scenario:
     """Load what a test gave as its scenario.
 
     Args:
@@ -81,12 +81,12 @@ def scenario_of(given: Any, place: Place, agent: str = '"raw"') -> Scenario:
         is_text = bool(given) and all(isinstance(step, str) for step in given)
         given = "".join(f"- {step}\n" for step in given) if is_text else {"script": [*given]}
     folder, language = place.file.parent, place.language
-    if isinstance(given, Path) or (isinstance(given, str) and (_is_path(given) or _ID.fullmatch(given))):
-        return named(given, folder, language)
+    if isinstance(given, Path) or (isinstance(given, str) and (_is_scenario_path(given) or _ID.fullmatch(given))):
+        return load_named_scenario(given, folder, language)
     claim = f"an agent of {place.name}"
     if isinstance(given, str):
-        name, text = _locate(given, place)
-        return loads(_whole(text, claim, agent), name, folder, language)
+        name, text = _locate_in_test_file(given, place)
+        return loads(_complete_scenario(text, claim, agent), name, folder, language)
     if isinstance(given, Mapping):
         try:
             plain = {"scenario": claim} if "sessions" in given else {"scenario": claim, "agent": json.loads(agent)}
@@ -100,7 +100,7 @@ def scenario_of(given: Any, place: Place, agent: str = '"raw"') -> Scenario:
     )
 
 
-def named(name: str | Path, folder: Path, language: Language = BUNDLED) -> Scenario:
+def load_named_scenario(name: str | Path, folder: Path, language: Language = BUNDLED) -> Scenario:
     """Load a scenario by the path of its file, or by its id if it is a bundled one.
 
     Args:
@@ -112,10 +112,10 @@ def named(name: str | Path, folder: Path, language: Language = BUNDLED) -> Scena
         ScenarioError: every problem of it.
         UsageError: no bundled scenario has such an id.
     """
-    if not isinstance(name, Path) and not _is_path(name):
+    if not isinstance(name, Path) and not _is_scenario_path(name):
         return _load_bundled(name)
     file, agent = split_agent(os.fspath(name))
-    return load(shown_path(folder / file), language, agent=agent)
+    return load(shorten_path(folder / file), language, agent=agent)
 
 
 def _load_bundled(name: str) -> Scenario:
@@ -131,14 +131,14 @@ def _load_bundled(name: str) -> Scenario:
             f"no bundled scenario is called {name}{did_you_mean(name, files, '', ', ')}",
             "a file's name ends in .yaml, and a list of steps begins with a hyphen and a space",
         )
-    return load(shown_path(files[name]), agent=agent)
+    return load(shorten_path(files[name]), agent=agent)
 
 
-def _is_path(given: str) -> bool:
+def _is_scenario_path(given: str) -> bool:
     return "\n" not in given and split_agent(given)[0].endswith(_SUFFIXES)
 
 
-def shown_path(path: Path) -> str:
+def shorten_path(path: Path) -> str:
     """Write a path as people do: relative to where they are, unless it is elsewhere."""
     text, here = str(path), os.path.join(os.getcwd(), "")  # noqa: PTH109, PTH118  # a Path takes longer than all else
     if text.startswith(here) and ".." not in text:  # nearly always, and a session has thousands of files
@@ -147,24 +147,24 @@ def shown_path(path: Path) -> str:
     return str(path) if relative.startswith("..") else relative
 
 
-def _locate(text: str, place: Place) -> tuple[str, str]:
+def _locate_in_test_file(text: str, place: Place) -> tuple[str, str]:
     """Name the text after the test's file and push it down to its line there, if it stands there as it is."""
-    source = _source(place.file)
+    source = _read_source(place.file)
     begin = sum(len(line) for line in source.splitlines(keepends=True)[: place.first_line - 1])
     found = source.find(text, begin) if text.strip() else -1
     if found < 0:
         return f"<{place.name}>", textwrap.dedent(text)
-    return shown_path(place.file), "\n" * source.count("\n", 0, found) + textwrap.dedent(text)
+    return shorten_path(place.file), "\n" * source.count("\n", 0, found) + textwrap.dedent(text)
 
 
-def _source(file: Path) -> str:
+def _read_source(file: Path) -> str:
     try:
         return read_text_file(file, _MOST_BYTES).replace("\r\n", "\n")
     except (OSError, UnicodeDecodeError):
         return ""
 
 
-def _whole(text: str, claim: str, agent: str) -> str:
+def _complete_scenario(text: str, claim: str, agent: str) -> str:
     """Make a scenario of a bare list of steps, on the same lines; leave anything else as it is."""
     lines = text.splitlines()
     first = next(

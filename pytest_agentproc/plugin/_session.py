@@ -6,13 +6,13 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.plugin._contributions import reference_of
-from pytest_agentproc.plugin._judge import play, settle
-from pytest_agentproc.plugin._options import backends_of
+from pytest_agentproc.plugin._contributions import get_reference
+from pytest_agentproc.plugin._judge import end_test, play
+from pytest_agentproc.plugin._options import get_backends
 from pytest_agentproc.plugin._report import keep_page
-from pytest_agentproc.plugin._run import AgentRun, AgentTurn, ends_test, result_of, seconds, told
-from pytest_agentproc.plugin._scripts import TALKER, place_of, scenario_of
-from pytest_agentproc.plugin._virtual_time import refuse_nested
+from pytest_agentproc.plugin._run import AgentRun, AgentTurn, add_limits, fail_test_on_red, make_agent_run, to_seconds
+from pytest_agentproc.plugin._scripts import TALKER, find_test_place, load_given_scenario
+from pytest_agentproc.plugin._virtual_time import refuse_nested_clock
 from pytest_agentproc.verdict import judged
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.harness import Played
     from pytest_agentproc.scenario import Scenario
-    from pytest_agentproc.subjects import Held, Live
+    from pytest_agentproc.subjects import HeldSession, LiveSupervisor
     from pytest_agentproc.supervisor import Question, Session, SessionEvent, TurnResult
 
 
@@ -34,10 +34,10 @@ class AgentSession:
     session is closed; a process that is left then, or an `expect` of the scenario that does not hold, fails the test.
     """
 
-    def __init__(self, request: pytest.FixtureRequest, live: Live) -> None:
+    def __init__(self, request: pytest.FixtureRequest, live: LiveSupervisor) -> None:
         self._request = request
         self._live = live
-        self._held: Held
+        self._held: HeldSession
         self._thread: threading.Thread | None = None
         self._run: AgentRun | None = None
 
@@ -67,7 +67,7 @@ class AgentSession:
     @property
     def background(self) -> tuple[AgentTurn, ...]:
         """The turns that the agent began by itself, as far as they are over."""
-        return tuple(_turn(result) for result in self._held.session.background)
+        return tuple(_make_turn(result) for result in self._held.session.background)
 
     # The session's actions, for the test to call.
 
@@ -77,28 +77,28 @@ class AgentSession:
 
     def begin(self, text: str) -> BegunTurn:
         """Ask the agent, and wait for nothing: the turn is queued, or under way."""
-        return BegunTurn(self, self._do(lambda held: held.begin(text)))
+        return BegunTurn(self, self._call_in_session(lambda held: held.begin_turn(text)))
 
     def wait(self, seconds: float) -> None:
         """Let this many seconds of virtual time pass."""
         if not seconds >= 0:
             raise UsageError(f"{seconds} seconds cannot pass", "wait(2.5) lets two and a half pass")
-        self._do(lambda held: held.wait(seconds))
+        self._call_in_session(lambda held: held.wait(seconds))
 
     def wait_for(self, status: str) -> None:
         """Wait until the session stands there: `ready`, `restarting`, `failed`, ..."""
         statuses = ("starting", "ready", "prompting", "restarting", "failed", "closed")
         if status not in statuses:
             raise UsageError(f"there is no status {status!r}", f"they are {', '.join(statuses)}")
-        self._do(lambda held: held.until(status))
+        self._call_in_session(lambda held: held.wait_for_status(status))
 
     def cancel(self) -> None:
         """Cancel the turn in flight; the agent lives on."""
-        self._do(lambda held: held.cancel(None))
+        self._call_in_session(lambda held: held.cancel_turn(None))
 
     def stop(self) -> None:
         """End the agent with its whole tree, and wait until no process of it is left; another agent is started."""
-        self._do(lambda held: held.stop())
+        self._call_in_session(lambda held: held.stop_agent())
 
     def call(self, function: Callable[[Session], Awaitable[Any]]) -> Any:
         """Run an async function of your own in the session's loop: `call(function)` awaits `function(session)`.
@@ -106,12 +106,12 @@ class AgentSession:
         Args:
             function: gets the `supervisor.Session`; its exception is raised here.
         """
-        return self._do(lambda held: held.call(function))
+        return self._call_in_session(lambda held: held.call(function))
 
     def close(self) -> AgentRun:
         """Close the session, wait until no process is left, and give all results; the second time the same."""
         if self._run is None:
-            self._do(None)
+            self._call_in_session(None)
             assert self._run is not None
         return self._run
 
@@ -122,48 +122,48 @@ class AgentSession:
 
         def host() -> None:
             try:
-                self._live.end(play(self._request.node, scenario, backend, self._live))
+                self._live.report_end(play(self._request.node, scenario, backend, self._live))
             except BaseException as error:  # noqa: BLE001  # it is raised in the test's thread
-                self._live.end(None, error)
+                self._live.report_end(None, error)
 
         self._thread = threading.Thread(target=host, name="agent_session", daemon=True)
         self._thread.start()
-        self._held = self._heard()
+        self._held = self._receive_answer()
 
     def finish(self) -> None:
         """Close it unless that has been done, or it has ended by itself."""
         if self._thread is not None:
             self.close()
 
-    def do_turn(self, verb: Callable[[Held], Awaitable[Any]]) -> Any:
+    def call_for_turn(self, verb: Callable[[HeldSession], Awaitable[Any]]) -> Any:
         """Do something with one turn."""
-        return self._do(verb)
+        return self._call_in_session(verb)
 
-    def _do(self, verb: Callable[[Held], Awaitable[Any]] | None) -> Any:
+    def _call_in_session(self, verb: Callable[[HeldSession], Awaitable[Any]] | None) -> Any:
         if self._thread is None:
             raise UsageError("the conversation is over", "open another one: agent_session(...)")
-        self._live.ask(verb)
-        return self._heard()
+        self._live.submit_call(verb)
+        return self._receive_answer()
 
-    def _heard(self) -> Any:
-        value, error, is_over = self._live.hear()
+    def _receive_answer(self) -> Any:
+        value, error, is_over = self._live.receive_answer()
         if is_over:
             assert self._thread is not None
             self._thread.join()
             self._thread = None
         if error is not None:
-            with ends_test():
+            with fail_test_on_red():
                 raise error
         if is_over:
-            self._judge(value)
+            self._judge_session(value)
         return value
 
-    def _judge(self, played: Played) -> None:
-        with ends_test():
+    def _judge_session(self, played: Played) -> None:
+        with fail_test_on_red():
             judgement = judged(played)
             keep_page(self._request.node, played, judgement.rows, judgement.verdict)
-            settle(judgement)
-        self._run = result_of(played)
+            end_test(judgement)
+        self._run = make_agent_run(played)
 
 
 class BegunTurn:
@@ -175,12 +175,12 @@ class BegunTurn:
 
     def wait(self) -> AgentTurn:
         """Wait for what comes of it."""
-        result: TurnResult = self._session.do_turn(lambda held: held.outcome(self.number))
-        return _turn(result)
+        result: TurnResult = self._session.call_for_turn(lambda held: held.wait_for_outcome(self.number))
+        return _make_turn(result)
 
     def cancel(self) -> None:
         """Cancel it, also while it is queued."""
-        self._session.do_turn(lambda held: held.cancel(self.number))
+        self._session.call_for_turn(lambda held: held.cancel_turn(self.number))
 
 
 class Sessions:
@@ -212,10 +212,10 @@ class Sessions:
             pytest.fail.Exception: a check failed, a process was left, or the clock was stuck.
             UsageError: there is no such limit, the agent holds no conversation, or virtual time runs already.
         """
-        from pytest_agentproc.subjects import Live, ReferenceSupervisor
+        from pytest_agentproc.subjects import LiveSupervisor, ReferenceSupervisor
 
-        refuse_nested(self._request.node, "agent_session")
-        asked = told(scenario_of(scenario, place_of(self._request), TALKER), policy)
+        refuse_nested_clock(self._request.node, "agent_session")
+        asked = add_limits(load_given_scenario(scenario, find_test_place(self._request), TALKER), policy)
         if asked.parts or not asked.is_session:
             what = "several agents" if asked.parts else f"an agent of {asked.dialect} {asked.mode}"
             raise UsageError(
@@ -224,12 +224,14 @@ class Sessions:
                 "{dialect: pi, mode: rpc} can; agent_run plays all",
             )
         config = self._request.config
-        reference_supervisor = reference_of(config)
+        reference_supervisor = get_reference(config)
         assert isinstance(reference_supervisor, ReferenceSupervisor), "the kit's own"
-        live = Live(reference_supervisor, (lambda _: permission) if isinstance(permission, bool) else permission)
+        live = LiveSupervisor(
+            reference_supervisor, (lambda _: permission) if isinstance(permission, bool) else permission
+        )
         self.finish()
         self._last = AgentSession(self._request, live)
-        self._last.open(asked, backend or backends_of(config)[0])
+        self._last.open(asked, backend or get_backends(config)[0])
         return self._last
 
     def finish(self) -> None:
@@ -238,5 +240,5 @@ class Sessions:
             self._last.finish()
 
 
-def _turn(result: TurnResult) -> AgentTurn:
-    return AgentTurn(result.outcome.value, result.exit_code, result.text, result.error, seconds(result.elapsed))
+def _make_turn(result: TurnResult) -> AgentTurn:
+    return AgentTurn(result.outcome.value, result.exit_code, result.text, result.error, to_seconds(result.elapsed))

@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 __tracebackhide__ = True  # a failure shows the line of the test, and none of this file
 
 _FIXTURE = "agent_timeline"
-_KEPT: pytest.StashKey[list[_Kept]] = pytest.StashKey()
+_KEPT: pytest.StashKey[list[_TraceSource]] = pytest.StashKey()
 
 
-class _Kept(NamedTuple):
+class _TraceSource(NamedTuple):
     """The trace of one run of a test: a record that may still grow, or a fake that the test itself starts."""
 
     source: Record | FakeAgent
     scenario: Scenario
 
 
-class _Run(NamedTuple):
+class _TracedRun(NamedTuple):
     """One run, of which a timeline is made."""
 
     records: list[Record]
@@ -39,15 +39,15 @@ class _Run(NamedTuple):
 
 def keep_record(node: pytest.Item, record: Record, scenario: Scenario) -> None:
     """Keep a record for the timeline of a test, if the test has asked for one; it may still grow."""
-    _keep(node, _Kept(record, scenario))
+    _keep_for_timeline(node, _TraceSource(record, scenario))
 
 
 def keep_fake(node: pytest.Item, fake: FakeAgent, scenario: Scenario) -> None:
     """Keep a fake for the timeline of a test, if the test has asked for one."""
-    _keep(node, _Kept(fake, scenario))
+    _keep_for_timeline(node, _TraceSource(fake, scenario))
 
 
-def _keep(node: pytest.Item, kept: _Kept) -> None:
+def _keep_for_timeline(node: pytest.Item, kept: _TraceSource) -> None:
     if _FIXTURE in getattr(node, "fixturenames", ()):
         node.stash.setdefault(_KEPT, []).append(kept)
 
@@ -65,13 +65,13 @@ class AgentTimeline:
         self._node = request.node
 
     def __len__(self) -> int:
-        return len(self._runs())
+        return len(self._collect_runs())
 
     def __getitem__(self, number: int) -> Timeline:
         """Give the timeline of one run, counted from 0 in the order in which they were begun."""
         from pytest_agentproc.record import Timeline, beside
 
-        runs = self._runs()
+        runs = self._collect_runs()
         if not -len(runs) <= number < len(runs):
             if not runs and self._node.stash.get(_KEPT, []):
                 raise UsageError(
@@ -86,55 +86,55 @@ class AgentTimeline:
         return Timeline(beside(run.records), run.scenario, is_supervised=run.is_supervised)
 
     def __str__(self) -> str:
-        return str(self._only())
+        return str(self._get_only_timeline())
 
     def at(self, word: str) -> float:
         """Give the first instant of a word: `agent_timeline.at("TERM") == 120`; one that never came fails the test."""
-        return self._only().at(word)
+        return self._get_only_timeline().at(word)
 
     def times(self, word: str) -> tuple[float, ...]:
         """Give every instant of a word, in order; none if it never came."""
-        return self._only().times(word)
+        return self._get_only_timeline().times(word)
 
     def order(self, *words: str) -> None:
         """Require that these came one after the other, whatever came between."""
-        self._only().order(*words)
+        self._get_only_timeline().order(*words)
 
     def not_before(self, word: str, bound: float | str) -> None:
         """Require that a word came, and not before an instant, or the first time of another word."""
-        self._only().not_before(word, bound)
+        self._get_only_timeline().not_before(word, bound)
 
     def never(self, word: str) -> None:
         """Require that a word did not come."""
-        self._only().never(word)
+        self._get_only_timeline().never(word)
 
     def finish(self) -> None:
         """Let go of the records."""
         self._node.stash.setdefault(_KEPT, []).clear()
 
-    def _only(self) -> Timeline:
-        runs = self._runs()
+    def _get_only_timeline(self) -> Timeline:
+        runs = self._collect_runs()
         if len(runs) > 1:
             raise UsageError(
                 f"the test had {len(runs)} runs, each with a clock of its own", "choose one: agent_timeline[0]"
             )
         return self[0]
 
-    def _runs(self) -> list[_Run]:
+    def _collect_runs(self) -> list[_TracedRun]:
         from pytest_agentproc.harness import FakeAgent
 
         kept = self._node.stash.get(_KEPT, [])
         fakes = [(timeline.source, timeline.scenario) for timeline in kept if isinstance(timeline.source, FakeAgent)]
-        runs: list[_Run] = []
+        runs: list[_TracedRun] = []
         for timeline in kept:
             if not isinstance(timeline.source, FakeAgent):
-                runs.append(_Run([timeline.source], timeline.scenario, is_supervised=True))
+                runs.append(_TracedRun([timeline.source], timeline.scenario, is_supervised=True))
             elif timeline.source is fakes[0][0]:
-                runs += _runs_of(fakes)
+                runs += _split_by_clock(fakes)
         return runs
 
 
-def _runs_of(fakes: Sequence[tuple[FakeAgent, Scenario]]) -> Iterator[_Run]:
+def _split_by_clock(fakes: Sequence[tuple[FakeAgent, Scenario]]) -> Iterator[_TracedRun]:
     """Give a run for each clock in whose time a fake was started; a fake has the same letter in all of them."""
     from pytest_agentproc.record import Record
 
@@ -148,4 +148,4 @@ def _runs_of(fakes: Sequence[tuple[FakeAgent, Scenario]]) -> Iterator[_Run]:
             records += [] if record is None else [record]
     for records in by_clock.values():
         if any(record.events for record in records):
-            yield _Run(records, scenario, is_supervised=False)
+            yield _TracedRun(records, scenario, is_supervised=False)

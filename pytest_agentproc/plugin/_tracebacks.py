@@ -26,7 +26,7 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Cut the tracebacks of a failure before they are read, and say how a leak is expected."""
     if call.excinfo is not None and not item.config.option.fulltrace:
-        _cut([*_chain(call.excinfo.value)])
+        _cut_tracebacks([*_walk_causes(call.excinfo.value)])
         call.excinfo = pytest.ExceptionInfo.from_exception(call.excinfo.value)
     is_skipped = call.excinfo is None or isinstance(call.excinfo.value, pytest.skip.Exception)
     with nullcontext() if is_skipped else without_finalizers():
@@ -65,7 +65,7 @@ _FINDERS = {"process_tree", "fake_agent"}
 _EXPECT = "a process that is left fails the teardown, and not the test: write xfail(strict=False) to expect it"
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
+def _walk_causes(error: BaseException) -> Iterator[BaseException]:
     """Give an exception, those that it came from, and those in a group."""
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
@@ -78,30 +78,30 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
             yield exception
 
 
-def _cut(errors: Sequence[BaseException]) -> None:
+def _cut_tracebacks(errors: Sequence[BaseException]) -> None:
     """Leave the machinery out of tracebacks, if one of them has passed through the kit."""
-    from pytest_agentproc.subjects import is_machinery, is_of_kit
+    from pytest_agentproc.subjects import is_kit_file, is_machinery_file
 
-    traces = {id(error): [*_links(error.__traceback__)] for error in errors}
-    if not any(is_of_kit(_file(trace)) for links in traces.values() for trace in links):
+    traces = {id(error): [*_walk_traceback(error.__traceback__)] for error in errors}
+    if not any(is_kit_file(_get_file(trace)) for links in traces.values() for trace in links):
         return
     for error in errors:
         links = traces[id(error)]
         is_callers = isinstance(error, AgentprocError) and not isinstance(error, KitError)
-        if links and is_of_kit(_file(links[-1])) and not is_callers:
+        if links and is_kit_file(_get_file(links[-1])) and not is_callers:
             continue
         shown: TracebackType | None = None
         for trace in reversed(links):
-            if not is_machinery(_file(trace)):
+            if not is_machinery_file(_get_file(trace)):
                 shown = TracebackType(shown, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
         error.__traceback__ = shown or error.__traceback__
 
 
-def _file(trace: TracebackType) -> str:
+def _get_file(trace: TracebackType) -> str:
     return trace.tb_frame.f_code.co_filename
 
 
-def _links(trace: TracebackType | None) -> Iterator[TracebackType]:
+def _walk_traceback(trace: TracebackType | None) -> Iterator[TracebackType]:
     while trace is not None:
         yield trace
         trace = trace.tb_next

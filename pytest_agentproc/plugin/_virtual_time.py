@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.plugin._below import in_virtual_time, start_again_for
+from pytest_agentproc.plugin._below import restart_for_tests, run_in_virtual_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,46 +41,50 @@ def allowed_programs(node: pytest.Item) -> tuple[str, ...]:
     return tuple(names)
 
 
-def with_virtual_time(item: pytest.Item, names: list[str]) -> None:
-    """Set virtual time up after the fixtures that outlive the test, and before all others, in place."""
-    if item.get_closest_marker(MARK) is None:
-        return
+def order_clock_fixture(item: pytest.Item, names: list[str]) -> None:
+    """Put the virtual clock of a marked test before the other fixtures of that test, in place."""
+    if item.get_closest_marker(MARK) is not None:
+        names[:] = order_fixture(item, names, _FIXTURE)
+
+
+def order_fixture(item: pytest.Item, names: list[str], fixture: str) -> list[str]:
+    """Order the fixtures of a test: those that outlive it, then the given one, then all others."""
     known = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
-    others = [name for name in names if name != _FIXTURE]
+    others = [name for name in names if name != fixture]
     wide = [name for name in others if name in known and known[name][-1].scope != "function"]
-    names[:] = [*wide, _FIXTURE, *(name for name in others if name not in wide)]
+    return [*wide, fixture, *(name for name in others if name not in wide)]
 
 
 @contextmanager
-def clock_of(request: pytest.FixtureRequest) -> Iterator[VirtualClock]:
+def open_virtual_clock(request: pytest.FixtureRequest) -> Iterator[VirtualClock]:
     """Give the virtual clock of a test, which every clock of Python follows if the test is in virtual time.
 
     Raises:
         UsageError: the marker is wrong, or its test cannot be in virtual time.
     """
-    from pytest_agentproc.plugin._contributions import lab_of
+    from pytest_agentproc.plugin._contributions import get_runner
 
     item: Any = request.node
     marker = item.get_closest_marker(MARK)
-    options = _options(marker)
+    options = _read_marker_options(marker)
     allowed = allowed_programs(item)
-    with lab_of(request.config).virtual_clock(allow=allowed, **options) as clock, ExitStack() as stack:
-        if marker is not None and _is_async(item):
+    with get_runner(request.config).virtual_clock(allow=allowed, **options) as clock, ExitStack() as stack:
+        if marker is not None and _is_async_test(item):
             _require_own_loop(item)
             stack.enter_context(clock.hosted())
             stack.callback(setattr, item, "obj", item.obj)
             item.obj = clock.guarded(item.obj)
             if hasattr(item.instance, "asyncSetUp"):  # unittest looks the method up itself, in this test's object
                 setattr(item.instance, item.name, item.obj)
-        elif _asks(item):
+        elif _has_clock_fixture(item):
             stack.enter_context(clock.followed())
         elif marker is not None:
             _refuse_backend(item, marker)
-            stack.enter_context(in_virtual_time(item, clock.start))
+            stack.enter_context(run_in_virtual_time(item, clock.start))
         yield clock
 
 
-def refuse_nested(item: pytest.Item, fixture: str) -> None:
+def refuse_nested_clock(item: pytest.Item, fixture: str) -> None:
     """Refuse a fixture that begins virtual time by itself where virtual time runs already.
 
     Raises:
@@ -96,7 +100,7 @@ def refuse_nested(item: pytest.Item, fixture: str) -> None:
         )
 
 
-def run_without_plugin(function: Any) -> None:
+def wrap_in_virtual_time(function: Any) -> None:
     """Have a marked async test that no plugin runs be run in virtual time when it is called.
 
     Raises:
@@ -123,7 +127,7 @@ def run_without_plugin(function: Any) -> None:
     function.obj = run
 
 
-def _options(marker: pytest.Mark | None) -> dict[str, Any]:
+def _read_marker_options(marker: pytest.Mark | None) -> dict[str, Any]:
     """Give what the marker says of the clock.
 
     Raises:
@@ -140,13 +144,13 @@ def _options(marker: pytest.Mark | None) -> dict[str, Any]:
     return {name: value for name, value in marker.kwargs.items() if name == "start"}
 
 
-def _is_async(item: Any) -> bool:
+def _is_async_test(item: Any) -> bool:
     inner = getattr(getattr(item.obj, "hypothesis", None), "inner_test", item.obj)
     return iscoroutinefunction(inner)
 
 
-def _asks(item: Any) -> bool:
-    """Say whether a test, or a fixture of its own, asks for the virtual clock by name."""
+def _has_clock_fixture(item: Any) -> bool:
+    """Say whether a test, or a fixture of its own, has the virtual clock as an argument."""
     info = item._fixtureinfo  # noqa: SLF001  # pytest has no public list of who asks for what
     fixtures = [found[-1] for name, found in info.name2fixturedefs.items() if name in info.names_closure]
     own = [fixture for fixture in fixtures if not fixture.func.__module__.startswith("pytest_agentproc.")]
@@ -170,13 +174,18 @@ def _require_own_loop(item: Any) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Start pytest again below the coordinator if a test of this session needs that."""
-    start_again_for(session, sum(map(_follows_preload, session.items)))
+    restart_for_tests(session, sum(map(_is_in_preload_time, session.items)))
 
 
-def _follows_preload(item: Any) -> bool:
+def _is_in_preload_time(item: Any) -> bool:
     """Say whether a test is in the time of the preload clock: a marked sync one that does not run a clock itself."""
     is_function = hasattr(item, "_fixtureinfo") and hasattr(item, "obj")
-    return is_function and item.get_closest_marker(MARK) is not None and not _is_async(item) and not _asks(item)
+    return (
+        is_function
+        and item.get_closest_marker(MARK) is not None
+        and not _is_async_test(item)
+        and not _has_clock_fixture(item)
+    )
 
 
 def _refuse_backend(item: Any, marker: pytest.Mark) -> None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pytest_agentproc.errors import Declined
 from pytest_agentproc.subjects._acp_program import AcpProgram
-from pytest_agentproc.subjects._as_subject import taken
-from pytest_agentproc.subjects._checked import CheckedSubject, is_machinery, is_of_kit
+from pytest_agentproc.subjects._as_subject import as_subject
+from pytest_agentproc.subjects._checked import CheckedSubject, is_kit_file, is_machinery_file
 from pytest_agentproc.subjects._client import Client
 from pytest_agentproc.subjects._command import Command
 from pytest_agentproc.subjects._driven import Driven
 from pytest_agentproc.subjects._function import Function
-from pytest_agentproc.subjects._live import Held, Live
-from pytest_agentproc.subjects._named import bundled, named, raised
+from pytest_agentproc.subjects._live import HeldSession, LiveSupervisor
+from pytest_agentproc.subjects._named import describe_raised, find_subject, get_bundled_subjects
 from pytest_agentproc.subjects._reference import ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.subjects._trivial import TRIVIAL, KillAtOnce, Null, SpawnAndForget, SubprocessRun
-from pytest_agentproc.subjects._written import command_of_file, command_of_line
+from pytest_agentproc.subjects._written import load_command_file, make_command
 
 __all__ = [
     "TRIVIAL",
@@ -25,20 +25,20 @@ __all__ = [
     "Declined",
     "Driven",
     "Function",
-    "Held",
+    "HeldSession",
     "KillAtOnce",
-    "Live",
+    "LiveSupervisor",
     "Null",
     "ReferenceSupervisor",
     "SpawnAndForget",
     "SubprocessRun",
-    "bundled",
-    "command_of_file",
-    "command_of_line",
-    "is_machinery",
-    "is_of_kit",
-    "named",
-    "raised",
+    "as_subject",
+    "describe_raised",
+    "find_subject",
+    "get_bundled_subjects",
+    "is_kit_file",
+    "is_machinery_file",
+    "load_command_file",
+    "make_command",
     "reference_supervisor",
-    "taken",
 ]

@@ -17,10 +17,16 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from pytest_agentproc.errors import Declined
-from pytest_agentproc.subjects._checked import ask
+from pytest_agentproc.subjects._checked import call_supervisor
 from pytest_agentproc.subjects._client import Client
-from pytest_agentproc.subjects._command import Command, Stream, folder_in, note_end, values_of
-from pytest_agentproc.subjects._driven import DEEDS, Driver
+from pytest_agentproc.subjects._command import (
+    Command,
+    OutputStream,
+    make_placeholder_values,
+    make_run_folder,
+    record_end,
+)
+from pytest_agentproc.subjects._driven import DEEDS, SessionDriver
 from pytest_agentproc.vocabulary import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -52,11 +58,11 @@ class AcpProgram(Command):
         """
         self.require_no_real_agent(order)
         with tempfile.TemporaryDirectory(prefix="agentproc-") as base:
-            editor = partial(_Editor, program=self, folder=folder_in(base, order.prompt))
-            return await ask(lambda order: Driver(order, editor).run(), order, __name__)
+            editor = partial(_Editor, program=self, folder=make_run_folder(base, order.prompt))
+            return await call_supervisor(lambda order: SessionDriver(order, editor).run(), order, __name__)
 
 
-class _Refused(Exception):
+class _RequestRefused(Exception):
     """An error that the program gave in answer."""
 
 
@@ -80,11 +86,11 @@ class _Editor(Client):
     async def start(self) -> None:
         """Start the program, and shake hands with it."""
         given, self._to = os.pipe2(os.O_CLOEXEC)
-        self._stdout, self._stderr = (self.stack.enter_context(Stream(name)) for name in ("stdout", "stderr"))
-        self.stack.callback(self._end_of_stdin)
+        self._stdout, self._stderr = (self.stack.enter_context(OutputStream(name)) for name in ("stdout", "stderr"))
+        self.stack.callback(self._close_stdin)
         try:
-            words, here, env = self._program.started_by(
-                self.order, values_of(self.order, self._folder, self._program.here)
+            words, here, env = self._program.make_start_arguments(
+                self.order, make_placeholder_values(self.order, self._folder, self._program.here)
             )
             self._pid = self.order.keeper.start(words, here, env, (given, self._stdout.given, self._stderr.given))
         finally:
@@ -92,49 +98,49 @@ class _Editor(Client):
         os.set_blocking(self._to, False)
         self._end = os.pidfd_open(self._pid)
         self.stack.callback(os.close, self._end)
-        self.stack.callback(self._note_end)
+        self.stack.callback(self._record_end)
         self._group = await self.enter_context(anyio.create_task_group())
         self.stack.callback(self._group.cancel_scope.cancel)
-        for follow in (self._stderr.follow, self._read, self._await_end):
-            self._group.start_soon(follow)
+        for task in (self._stderr.read_until_cancelled, self._read_messages, self._wait_for_end):
+            self._group.start_soon(task)
         try:
-            told = await self._ask("initialize", {"protocolVersion": 1, "clientCapabilities": {}})
-            self._session = await self._open(told.get("agentCapabilities"))
-        except (_Refused, EOFError, Declined):
+            told = await self._send_request("initialize", {"protocolVersion": 1, "clientCapabilities": {}})
+            self._session = await self._open_session(told.get("agentCapabilities"))
+        except (_RequestRefused, EOFError, Declined):
             await self.close()
             raise
 
-    async def _open(self, able: Any) -> str:
+    async def _open_session(self, able: Any) -> str:
         """Have the program make a session, or load or resume the one that the order names; give its id."""
         where = {"cwd": self.order.cwd, "mcpServers": []}
         known = self.order.continues
         if known is None:
-            return str((await self._ask("session/new", where)).get("sessionId", ""))
+            return str((await self._send_request("session/new", where)).get("sessionId", ""))
         able = able if isinstance(able, dict) else {}
         more = able.get("sessionCapabilities")
         can_resume = isinstance(more, dict) and more.get("resume") is not None
         if not (able.get("loadSession") if known.how == "load" else can_resume):
             raise Declined(f"a program that can {known.how} a session")
-        await self._ask(f"session/{known.how}", {"sessionId": known.id, **where})
+        await self._send_request(f"session/{known.how}", {"sessionId": known.id, **where})
         return known.id
 
     async def prompt(self, text: str) -> dict[str, Any]:
         """Send a prompt, and give the end of its turn."""
         self._said = ""
         words = {"sessionId": self._session, "prompt": [{"type": "text", "text": text}]}
-        reason = (await self._ask("session/prompt", words)).get("stopReason")
+        reason = (await self._send_request("session/prompt", words)).get("stopReason")
         return {"outcome": _OUTCOMES.get(str(reason), "failed"), "text": self._said, "stop_reason": reason}
 
     async def cancel(self) -> None:
         """Cancel the turn in flight."""
-        await self._send({"method": "session/cancel", "params": {"sessionId": self._session}})
+        await self._send_message({"method": "session/cancel", "params": {"sessionId": self._session}})
 
     async def close(self) -> None:
         """End its stdin, as an editor that quits; then it gets TERM and KILL.
 
         TERM comes after all graces that it states: until then it may be ending its own agent by them, as P8 demands.
         """
-        self._end_of_stdin()
+        self._close_stdin()
         limits, scale = self.order.policy.nanoseconds(), self.order.scale
         close, kill, leftover = (limits[f"{name}_grace"] or 0 for name in ("close", "kill", "leftover_kill"))
         for grace, number in (
@@ -150,29 +156,29 @@ class _Editor(Client):
 
     def outcome_of_prompt_error(self, error: Exception) -> str:
         """See `Client.outcome_of_prompt_error`: an error in answer to a prompt is a failed turn."""
-        return "failed" if isinstance(error, _Refused) else super().outcome_of_prompt_error(error)
+        return "failed" if isinstance(error, _RequestRefused) else super().outcome_of_prompt_error(error)
 
     def outcome_of_start_error(self, error: Exception) -> str:
         """See `Client.outcome_of_start_error`."""
-        return "handshake_failed" if isinstance(error, _Refused) else super().outcome_of_start_error(error)
+        return "handshake_failed" if isinstance(error, _RequestRefused) else super().outcome_of_start_error(error)
 
     # Messages.
 
-    async def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    async def _send_request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         number = len(self._asked)
         answered = self._asked[number] = anyio.Event()
-        await self._send({"id": number, "method": method, "params": params})
+        await self._send_message({"id": number, "method": method, "params": params})
         if not self._ended.is_set():
             await answered.wait()
         answer = self._answers.get(number)
         if answer is None:
             raise EOFError("the program has ended")
         if "error" in answer:
-            raise _Refused(json.dumps(answer["error"])[:500])
+            raise _RequestRefused(json.dumps(answer["error"])[:500])
         result = answer.get("result")
         return result if isinstance(result, dict) else {}
 
-    async def _send(self, message: dict[str, Any]) -> None:
+    async def _send_message(self, message: dict[str, Any]) -> None:
         left = memoryview(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
         while left and not self._ended.is_set():
             try:
@@ -182,23 +188,27 @@ class _Editor(Client):
             except BrokenPipeError:
                 return
 
-    async def _read(self) -> None:
+    async def _read_messages(self) -> None:
         while True:
             await anyio.wait_readable(self._stdout.source)
-            self._stdout.take()
-            *lines, rest = bytes(self._stdout.data).split(b"\n")
-            self._stdout.data[:] = rest
-            for line in lines:
-                with suppress(ValueError):
-                    self._hear(json.loads(line))
+            self._handle_printed_messages()
 
-    async def _await_end(self) -> None:
+    async def _wait_for_end(self) -> None:
         await anyio.wait_readable(self._end)
+        self._handle_printed_messages()  # a loop may report the end first, while the pipe still holds the last answer
         self._ended.set()
         for answered in self._asked.values():
             answered.set()
 
-    def _hear(self, message: Any) -> None:
+    def _handle_printed_messages(self) -> None:
+        self._stdout.read_available()
+        *lines, rest = bytes(self._stdout.data).split(b"\n")
+        self._stdout.data[:] = rest
+        for line in lines:
+            with suppress(ValueError):
+                self._handle_message(json.loads(line))
+
+    def _handle_message(self, message: Any) -> None:
         if not isinstance(message, dict):
             return
         method, number, params = message.get("method"), message.get("id"), message.get("params")
@@ -206,11 +216,11 @@ class _Editor(Client):
             self._answers[number] = message
             self._asked[number].set()
         elif method == "session/update":
-            self._said += _words_of(params, self._session)
+            self._said += _read_message_text(params, self._session)
         elif method is not None and "id" in message:
-            self._group.start_soon(self._serve, message)
+            self._group.start_soon(self._answer_request, message)
 
-    async def _serve(self, message: dict[str, Any]) -> None:
+    async def _answer_request(self, message: dict[str, Any]) -> None:
         """Answer what the program asks of its editor."""
         answer: dict[str, Any] = {"error": {"code": _NO_METHOD, "message": f"this editor has no {message['method']}"}}
         if message["method"] == "session/request_permission":
@@ -221,20 +231,20 @@ class _Editor(Client):
                 answer = {"result": {"outcome": outcome}}
             except (KeyError, TypeError) as error:
                 answer = {"error": {"code": _NO_PARAMETERS, "message": f"session/request_permission: {error!r}"}}
-        await self._send({"id": message["id"], **answer})
+        await self._send_message({"id": message["id"], **answer})
 
-    def _note_end(self) -> None:
+    def _record_end(self) -> None:
         if self._ended.is_set():
-            self._stderr.take()
-            note_end(self.order, self.order.keeper.reap(self._pid), self._stderr.tail)
+            self._stderr.read_available()
+            record_end(self.order, self.order.keeper.reap(self._pid), self._stderr.tail)
 
-    def _end_of_stdin(self) -> None:
+    def _close_stdin(self) -> None:
         if self._to >= 0:
             os.close(self._to)
             self._to = -1
 
 
-def _words_of(params: Any, session: str) -> str:
+def _read_message_text(params: Any, session: str) -> str:
     """Give the words of an update, if it has some of this session."""
     update = params.get("update") if isinstance(params, dict) else None
     if not isinstance(update, dict) or params.get("sessionId", session) != session:

@@ -14,7 +14,7 @@ _OUTCOMES = tuple(outcome.value for outcome in Outcome)
 _LONGEST = 80
 
 
-def answer_of(given: Any, scale: float = 1) -> RunReport:
+def read_answer(given: Any, scale: float = 1) -> RunReport:
     """Make a `RunReport` of what a supervisor gave.
 
     Args:
@@ -26,12 +26,12 @@ def answer_of(given: Any, scale: float = 1) -> RunReport:
     Raises:
         AdapterError: it is none of these, or a field is unknown or of a wrong type; the text says which.
     """
-    return RunReport() if given is None else _answer(given, "", scale)
+    return RunReport() if given is None else _read_one_answer(given, "", scale)
 
 
-def _answer(given: Any, place: str, scale: float) -> RunReport:
+def _read_one_answer(given: Any, place: str, scale: float) -> RunReport:
     if isinstance(given, str):
-        return RunReport(outcome=_outcome(given, place or "the outcome", None))
+        return RunReport(outcome=_read_outcome(given, place or "the outcome", None))
     unit: float | None = scale * NANOSECONDS
     if isinstance(given, RunReport):
         pairs, unit = {name: getattr(given, name) for name in _FIELDS}, None
@@ -40,7 +40,7 @@ def _answer(given: Any, place: str, scale: float) -> RunReport:
     else:
         hint = "its function is no `async def`, or lacks an await: " if hasattr(given, "__await__") else ""
         allowed = "a RunReport, a mapping of its fields, the name of an outcome" + ("" if place else ", or None")
-        raise AdapterError(f"it returned {_shown(given, place)}\n{hint}give {allowed}")
+        raise AdapterError(f"it returned {_format_value(given, place)}\n{hint}give {allowed}")
     before = f"{place}: " if place else ""
     for name in pairs:
         if name not in _FIELDS:
@@ -58,22 +58,24 @@ def _answer(given: Any, place: str, scale: float) -> RunReport:
 Read = Callable[[Any, str, Any], Any]
 
 
-def _outcome(given: Any, place: str, _unit: object) -> str:
+def _read_outcome(given: Any, place: str, _unit: object) -> str:
     if isinstance(given, str) and given in _OUTCOMES:
         return str(given)
-    raise AdapterError(f"it returned {_shown(given, place)}, which is no outcome\n{did_you_mean(given, _OUTCOMES)}")
+    raise AdapterError(
+        f"it returned {_format_value(given, place)}, which is no outcome\n{did_you_mean(given, _OUTCOMES)}"
+    )
 
 
-def _plain(kind: type, allowed: str) -> Read:
+def _make_type_reader(kind: type, allowed: str) -> Read:
     def read(given: Any, place: str, _unit: object) -> Any:
         if isinstance(given, kind) and (kind is bool or not isinstance(given, bool)):
             return given
-        raise _wrong(given, place, allowed)
+        raise _make_error(given, place, allowed)
 
     return read
 
 
-def _time(given: Any, place: str, unit: float | None) -> int:
+def _read_time(given: Any, place: str, unit: float | None) -> int:
     most = _MOST_SECONDS * (1 if unit is not None else NANOSECONDS)
     is_number = isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given <= most
     if unit is not None and is_number:
@@ -81,57 +83,57 @@ def _time(given: Any, place: str, unit: float | None) -> int:
     if is_number and isinstance(given, int):
         return int(given)
     if unit is not None:
-        raise _wrong(given, place, f"seconds (a number from 0 to {_MOST_SECONDS})")
-    raise _wrong(given, place, "whole nanoseconds in a RunReport; in a mapping it is seconds")
+        raise _make_error(given, place, f"seconds (a number from 0 to {_MOST_SECONDS})")
+    raise _make_error(given, place, "whole nanoseconds in a RunReport; in a mapping it is seconds")
 
 
-def _bytes(given: Any, place: str, _unit: object) -> bytes:
+def _read_bytes(given: Any, place: str, _unit: object) -> bytes:
     if isinstance(given, str):
         return given.encode(errors="surrogateescape")
     if isinstance(given, bytes | bytearray):
         return bytes(given)
-    raise _wrong(given, place, "bytes or text")
+    raise _make_error(given, place, "bytes or text")
 
 
-def _words(given: Any, place: str, _unit: object) -> tuple[str, ...]:
+def _read_texts(given: Any, place: str, _unit: object) -> tuple[str, ...]:
     if isinstance(given, list | tuple) and all(isinstance(word, str) for word in given):
         return tuple(given)
-    raise _wrong(given, place, "a list of texts")
+    raise _make_error(given, place, "a list of texts")
 
 
-def _answers(given: Any, place: str, scale: float) -> tuple[RunReport, ...]:
+def _read_answers(given: Any, place: str, scale: float) -> tuple[RunReport, ...]:
     if not isinstance(given, list | tuple):
-        raise _wrong(given, place, "a list with one answer each")
-    return tuple(_answer(answer, f"{place} {number}", scale) for number, answer in enumerate(given, 1))
+        raise _make_error(given, place, "a list with one answer each")
+    return tuple(_read_one_answer(answer, f"{place} {number}", scale) for number, answer in enumerate(given, 1))
 
 
-def _sessions(given: Any, place: str, scale: float) -> dict[str, RunReport]:
+def _read_sessions(given: Any, place: str, scale: float) -> dict[str, RunReport]:
     if not isinstance(given, Mapping):
-        raise _wrong(given, place, "a mapping of names to answers")
-    return {str(name): _answer(answer, f"{place}.{name}", scale) for name, answer in given.items()}
+        raise _make_error(given, place, "a mapping of names to answers")
+    return {str(name): _read_one_answer(answer, f"{place}.{name}", scale) for name, answer in given.items()}
 
 
-def _viewers(given: Any, place: str, _unit: object) -> dict[str, View]:
+def _read_viewers(given: Any, place: str, _unit: object) -> dict[str, View]:
     allowed = "a mapping of names to {status: ..., transcript: ...}"
     if not isinstance(given, Mapping):
-        raise _wrong(given, place, allowed)
+        raise _make_error(given, place, allowed)
     views = {}
     for name, shown in given.items():
         view = (
             shown if isinstance(shown, View) or not isinstance(shown, Mapping) or set(shown) != _VIEW else View(**shown)
         )
         if not isinstance(view, View) or not isinstance(view.status, str) or not isinstance(view.transcript, str):
-            raise _wrong(shown, f"{place}.{name}", "{status: ..., transcript: ...}, two texts")
+            raise _make_error(shown, f"{place}.{name}", "{status: ..., transcript: ...}, two texts")
         views[str(name)] = view
     return views
 
 
-def _called(given: Any, place: str, unit: float | None) -> tuple[tuple[str, int], ...]:
+def _read_hook_calls(given: Any, place: str, unit: float | None) -> tuple[tuple[str, int], ...]:
     pairs = []
     for pair in given if isinstance(given, list | tuple) else (None,):
         if not isinstance(pair, list | tuple) or len(pair) != _PAIR or not isinstance(pair[0], str):
-            raise _wrong(given, place, "a list of (hook, instant)")
-        pairs.append((pair[0], _time(pair[1], f"{place} {pair[0]}", unit)))
+            raise _make_error(given, place, "a list of (hook, instant)")
+        pairs.append((pair[0], _read_time(pair[1], f"{place} {pair[0]}", unit)))
     return tuple(pairs)
 
 
@@ -140,36 +142,38 @@ _MOST_SECONDS = 3_000_000_000
 """No run takes longer than a life."""
 _VIEW = {field.name for field in fields(View)}
 _DEEPER = ("turns", "background", "sessions")
-_TEXT = _plain(str, "text")
+_TEXT = _make_type_reader(str, "text")
 _READ: dict[str, Read] = {
-    "outcome": _outcome,
-    "exit_code": _plain(int, "a whole number"),
+    "outcome": _read_outcome,
+    "exit_code": _make_type_reader(int, "a whole number"),
     "text": _TEXT,
     "transcript": _TEXT,
     "stop_reason": _TEXT,
     "model": _TEXT,
-    "usage": _plain(Mapping, "a mapping"),
-    "elapsed": _time,
-    "agent_status": _plain(int, "a whole number: an exit code, or minus the number of a signal"),
-    "forced": _plain(bool, "True or False"),
+    "usage": _make_type_reader(Mapping, "a mapping"),
+    "elapsed": _read_time,
+    "agent_status": _make_type_reader(int, "a whole number: an exit code, or minus the number of a signal"),
+    "forced": _make_type_reader(bool, "True or False"),
     "error": _TEXT,
-    "warnings": _words,
-    "noise": _plain(int, "a whole number"),
-    "stderr_tail": _bytes,
-    "turns": _answers,
-    "background": _answers,
-    "statuses": _words,
-    "viewers": _viewers,
-    "called": _called,
-    "sessions": _sessions,
+    "warnings": _read_texts,
+    "noise": _make_type_reader(int, "a whole number"),
+    "stderr_tail": _read_bytes,
+    "turns": _read_answers,
+    "background": _read_answers,
+    "statuses": _read_texts,
+    "viewers": _read_viewers,
+    "called": _read_hook_calls,
+    "sessions": _read_sessions,
 }
 
 
-def _wrong(given: Any, place: str, allowed: str) -> AdapterError:
-    return AdapterError(f"it returned {_shown(given, place)}\n{place} must be {allowed}, or None for: it does not say")
+def _make_error(given: Any, place: str, allowed: str) -> AdapterError:
+    return AdapterError(
+        f"it returned {_format_value(given, place)}\n{place} must be {allowed}, or None for: it does not say"
+    )
 
 
-def _shown(given: Any, place: str) -> str:
+def _format_value(given: Any, place: str) -> str:
     try:
         text = repr(given)
     except Exception as error:  # noqa: BLE001  # a foreign class may do what it likes

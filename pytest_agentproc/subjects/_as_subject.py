@@ -19,8 +19,8 @@ _MEMBERS = ("name", "keeps_artifacts", "holds_sessions", "policy", "run")
 _REMEDY = "give an `async def supervise(order)`, or what pytest_agentproc.vocabulary.Subject describes"
 
 
-def taken(thing: Any) -> Subject:
-    """Convert a thing to a subject, and report its failures as its own.
+def as_subject(thing: Any) -> Subject:
+    """Convert an object, a class or a function to a subject.
 
     Args:
         thing: a subject; a class or a factory of one, without arguments; or a function of an order, which becomes
@@ -29,28 +29,30 @@ def taken(thing: Any) -> Subject:
     Raises:
         UsageError: it is none of these; the text says what it lacks.
     """
-    if inspect.isclass(thing) or (_is_function(thing) and not _takes(thing, 1) and _takes(thing, 0)):
-        thing = _made(thing)
+    if inspect.isclass(thing) or (
+        _is_function(thing) and not _can_take_arguments(thing, 1) and _can_take_arguments(thing, 0)
+    ):
+        thing = _call_factory(thing)
     if _is_function(thing):
-        if not _takes(thing, 1):
+        if not _can_take_arguments(thing, 1):
             raise UsageError("it does not take one argument, the order", _REMEDY)
         return Function(thing)
     missing = [name for name in _MEMBERS if not hasattr(thing, name)]
     if callable(thing) and {"policy", "run"} <= set(missing):
         return Function(thing)
     if missing:
-        raise UsageError(f"{_kind(thing)} is no subject, it lacks {', '.join(missing)}", _REMEDY)
+        raise UsageError(f"{_describe_type(thing)} is no subject, it lacks {', '.join(missing)}", _REMEDY)
     if not isinstance(thing.name, str) or not thing.name or "," in thing.name:
         raise UsageError(f"its name is {thing.name!r}", "give it a text without a comma")
     for name in ("policy", "run"):
         if not callable(getattr(thing, name)):
             raise UsageError(f"its {name} is {getattr(thing, name)!r}, and no method", _REMEDY)
-    if not _takes(thing.policy, 1):
+    if not _can_take_arguments(thing.policy, 1):
         raise UsageError("its policy does not take one argument, the request for limits", _REMEDY)
     return thing if isinstance(thing, ReferenceSupervisor | Function | CheckedSubject) else CheckedSubject(thing)
 
 
-def _kind(thing: Any) -> str:
+def _describe_type(thing: Any) -> str:
     return f"a {type(thing).__name__}"
 
 
@@ -58,7 +60,7 @@ def _is_function(thing: Any) -> bool:
     return inspect.isroutine(thing) or isinstance(thing, functools.partial)
 
 
-def _takes(function: Any, count: int) -> bool:
+def _can_take_arguments(function: Any, count: int) -> bool:
     try:
         inspect.signature(function).bind(*(None,) * count)
     except TypeError:
@@ -68,9 +70,9 @@ def _takes(function: Any, count: int) -> bool:
     return True
 
 
-def _made(factory: Any) -> Any:
+def _call_factory(factory: Any) -> Any:
     name = getattr(factory, "__name__", repr(factory))
-    if not _takes(factory, 0):
+    if not _can_take_arguments(factory, 0):
         raise UsageError(f"{name} needs arguments", f"give what {name}(...) makes, or a factory without arguments")
     try:
         made = factory()

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pytest_agentproc.errors import AdapterError, ClockError, Declined, KitError, SubjectError, SupervisorCrash
 from pytest_agentproc.files import shorten_path
-from pytest_agentproc.subjects._answers import answer_of
-from pytest_agentproc.subjects._stated import policy_of
+from pytest_agentproc.subjects._answers import read_answer
+from pytest_agentproc.subjects._stated import make_policy
 from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class CheckedSubject:
             AdapterError: it raised, or they are none.
             Declined: it cannot take such agents.
         """
-        return stated(lambda: _whole(self.subject.policy(request), request.dialect))
+        return call_policy(lambda: _complete_limits(self.subject.policy(request), request.dialect))
 
     async def run(self, order: RunRequest) -> RunReport:
         """Have it supervise.
@@ -78,14 +78,14 @@ class CheckedSubject:
             SupervisorCrash: it raised.
             Declined: it cannot take the order.
         """
-        return await ask(self.subject.run, order, adapter_module(type(self.subject)))
+        return await call_supervisor(self.subject.run, order, find_adapter_module(type(self.subject)))
 
 
-def _whole(limits: Any, dialect: str) -> Any:
-    return policy_of(limits, dialect) if isinstance(limits, Mapping) else limits
+def _complete_limits(limits: Any, dialect: str) -> Any:
+    return make_policy(limits, dialect) if isinstance(limits, Mapping) else limits
 
 
-def stated(policy: Callable[[], Any]) -> Policy:
+def call_policy(policy: Callable[[], Any]) -> Policy:
     """Give the limits that a function states.
 
     Raises:
@@ -97,13 +97,15 @@ def stated(policy: Callable[[], Any]) -> Policy:
     except (AdapterError, Declined):
         raise
     except Exception as error:
-        raise AdapterError(f"asked for its limits, it {_describe(error)}") from error
+        raise AdapterError(f"asked for its limits, it {_describe_error(error)}") from error
     if not isinstance(limits, Policy):
         raise AdapterError(f"asked for its limits, it gave a {type(limits).__name__}\ngive Policy.for_dialect(dialect)")
     return limits
 
 
-async def ask(supervise: Callable[[RunRequest], Awaitable[Any]], order: RunRequest, adapter: str) -> RunReport:
+async def call_supervisor(
+    supervise: Callable[[RunRequest], Awaitable[Any]], order: RunRequest, adapter: str
+) -> RunReport:
     """Call the function that supervises an order.
 
     Args:
@@ -117,19 +119,19 @@ async def ask(supervise: Callable[[RunRequest], Awaitable[Any]], order: RunReque
         Declined: it was raised, alone or in groups.
     """
     try:
-        given = await _awaitable(supervise(order))
+        given = await _require_awaitable(supervise(order))
     except (SubjectError, ClockError, Declined, KitError):
         raise
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        raise _crash(error, adapter) from error  # it was not cancelled
+        raise _make_crash(error, adapter) from error  # it was not cancelled
     except (Exception, SystemExit) as error:
         if (refusal := unwrap_refusal(error)) is not None:
             raise refusal from None
-        raise _crash(error, adapter) from error
-    return answer_of(given, order.scale)
+        raise _make_crash(error, adapter) from error
+    return read_answer(given, order.scale)
 
 
 def unwrap_refusal(error: BaseException) -> Declined | AdapterError | None:
@@ -140,13 +142,13 @@ def unwrap_refusal(error: BaseException) -> Declined | AdapterError | None:
     return error if isinstance(error, kinds) else None
 
 
-def _awaitable(given: Any) -> Awaitable[Any]:
+def _require_awaitable(given: Any) -> Awaitable[Any]:
     if hasattr(given, "__await__"):
         return cast("Awaitable[Any]", given)
     raise AdapterError(f"its run gave a {type(given).__name__} at once\nmake it `async def run(self, order)`")
 
 
-def adapter_module(thing: Any) -> str:
+def find_adapter_module(thing: Any) -> str:
     """Name the module in which an adapter is defined: that of a class, or of the function in partials and wrappers."""
     while isinstance(thing, functools.partial):
         thing = thing.func
@@ -154,28 +156,28 @@ def adapter_module(thing: Any) -> str:
     return str(thing.__module__ if inspect.isroutine(thing) or inspect.isclass(thing) else type(thing).__module__)
 
 
-def _crash(error: BaseException, adapter: str) -> SupervisorCrash:
-    modules = {frame.f_globals.get("__name__") for frame, _ in _frames(_inner(error)[1])}
-    is_in_adapter = modules <= {adapter} and not is_of_spawn(_inner(error)[0])
-    return SupervisorCrash(f"it {_describe(error)}", is_in_adapter=is_in_adapter)
+def _make_crash(error: BaseException, adapter: str) -> SupervisorCrash:
+    modules = {frame.f_globals.get("__name__") for frame, _ in _list_foreign_frames(_unwrap_groups(error)[1])}
+    is_in_adapter = modules <= {adapter} and not is_spawn_error(_unwrap_groups(error)[0])
+    return SupervisorCrash(f"it {_describe_error(error)}", is_in_adapter=is_in_adapter)
 
 
-def is_of_spawn(error: BaseException) -> bool:
+def is_spawn_error(error: BaseException) -> bool:
     """Say whether the kernel refused to start a program: the command line is too long, or the file is no program."""
     return isinstance(error, OSError) and error.errno in (errno.E2BIG, errno.ENOEXEC)
 
 
-def _describe(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     """Describe what was raised, and where in their code: the last lines of the traceback, the innermost at the end."""
-    inner, traces = _inner(error)
+    inner, traces = _unwrap_groups(error)
     said = "".join(traceback.format_exception_only(inner)).strip()
-    found = traceback.StackSummary.extract(iter(_frames(traces)))
+    found = traceback.StackSummary.extract(iter(_list_foreign_frames(traces)))
     where = [f"  {shorten_path(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line}" for frame in found]
     return "\n".join([f"raised {said}", *where[-_FRAMES:]])
 
 
-def _inner(error: BaseException) -> tuple[BaseException, list[Any]]:
-    """Give the exception that groups of one have wrapped, and the tracebacks on the way to it."""
+def _unwrap_groups(error: BaseException) -> tuple[BaseException, list[Any]]:
+    """Give the exception inside groups of one, and the tracebacks on the way to it."""
     traces = [error.__traceback__]
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
@@ -183,18 +185,18 @@ def _inner(error: BaseException) -> tuple[BaseException, list[Any]]:
     return error, traces
 
 
-def _frames(traces: list[Any]) -> list[tuple[FrameType, int]]:
+def _list_foreign_frames(traces: list[Any]) -> list[tuple[FrameType, int]]:
     """List the frames of the adapter and of the supervisor, each with its line."""
     found = [pair for trace in traces for pair in traceback.walk_tb(trace)]
-    return [(frame, line) for frame, line in found if not is_machinery(frame.f_code.co_filename)]
+    return [(frame, line) for frame, line in found if not is_machinery_file(frame.f_code.co_filename)]
 
 
-def is_of_kit(file: str) -> bool:
+def is_kit_file(file: str) -> bool:
     """Say whether a file of code is the kit's."""
     return file.startswith(_KIT)
 
 
-def is_machinery(file: str) -> bool:
+def is_machinery_file(file: str) -> bool:
     """Say whether a file of code is the kit's, an event loop's or the standard library's."""
     is_of_python = file.startswith((*_STDLIB, "<frozen")) and not file.startswith(_PACKAGES)
-    return is_of_python or is_of_kit(file) or file.startswith(_LOOPS)
+    return is_of_python or is_kit_file(file) or file.startswith(_LOOPS)

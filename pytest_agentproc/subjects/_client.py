@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
-from pytest_agentproc.subjects._checked import is_of_spawn
+from pytest_agentproc.subjects._checked import is_spawn_error
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -73,18 +73,18 @@ class Client:
         If a subclass does not override this, only a missing program and a lost connection are outcomes. Any other
         exception is a crash of the client, or a mistake in the adapter; see `Function`.
         """
-        return _meaning(error, "handshake_failed")
+        return _choose_outcome(error, "handshake_failed")
 
     def outcome_of_prompt_error(self, error: Exception) -> str:
         """Give the outcome of a turn whose `prompt` raised: `agent_lost` if the connection is lost; else see above.
 
         A client that starts its agent with the prompt has `spawn_failed` if the program is missing.
         """
-        return _meaning(error, "agent_lost")
+        return _choose_outcome(error, "agent_lost")
 
 
-def _meaning(error: Exception, outcome: str) -> str:
-    if isinstance(error, FileNotFoundError | PermissionError) or is_of_spawn(error):
+def _choose_outcome(error: Exception, outcome: str) -> str:
+    if isinstance(error, FileNotFoundError | PermissionError) or is_spawn_error(error):
         return "spawn_failed"
     if isinstance(error, OSError | EOFError | anyio.BrokenResourceError | anyio.EndOfStream):
         return outcome

@@ -17,14 +17,14 @@ import anyio
 
 from pytest_agentproc.errors import AdapterError, Declined, UsageError
 from pytest_agentproc.files import read_file
-from pytest_agentproc.subjects._answers import answer_of
-from pytest_agentproc.subjects._said import End, said, sources_of
+from pytest_agentproc.subjects._answers import read_answer
+from pytest_agentproc.subjects._said import ProgramEnd, parse_sources, read_fields
 from pytest_agentproc.subjects._stated import (
-    keeps_time,
-    limits_of,
+    has_time_limit,
     require_dialects,
     require_first_signal,
     require_inabilities,
+    require_limits,
     require_outcomes,
 )
 from pytest_agentproc.vocabulary import (
@@ -158,10 +158,10 @@ class Command:
         self.outcomes = require_outcomes(outcomes)
         self.first_signal = require_first_signal(first_signal)
         given: Mapping[str, Any] = {"exit_code": "exit_code"} if says is None else says
-        sources_of(given)  # a mistake in it is one of the caller's
-        self._declines = _code_of_decline(declines)
+        parse_sources(given)  # a mistake in it is one of the caller's
+        self._declines = _parse_decline_code(declines)
         self._says = {**given, **({"text": "stdout"} if prints_text else {})}
-        self._limits = limits_of(limits or {})
+        self._limits = require_limits(limits or {})
         self._told = frozenset(told) & frozenset(TIME_NAMES)
         for limit in sorted(self._told):
             if self._limits.get(limit, _TOLD.get(limit, getattr(Policy(), limit))) is None:
@@ -170,7 +170,7 @@ class Command:
                     f"state one under limits, such as {limit} = 3600, or take the word away",
                 )
         own = {limit: value for limit, value in self._limits.items() if limit not in self._told}
-        self.is_scaled = "scale" in told or not keeps_time(own)
+        self.is_scaled = "scale" in told or not has_time_limit(own)
         """Whether its limits follow the scale of real time; else it is right at scale 1 only."""
         self._prompt_on_stdin = prompt_on_stdin
         self._cwd = cwd
@@ -210,22 +210,24 @@ class Command:
         if not self.is_scaled and order.scale != 1:
             order.trace(order.clock.instant(), "m", {"process": "supervisor", "unscaled": "{scale}"})
         with tempfile.TemporaryDirectory(prefix="agentproc-") as base:
-            folder = folder_in(base, order.prompt)
+            folder = make_run_folder(base, order.prompt)
             status, stdout, stderr = await self._run_to_end(order, folder)
-            end = End(status if status >= 0 else 128 - status, stdout, lambda name: _content(Path(folder, name)))
-            note_end(order, status, stderr)
+            end = ProgramEnd(
+                status if status >= 0 else 128 - status, stdout, lambda name: _read_text_if_exists(Path(folder, name))
+            )
+            record_end(order, status, stderr)
             if self._declines is not None and status == self._declines:
                 raise Declined(stderr.strip().rpartition("\n")[2] or f"it exits with code {status}")
-            fields, missing = said(sources_of(self._says), end)
+            fields, missing = read_fields(parse_sources(self._says), end)
             for field, why in missing.items():
                 order.trace(order.clock.instant(), "m", {"process": "supervisor", "unsaid": field, "why": why})
-            return answer_of(fields, order.scale)
+            return read_answer(fields, order.scale)
 
     async def _run_to_end(self, order: RunRequest, folder: str) -> tuple[int, str, str]:
         keeper = order.keeper
         self.require_no_real_agent(order)
-        start = self.started_by(order, values_of(order, folder, self.here))
-        with tempfile.TemporaryFile() as given, Stream("stdout") as told, Stream("stderr") as rest:
+        start = self.make_start_arguments(order, make_placeholder_values(order, folder, self.here))
+        with tempfile.TemporaryFile() as given, OutputStream("stdout") as told, OutputStream("stderr") as rest:
             is_given = self._prompt_on_stdin or order.prompt_by == "stdin"
             given.write(order.prompt.encode() if is_given else b"")
             given.seek(0)
@@ -235,7 +237,7 @@ class Command:
                 if error.errno == errno.E2BIG:
                     raise Declined("the prompt makes its command line too long") from None
                 raise AdapterError(f"{error.filename} could not be started: {error.strerror}\n{_STARTED}") from None
-            await _ended(pid, (told, rest))
+            await _wait_for_end(pid, (told, rest))
             status = keeper.status(pid)
             keeper.reap(pid)
             return status, told.data.decode(errors="replace"), rest.tail
@@ -245,7 +247,9 @@ class Command:
         """The folder where it runs."""
         return self._cwd or str(Path.cwd())
 
-    def started_by(self, order: RunRequest, values: Mapping[str, str]) -> tuple[list[str], str, dict[str, str]]:
+    def make_start_arguments(
+        self, order: RunRequest, values: Mapping[str, str]
+    ) -> tuple[list[str], str, dict[str, str]]:
         """Give its words, where it runs, and its environment.
 
         Args:
@@ -254,7 +258,7 @@ class Command:
         """
         own = {name: _WORD.sub(lambda found: values[found[1]], value) for name, value in self._env.items()}
         path = f"{order.env['PATH']}:{os.environ.get('PATH', '')}"
-        return self._words(order, values), self.here, {**os.environ, **order.env, **own, "PATH": path}
+        return self._make_command_line(order, values), self.here, {**os.environ, **order.env, **own, "PATH": path}
 
     def require_no_real_agent(self, order: RunRequest) -> None:
         """Decline where a program that looks for its agent on PATH would find a real one in place of none."""
@@ -262,14 +266,14 @@ class Command:
         if "argv" in self.cannot and shutil.which(agent, path=order.env["PATH"]) is None and shutil.which(agent):
             raise Declined(f"a real {agent} is on PATH, and the scenario is about one that cannot be started")
 
-    def _words(self, order: RunRequest, values: Mapping[str, str]) -> list[str]:
+    def _make_command_line(self, order: RunRequest, values: Mapping[str, str]) -> list[str]:
         words: list[str] = []
         for word in self.argv:
             words += order.argv if word == "{agent}" else [_WORD.sub(lambda found: values[found[1]], word)]
         return words
 
 
-class Stream:
+class OutputStream:
     """What a program prints on one of its streams.
 
     It is a pipe that each holder could read, too: a process that outlives the program gets no SIGPIPE, and is found. No
@@ -284,7 +288,7 @@ class Stream:
         self.given = os.open(f"/proc/self/fd/{end}", os.O_RDWR | os.O_CLOEXEC)
         os.close(end)
 
-    def __enter__(self) -> Stream:  # noqa: PYI034  # it has no subclass
+    def __enter__(self) -> OutputStream:  # noqa: PYI034  # it has no subclass
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -296,18 +300,18 @@ class Stream:
         """The last bytes, as text."""
         return self.data[-_TAIL:].decode(errors="replace")
 
-    async def follow(self) -> None:
-        """Take what comes, until the program has ended.
+    async def read_until_cancelled(self) -> None:
+        """Read what the program prints, until this task is cancelled.
 
         Raises:
             AdapterError: it printed more than anybody reads.
         """
         while True:
             await anyio.wait_readable(self.source)
-            self.take()
+            self.read_available()
 
-    def take(self) -> None:
-        """Take what is there."""
+    def read_available(self) -> None:
+        """Read what the pipe holds now."""
         with suppress(BlockingIOError):
             while data := os.read(self.source, _PIECE):
                 self.data += data
@@ -316,7 +320,7 @@ class Stream:
                     raise AdapterError(f"{excess}\nhave it print less there")
 
 
-async def _ended(pid: int, streams: Sequence[Stream]) -> None:
+async def _wait_for_end(pid: int, streams: Sequence[OutputStream]) -> None:
     """Wait for the end of a program, and take what it prints.
 
     Raises:
@@ -326,7 +330,7 @@ async def _ended(pid: int, streams: Sequence[Stream]) -> None:
     try:
         async with anyio.create_task_group() as group:
             for stream in streams:
-                group.start_soon(stream.follow)
+                group.start_soon(stream.read_until_cancelled)
             await anyio.wait_readable(pidfd)
             group.cancel_scope.cancel()
     except ExceptionGroup as errors:
@@ -334,17 +338,17 @@ async def _ended(pid: int, streams: Sequence[Stream]) -> None:
     finally:
         os.close(pidfd)
     for stream in streams:
-        stream.take()
+        stream.read_available()
 
 
-def note_end(order: RunRequest, status: int, stderr: str) -> None:
+def record_end(order: RunRequest, status: int, stderr: str) -> None:
     """Note in the record how the program ended, and the end of what it printed on stderr."""
     ended = f"exits with code {status}" if status >= 0 else f"dies of {signal_name(-status)}"
     end_of_program = {"program": ended, "status": status, "stderr": stderr}
     order.trace(order.clock.instant(), "m", {"process": "supervisor", **end_of_program})
 
 
-def folder_in(base: str, prompt: str) -> str:
+def make_run_folder(base: str, prompt: str) -> str:
     """Make the run's own folder, with the prompt in a file beside it."""
     folder = Path(base, "run")
     folder.mkdir()
@@ -352,7 +356,7 @@ def folder_in(base: str, prompt: str) -> str:
     return str(folder)
 
 
-def _code_of_decline(declines: Any) -> int | None:
+def _parse_decline_code(declines: Any) -> int | None:
     if declines is None:
         return None
     code = declines.get("exit_code") if isinstance(declines, Mapping) and len(declines) == 1 else None
@@ -361,7 +365,7 @@ def _code_of_decline(declines: Any) -> int | None:
     return code
 
 
-def values_of(order: RunRequest, folder: str, here: str) -> dict[str, str]:
+def make_placeholder_values(order: RunRequest, folder: str, here: str) -> dict[str, str]:
     """Give what each word in braces stands for."""
     limits = {
         name: "" if limit is None else f"{limit / NANOSECONDS / order.scale:g}"
@@ -373,7 +377,7 @@ def values_of(order: RunRequest, folder: str, here: str) -> dict[str, str]:
     return {**limits, **own, "scale": f"{order.scale:g}"}
 
 
-def _content(path: Path) -> str | None:
+def _read_text_if_exists(path: Path) -> str | None:
     try:
         return read_file(path, _MOST_BYTES).decode("utf-8", errors="replace")
     except OSError:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from pytest_agentproc.errors import AdapterError, UsageError
-from pytest_agentproc.subjects._checked import adapter_module, unwrap_refusal
+from pytest_agentproc.subjects._checked import find_adapter_module, unwrap_refusal
 from pytest_agentproc.subjects._client import Client
-from pytest_agentproc.subjects._function import Function, unwatched
-from pytest_agentproc.subjects._stated import limits_of, require_limits_function
+from pytest_agentproc.subjects._function import Function, copy_untracked
+from pytest_agentproc.subjects._stated import require_limits, require_limits_function
 from pytest_agentproc.vocabulary import NANOSECONDS, Caller, Role
 
 if TYPE_CHECKING:
@@ -72,29 +72,29 @@ class Driven(Function):
             raise UsageError(f"{client!r} is no client", "write Driven(Mine), with `class Mine(Client):`")
         self.client = client
         if callable(limits):
-            limits = _without_backoff(require_limits_function(limits))
+            limits = _set_backoff_to_zero(require_limits_function(limits))
         else:
-            limits = {"restart_backoff": 0, **limits_of({} if limits is None else limits)}
+            limits = {"restart_backoff": 0, **require_limits({} if limits is None else limits)}
         said: dict[str, Any] = {"name": name or client.__name__, "limits": limits, "dialects": dialects}
         said |= {"cannot": cannot, "outcomes": outcomes, "first_signal": first_signal}
-        super().__init__(self._hold, sessions=(*DEEDS, *client.continues), runs=False, **said)
-        self._module = adapter_module(client)
+        super().__init__(self._run_session, sessions=(*DEEDS, *client.continues), runs=False, **said)
+        self._module = find_adapter_module(client)
 
-    async def _hold(self, order: RunRequest) -> dict[str, Any]:
-        return await Driver(order, self.client).run()
+    async def _run_session(self, order: RunRequest) -> dict[str, Any]:
+        return await SessionDriver(order, self.client).run()
 
 
-def _without_backoff(limits: Callable[[LimitsRequest], Any]) -> Callable[[LimitsRequest], Any]:
-    """Give a function of limits that states a new agent for the next prompt, unless the other one says more."""
+def _set_backoff_to_zero(limits: Callable[[LimitsRequest], Any]) -> Callable[[LimitsRequest], Any]:
+    """Give a function of limits that states a restart_backoff of 0, unless the given function states another."""
 
-    def stated(request: LimitsRequest) -> Any:
+    def get_limits(request: LimitsRequest) -> Any:
         given = limits(request)
         return {"restart_backoff": 0, **given} if isinstance(given, Mapping) else given
 
-    return stated
+    return get_limits
 
 
-class Driver:
+class SessionDriver:
     """One session of an order.
 
     Args:
@@ -103,9 +103,9 @@ class Driver:
     """
 
     def __init__(self, order: RunRequest, client: Callable[..., Client]) -> None:
-        self._order = unwatched(order)
-        self._client = client(order, self._permit)
-        self._caller = Caller(order.drive, self._note, {"": Role(order.handler)})
+        self._order = copy_untracked(order)
+        self._client = client(order, self._ask_permission)
+        self._caller = Caller(order.drive, self._record_action, {"": Role(order.handler)})
         self._news = anyio.Event()
         self._prompts: list[str] = []
         self._turns: dict[int, dict[str, Any]] = {}
@@ -117,21 +117,21 @@ class Driver:
     async def run(self) -> dict[str, Any]:
         """Hold the session, have its client do what the caller wants, and say what its turns came to."""
         async with anyio.create_task_group() as group:
-            group.start_soon(self._hold)
+            group.start_soon(self._hold_session)
             while True:
-                for deed in self._caller.act(self._now()):
-                    self._do(deed, group)
+                for deed in self._caller.act(self._read_clock()):
+                    self._do_action(deed, group)
                 if self._caller.is_done:
                     break
                 due = self._caller.deadline
-                left = math.inf if due is None else (due - self._now()) / NANOSECONDS / self._order.scale
+                left = math.inf if due is None else (due - self._read_clock()) / NANOSECONDS / self._order.scale
                 with anyio.move_on_after(left):
                     await self._news.wait()
         return {"turns": [self._turns[number] for number in sorted(self._turns)]}
 
     # Actions of the caller.
 
-    def _do(self, deed: CallerAction, group: TaskGroup) -> None:
+    def _do_action(self, deed: CallerAction, group: TaskGroup) -> None:
         if deed.kind == "prompt":
             self._prompts.append(deed.value)
         elif deed.kind == "answer":
@@ -140,10 +140,10 @@ class Driver:
             self._is_closed = True
         elif deed.kind == "cancel":
             self._cancel(deed.value, group)
-        self._ring()
+        self._wake_all()
 
     def _cancel(self, number: int | None, group: TaskGroup) -> None:
-        """Drop a prompt that waits; else have the client cancel, and whatever that does in vain is its own."""
+        """Drop a prompt that waits; cancel a prompt that the client has got."""
         asked = len(self._turns) + 1
         waits = not self._is_started or (number or asked) > asked
         if number in self._turns or (number is None and waits):
@@ -151,20 +151,20 @@ class Driver:
         if asked <= len(self._prompts):
             self._cancelled.add(number or asked)
         if not waits:
-            group.start_soon(self._through)
+            group.start_soon(self._cancel_by_client)
 
-    async def _through(self) -> None:
-        """Let the client cancel; the turn's own result decides, also if this fails."""
+    async def _cancel_by_client(self) -> None:
+        """Have the client cancel; the result of the turn decides, even if the cancel fails."""
         try:
             await self._client.cancel()
         except Exception as error:  # noqa: BLE001  # what a cancel raises is ignored, unless the adapter refuses
             if (refusal := unwrap_refusal(error)) is not None:
                 raise refusal from None
 
-    async def _permit(self) -> bool:
-        number = self._caller.saw_question(self._now())
+    async def _ask_permission(self) -> bool:
+        number = self._caller.saw_question(self._read_clock())
         answer = self._answers[number] = anyio.Event()
-        self._ring()
+        self._wake_all()
         if self._order.handler is None:
             return False
         await answer.wait()
@@ -172,96 +172,96 @@ class Driver:
 
     # Actions of the session.
 
-    async def _hold(self) -> None:
+    async def _hold_session(self) -> None:
         """Hold the session open from its start to the caller's close; that the agent is lost by then is no news."""
         try:
             async with self._client.stack:
                 await self._client.start()
                 self._is_started = True
-                self._hear("status", None, "ready")
-                await self._serve()
+                self._notify_caller("status", None, "ready")
+                await self._run_turns()
                 await self._client.close()
         except Exception as error:
             if (refusal := unwrap_refusal(error)) is not None:
                 raise refusal from None
             if not self._is_started:
-                await self._give_up(_alone(error))
-            elif self._client.outcome_of_prompt_error(_alone(error)) != "agent_lost":
+                await self._fail_all_prompts(_unwrap_group(error))
+            elif self._client.outcome_of_prompt_error(_unwrap_group(error)) != "agent_lost":
                 raise
         while len(self._turns) < len(self._prompts):
-            self._end(len(self._turns) + 1, {"outcome": "stopped"})
-        self._hear("status", None, "closed")
+            self._finish_turn(len(self._turns) + 1, {"outcome": "stopped"})
+        self._notify_caller("status", None, "closed")
 
-    async def _give_up(self, error: Exception) -> None:
-        """Answer every prompt with what kept the session from its start."""
+    async def _fail_all_prompts(self, error: Exception) -> None:
+        """Answer every prompt with the error that kept the session from its start."""
         outcome = self._client.outcome_of_start_error(error)
-        self._hear("status", None, "failed")
+        self._notify_caller("status", None, "failed")
         while not self._is_closed:
             while len(self._turns) < len(self._prompts):
-                self._end(len(self._turns) + 1, {"outcome": outcome, "error": str(error)})
+                self._finish_turn(len(self._turns) + 1, {"outcome": outcome, "error": str(error)})
             await self._news.wait()
 
-    async def _serve(self) -> None:
-        """Ask one prompt after the other until the session is closed."""
+    async def _run_turns(self) -> None:
+        """Send one prompt after the other until the session is closed."""
         while not self._is_closed:
             number = len(self._turns) + 1
             if number > len(self._prompts):
                 await self._news.wait()
             elif number in self._cancelled:
-                self._end(number, {"outcome": "cancelled"})
+                self._finish_turn(number, {"outcome": "cancelled"})
             else:
-                await self._turn(number)
+                await self._run_turn(number)
 
-    async def _turn(self, number: int) -> None:
-        start = self._now()
-        self._hear("status", None, "prompting")
+    async def _run_turn(self, number: int) -> None:
+        start = self._read_clock()
+        self._notify_caller("status", None, "prompting")
         said: dict[str, Any] = {"outcome": "stopped"}
 
-        async def ask() -> None:
+        async def send_prompt() -> None:
             try:
                 given = await self._client.prompt(self._prompts[number - 1])
-                said.update(_fields(given))
+                said.update(_require_fields(given))
             except Exception as raised:  # noqa: BLE001  # which of them are an outcome, the client says
                 if (refusal := unwrap_refusal(raised)) is not None:
                     raise refusal from None
-                error = _alone(raised)
+                error = _unwrap_group(raised)
                 said.update(outcome=self._client.outcome_of_prompt_error(error), error=str(error))
             turn.cancel_scope.cancel()
 
         async with anyio.create_task_group() as turn:
-            turn.start_soon(ask)
+            turn.start_soon(send_prompt)
             while not self._is_closed:
                 await self._news.wait()
             turn.cancel_scope.cancel()
         if said["outcome"] == "failed" and number in self._cancelled:
             said["outcome"] = "cancelled"
-        self._end(number, {"elapsed": (self._now() - start) / NANOSECONDS / self._order.scale, **said})
-        self._hear("status", None, "failed" if said["outcome"] in _GONE else "ready")
+        self._finish_turn(number, {"elapsed": (self._read_clock() - start) / NANOSECONDS / self._order.scale, **said})
+        self._notify_caller("status", None, "failed" if said["outcome"] in _GONE else "ready")
 
     # Reports to the caller and the record.
 
-    def _end(self, number: int, said: dict[str, Any]) -> None:
+    def _finish_turn(self, number: int, said: dict[str, Any]) -> None:
         self._turns[number] = said
         told = {"process": "supervisor", "event": "outcome", "turn": number, "text": str(said["outcome"])}
-        self._order.trace(self._now(), "m", told)
-        self._hear("outcome", number, str(said["outcome"]))
+        self._order.trace(self._read_clock(), "m", told)
+        self._notify_caller("outcome", number, str(said["outcome"]))
 
-    def _hear(self, kind: str, turn: int | None, text: str) -> None:
+    def _notify_caller(self, kind: str, turn: int | None, text: str) -> None:
         self._caller.hear(kind, turn, text)
-        self._ring()
+        self._wake_all()
 
-    def _ring(self) -> None:
+    def _wake_all(self) -> None:
         self._news.set()
         self._news = anyio.Event()
 
-    def _now(self) -> int:
+    def _read_clock(self) -> int:
         return int(self._order.clock.instant())
 
-    def _note(self, deed: CallerAction) -> None:
-        self._order.trace(self._now(), "m", deed.show())
+    def _record_action(self, deed: CallerAction) -> None:
+        self._order.trace(self._read_clock(), "m", deed.show())
 
 
-def _fields(given: Any) -> Mapping[str, Any]:
+def _require_fields(given: Any) -> Mapping[str, Any]:
     if isinstance(given, str):
         return {"outcome": given}
     if isinstance(given, Mapping):
@@ -271,7 +271,7 @@ def _fields(given: Any) -> Mapping[str, Any]:
     )
 
 
-def _alone(error: Exception) -> Exception:
+def _unwrap_group(error: Exception) -> Exception:
     """Give what a task group, of a client's own or one that it holds, has wrapped: a group of one says nothing else."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]

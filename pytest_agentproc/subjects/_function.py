@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio.to_thread
 
 from pytest_agentproc.errors import AdapterError, UsageError
-from pytest_agentproc.subjects._checked import adapter_module, ask, stated
+from pytest_agentproc.subjects._checked import call_policy, call_supervisor, find_adapter_module
 from pytest_agentproc.subjects._stated import (
-    keeps_time,
-    limits_of,
-    policy_of,
-    require_deeds,
+    has_time_limit,
+    make_policy,
+    require_actions,
     require_dialects,
     require_first_signal,
     require_inabilities,
+    require_limits,
     require_limits_function,
     require_outcomes,
 )
@@ -111,12 +111,12 @@ class Function:
         if cancellable not in (True, False, None, "task"):
             raise UsageError(f"cancellable is {cancellable!r}", 'write True, False, or "task"')
         self.function = function
-        self._module = adapter_module(function)
-        self.name = name or _name(function)
+        self._module = find_adapter_module(function)
+        self.name = name or _get_name(function)
         self.cannot = require_inabilities(cannot)
         self.outcomes = require_outcomes(outcomes)
         self.first_signal = require_first_signal(first_signal)
-        deeds = CAPABILITIES if isinstance(sessions, bool) else require_deeds(sessions)
+        deeds = CAPABILITIES if isinstance(sessions, bool) else require_actions(sessions)
         self.deeds = tuple(deed for deed in deeds if deed not in self.cannot)
         self.holds_sessions = bool(sessions)
         self.takes_runs = runs
@@ -124,11 +124,11 @@ class Function:
         self.cancellable = cancellable
         self.dialects = require_dialects(dialects)
         self._limits = (
-            require_limits_function(limits) if callable(limits) else limits_of({} if limits is None else limits)
+            require_limits_function(limits) if callable(limits) else require_limits({} if limits is None else limits)
         )
-        self._keeps_time = callable(limits) or keeps_time(limits or {})
+        self._keeps_time = callable(limits) or has_time_limit(limits or {})
         self._is_async = _is_async(function)
-        self.real_time_only = "" if self._is_async else _why(function)
+        self.real_time_only = "" if self._is_async else _explain_thread(function)
 
     def policy(self, request: LimitsRequest) -> Policy:
         """State the limits that it keeps.
@@ -138,7 +138,7 @@ class Function:
             Declined: that function raised it.
         """
         limits = self._limits
-        return stated(lambda: _policy(limits(request) if callable(limits) else limits, request.dialect))
+        return call_policy(lambda: _make_policy(limits(request) if callable(limits) else limits, request.dialect))
 
     async def run(self, order: RunRequest) -> RunReport:
         """Call the function.
@@ -149,29 +149,29 @@ class Function:
             Declined: it raised that.
         """
         if order.scale == 1 or order.sessions or not self._keeps_time:
-            return await ask(self._call, order, self._module)
-        watched = _Watched(**{field.name: getattr(order, field.name) for field in fields(RunRequest)})
+            return await call_supervisor(self._call_function, order, self._module)
+        watched = _ScaleTrackingRequest(**{field.name: getattr(order, field.name) for field in fields(RunRequest)})
         try:
-            return await ask(lambda _: self._call(watched), order, self._module)
+            return await call_supervisor(lambda _: self._call_function(watched), order, self._module)
         finally:
             if not watched.is_scaled:
                 order.trace(order.clock.instant(), "m", {"process": "supervisor", "unscaled": "order.scale"})
 
-    async def _call(self, order: RunRequest) -> Any:
+    async def _call_function(self, order: RunRequest) -> Any:
         if self._is_async:
             return await self.function(order)
         return await anyio.to_thread.run_sync(self.function, order, abandon_on_cancel=True)
 
 
-def _policy(limits: Any, dialect: str) -> Policy:
+def _make_policy(limits: Any, dialect: str) -> Policy:
     if isinstance(limits, Policy):
         return limits
     if not isinstance(limits, Mapping):
         raise AdapterError(f"its limits are {limits!r}, and no mapping\ngive {{'inactivity_timeout': 60}}, for example")
-    return policy_of(limits, dialect)
+    return make_policy(limits, dialect)
 
 
-class _Watched(RunRequest):
+class _ScaleTrackingRequest(RunRequest):
     """An order that records whether its user has asked for the scale of time."""
 
     __slots__ = ("is_scaled",)
@@ -188,30 +188,30 @@ class _Watched(RunRequest):
         return object.__getattribute__(self, name)
 
 
-def unwatched(order: RunRequest) -> RunRequest:
-    """Give the order for the kit's own use: it asks how fast time goes, and that is nothing the subject did."""
+def copy_untracked(order: RunRequest) -> RunRequest:
+    """Copy an order for the kit's own use, so that a look at its scale does not count as one of the subject."""
     return RunRequest(**{field.name: object.__getattribute__(order, field.name) for field in fields(RunRequest)})
 
 
-def _inner(function: Any) -> Any:
+def _unwrap_partials(function: Any) -> Any:
     """Give the function inside partials, or the method of a callable object."""
     while isinstance(function, functools.partial):
         function = function.func
     return function if inspect.isroutine(function) or inspect.isclass(function) else type(function).__call__
 
 
-def _name(function: Any) -> str:
+def _get_name(function: Any) -> str:
     while isinstance(function, functools.partial):
         function = function.func
     return str(getattr(function, "__name__", type(function).__name__))
 
 
 def _is_async(function: Any) -> bool:
-    return inspect.iscoroutinefunction(inspect.unwrap(_inner(function)))
+    return inspect.iscoroutinefunction(inspect.unwrap(_unwrap_partials(function)))
 
 
-def _why(function: Any) -> str:
+def _explain_thread(function: Any) -> str:
     """Say, with its place, why the virtual time of a function that is not async needs a process of its own."""
-    code = getattr(inspect.unwrap(_inner(function)), "__code__", None)
+    code = getattr(inspect.unwrap(_unwrap_partials(function)), "__code__", None)
     place = "" if code is None else f"{os.path.relpath(code.co_filename)}:{code.co_firstlineno}: "
-    return f"{place}{_name(function)} is no `async def`, so it runs in a thread"
+    return f"{place}{_get_name(function)} is no `async def`, so it runs in a thread"

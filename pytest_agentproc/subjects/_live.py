@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from pytest_agentproc.supervisor import open_session, report
-from pytest_agentproc.vocabulary import CallerAction, LimitsRequest, Policy, RunReport, RunRequest
+from pytest_agentproc.vocabulary import NANOSECONDS, CallerAction, LimitsRequest, Policy, RunReport, RunRequest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -19,11 +19,8 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Question, Session, Turn, TurnResult
 
 
-_NANOSECONDS = 1_000_000_000
-
-
-class _Lull:
-    """Look once more when all others have done their work at this instant."""
+class _IdleWait:
+    """A wait that ends when all other tasks have done their work at this instant."""
 
     news = False
     descriptor = None
@@ -42,7 +39,7 @@ class _Lull:
         return "lets everybody finish what there is to do now"
 
 
-class Held:
+class HeldSession:
     """An open session in a test's hands; all that is awaited here runs in the session's own loop.
 
     Args:
@@ -61,50 +58,50 @@ class Held:
         """The instant, in nanoseconds."""
         return self._clock.instant()
 
-    async def begin(self, text: str) -> int:
-        """Ask, wait for nothing, and give the number of the turn."""
-        self._note("prompt", text)
+    async def begin_turn(self, text: str) -> int:
+        """Send a prompt, wait for nothing, and give the number of the turn."""
+        self._record_action("prompt", text)
         self.turns.append(self.session.prompt(text))
         return len(self.turns)
 
-    async def outcome(self, number: int) -> TurnResult:
+    async def wait_for_outcome(self, number: int) -> TurnResult:
         """Wait for the outcome of a turn."""
-        self._note("turn", number)
+        self._record_action("turn", number)
         return await self.turns[number - 1].outcome()
 
     async def wait(self, seconds: float) -> None:
         """Let time pass."""
-        self._note("wait", round(seconds * _NANOSECONDS))
+        self._record_action("wait", round(seconds * NANOSECONDS))
         await anyio.sleep(seconds)
 
-    async def until(self, status: str) -> None:
-        """Wait until the session stands there."""
-        self._note("status", status)
+    async def wait_for_status(self, status: str) -> None:
+        """Wait until the session has this status."""
+        self._record_action("status", status)
         while self.session.status != status:
             await self.session.change()
 
-    async def cancel(self, number: int | None) -> None:
+    async def cancel_turn(self, number: int | None) -> None:
         """Cancel a turn, or the one in flight."""
-        self._note("cancel", number)
+        self._record_action("cancel", number)
         if number is None:
             self.session.cancel()
         else:
             self.turns[number - 1].cancel()
 
-    async def stop(self) -> None:
+    async def stop_agent(self) -> None:
         """Terminate the agent, and wait until no process of it is left."""
-        self._note("stop")
+        self._record_action("stop")
         await self.session.stop()
 
     async def call(self, function: Callable[[Session], Awaitable[Any]]) -> Any:
         """Run something else with the session."""
         return await function(self.session)
 
-    def _note(self, kind: str, value: Any = None) -> None:
+    def _record_action(self, kind: str, value: Any = None) -> None:
         self._order.trace(self.now, "m", CallerAction(0, kind, value).show())
 
 
-class Live:
+class LiveSupervisor:
     """The reference supervisor, which holds one session for a caller in another thread.
 
     Without a call the loop's thread stands still, and virtual time with it.
@@ -123,21 +120,21 @@ class Live:
         self.name = reference_supervisor.name
         self._reference = reference_supervisor
         self._permission = permission
-        self._wanted: SimpleQueue[Callable[[Held], Awaitable[Any]] | None] = SimpleQueue()
+        self._wanted: SimpleQueue[Callable[[HeldSession], Awaitable[Any]] | None] = SimpleQueue()
         self._told: SimpleQueue[tuple[Any, BaseException | None, bool]] = SimpleQueue()
 
     # The caller's side.
 
-    def ask(self, verb: Callable[[Held], Awaitable[Any]] | None) -> None:
-        """Have something done in the session's loop; None: close it. The answer comes by `hear`."""
+    def submit_call(self, verb: Callable[[HeldSession], Awaitable[Any]] | None) -> None:
+        """Have a function called in the session's loop; None: close the session. `receive_answer` gives the answer."""
         self._wanted.put(verb)
 
-    def end(self, value: Any, error: BaseException | None = None) -> None:
-        """Tell the caller that the session is over, and what came of it."""
+    def report_end(self, value: Any, error: BaseException | None = None) -> None:
+        """Report to the caller that the session is over, with its result or its error."""
         self._told.put((value, error, True))
 
-    def hear(self) -> tuple[Any, BaseException | None, bool]:
-        """Wait for the answer to what was asked last: a value, what was raised, and whether the session is over."""
+    def receive_answer(self) -> tuple[Any, BaseException | None, bool]:
+        """Wait for the answer to the last call: its value, its error, and whether the session is over."""
         return self._told.get()
 
     # The loop's side.
@@ -153,7 +150,7 @@ class Live:
             dialect=order.dialect,
             mode=order.mode,
             policy=order.policy,
-            permission=None if self._permission is None else self._permit,
+            permission=None if self._permission is None else self._ask_permission,
             hooks={hook.name: hook.event for hook in order.hooks},
             continues=order.continues,
             cwd=order.cwd,
@@ -163,15 +160,15 @@ class Live:
             key="caller",
             trace=order.trace,
         ) as session:
-            held = Held(session, order)
-            await self._serve(held, order.clock)
+            held = HeldSession(session, order)
+            await self._serve_calls(held, order.clock)
         return report(session, turns=len(held.turns), views={})
 
-    async def _serve(self, held: Held, clock: Clock) -> None:
+    async def _serve_calls(self, held: HeldSession, clock: Clock) -> None:
         value: Any = held
         error: Exception | None = None
         while True:
-            await clock.drive(_Lull(clock))
+            await clock.drive(_IdleWait(clock))
             self._told.put((value, error, False))
             verb = self._wanted.get()
             if verb is None:
@@ -182,7 +179,7 @@ class Live:
             except Exception as raised:  # noqa: BLE001  # it is the caller's, and raised there
                 error = raised
 
-    async def _permit(self, question: Question) -> bool:
+    async def _ask_permission(self, question: Question) -> bool:
         assert self._permission is not None
         said = self._permission(question)
         return (await said if inspect.isawaitable(said) else said) is True

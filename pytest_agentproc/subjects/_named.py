@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError, did_you_mean
-from pytest_agentproc.subjects._as_subject import taken
+from pytest_agentproc.subjects._as_subject import as_subject
 from pytest_agentproc.subjects._reference import reference_supervisor
 from pytest_agentproc.subjects._trivial import TRIVIAL
-from pytest_agentproc.subjects._written import command_of_file
+from pytest_agentproc.subjects._written import load_command_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Subject
 
 
-def bundled() -> dict[str, Any]:
+def get_bundled_subjects() -> dict[str, Any]:
     """Give the subjects that come with the kit, by name."""
     return {"reference": reference_supervisor(), **{str(trivial.name): trivial for trivial in TRIVIAL}}
 
 
-def named(name: str, place: str, root: str, known: Mapping[str, Any], remedy: str = "set PYTHONPATH") -> Subject:
+def find_subject(name: str, place: str, root: str, known: Mapping[str, Any], remedy: str = "set PYTHONPATH") -> Subject:
     """Give the subject that a name leads to.
 
     Args:
@@ -37,9 +37,9 @@ def named(name: str, place: str, root: str, known: Mapping[str, Any], remedy: st
         UsageError: there is none, or it is no subject; one line.
     """
     if name in known:
-        return _taken(known[name], place)
+        return _convert_to_subject(known[name], place)
     if name.endswith(".toml"):
-        return _described(Path(root) / name, place)
+        return _load_toml_subject(Path(root) / name, place)
     if ":" not in name:
         hint = did_you_mean(name, known)
         raise UsageError(f"{place}: there is no such subject, {hint} Others are package.module:attribute or FILE.toml")
@@ -51,7 +51,7 @@ def named(name: str, place: str, root: str, known: Mapping[str, Any], remedy: st
             hint = did_you_mean(attribute, public, "write the name of a function, a class or a subject there")
             raise UsageError(f"{place}: {module_name} has no {attribute or 'attribute without a name'}: {hint}")
         thing = getattr(thing, attribute)
-    return _taken(thing, place)
+    return _convert_to_subject(thing, place)
 
 
 def _import_module(name: str, place: str, root: str, remedy: str) -> Any:
@@ -63,36 +63,36 @@ def _import_module(name: str, place: str, root: str, remedy: str) -> Any:
                 f"{place}: there is no module {error.name} in {root}, nor where Python looks: "
                 f"write package.module:attribute as seen from there, or {remedy}"
             ) from None
-        raise UsageError(f"{place}: importing {name} {raised(error)}") from error
+        raise UsageError(f"{place}: importing {name} {describe_raised(error)}") from error
     except Exception as error:  # it is theirs, whatever it is
-        raise UsageError(f"{place}: importing {name} {raised(error)}") from error
+        raise UsageError(f"{place}: importing {name} {describe_raised(error)}") from error
 
 
-def raised(error: Exception) -> str:
-    """Tell on one line what was raised, and at which line of theirs."""
+def describe_raised(error: Exception) -> str:
+    """Describe an exception of foreign code on one line, with the file and line that raised it."""
     trace, where = error.__traceback__, ""
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
         if not file.startswith("<") and "importlib" not in file and "pluggy" not in file:
             where = f" at {file}:{trace.tb_lineno}"
         trace = trace.tb_next
-    return f"raised {type(error).__name__}: {_line(str(error))}{where}: mend that first"
+    return f"raised {type(error).__name__}: {_join_lines(str(error))}{where}: mend that first"
 
 
-def _taken(thing: Any, place: str) -> Subject:
+def _convert_to_subject(thing: Any, place: str) -> Subject:
     try:
-        return taken(thing)
+        return as_subject(thing)
     except UsageError as error:
-        raise UsageError(f"{place}: {_line(str(error))}") from error
+        raise UsageError(f"{place}: {_join_lines(str(error))}") from error
 
 
-def _described(path: Path, place: str) -> Subject:
+def _load_toml_subject(path: Path, place: str) -> Subject:
     try:
-        return taken(command_of_file(path))
+        return as_subject(load_command_file(path))
     except UsageError as error:
-        told = _line(str(error)).removeprefix(f"{path.name}: ")  # the place has it already
+        told = _join_lines(str(error)).removeprefix(f"{path.name}: ")  # the place has it already
         raise UsageError(f"{place}: {told}") from error
 
 
-def _line(text: str) -> str:
+def _join_lines(text: str) -> str:
     return ": ".join(line.strip() for line in text.splitlines() if line.strip())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.subjects._talk import Talk
+from pytest_agentproc.subjects._talk import SessionGroup
 from pytest_agentproc.supervisor import Deciders, Folder, SessionDeciders, run_once
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class ReferenceSupervisor:
     async def run(self, order: RunRequest) -> RunReport:
         """Run the agent once, or hold a session with it, or one with each of several."""
         if order.drive or order.sessions:
-            return await Talk(order, self.session_deciders).run()
+            return await SessionGroup(order, self.session_deciders).run()
         folder = _FullFolder if order.disk == "full" else Folder
         result = await run_once(
             order.argv,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from pytest_agentproc.errors import AdapterError, UsageError, did_you_mean
 from pytest_agentproc.vocabulary import Outcome, RunReport
 
-Source = Callable[["End"], Any]
+Source = Callable[["ProgramEnd"], Any]
 
 _OF_SESSIONS = ("turns", "background", "statuses", "viewers", "called", "sessions")
 _FIELDS = tuple(field.name for field in fields_of(RunReport) if field.name not in _OF_SESSIONS)
@@ -20,7 +20,7 @@ _OTHER = "other"
 _FORMS = '"stdout", "exit_code", {"exit_code": {...}} or {"json": "result.json", "key": "status", "words": {...}}'
 
 
-class End(NamedTuple):
+class ProgramEnd(NamedTuple):
     """How a program ended.
 
     Args:
@@ -34,14 +34,14 @@ class End(NamedTuple):
     file: Callable[[str], str | None]
 
 
-class Unsaid(str):
-    """Why an end does not say what it was to say."""
+class MissingReason(str):
+    """The reason for which the end of a program has no value for a field."""
 
     __slots__ = ()
 
 
-def said(sources: Mapping[str, Source], end: End) -> tuple[dict[str, Any], dict[str, Unsaid]]:
-    """Give the fields that an end says something of, and why it does not say others.
+def read_fields(sources: Mapping[str, Source], end: ProgramEnd) -> tuple[dict[str, Any], dict[str, MissingReason]]:
+    """Read the fields of an answer from the end of a program; for each field that is missing, give the reason.
 
     The final text of a completed run that must be reported, and is not, is lost: an empty one (C3).
 
@@ -49,14 +49,14 @@ def said(sources: Mapping[str, Source], end: End) -> tuple[dict[str, Any], dict[
         AdapterError: a file is no JSON, or a value is not in its table.
     """
     found = {field: source(end) for field, source in sources.items()}
-    missing = {field: value for field, value in found.items() if isinstance(value, Unsaid)}
+    missing = {field: value for field, value in found.items() if isinstance(value, MissingReason)}
     fields = {field: value for field, value in found.items() if field not in missing}
     if fields.get("outcome") == Outcome.COMPLETED and "text" in found and fields.get("text") is None:
         fields["text"] = ""
     return fields, missing
 
 
-def sources_of(says: Mapping[str, Any]) -> dict[str, Source]:
+def parse_sources(says: Mapping[str, Any]) -> dict[str, Source]:
     """Read a table of fields and where each is said.
 
     Args:
@@ -73,49 +73,49 @@ def sources_of(says: Mapping[str, Any]) -> dict[str, Source]:
     for field, given in says.items():
         if field not in _FIELDS:
             raise UsageError(f"says: there is no field {field!r}", did_you_mean(field, _FIELDS))
-        sources[field] = _source(field, given)
+        sources[field] = _parse_source(field, given)
     return sources
 
 
-def _source(field: str, given: Any) -> Source:
+def _parse_source(field: str, given: Any) -> Source:
     if given == "stdout":
         return lambda end: end.stdout.strip()
     if given == "exit_code":
         return lambda end: end.exit_code
     if isinstance(given, Mapping):
         if set(given) == {"exit_code"}:
-            return _by_exit_code(field, given["exit_code"])
+            return _make_exit_code_source(field, given["exit_code"])
         if isinstance(given.get("json"), str) and set(given) <= {"json", "key", "words"}:
-            return _by_json(field, given["json"], given.get("key", ""), given.get("words"))
+            return _make_json_source(field, given["json"], given.get("key", ""), given.get("words"))
     raise UsageError(f"says.{field} is {given!r}", f"write {_FORMS}")
 
 
-def _by_exit_code(field: str, table: Any) -> Source:
-    words = _table(f"says.{field}.exit_code", table, field)
+def _make_exit_code_source(field: str, table: Any) -> Source:
+    words = _parse_table(f"says.{field}.exit_code", table, field)
     for code in words:
         if code != _OTHER and not code.isdecimal():
             raise UsageError(f"says.{field}.exit_code: {code!r} is no exit code", f"write a number, or {_OTHER}")
     return lambda end: words.get(str(end.exit_code), words.get(_OTHER))
 
 
-def _by_json(field: str, name: str, key: Any, table: Any) -> Source:
+def _make_json_source(field: str, name: str, key: Any, table: Any) -> Source:
     if not isinstance(key, str):
         raise UsageError(f"says.{field}.key is {key!r}", "write the words of its path with dots between them")
-    words = None if table is None else _table(f"says.{field}.words", table, field)
+    words = None if table is None else _parse_table(f"says.{field}.words", table, field)
     if name != os.path.normpath(name) or name.startswith((os.sep, os.pardir)):
         raise UsageError(f"says.{field}.json is {name!r}", "name a file in the run's own folder, {folder}, or stdout")
 
-    def read(end: End) -> Any:
+    def read(end: ProgramEnd) -> Any:
         content = end.stdout if name == "stdout" else end.file(name)
         if content is None:
-            return Unsaid(f"there is no {name} in its {{folder}}")
+            return MissingReason(f"there is no {name} in its {{folder}}")
         try:
             value = json.loads(content)
         except (ValueError, RecursionError) as error:
             raise AdapterError(f"{name} is no JSON: {error}\nhave it written whole, or not at all") from None
         for word in key.split(".") if key else ():
             if not isinstance(value, Mapping) or word not in value:
-                return Unsaid(f"there is no {key} in {name}")
+                return MissingReason(f"there is no {key} in {name}")
             value = value[word]
         if value is None or words is None:
             return value
@@ -130,7 +130,7 @@ def _by_json(field: str, name: str, key: Any, table: Any) -> Source:
     return read
 
 
-def _table(place: str, table: Any, field: str) -> Mapping[str, Any]:
+def _parse_table(place: str, table: Any, field: str) -> Mapping[str, Any]:
     """Give a table whose keys are text, as those of TOML always are."""
     if not isinstance(table, Mapping) or not table:
         raise UsageError(f"{place} is {table!r}", "write a table, such as {0: completed, other: failed}")

@@ -28,7 +28,7 @@ _LEAST = ("completed", "failed")
 _KNOWN = tuple(dict.fromkeys((*DIALECTS, *SESSIONS)))
 
 
-def limits_of(limits: Any) -> dict[str, Any]:
+def require_limits(limits: Any) -> dict[str, Any]:
     """Give limits as a mapping.
 
     Raises:
@@ -36,7 +36,7 @@ def limits_of(limits: Any) -> dict[str, Any]:
     """
     if not isinstance(limits, Mapping):
         raise UsageError(f"limits is {limits!r}", "write limits={'inactivity_timeout': 60}, for example")
-    policy_of(limits, "raw")
+    make_policy(limits, "raw")
     return dict(limits)
 
 
@@ -59,7 +59,7 @@ def require_limits_function(function: Callable[..., Any]) -> Callable[[LimitsReq
     return function
 
 
-def policy_of(limits: Mapping[str, Any], dialect: str) -> Policy:
+def make_policy(limits: Mapping[str, Any], dialect: str) -> Policy:
     """Give the policy of a supervisor that states certain limits: it has no other that can be switched off.
 
     Of any other it has some value, which is unstated.
@@ -68,13 +68,13 @@ def policy_of(limits: Mapping[str, Any], dialect: str) -> Policy:
         UsageError: there is no such limit or value.
     """
     for name in limits:
-        _require("limit", name, POLICY_NAMES)
+        _require_known("limit", name, POLICY_NAMES)
     off = dict.fromkeys(OPTIONAL_NAMES - {"restart_backoff"})
     given = {name: () if name in LIST_NAMES and value is None else value for name, value in limits.items()}
     return with_unstated(Policy.for_dialect(dialect, **(off | given)), limits)
 
 
-def keeps_time(limits: Mapping[str, Any]) -> bool:
+def has_time_limit(limits: Mapping[str, Any]) -> bool:
     """Say whether one of the limits is a time: none is as long by any clock."""
     return any(name in TIME_NAMES and value for name, value in limits.items())
 
@@ -87,23 +87,23 @@ def require_dialects(dialects: Iterable[str | Dialect] | str | None) -> tuple[st
     """
     if dialects is None:
         return None
-    listed = tuple(_named(dialect) for dialect in ([dialects] if isinstance(dialects, str) else dialects))
+    listed = tuple(_require_dialect(dialect) for dialect in ([dialects] if isinstance(dialects, str) else dialects))
     if not listed:
         raise UsageError("dialects is empty", f"leave it out for all, or name some of {', '.join(_KNOWN)}")
     return listed
 
 
-def _named(dialect: str | Dialect) -> str:
+def _require_dialect(dialect: str | Dialect) -> str:
     if isinstance(dialect, Dialect):
         return dialect.name
     if dialect not in VARIANTS:
-        _require(
+        _require_known(
             "dialect", dialect, _KNOWN, f"; `gemini stream`, for example, is one mode of one: {', '.join(VARIANTS)}"
         )
     return dialect
 
 
-def require_deeds(deeds: Iterable[str]) -> tuple[str, ...]:
+def require_actions(deeds: Iterable[str]) -> tuple[str, ...]:
     """Give what the caller of a session may do as it is listed.
 
     Raises:
@@ -111,7 +111,7 @@ def require_deeds(deeds: Iterable[str]) -> tuple[str, ...]:
     """
     listed = tuple([deeds] if isinstance(deeds, str) else deeds)
     for deed in listed:
-        _require("deed", deed, CAPABILITIES)
+        _require_known("deed", deed, CAPABILITIES)
     return listed
 
 
@@ -123,7 +123,7 @@ def require_inabilities(words: Iterable[str]) -> tuple[str, ...]:
     """
     listed = tuple([words] if isinstance(words, str) else words)
     for word in listed:
-        _require("ability", word, (*ABILITIES, *CAPABILITIES), plural="abilities")
+        _require_known("ability", word, (*ABILITIES, *CAPABILITIES), plural="abilities")
     return listed
 
 
@@ -135,7 +135,7 @@ def require_outcomes(words: Iterable[str] | str) -> tuple[str, ...]:
     """
     listed = tuple([words] if isinstance(words, str) else words)
     for word in listed:
-        _require("outcome", word, tuple(Outcome))
+        _require_known("outcome", word, tuple(Outcome))
     if listed and not {*_LEAST} <= {*listed}:
         raise UsageError(
             f"outcomes is {list(listed)!r}", "name completed and failed among them, or leave it out for all"
@@ -154,7 +154,7 @@ def require_first_signal(name: str) -> str:
     return name
 
 
-def _require(what: str, name: Any, known: tuple[str, ...], more: str = "", plural: str = "") -> None:
+def _require_known(what: str, name: Any, known: tuple[str, ...], more: str = "", plural: str = "") -> None:
     if name not in known:
         raise UsageError(
             f"there is no {what} {name!r}{did_you_mean(name, known, '', ', ')}",

@@ -10,7 +10,7 @@ import anyio
 
 from pytest_agentproc.record import of_session
 from pytest_agentproc.supervisor import open_session, report, view
-from pytest_agentproc.vocabulary import CallbackError, Caller, Role, RunReport
+from pytest_agentproc.vocabulary import NANOSECONDS, CallbackError, Caller, Role, RunReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import CallerAction, RunRequest
 
 
-class Talk:
-    """All sessions of an order, under one caller.
+class SessionGroup:
+    """The sessions of an order, with one caller for all of them.
 
     Args:
         order: the agents, the limits, and the drive.
@@ -32,42 +32,44 @@ class Talk:
     def __init__(self, order: RunRequest, deciders: SessionDeciders) -> None:
         self._order = order
         parts = order.sessions or (order,)
-        self._caller = Caller(order.drive, self._note, {part.name: Role(part.handler, part.hooks) for part in parts})
+        self._caller = Caller(
+            order.drive, self._record_action, {part.name: Role(part.handler, part.hooks) for part in parts}
+        )
         self._news = anyio.Event()
-        self._held = {part.name: _Held(part, deciders, self._caller, self._ring) for part in parts}
+        self._held = {part.name: _DrivenSession(part, deciders, self._caller, self._wake) for part in parts}
 
     async def run(self) -> RunReport:
         """Open the sessions, drive them, and sum them up."""
         async with anyio.create_task_group() as group, AsyncExitStack() as stack:
             for held in self._held.values():
                 await held.open(stack, group)
-            await self._drive()
-        answers = {name: held.answer() for name, held in self._held.items()}
+            await self._drive_sessions()
+        answers = {name: held.make_report() for name, held in self._held.items()}
         return RunReport(sessions=answers) if self._order.sessions else answers[""]
 
-    async def _drive(self) -> None:
+    async def _drive_sessions(self) -> None:
         clock = self._order.clock
         while True:
             for deed in self._caller.act(clock.instant()):
                 if deed.kind == "detach":
                     await anyio.lowlevel.checkpoint()  # the viewer reads what is there
-                self._held[deed.session].do(deed)
+                self._held[deed.session].do_action(deed)
             if self._caller.is_done:
                 return
             due = self._caller.deadline
-            left = math.inf if due is None else (due - clock.instant()) / 1_000_000_000 / self._order.scale
+            left = math.inf if due is None else (due - clock.instant()) / NANOSECONDS / self._order.scale
             with anyio.move_on_after(left):
                 await self._news.wait()
             self._news = anyio.Event()
 
-    def _ring(self) -> None:
+    def _wake(self) -> None:
         self._news.set()
 
-    def _note(self, deed: CallerAction) -> None:
+    def _record_action(self, deed: CallerAction) -> None:
         self._order.trace(self._order.clock.instant(), "m", deed.show())
 
 
-class _Held:
+class _DrivenSession:
     """One session, as its order wants it.
 
     Args:
@@ -92,24 +94,24 @@ class _Held:
         self._group: TaskGroup
         self._deeds: dict[str, Callable[[Any], None]] = {
             "prompt": lambda text: self._turns.append(self._session.prompt(text)),
-            "cancel": self._cancel,
-            "stop": lambda _: self._await(self._session.stop()),
-            "close": lambda _: self._await(self._session.close()),
-            "attach": self._attach,
+            "cancel": self._cancel_turn,
+            "stop": lambda _: self._start_waiting(self._session.stop()),
+            "close": lambda _: self._start_waiting(self._session.close()),
+            "attach": self._attach_viewer,
             "detach": lambda name: self._viewers.pop(name).detach(),
             "answer": lambda number: self._answers[number].set(),
-            "register": lambda name: self._session.on_hook(name, self._call),
+            "register": lambda name: self._session.on_hook(name, self._call_hook),
         }
 
     async def open(self, stack: AsyncExitStack, group: TaskGroup) -> None:
-        """Open it for as long as the stack lasts; a task of the group reads its reports."""
+        """Open the session until the stack is left; a task of the group passes its events on."""
         order, self._group = self._order, group
         door = open_session(
             order.argv,
             dialect=order.contributed or order.dialect,
             mode=order.mode,
             policy=order.policy,
-            permission=None if order.handler is None else self._permit,
+            permission=None if order.handler is None else self._ask_permission,
             hooks={hook.name: hook.event for hook in order.hooks},
             continues=order.continues,
             cwd=order.cwd,
@@ -120,25 +122,25 @@ class _Held:
             trace=of_session(order.trace, order.name),
         )
         self._session = await stack.enter_async_context(door)
-        group.start_soon(self._listen, self._session.attach())
+        group.start_soon(self._pass_events_on, self._session.attach())
 
-    def do(self, deed: CallerAction) -> None:
+    def do_action(self, deed: CallerAction) -> None:
         """Do what the caller wants."""
         self._deeds[deed.kind](deed.value)
 
-    def answer(self) -> RunReport:
-        """Sum it up, once it is over."""
+    def make_report(self) -> RunReport:
+        """Make the report of the session, once it is over."""
         views = {name: view(events) for name, events in self._seen.items()}
         return report(self._session, turns=len(self._turns), views=views, called=self._called)
 
     # Reports of the session.
 
-    async def _listen(self, viewer: Viewer) -> None:
+    async def _pass_events_on(self, viewer: Viewer) -> None:
         async for event in viewer:
             self._caller.hear(event.kind, event.turn, event.text, self._order.name)
             self._ring()
 
-    async def _permit(self, question: Question) -> bool:
+    async def _ask_permission(self, question: Question) -> bool:
         number = self._caller.saw_question(self._order.clock.instant(), self._order.name)
         self._answers[number] = anyio.Event()
         self._ring()
@@ -146,7 +148,7 @@ class _Held:
         assert self._order.handler is not None
         return self._order.handler.allowed is True
 
-    async def _call(self, hook: Hook) -> bool:
+    async def _call_hook(self, hook: Hook) -> bool:
         self._called.append((hook.callback, self._order.clock.instant()))
         use = self._hooks[hook.callback]
         if use.raises:
@@ -155,24 +157,24 @@ class _Held:
 
     # Actions of the caller.
 
-    def _cancel(self, number: int | None) -> None:
+    def _cancel_turn(self, number: int | None) -> None:
         if number is None:
             self._session.cancel()
         else:
             self._turns[number - 1].cancel()
 
-    def _await(self, word: Coroutine[Any, Any, None]) -> None:
-        self._group.start_soon(_through, word)
+    def _start_waiting(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        self._group.start_soon(_wait_for, coroutine)
 
-    def _attach(self, name: str) -> None:
+    def _attach_viewer(self, name: str) -> None:
         viewer = self._viewers[name] = self._session.attach()
         self._seen[name] = []
-        self._group.start_soon(self._watch, viewer, self._seen[name])
+        self._group.start_soon(self._collect_events, viewer, self._seen[name])
 
-    async def _watch(self, viewer: Viewer, seen: list[SessionEvent]) -> None:
+    async def _collect_events(self, viewer: Viewer, seen: list[SessionEvent]) -> None:
         seen.extend([event async for event in viewer])
 
 
-async def _through(word: Coroutine[Any, Any, None]) -> None:
-    """Wait for what was asked for at once."""
-    await word
+async def _wait_for(coroutine: Coroutine[Any, Any, None]) -> None:
+    """Wait for a coroutine: a task group starts functions only."""
+    await coroutine

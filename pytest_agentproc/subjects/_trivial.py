@@ -33,7 +33,7 @@ class Null:
 
     async def run_one(self, order: RunRequest) -> RunReport:
         """Say that it went well, in every way in which that can be said."""
-        return _well(order)
+        return _report_success(order)
 
 
 class SpawnAndForget(Null):
@@ -47,10 +47,10 @@ class SpawnAndForget(Null):
     async def run_one(self, order: RunRequest) -> RunReport:
         """Start it and be done."""
         try:
-            self.forgotten.append(_start(order))
+            self.forgotten.append(_start_agent(order))
         except OSError as error:
-            return _of_drive(_not_started(error), order)
-        return _well(order)
+            return _repeat_for_turns(_report_start_failure(error), order)
+        return _report_success(order)
 
 
 class KillAtOnce(Null):
@@ -61,12 +61,12 @@ class KillAtOnce(Null):
     async def run_one(self, order: RunRequest) -> RunReport:
         """Start it, kill it, reap it."""
         try:
-            process = _start(order)
+            process = _start_agent(order)
         except OSError as error:
-            return _of_drive(_not_started(error), order)
+            return _repeat_for_turns(_report_start_failure(error), order)
         process.kill()
         process.wait()
-        return _well(order)
+        return _report_success(order)
 
 
 class SubprocessRun(Null):
@@ -76,9 +76,9 @@ class SubprocessRun(Null):
 
     async def run_one(self, order: RunRequest) -> RunReport:
         """Wait for the given silence limit, whatever the agent does meanwhile."""
-        return _of_drive(await self._once(order), order)
+        return _repeat_for_turns(await self._run_agent(order), order)
 
-    async def _once(self, order: RunRequest) -> RunReport:
+    async def _run_agent(self, order: RunRequest) -> RunReport:
         start = order.clock.instant()
         prompt = order.prompt if order.prompt_by == "stdin" else ""
         prompt += "".join(f"{deed.value}\n" for deed in order.drive if deed.kind == "prompt")
@@ -91,7 +91,7 @@ class SubprocessRun(Null):
             elapsed = order.clock.instant() - start
             return RunReport(outcome="inactive", exit_code=124, elapsed=elapsed, error="it timed out", warnings=())
         except OSError as error:
-            return _not_started(error)
+            return _report_start_failure(error)
         except ExceptionGroup as error:
             if error.split(anyio.BrokenResourceError)[1] is not None:
                 raise
@@ -115,7 +115,7 @@ class SubprocessRun(Null):
 TRIVIAL = (Null, SpawnAndForget, SubprocessRun, KillAtOnce)
 
 
-def _start(order: RunRequest) -> subprocess.Popen[bytes]:
+def _start_agent(order: RunRequest) -> subprocess.Popen[bytes]:
     """Start the agent, in a session of its own, without any pipe."""
     none = subprocess.DEVNULL
     return subprocess.Popen(
@@ -123,7 +123,7 @@ def _start(order: RunRequest) -> subprocess.Popen[bytes]:
     )
 
 
-def _well(order: RunRequest) -> RunReport:
+def _report_success(order: RunRequest) -> RunReport:
     well = RunReport(
         outcome="completed",
         exit_code=0,
@@ -138,11 +138,11 @@ def _well(order: RunRequest) -> RunReport:
         noise=0,
         stderr_tail=b"",
     )
-    return _of_drive(well, order)
+    return _repeat_for_turns(well, order)
 
 
-def _of_drive(answer: RunReport, order: RunRequest) -> RunReport:
-    """Say the same of every turn, if it is a session."""
+def _repeat_for_turns(answer: RunReport, order: RunRequest) -> RunReport:
+    """Repeat the answer for every turn, if the order is for a session."""
     if not order.drive and not order.name:
         return answer
     prompts = sum(deed.kind == "prompt" for deed in order.drive)
@@ -151,7 +151,7 @@ def _of_drive(answer: RunReport, order: RunRequest) -> RunReport:
     return replace(answer, turns=(answer,) * prompts, background=(), statuses=statuses, viewers=views)
 
 
-def _not_started(error: OSError) -> RunReport:
+def _report_start_failure(error: OSError) -> RunReport:
     return RunReport(
         outcome="spawn_failed", exit_code=126 if isinstance(error, PermissionError) else 127, error=str(error)
     )

@@ -21,16 +21,16 @@ _BITS = 64
 _MOST_BYTES = 1 << 20
 
 
-def command_of_line(line: str) -> Command:
+def make_command(line: str) -> Command:
     """Make a subject of a command as a shell would split it.
 
     Raises:
         UsageError: it cannot be split, or is no command for a subject.
     """
-    return Command(_split(line, "the command"))
+    return Command(_split_command_line(line, "the command"))
 
 
-def command_of_file(path: Path) -> Command:
+def load_command_file(path: Path) -> Command:
     """Make a subject of a TOML file; its keys are the arguments of `Command`, and `command`.
 
     `command` is one text, which is split as a shell would, or a list of words. The command runs where the file is, and
@@ -43,7 +43,7 @@ def command_of_file(path: Path) -> Command:
         UsageError: it cannot be read, is no TOML, or a key or value is wrong; the text begins with the file.
     """
     try:
-        return _command(_table(read_text_file(path, _MOST_BYTES)), path)
+        return _make_command_of_table(_parse_toml(read_text_file(path, _MOST_BYTES)), path)
     except OSError as error:
         raise UsageError(f"{path.name}: {error.strerror}", "name a file that can be read") from None
     except ValueError as error:  # no UTF-8, no TOML, or a number of more digits than are read
@@ -52,7 +52,7 @@ def command_of_file(path: Path) -> Command:
         raise UsageError(f"{path.name}: {error.message}", error.remedy) from None
 
 
-def _table(text: str) -> dict[str, Any]:
+def _parse_toml(text: str) -> dict[str, Any]:
     """Read TOML; what Python itself refuses, or cannot print, is said as the file's mistake."""
     try:
         table = tomllib.loads(text)
@@ -62,21 +62,21 @@ def _table(text: str) -> dict[str, Any]:
         raise UsageError("it is nested too deeply", "write TOML with fewer brackets in brackets") from None
     except ValueError:  # more digits than Python converts
         table = {"": 1 << _BITS}
-    if _has_huge(table):
+    if _has_huge_number(table):
         raise UsageError("a number is too large", f"write a whole number of at most {_BITS} bits")
     return table
 
 
-def _has_huge(value: Any) -> bool:
+def _has_huge_number(value: Any) -> bool:
     """Say whether a whole number is larger than TOML's own."""
     if isinstance(value, Mapping):
-        return any(map(_has_huge, value.values()))
+        return any(map(_has_huge_number, value.values()))
     if isinstance(value, list):
-        return any(map(_has_huge, value))
+        return any(map(_has_huge_number, value))
     return isinstance(value, int) and value.bit_length() >= _BITS
 
 
-def _command(table: dict[str, Any], path: Path) -> Command:
+def _make_command_of_table(table: dict[str, Any], path: Path) -> Command:
     for key, value in table.items():
         if key not in _KEYS:
             raise UsageError(f"there is no key {key!r}", did_you_mean(key, _KEYS))
@@ -90,10 +90,12 @@ def _command(table: dict[str, Any], path: Path) -> Command:
     given = {"name": path.stem} | table
     argv = given.pop("command")
     kind = AcpProgram if given.pop("sessions", "") == "acp" else Command
-    return kind(_split(argv, "command") if isinstance(argv, str) else argv, cwd=os.fspath(path.parent), **given)
+    return kind(
+        _split_command_line(argv, "command") if isinstance(argv, str) else argv, cwd=os.fspath(path.parent), **given
+    )
 
 
-def _split(line: str, place: str) -> list[str]:
+def _split_command_line(line: str, place: str) -> list[str]:
     try:
         return shlex.split(line)
     except ValueError as error:
@@ -104,7 +106,7 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and value != ""
 
 
-def _are_texts(value: Any) -> bool:
+def _is_list_of_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(word, str) for word in value)
 
 
@@ -113,14 +115,14 @@ def _is_table(value: Any) -> bool:
 
 
 _KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "command": (lambda value: _is_text(value) or _are_texts(value), "a text or a list of texts"),
+    "command": (lambda value: _is_text(value) or _is_list_of_texts(value), "a text or a list of texts"),
     "name": (lambda value: _is_text(value) and "," not in value, "a text without a comma"),
     "limits": (_is_table, "a table, such as inactivity_timeout = 60"),
-    "dialects": (_are_texts, "a list of texts"),
+    "dialects": (_is_list_of_texts, "a list of texts"),
     "says": (_is_table, "a table, such as text = 'stdout'"),
-    "env": (lambda value: _is_table(value) and _are_texts(list(value.values())), "a table of texts"),
-    "cannot": (_are_texts, "a list of texts"),
-    "outcomes": (_are_texts, "a list of texts"),
+    "env": (lambda value: _is_table(value) and _is_list_of_texts(list(value.values())), "a table of texts"),
+    "cannot": (_is_list_of_texts, "a list of texts"),
+    "outcomes": (_is_list_of_texts, "a list of texts"),
     "first_signal": (_is_text, "a text, such as INT"),
     "declines": (_is_table, "a table: {exit_code = 77}"),
     "prompt_on_stdin": (lambda value: isinstance(value, bool), "true or false"),

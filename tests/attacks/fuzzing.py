@@ -28,9 +28,9 @@ from pytest_agentproc.plugin import _options
 from pytest_agentproc.record import text as text_of
 from pytest_agentproc.scenario import NotApplicable, load, loads
 from pytest_agentproc.subjects import reference_supervisor
-from pytest_agentproc.subjects._answers import answer_of
-from pytest_agentproc.subjects._said import End, said, sources_of
-from pytest_agentproc.subjects._written import command_of_file
+from pytest_agentproc.subjects._answers import read_answer
+from pytest_agentproc.subjects._said import ProgramEnd, parse_sources, read_fields
+from pytest_agentproc.subjects._written import load_command_file
 from pytest_agentproc.verdict import Baseline, judged
 from tests.attacks import MOST_MEGABYTES, MOST_SECONDS
 from tests.unit.mutations import MUTATIONS, ODD
@@ -174,14 +174,16 @@ class Fuzz:
         """Read a description of a program."""
         self.seeds = [_JSON_WRAPPER, _CODE_WRAPPER]
         self.file.write_bytes(scrambled(self.spoil(), self.rnd))
-        command_of_file(self.file)
+        load_command_file(self.file)
 
     def results(self) -> None:
         """Read what a program says in a file."""
         self.seeds = [_RESULTS]
         text = self.spoil()
-        fields, _ = said(sources_of(_SAYS), End(self.rnd.choice([0, 1, 137]), text, lambda _name: text))
-        answer_of(fields, 1.0)
+        fields, _ = read_fields(
+            parse_sources(_SAYS), ProgramEnd(self.rnd.choice([0, 1, 137]), text, lambda _name: text)
+        )
+        read_answer(fields, 1.0)
 
     def baseline(self) -> None:
         """Read a file of known failures."""

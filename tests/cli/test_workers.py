@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.cli import _workers
-from pytest_agentproc.cli._workers import shared
+from pytest_agentproc.cli._workers import run_tasks
 from pytest_agentproc.errors import KitError, ScenarioError, UsageError
 from tests.architecture.sources import ROOT
 from tests.cli.tasks import Worker
@@ -39,7 +39,7 @@ def worker(tmp_path: Path) -> Worker:
 
 def test_what_comes_of_tasks_is_told_in_their_order(worker: Worker) -> None:
     """The first one ends last: two are done at a time, or it would never end."""
-    came = list(shared(worker, ["wait gate", "pass_on b", "meet gate", "pass_on c"], 2))
+    came = list(run_tasks(worker, ["wait gate", "pass_on b", "meet gate", "pass_on c"], 2))
     assert [name for _, name in came] == ["gate", "b", "gate", "c"]
     pids = {pid for pid, _ in came}
     assert len(pids) == 2
@@ -50,14 +50,14 @@ def test_what_comes_of_tasks_is_told_in_their_order(worker: Worker) -> None:
 @pytest.mark.parametrize(("tasks", "jobs"), [(["pass_on a", "pass_on b"], 1), (["pass_on a"], 8)])
 def test_one_at_a_time_is_done_here(worker: Worker, tasks: list[str], jobs: int) -> None:
     """Work for one process needs no second process."""
-    assert [pid for pid, _ in shared(worker, tasks, jobs)] == [os.getpid()] * len(tasks)
+    assert [pid for pid, _ in run_tasks(worker, tasks, jobs)] == [os.getpid()] * len(tasks)
 
 
 def _raised(worker: Worker, task: str, kind: type[BaseException]) -> str:
     """Give what a task raises, behind what came of the one before it."""
     came: list[str] = []
     with pytest.raises(kind) as caught:
-        came.extend(name for _, name in shared(worker, ["wait gate", task, "meet gate", "pass_on d"], 3))
+        came.extend(name for _, name in run_tasks(worker, ["wait gate", task, "meet gate", "pass_on d"], 3))
     assert came == ["gate"]
     return str(caught.value)
 
@@ -103,7 +103,7 @@ def _is_over(pid: int) -> bool:
 
 def test_a_worker_that_ended_while_it_had_nothing_to_do_is_told(worker: Worker) -> None:
     """It has no reader when it gets its next task."""
-    doing = shared(worker, ["pass_on a", "wait gate", "pass_on c"], 2)
+    doing = run_tasks(worker, ["pass_on a", "wait gate", "pass_on c"], 2)
     pid, _ = next(doing)
     os.kill(pid, signal.SIGKILL)
     assert _is_over(pid)
@@ -113,7 +113,7 @@ def test_a_worker_that_ended_while_it_had_nothing_to_do_is_told(worker: Worker) 
 
 def test_a_worker_that_ended_before_it_heard_its_task_is_told(worker: Worker) -> None:
     """The other process kills it, and its unread data makes its line a broken one."""
-    doing = shared(worker, ["pass_on a", "wait gate", "pass_on c", "end stopped"], 2)
+    doing = run_tasks(worker, ["pass_on a", "wait gate", "pass_on c", "end stopped"], 2)
     stopped, _ = next(doing)
     os.kill(stopped, signal.SIGSTOP)
     (worker.folder / "stopped").write_text(str(stopped), "utf-8")
@@ -131,7 +131,7 @@ def test_no_task_is_begun_behind_one_that_failed(worker: Worker) -> None:
         worker.meet("other")
         worker.meet("gate")
 
-    doing = shared(worker, ["wait gate", "fail_as failing", "wait other", "note a"], 3)
+    doing = run_tasks(worker, ["wait gate", "fail_as failing", "wait other", "note a"], 3)
     with _beside(go_on, "failing"):
         assert next(doing)[1] == "gate"
         with pytest.raises(RuntimeError):
@@ -142,7 +142,7 @@ def test_no_task_is_begun_behind_one_that_failed(worker: Worker) -> None:
 def test_workers_are_started_as_this_interpreter_was(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     """Under -W error a supervisor may go another way."""
     monkeypatch.setattr(sys, "warnoptions", ["error::FutureWarning"])
-    assert len(list(shared(worker, ["flags error::FutureWarning"] * 2, 2))) == 2
+    assert len(list(run_tasks(worker, ["flags error::FutureWarning"] * 2, 2))) == 2
 
 
 _SIGNALS = """\
@@ -157,7 +157,7 @@ def test_no_worker_is_interrupted_before_it_can_take_it(worker: Worker, monkeypa
     (worker.folder / "sitecustomize.py").write_text(_SIGNALS, "utf-8")
     monkeypatch.setenv("PYTHONPATH", str(worker.folder))
     monkeypatch.setenv("NOTES", str(worker.folder))
-    list(shared(worker, ["pass_on a", "pass_on b"], 2))
+    list(run_tasks(worker, ["pass_on a", "pass_on b"], 2))
     blocked = [file.name for file in worker.folder.glob("blocked-*")]
     assert len(blocked) == 2
     assert all("SIGINT" in name for name in blocked)
@@ -175,7 +175,7 @@ def test_what_was_started_ends_if_another_cannot_be(worker: Worker, monkeypatch:
 
     monkeypatch.setattr(_workers, "subprocess", SimpleNamespace(**{**vars(subprocess), "Popen": start}))
     with pytest.raises(BlockingIOError):
-        list(shared(worker, ["pass_on a", "pass_on b"], 2))
+        list(run_tasks(worker, ["pass_on a", "pass_on b"], 2))
     assert [process.returncode for process in started] == [0]
 
 
@@ -184,7 +184,7 @@ def test_who_ignores_the_interrupt_is_killed(worker: Worker, monkeypatch: pytest
     monkeypatch.setattr(_workers, "_PATIENCE", 0.0)
     monkeypatch.setattr(_workers, "_LAST", 0.1)
     os.mkfifo(worker.folder / "other")
-    doing = shared(worker, ["wait gate", "deaf other"], 2)
+    doing = run_tasks(worker, ["wait gate", "deaf other"], 2)
     assert next(doing)[1] == "gate"
     doing.close()  # type: ignore[attr-defined]  # it is a generator
     with pytest.raises(ProcessLookupError):
@@ -193,7 +193,7 @@ def test_who_ignores_the_interrupt_is_killed(worker: Worker, monkeypatch: pytest
 
 def test_who_is_at_work_when_nobody_asks_any_more_is_interrupted(worker: Worker) -> None:
     """Its block ends as after an interrupt, so that what it started ends as well."""
-    doing = shared(worker, ["pass_on a", "wait gate", "wait gate"], 2)
+    doing = run_tasks(worker, ["pass_on a", "wait gate", "wait gate"], 2)
     assert next(doing)[1] == "a"
     doing.close()  # type: ignore[attr-defined]  # it is a generator
     assert len([*worker.folder.glob("left-*")]) == 2
@@ -202,10 +202,10 @@ def test_who_is_at_work_when_nobody_asks_any_more_is_interrupted(worker: Worker)
 _ASKS = """\
 import sys
 from pathlib import Path
-from pytest_agentproc.cli._workers import shared
+from pytest_agentproc.cli._workers import run_tasks
 from tests.cli.tasks import Worker
 if __name__ == "__main__":
-    list(shared(Worker(Path(sys.argv[1])), [sys.argv[2]] * 2, 2))
+    list(run_tasks(Worker(Path(sys.argv[1])), [sys.argv[2]] * 2, 2))
 """
 
 
@@ -214,7 +214,7 @@ def test_a_task_that_is_interrupted_is_told_behind_what_is_done(worker: Worker, 
     """An interrupt of one worker is meant for the command."""
     came: list[str] = []
     with pytest.raises(KeyboardInterrupt):
-        came.extend(name for _, name in shared(worker, ["wait gate", "pass_on b", f"{word} c"], 2))
+        came.extend(name for _, name in run_tasks(worker, ["wait gate", "pass_on b", f"{word} c"], 2))
     assert came == ["b"]
 
 
@@ -228,16 +228,16 @@ def test_an_interrupt_is_told_and_not_what_another_task_has_raised(worker: Worke
         worker.meet("other")
 
     with _beside(go_on, "failing"), pytest.raises(KeyboardInterrupt):
-        list(shared(worker, ["wait gate", "fail_as failing", "interrupt_after other"], 3))
+        list(run_tasks(worker, ["wait gate", "fail_as failing", "interrupt_after other"], 3))
 
 
 _TELLS = """\
 import sys
 from pathlib import Path
-from pytest_agentproc.cli._workers import shared
+from pytest_agentproc.cli._workers import run_tasks
 from tests.cli.tasks import Worker
 try:
-    for _, name in shared(Worker(Path(sys.argv[1])), ["wait gate", "pass_on b", "stop c"], 2):
+    for _, name in run_tasks(Worker(Path(sys.argv[1])), ["wait gate", "pass_on b", "stop c"], 2):
         print(name)
 except KeyboardInterrupt:
     print("interrupted")

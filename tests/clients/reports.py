@@ -17,7 +17,7 @@ import pytest
 from pytest_agentproc import defects
 from pytest_agentproc.harness import ScenarioRunner
 from pytest_agentproc.scenario import load
-from pytest_agentproc.subjects import Command, ReferenceSupervisor, command_of_file, reference_supervisor
+from pytest_agentproc.subjects import Command, ReferenceSupervisor, load_command_file, reference_supervisor
 from pytest_agentproc.verdict import Verdict, judged
 from tests.bundled import bundled
 from tests.clients.comparison import short
@@ -39,7 +39,7 @@ _OWN = {file.name.removesuffix(".scenario.yaml"): file for file in _FILES.glob("
 
 def acp_program(version: str) -> Command:
     """Give claude-agent-acp of a version. Its description stands beside its package, as a user has it."""
-    made = command_of_file(beside(f"claude-agent-acp-{version}", _ACP_FILE.name))
+    made = load_command_file(beside(f"claude-agent-acp-{version}", _ACP_FILE.name))
     made.name = f"claude-agent-acp {version}"
     return made
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import NotApplicable, loads
-from pytest_agentproc.subjects import command_of_file
+from pytest_agentproc.subjects import _acp_program, load_command_file
 from pytest_agentproc.verdict import Verdict, judged
 from tests.bundled import bundled
 
@@ -33,7 +34,7 @@ def program(folder: Path) -> Command:
     file = folder / "mine.toml"
     limits = "[limits]\nclose_grace = 2\nkill_grace = 2\n"
     file.write_text(f'command = "env {{agent}}"\nsessions = "acp"\ndialects = ["acp"]\n{limits}', "utf-8")
-    return command_of_file(file)
+    return load_command_file(file)
 
 
 @pytest.mark.slow
@@ -59,6 +60,37 @@ def test_a_turn_of_a_program_that_has_died_has_no_answer(lab: ScenarioRunner, tm
     assert judged(lab.play(loads(CRASH), program(tmp_path))).verdict is Verdict.PASSED
 
 
+ANSWERS_AND_ENDS = """\
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    print(json.dumps({"id": message["id"], "result": {"sessionId": "s", "stopReason": "end_turn"}}), flush=True)
+    if message["method"] == "session/prompt":
+        sys.exit(0)
+"""
+
+
+@pytest.mark.slow
+def test_an_answer_that_is_read_after_the_end_of_the_program_counts(
+    lab: ScenarioRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On trio the end of the program may be seen before its last line: here the reader gets no turn for that line."""
+
+    async def read_until_prompted(editor: Any) -> None:
+        while len(editor._answers) < 2:  # noqa: SLF001  # initialize and session/new
+            await anyio.wait_readable(editor._stdout.source)  # noqa: SLF001
+            editor._handle_printed_messages()  # noqa: SLF001
+        await anyio.Event().wait()
+
+    monkeypatch.setattr(_acp_program._Editor, "_read_messages", read_until_prompted)  # noqa: SLF001
+    (tmp_path / "ends.py").write_text(ANSWERS_AND_ENDS)
+    file = tmp_path / "mine.toml"
+    file.write_text(f'command = "{sys.executable} {tmp_path}/ends.py {{agent}}"\nsessions = "acp"\n', "utf-8")
+    played = lab.play_real(loads(CRASH), load_command_file(file))
+    assert played.answer is not None
+    assert [turn.outcome for turn in played.answer.turns or ()] == ["completed"]
+
+
 ASKS_WRONGLY = """\
 import json, sys
 for line in sys.stdin:
@@ -80,7 +112,7 @@ def test_a_program_that_asks_without_options_gets_an_error(lab: ScenarioRunner, 
     (tmp_path / "asks.py").write_text(ASKS_WRONGLY)
     file = tmp_path / "mine.toml"
     file.write_text(f'command = "{sys.executable} {tmp_path}/asks.py {{agent}}"\nsessions = "acp"\n', "utf-8")
-    played = lab.play(loads(CRASH), command_of_file(file))
+    played = lab.play(loads(CRASH), load_command_file(file))
     assert played.answer is not None
     assert [turn.outcome for turn in played.answer.turns or ()] == ["completed"]
 
@@ -98,7 +130,7 @@ def test_the_record_says_how_it_ended_and_what_it_printed_on_stderr(lab: Scenari
     (tmp_path / "fails.py").write_text(FAILS)
     file = tmp_path / "mine.toml"
     file.write_text(f'command = "{sys.executable} {tmp_path}/fails.py {{agent}}"\nsessions = "acp"\n', "utf-8")
-    (row, *_) = judged(lab.play(loads(CRASH), command_of_file(file))).rows
+    (row, *_) = judged(lab.play(loads(CRASH), load_command_file(file))).rows
     assert row.verdict is Verdict.ADAPTER_ERROR
     assert row.seen.splitlines()[0] == "it exits with code 3 before it starts an agent: no licence"
 
@@ -119,7 +151,7 @@ def test_a_program_that_cannot_load_a_session_is_not_judged_by_it(lab: ScenarioR
     file = tmp_path / "mine.toml"
     file.write_text(f'command = "{sys.executable} {tmp_path}/asks.py {{agent}}"\nsessions = "acp"\n', "utf-8")
     with pytest.raises(NotApplicable, match="a program that can load a session"):
-        lab.play(loads(LOADS), command_of_file(file))
+        lab.play(loads(LOADS), load_command_file(file))
 
 
 def test_there_is_one_kind_of_sessions(tmp_path: Path) -> None:
@@ -127,7 +159,7 @@ def test_there_is_one_kind_of_sessions(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("command = 'x {agent}'\nsessions = 'lsp'\n", "utf-8")
     with pytest.raises(UsageError) as refused:
-        command_of_file(file)
+        load_command_file(file)
     assert str(refused.value) == "mine.toml: sessions is 'lsp'\nwrite acp: it is an ACP agent, and the kit its editor"
 
 
@@ -161,6 +193,6 @@ def test_a_program_may_use_all_its_graces_at_the_close(lab: ScenarioRunner, tmp_
     limits = "[limits]\nclose_grace = 2\nkill_grace = 3\nleftover_kill_grace = 0\n"
     command = f'command = "{sys.executable} {tmp_path}/closes.py {{agent}}"\nsessions = "acp"\n'
     file.write_text(f"{command}{limits}", "utf-8")
-    played = lab.play(bundled("session-close-kills-the-deaf[acp]"), command_of_file(file))
+    played = lab.play(bundled("session-close-kills-the-deaf[acp]"), load_command_file(file))
     judgement = judged(played, is_reference=False)
     assert judgement.verdict is Verdict.PASSED, judgement.rows

@@ -19,7 +19,7 @@ from pytest_agentproc.harness._signal_guard import _KnownProcess, guard_signals
 from pytest_agentproc.procfs import read_stat
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import TRIVIAL, Null, SpawnAndForget, reference_supervisor
-from pytest_agentproc.subjects._trivial import _start, _well
+from pytest_agentproc.subjects._trivial import _report_success, _start_agent
 from pytest_agentproc.verdict import Verdict, compare, explain
 from tests.process.stand import CEILING, scenario_of
 
@@ -54,7 +54,7 @@ class Faulty(Null):
 
     async def run_one(self, order: RunRequest) -> RunReport:
         """Start it, perform the action, and leave no process."""
-        process = _start(order)
+        process = _start_agent(order)
         if not self.is_reaped:
             self.deed(process)
         with contextlib.suppress(ProcessLookupError):
@@ -62,7 +62,7 @@ class Faulty(Null):
         process.wait()
         if self.is_reaped:
             self.deed(process)
-        return _well(order)
+        return _report_success(order)
 
 
 def start_other() -> Process:
@@ -150,7 +150,7 @@ def test_the_group_of_an_agent_that_leads_none_is_that_of_pytest(
             os.killpg(os.getpgid(process.pid), signal.SIGTERM)
             process.kill()
             process.wait()
-            return _well(order)
+            return _report_success(order)
 
     played = (lab.play_real if is_real else lab.play)(scenario_of("- linger: 5s"), Grouped(), backend=backend)
     row = bystanders(played)
@@ -245,10 +245,10 @@ def test_what_a_dead_agent_left_in_its_group_may_be_signalled(lab: ScenarioRunne
 
     class Patient(Null):
         async def run_one(self, order: RunRequest) -> RunReport:
-            process = _start(order)
+            process = _start_agent(order)
             await anyio.sleep(1)
             reaped_leader(process, process)
-            return _well(order)
+            return _report_success(order)
 
     played = lab.play(SCENARIO, Patient())
     assert [event.data["process"] for event in played.record.events if event.data.get("signal") == "KILL"] == [

@@ -9,7 +9,7 @@ import pytest
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness._claims import bind_to_subject
 from pytest_agentproc.scenario import NotApplicable, loads
-from pytest_agentproc.subjects import Client, Command, Driven, Function, command_of_file, taken
+from pytest_agentproc.subjects import Client, Command, Driven, Function, as_subject, load_command_file
 from pytest_agentproc.vocabulary import ABILITIES, LimitsRequest, Policy, RunReport
 
 if TYPE_CHECKING:
@@ -113,11 +113,11 @@ def test_every_kind_of_subject_states_it(lab: ScenarioRunner, tmp_path: Path) ->
     file = tmp_path / "mine.toml"
     file.write_text("command = 'x {agent}'\ncannot = ['stdin']\n", "utf-8")
     run = loads("scenario: x\nagent: {dialect: raw, prompt: stdin}\nscript: [{say: a}]\n")
-    for subject in (Command(["x", "{agent}"], cannot=["stdin"]), command_of_file(file)):
+    for subject in (Command(["x", "{agent}"], cannot=["stdin"]), load_command_file(file)):
         with pytest.raises(NotApplicable, match="a prompt on stdin"):
             lab.play_real(run, subject)
     asks = loads(PI + ASKS)
-    subjects: list[Any] = [taken(Stated()), Driven(Client, cannot=["deny"])]
+    subjects: list[Any] = [as_subject(Stated()), Driven(Client, cannot=["deny"])]
     for subject in subjects:
         with pytest.raises(NotApplicable, match="a caller that denies"):
             lab.play(asks, subject)

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import NotApplicable, loads
-from pytest_agentproc.subjects import Command, Function, _command, command_of_file
+from pytest_agentproc.subjects import Command, Function, _command, load_command_file
 from pytest_agentproc.verdict import Row, Verdict, compare, conclude, explain
 from pytest_agentproc.vocabulary import LimitsRequest
 from tests.bundled import bundled
@@ -269,7 +269,7 @@ def test_a_file_that_is_wrong_is_told_in_one_clause(tmp_path: Path, written: str
     file = tmp_path / "mine.toml"
     file.write_text(written, "utf-8")
     with pytest.raises(UsageError) as refused:
-        command_of_file(file)
+        load_command_file(file)
     assert re.fullmatch(re.escape(f"mine.toml: {message}").replace(r"\*", ".*"), str(refused.value))
 
 
@@ -278,7 +278,7 @@ def test_a_program_claims_what_its_file_says(tmp_path: Path, lab: ScenarioRunner
     file = tmp_path / "mine.toml"
     limits = "limits = {kill_grace = 5, max_runtime = 60}"
     file.write_text(f"command = 'x {{agent}} {{max_runtime}}'\ndialects = ['pi']\n{limits}\n", "utf-8")
-    subject = command_of_file(file)
+    subject = load_command_file(file)
     assert (subject.name, subject.dialects, subject.holds_sessions, subject.keeps_artifacts) == (
         "mine",
         ("pi",),

@@ -16,8 +16,8 @@ from pytest_agentproc.subjects import (
     Declined,
     Driven,
     Function,
-    command_of_file,
-    taken,
+    as_subject,
+    load_command_file,
 )
 from pytest_agentproc.verdict import Verdict, compare, conclude
 from pytest_agentproc.vocabulary import LimitsRequest, Policy, RunReport
@@ -136,7 +136,7 @@ class Cancels(Client):
         (Function(declines), HELLO),
         (Function(declines_in_a_group), HELLO),
         (Function(declines, limits=states), HELLO),
-        (taken(Whole()), HELLO),
+        (as_subject(Whole()), HELLO),
         (CheckedSubject(DeclinesEarly()), HELLO),
         (Driven(Starts), TALK),
         (Driven(Prompts), TALK),
@@ -182,7 +182,7 @@ def test_a_program_declines_by_its_exit_code(tmp_path: Path, lab: ScenarioRunner
         "utf-8",
     )
     with pytest.raises(Declined) as caught:
-        lab.play_real(HELLO, command_of_file(file), scale=100)
+        lab.play_real(HELLO, load_command_file(file), scale=100)
     assert caught.value.reason() == "no raw agents"
     silent = Command(["sh", "-c", "exit 77", "{agent}"], declines={"exit_code": 77})
     with pytest.raises(Declined, match="it exits with code 77"):
@@ -209,7 +209,7 @@ def test_a_function_of_limits_takes_the_request_alone() -> None:
         "write `def limits(request):`; it has request.limits, request.dialect, request.mode, request.is_session"
     )
     with pytest.raises(UsageError, match="its policy does not take one argument, the request for limits"):
-        taken(Old())
+        as_subject(Old())
 
 
 def test_limits_may_depend_on_mode_and_session() -> None:

@@ -16,7 +16,7 @@ from pytest_agentproc.harness import ScenarioRunner
 from pytest_agentproc.harness import _decoy as decoy_program
 from pytest_agentproc.harness._signal_guard import DecoyHit, Decoys
 from pytest_agentproc.subjects import Null
-from pytest_agentproc.subjects._trivial import _start, _well
+from pytest_agentproc.subjects._trivial import _report_success, _start_agent
 from pytest_agentproc.verdict import Verdict, compare
 from tests.process.stand import is_gone, scenario_of
 
@@ -83,12 +83,12 @@ def test_a_subject_whose_shell_signals_a_bystander_fails() -> None:
 
     class Shelled(Null):
         async def run_one(self, order: RunRequest) -> RunReport:
-            process = _start(order)
+            process = _start_agent(order)
             in_group, apart = pids(lab._decoys)  # noqa: SLF001  # as above
             await anyio.run_process(["/bin/sh", "-c", f"kill -KILL {in_group}; kill -TERM {apart}"])
             process.kill()
             process.wait()
-            return _well(order)
+            return _report_success(order)
 
     with ScenarioRunner() as lab:
         scenario = scenario_of("- linger: 5s")
@@ -108,10 +108,10 @@ class Killing(Null):
 
     async def run_one(self, order: RunRequest) -> RunReport:
         """Start it and kill it."""
-        process = _start(order)
+        process = _start_agent(order)
         process.kill()
         process.wait()
-        return _well(order)
+        return _report_success(order)
 
 
 @pytest.mark.usefixtures("alone")

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Null, SpawnAndForget
-from pytest_agentproc.subjects._trivial import _start, _well
+from pytest_agentproc.subjects._trivial import _report_success, _start_agent
 from pytest_agentproc.verdict import Verdict, compare, conclude, explain
 from tests.process.stand import CEILING
 
@@ -40,11 +40,11 @@ class DirectChildOnly(Null):
     async def run_one(self, order: RunRequest) -> RunReport:
         """Start, wait, kill, reap."""
         for _ in range(self.starts):
-            process = _start(order)
+            process = _start_agent(order)
             await anyio.sleep(2)
             process.kill()
             process.wait()
-        return _well(order)
+        return _report_success(order)
 
 
 class Forgetful(SpawnAndForget):
@@ -222,7 +222,7 @@ class KillNobody(Null):
 
     async def run_one(self, order: RunRequest) -> RunReport:
         """Start it and let it end by itself."""
-        process = _start(order)
+        process = _start_agent(order)
         await anyio.sleep(1)
         process.wait()
-        return _well(order)
+        return _report_success(order)

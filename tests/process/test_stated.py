@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.errors import NotApplicable, UsageError
-from pytest_agentproc.subjects import Client, Command, Driven, Function, command_of_file
+from pytest_agentproc.subjects import Client, Command, Driven, Function, load_command_file
 from pytest_agentproc.verdict import judged
 from pytest_agentproc.vocabulary import Outcome, outcomes_for
 from tests.bundled import bundled
@@ -169,7 +169,7 @@ def test_a_program_states_the_same_in_its_file(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     words = "command = 'x {prompt}'\non_path = true\noutcomes = ['completed', 'failed']\nfirst_signal = 'INT'\n"
     file.write_text(words, "utf-8")
-    subject = command_of_file(file)
+    subject = load_command_file(file)
     assert (subject.outcomes, subject.first_signal, subject.cannot) == (KNOWN, "INT", ("env", "argv"))
     assert Command(["x", "{agent}"]).cannot == ("env",)
     driven = Driven(Client, outcomes=KNOWN, first_signal="HUP")

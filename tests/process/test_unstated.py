@@ -10,7 +10,7 @@ import pytest
 
 from pytest_agentproc.harness._claims import UnstatedLimits
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.subjects import Command, Driven, Function, reference_supervisor, taken
+from pytest_agentproc.subjects import Command, Driven, Function, as_subject, reference_supervisor
 from pytest_agentproc.verdict import Verdict, compare, conclude
 from pytest_agentproc.vocabulary import LimitsRequest
 from tests.bundled import bundled
@@ -179,7 +179,7 @@ class Mapped:
 
 def test_an_object_may_state_some_limits_only() -> None:
     """A whole Policy states all limits, a mapping only its own."""
-    policy = taken(Mapped()).policy(LimitsRequest({}, "raw"))
+    policy = as_subject(Mapped()).policy(LimitsRequest({}, "raw"))
     assert (policy.kill_grace, policy.inactivity_timeout) == (5, None)
     assert "linger_grace" in policy.unstated
     assert "kill_grace" not in policy.unstated

@@ -12,7 +12,7 @@ from pytest_agentproc.cli import main
 from pytest_agentproc.errors import ScenarioError, UsageError
 from pytest_agentproc.files import read_file, read_inside, shorten_path
 from pytest_agentproc.scenario import load
-from pytest_agentproc.subjects import command_of_file
+from pytest_agentproc.subjects import load_command_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,7 +91,7 @@ def test_a_wrapper_that_is_no_file_is_refused_unread(make: Callable[[Path], None
     path = tmp_path / "wrapper.toml"
     make(path)
     with pytest.raises(UsageError, match=why):
-        command_of_file(path)
+        load_command_file(path)
 
 
 def test_a_number_of_5000_digits_is_a_mistake_of_the_wrapper(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_number_of_5000_digits_is_a_mistake_of_the_wrapper(tmp_path: Path) -> 
     path = tmp_path / "wrapper.toml"
     path.write_text(f"limits = {{inactivity_timeout = {'9' * 5000}}}\n", "utf-8")
     with pytest.raises(UsageError, match=r"^wrapper.toml: "):
-        command_of_file(path)
+        load_command_file(path)
 
 
 @each_kind
