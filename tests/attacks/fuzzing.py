@@ -212,7 +212,7 @@ class Fuzz:
         text = self.spoil("tests/unit/pasted/*.txt", "tests/data/transcripts/**/*.jsonl")
         data = self.input = scrambled(text, self.rnd)
         redactor = Redactor({"X_TOKEN": "abcdefgh12"})
-        redactor.learn(data)
+        redactor.learn_secrets(data)
         shown = redactor.redact(data, "stdout")
         assert len(shown) == len(data), "another size"
         assert shown.count(b"\n") == data.count(b"\n"), "other lines"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_agentproc.capture import draft_pasted
-from pytest_agentproc.capture._paste import glued_before
+from pytest_agentproc.capture._paste import find_glued_escapes
 from pytest_agentproc.cli import main
 from pytest_agentproc.scenario import load, loads, schema
 
@@ -47,8 +47,8 @@ def test_a_time_of_5000_digits_is_no_stack() -> None:
 
 def test_many_titles_before_a_brace_are_read_at_once() -> None:
     """Each more title once doubled the time, so a hostile line was never read to its end."""
-    assert glued_before("\x1b]0;a" * 40 + "{ ") == ""
-    assert glued_before("\x1b]0;a\x1b]0;b\x07") == "\x1b]0;a\x07\x1b]0;b\x07"
+    assert find_glued_escapes("\x1b]0;a" * 40 + "{ ") == ""
+    assert find_glued_escapes("\x1b]0;a\x1b]0;b\x07") == "\x1b]0;a\x07\x1b]0;b\x07"
 
 
 def test_a_draft_is_printed_or_written_and_loads(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_agentproc.capture import DIALECTS, draft_pasted
-from pytest_agentproc.capture._paste_content import mode_of
+from pytest_agentproc.capture._paste_content import detect_mode
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.scenario import loads
 from tests.architecture.sources import ROOT
@@ -289,7 +289,7 @@ def test_the_time_of_an_import_does_not_grow_with_the_square_of_its_lines() -> N
 @pytest.mark.parametrize("dialect", ["claude", "codex", "pi"])
 def test_the_time_of_an_import_does_not_grow_with_the_square_of_its_tools(dialect: str) -> None:
     """Each step is tried on a copy of the fake, which knows every tool that is open and all that it printed."""
-    program: Any = {"dialect": dialect, "mode": mode_of(dialect, []), "argv": [], "prompt": "hi"}
+    program: Any = {"dialect": dialect, "mode": detect_mode(dialect, []), "argv": [], "prompt": "hi"}
     agent: Any = encoder(program)
     told = []
     for number in range(800 if dialect == "pi" else 1600):
