@@ -13,7 +13,7 @@ from pytest_agentproc.cli._supervisors import add_play_options, scale_of, subjec
 from pytest_agentproc.clock import require_backend
 from pytest_agentproc.errors import AdapterError, UsageError
 from pytest_agentproc.harness import NotForReal, ScenarioRunner, model_play, not_virtual, real_time_only
-from pytest_agentproc.record import LiveRecord, Record, text
+from pytest_agentproc.record import LiveRecord, Record, render_text
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.verdict import Judgement, Verdict, confirmed, findings, judged, kept
@@ -181,9 +181,9 @@ def _judged(way: _Way, lab: ScenarioRunner, live: _Live) -> Judgement:
         if reason := played.record.header.get("out_of_reach"):
             way.say(f"\nit was played in real time: {reason}")
         if played.pace is not None:
-            way.say(f"\n{text(played.record, way.scenario)}")
+            way.say(f"\n{render_text(played.record, way.scenario)}")
         if way.clock == "model":
-            way.say(text(played.record, way.scenario))
+            way.say(render_text(played.record, way.scenario))
         way.say(f"\n{findings(played, judgement.rows)}\n" if judgement.is_red else "")
         return judgement
     return Judgement(Verdict.UNDECIDED, reason=f"in real time the machine was too slow {_TRIES} times")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_agentproc import machine
 from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives
 from pytest_agentproc.harness._faults import FakeFault, read_expiry, read_fault, reason_not_to_start
-from pytest_agentproc.record import Record, starts
+from pytest_agentproc.record import Record, list_starts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -218,7 +218,7 @@ class FakeAgent(Calls):
 
         Starts in virtual time come before those in real time.
         """
-        return tuple(start for record in self.records for start in starts(record))
+        return tuple(start for record in self.records for start in list_starts(record))
 
     @property
     def records(self) -> tuple[Record, ...]:

@@ -26,7 +26,7 @@ from pytest_agentproc.harness._claims import FiniteRule
 from pytest_agentproc.harness._model import REFERENCE, Model
 from pytest_agentproc.harness._model_play import play_bound
 from pytest_agentproc.harness._played import Pace
-from pytest_agentproc.record import duration
+from pytest_agentproc.record import format_duration
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import NANOSECONDS
 
@@ -88,8 +88,8 @@ def pace_of(foreseen: Foreseen, scale: float | None, lifetime: float, *, is_scal
         raise NotForReal(f"it ends in a {foreseen.fault}, which virtual time alone can tell from a long wait")
     margin = foreseen.margin
     if margin is not None and margin < MARGIN * (scale or 1):
-        apart = f"{duration(margin)} apart" if margin else "at the same time"
-        needed = duration(round(MARGIN * (scale or 1)))
+        apart = f"{format_duration(margin)} apart" if margin else "at the same time"
+        needed = format_duration(round(MARGIN * (scale or 1)))
         raise NotForReal(f"two of its competing instants are {apart}, and {needed} are needed{_at(scale)}")
     chosen = scale or (_left_to_itself(foreseen.duration / 1e9, margin) if is_scaled else 1)
     seconds = foreseen.duration / 1e9 / chosen

@@ -342,7 +342,7 @@ def supervise(
 
     def tell(error: ClockError) -> None:
         record.add(clock.instant(), "m", {"process": "supervisor", "fault": error.reason, "message": str(error)})
-        marks.append(record.mark())
+        marks.append(record.settle_and_count())
 
     pipes = PipeCount(bound)
     marks: list[int] = []
@@ -360,7 +360,7 @@ def supervise(
             fault = _out_of_reach(error) or error
             if not marks:
                 tell(error)
-            record.cut(marks[0])  # its actions after the cancel take real time, and belong to no verdict
+            record.truncate(marks[0])  # its actions after the cancel take real time, and belong to no verdict
         others.tell(record, clock.instant())
     return Played(bound, record, answer, fault, room.files(), pipes_left=pipes.left)
 

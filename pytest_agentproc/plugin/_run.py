@@ -16,7 +16,7 @@ from pytest_agentproc.plugin._options import backends_of
 from pytest_agentproc.plugin._report import begin_pages, keep_page
 from pytest_agentproc.plugin._scripts import place_of, scenario_of
 from pytest_agentproc.plugin._virtual_time import refuse_nested
-from pytest_agentproc.record import Record, text
+from pytest_agentproc.record import Record, render_text
 from pytest_agentproc.verdict import judged, returned_at, signals
 from pytest_agentproc.vocabulary import NANOSECONDS, POLICY_NAMES
 
@@ -164,7 +164,7 @@ def result_of(played: Played) -> AgentRun:
         signals=tuple((name, at / NANOSECONDS) for name, at in signals(record)),
         warnings=tuple(answer.warnings or ()),
         record=record,
-        timeline=text(record, played.bound.scenario),
+        timeline=render_text(record, played.bound.scenario),
         turns=_turns(answer.turns),
         background=_turns(answer.background),
         statuses=answer.statuses or (),

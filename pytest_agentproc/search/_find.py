@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.record import normal_form
+from pytest_agentproc.record import compute_normal_form
 from pytest_agentproc.search._invariants import broken
 from pytest_agentproc.verdict import Verdict, alike, differing, judged
 
@@ -84,10 +84,10 @@ def confirm(find: Find, subject: Subject, lab: ScenarioRunner, *, backend: str =
         lab: where processes are started.
         backend: the event loop on which the supervisor is, "asyncio" or "trio".
     """
-    foretold = normal_form(find.played.record)
+    foretold = compute_normal_form(find.played.record)
     for number in range(1, _TIMES + 1):
         played = lab.play(find.scenario, subject, backend=backend)
-        is_same = normal_form(played.record) == foretold or alike(find.played, played)
+        is_same = compute_normal_form(played.record) == foretold or alike(find.played, played)
         difference = "" if is_same else differing(find.played, played)
         if difference:
             return Confirmed(repeats=False, difference=difference)

@@ -25,7 +25,7 @@ from pytest_agentproc.capture import DIALECTS, Redactor, draft_pasted
 from pytest_agentproc.errors import AdapterError, KitError, ScenarioError, UsageError
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.plugin import _options
-from pytest_agentproc.record import text as text_of
+from pytest_agentproc.record import render_text as text_of
 from pytest_agentproc.scenario import NotApplicable, load, loads
 from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.subjects._answers import answer_of
