@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.defects import DEFECTS
 from pytest_agentproc.harness import ScenarioRunner, model_play
 from pytest_agentproc.scenario import Scenario, loads
-from pytest_agentproc.search import confirm, search, written
+from pytest_agentproc.search import confirm_find, format_find, search
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import Verdict, judged
 from tests.bundled import all_bundled
@@ -43,7 +43,7 @@ def open_scenarios() -> list[Scenario]:
 
 def replays(find: Find, defect: Defect) -> str:
     """Name the fault in the file of a find; "" if it is red on the defect and green on the reference supervisor."""
-    text = written(find, subject=defect.name, seed=0, run=0, replay="", is_defect=True)
+    text = format_find(find, subject=defect.name, seed=0, run=0, replay="", is_defect=True)
     scenario = loads(text, "found.scenario.yaml")
     if judged(model_play(scenario, wrong(defect))).verdict is not Verdict.FAILED:
         return "its file is not red on the defect"
@@ -81,7 +81,7 @@ def _look(
                 continue
             trouble = replays(came.find, defect)
             if not trouble and lab is not None:
-                confirmed = confirm(came.find, wrong(defect), lab)
+                confirmed = confirm_find(came.find, wrong(defect), lab)
                 trouble = "" if confirmed.repeats else f"not deterministic: {confirmed.difference}"
             spent = f"{runs} settings, {process_time() - begun:.1f} s"
             return not trouble, f"{scenario.id}, {spent}: {trouble or came.find.reason}"

@@ -12,7 +12,7 @@ from pytest_agentproc.defects import defect
 from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.scenario import loads, movables, moved, restated
-from pytest_agentproc.search import explore, written
+from pytest_agentproc.search import explore, format_find
 from pytest_agentproc.search._exploration import Exploration
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import Verdict, instants, judged, retimed
@@ -21,7 +21,7 @@ from tests.bundled import all_bundled, bundled
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Played, ScenarioRunner
     from pytest_agentproc.scenario import Scenario
-    from pytest_agentproc.search import Searched
+    from pytest_agentproc.search import SearchResult
     from pytest_agentproc.vocabulary import LimitsRequest, Policy
 
 _DOTS = """\
@@ -79,7 +79,7 @@ def _wrong(name: str) -> ReferenceSupervisor:
     return ReferenceSupervisor(name, made.deciders, made.session_deciders)
 
 
-def _explored(text: str, subject: Any, lab: Any = None, runs: int = 30) -> Searched:
+def _explored(text: str, subject: Any, lab: Any = None, runs: int = 30) -> SearchResult:
     return explore(loads(text, "mine.scenario.yaml"), subject, runs=runs, seed=1, lab=cast("ScenarioRunner", lab))
 
 
@@ -182,7 +182,9 @@ def test_a_defect_is_found_in_a_file_that_it_passes_and_written_as_a_scenario() 
     came = _explored(_DOTS, subject)
     assert came.find is not None
     replay = "agentproc run found --defect duration-timeout"
-    text = written(came.find, subject="duration-timeout", seed=1, run=7, replay=replay, is_defect=True, explored=True)
+    text = format_find(
+        came.find, subject="duration-timeout", seed=1, run=7, replay=replay, is_defect=True, explored=True
+    )
     assert text == _WRITTEN
     again = loads(text, "found.scenario.yaml")
     assert judged(model_play(again, reference_supervisor())).verdict is Verdict.PASSED
@@ -207,7 +209,7 @@ def test_a_caller_who_comes_too_late_for_a_status_is_no_fault_of_the_reference()
     made = Exploration(loads(_IDLE), reference_supervisor())
     late = tuple("8s" if text == "1s" else text for text in made.original)
     assert late != made.original
-    assert made.look(late) is None
+    assert made.try_setting(late) is None
 
 
 def test_a_caller_whose_agent_was_replaced_before_its_background_turn_waits_in_vain() -> None:
@@ -218,7 +220,7 @@ def test_a_caller_whose_agent_was_replaced_before_its_background_turn_waits_in_v
     text = moved(made.scenario.text, zip(made.movables, silent, strict=True))
     played = model_play(loads(text), reference_supervisor())
     assert isinstance(played.fault, Deadlock)
-    assert made.look(silent) is None
+    assert made.try_setting(silent) is None
 
 
 class _Foreign:
