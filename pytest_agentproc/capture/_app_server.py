@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.capture._meaning import DraftStep, Meaning, get_nested, read_content_text
+from pytest_agentproc.capture._meaning import OTHER, REPEATED, DraftStep, Meaning, get_nested, read_content_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.capture._meaning import LaterEvents
 
 
-_REPEATED = Meaning("repeated")
-_OTHER = Meaning("other")
 _OWN = ("threadId", "turnId", "startedAtMs", "completedAtMs")
 
 
@@ -39,14 +37,14 @@ def read_app_server(event: Any, later: LaterEvents, _mode: str) -> Meaning:
     method, params = get_nested(event, "method"), get_nested(event, "params")
     if method is None:
         is_answer = isinstance(event, dict) and "id" in event and ("result" in event or "error" in event)
-        return _REPEATED if is_answer else Meaning("foreign")
+        return REPEATED if is_answer else Meaning("foreign")
     if method == "item/agentMessage/delta":
         is_whole_later = later.has_trait(_read_ended_message_id, get_nested(params, "itemId"))
         text = str(get_nested(params, "delta"))
-        return _REPEATED if is_whole_later else Meaning("steps", (DraftStep("delta", text),), is_sure=True)
+        return REPEATED if is_whole_later else Meaning("steps", (DraftStep("delta", text),), is_sure=True)
     if "id" in event and method.startswith(("item/", "mcpServer/")):
         return _read_question(method, params or {})
-    return _METHODS[method](params) if method in _METHODS else _REPEATED
+    return _METHODS[method](params) if method in _METHODS else REPEATED
 
 
 def _read_ended_message_id(event: Any) -> Any:
@@ -79,9 +77,9 @@ def _read_item(item: dict[str, Any], *, is_over: bool) -> Meaning:
     if kind == "agentMessage" and isinstance(item.get("text"), str) and is_over:
         return Meaning("steps", (DraftStep("say", item["text"]),), is_sure=True, final=item["text"])
     if kind in ("agentMessage", "userMessage", "reasoning"):
-        return _REPEATED
+        return REPEATED
     if kind not in ("commandExecution", "mcpToolCall") or not isinstance(number, str):
-        return _OTHER
+        return OTHER
     if not is_over:
         name, given = item.get("tool"), item.get("arguments")
         if kind == "commandExecution":
@@ -102,5 +100,5 @@ _METHODS: dict[str, Callable[[Any], Meaning]] = {
     "turn/completed": lambda params: _read_turn_end(get_nested(params, "turn")),
     "item/started": lambda params: _read_item(get_nested(params, "item") or {}, is_over=False),
     "item/completed": lambda params: _read_item(get_nested(params, "item") or {}, is_over=True),
-    "error": lambda params: _OTHER if get_nested(params, "willRetry") else _REPEATED,
+    "error": lambda params: OTHER if get_nested(params, "willRetry") else REPEATED,
 }

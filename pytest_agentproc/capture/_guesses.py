@@ -32,11 +32,8 @@ _REDACTED = re.compile(r"redacted\d+x*")
 
 def normalize_line(line: bytes) -> Any:
     """Give what counts of a line: of JSON its keys in their order and what does not vary; of other text all of it."""
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return line
-    return _normalize_value("", value) if isinstance(value, dict) else line
+    value = _parse_object(line)
+    return line if value is None else _normalize_value("", value)
 
 
 def is_equivalent_line(line: bytes, other: bytes) -> bool:
@@ -292,10 +289,7 @@ def _count_matching_lines(data: bytes, lines: Sequence[bytes]) -> int:
 
 
 def _parse_object(line: bytes) -> dict[str, Any] | None:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
+    value = _parse_json(line)
     return value if isinstance(value, dict) else None
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.capture._meaning import read_content_text
 from pytest_agentproc.capture._wording import format_inline, format_text
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.vocabulary import DIALECTS
@@ -131,16 +132,9 @@ def _read_prompt(dialect: str, value: dict[str, Any]) -> str | None:
     if dialect == "pi" and value.get("type") == "prompt":
         return str(value.get("message", ""))
     if dialect == "acp" and value.get("method") == "session/prompt":
-        return _words((value.get("params") or {}).get("prompt"))
+        return read_content_text((value.get("params") or {}).get("prompt"))
     if dialect == "codex" and value.get("method") == "turn/start":
-        return _words((value.get("params") or {}).get("input"))
+        return read_content_text((value.get("params") or {}).get("input"))
     if dialect == "claude" and value.get("type") == "user":
-        return _words((value.get("message") or {}).get("content"))
+        return read_content_text((value.get("message") or {}).get("content"))
     return None
-
-
-def _words(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    return "".join(str(part.get("text", "")) for part in parts if isinstance(part, dict))

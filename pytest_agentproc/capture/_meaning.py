@@ -37,6 +37,12 @@ class Meaning:
     final: str | None = None
 
 
+REPEATED = Meaning("repeated")
+"""Other events say the same."""
+OTHER = Meaning("other")
+"""The event goes into the draft as it stands."""
+
+
 class LaterEvents:
     """The events after one of a log, which a reader asks for what they have; each kind of question reads the log once.
 
@@ -98,8 +104,6 @@ def get_nested_mappings(value: Any, *keys: str) -> list[Any]:
     return [part for part in found if isinstance(part, dict)] if isinstance(found, list) else []
 
 
-_ACP_REPEATED = Meaning("repeated")
-_ACP_OTHER = Meaning("other")
 _KINDS = ("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other")
 
 
@@ -115,7 +119,7 @@ def read_acp(event: Any, _later: LaterEvents, _mode: str) -> Meaning:
     if method.startswith(("fs/", "terminal/")) and isinstance(params, dict):
         given = {key: value for key, value in params.items() if key != "sessionId"}
         return Meaning("steps", (DraftStep("request", {"method": method, "params": given}),), is_sure=True)
-    return _ACP_REPEATED if method == "initialize" or method.startswith(("session/", "auth")) else _ACP_OTHER
+    return REPEATED if method == "initialize" or method.startswith(("session/", "auth")) else OTHER
 
 
 def _read_acp_prompt(params: Any) -> Meaning:
@@ -138,7 +142,7 @@ def _read_acp_answer(event: Any) -> Meaning:
     if isinstance(error, dict):
         told = {"is_error": True, "text": str(error.get("message") or "error")}
         return Meaning("steps", (DraftStep("result", told),), is_sure=True, ends="failed")
-    return _ACP_REPEATED if get_nested(event, "jsonrpc") or "result" in event else Meaning("foreign")
+    return REPEATED if get_nested(event, "jsonrpc") or "result" in event else Meaning("foreign")
 
 
 def _read_acp_update(update: Any) -> Meaning:
@@ -149,7 +153,7 @@ def _read_acp_update(update: Any) -> Meaning:
     if kind == "agent_thought_chunk" and isinstance(text, str):
         return Meaning("steps", (DraftStep("think", text),))
     if kind == "user_message_chunk":
-        return _ACP_REPEATED
+        return REPEATED
     if kind == "tool_call" and isinstance(number, str):
         given, about = get_nested(update, "rawInput"), get_nested(update, "kind")
         told = {"id": number, "name": str(update.get("title") or number), "input": given or {}}
@@ -159,7 +163,7 @@ def _read_acp_update(update: Any) -> Meaning:
         failed = update["status"] == "failed"
         told = {"id": number, **({"error": said} if failed else ({"output": said} if said else {}))}
         return Meaning("steps", (DraftStep("tool_done", told),), is_sure=True)
-    return _ACP_OTHER
+    return OTHER
 
 
 _METHODS = {
@@ -189,8 +193,6 @@ _TYPES = frozenset(
     ]
 )
 _BEGINNERS = ("assistant", "stream_event", "result")
-_CLAUDE_REPEATED = Meaning("repeated")
-_CLAUDE_OTHER = Meaning("other")
 
 
 def is_claude_session(events: Sequence[Any]) -> bool:
@@ -206,14 +208,14 @@ def read_claude(event: Any, later: LaterEvents, mode: str) -> Meaning:
     if kind not in _TYPES:
         return Meaning("foreign")
     if kind == "control_request" and mode != "session":
-        return _CLAUDE_OTHER
-    return _READERS[kind](event, later) if kind in _READERS else _CLAUDE_OTHER
+        return OTHER
+    return _READERS[kind](event, later) if kind in _READERS else OTHER
 
 
 def _read_claude_system(event: Any, later: LaterEvents) -> Meaning:
     """The first event is said with the first of these after it."""
     is_said = event.get("subtype") == "init" and later.has_trait(_is_turn_output)
-    return _CLAUDE_REPEATED if is_said else _CLAUDE_OTHER
+    return REPEATED if is_said else OTHER
 
 
 def _read_claude_prompt(event: Any) -> str | None:
@@ -231,14 +233,14 @@ def _read_claude_piece(event: Any, later: LaterEvents) -> Meaning:
     text = get_nested(event, "event", "delta", "text")
     is_whole = later.has_trait(_is_claude_message)
     if is_whole or not isinstance(text, str) or event.get("parent_tool_use_id"):
-        return _CLAUDE_REPEATED
+        return REPEATED
     return Meaning("steps", (DraftStep("delta", text),))
 
 
 def _read_claude_assistant(event: Any, later: LaterEvents) -> Meaning:
     parent = event.get("parent_tool_use_id")
     if get_nested(event, "message", "model") == "<synthetic>" and later.has_trait(_is_claude_error):
-        return _CLAUDE_REPEATED  # the error result says it
+        return REPEATED  # the error result says it
     blocks = get_nested_mappings(event, "message", "content")
     steps: list[DraftStep] = []
     number = get_nested(event, "message", "id")
@@ -258,8 +260,8 @@ def _read_claude_assistant(event: Any, later: LaterEvents) -> Meaning:
             told = {"id": part["id"], "name": part["name"], "input": part.get("input") or {}, **about, **more}
             steps.append(DraftStep("tool", told))
         else:
-            return _CLAUDE_OTHER
-    return Meaning("steps", tuple(steps)) if steps else _CLAUDE_OTHER
+            return OTHER
+    return Meaning("steps", tuple(steps)) if steps else OTHER
 
 
 def _is_turn_output(event: Any) -> bool:
@@ -291,16 +293,16 @@ def _read_claude_user(event: Any, _later: LaterEvents) -> Meaning:
     steps = []
     for part in get_nested_mappings(event, "message", "content"):
         if part.get("type") != "tool_result" or not isinstance(part.get("tool_use_id"), str):
-            return _CLAUDE_OTHER
+            return OTHER
         said = read_content_text(part.get("content") or "")
         told = {"error": said} if part.get("is_error") else ({"output": said} if said else {})
         steps.append(DraftStep("tool_done", {"id": part["tool_use_id"], **told}))
-    return Meaning("steps", tuple(steps)) if steps else _CLAUDE_OTHER
+    return Meaning("steps", tuple(steps)) if steps else OTHER
 
 
 def _read_claude_result(event: Any, _later: LaterEvents) -> Meaning:
     if get_nested(event, "origin", "kind") == "task-notification" or get_nested(event, "origin") == "task-notification":
-        return _CLAUDE_OTHER
+        return OTHER
     subtype, text = event.get("subtype", "success"), event.get("result")
     if subtype != "success":
         errors = event.get("errors")
@@ -321,11 +323,7 @@ def _read_claude_request(event: Any, _later: LaterEvents) -> Meaning:
     name = get_nested(request, "tool_name")
     if get_nested(request, "subtype") == "can_use_tool" and isinstance(name, str) and name:
         return Meaning("steps", (DraftStep("ask", {"permission": name}),), is_sure=True)
-    return (
-        _CLAUDE_REPEATED
-        if get_nested(request, "subtype") in ("initialize", "set_permission_mode", "set_model")
-        else _CLAUDE_OTHER
-    )
+    return REPEATED if get_nested(request, "subtype") in ("initialize", "set_permission_mode", "set_model") else OTHER
 
 
 _READERS: dict[str, Callable[[Any, LaterEvents], Meaning]] = {
@@ -335,12 +333,10 @@ _READERS: dict[str, Callable[[Any, LaterEvents], Meaning]] = {
     "user": _read_claude_user,
     "result": _read_claude_result,
     "control_request": _read_claude_request,
-    "control_response": lambda _event, _later: _CLAUDE_REPEATED,  # the dialect answers, or the caller did
+    "control_response": lambda _event, _later: REPEATED,  # the dialect answers, or the caller did
 }
 
 
-_RUNS_REPEATED = Meaning("repeated")
-_RUNS_OTHER = Meaning("other")
 _BEGIN = Meaning("steps", (DraftStep("begin", "turn"),))
 
 
@@ -377,17 +373,17 @@ def read_codex(event: Any, later: LaterEvents, _mode: str) -> Meaning:
         return Meaning("foreign")
     if kind in ("thread.started", "turn.started"):
         is_last = not later.has_trait(_is_codex_turn_event)
-        return (_BEGIN if kind == "turn.started" else _RUNS_OTHER) if is_last else _RUNS_REPEATED
+        return (_BEGIN if kind == "turn.started" else OTHER) if is_last else REPEATED
     if kind == "turn.completed":
         return Meaning("steps", (DraftStep("result", {}),), ends="completed")
     if kind in ("turn.failed", "error"):
         words = get_nested(event, "error", "message") if kind == "turn.failed" else event.get("message")
         is_told_again = later.has_trait(_is_codex_failure)
         if kind == "error" and not is_told_again:
-            return _RUNS_OTHER
+            return OTHER
         told = {"is_error": True, **({"text": words} if isinstance(words, str) and words else {})}
         return Meaning("steps", (DraftStep("result", told),), ends="failed")
-    return _read_codex_item(kind, item) if isinstance(item, dict) else _RUNS_OTHER
+    return _read_codex_item(kind, item) if isinstance(item, dict) else OTHER
 
 
 def _read_codex_item(kind: str, item: dict[str, Any]) -> Meaning:
@@ -396,17 +392,17 @@ def _read_codex_item(kind: str, item: dict[str, Any]) -> Meaning:
     if about in names and kind == "item.completed" and isinstance(text, str):
         return Meaning("steps", (DraftStep(names[about], text),), final=text if about == "agent_message" else None)
     if about not in ("command_execution", "mcp_tool_call") or not isinstance(number, str):
-        return _RUNS_OTHER
+        return OTHER
     if kind == "item.started":
         if about == "mcp_tool_call":
             name, given = item.get("tool"), item.get("arguments")
         else:
             name, given = "command_execution", {"command": item.get("command", "")}
         if not isinstance(name, str) or not isinstance(given, dict):
-            return _RUNS_OTHER
+            return OTHER
         return Meaning("steps", (DraftStep("tool", {"id": number, "name": name, "input": given}),))
     if kind != "item.completed":
-        return _RUNS_OTHER
+        return OTHER
     output = item.get("aggregated_output") or read_content_text(get_nested(item, "result", "content") or "")
     failed = item.get("status") == "failed" or item.get("exit_code") not in (None, 0)
     said = (
@@ -423,20 +419,20 @@ def read_gemini(event: Any, later: LaterEvents, _mode: str) -> Meaning:
 
 def _read_gemini_init(_event: Any, later: LaterEvents) -> Meaning:
     goes_on = later.has_trait(_is_gemini_turn_event)
-    return _RUNS_REPEATED if goes_on else _BEGIN
+    return REPEATED if goes_on else _BEGIN
 
 
 def _read_gemini_message(event: Any, _later: LaterEvents) -> Meaning:
     if event.get("role") == "user":
-        return _RUNS_REPEATED
+        return REPEATED
     text = event.get("content")
-    return Meaning("steps", (DraftStep("say", text),)) if isinstance(text, str) else _RUNS_OTHER
+    return Meaning("steps", (DraftStep("say", text),)) if isinstance(text, str) else OTHER
 
 
 def _read_gemini_tool(event: Any, _later: LaterEvents) -> Meaning:
     number, name = event.get("tool_id"), event.get("tool_name")
     if not isinstance(number, str) or not isinstance(name, str):
-        return _RUNS_OTHER
+        return OTHER
     return Meaning("steps", (DraftStep("tool", {"id": number, "name": name, "input": event.get("parameters") or {}}),))
 
 
@@ -444,9 +440,7 @@ def _read_gemini_tool_end(event: Any, _later: LaterEvents) -> Meaning:
     number, output, error = event.get("tool_id"), event.get("output"), get_nested(event, "error", "message")
     failed = event.get("status") == "error"
     said = {"error": error or output or ""} if failed else ({"output": output} if output else {})
-    return (
-        Meaning("steps", (DraftStep("tool_done", {"id": number, **said}),)) if isinstance(number, str) else _RUNS_OTHER
-    )
+    return Meaning("steps", (DraftStep("tool_done", {"id": number, **said}),)) if isinstance(number, str) else OTHER
 
 
 def _read_gemini_result(event: Any, _later: LaterEvents) -> Meaning:
@@ -463,7 +457,7 @@ _GEMINI: dict[str, Callable[[Any, LaterEvents], Meaning]] = {
     "tool_use": _read_gemini_tool,
     "tool_result": _read_gemini_tool_end,
     "result": _read_gemini_result,
-    "error": lambda _event, _later: _RUNS_OTHER,
+    "error": lambda _event, _later: OTHER,
 }
 _PI = frozenset(
     [
@@ -505,25 +499,25 @@ def read_pi(event: Any, later: LaterEvents, _mode: str) -> Meaning:
     if kind not in _PI:
         return Meaning("foreign")
     if kind in _PI_REPEATED:
-        return _RUNS_REPEATED
-    return _PI_READERS[kind](event, later) if kind in _PI_READERS else _RUNS_OTHER
+        return REPEATED
+    return _PI_READERS[kind](event, later) if kind in _PI_READERS else OTHER
 
 
 def _read_pi_agent_start(_event: Any, later: LaterEvents) -> Meaning:
     is_last = not later.has_trait(_is_pi_turn_event)
-    return _BEGIN if is_last else _RUNS_REPEATED
+    return _BEGIN if is_last else REPEATED
 
 
 def _read_pi_message_start(event: Any, later: LaterEvents) -> Meaning:
     """The start of a message is said with its end."""
     role = get_nested(event, "message", "role")
     is_said = role != "assistant" or later.has_trait(_is_pi_answer)
-    return _RUNS_REPEATED if is_said else _RUNS_OTHER
+    return REPEATED if is_said else OTHER
 
 
 def _read_pi_message_end(event: Any, later: LaterEvents) -> Meaning:
     is_own = get_nested(event, "message", "role") == "assistant"
-    return _read_pi_message(event["message"], later) if is_own else _RUNS_REPEATED
+    return _read_pi_message(event["message"], later) if is_own else REPEATED
 
 
 def _read_pi_tool_end(event: Any, _later: LaterEvents) -> Meaning:
@@ -542,7 +536,7 @@ def _read_pi_message(message: dict[str, Any], later: LaterEvents) -> Meaning:
     ]
     if stop == "error":
         if later.has_trait(_is_pi_answer):
-            return _RUNS_OTHER  # it tries again
+            return OTHER  # it tries again
         told = {"is_error": True, "text": str(message.get("errorMessage") or "error")}
         return Meaning("steps", (DraftStep("result", told),), ends="failed")
     calls = [part for part in get_nested_mappings(message, "content") if part.get("type") == "toolCall"]
@@ -554,7 +548,7 @@ def _read_pi_message(message: dict[str, Any], later: LaterEvents) -> Meaning:
             for call in calls[:1]
             if isinstance(call.get("id"), str) and later.has_trait(_read_pi_started_tool_id, call["id"])
         ]
-        return Meaning("steps", tuple(steps)) if steps else _RUNS_OTHER
+        return Meaning("steps", tuple(steps)) if steps else OTHER
     steps.append(DraftStep("turn_said", {"text": text, "stop": str(stop or "stop")}))
     return Meaning("steps", tuple(steps), final=text if stop in ("stop", "length", None) else None)
 
@@ -562,7 +556,7 @@ def _read_pi_message(message: dict[str, Any], later: LaterEvents) -> Meaning:
 def _read_pi_tool(event: Any, _later: LaterEvents) -> Meaning:
     number, name = event.get("toolCallId"), event.get("toolName")
     if not isinstance(number, str) or not isinstance(name, str):
-        return _RUNS_OTHER
+        return OTHER
     return Meaning("steps", (DraftStep("tool", {"id": number, "name": name, "input": event.get("args") or {}}),))
 
 

@@ -109,8 +109,7 @@ def _parse_fraction(digits: str | None) -> int:
     return int((digits or "0").ljust(9, "0"))
 
 
-_REPORTED_SECOND = 1_000_000_000
-_REPORTED_UNITS = {"ms": 1_000_000, "s": _REPORTED_SECOND, "m": 60 * _REPORTED_SECOND, "h": 3600 * _REPORTED_SECOND}
+_REPORTED_UNITS = {"ms": 1_000_000, "s": _SECOND, "m": 60 * _SECOND, "h": 3600 * _SECOND}
 _SIGNALLED = 128
 _LARGEST_CODE = 255
 
