@@ -37,7 +37,8 @@ def read_app_server(event: Any, later: LaterEvents, _mode: str) -> Meaning:
     method, params = get_nested(event, "method"), get_nested(event, "params")
     if method is None:
         is_answer = isinstance(event, dict) and "id" in event and ("result" in event or "error" in event)
-        return REPEATED if is_answer else Meaning("foreign")
+        refused = Meaning("steps", is_sure=True, ends="failed")
+        return (refused if "error" in event else REPEATED) if is_answer else Meaning("foreign")
     if method == "item/agentMessage/delta":
         is_whole_later = later.has_trait(_read_ended_message_id, get_nested(params, "itemId"))
         text = str(get_nested(params, "delta"))

@@ -1,8 +1,8 @@
 """The content of a draft: what a pasted log says of a conversation, event by event.
 
-    a reader of the dialect (what an event means) -> the shadow (whether the fake would say it) -> steps
+    a reader of the dialect (what an event means) -> the encoder check (whether the fake would print it) -> steps
 
-What the shadow does not confirm stands in the draft as it stood in the log, as an `event`.
+What the check does not confirm stands in the draft as it stood in the log, as an `event`.
 """
 
 from __future__ import annotations
@@ -133,13 +133,15 @@ class _ContentBuilder:
         self._is_app_server = self._content.mode == "app-server"
         if self._is_app_server:
             self._read = read_app_server
-        self._shadow = EncoderCheck(dialect, self._content.mode, partials=streams)
+        self._check = EncoderCheck(dialect, self._content.mode, partials=streams)
         self._can_begin = "begin" in RECORDS[dialect].steps[self._content.mode]
         self._at: Instant | None = None
         self._since_item = 0
         self._is_open = False
         self._hand = 0
         """The number of the turn that the agent works on, or worked on last."""
+        self._refused = 0
+        """The number of the turn that the agent refused last."""
         self._queue: list[tuple[int, str]] = []
         """The prompts that were sent while another was in flight."""
         self._numbers: dict[str, int] = {}
@@ -195,7 +197,7 @@ class _ContentBuilder:
         elif meaning.kind == "cancel":
             self._add_silence(thing)
             self._add_cancel()
-        elif self._shadow.match_pending_event(thing.event):
+        elif self._check.match_pending_event(thing.event):
             self._add_silence(thing)
             self._add_glued_escapes(thing)
             is_over = bool(self._content.turns and self._content.turns[self._hand - 1])
@@ -229,6 +231,8 @@ class _ContentBuilder:
             self._own.remove(key)
             return True
         number = self._numbers.get(key)
+        if number is None and self._is_app_server:
+            return True  # an error to another request than a prompt ends no turn
         if number is None or (number == self._hand and self._is_open):
             return False
         self._add_silence(thing)
@@ -241,11 +245,13 @@ class _ContentBuilder:
     def _add_event(self, thing: PastedItem, meaning: Meaning) -> None:
         steps = meaning.steps
         sound = bool(steps) and self._can_write_steps(steps)
-        if sound and (self._shadow.try_steps(steps, thing.event) if not meaning.is_sure else True) and not thing.glued:
+        if sound and (self._check.try_steps(steps, thing.event) if not meaning.is_sure else True) and not thing.glued:
             if meaning.is_sure:
                 self._update_encoder(steps, thing.event)
             self._append_steps(steps)
             return
+        if self._is_app_server and "error" in thing.event:
+            self._refuse_turn()
         self._add_glued_escapes(thing)
         self._add_verbatim_event(thing, self._hand)
 
@@ -258,7 +264,7 @@ class _ContentBuilder:
         value = thing.event
         if self._dialect == "acp" and isinstance(get_nested(value, "params", "update"), dict):
             value = value["params"]["update"]
-        elif self._dialect == "acp" and "method" not in value:
+        elif (self._dialect == "acp" or self._is_app_server) and "method" not in value:
             value = {**value, "id": f"prompt {number}"}
         elif self._is_app_server:
             value = strip_ids(value)
@@ -269,9 +275,9 @@ class _ContentBuilder:
             self._content.lines.append(ScriptLine(DraftStep("raw", thing.text + "\n")))
 
     def _update_encoder(self, steps: tuple[DraftStep, ...], event: Any) -> None:
-        """Keep the shadow abreast of what needs no proof."""
+        """Have the check play the steps that need no proof."""
         if all(step.name in ("tool", "tool_done", "result", "turn_said") for step in steps):
-            self._shadow.try_steps(steps, event)
+            self._check.try_steps(steps, event)
 
     def _can_write_steps(self, steps: tuple[DraftStep, ...]) -> bool:
         """Say whether the language takes them: a tool's id is given once, its end and children come after it."""
@@ -323,8 +329,16 @@ class _ContentBuilder:
 
     def _start_turn(self, number: int, text: str) -> None:
         self._content.lines.append(ScriptLine(DraftStep("wait_for", f"prompt {number}")))
-        self._shadow.take_prompt(text)
+        self._check.take_prompt(text)
         self._is_open, self._hand = True, number
+
+    def _refuse_turn(self) -> None:
+        """Have the agent answer the prompt in hand without a turn: a step that takes it up would accept it."""
+        taken, arrival = DraftStep("wait_for", f"prompt {self._hand}"), DraftStep("wait_for", {"stdin": "*turn/start*"})
+        place = self._content.lines.index(ScriptLine(taken))
+        # Each of these steps waits for one more prompt, counted from the last that was refused.
+        self._content.lines[place : place + 1] = [ScriptLine(arrival)] * (self._hand - self._refused)
+        self._refused = self._hand
 
     def _add_cancel(self) -> None:
         if not self._is_open:
@@ -358,7 +372,7 @@ class _ContentBuilder:
         self._since_item = min(self._since_item + gap, LONGEST)
         lines = self._content.lines
         if self._can_begin and not any(line.step for line in lines):
-            self._shadow.try_steps((_BEGIN,), {})
+            self._check.try_steps((_BEGIN,), {})
             lines.append(ScriptLine(_BEGIN))
         last = lines[-1].step if lines else None
         if last is not None and last.name == "silence":
@@ -370,7 +384,7 @@ class _ContentBuilder:
 
 def _read_request_id(event: dict[str, Any]) -> str | None:
     """Give the id of a message of JSON-RPC; None if it has none, or is no such message."""
-    return json.dumps(event["id"]) if "jsonrpc" in event and "id" in event else None
+    return json.dumps(event["id"]) if "type" not in event and "id" in event else None
 
 
 def _is_single_answer(last: DraftStep, result: dict[str, Any]) -> bool:
