@@ -343,7 +343,7 @@ class Draft:
         self.files[name] = data
         return name
 
-    def write(self) -> None:
+    def write_files(self) -> None:
         """Write the file and those beside it; its owner alone may read them."""
         for name, data in self.files.items():
             write_private(self.path.parent / name, data)
@@ -375,7 +375,7 @@ def draft_recording(
             in_bytes.notes.insert(0, reason)
             made = in_bytes
     made.text = made.text.replace(_MARK, "".join(f"# not faithful: {note}\n" for note in made.notes), 1)
-    made.write()
+    made.write_files()
     return made
 
 
@@ -400,7 +400,7 @@ def _try_draft(
     drive = _format_drive(events, identity)
     body = [*drive, "script:" if steps else "script: []", *(f"  - {step}" for step in steps)]
     made.text = "\n".join([*head, *body]) + "\n"
-    made.write()
+    made.write_files()
     try:
         scenario = load(path)
     except ScenarioError as error:

@@ -28,7 +28,7 @@ _LONG_SILENCE = 100_000_000_000
 _URL = re.compile(r"https?://[^\s<>()\[\]\"'`]+")
 
 
-def draft_pasted(log: str, dialect: str, name: str) -> str:
+def draft_pasted_log(log: str, dialect: str, name: str) -> str:
     """Turn a pasted log into the text of a scenario, which loads and runs.
 
     Args:

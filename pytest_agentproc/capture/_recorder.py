@@ -302,7 +302,7 @@ class _RecordedRun:
         return frozenset(names)
 
     def _record_now(self, code: str, data: dict[str, Any]) -> None:
-        self._record_event(self.now(), code, data)
+        self._record_event(self.read_elapsed(), code, data)
 
     def _record_event(self, at: int, code: str, data: dict[str, Any]) -> None:
         if isinstance(printed := data.get("bytes"), bytes):
@@ -316,7 +316,7 @@ class _RecordedRun:
         if self._writer is not None:
             self._writer.send_event(at, code, data)
 
-    def now(self) -> int:
+    def read_elapsed(self) -> int:
         """Give the nanoseconds since the start."""
         return time.monotonic_ns() - self.start
 
@@ -335,13 +335,13 @@ class _RecordedRun:
                 self._forward_signals()
                 for flow in self.flows:
                     flow.forward_ready(ready)
-                self.watcher.report_changes(self.now())
+                self.watcher.report_changes(self.read_elapsed())
                 exited = pidfd in ready
         finally:
             os.close(pidfd)
-        return self._finish()
+        return self._record_end()
 
-    def _finish(self) -> int:
+    def _record_end(self) -> int:
         status = self.process.wait()
         for flow in self.flows[1:]:
             flow.drain()
@@ -349,8 +349,8 @@ class _RecordedRun:
         self._record_now("x", {"process": "agent", **ended})
         self._record_now("p", {"process": "agent", "gone": True})
         for _ in range(2):
-            self.watcher.report_changes(self.now())
-        self.watcher.report_survivors(self.now())
+            self.watcher.report_changes(self.read_elapsed())
+        self.watcher.report_survivors(self.read_elapsed())
         return status
 
     def _forward_signals(self) -> None:

@@ -17,7 +17,7 @@ from pytest_agentproc.corpus import SUFFIX, corpus_files
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness import ScenarioRunner, not_virtual
 from pytest_agentproc.scenario import NotApplicable, load_each
-from pytest_agentproc.search import confirm_find, explore, format_find, require_hypothesis, search
+from pytest_agentproc.search import confirm_failure, explore, format_failure_scenario, require_hypothesis, search
 
 if TYPE_CHECKING:
     import argparse
@@ -178,7 +178,7 @@ def _searched(
     if came.find is None:
         say(f"{told}, seed {options.seed}: nothing found")
         return 0
-    confirmed = confirm_find(came.find, subject, lab, backend=options.backend)
+    confirmed = confirm_failure(came.find, subject, lab, backend=options.backend)
     if not confirmed.repeats:
         say(f"{told}: setting {came.first} broke a promise in the model, and real processes do not repeat it")
         say(f"{confirmed.difference}\nthis is a mistake of the kit, not of the supervisor: please report it")
@@ -209,7 +209,7 @@ def _write(
     whom = f" --defect {options.defect}" if options.defect else f" --subject {options.subject or 'reference'}"
     where = "" if options.backend == "asyncio" else f" --backend {options.backend}"
     replay = f"agentproc run {file}{whom}{where}"
-    text = format_find(
+    text = format_failure_scenario(
         came.find,
         subject=subject.name,
         seed=options.seed,

@@ -149,7 +149,7 @@ def look_for_more(node: pytest.Item, scenario: Scenario, backend: str, subject: 
     runs = asked(node.config, word)
     if not runs:
         return
-    from pytest_agentproc.search import confirm_find, explore, format_find, require_hypothesis, search
+    from pytest_agentproc.search import confirm_failure, explore, format_failure_scenario, require_hypothesis, search
 
     if is_open:
         require_hypothesis()
@@ -157,14 +157,14 @@ def look_for_more(node: pytest.Item, scenario: Scenario, backend: str, subject: 
     came = (search if is_open else explore)(scenario, subject, runs=runs, seed=_SEED, lab=lab, backend=backend)
     if came.find is None:
         return
-    confirmed = confirm_find(came.find, subject, lab, backend=backend)
+    confirmed = confirm_failure(came.find, subject, lab, backend=backend)
     if not confirmed.repeats:
         raise ScenarioFailed(
             f"{scenario.path}: the search broke a promise, and real processes do not repeat it: "
             f"that is the kit's fault, not the supervisor's\n{confirmed.difference}"
         )
     file = f"found-{scenario.id.replace('[', '-').rstrip(']')}.scenario.yaml"
-    text = format_find(
+    text = format_failure_scenario(
         came.find,
         subject=subject.name,
         seed=_SEED,

@@ -11,7 +11,7 @@ from pytest_agentproc.record._cells import format_duration
 from pytest_agentproc.record._frames import Frame, group_record
 from pytest_agentproc.record._page_lanes import build_lanes
 from pytest_agentproc.record._page_rows import (
-    Drawing,
+    DiagramDrawing,
     SizeBudget,
     clip_text,
     draw_rows,
@@ -157,7 +157,7 @@ def render_page(record: Record, scenario: _Source, judged: PageVerdict) -> str:
     cells = [pair.cell for frame in shown if isinstance(frame, Frame) for pair in frame.pairs]
     lanes = build_lanes(record.events, cells)
     clock = str(record.header.get("clock", "virtual"))
-    rows = shorten_rows(list(draw_rows(shown, Drawing(lanes), clock, judged.marks)))
+    rows = shorten_rows(list(draw_rows(shown, DiagramDrawing(lanes), clock, judged.marks)))
     failed = _group_by_line((row.line, f"{row.verdict}: {row.key}") for row in judged.failed)
     steps = _group_by_line(
         (line, f"last step of {_describe_process(process)}") for process, line in judged.steps.items()

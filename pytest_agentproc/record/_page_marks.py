@@ -46,7 +46,7 @@ class Mark(NamedTuple):
         return code in "sx" and data.get("signal") == self.kind
 
 
-class Expected(NamedTuple):
+class ExpectedInstant(NamedTuple):
     """An instant at which something was expected, with the words for it."""
 
     at: int
@@ -60,9 +60,9 @@ def find_note(marks: Iterable[Mark], at: int, pair: CellPair) -> str:
 
 def insert_expected(
     shown: Iterable[Frame | Silence | RepeatedFrames], marks: Sequence[Mark]
-) -> Iterator[Frame | Silence | RepeatedFrames | Expected]:
+) -> Iterator[Frame | Silence | RepeatedFrames | ExpectedInstant]:
     """Put each expected instant to its place; a silence around it is shown as the two that it divides."""
-    waiting = sorted({Expected(mark.expected, mark.words) for mark in marks if mark.expected is not None})
+    waiting = sorted({ExpectedInstant(mark.expected, mark.words) for mark in marks if mark.expected is not None})
     now = 0
     for item in shown:
         if isinstance(item, Silence):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_agentproc.record._cells import format_duration, format_instant
 from pytest_agentproc.record._frames import CellPair, Frame, RepeatedFrames, Silence
 from pytest_agentproc.record._page_lanes import CALLER, SUPERVISOR, TimerSlots, get_timer_name
-from pytest_agentproc.record._page_marks import Expected, find_note, insert_expected
+from pytest_agentproc.record._page_marks import ExpectedInstant, find_note, insert_expected
 from pytest_agentproc.record._payload import Payload
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ _NAME_CHARS = 48
 _SENT = {"o": "out", "e": "err", "i": "in"}
 
 
-class Drawing:
+class DiagramDrawing:
     """Draws a run from its beginning to its end, row by row.
 
     Args:
@@ -273,7 +273,7 @@ class DiagramRow(NamedTuple):
 
 
 def draw_rows(
-    shown: Iterable[Frame | Silence | RepeatedFrames], drawing: Drawing, clock: str, marks: Sequence[Mark] = ()
+    shown: Iterable[Frame | Silence | RepeatedFrames], drawing: DiagramDrawing, clock: str, marks: Sequence[Mark] = ()
 ) -> Iterator[DiagramRow]:
     """Draw what is shown, in its order.
 
@@ -286,7 +286,7 @@ def draw_rows(
     number = 0
     for item in insert_expected(shown, marks):
         number += 1
-        if isinstance(item, Expected):
+        if isinstance(item, ExpectedInstant):
             yield DiagramRow(number, drawing.draw_row(), item.at, band=item.words, note="expected")
         elif isinstance(item, Silence):
             yield DiagramRow(number, drawing.draw_row(), band=f"~ {format_duration(item.length)} pass ({clock})")

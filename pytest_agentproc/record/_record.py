@@ -143,7 +143,7 @@ class Record:
     def events(self) -> list[Event]:
         """The events so far, in order."""
         if self._joiner is not None:
-            self._join()
+            self._join_new_events()
             self._joiner.flush()
         return self._events
 
@@ -153,7 +153,7 @@ class Record:
             weight = self._weight + _EVENT_WEIGHT
         else:
             if self._joiner is not None:
-                self._settle()
+                self._flush_joiner()
             self._now = at_ns
             self._begin = len(self._events)
             weight = 0
@@ -162,34 +162,34 @@ class Record:
         self._weight = weight
         self._events.append(new_event((at_ns, code, data)))
         if weight > MAX_PAYLOAD_BYTES:
-            self._join()
+            self._join_new_events()
 
     def settle_and_count(self) -> int:
         """Be done with what came so far, and give how many events that are."""
-        self._settle()
+        self._flush_joiner()
         self._now = None
         return len(self._events)
 
     def truncate(self, count: int) -> None:
         """Drop all but the first events."""
-        self._settle()
+        self._flush_joiner()
         self._now = None
         del self._events[count:]
 
     def merge(self, events: Iterable[Event]) -> None:
         """Put events that were kept elsewhere among the events here, before the events of the same instant."""
-        self._settle()
+        self._flush_joiner()
         self._now = None
         self._events[:] = sorted([*events, *self._events], key=lambda event: event.at)
 
-    def _settle(self) -> None:
+    def _flush_joiner(self) -> None:
         """Be done with the joining of an instant."""
         if self._joiner is not None:
-            self._join()
+            self._join_new_events()
             self._joiner.flush()
             self._joiner = None
 
-    def _join(self) -> None:
+    def _join_new_events(self) -> None:
         """Join what came in this instant and is not joined yet."""
         if self._joiner is None:
             self._joiner = EventJoiner(self._events)

@@ -2,8 +2,8 @@
 
 `search` draws settings of the values that a scenario leaves open, plays each in the model (another supervisor:
 with real processes) beside the reference, and shrinks what it finds. `explore` does so with a scenario that
-leaves none open: it moves what is there (`_exploration` says which settings count). `confirm_find` plays a find with
-real processes; `format_find` makes it an ordinary file.
+leaves none open: it moves what is there (`_exploration` says which settings count). `confirm_failure` plays a find
+with real processes; `format_failure_scenario` makes it an ordinary file.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from __future__ import annotations
 from pytest_agentproc.search._draws import require_hypothesis
 from pytest_agentproc.search._expect_keys import collect_expect_keys
 from pytest_agentproc.search._explore import explore
-from pytest_agentproc.search._find import Confirmation, Find, confirm_find
-from pytest_agentproc.search._find_file import format_find
+from pytest_agentproc.search._find import Confirmation, FailingSetting, confirm_failure
+from pytest_agentproc.search._find_file import format_failure_scenario
 from pytest_agentproc.search._invariants import find_broken_invariant
-from pytest_agentproc.search._search import Search, has_output_after_end, search
+from pytest_agentproc.search._search import OpenValueSettings, has_output_after_end, search
 from pytest_agentproc.search._trials import SearchResult
 
 __all__ = [
     "Confirmation",
-    "Find",
-    "Search",
+    "FailingSetting",
+    "OpenValueSettings",
     "SearchResult",
     "collect_expect_keys",
-    "confirm_find",
+    "confirm_failure",
     "explore",
     "find_broken_invariant",
-    "format_find",
+    "format_failure_scenario",
     "has_output_after_end",
     "require_hypothesis",
     "search",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.errors import Deadlock, ScenarioError
 from pytest_agentproc.harness import foresee, model_play
 from pytest_agentproc.scenario import NotApplicable, loads, movables, moved, restated
-from pytest_agentproc.search._find import Find, describe_check, find_unmet_check
+from pytest_agentproc.search._find import FailingSetting, describe_check, find_unmet_check
 from pytest_agentproc.search._find_file import remove_keys
 from pytest_agentproc.search._invariants import find_broken_invariant
 from pytest_agentproc.search._trials import Settings
@@ -55,7 +55,7 @@ class _ReferencePlay:
     trouble: str
 
 
-class Exploration(Settings[Setting]):
+class MovedSettings(Settings[Setting]):
     """The settings of one scenario without open values; see `Settings`.
 
     Raises:
@@ -91,7 +91,7 @@ class Exploration(Settings[Setting]):
             self._known[setting] = reached is not None and not reached.trouble
         return self._known[setting]
 
-    def try_setting(self, setting: Setting) -> Find | None:
+    def try_setting(self, setting: Setting) -> FailingSetting | None:
         """Play one setting; None: it does not count, or every promise holds there."""
         self.runs += 1
         reached = self._play_reference(setting)
@@ -104,7 +104,7 @@ class Exploration(Settings[Setting]):
             return None
         self.counted += 1
         own = replace(self._play(scenario), bound=reached.played.bound)
-        return None if find_unmet_check(own) is None else self._make_find(setting, reached)
+        return None if find_unmet_check(own) is None else self._make_failing_setting(setting, reached)
 
     def _is_new_tie(self, scenario: Scenario) -> bool:
         """Say whether two instants compete that do not in the file: who is first then, the file does not promise."""
@@ -129,14 +129,14 @@ class Exploration(Settings[Setting]):
         path = scenario.path
         return loads(text, path, None if path.startswith("<") else Path(path).parent, scenario.language)
 
-    def _find_reference_fault(self, setting: Setting, reached: _ReferencePlay) -> Find | None:
+    def _find_reference_fault(self, setting: Setting, reached: _ReferencePlay) -> FailingSetting | None:
         """Make a find of what the reference supervisor itself breaks."""
         if _is_waiting_in_vain(reached.played):
             return None
         is_slight = self._is_slight(setting)
         self.counted += is_slight or not reached.trouble
         if find_broken_invariant(reached.played) or (is_slight and reached.trouble):
-            return self._make_find(setting, reached)
+            return self._make_failing_setting(setting, reached)
         return None
 
     def _is_slight(self, setting: Setting) -> bool:
@@ -154,12 +154,12 @@ class Exploration(Settings[Setting]):
                 far += abs(after - before)
         return 0 < far <= self._room
 
-    def _make_find(self, setting: Setting, reached: _ReferencePlay) -> Find:
+    def _make_failing_setting(self, setting: Setting, reached: _ReferencePlay) -> FailingSetting:
         """Make a find: a file that says what the reference did, played by itself."""
         scenario = self._load_text(self.scenario, restated(reached.played.bound.scenario, reached.times))
         played = self._play(scenario)
         key, reason = find_unmet_check(played) or ("", find_broken_invariant(played) or reached.trouble)
-        return Find(setting, scenario, key, reason, played)
+        return FailingSetting(setting, scenario, key, reason, played)
 
 
 def _read_results(played: Played) -> _ReferencePlay:

@@ -10,7 +10,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.search._draws import SearchTimeOver
-from pytest_agentproc.search._exploration import Exploration, Setting
+from pytest_agentproc.search._exploration import MovedSettings, Setting
 from pytest_agentproc.search._trials import TimedTrials
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def explore(
     Raises:
         NotApplicable: the supervisor lacks a limit without which the scenario has no meaning.
     """
-    trials = _ExplorationTrials(Exploration(scenario, subject, lab, backend), seconds, shrinking)
+    trials = _ExplorationTrials(MovedSettings(scenario, subject, lab, backend), seconds, shrinking)
     with suppress(SearchTimeOver):
         _run_exploration(trials, runs, Random(seed))  # noqa: S311  # no secret
     return trials.get_result()
@@ -71,7 +71,7 @@ def explore(
 class _ExplorationTrials(TimedTrials[Setting]):
     """Trials that also ask whether settings are within what the file expects."""
 
-    def __init__(self, exploration: Exploration, seconds: float, shrinking: float) -> None:
+    def __init__(self, exploration: MovedSettings, seconds: float, shrinking: float) -> None:
         super().__init__(exploration, seconds, shrinking)
         self.exploration = exploration
 
@@ -173,7 +173,7 @@ def _list_piece_texts(trials: _ExplorationTrials, index: int) -> list[str]:
     return [movable.text, *(movable.at(worth, made.limits) for worth in ordered if worth != now)]
 
 
-def _list_turning_times(made: Exploration, now: int) -> list[int]:
+def _list_turning_times(made: MovedSettings, now: int) -> list[int]:
     """List the times at which something may turn over, in order."""
     on = [limit for name in made.names if (limit := made.limits[name]) is not None]
     exact = [0, _MILLISECOND, _SECOND, 10 * _SECOND, now // 2, 2 * now, *on, *(2 * limit for limit in on)]

@@ -23,8 +23,8 @@ _BROKEN = (Verdict.ADAPTER_ERROR, Verdict.CRASHED, Verdict.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
-class Find:
-    """One setting under which a supervisor breaks a promise.
+class FailingSetting:
+    """One setting under which a supervisor breaks a promise: a find of the search.
 
     Args:
         choices: what was chosen of each open value.
@@ -75,7 +75,9 @@ class Confirmation:
     difference: str = ""
 
 
-def confirm_find(find: Find, subject: Subject, lab: ScenarioRunner, *, backend: str = "asyncio") -> Confirmation:
+def confirm_failure(
+    find: FailingSetting, subject: Subject, lab: ScenarioRunner, *, backend: str = "asyncio"
+) -> Confirmation:
     """Play a find with real processes, three times, and compare each whole timeline with that of the find.
 
     Args:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.search._expect_keys import format_expect_lines
 
 if TYPE_CHECKING:
-    from pytest_agentproc.search._find import Find
+    from pytest_agentproc.search._find import FailingSetting
 
 
 _TOLD = ("expect", "should", "info", "catches")
@@ -32,8 +32,8 @@ def replace_expectations(text: str, keys: dict[str, Any]) -> str:
     return remove_keys(text, _TOLD) + "\n".join(format_expect_lines(keys)) + "\n"
 
 
-def format_find(
-    find: Find, *, subject: str, seed: int, run: int, replay: str, is_defect: bool, explored: bool = False
+def format_failure_scenario(
+    find: FailingSetting, *, subject: str, seed: int, run: int, replay: str, is_defect: bool, explored: bool = False
 ) -> str:
     """Give the text of an ordinary scenario file that plays a find.
 

@@ -13,7 +13,7 @@ from pytest_agentproc.harness import ScenarioRunner, model_play
 from pytest_agentproc.scenario import Choice, NotApplicable, Scenario, loads
 from pytest_agentproc.search._draws import find_smallest_failure
 from pytest_agentproc.search._expect_keys import collect_expect_keys
-from pytest_agentproc.search._find import Find, find_unmet_check
+from pytest_agentproc.search._find import FailingSetting, find_unmet_check
 from pytest_agentproc.search._find_file import replace_expectations
 from pytest_agentproc.search._invariants import find_broken_invariant
 from pytest_agentproc.search._trials import SearchResult, Settings, TimedTrials
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Subject
 
 
-class Search(Settings[tuple[Choice, ...]]):
+class OpenValueSettings(Settings[tuple[Choice, ...]]):
     """The settings of one scenario with open values; see `Settings`."""
 
     _refused: NotApplicable | None = None
@@ -35,7 +35,7 @@ class Search(Settings[tuple[Choice, ...]]):
         heads = [head.start() for head in re.finditer("^[a-z]", self.scenario.text, re.MULTILINE)]
         return [bisect(heads, opening.start) for opening in self.scenario.openings]
 
-    def try_setting(self, choices: tuple[Choice, ...]) -> Find | None:
+    def try_setting(self, choices: tuple[Choice, ...]) -> FailingSetting | None:
         """Play one setting; None: every promise holds there, or it is none that can be played."""
         self.runs += 1
         text = self.scenario.closed_text(choices)
@@ -62,13 +62,15 @@ class Search(Settings[tuple[Choice, ...]]):
         if self._refused is not None and not self.counted:
             raise self._refused
 
-    def _find_breach(self, choices: tuple[Choice, ...], text: str, reference: Played, played: Played) -> Find | None:
+    def _find_breach(
+        self, choices: tuple[Choice, ...], text: str, reference: Played, played: Played
+    ) -> FailingSetting | None:
         reason, own = find_broken_invariant(played), find_unmet_check(played)
         if self._is_reference:
             if own is None and not reason:
                 return None
             key, said = own or ("", "")
-            return Find(choices, played.bound.scenario, key, reason or said, played)
+            return FailingSetting(choices, played.bound.scenario, key, reason or said, played)
         if find_broken_invariant(reference) or find_unmet_check(reference) is not None:
             return None  # that is the reference supervisor's fault, and a search over the reference supervisor finds it
         must = collect_expect_keys(reference, of_others=not self._is_of_kit)
@@ -77,7 +79,7 @@ class Search(Settings[tuple[Choice, ...]]):
             scenario = _load_closed(replace_expectations(text, must), self.scenario)
             again = replace(played, bound=scenario.bind(scenario.terms(self._subject)))
             own = find_unmet_check(again)
-        return None if own is None else Find(choices, scenario, own[0], reason or own[1], again)
+        return None if own is None else FailingSetting(choices, scenario, own[0], reason or own[1], again)
 
 
 def _load_closed(text: str, scenario: Scenario) -> Scenario:
@@ -113,7 +115,7 @@ def search(
         NotApplicable: the supervisor lacks a limit without which the scenario has no meaning; or in no setting it can
             play it.
     """
-    looked = Search(scenario, subject, lab, backend)
+    looked = OpenValueSettings(scenario, subject, lab, backend)
     trials = TimedTrials(looked, seconds, shrinking, clock)
     best = find_smallest_failure(
         scenario.openings, *looked.get_limits_and_names(), looked.list_tracks(), trials.is_failing, runs=runs, seed=seed

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.harness import Played
     from pytest_agentproc.scenario import Scenario
-    from pytest_agentproc.search._find import Find
+    from pytest_agentproc.search._find import FailingSetting
     from pytest_agentproc.vocabulary import LimitsRequest, Subject
 
 
@@ -37,7 +37,7 @@ class SearchResult:
             files with agents that exist. In an exploration, the file's expectations hold in them.
     """
 
-    find: Find | None
+    find: FailingSetting | None
     runs: int
     first: int
     seconds: float
@@ -68,7 +68,7 @@ class Settings(ABC, Generic[Setting]):
         self._reference = _Reference(subject)
 
     @abstractmethod
-    def try_setting(self, setting: Setting) -> Find | None:
+    def try_setting(self, setting: Setting) -> FailingSetting | None:
         """Play one setting, and count it; None: every promise holds there, or it asks nothing."""
 
     def get_limits_and_names(self) -> tuple[Mapping[str, int | None], Sequence[str]]:
@@ -119,7 +119,7 @@ class TimedTrials(Generic[Setting]):
         self._until = self._begun + seconds
         self._shrinking = shrinking
         self._first = 0
-        self._tried: dict[Setting, Find | None] = {}
+        self._tried: dict[Setting, FailingSetting | None] = {}
 
     def require_time(self) -> None:
         """Raise `SearchTimeOver` if the time is over."""

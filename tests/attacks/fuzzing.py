@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.capture import DIALECTS, Redactor, draft_pasted
+from pytest_agentproc.capture import DIALECTS, Redactor, draft_pasted_log
 from pytest_agentproc.errors import AdapterError, KitError, ScenarioError, UsageError
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.plugin import _options
@@ -164,7 +164,7 @@ class Fuzz:
         text = self.spoil("tests/unit/pasted/*.txt", "tests/data/transcripts/**/*.jsonl")
         dialect = self.rnd.choice(DIALECTS)
         self.input = f"{dialect}\n{text}"
-        draft = draft_pasted(text, dialect, "log.txt")
+        draft = draft_pasted_log(text, dialect, "log.txt")
         try:
             loads(draft, "x.scenario.yaml")
         except ScenarioError as error:

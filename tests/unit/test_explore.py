@@ -12,8 +12,8 @@ from pytest_agentproc.defects import defect
 from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.scenario import loads, movables, moved, restated
-from pytest_agentproc.search import explore, format_find
-from pytest_agentproc.search._exploration import Exploration
+from pytest_agentproc.search import explore, format_failure_scenario
+from pytest_agentproc.search._exploration import MovedSettings
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import Verdict, instants, judged, retimed
 from tests.bundled import all_bundled, bundled
@@ -182,7 +182,7 @@ def test_a_defect_is_found_in_a_file_that_it_passes_and_written_as_a_scenario() 
     came = _explored(_DOTS, subject)
     assert came.find is not None
     replay = "agentproc run found --defect duration-timeout"
-    text = format_find(
+    text = format_failure_scenario(
         came.find, subject="duration-timeout", seed=1, run=7, replay=replay, is_defect=True, explored=True
     )
     assert text == _WRITTEN
@@ -206,7 +206,7 @@ expect: {turns: [{outcome: completed}, {outcome: completed}]}
 def test_a_caller_who_comes_too_late_for_a_status_is_no_fault_of_the_reference() -> None:
     """Moved after it, the wait never ends, under any supervisor."""
     assert isinstance(model_play(loads(_IDLE.replace("wait: 1s", "wait: 8s")), reference_supervisor()).fault, Deadlock)
-    made = Exploration(loads(_IDLE), reference_supervisor())
+    made = MovedSettings(loads(_IDLE), reference_supervisor())
     late = tuple("8s" if text == "1s" else text for text in made.original)
     assert late != made.original
     assert made.try_setting(late) is None
@@ -214,7 +214,7 @@ def test_a_caller_who_comes_too_late_for_a_status_is_no_fault_of_the_reference()
 
 def test_a_caller_whose_agent_was_replaced_before_its_background_turn_waits_in_vain() -> None:
     """An agent that is silent for longer than the prompt may last, and does not acknowledge, is started anew."""
-    made = Exploration(bundled("background-late-notification-with-states"), reference_supervisor())
+    made = MovedSettings(bundled("background-late-notification-with-states"), reference_supervisor())
     at = next(index for index, text in enumerate(made.original) if text == "2s")
     silent = (*made.original[:at], "3899s", *made.original[at + 1 :])
     text = moved(made.scenario.text, zip(made.movables, silent, strict=True))

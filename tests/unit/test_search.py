@@ -10,7 +10,13 @@ import pytest
 from pytest_agentproc.defects import defect
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.scenario import NotApplicable, Scenario, loads
-from pytest_agentproc.search import collect_expect_keys, confirm_find, find_broken_invariant, format_find, search
+from pytest_agentproc.search import (
+    collect_expect_keys,
+    confirm_failure,
+    find_broken_invariant,
+    format_failure_scenario,
+    search,
+)
 from pytest_agentproc.subjects import Function, ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import Verdict, judged
 from tests.benchmarks.search import replays, wrong
@@ -45,7 +51,7 @@ def test_a_tie_of_exit_and_deadline_is_found_and_written_as_a_scenario() -> None
     """Only at the very nanosecond does this supervisor err: a search finds it only if times are drawn at the limits."""
     came = _searched(_wrong("timer-beats-exit"))
     assert came.find is not None
-    text = format_find(
+    text = format_failure_scenario(
         came.find, subject="timer-beats-exit", seed=1, run=7, replay="agentproc run found --defect x", is_defect=True
     )
     assert (
@@ -170,10 +176,10 @@ def test_a_find_that_real_processes_do_not_repeat_is_the_kit_s_fault() -> None:
     find = _searched(subject).find
     assert find is not None
     other = model_play(find.scenario, reference_supervisor())
-    confirmed = confirm_find(find, subject, cast("ScenarioRunner", _Once(other)))
+    confirmed = confirm_failure(find, subject, cast("ScenarioRunner", _Once(other)))
     assert not confirmed.repeats
     assert [line[:4] for line in confirmed.difference.splitlines()] == ["once", "then"]
-    assert confirm_find(find, subject, cast("ScenarioRunner", _Once(find.played))).repeats
+    assert confirm_failure(find, subject, cast("ScenarioRunner", _Once(find.played))).repeats
 
 
 def _closed(outcome: str = "") -> Scenario:
