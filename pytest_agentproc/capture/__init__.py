@@ -4,7 +4,7 @@
 then writes: the record, and beside it the scenario. Only the running needs Linux. Modules that are not needed to start
 a program are imported after its end.
 
-`draft_pasted` reads a log from a bug report (`_paste`), asks the dialect's reader what each event means
+`draft_pasted_log` reads a log from a bug report (`_paste`), asks the dialect's reader what each event means
 (`_meaning` and the like), has the fake's own encoder confirm it (`_replay`), takes from the reporter's words how
 it ended (`_paste`), and writes the text (`_paste_content`, `_paste_draft`). It starts no process, on any platform.
 """
@@ -15,53 +15,53 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pytest_agentproc.capture._draft import Draft, draft, given_of
-    from pytest_agentproc.capture._guesses import likeness
+    from pytest_agentproc.capture._draft import Draft, draft_recording, list_agent_input
+    from pytest_agentproc.capture._guesses import normalize_line
     from pytest_agentproc.capture._identity import AgentIdentity, identify_agent
-    from pytest_agentproc.capture._moments import Moment, moments
-    from pytest_agentproc.capture._paste_draft import DIALECTS, draft_pasted
-    from pytest_agentproc.capture._recorder import CannotStart, run_recorded
-    from pytest_agentproc.capture._replay import Given, Replayed, replay
-    from pytest_agentproc.capture._secrets import Redacted, Redactor
+    from pytest_agentproc.capture._moments import Moment, list_moments
+    from pytest_agentproc.capture._paste_draft import DIALECTS, draft_pasted_log
+    from pytest_agentproc.capture._recorder import StartError, run_recorded
+    from pytest_agentproc.capture._replay import AgentInput, ReplayStage, replay_agent
+    from pytest_agentproc.capture._secrets import RedactedSecret, Redactor
     from pytest_agentproc.capture._targets import check_target, require_linux
-    from pytest_agentproc.capture._written import Captured, redacted_record, write_capture
+    from pytest_agentproc.capture._write_capture import CaptureResult, redact_record, write_capture
 
 __all__ = [
     "DIALECTS",
     "AgentIdentity",
-    "CannotStart",
-    "Captured",
+    "AgentInput",
+    "CaptureResult",
     "Draft",
-    "Given",
     "Moment",
-    "Redacted",
+    "RedactedSecret",
     "Redactor",
-    "Replayed",
+    "ReplayStage",
+    "StartError",
     "check_target",
-    "draft",
-    "draft_pasted",
-    "given_of",
+    "draft_pasted_log",
+    "draft_recording",
     "identify_agent",
-    "likeness",
-    "moments",
-    "redacted_record",
-    "replay",
+    "list_agent_input",
+    "list_moments",
+    "normalize_line",
+    "redact_record",
+    "replay_agent",
     "require_linux",
     "run_recorded",
     "write_capture",
 ]
 
 _FILES = {
-    "_draft": ("Draft", "draft", "given_of"),
-    "_guesses": ("likeness",),
-    "_moments": ("Moment", "moments"),
-    "_paste_draft": ("DIALECTS", "draft_pasted"),
-    "_recorder": ("CannotStart", "run_recorded"),
-    "_secrets": ("Redacted", "Redactor"),
-    "_replay": ("Given", "Replayed", "replay"),
+    "_draft": ("Draft", "draft_recording", "list_agent_input"),
+    "_guesses": ("normalize_line",),
+    "_moments": ("Moment", "list_moments"),
+    "_paste_draft": ("DIALECTS", "draft_pasted_log"),
+    "_recorder": ("StartError", "run_recorded"),
+    "_secrets": ("RedactedSecret", "Redactor"),
+    "_replay": ("AgentInput", "ReplayStage", "replay_agent"),
     "_identity": ("AgentIdentity", "identify_agent"),
     "_targets": ("check_target", "require_linux"),
-    "_written": ("Captured", "redacted_record", "write_capture"),
+    "_write_capture": ("CaptureResult", "redact_record", "write_capture"),
 }
 
 

@@ -7,98 +7,99 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.capture._meaning import Meaning, Told, inner, words_of
+from pytest_agentproc.capture._meaning import OTHER, REPEATED, DraftStep, Meaning, get_nested, read_content_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pytest_agentproc.capture._meaning import Later
+    from pytest_agentproc.capture._meaning import LaterEvents
 
 
-_REPEATED = Meaning("repeated")
-_OTHER = Meaning("other")
 _OWN = ("threadId", "turnId", "startedAtMs", "completedAtMs")
 
 
 def is_app_server(events: Sequence[Any]) -> bool:
     """Say whether a log of codex is of its app server."""
-    return any(isinstance(inner(event, "method"), str) for event in events)
+    return any(isinstance(get_nested(event, "method"), str) for event in events)
 
 
-def without_ids(event: Any) -> Any:
+def strip_ids(event: Any) -> Any:
     """Give a message without the ids that are its own log's."""
-    params = inner(event, "params")
+    params = get_nested(event, "params")
     if not isinstance(params, dict):
         return event
     kept = {key: value for key, value in params.items() if key not in _OWN}
     return {"method": event["method"], "params": kept}
 
 
-def read_app_server(event: Any, later: Later, _mode: str) -> Meaning:
+def read_app_server(event: Any, later: LaterEvents, _mode: str) -> Meaning:
     """Read a message of either side: a method, or the answer to one."""
-    method, params = inner(event, "method"), inner(event, "params")
+    method, params = get_nested(event, "method"), get_nested(event, "params")
     if method is None:
         is_answer = isinstance(event, dict) and "id" in event and ("result" in event or "error" in event)
-        return _REPEATED if is_answer else Meaning("foreign")
+        refused = Meaning("steps", is_sure=True, ends="failed")
+        return (refused if "error" in event else REPEATED) if is_answer else Meaning("foreign")
     if method == "item/agentMessage/delta":
-        is_whole_later = later.have(_ended_message, inner(params, "itemId"))
-        text = str(inner(params, "delta"))
-        return _REPEATED if is_whole_later else Meaning("steps", (Told("delta", text),), is_sure=True)
+        is_whole_later = later.has_trait(_read_ended_message_id, get_nested(params, "itemId"))
+        text = str(get_nested(params, "delta"))
+        return REPEATED if is_whole_later else Meaning("steps", (DraftStep("delta", text),), is_sure=True)
     if "id" in event and method.startswith(("item/", "mcpServer/")):
-        return _asked(method, params or {})
-    return _METHODS[method](params) if method in _METHODS else _REPEATED
+        return _read_question(method, params or {})
+    return _METHODS[method](params) if method in _METHODS else REPEATED
 
 
-def _ended_message(event: Any) -> Any:
+def _read_ended_message_id(event: Any) -> Any:
     """Give the id of the message that ends with this event."""
-    item = inner(event, "params", "item")
-    is_end = inner(event, "method") == "item/completed" and inner(item, "type") == "agentMessage"
-    return inner(item, "id") if is_end else None
+    item = get_nested(event, "params", "item")
+    is_end = get_nested(event, "method") == "item/completed" and get_nested(item, "type") == "agentMessage"
+    return get_nested(item, "id") if is_end else None
 
 
-def _asked(method: str, params: dict[str, Any]) -> Meaning:
+def _read_question(method: str, params: dict[str, Any]) -> Meaning:
     if method.endswith("/requestApproval"):
         about = params.get("command") or params.get("reason") or params.get("itemId") or "command"
-        return Meaning("steps", (Told("ask", {"permission": str(about)}),), is_sure=True)
+        return Meaning("steps", (DraftStep("ask", {"permission": str(about)}),), is_sure=True)
     given = {key: value for key, value in params.items() if key not in _OWN}
-    return Meaning("steps", (Told("request", {"method": method, "params": given}),), is_sure=True)
+    return Meaning("steps", (DraftStep("request", {"method": method, "params": given}),), is_sure=True)
 
 
-def _ended(turn: Any) -> Meaning:
-    status = inner(turn, "status")
+def _read_turn_end(turn: Any) -> Meaning:
+    status = get_nested(turn, "status")
     if status == "interrupted":
-        return Meaning("steps", (Told("acknowledge", "cancel"),), is_sure=True, ends="cancelled")
+        return Meaning("steps", (DraftStep("acknowledge", "cancel"),), is_sure=True, ends="cancelled")
     if status == "failed":
-        told = {"is_error": True, "text": str(inner(turn, "error", "message") or "error")}
-        return Meaning("steps", (Told("result", told),), is_sure=True, ends="failed")
-    return Meaning("steps", (Told("result", {}),), is_sure=True, ends="completed")
+        told = {"is_error": True, "text": str(get_nested(turn, "error", "message") or "error")}
+        return Meaning("steps", (DraftStep("result", told),), is_sure=True, ends="failed")
+    return Meaning("steps", (DraftStep("result", {}),), is_sure=True, ends="completed")
 
 
-def _item(item: dict[str, Any], *, is_over: bool) -> Meaning:
+def _read_item(item: dict[str, Any], *, is_over: bool) -> Meaning:
     kind, number = item.get("type"), item.get("id")
     if kind == "agentMessage" and isinstance(item.get("text"), str) and is_over:
-        return Meaning("steps", (Told("say", item["text"]),), is_sure=True, final=item["text"])
+        return Meaning("steps", (DraftStep("say", item["text"]),), is_sure=True, final=item["text"])
     if kind in ("agentMessage", "userMessage", "reasoning"):
-        return _REPEATED
+        return REPEATED
     if kind not in ("commandExecution", "mcpToolCall") or not isinstance(number, str):
-        return _OTHER
+        return OTHER
     if not is_over:
         name, given = item.get("tool"), item.get("arguments")
         if kind == "commandExecution":
             name, given = "command_execution", {"command": item.get("command", "")}
         told = {"id": number, "name": str(name), "input": given if isinstance(given, dict) else {}}
-        return Meaning("steps", (Told("tool", told),), is_sure=True)
-    output = item.get("aggregatedOutput") or words_of(inner(item, "result", "content") or "")
+        return Meaning("steps", (DraftStep("tool", told),), is_sure=True)
+    output = item.get("aggregatedOutput") or read_content_text(get_nested(item, "result", "content") or "")
     failed = item.get("status") in ("failed", "declined")
-    said = {"error": inner(item, "error", "message") or output} if failed else ({"output": output} if output else {})
-    return Meaning("steps", (Told("tool_done", {"id": number, **said}),), is_sure=True)
+    said = (
+        {"error": get_nested(item, "error", "message") or output} if failed else ({"output": output} if output else {})
+    )
+    return Meaning("steps", (DraftStep("tool_done", {"id": number, **said}),), is_sure=True)
 
 
 _METHODS: dict[str, Callable[[Any], Meaning]] = {
-    "turn/start": lambda params: Meaning("prompt", text=words_of(inner(params, "input") or "") or "hi"),
+    "turn/start": lambda params: Meaning("prompt", text=read_content_text(get_nested(params, "input") or "") or "hi"),
     "turn/interrupt": lambda _: Meaning("cancel"),
-    "turn/completed": lambda params: _ended(inner(params, "turn")),
-    "item/started": lambda params: _item(inner(params, "item") or {}, is_over=False),
-    "item/completed": lambda params: _item(inner(params, "item") or {}, is_over=True),
-    "error": lambda params: _OTHER if inner(params, "willRetry") else _REPEATED,
+    "turn/completed": lambda params: _read_turn_end(get_nested(params, "turn")),
+    "item/started": lambda params: _read_item(get_nested(params, "item") or {}, is_over=False),
+    "item/completed": lambda params: _read_item(get_nested(params, "item") or {}, is_over=True),
+    "error": lambda params: OTHER if get_nested(params, "willRetry") else REPEATED,
 }

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.capture._guesses import StepGuesser, alike
-from pytest_agentproc.capture._identity import AgentIdentity, prompts_of
-from pytest_agentproc.capture._moments import NOTICED, Moment, Script, moments
-from pytest_agentproc.capture._replay import Given, replay
+from pytest_agentproc.capture._guesses import StepGuesser, is_equivalent_line
+from pytest_agentproc.capture._identity import AgentIdentity, find_prompts
+from pytest_agentproc.capture._moments import NOTICED, Moment, ScriptBuilder, list_moments
+from pytest_agentproc.capture._replay import AgentInput, replay_agent
 from pytest_agentproc.capture._targets import write_private
-from pytest_agentproc.capture._wording import flow, seconds, text
+from pytest_agentproc.capture._wording import format_inline, format_text, format_time
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import NotApplicable, Scenario, load
@@ -37,39 +37,39 @@ _ANSWERS = (b'"control_response"', b'"extension_ui_response"', b'"result"')
 """What an answer of the client's says of itself, dialect by dialect."""
 
 
-class Unfit(Exception):
+class FakeMismatch(Exception):
     """The dialect's fake answers otherwise than was recorded: only bytes can express it."""
 
 
-class _Maker:
+class _ScriptMaker:
     """Make the steps of one script."""
 
     def __init__(self, found: Sequence[Moment], guesser: StepGuesser | None, keep: Callable[[bytes], str]) -> None:
         self._found = found
         self._guesser = guesser
         self._keep = keep
-        self.script = Script(keep, says=guesser is None)
+        self.script = ScriptBuilder(keep, says=guesser is None)
         self._printed = 0
         self._prompts = 0
         self._input = b""
         self._is_busy = self._waited = False
         self._has_input = self._has_output = False
-        self._deaths = _deaths(found)
+        self._deaths = _find_death_times(found)
         self._living: dict[str, int] = {}
         self.end: Moment | None = next((moment for moment in found if moment.kind == "exit"), None)
 
-    def make(self) -> list[str]:
+    def make_steps(self) -> list[str]:
         """Give the steps."""
         for index, moment in enumerate(self._found):
             if moment.kind in _ACTS:
-                self._outlive(moment)
+                self._wait_for_exits(moment)
             if moment.kind == "out" and self._guesser is not None:
-                self._line(index, moment)
+                self._add_output_line(index, moment)
             else:
                 getattr(self, f"_on_{moment.kind}")(index, moment)
         return self.script.steps
 
-    def _outlive(self, moment: Moment) -> None:
+    def _wait_for_exits(self, moment: Moment) -> None:
         """Wait for those who were gone before the program did this: a descendant may begin late, and so end late.
 
         The program may have seen it before we did.
@@ -85,30 +85,35 @@ class _Maker:
         """Whether what was recorded has an end."""
         return self.end is not None
 
-    def _line(self, index: int, moment: Moment) -> None:
+    def _add_output_line(self, index: int, moment: Moment) -> None:
         """Tell a line of stdout, unless a step before it has printed it."""
         assert self._guesser is not None
         self._has_output = True
         self._printed += 1
         if self._printed <= self._guesser.at:
             return
-        if self._guesser.serves and not self._is_busy and self._take(moment) and self._printed <= self._guesser.at:
+        if (
+            self._guesser.serves
+            and not self._is_busy
+            and self._take_prompt(moment)
+            and self._printed <= self._guesser.at
+        ):
             return
         step = None
         if not moment.parts:
-            step = self._guesser.step(self._run_length(index))
+            step = self._guesser.guess_step(self._count_step_lines(index))
         else:
-            self._guesser.skip()
+            self._guesser.skip_line()
         if step is not None:
-            self.script.add(step.written, moment.at)
+            self.script.add_step(step.written, moment.at)
             self._is_busy = self._is_busy and not step.ends_turn
             return
         if not moment.parts:
-            self._guesser.skip()
+            self._guesser.skip_line()
         for at, data in moment.parts or ((moment.at, moment.data),):
-            self.script.raw(data, at)
+            self.script.add_raw(data, at)
 
-    def _run_length(self, index: int) -> int:
+    def _count_step_lines(self, index: int) -> int:
         """Count the lines from here on that one step may print."""
         last = self._found[index]
         count = 1
@@ -120,10 +125,10 @@ class _Maker:
 
     def _on_out(self, _index: int, moment: Moment) -> None:
         self._has_output = True
-        self.script.raw(moment.data, moment.at)
+        self.script.add_raw(moment.data, moment.at)
 
     def _on_err(self, _index: int, moment: Moment) -> None:
-        self.script.raw(moment.data, moment.at, "stderr")
+        self.script.add_raw(moment.data, moment.at, "stderr")
 
     def _on_in(self, index: int, moment: Moment) -> None:
         self._has_input = True
@@ -131,43 +136,43 @@ class _Maker:
         is_last = all(later.kind not in ("out", "err") for later in self._found[index + 1 :])
         for line in lines:
             if self._guesser is not None and self._guesser.serves:
-                self._hear(line, moment)
+                self._handle_stdin_line(line, moment)
             elif self._guesser is None and not is_last:
-                self.script.add('wait_for: {stdin: "*"}', moment.at)
+                self.script.add_step('wait_for: {stdin: "*"}', moment.at)
                 self.script.now = max(self.script.now, moment.at)
 
-    def _hear(self, line: bytes, moment: Moment) -> None:
+    def _handle_stdin_line(self, line: bytes, moment: Moment) -> None:
         """Have the dialect hear a line, and say so in the script if it waits for it."""
         assert self._guesser is not None
-        reply, event = self._guesser.hear(line)
-        if not self._guesser.expects(reply):
-            raise Unfit
-        is_prompt = not self._is_busy and self._take(moment)
+        reply, event = self._guesser.receive_line(line)
+        if not self._guesser.match_output(reply):
+            raise FakeMismatch
+        is_prompt = not self._is_busy and self._take_prompt(moment)
         if event == "cancel":
-            self._wait("wait_for: cancel", moment)
-            told = self._guesser.acknowledge()
+            self._add_wait("wait_for: cancel", moment)
+            told = self._guesser.acknowledge_cancel()
             self._is_busy = False
             self.script.steps.append("acknowledge: cancel")
-            if not self._guesser.expects(told):
-                raise Unfit
+            if not self._guesser.match_output(told):
+                raise FakeMismatch
         answers = next((word for word in _ANSWERS if word in line), None)
         if answers is not None and not is_prompt and not reply and not event:
-            self._wait(f"wait_for: {{stdin: '*{answers.decode()}*'}}", moment)
+            self._add_wait(f"wait_for: {{stdin: '*{answers.decode()}*'}}", moment)
 
-    def _take(self, moment: Moment) -> bool:
+    def _take_prompt(self, moment: Moment) -> bool:
         """Take the next prompt in hand, if there is one; say whether there was."""
         assert self._guesser is not None
-        begun = self._guesser.take(self._prompts + 1)
+        begun = self._guesser.begin_prompt(self._prompts + 1)
         if begun is None:
             return False
         self._prompts += 1
         self._is_busy = True
-        self._wait(f"wait_for: prompt {self._prompts}", moment)
-        if not self._guesser.expects(begun):
-            raise Unfit
+        self._add_wait(f"wait_for: prompt {self._prompts}", moment)
+        if not self._guesser.match_output(begun):
+            raise FakeMismatch
         return True
 
-    def _wait(self, step: str, moment: Moment) -> None:
+    def _add_wait(self, step: str, moment: Moment) -> None:
         """Wait for the caller: from here on time counts from what it does."""
         self.script.steps.append(step)
         self.script.now = max(self.script.now, moment.at)
@@ -176,12 +181,12 @@ class _Maker:
         is_session = self._guesser is not None and self._guesser.serves
         speaks = any(later.kind in ("out", "err") for later in self._found[index + 1 :])
         if (self._has_input or self._has_output) and (speaks or not is_session):
-            self._wait("wait_for: eof", moment)
+            self._add_wait("wait_for: eof", moment)
             self._waited = True
 
     def _on_close(self, _index: int, moment: Moment) -> None:
         if self.end is not None and self.end.at - moment.at >= NOTICED:
-            self.script.add(f"close: {moment.data}", moment.at)
+            self.script.add_step(f"close: {moment.data}", moment.at)
 
     def _on_seen(self, _index: int, moment: Moment) -> None:
         death = self._deaths.get(moment.data["process"])
@@ -190,10 +195,10 @@ class _Maker:
         fields: dict[str, Any] = {"id": moment.data["process"].replace(" ", "-"), "how": moment.data["how"]}
         if not moment.data["inherits"]:
             fields["closed_fds"] = True
-        lasts = "" if death is None else f", for: {seconds(death - moment.at)}"
+        lasts = "" if death is None else f", for: {format_time(death - moment.at)}"
         if death is not None:
             self._living[fields["id"]] = death
-        self.script.add(f"spawn: {flow(fields)[:-1]}{lasts}}}", moment.at)
+        self.script.add_step(f"spawn: {format_inline(fields)[:-1]}{lasts}}}", moment.at)
 
     def _on_signal(self, _index: int, _moment: Moment) -> None:
         """It stands on top of the script."""
@@ -204,16 +209,16 @@ class _Maker:
             died = moment.data["signal"]
             was_sent = any(moment.kind == "signal" and moment.data["signal"] == died for moment in self._found)
             self.script.steps.append("silence: for ever" if was_sent or died == "KILL" else f"die: {died}")
-        elif moment.data["code"] or (self._guesser is not None and self._guesser.serves and not self._at_eof()):
-            if self._guesser is not None and self._guesser.serves and self._at_eof() and not self._waited:
+        elif moment.data["code"] or (self._guesser is not None and self._guesser.serves and not self._has_eof()):
+            if self._guesser is not None and self._guesser.serves and self._has_eof() and not self._waited:
                 self.script.steps.append("wait_for: eof")
             self.script.steps.append(f"exit: {moment.data['code']}")
 
-    def _at_eof(self) -> bool:
+    def _has_eof(self) -> bool:
         return any(moment.kind == "eof" for moment in self._found)
 
 
-def _deaths(found: Sequence[Moment]) -> dict[str, int]:
+def _find_death_times(found: Sequence[Moment]) -> dict[str, int]:
     return {
         moment.data["process"]: moment.data["gone_at"]
         for moment in found
@@ -221,7 +226,7 @@ def _deaths(found: Sequence[Moment]) -> dict[str, int]:
     }
 
 
-def _told(events: Sequence[Event]) -> list[Event]:
+def _add_gone_times(events: Sequence[Event]) -> list[Event]:
     """Put to each descendant when it was gone."""
     gone = {event.data["process"]: event.at for event in events if event.code == "p" and "gone" in event.data}
     told = []
@@ -234,7 +239,7 @@ def _told(events: Sequence[Event]) -> list[Event]:
     return told
 
 
-def steps_of(events: Sequence[Event], identity: AgentIdentity, keep: Callable[[bytes], str]) -> list[str]:
+def make_steps(events: Sequence[Event], identity: AgentIdentity, keep: Callable[[bytes], str]) -> list[str]:
     """Give the steps of a script that does what was recorded.
 
     Args:
@@ -246,37 +251,37 @@ def steps_of(events: Sequence[Event], identity: AgentIdentity, keep: Callable[[b
         Unfit: the fake of the dialect answers otherwise than was recorded.
     """
     by_line = identity.mode in DIALECTS[identity.dialect].steps  # all others print no events
-    found = sorted(moments(_told(events), by_line=by_line), key=lambda moment: moment.at)
-    before, reactions, after = _split(found)
+    found = sorted(list_moments(_add_gone_times(events), by_line=by_line), key=lambda moment: moment.at)
+    before, reactions, after = _split_at_last_signal(found)
     whole = [moment.data for moment in found if moment.kind == "out"]
-    guesser = StepGuesser(_program(identity), whole) if by_line else None
-    maker = _Maker(before, guesser, keep)
-    steps = maker.make()
+    guesser = StepGuesser(_make_fake_program(identity), whole) if by_line else None
+    maker = _ScriptMaker(before, guesser, keep)
+    steps = maker.make_steps()
     if not after and not maker.is_over:
         steps.append("silence: for ever")
     if after:
-        then = _Maker(after, guesser, keep)
+        then = _ScriptMaker(after, guesser, keep)
         then.script.now = after[0].at
         then._printed = maker._printed  # noqa: SLF001  # one script, told in two
-        done = then.make()
+        done = then.make_steps()
         if after[-1].data == {"process": "agent", "code": 0} and done[-1:] != ["exit: 0"]:
             done.append("exit: 0")
         name = after[0].data["signal"]
         reactions = [reaction for reaction in reactions if reaction[0] != name]
         if any(step.startswith("tool_done") for step in done):
-            steps.append(_reaction(name, done))  # what it ends must have begun above
+            steps.append(_format_reaction(name, done))  # what it ends must have begun above
         else:
             reactions.append((name, done))
         steps.append("silence: for ever")
-    return [*(_reaction(name, done) for name, done in reactions), *steps]
+    return [*(_format_reaction(name, done) for name, done in reactions), *steps]
 
 
-def _reaction(name: str, steps: Sequence[str]) -> str:
+def _format_reaction(name: str, steps: Sequence[str]) -> str:
     written = "".join(f"\n      - {step}" for step in steps) or " []"
     return f"when: {{signal: {name}}}\n    do:{written}"
 
 
-def _split(found: list[Moment]) -> tuple[list[Moment], list[tuple[str, list[str]]], list[Moment]]:
+def _split_at_last_signal(found: list[Moment]) -> tuple[list[Moment], list[tuple[str, list[str]]], list[Moment]]:
     """Part what the program does by itself from what it does because of the last signal; name what it ignores."""
     signals = [index for index, moment in enumerate(found) if moment.kind == "signal"]
     end = next((moment for moment in found if moment.kind == "exit"), None)
@@ -291,7 +296,7 @@ def _split(found: list[Moment]) -> tuple[list[Moment], list[tuple[str, list[str]
     return found, list(ignored.items()), []
 
 
-def _program(identity: AgentIdentity) -> dict[str, Any]:
+def _make_fake_program(identity: AgentIdentity) -> dict[str, Any]:
     record = DIALECTS[identity.dialect]
     program: dict[str, Any] = {
         "format": 1,
@@ -331,21 +336,23 @@ class Draft:
     files: dict[str, bytes] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def keep(self, data: bytes) -> str:
+    def add_file(self, data: bytes) -> str:
         """Take bytes that go beside the file, and give their file's name."""
         stem = self.path.name.removesuffix(".yaml").removesuffix(".scenario")
         name = f"{stem}.{len(self.files) + 1}.bin"
         self.files[name] = data
         return name
 
-    def write(self) -> None:
+    def write_files(self) -> None:
         """Write the file and those beside it; its owner alone may read them."""
         for name, data in self.files.items():
             write_private(self.path.parent / name, data)
         write_private(self.path, self.text.encode())
 
 
-def draft(path: Path, events: Sequence[Event], identity: AgentIdentity, comments: Sequence[str], claim: str) -> Draft:
+def draft_recording(
+    path: Path, events: Sequence[Event], identity: AgentIdentity, comments: Sequence[str], claim: str
+) -> Draft:
     """Write the scenario of a recording beside which it will stand, and play it again to see that it is the same.
 
     The dialect's words are tried first; if they cannot express it, the whole is written in bytes.
@@ -357,10 +364,10 @@ def draft(path: Path, events: Sequence[Event], identity: AgentIdentity, comments
         comments: what stands above it.
         claim: the sentence behind `scenario:`.
     """
-    made = _attempt(path, events, identity, comments, claim)
+    made = _try_draft(path, events, identity, comments, claim)
     if made.notes and identity.dialect != "raw":
         plain = AgentIdentity("raw", "text", identity.argv, identity.prompt)
-        in_bytes = _attempt(path, events, plain, comments, claim)
+        in_bytes = _try_draft(path, events, plain, comments, claim)
         if len(in_bytes.notes) < len(made.notes):
             reason = (
                 f"the fake of {identity.dialect} cannot tell it: {made.notes[0]}; so it is told in bytes (agent: raw)"
@@ -368,54 +375,54 @@ def draft(path: Path, events: Sequence[Event], identity: AgentIdentity, comments
             in_bytes.notes.insert(0, reason)
             made = in_bytes
     made.text = made.text.replace(_MARK, "".join(f"# not faithful: {note}\n" for note in made.notes), 1)
-    made.write()
+    made.write_files()
     return made
 
 
 _MARK = "# (notes)\n"
 
 
-def _attempt(
+def _try_draft(
     path: Path, events: Sequence[Event], identity: AgentIdentity, comments: Sequence[str], claim: str
 ) -> Draft:
     made = Draft(path)
     try:
-        steps = steps_of(events, identity, made.keep)
-    except Unfit:
+        steps = make_steps(events, identity, made.add_file)
+    except FakeMismatch:
         made.notes.append("it answers what it hears with other words")
         return made
     head = [
         *(f"# {line}" for line in comments),
         _MARK.rstrip("\n"),
-        f"scenario: {text(claim)}",
+        f"scenario: {format_text(claim)}",
         f"agent: {identity.written}",
     ]
-    drive = _drive(events, identity)
+    drive = _format_drive(events, identity)
     body = [*drive, "script:" if steps else "script: []", *(f"  - {step}" for step in steps)]
     made.text = "\n".join([*head, *body]) + "\n"
-    made.write()
+    made.write_files()
     try:
         scenario = load(path)
     except ScenarioError as error:
         made.notes.append(f"the file is refused: {error.problems[0].message}")
         return made
-    made.notes += _differences(scenario, events, identity)
-    made.text += _expectation(scenario)
+    made.notes += _find_differences(scenario, events, identity)
+    made.text += _format_expectation(scenario)
     return made
 
 
-def _drive(events: Sequence[Event], identity: AgentIdentity) -> list[str]:
+def _format_drive(events: Sequence[Event], identity: AgentIdentity) -> list[str]:
     """Give what the caller does: the prompts that were seen."""
     sent = b"".join(event.data["bytes"] for event in events if event.code == "i" and "bytes" in event.data)
     if identity.is_session:
-        prompts = prompts_of(identity.dialect, sent.splitlines())
-        return ["drive:", *(f"  - prompt: {text(prompt)}" for prompt in prompts)] if prompts else []
+        prompts = find_prompts(identity.dialect, sent.splitlines())
+        return ["drive:", *(f"  - prompt: {format_text(prompt)}" for prompt in prompts)] if prompts else []
     if identity.by_stdin:
-        return [f"drive: [{{prompt: {flow(sent.decode(errors='replace'))}}}]"]
-    return [f"drive: [{{prompt: {flow(identity.prompt)}}}]"] if identity.prompt else []
+        return [f"drive: [{{prompt: {format_inline(sent.decode(errors='replace'))}}}]"]
+    return [f"drive: [{{prompt: {format_inline(identity.prompt)}}}]"] if identity.prompt else []
 
 
-def _expectation(scenario: Scenario) -> str:
+def _format_expectation(scenario: Scenario) -> str:
     """Say what the reference supervisor makes of it, if it comes to an end."""
     try:
         answer = run_in_model(scenario, reference_supervisor()).answer
@@ -424,67 +431,72 @@ def _expectation(scenario: Scenario) -> str:
     if answer is None:
         return ""
     if answer.turns is not None:
-        turns = [flow({"outcome": str(turn.outcome), **_text_of(turn)}) for turn in answer.turns]
+        turns = [format_inline({"outcome": str(turn.outcome), **_select_short_text(turn)}) for turn in answer.turns]
         return "expect:  # what the reference supervisor makes of it\n  turns:\n" + "".join(
             f"    - {turn}\n" for turn in turns
         )
-    rows = {"outcome": str(answer.outcome), **_text_of(answer)}
+    rows = {"outcome": str(answer.outcome), **_select_short_text(answer)}
     return "expect:  # what the reference supervisor makes of it\n" + "".join(
-        f"  {key}: {text(value)}\n" for key, value in rows.items()
+        f"  {key}: {format_text(value)}\n" for key, value in rows.items()
     )
 
 
-def _text_of(answer: Any) -> dict[str, str]:
+def _select_short_text(answer: Any) -> dict[str, str]:
     return {"text": answer.text} if answer.text and len(answer.text) < _SHOWN and "\n" not in answer.text else {}
 
 
-def _differences(scenario: Scenario, events: Sequence[Event], identity: AgentIdentity) -> list[str]:
+def _find_differences(scenario: Scenario, events: Sequence[Event], identity: AgentIdentity) -> list[str]:
     """Play it, given what was given, and name what comes out otherwise."""
-    played = replay(
-        scenario.bind(scenario.request_terms(reference_supervisor())), identity.argv, identity.prompt, given_of(events)
+    played = replay_agent(
+        scenario.bind(scenario.request_terms(reference_supervisor())),
+        identity.argv,
+        identity.prompt,
+        list_agent_input(events),
     )
-    recorded = {code: _bytes(events, code) for code in "oe"}
+    recorded = {code: _join_bytes(events, code) for code in "oe"}
     notes = []
     for stream, code, data in (("stdout", "o", bytes(played.out)), ("stderr", "e", bytes(played.err))):
-        notes += _difference(stream, recorded[code], data)
+        notes += _describe_difference(stream, recorded[code], data)
     ended = next((event.data for event in events if event.code == "x" and event.data["process"] == "agent"), None)
     wanted = None if ended is None else ended.get("code", ended.get("signal"))
     if isinstance(wanted, int) and played.ended != wanted:
-        notes.append(f"it exited with {wanted}, and the fake {_ending(played.ended)}")
+        notes.append(f"it exited with {wanted}, and the fake {_describe_ending(played.ended)}")
     return notes
 
 
-def _ending(ended: int | None) -> str:
+def _describe_ending(ended: int | None) -> str:
     return "lives on" if ended is None else f"exits with {ended}" if ended >= 0 else f"dies of signal {-ended}"
 
 
-def _difference(stream: str, recorded: bytes, played: bytes) -> list[str]:
+def _describe_difference(stream: str, recorded: bytes, played: bytes) -> list[str]:
     if recorded == played:
         return []
     pairs = zip_longest(recorded.split(b"\n"), played.split(b"\n"), fillvalue=b"")
     for number, (line, other) in enumerate(pairs, 1):
-        if not alike(line, other):
-            return [f"{stream} differs in line {number}: {_clip(line)} was recorded, {_clip(other)} is played"]
+        if not is_equivalent_line(line, other):
+            return [
+                f"{stream} differs in line {number}: {_clip_line(line)} was recorded, {_clip_line(other)} is played"
+            ]
     return []
 
 
-def _clip(line: bytes) -> str:
+def _clip_line(line: bytes) -> str:
     shown = line.decode(errors="replace")
-    return flow(shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "...")
+    return format_inline(shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "...")
 
 
-def _bytes(events: Sequence[Event], code: str) -> bytes:
+def _join_bytes(events: Sequence[Event], code: str) -> bytes:
     return b"".join(event.data["bytes"] for event in events if event.code == code and "bytes" in event.data)
 
 
-def given_of(events: Sequence[Event]) -> list[Given]:
+def list_agent_input(events: Sequence[Event]) -> list[AgentInput]:
     """Give the agent's input, each line after the lines that it had printed before."""
     given, lines = [], 0
-    for moment in moments(events, by_line=False):
+    for moment in list_moments(events, by_line=False):
         if moment.kind == "out":
             lines += moment.data.count(b"\n")
         elif moment.kind in ("in", "eof"):
-            given.append(Given(moment.data or b"", lines, moment.at))
+            given.append(AgentInput(moment.data or b"", lines, moment.at))
         elif moment.kind == "signal" and moment.data["signal"] in _SIGNALS:
-            given.append(Given(_SIGNALS[moment.data["signal"]], lines, moment.at))
+            given.append(AgentInput(_SIGNALS[moment.data["signal"]], lines, moment.at))
     return given

@@ -11,8 +11,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_agentproc.capture._replay import duplicate
-from pytest_agentproc.capture._wording import flow, text
+from pytest_agentproc.capture._replay import copy_encoder
+from pytest_agentproc.capture._wording import format_inline, format_text
 from pytest_agentproc.fake_agents.dialects import encoder
 from pytest_agentproc.supervisor import Framing
 from pytest_agentproc.supervisor.dialects import Setting, decoder, talk
@@ -30,25 +30,22 @@ _ID = re.compile(
 _REDACTED = re.compile(r"redacted\d+x*")
 
 
-def likeness(line: bytes) -> Any:
+def normalize_line(line: bytes) -> Any:
     """Give what counts of a line: of JSON its keys in their order and what does not vary; of other text all of it."""
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return line
-    return _likeness("", value) if isinstance(value, dict) else line
+    value = _parse_object(line)
+    return line if value is None else _normalize_value("", value)
 
 
-def alike(line: bytes, other: bytes) -> bool:
+def is_equivalent_line(line: bytes, other: bytes) -> bool:
     """Say whether two lines are the same but for what varies."""
-    return line == other or likeness(line) == likeness(other)
+    return line == other or normalize_line(line) == normalize_line(other)
 
 
-def _likeness(key: str, value: Any) -> Any:
+def _normalize_value(key: str, value: Any) -> Any:
     if isinstance(value, dict):
-        return [(name, _likeness(name, inner)) for name, inner in value.items()]
+        return [(name, _normalize_value(name, inner)) for name, inner in value.items()]
     if isinstance(value, list):
-        return [_likeness(key, inner) for inner in value]
+        return [_normalize_value(key, inner) for inner in value]
     if isinstance(value, str | int | float) and not isinstance(value, bool) and _VARYING.fullmatch(key) and value != "":
         return "<varies>"
     return _REDACTED.sub("<redacted>", _ID.sub("<varies>", value)) if isinstance(value, str) else value
@@ -58,7 +55,7 @@ _AHEAD = 40
 """So many lines one step prints at most, as far as is looked for its text."""
 
 
-class Candidate(NamedTuple):
+class StepCandidate(NamedTuple):
     """A step that may be right.
 
     Args:
@@ -72,7 +69,9 @@ class Candidate(NamedTuple):
     value: Any
 
 
-def candidates(lines: Sequence[bytes], meanings: Sequence[Sequence[Any]], told: str) -> Iterator[Candidate]:
+def generate_candidates(
+    lines: Sequence[bytes], meanings: Sequence[Sequence[Any]], told: str
+) -> Iterator[StepCandidate]:
     """Give the steps that may have printed the beginning of these lines.
 
     Args:
@@ -81,104 +80,106 @@ def candidates(lines: Sequence[bytes], meanings: Sequence[Sequence[Any]], told: 
         told: the pieces of the text in hand that were told already.
     """
     ahead = [meaning for some in meanings[:_AHEAD] for meaning in some]
-    said = _unique(getattr(meaning, "text", None) for meaning in ahead)[:4]
-    stops = _unique(getattr(meaning, "stop_reason", None) for meaning in ahead)[:2]
-    errors = _unique(getattr(meaning, "error", None) for meaning in ahead)[:2]
-    for words in _unique([*said, *(words.removeprefix(told) for words in said if told)]):
-        yield Candidate(f"answer: {text(words)}", "answer", words)
-        yield _result({"text": words})
+    said = _dedupe_texts(getattr(meaning, "text", None) for meaning in ahead)[:4]
+    stops = _dedupe_texts(getattr(meaning, "stop_reason", None) for meaning in ahead)[:2]
+    errors = _dedupe_texts(getattr(meaning, "error", None) for meaning in ahead)[:2]
+    for words in _dedupe_texts([*said, *(words.removeprefix(told) for words in said if told)]):
+        yield StepCandidate(f"answer: {format_text(words)}", "answer", words)
+        yield _make_result_candidate({"text": words})
         for stop in stops:
-            yield Candidate(f"say: {{text: {flow(words)}, stop: {flow(stop)}}}", "say", (words, stop))
-        yield Candidate(f"say: {text(words)}", "say", (words, None))
+            yield StepCandidate(
+                f"say: {{text: {format_inline(words)}, stop: {format_inline(stop)}}}", "say", (words, stop)
+            )
+        yield StepCandidate(f"say: {format_text(words)}", "say", (words, None))
     for error in errors:
-        yield _result({"text": error, "is_error": True})
-    yield _result({})
-    values = [_parse(line) for line in lines[:6]]
+        yield _make_result_candidate({"text": error, "is_error": True})
+    yield _make_result_candidate({})
+    values = [_parse_json(line) for line in lines[:6]]
     for value in values:
-        yield from _parts(value)
-    yield Candidate("begin: turn", "begin", "turn")
+        yield from _find_piece_candidates(value)
+    yield StepCandidate("begin: turn", "begin", "turn")
 
 
-def _unique(found: Any) -> list[str]:
+def _dedupe_texts(found: Any) -> list[str]:
     return list(dict.fromkeys(words for words in found if isinstance(words, str) and words))
 
 
-def _result(fields: dict[str, Any]) -> Candidate:
+def _make_result_candidate(fields: dict[str, Any]) -> StepCandidate:
     given = {"text": None, "is_error": False, "usage": None, **fields}
-    shown = flow(fields) if len(fields) != 1 else f"{{text: {flow(fields['text'])}}}"
-    return Candidate(f"result: {shown}", "result", given)
+    shown = format_inline(fields) if len(fields) != 1 else f"{{text: {format_inline(fields['text'])}}}"
+    return StepCandidate(f"result: {shown}", "result", given)
 
 
-def _parse(line: bytes) -> Any:
+def _parse_json(line: bytes) -> Any:
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
         return None
 
 
-def _parts(value: Any) -> Iterator[Candidate]:
+def _find_piece_candidates(value: Any) -> Iterator[StepCandidate]:
     """Find pieces of texts, thoughts and tools anywhere in a line."""
-    for mapping in _mappings(value):
+    for mapping in _walk_mappings(value):
         kind = mapping.get("type") or mapping.get("sessionUpdate")
         for key in ("text", "delta", "thinking", "content"):
             piece = mapping.get(key)
             if isinstance(piece, str) and piece and kind not in ("toolResult", "tool_result"):
-                yield Candidate(f"delta: {text(piece)}", "delta", piece)
-                yield Candidate(f"think: {text(piece)}", "think", piece)
+                yield StepCandidate(f"delta: {format_text(piece)}", "delta", piece)
+                yield StepCandidate(f"think: {format_text(piece)}", "think", piece)
         if kind == "error" and isinstance(mapping.get("message"), str):
-            yield Candidate(f"notice: {text(mapping['message'])}", "notice", mapping["message"])
-        yield from _tools(mapping)
+            yield StepCandidate(f"notice: {format_text(mapping['message'])}", "notice", mapping["message"])
+        yield from _find_tool_candidates(mapping)
 
 
-def _tools(mapping: dict[str, Any]) -> Iterator[Candidate]:
-    number = _first(mapping, ("toolCallId", "tool_id", "tool_use_id", "id"), str) or ""
+def _find_tool_candidates(mapping: dict[str, Any]) -> Iterator[StepCandidate]:
+    number = _get_first_of_type(mapping, ("toolCallId", "tool_id", "tool_use_id", "id"), str) or ""
     if not number:
         return
-    name = _first(mapping, ("name", "toolName", "tool_name", "tool", "title"), str) or ""
-    given = _first(mapping, ("input", "args", "parameters", "arguments", "rawInput"), dict) or {}
+    name = _get_first_of_type(mapping, ("name", "toolName", "tool_name", "tool", "title"), str) or ""
+    given = _get_first_of_type(mapping, ("input", "args", "parameters", "arguments", "rawInput"), dict) or {}
     if mapping.get("type") == "command_execution":
         name, given = "command_execution", {"command": mapping.get("command", "")}
     if name:
         fields = {"id": number, "name": name, "input": given}
-        yield Candidate(f"tool: {flow(fields)}", "tool", fields)
+        yield StepCandidate(f"tool: {format_inline(fields)}", "tool", fields)
         if "role" in mapping or "partial_json" in str(mapping.get("delta", "")):
             return
-        yield Candidate(f"tool: {flow({**fields, 'more': True})}", "tool", {**fields, "more": True})
-    for output in _unique([*_outputs(mapping)]) or [""]:
+        yield StepCandidate(f"tool: {format_inline({**fields, 'more': True})}", "tool", {**fields, "more": True})
+    for output in _dedupe_texts([*_find_tool_outputs(mapping)]) or [""]:
         for key in ("output", "error"):
             done = {"id": number, key: output}
-            yield Candidate(f"tool_done: {flow(done)}", "tool_done", {"output": "", "error": None, **done})
+            yield StepCandidate(f"tool_done: {format_inline(done)}", "tool_done", {"output": "", "error": None, **done})
 
 
-def _first(mapping: dict[str, Any], keys: Sequence[str], kind: type) -> Any:
+def _get_first_of_type(mapping: dict[str, Any], keys: Sequence[str], kind: type) -> Any:
     """Give the first of these fields that is of a kind; None: none is."""
     return next((mapping[key] for key in keys if isinstance(mapping.get(key), kind)), None)
 
 
-def _outputs(mapping: dict[str, Any]) -> Iterator[Any]:
+def _find_tool_outputs(mapping: dict[str, Any]) -> Iterator[Any]:
     for key in ("content", "output", "aggregated_output", "result", "error"):
         value = mapping.get(key)
         yield value
-        for inner in _mappings(value):
+        for inner in _walk_mappings(value):
             yield inner.get("text")
             yield inner.get("message")
 
 
-def _mappings(value: Any) -> Iterator[dict[str, Any]]:
+def _walk_mappings(value: Any) -> Iterator[dict[str, Any]]:
     if isinstance(value, dict):
         yield value
         for inner in value.values():
-            yield from _mappings(inner)
+            yield from _walk_mappings(inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from _mappings(inner)
+            yield from _walk_mappings(inner)
 
 
 _MOST_LINES = 3000
 """Of longer recordings each line is an event of its own: the encoder's state grows with what it said."""
 
 
-class Step(NamedTuple):
+class GuessedStep(NamedTuple):
     """A step, how many lines it prints, and whether a turn ends with it."""
 
     written: str
@@ -196,7 +197,7 @@ class StepGuesser:
 
     def __init__(self, program: dict[str, Any], lines: Sequence[bytes]) -> None:
         self._encoder: Any = encoder(program)
-        self._meanings = _meanings(program, lines)
+        self._meanings = _decode_lines(program, lines)
         self._lines = lines
         self._told = ""
         self._tools: set[str] = set()
@@ -204,35 +205,35 @@ class StepGuesser:
         self.at = 0
         """How many of the lines have their steps."""
 
-    def step(self, most: int) -> Step | None:
+    def guess_step(self, most: int) -> GuessedStep | None:
         """Give the step that prints the most of the next lines, and move past them; None: no step prints them.
 
         Args:
             most: how many lines one step may print.
         """
         lines = self._lines[self.at : self.at + most]
-        best: tuple[int, Candidate, Any] | None = None
+        best: tuple[int, StepCandidate, Any] | None = None
         if len(self._lines) <= _MOST_LINES:
-            for candidate in candidates(lines, self._meanings[self.at : self.at + most], self._told):
+            for candidate in generate_candidates(lines, self._meanings[self.at : self.at + most], self._told):
                 if candidate.op == "tool_done" and candidate.value["id"] not in self._tools:
                     continue  # it began as an event that no step tells
-                trial = duplicate(self._encoder)
-                count = _count(_print_candidate(trial, candidate), lines)
+                trial = copy_encoder(self._encoder)
+                count = _count_matching_lines(_print_candidate(trial, candidate), lines)
                 if count > (best[0] if best else 0):
                     best = count, candidate, trial
         if best is None:
-            return self._event(lines[0])
+            return self._guess_event(lines[0])
         count, candidate, self._encoder = best
         self.at += count
         if candidate.op == "tool":
             self._tools.add(candidate.value["id"])
         if candidate.op in ("delta", "say", "answer", "result"):
             self._told = self._told + candidate.value if candidate.op == "delta" else ""
-        return Step(candidate.written, count, candidate.op in ("answer", "result"))
+        return GuessedStep(candidate.written, count, candidate.op in ("answer", "result"))
 
-    def _event(self, line: bytes) -> Step | None:
+    def _guess_event(self, line: bytes) -> GuessedStep | None:
         """Give the event as it stands, if it is printed so to the byte."""
-        value = _object(line)
+        value = _parse_object(line)
         if value is None or "event" not in self._encoder.events:
             return None
         try:
@@ -241,34 +242,34 @@ class StepGuesser:
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
         self.at += 1
-        return Step(f"event: {flow(value)}", 1, value.get("type") in ("result", "agent_end"))
+        return GuessedStep(f"event: {format_inline(value)}", 1, value.get("type") in ("result", "agent_end"))
 
-    def skip(self) -> None:
+    def skip_line(self) -> None:
         """Skip a line that no step prints."""
         self.at += 1
 
-    def expects(self, data: bytes) -> bool:
+    def match_output(self, data: bytes) -> bool:
         """Take what the fake prints by itself now; say whether that is what was printed."""
-        count = _count(data, self._lines[self.at :]) if data else 0
+        count = _count_matching_lines(data, self._lines[self.at :]) if data else 0
         self.at += count
         return count > 0 or not data
 
-    def hear(self, line: bytes) -> tuple[bytes, str]:
+    def receive_line(self, line: bytes) -> tuple[bytes, str]:
         """Take a line of stdin; give the immediate answer, and the kind of line."""
         reply, event = self._encoder.hear(line, 0)
         return reply + self._encoder.late(), event
 
-    def take(self, number: int) -> bytes | None:
+    def begin_prompt(self, number: int) -> bytes | None:
         """Take a prompt in hand, if it is there; give what begins its turn."""
         return self._encoder.take(number, 0) if self._encoder.has(number) else None
 
-    def acknowledge(self) -> bytes:
+    def acknowledge_cancel(self) -> bytes:
         """End the turn that was cancelled; give what says so."""
         made: bytes = self._encoder.acknowledge(0)
         return made
 
 
-def _print_candidate(trial: Any, candidate: Candidate) -> bytes:
+def _print_candidate(trial: Any, candidate: StepCandidate) -> bytes:
     try:
         if candidate.op == "say":
             return bytes(trial.say(*candidate.value, 0))
@@ -279,23 +280,20 @@ def _print_candidate(trial: Any, candidate: Candidate) -> bytes:
         return b""
 
 
-def _count(data: bytes, lines: Sequence[bytes]) -> int:
+def _count_matching_lines(data: bytes, lines: Sequence[bytes]) -> int:
     """Say how many of the lines these bytes are; 0 if they are others."""
     made = data.splitlines(keepends=True) if b"\r" not in data else data.split(b"\n")
     if not made or len(made) > len(lines):
         return 0
-    return len(made) if all(alike(*pair) for pair in zip(made, lines, strict=False)) else 0
+    return len(made) if all(is_equivalent_line(*pair) for pair in zip(made, lines, strict=False)) else 0
 
 
-def _object(line: bytes) -> dict[str, Any] | None:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
+def _parse_object(line: bytes) -> dict[str, Any] | None:
+    value = _parse_json(line)
     return value if isinstance(value, dict) else None
 
 
-def _meanings(program: dict[str, Any], lines: Sequence[bytes]) -> list[list[Any]]:
+def _decode_lines(program: dict[str, Any], lines: Sequence[bytes]) -> list[list[Any]]:
     dialect, mode = program["dialect"], program["mode"]
     is_session = bool(program["serves"])
     decode: Callable[[bytes], Sequence[Any]]

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.capture._wording import flow, text
+from pytest_agentproc.capture._meaning import read_content_text
+from pytest_agentproc.capture._wording import format_inline, format_text
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.vocabulary import DIALECTS
 
@@ -22,7 +23,7 @@ _MODEL = re.compile(rb'"model":"([^"\\]+)"')
 
 @dataclass(frozen=True)
 class AgentIdentity:
-    """Who was recorded.
+    """The recorded agent: its dialect, command line and prompt.
 
     Args:
         dialect: its wire format.
@@ -63,13 +64,13 @@ class AgentIdentity:
             said["states"] = True
         if self.by_stdin:
             said["prompt"] = "stdin"
-        return text(self.dialect) if len(said) == 1 else flow(said)
+        return format_text(self.dialect) if len(said) == 1 else format_inline(said)
 
 
 def identify_agent(
     argv: Sequence[str], out: bytes, dialect: str = "", mode: str = "", *, stdin: bytes = b""
 ) -> AgentIdentity:
-    """Say who speaks.
+    """Find the dialect, the mode and the prompt of a recorded agent.
 
     Args:
         argv: the command line.
@@ -88,7 +89,7 @@ def identify_agent(
     record = DIALECTS[dialect]
     words = list(argv[1:])
     if not mode:
-        mode = next((mode for mode, told in record.told_by.items() if _says(told, words)), record.default_mode)
+        mode = next((mode for mode, told in record.told_by.items() if _has_option(told, words)), record.default_mode)
     if mode not in record.modes:
         raise UsageError(f'the dialect {dialect} has no mode "{mode}"', f"it has {', '.join(sorted(record.modes))}")
     is_session = mode in record.talks
@@ -106,7 +107,7 @@ def identify_agent(
     )
 
 
-def _says(told: str, words: list[str]) -> bool:
+def _has_option(told: str, words: list[str]) -> bool:
     """Say whether a command line has a word, or an option and its value, in either form."""
     option, _, value = told.partition(" ")
     if not value:
@@ -114,7 +115,7 @@ def _says(told: str, words: list[str]) -> bool:
     return f"{option}={value}" in words or (option, value) in itertools.pairwise(words)
 
 
-def prompts_of(dialect: str, lines: Sequence[bytes]) -> list[str]:
+def find_prompts(dialect: str, lines: Sequence[bytes]) -> list[str]:
     """Give the prompts among the lines that a session's agent was sent."""
     found = []
     for line in lines:
@@ -123,24 +124,17 @@ def prompts_of(dialect: str, lines: Sequence[bytes]) -> list[str]:
         except (ValueError, RecursionError):
             continue
         if isinstance(value, dict):
-            found += [said for said in [_prompt(dialect, value)] if said is not None]
+            found += [said for said in [_read_prompt(dialect, value)] if said is not None]
     return found
 
 
-def _prompt(dialect: str, value: dict[str, Any]) -> str | None:
+def _read_prompt(dialect: str, value: dict[str, Any]) -> str | None:
     if dialect == "pi" and value.get("type") == "prompt":
         return str(value.get("message", ""))
     if dialect == "acp" and value.get("method") == "session/prompt":
-        return _words((value.get("params") or {}).get("prompt"))
+        return read_content_text((value.get("params") or {}).get("prompt"))
     if dialect == "codex" and value.get("method") == "turn/start":
-        return _words((value.get("params") or {}).get("input"))
+        return read_content_text((value.get("params") or {}).get("input"))
     if dialect == "claude" and value.get("type") == "user":
-        return _words((value.get("message") or {}).get("content"))
+        return read_content_text((value.get("message") or {}).get("content"))
     return None
-
-
-def _words(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    return "".join(str(part.get("text", "")) for part in parts if isinstance(part, dict))

@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DraftStep:
     """A step of a draft: its name and its value, as the language has them."""
 
     name: str
@@ -30,14 +30,20 @@ class Meaning:
     """
 
     kind: str
-    steps: tuple[Told, ...] = ()
+    steps: tuple[DraftStep, ...] = ()
     text: str = ""
     is_sure: bool = False
     ends: str = ""
     final: str | None = None
 
 
-class Later:
+REPEATED = Meaning("repeated")
+"""Other events say the same."""
+OTHER = Meaning("other")
+"""The event goes into the draft as it stands."""
+
+
+class LaterEvents:
     """The events after one of a log, which a reader asks for what they have; each kind of question reads the log once.
 
     Args:
@@ -50,28 +56,28 @@ class Later:
         self.start = 0
         """The number of the first later event."""
 
-    def have(self, trait: Callable[[Any], Any], value: str | None = None) -> bool:
+    def has_trait(self, trait: Callable[[Any], Any], value: str | None = None) -> bool:
         """Say whether a later event has a trait, or a value of it, which can be compared by its hash."""
         if trait not in self._last:
             self._last[trait] = {trait(event): number for number, event in enumerate(self._events)}
         return self._last[trait].get(True if value is None else value, -1) >= self.start
 
 
-Reader = Callable[[Any, Later, str], Meaning]
-"""What reads an event of a dialect, with the events behind it and the mode."""
+Reader = Callable[[Any, LaterEvents, str], Meaning]
+"""A function that reads an event of a dialect, with the events after it and the mode."""
 
 
-def inner(event: Any, *keys: str) -> Any:
+def get_nested(event: Any, *keys: str) -> Any:
     """Give a value deep in an event; None where it has none."""
     for key in keys:
         event = event.get(key) if isinstance(event, dict) else None
     return event
 
 
-def answer_of(event: Any) -> str:
+def read_permission_answer(event: Any) -> str:
     """Say what the caller answers a question of the agent: allow or deny; "" if this is no such answer."""
-    behavior = inner(event, "response", "response", "behavior")
-    outcome, decision = inner(event, "result", "outcome"), inner(event, "result", "decision")
+    behavior = get_nested(event, "response", "response", "behavior")
+    outcome, decision = get_nested(event, "result", "outcome"), get_nested(event, "result", "decision")
     if decision is not None:
         return "deny" if decision in ("decline", "cancel") else "allow"
     if isinstance(outcome, dict):
@@ -80,91 +86,91 @@ def answer_of(event: Any) -> str:
     return behavior if behavior in ("allow", "deny") else ""
 
 
-def words_of(content: Any) -> str:
+def read_content_text(content: Any) -> str:
     """Give the text of a message's content: a text, or a list of blocks with some."""
     if isinstance(content, str):
         return content
     blocks = content if isinstance(content, list) else [content]
     return "".join(
-        text for part in blocks if isinstance(text := inner(part, "text") or inner(part, "content", "text"), str)
+        text
+        for part in blocks
+        if isinstance(text := get_nested(part, "text") or get_nested(part, "content", "text"), str)
     )
 
 
-def block(value: Any, *keys: str) -> list[Any]:
+def get_nested_mappings(value: Any, *keys: str) -> list[Any]:
     """Give a list of mappings deep in an event; empty where it has none."""
-    found = inner(value, *keys)
+    found = get_nested(value, *keys)
     return [part for part in found if isinstance(part, dict)] if isinstance(found, list) else []
 
 
-_ACP_REPEATED = Meaning("repeated")
-_ACP_OTHER = Meaning("other")
 _KINDS = ("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other")
 
 
-def read_acp(event: Any, _later: Later, _mode: str) -> Meaning:
+def read_acp(event: Any, _later: LaterEvents, _mode: str) -> Meaning:
     """Read a message of either side: a method, or the answer to one."""
-    method, params = inner(event, "method"), inner(event, "params")
+    method, params = get_nested(event, "method"), get_nested(event, "params")
     if method is None:
-        return _answer(event)
+        return _read_acp_answer(event)
     if not isinstance(method, str):
         return Meaning("foreign")
     if method in _METHODS:
         return _METHODS[method](params)
     if method.startswith(("fs/", "terminal/")) and isinstance(params, dict):
         given = {key: value for key, value in params.items() if key != "sessionId"}
-        return Meaning("steps", (Told("request", {"method": method, "params": given}),), is_sure=True)
-    return _ACP_REPEATED if method == "initialize" or method.startswith(("session/", "auth")) else _ACP_OTHER
+        return Meaning("steps", (DraftStep("request", {"method": method, "params": given}),), is_sure=True)
+    return REPEATED if method == "initialize" or method.startswith(("session/", "auth")) else OTHER
 
 
-def _prompted(params: Any) -> Meaning:
-    return Meaning("prompt", text=words_of(inner(params, "prompt") or "") or "hi")
+def _read_acp_prompt(params: Any) -> Meaning:
+    return Meaning("prompt", text=read_content_text(get_nested(params, "prompt") or "") or "hi")
 
 
-def _permission_question(params: Any) -> Meaning:
-    call = inner(params, "toolCall", "title") or inner(params, "toolCall", "toolCallId")
-    return Meaning("steps", (Told("ask", {"permission": str(call or "tool")}),), is_sure=True)
+def _read_acp_permission(params: Any) -> Meaning:
+    call = get_nested(params, "toolCall", "title") or get_nested(params, "toolCall", "toolCallId")
+    return Meaning("steps", (DraftStep("ask", {"permission": str(call or "tool")}),), is_sure=True)
 
 
-def _answer(event: Any) -> Meaning:
-    """Read an answer; only that to a prompt is the script's, all others are the dialect's own or the caller's."""
-    stop, error = inner(event, "result", "stopReason"), inner(event, "error")
+def _read_acp_answer(event: Any) -> Meaning:
+    """Read an answer: the script tells only the one to a prompt, all others come from the dialect or the caller."""
+    stop, error = get_nested(event, "result", "stopReason"), get_nested(event, "error")
     if isinstance(stop, str):
         if stop == "cancelled":
-            return Meaning("steps", (Told("acknowledge", "cancel"),), is_sure=True, ends="cancelled")
-        name = Told("result", {}) if stop == "end_turn" else Told("turn_said", {"text": "", "stop": stop})
+            return Meaning("steps", (DraftStep("acknowledge", "cancel"),), is_sure=True, ends="cancelled")
+        name = DraftStep("result", {}) if stop == "end_turn" else DraftStep("turn_said", {"text": "", "stop": stop})
         return Meaning("steps", (name,), is_sure=True, ends="completed")
     if isinstance(error, dict):
         told = {"is_error": True, "text": str(error.get("message") or "error")}
-        return Meaning("steps", (Told("result", told),), is_sure=True, ends="failed")
-    return _ACP_REPEATED if inner(event, "jsonrpc") or "result" in event else Meaning("foreign")
+        return Meaning("steps", (DraftStep("result", told),), is_sure=True, ends="failed")
+    return REPEATED if get_nested(event, "jsonrpc") or "result" in event else Meaning("foreign")
 
 
-def _update(update: Any) -> Meaning:
-    kind, number = inner(update, "sessionUpdate"), inner(update, "toolCallId")
-    text = inner(update, "content", "text")
+def _read_acp_update(update: Any) -> Meaning:
+    kind, number = get_nested(update, "sessionUpdate"), get_nested(update, "toolCallId")
+    text = get_nested(update, "content", "text")
     if kind == "agent_message_chunk" and isinstance(text, str):
-        return Meaning("steps", (Told("say", text),))
+        return Meaning("steps", (DraftStep("say", text),))
     if kind == "agent_thought_chunk" and isinstance(text, str):
-        return Meaning("steps", (Told("think", text),))
+        return Meaning("steps", (DraftStep("think", text),))
     if kind == "user_message_chunk":
-        return _ACP_REPEATED
+        return REPEATED
     if kind == "tool_call" and isinstance(number, str):
-        given, about = inner(update, "rawInput"), inner(update, "kind")
+        given, about = get_nested(update, "rawInput"), get_nested(update, "kind")
         told = {"id": number, "name": str(update.get("title") or number), "input": given or {}}
-        return Meaning("steps", (Told("tool", told | ({"kind": about} if about in _KINDS else {})),), is_sure=True)
+        return Meaning("steps", (DraftStep("tool", told | ({"kind": about} if about in _KINDS else {})),), is_sure=True)
     if kind == "tool_call_update" and isinstance(number, str) and update.get("status") in ("completed", "failed"):
-        said = words_of(update.get("content") or "")
+        said = read_content_text(update.get("content") or "")
         failed = update["status"] == "failed"
         told = {"id": number, **({"error": said} if failed else ({"output": said} if said else {}))}
-        return Meaning("steps", (Told("tool_done", told),), is_sure=True)
-    return _ACP_OTHER
+        return Meaning("steps", (DraftStep("tool_done", told),), is_sure=True)
+    return OTHER
 
 
 _METHODS = {
-    "session/prompt": _prompted,
+    "session/prompt": _read_acp_prompt,
     "session/cancel": lambda _: Meaning("cancel"),
-    "session/update": lambda params: _update(inner(params, "update")),
-    "session/request_permission": _permission_question,
+    "session/update": lambda params: _read_acp_update(get_nested(params, "update")),
+    "session/request_permission": _read_acp_permission,
 }
 
 
@@ -187,277 +193,271 @@ _TYPES = frozenset(
     ]
 )
 _BEGINNERS = ("assistant", "stream_event", "result")
-_CLAUDE_REPEATED = Meaning("repeated")
-_CLAUDE_OTHER = Meaning("other")
 
 
-def is_session(events: Sequence[Any]) -> bool:
+def is_claude_session(events: Sequence[Any]) -> bool:
     """Say whether a log is of a session: its stdin has questions or answers, or it has several results."""
-    kinds = [inner(event, "type") for event in events]
+    kinds = [get_nested(event, "type") for event in events]
     controls = any(str(kind).startswith("control_") for kind in kinds)
-    return controls or kinds.count("result") > 1 or any(_prompt(event) is not None for event in events)
+    return controls or kinds.count("result") > 1 or any(_read_claude_prompt(event) is not None for event in events)
 
 
-def read_claude(event: Any, later: Later, mode: str) -> Meaning:
+def read_claude(event: Any, later: LaterEvents, mode: str) -> Meaning:
     """Read an event of `--output-format stream-json`, or a line that claude was sent."""
-    kind = inner(event, "type")
+    kind = get_nested(event, "type")
     if kind not in _TYPES:
         return Meaning("foreign")
     if kind == "control_request" and mode != "session":
-        return _CLAUDE_OTHER
-    return _READERS[kind](event, later) if kind in _READERS else _CLAUDE_OTHER
+        return OTHER
+    return _READERS[kind](event, later) if kind in _READERS else OTHER
 
 
-def _system(event: Any, later: Later) -> Meaning:
+def _read_claude_system(event: Any, later: LaterEvents) -> Meaning:
     """The first event is said with the first of these after it."""
-    is_said = event.get("subtype") == "init" and later.have(_begins)
-    return _CLAUDE_REPEATED if is_said else _CLAUDE_OTHER
+    is_said = event.get("subtype") == "init" and later.has_trait(_is_turn_output)
+    return REPEATED if is_said else OTHER
 
 
-def _prompt(event: Any) -> str | None:
+def _read_claude_prompt(event: Any) -> str | None:
     """Give the words of a prompt; None for any other line."""
-    if inner(event, "type") != "user" or event.get("parent_tool_use_id"):
+    if get_nested(event, "type") != "user" or event.get("parent_tool_use_id"):
         return None
-    content = inner(event, "message", "content")
-    if isinstance(content, list) and any(inner(part, "type") != "text" for part in content):
+    content = get_nested(event, "message", "content")
+    if isinstance(content, list) and any(get_nested(part, "type") != "text" for part in content):
         return None
-    return words_of(content) or None if content else None
+    return read_content_text(content) or None if content else None
 
 
-def _piece(event: Any, later: Later) -> Meaning:
+def _read_claude_piece(event: Any, later: LaterEvents) -> Meaning:
     """A piece says what its whole line says; where that is missing, it is a delta."""
-    text = inner(event, "event", "delta", "text")
-    is_whole = later.have(_is_message)
+    text = get_nested(event, "event", "delta", "text")
+    is_whole = later.has_trait(_is_claude_message)
     if is_whole or not isinstance(text, str) or event.get("parent_tool_use_id"):
-        return _CLAUDE_REPEATED
-    return Meaning("steps", (Told("delta", text),))
+        return REPEATED
+    return Meaning("steps", (DraftStep("delta", text),))
 
 
-def _assistant(event: Any, later: Later) -> Meaning:
+def _read_claude_assistant(event: Any, later: LaterEvents) -> Meaning:
     parent = event.get("parent_tool_use_id")
-    if inner(event, "message", "model") == "<synthetic>" and later.have(_is_error):
-        return _CLAUDE_REPEATED  # the error result says it
-    blocks = block(event, "message", "content")
-    steps: list[Told] = []
-    number = inner(event, "message", "id")
-    goes_on = isinstance(number, str) and later.have(_asking_message, number)
+    if get_nested(event, "message", "model") == "<synthetic>" and later.has_trait(_is_claude_error):
+        return REPEATED  # the error result says it
+    blocks = get_nested_mappings(event, "message", "content")
+    steps: list[DraftStep] = []
+    number = get_nested(event, "message", "id")
+    goes_on = isinstance(number, str) and later.has_trait(_read_tool_message_id, number)
     uses = [part for part in blocks if part.get("type") == "tool_use"]
     for part in blocks:
         about = {"parent": parent} if parent else {}
         kind = part.get("type")
         if kind == "text" and isinstance(part.get("text"), str):
             steps.append(
-                Told("nested" if parent else "say", {"text": part["text"], **about} if parent else part["text"])
+                DraftStep("nested" if parent else "say", {"text": part["text"], **about} if parent else part["text"])
             )
         elif kind == "thinking" and isinstance(part.get("thinking"), str):
-            steps.append(Told("think", {"text": part["thinking"], **about} if parent else part["thinking"]))
+            steps.append(DraftStep("think", {"text": part["thinking"], **about} if parent else part["thinking"]))
         elif kind == "tool_use" and isinstance(part.get("id"), str) and isinstance(part.get("name"), str):
             more = {"more": True} if goes_on or part is not uses[-1] else {}
             told = {"id": part["id"], "name": part["name"], "input": part.get("input") or {}, **about, **more}
-            steps.append(Told("tool", told))
+            steps.append(DraftStep("tool", told))
         else:
-            return _CLAUDE_OTHER
-    return Meaning("steps", tuple(steps)) if steps else _CLAUDE_OTHER
+            return OTHER
+    return Meaning("steps", tuple(steps)) if steps else OTHER
 
 
-def _begins(event: Any) -> bool:
-    return inner(event, "type") in _BEGINNERS
+def _is_turn_output(event: Any) -> bool:
+    return get_nested(event, "type") in _BEGINNERS
 
 
-def _is_message(event: Any) -> bool:
-    return bool(inner(event, "type") == "assistant")
+def _is_claude_message(event: Any) -> bool:
+    return bool(get_nested(event, "type") == "assistant")
 
 
-def _is_error(event: Any) -> bool:
-    return inner(event, "is_error") is True
+def _is_claude_error(event: Any) -> bool:
+    return get_nested(event, "is_error") is True
 
 
-def _asking_message(event: Any) -> str | None:
+def _read_tool_message_id(event: Any) -> str | None:
     """Give the id of a message of which this line asks for a tool."""
-    number = inner(event, "message", "id")
-    return number if isinstance(number, str) and _is_message(event) and _asks(event) else None
+    number = get_nested(event, "message", "id")
+    return number if isinstance(number, str) and _is_claude_message(event) and _has_tool_call(event) else None
 
 
-def _asks(event: Any) -> bool:
-    return any(part.get("type") == "tool_use" for part in block(event, "message", "content"))
+def _has_tool_call(event: Any) -> bool:
+    return any(part.get("type") == "tool_use" for part in get_nested_mappings(event, "message", "content"))
 
 
-def _user(event: Any, _later: Later) -> Meaning:
-    prompt = _prompt(event)
+def _read_claude_user(event: Any, _later: LaterEvents) -> Meaning:
+    prompt = _read_claude_prompt(event)
     if prompt is not None:
         return Meaning("prompt", text=prompt)
     steps = []
-    for part in block(event, "message", "content"):
+    for part in get_nested_mappings(event, "message", "content"):
         if part.get("type") != "tool_result" or not isinstance(part.get("tool_use_id"), str):
-            return _CLAUDE_OTHER
-        said = words_of(part.get("content") or "")
+            return OTHER
+        said = read_content_text(part.get("content") or "")
         told = {"error": said} if part.get("is_error") else ({"output": said} if said else {})
-        steps.append(Told("tool_done", {"id": part["tool_use_id"], **told}))
-    return Meaning("steps", tuple(steps)) if steps else _CLAUDE_OTHER
+        steps.append(DraftStep("tool_done", {"id": part["tool_use_id"], **told}))
+    return Meaning("steps", tuple(steps)) if steps else OTHER
 
 
-def _result(event: Any, _later: Later) -> Meaning:
-    if inner(event, "origin", "kind") == "task-notification" or inner(event, "origin") == "task-notification":
-        return _CLAUDE_OTHER
+def _read_claude_result(event: Any, _later: LaterEvents) -> Meaning:
+    if get_nested(event, "origin", "kind") == "task-notification" or get_nested(event, "origin") == "task-notification":
+        return OTHER
     subtype, text = event.get("subtype", "success"), event.get("result")
     if subtype != "success":
         errors = event.get("errors")
         words = errors[0] if isinstance(errors, list) and errors and isinstance(errors[0], str) else text
         told = {"subtype": subtype, "is_error": True, **({"text": words} if words else {})}
-        return Meaning("steps", (Told("result", told),), ends="failed")
+        return Meaning("steps", (DraftStep("result", told),), ends="failed")
     if event.get("is_error"):
         told = {"is_error": True, **({"text": text} if text else {})}
-        return Meaning("steps", (Told("result", told),), ends="failed")
+        return Meaning("steps", (DraftStep("result", told),), ends="failed")
     said = {"text": text} if isinstance(text, str) else {}
-    return Meaning("steps", (Told("result", said),), ends="completed", final=said.get("text"))
+    return Meaning("steps", (DraftStep("result", said),), ends="completed", final=said.get("text"))
 
 
-def _request(event: Any, _later: Later) -> Meaning:
+def _read_claude_request(event: Any, _later: LaterEvents) -> Meaning:
     request = event.get("request")
-    if inner(request, "subtype") == "interrupt":
+    if get_nested(request, "subtype") == "interrupt":
         return Meaning("cancel")
-    name = inner(request, "tool_name")
-    if inner(request, "subtype") == "can_use_tool" and isinstance(name, str) and name:
-        return Meaning("steps", (Told("ask", {"permission": name}),), is_sure=True)
-    return (
-        _CLAUDE_REPEATED
-        if inner(request, "subtype") in ("initialize", "set_permission_mode", "set_model")
-        else _CLAUDE_OTHER
-    )
+    name = get_nested(request, "tool_name")
+    if get_nested(request, "subtype") == "can_use_tool" and isinstance(name, str) and name:
+        return Meaning("steps", (DraftStep("ask", {"permission": name}),), is_sure=True)
+    return REPEATED if get_nested(request, "subtype") in ("initialize", "set_permission_mode", "set_model") else OTHER
 
 
-_READERS: dict[str, Callable[[Any, Later], Meaning]] = {
-    "system": _system,
-    "stream_event": _piece,
-    "assistant": _assistant,
-    "user": _user,
-    "result": _result,
-    "control_request": _request,
-    "control_response": lambda _event, _later: _CLAUDE_REPEATED,  # the dialect answers, or the caller did
+_READERS: dict[str, Callable[[Any, LaterEvents], Meaning]] = {
+    "system": _read_claude_system,
+    "stream_event": _read_claude_piece,
+    "assistant": _read_claude_assistant,
+    "user": _read_claude_user,
+    "result": _read_claude_result,
+    "control_request": _read_claude_request,
+    "control_response": lambda _event, _later: REPEATED,  # the dialect answers, or the caller did
 }
 
 
-_RUNS_REPEATED = Meaning("repeated")
-_RUNS_OTHER = Meaning("other")
-_BEGIN = Meaning("steps", (Told("begin", "turn"),))
+_BEGIN = Meaning("steps", (DraftStep("begin", "turn"),))
 
 
-def _goes_on_codex(event: Any) -> bool:
-    return str(inner(event, "type")).startswith(("turn.", "item.", "error"))
+def _is_codex_turn_event(event: Any) -> bool:
+    return str(get_nested(event, "type")).startswith(("turn.", "item.", "error"))
 
 
-def _is_failure(event: Any) -> bool:
-    return bool(inner(event, "type") == "turn.failed")
+def _is_codex_failure(event: Any) -> bool:
+    return bool(get_nested(event, "type") == "turn.failed")
 
 
-def _goes_on_gemini(event: Any) -> bool:
-    return inner(event, "type") not in ("init", None) and inner(event, "role") != "user"
+def _is_gemini_turn_event(event: Any) -> bool:
+    return get_nested(event, "type") not in ("init", None) and get_nested(event, "role") != "user"
 
 
-def _goes_on_pi(event: Any) -> bool:
-    return str(inner(event, "type")).startswith(("message", "tool", "turn", "agent_e"))
+def _is_pi_turn_event(event: Any) -> bool:
+    return str(get_nested(event, "type")).startswith(("message", "tool", "turn", "agent_e"))
 
 
-def _is_answer(event: Any) -> bool:
-    return bool(inner(event, "type") == "message_end" and inner(event, "message", "role") == "assistant")
+def _is_pi_answer(event: Any) -> bool:
+    return bool(get_nested(event, "type") == "message_end" and get_nested(event, "message", "role") == "assistant")
 
 
-def _started_tool(event: Any) -> str | None:
+def _read_pi_started_tool_id(event: Any) -> str | None:
     """Give the id of the tool that begins with this event."""
-    number = inner(event, "toolCallId")
-    return number if isinstance(number, str) and inner(event, "type") == "tool_execution_start" else None
+    number = get_nested(event, "toolCallId")
+    return number if isinstance(number, str) and get_nested(event, "type") == "tool_execution_start" else None
 
 
-def read_codex(event: Any, later: Later, _mode: str) -> Meaning:
+def read_codex(event: Any, later: LaterEvents, _mode: str) -> Meaning:
     """Read an event of `codex exec --json`."""
-    kind, item = inner(event, "type"), inner(event, "item")
+    kind, item = get_nested(event, "type"), get_nested(event, "item")
     if not isinstance(kind, str) or not kind.startswith(("thread.", "turn.", "item.", "error")):
         return Meaning("foreign")
     if kind in ("thread.started", "turn.started"):
-        is_last = not later.have(_goes_on_codex)
-        return (_BEGIN if kind == "turn.started" else _RUNS_OTHER) if is_last else _RUNS_REPEATED
+        is_last = not later.has_trait(_is_codex_turn_event)
+        return (_BEGIN if kind == "turn.started" else OTHER) if is_last else REPEATED
     if kind == "turn.completed":
-        return Meaning("steps", (Told("result", {}),), ends="completed")
+        return Meaning("steps", (DraftStep("result", {}),), ends="completed")
     if kind in ("turn.failed", "error"):
-        words = inner(event, "error", "message") if kind == "turn.failed" else event.get("message")
-        is_told_again = later.have(_is_failure)
+        words = get_nested(event, "error", "message") if kind == "turn.failed" else event.get("message")
+        is_told_again = later.has_trait(_is_codex_failure)
         if kind == "error" and not is_told_again:
-            return _RUNS_OTHER
+            return OTHER
         told = {"is_error": True, **({"text": words} if isinstance(words, str) and words else {})}
-        return Meaning("steps", (Told("result", told),), ends="failed")
-    return _item(kind, item) if isinstance(item, dict) else _RUNS_OTHER
+        return Meaning("steps", (DraftStep("result", told),), ends="failed")
+    return _read_codex_item(kind, item) if isinstance(item, dict) else OTHER
 
 
-def _item(kind: str, item: dict[str, Any]) -> Meaning:
+def _read_codex_item(kind: str, item: dict[str, Any]) -> Meaning:
     about, text, number = item.get("type"), item.get("text") or item.get("message"), item.get("id")
     names = {"agent_message": "say", "reasoning": "think", "error": "notice"}
     if about in names and kind == "item.completed" and isinstance(text, str):
-        return Meaning("steps", (Told(names[about], text),), final=text if about == "agent_message" else None)
+        return Meaning("steps", (DraftStep(names[about], text),), final=text if about == "agent_message" else None)
     if about not in ("command_execution", "mcp_tool_call") or not isinstance(number, str):
-        return _RUNS_OTHER
+        return OTHER
     if kind == "item.started":
         if about == "mcp_tool_call":
             name, given = item.get("tool"), item.get("arguments")
         else:
             name, given = "command_execution", {"command": item.get("command", "")}
         if not isinstance(name, str) or not isinstance(given, dict):
-            return _RUNS_OTHER
-        return Meaning("steps", (Told("tool", {"id": number, "name": name, "input": given}),))
+            return OTHER
+        return Meaning("steps", (DraftStep("tool", {"id": number, "name": name, "input": given}),))
     if kind != "item.completed":
-        return _RUNS_OTHER
-    output = item.get("aggregated_output") or words_of(inner(item, "result", "content") or "")
+        return OTHER
+    output = item.get("aggregated_output") or read_content_text(get_nested(item, "result", "content") or "")
     failed = item.get("status") == "failed" or item.get("exit_code") not in (None, 0)
-    said = {"error": inner(item, "error", "message") or output} if failed else ({"output": output} if output else {})
-    return Meaning("steps", (Told("tool_done", {"id": number, **said}),))
+    said = (
+        {"error": get_nested(item, "error", "message") or output} if failed else ({"output": output} if output else {})
+    )
+    return Meaning("steps", (DraftStep("tool_done", {"id": number, **said}),))
 
 
-def read_gemini(event: Any, later: Later, _mode: str) -> Meaning:
+def read_gemini(event: Any, later: LaterEvents, _mode: str) -> Meaning:
     """Read an event of `gemini -o stream-json`."""
-    reader = _GEMINI.get(str(inner(event, "type")))
+    reader = _GEMINI.get(str(get_nested(event, "type")))
     return Meaning("foreign") if reader is None else reader(event, later)
 
 
-def _gemini_init(_event: Any, later: Later) -> Meaning:
-    goes_on = later.have(_goes_on_gemini)
-    return _RUNS_REPEATED if goes_on else _BEGIN
+def _read_gemini_init(_event: Any, later: LaterEvents) -> Meaning:
+    goes_on = later.has_trait(_is_gemini_turn_event)
+    return REPEATED if goes_on else _BEGIN
 
 
-def _gemini_message(event: Any, _later: Later) -> Meaning:
+def _read_gemini_message(event: Any, _later: LaterEvents) -> Meaning:
     if event.get("role") == "user":
-        return _RUNS_REPEATED
+        return REPEATED
     text = event.get("content")
-    return Meaning("steps", (Told("say", text),)) if isinstance(text, str) else _RUNS_OTHER
+    return Meaning("steps", (DraftStep("say", text),)) if isinstance(text, str) else OTHER
 
 
-def _gemini_tool(event: Any, _later: Later) -> Meaning:
+def _read_gemini_tool(event: Any, _later: LaterEvents) -> Meaning:
     number, name = event.get("tool_id"), event.get("tool_name")
     if not isinstance(number, str) or not isinstance(name, str):
-        return _RUNS_OTHER
-    return Meaning("steps", (Told("tool", {"id": number, "name": name, "input": event.get("parameters") or {}}),))
+        return OTHER
+    return Meaning("steps", (DraftStep("tool", {"id": number, "name": name, "input": event.get("parameters") or {}}),))
 
 
-def _gemini_tool_end(event: Any, _later: Later) -> Meaning:
-    number, output, error = event.get("tool_id"), event.get("output"), inner(event, "error", "message")
+def _read_gemini_tool_end(event: Any, _later: LaterEvents) -> Meaning:
+    number, output, error = event.get("tool_id"), event.get("output"), get_nested(event, "error", "message")
     failed = event.get("status") == "error"
     said = {"error": error or output or ""} if failed else ({"output": output} if output else {})
-    return Meaning("steps", (Told("tool_done", {"id": number, **said}),)) if isinstance(number, str) else _RUNS_OTHER
+    return Meaning("steps", (DraftStep("tool_done", {"id": number, **said}),)) if isinstance(number, str) else OTHER
 
 
-def _gemini_result(event: Any, _later: Later) -> Meaning:
-    words = inner(event, "error", "message")
+def _read_gemini_result(event: Any, _later: LaterEvents) -> Meaning:
+    words = get_nested(event, "error", "message")
     if event.get("status") == "error":
         told = {"is_error": True, **({"text": words} if words else {})}
-        return Meaning("steps", (Told("result", told),), ends="failed")
-    return Meaning("steps", (Told("result", {}),), ends="completed")
+        return Meaning("steps", (DraftStep("result", told),), ends="failed")
+    return Meaning("steps", (DraftStep("result", {}),), ends="completed")
 
 
-_GEMINI: dict[str, Callable[[Any, Later], Meaning]] = {
-    "init": _gemini_init,
-    "message": _gemini_message,
-    "tool_use": _gemini_tool,
-    "tool_result": _gemini_tool_end,
-    "result": _gemini_result,
-    "error": lambda _event, _later: _RUNS_OTHER,
+_GEMINI: dict[str, Callable[[Any, LaterEvents], Meaning]] = {
+    "init": _read_gemini_init,
+    "message": _read_gemini_message,
+    "tool_use": _read_gemini_tool,
+    "tool_result": _read_gemini_tool_end,
+    "result": _read_gemini_result,
+    "error": lambda _event, _later: OTHER,
 }
 _PI = frozenset(
     [
@@ -488,84 +488,86 @@ _PI = frozenset(
 )
 
 
-def is_rpc(events: Sequence[Any]) -> bool:
+def is_pi_rpc(events: Sequence[Any]) -> bool:
     """Say whether a log of pi's is of its mode rpc."""
-    return any(inner(event, "type") in ("response", "prompt", "extension_ui_request") for event in events)
+    return any(get_nested(event, "type") in ("response", "prompt", "extension_ui_request") for event in events)
 
 
-def read_pi(event: Any, later: Later, _mode: str) -> Meaning:
+def read_pi(event: Any, later: LaterEvents, _mode: str) -> Meaning:
     """Read an event of `pi --mode json` or rpc, or a command that it was sent."""
-    kind = inner(event, "type")
+    kind = get_nested(event, "type")
     if kind not in _PI:
         return Meaning("foreign")
     if kind in _PI_REPEATED:
-        return _RUNS_REPEATED
-    return _PI_READERS[kind](event, later) if kind in _PI_READERS else _RUNS_OTHER
+        return REPEATED
+    return _PI_READERS[kind](event, later) if kind in _PI_READERS else OTHER
 
 
-def _pi_start(_event: Any, later: Later) -> Meaning:
-    is_last = not later.have(_goes_on_pi)
-    return _BEGIN if is_last else _RUNS_REPEATED
+def _read_pi_agent_start(_event: Any, later: LaterEvents) -> Meaning:
+    is_last = not later.has_trait(_is_pi_turn_event)
+    return _BEGIN if is_last else REPEATED
 
 
-def _pi_begun(event: Any, later: Later) -> Meaning:
+def _read_pi_message_start(event: Any, later: LaterEvents) -> Meaning:
     """The start of a message is said with its end."""
-    role = inner(event, "message", "role")
-    is_said = role != "assistant" or later.have(_is_answer)
-    return _RUNS_REPEATED if is_said else _RUNS_OTHER
+    role = get_nested(event, "message", "role")
+    is_said = role != "assistant" or later.has_trait(_is_pi_answer)
+    return REPEATED if is_said else OTHER
 
 
-def _pi_ended(event: Any, later: Later) -> Meaning:
-    is_own = inner(event, "message", "role") == "assistant"
-    return _pi_message(event["message"], later) if is_own else _RUNS_REPEATED
+def _read_pi_message_end(event: Any, later: LaterEvents) -> Meaning:
+    is_own = get_nested(event, "message", "role") == "assistant"
+    return _read_pi_message(event["message"], later) if is_own else REPEATED
 
 
-def _pi_tool_end(event: Any, _later: Later) -> Meaning:
-    said = words_of(inner(event, "result", "content") or "")
+def _read_pi_tool_end(event: Any, _later: LaterEvents) -> Meaning:
+    said = read_content_text(get_nested(event, "result", "content") or "")
     told = {"error": said} if event.get("isError") else ({"output": said} if said else {})
-    return Meaning("steps", (Told("tool_done", {"id": str(event.get("toolCallId")), **told}),))
+    return Meaning("steps", (DraftStep("tool_done", {"id": str(event.get("toolCallId")), **told}),))
 
 
-def _pi_message(message: dict[str, Any], later: Later) -> Meaning:
+def _read_pi_message(message: dict[str, Any], later: LaterEvents) -> Meaning:
     """The step of the tool's start also writes the message that asks for the tool."""
-    stop, text = message.get("stopReason"), words_of(message.get("content") or "")
+    stop, text = message.get("stopReason"), read_content_text(message.get("content") or "")
     steps = [
-        Told("think", part["thinking"]) for part in block(message, "content") if isinstance(part.get("thinking"), str)
+        DraftStep("think", part["thinking"])
+        for part in get_nested_mappings(message, "content")
+        if isinstance(part.get("thinking"), str)
     ]
     if stop == "error":
-        if later.have(_is_answer):
-            return _RUNS_OTHER  # it tries again
+        if later.has_trait(_is_pi_answer):
+            return OTHER  # it tries again
         told = {"is_error": True, "text": str(message.get("errorMessage") or "error")}
-        return Meaning("steps", (Told("result", told),), ends="failed")
-    calls = [part for part in block(message, "content") if part.get("type") == "toolCall"]
+        return Meaning("steps", (DraftStep("result", told),), ends="failed")
+    calls = [part for part in get_nested_mappings(message, "content") if part.get("type") == "toolCall"]
     if calls:
         if text:
-            steps.append(Told("delta", text))
+            steps.append(DraftStep("delta", text))
         steps += [
-            Told("tool", {"id": call["id"], "name": str(call.get("name")), "input": call.get("arguments") or {}})
+            DraftStep("tool", {"id": call["id"], "name": str(call.get("name")), "input": call.get("arguments") or {}})
             for call in calls[:1]
-            if isinstance(call.get("id"), str) and later.have(_started_tool, call["id"])
+            if isinstance(call.get("id"), str) and later.has_trait(_read_pi_started_tool_id, call["id"])
         ]
-        return Meaning("steps", tuple(steps)) if steps else _RUNS_OTHER
-    steps.append(Told("turn_said", {"text": text, "stop": str(stop or "stop")}))
+        return Meaning("steps", tuple(steps)) if steps else OTHER
+    steps.append(DraftStep("turn_said", {"text": text, "stop": str(stop or "stop")}))
     return Meaning("steps", tuple(steps), final=text if stop in ("stop", "length", None) else None)
 
 
-def _pi_tool(event: Any, _later: Later) -> Meaning:
+def _read_pi_tool(event: Any, _later: LaterEvents) -> Meaning:
     number, name = event.get("toolCallId"), event.get("toolName")
     if not isinstance(number, str) or not isinstance(name, str):
-        return _RUNS_OTHER
-    return Meaning("steps", (Told("tool", {"id": number, "name": name, "input": event.get("args") or {}}),))
+        return OTHER
+    return Meaning("steps", (DraftStep("tool", {"id": number, "name": name, "input": event.get("args") or {}}),))
 
 
 _PI_REPEATED = ("session", "response", "message_update", "tool_execution_update", "turn_start", "turn_end")
-_PI_READERS: dict[str, Callable[[Any, Later], Meaning]] = {
-    "agent_start": _pi_start,
-    "message_start": _pi_begun,
-    "message_end": _pi_ended,
-    "tool_execution_start": _pi_tool,
-    "tool_execution_end": _pi_tool_end,
-    "agent_end": lambda _event, _later: Meaning("steps", (Told("result", {}),), ends="completed"),
+_PI_READERS: dict[str, Callable[[Any, LaterEvents], Meaning]] = {
+    "agent_start": _read_pi_agent_start,
+    "message_start": _read_pi_message_start,
+    "message_end": _read_pi_message_end,
+    "tool_execution_start": _read_pi_tool,
+    "tool_execution_end": _read_pi_tool_end,
+    "agent_end": lambda _event, _later: Meaning("steps", (DraftStep("result", {}),), ends="completed"),
     "prompt": lambda event, _later: Meaning("prompt", text=str(event.get("message") or "hi")),
     "abort": lambda _event, _later: Meaning("cancel"),
 }

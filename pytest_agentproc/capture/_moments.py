@@ -11,7 +11,7 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.capture._wording import flow, rounded, seconds, text
+from pytest_agentproc.capture._wording import format_inline, format_text, format_time, round_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -41,7 +41,7 @@ class Moment:
     parts: tuple[tuple[int, bytes], ...] = ()
 
 
-def moments(events: Iterable[Event], *, by_line: bool) -> list[Moment]:
+def list_moments(events: Iterable[Event], *, by_line: bool) -> list[Moment]:
     """Give what happened in order.
 
     Args:
@@ -55,16 +55,16 @@ def moments(events: Iterable[Event], *, by_line: bool) -> list[Moment]:
             continue
         if code == "o" and "bytes" in data and by_line:
             parts.append((at, data["bytes"]))
-            found += _lines(parts)
+            found += _take_whole_lines(parts)
             continue
         if code == "x":
-            found += _rest(parts)
-        found += _other(at, code, data)
-    found += _rest(parts)
-    return found if by_line else list(_joined(found))
+            found += _take_rest(parts)
+        found += _convert_event(at, code, data)
+    found += _take_rest(parts)
+    return found if by_line else list(_join_chunks(found))
 
 
-def _other(at: int, code: str, data: Any) -> Iterator[Moment]:
+def _convert_event(at: int, code: str, data: Any) -> Iterator[Moment]:
     if "bytes" in data:
         yield Moment(at, {"o": "out", "e": "err", "i": "in"}[code], data["bytes"])
     elif code == "i" and "eof" in data:
@@ -79,27 +79,27 @@ def _other(at: int, code: str, data: Any) -> Iterator[Moment]:
         yield Moment(at, "close", "stdout" if code == "o" else "stderr")
 
 
-def _lines(parts: list[tuple[int, bytes]]) -> Iterator[Moment]:
+def _take_whole_lines(parts: list[tuple[int, bytes]]) -> Iterator[Moment]:
     """Take the lines that are whole out of the pieces."""
     while parts and b"\n" in parts[-1][1]:
         at, last = parts[-1]
         head, _, tail = last.partition(b"\n")
-        yield _line([*parts[:-1], (at, head + b"\n")])
+        yield _join_line([*parts[:-1], (at, head + b"\n")])
         parts[:] = [(at, tail)] if tail else []
 
 
-def _rest(parts: list[tuple[int, bytes]]) -> list[Moment]:
-    made = [_line(parts)] if parts else []
+def _take_rest(parts: list[tuple[int, bytes]]) -> list[Moment]:
+    made = [_join_line(parts)] if parts else []
     parts.clear()
     return made
 
 
-def _line(parts: list[tuple[int, bytes]]) -> Moment:
+def _join_line(parts: list[tuple[int, bytes]]) -> Moment:
     paused = any(later[0] - earlier[0] >= NOTICED for earlier, later in itertools.pairwise(parts))
     return Moment(parts[-1][0], "out", b"".join(data for _, data in parts), tuple(parts) if paused else ())
 
 
-def _joined(found: list[Moment]) -> Iterator[Moment]:
+def _join_chunks(found: list[Moment]) -> Iterator[Moment]:
     """Join what one stream carried without a noticeable pause, and nothing of another one between."""
     pieces: list[bytes] = []
     last: Moment | None = None
@@ -120,8 +120,8 @@ _INLINE_BYTES = 4096
 _FEW_LINES = 12
 
 
-class Script:
-    """Steps as they are written.
+class ScriptBuilder:
+    """Collects the steps of a script as text, with the silences between them.
 
     Args:
         keep: takes bytes that are too many to stand in the file, and gives the name of a file beside it.
@@ -136,23 +136,23 @@ class Script:
 
     def wait_until(self, at: int) -> None:
         """Be silent until an instant, if that is a noticeable time."""
-        gap = rounded(at - self.now) if at > self.now else 0
+        gap = round_time(at - self.now) if at > self.now else 0
         if gap >= NOTICED:
-            self.steps.append(f"silence: {seconds(gap)}")
+            self.steps.append(f"silence: {format_time(gap)}")
             self.now += gap
 
-    def add(self, step: str, at: int) -> None:
+    def add_step(self, step: str, at: int) -> None:
         """Add a step at its instant."""
         self.wait_until(at)
         self.steps.append(step)
 
-    def raw(self, data: bytes, at: int, stream: str = "stdout") -> None:
+    def add_raw(self, data: bytes, at: int, stream: str = "stdout") -> None:
         """Add bytes as they stand."""
         self.wait_until(at)
         lines = data.split(b"\n")
         is_plain = _is_printable(data)
         if self._says and stream == "stdout" and is_plain and not lines[-1] and len(lines) <= _FEW_LINES:
-            self.steps += [f"say: {text(line.decode())}" for line in lines[:-1]]
+            self.steps += [f"say: {format_text(line.decode())}" for line in lines[:-1]]
             return
         to = {"to": stream} if stream != "stdout" else {}
         if len(data) > _INLINE_BYTES:
@@ -161,7 +161,7 @@ class Script:
             form = {"text": data.decode()}
         else:
             form = {"base64": base64.b64encode(data).decode()}
-        self.steps.append(f"raw: {flow(form['text'] if [*form] == ['text'] and not to else {**form, **to})}")
+        self.steps.append(f"raw: {format_inline(form['text'] if [*form] == ['text'] and not to else {**form, **to})}")
 
 
 def _is_printable(data: bytes) -> bool:

@@ -54,26 +54,26 @@ class Instant:
     ns: int
 
 
-def instant_in(head: str) -> Instant | None:
+def find_instant(head: str) -> Instant | None:
     """Find the instant in what stands before a line; None without one."""
     head = head[:_LONGEST_HEAD]
     if found := _DATED.search(head):
         return _read_date(found)
     if found := _ELAPSED.search(head):
         hours, minutes, whole = (int(part or 0) for part in found.groups()[:3])
-        return Instant("start", _sum_up(hours, minutes, whole, found[4]))
+        return Instant("start", _sum_time(hours, minutes, whole, found[4]))
     if found := _CLOCK.search(head):
         hours, minutes, whole = (int(part) for part in found.groups()[:3])
-        return Instant("clock", _sum_up(hours, minutes, whole, found[4]))
+        return Instant("clock", _sum_time(hours, minutes, whole, found[4]))
     if found := _EPOCH.search(head):
-        return Instant("date", int(found[1]) * _SECOND + _part(found[2] or found[3]))
+        return Instant("date", int(found[1]) * _SECOND + _parse_fraction(found[2] or found[3]))
     if found := _RELATIVE.search(head):
         number, unit = found[1] or found[3] or found[4], found[2] or ""
         return Instant("start", round(float(number) * _UNITS[unit]))
     return None
 
 
-def since(earlier: Instant, later: Instant) -> int | None:
+def measure_gap(earlier: Instant, later: Instant) -> int | None:
     """Give the time between two instants in nanoseconds.
 
     Returns:
@@ -98,25 +98,24 @@ def _read_date(found: re.Match[str]) -> Instant | None:
     shift = 0 if zone == "Z" else int(zone[1:3]) * 3600 + int(zone[-2:]) * 60
     passed = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1)
     passed += shift if zone[0] == "-" else -shift
-    return Instant("date", passed * _SECOND + _part(found[7]))
+    return Instant("date", passed * _SECOND + _parse_fraction(found[7]))
 
 
-def _sum_up(hours: int, minutes: int, whole: int, part: str | None) -> int:
-    return (hours * 3600 + minutes * 60 + whole) * _SECOND + _part(part)
+def _sum_time(hours: int, minutes: int, whole: int, part: str | None) -> int:
+    return (hours * 3600 + minutes * 60 + whole) * _SECOND + _parse_fraction(part)
 
 
-def _part(digits: str | None) -> int:
+def _parse_fraction(digits: str | None) -> int:
     return int((digits or "0").ljust(9, "0"))
 
 
-_REPORTED_SECOND = 1_000_000_000
-_REPORTED_UNITS = {"ms": 1_000_000, "s": _REPORTED_SECOND, "m": 60 * _REPORTED_SECOND, "h": 3600 * _REPORTED_SECOND}
+_REPORTED_UNITS = {"ms": 1_000_000, "s": _SECOND, "m": 60 * _SECOND, "h": 3600 * _SECOND}
 _SIGNALLED = 128
 _LARGEST_CODE = 255
 
 
 @dataclass(frozen=True, slots=True)
-class Reported:
+class ReportedEnd:
     """The end of the run as the reporter saw it.
 
     Args:
@@ -134,24 +133,24 @@ class Reported:
     after: int | None = None
 
 
-def _exits(found: re.Match[str]) -> Reported | None:
+def _read_exit(found: re.Match[str]) -> ReportedEnd | None:
     code = int(found["code"])
     name = next((name for name, number in SIGNALS.items() if number == code - _SIGNALLED), "")
     if name == "KILL":  # nobody can catch it, so nobody exits with its code: this is a shell's or a container's word
-        return Reported("dies", 0, "", signal=name)
-    return Reported("exits", 0, "", code=code) if code <= _LARGEST_CODE else None
+        return ReportedEnd("dies", 0, "", signal=name)
+    return ReportedEnd("exits", 0, "", code=code) if code <= _LARGEST_CODE else None
 
 
-def _dies(found: re.Match[str]) -> Reported | None:
+def _read_death(found: re.Match[str]) -> ReportedEnd | None:
     name = found["signal"].upper().removeprefix("SIG")
-    return Reported("dies", 0, "", signal=name) if name in SIGNALS else None
+    return ReportedEnd("dies", 0, "", signal=name) if name in SIGNALS else None
 
 
-def _read_kill(found: re.Match[str]) -> Reported | None:
+def _read_kill(found: re.Match[str]) -> ReportedEnd | None:
     unit = found["unit"].lower()
     size = _REPORTED_UNITS["ms" if unit.startswith(("ms", "milli")) else unit[0]]
     after = float(re.sub(r"[ ,_]", "", found["time"])) * size
-    return Reported("killed", 0, "", after=round(after)) if after <= LONGEST else None
+    return ReportedEnd("killed", 0, "", after=round(after)) if after <= LONGEST else None
 
 
 _TIME = r"(?P<time>\d[\d ,_]*(?:\.\d+)?)\s*-?(?P<unit>ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)\b"
@@ -163,16 +162,16 @@ _HANGS = (
     r"|(?:does not|doesn't|did not|didn't|won't|will not) (?:exit|return|terminate|finish|end)"
     r"|(?:blocks?|waits?) (?:for ?ever|indefinitely))\b"
 )
-_PHRASES: tuple[tuple[str, Callable[[re.Match[str]], Reported | None]], ...] = (
-    (r"\bspawn\b.*\bENOENT\b|\bcommand not found\b", lambda _: Reported("missing", 0, "")),
+_PHRASES: tuple[tuple[str, Callable[[re.Match[str]], ReportedEnd | None]], ...] = (
+    (r"\bspawn\b.*\bENOENT\b|\bcommand not found\b", lambda _: ReportedEnd("missing", 0, "")),
     (rf"\b(?:{_ENDS})\b.{{0,40}}?\b(?:after|at)\s.{{0,12}}?{_TIME}", _read_kill),
-    (r"(?<!-)\bsignal\b[\s=:\"'`]+(?P<signal>(?:SIG)?[A-Z]{3,6}[12]?)\b", _dies),
-    (r"\b(?:killed|died|dies|crashed|crashes|terminated)\b.{0,20}?\b(?P<signal>SIG[A-Z]{3,6}[12]?)\b", _dies),
-    (r"\b(?P<signal>SIGSEGV|SIGABRT|SIGBUS|SIGILL)\b", _dies),
-    (r"\bsegmentation fault\b", lambda _: Reported("dies", 0, "", signal="SEGV")),
-    (rf"\bexit(?:s|ed|ing)?(?:\s+(?:code|status|with|value))*{_CODE}", _exits),
-    (rf"\b(?:exit[ _-]?code|return ?code|exit[ _-]?status|rc)\b[\"'`*]*(?:\s+(?:is|was|of))?{_CODE}", _exits),
-    (_HANGS, lambda _: Reported("hangs", 0, "")),
+    (r"(?<!-)\bsignal\b[\s=:\"'`]+(?P<signal>(?:SIG)?[A-Z]{3,6}[12]?)\b", _read_death),
+    (r"\b(?:killed|died|dies|crashed|crashes|terminated)\b.{0,20}?\b(?P<signal>SIG[A-Z]{3,6}[12]?)\b", _read_death),
+    (r"\b(?P<signal>SIGSEGV|SIGABRT|SIGBUS|SIGILL)\b", _read_death),
+    (r"\bsegmentation fault\b", lambda _: ReportedEnd("dies", 0, "", signal="SEGV")),
+    (rf"\bexit(?:s|ed|ing)?(?:\s+(?:code|status|with|value))*{_CODE}", _read_exit),
+    (rf"\b(?:exit[ _-]?code|return ?code|exit[ _-]?status|rc)\b[\"'`*]*(?:\s+(?:is|was|of))?{_CODE}", _read_exit),
+    (_HANGS, lambda _: ReportedEnd("hangs", 0, "")),
 )
 _TIMEOUT = re.compile(r"\btimeout\s+(?:(?:-[ks]\s+\S+|-\S+)\s+)*(?P<time>\d+(?:\.\d+)?)(?P<unit>[smh]?)\s+\S")
 """A command line of the shell that ends its command after a limit."""
@@ -187,22 +186,22 @@ _ORDER = ("missing", "dies", "exits", "killed", "hangs")
 """Which of several is taken: what happened to the process, before what somebody felt."""
 
 
-def reported_in(things: Iterable[Pasted]) -> Reported | None:
+def find_reported_end(things: Iterable[PastedItem]) -> ReportedEnd | None:
     """Find what the words of a log say of the end.
 
     Returns:
         the strongest of what is said; of several the last. None: nothing in the table's words.
     """
     words = [thing for thing in things if thing.kind == "words"]
-    found = [reported for thing in words for reported in _in_line(thing)]
+    found = [reported for thing in words for reported in _find_ends_in_line(thing)]
     for kind in _ORDER:
         said = [reported for reported in found if reported.kind == kind]
         if said:
-            return _of_timeout(said[-1], words) if said[-1].code == _TIMED_OUT else said[-1]
+            return _read_timeout_exit(said[-1], words) if said[-1].code == _TIMED_OUT else said[-1]
     return None
 
 
-def _of_timeout(exit_: Reported, words: list[Pasted]) -> Reported:
+def _read_timeout_exit(exit_: ReportedEnd, words: list[PastedItem]) -> ReportedEnd:
     """Take the code 124 for the end of a limit where a command line of the log sets one with `timeout`."""
     for thing in words:
         if limit := _TIMEOUT.search(thing.text):
@@ -211,8 +210,8 @@ def _of_timeout(exit_: Reported, words: list[Pasted]) -> Reported:
     return exit_
 
 
-def _in_line(thing: Pasted) -> list[Reported]:
-    said: list[Reported] = []
+def _find_ends_in_line(thing: PastedItem) -> list[ReportedEnd]:
+    said: list[ReportedEnd] = []
     for pattern, meaning in _PHRASES:
         for found in re.finditer(pattern, thing.text, re.IGNORECASE):
             meant = None if _DENIED.search(thing.text[: found.start()]) else meaning(found)
@@ -230,7 +229,7 @@ _GLUED = re.compile(rf"(?:{_ESC}\[[0-?]*[ -/]*[@-~]|{_CLEAR}|{_ESC}?{_TITLE}[^{{
 _COLOURS = re.compile(r"(?:\x1b\[[0-9;]*m)+")
 
 
-def glued_before(head: str) -> str:
+def find_glued_escapes(head: str) -> str:
     """Find the escape sequences that stand directly before an event, and give them as a program prints them.
 
     A log may have ESC and BEL as they are, as letters (such as `^[`), or not at all. Colours are the log's own.
@@ -259,7 +258,7 @@ _DECODER = json.JSONDecoder(strict=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Pasted:
+class PastedItem:
     """One thing in a log.
 
     Args:
@@ -283,10 +282,10 @@ class Pasted:
     glued: str = ""
 
 
-def read_paste(log: str) -> list[Pasted]:
+def read_paste(log: str) -> list[PastedItem]:
     """Read a log, line by line; blank lines, fences and quotation marks are left out."""
     lines = [_QUOTE.sub("", line.rstrip()) for line in log.replace("\r\n", "\n").split("\n")]
-    found: list[Pasted] = []
+    found: list[PastedItem] = []
     number, is_fenced = 0, False
     while number < len(lines):
         line = lines[number]
@@ -294,37 +293,37 @@ def read_paste(log: str) -> list[Pasted]:
             is_fenced = not is_fenced
             number += 1
             continue
-        taken, things = _things(lines, number, is_fenced=is_fenced)
+        taken, things = _read_items(lines, number, is_fenced=is_fenced)
         found += things
         number += taken
     return found
 
 
-def _things(lines: list[str], index: int, *, is_fenced: bool) -> tuple[int, list[Pasted]]:
+def _read_items(lines: list[str], index: int, *, is_fenced: bool) -> tuple[int, list[PastedItem]]:
     """Read what begins on a line; give how many lines it takes, too."""
     line = lines[index]
     start = line.find("{")
     if start < 0 or start > _LONGEST_LINE_HEAD or not _BEGINNING.match(line, start):
         words = line.strip()
-        at = instant_in(words[:_LONGEST_LINE_HEAD])
-        return 1, [Pasted(index + 1, "words", words, at=at, is_fenced=is_fenced)] if words else []
+        at = find_instant(words[:_LONGEST_LINE_HEAD])
+        return 1, [PastedItem(index + 1, "words", words, at=at, is_fenced=is_fenced)] if words else []
     head = line[:start]
-    about: dict[str, Any] = {"at": instant_in(head), "is_fenced": is_fenced}
-    events, rest = _events(line[start:])
+    about: dict[str, Any] = {"at": find_instant(head), "is_fenced": is_fenced}
+    events, rest = _parse_objects(line[start:])
     if events:
-        things = [Pasted(index + 1, "event", line[start:], event, **about) for event in events]
-        things[0] = replace(things[0], glued=glued_before(head))
+        things = [PastedItem(index + 1, "event", line[start:], event, **about) for event in events]
+        things[0] = replace(things[0], glued=find_glued_escapes(head))
         if _BEGINNING.match(rest):
-            things.append(Pasted(index + 1, "broken", rest, why=_why(rest), **about))
+            things.append(PastedItem(index + 1, "broken", rest, why=_explain_broken_json(rest), **about))
         return 1, things
-    taken, whole = _over_lines(lines, index, start)
+    taken, whole = _parse_multiline_object(lines, index, start)
     if whole is not None:
         text = json.dumps(whole, ensure_ascii=False)
-        return taken, [Pasted(index + 1, "event", text, whole, glued=glued_before(head), **about)]
-    return 1, [Pasted(index + 1, "broken", line[start:], why=_why(line[start:]), **about)]
+        return taken, [PastedItem(index + 1, "event", text, whole, glued=find_glued_escapes(head), **about)]
+    return 1, [PastedItem(index + 1, "broken", line[start:], why=_explain_broken_json(line[start:]), **about)]
 
 
-def _events(text: str) -> tuple[list[Any], str]:
+def _parse_objects(text: str) -> tuple[list[Any], str]:
     """Read all objects of a line, one after the other; give the rest of the line, too."""
     events: list[Any] = []
     rest = text
@@ -338,29 +337,29 @@ def _events(text: str) -> tuple[list[Any], str]:
     return events, rest
 
 
-def _over_lines(lines: list[str], index: int, start: int) -> tuple[int, Any]:
+def _parse_multiline_object(lines: list[str], index: int, start: int) -> tuple[int, Any]:
     """Read an object over several lines: printed so, or broken by a terminal that is narrower than the line."""
     text = lines[index][start:]
     is_printed_so = text.rstrip() == "{" or text.rstrip().endswith((",", "{", "["))
     parts = [text]
     for taken, line in enumerate(lines[index + 1 : index + (_MOST_LINES if is_printed_so else _MOST_ROWS)], 2):
-        if _FENCE.match(line) or line.startswith("{") or _is_event(line):
+        if _FENCE.match(line) or line.startswith("{") or _has_event_after_text(line):
             break
         parts.append(line)
         if line.strip(" ,`").endswith("}"):
-            events, rest = _events("".join(parts))
+            events, rest = _parse_objects("".join(parts))
             if events and not rest.strip():
                 return taken, events[0]
     return 1, None
 
 
-def _is_event(line: str) -> bool:
+def _has_event_after_text(line: str) -> bool:
     """Say whether a line has an event of its own, with other text before it."""
     start = line.find('{"')
-    return 0 <= start <= _LONGEST_LINE_HEAD and bool(line[:start].strip()) and bool(_events(line[start:])[0])
+    return 0 <= start <= _LONGEST_LINE_HEAD and bool(line[:start].strip()) and bool(_parse_objects(line[start:])[0])
 
 
-def _why(text: str) -> str:
+def _explain_broken_json(text: str) -> str:
     try:
         _DECODER.raw_decode(text)
     except RecursionError:

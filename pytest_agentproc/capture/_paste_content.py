@@ -1,8 +1,8 @@
 """The content of a draft: what a pasted log says of a conversation, event by event.
 
-    a reader of the dialect (what an event means) -> the shadow (whether the fake would say it) -> steps
+    a reader of the dialect (what an event means) -> the encoder check (whether the fake would print it) -> steps
 
-What the shadow does not confirm stands in the draft as it stood in the log, as an `event`.
+What the check does not confirm stands in the draft as it stood in the log, as an `event`.
 """
 
 from __future__ import annotations
@@ -11,31 +11,31 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.capture._app_server import is_app_server, read_app_server, without_ids
+from pytest_agentproc.capture._app_server import is_app_server, read_app_server, strip_ids
 from pytest_agentproc.capture._meaning import (
-    Later,
+    DraftStep,
+    LaterEvents,
     Meaning,
     Reader,
-    Told,
-    answer_of,
-    inner,
-    is_rpc,
-    is_session,
+    get_nested,
+    is_claude_session,
+    is_pi_rpc,
     read_acp,
     read_claude,
     read_codex,
     read_gemini,
+    read_permission_answer,
     read_pi,
 )
 from pytest_agentproc.capture._paste import (
     LONGEST,
     Instant,
-    Pasted,
-    instant_in,
-    since,
+    PastedItem,
+    find_instant,
+    measure_gap,
 )
 from pytest_agentproc.capture._replay import EncoderCheck
-from pytest_agentproc.capture._wording import is_taken
+from pytest_agentproc.capture._wording import is_loadable
 from pytest_agentproc.vocabulary import DIALECTS as RECORDS
 
 if TYPE_CHECKING:
@@ -51,21 +51,21 @@ READERS: dict[str, Reader] = {
 }
 _SMALLEST_GAP = 50_000_000
 """Nanoseconds; less is how fast a machine is."""
-_BEGIN = Told("begin", "turn")
+_BEGIN = DraftStep("begin", "turn")
 """What was printed before the first word, where the time between the two is known."""
 _SAYING = ("say", "turn_said")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ScriptLine:
     """One line of a draft's script: a step, or else a comment."""
 
-    step: Told | None = None
+    step: DraftStep | None = None
     comment: str = ""
 
 
 @dataclass
-class Content:
+class DraftContent:
     """The facts of a conversation that a log reports.
 
     Args:
@@ -86,7 +86,7 @@ class Content:
     mode: str
     partials: bool = True
     is_session: bool = False
-    lines: list[Line] = field(default_factory=list)
+    lines: list[ScriptLine] = field(default_factory=list)
     drive: list[str] = field(default_factory=list)
     turns: list[str] = field(default_factory=list)
     final: str | None = None
@@ -101,14 +101,14 @@ class Content:
 
 
 _TELLS_SESSION: dict[str, Callable[[list[Any]], bool]] = {
-    "claude": is_session,
+    "claude": is_claude_session,
     "codex": is_app_server,
-    "pi": is_rpc,
+    "pi": is_pi_rpc,
 }
 """What tells a session's log from that of a run, where a dialect has both."""
 
 
-def mode_of(dialect: str, events: list[Any]) -> str:
+def detect_mode(dialect: str, events: list[Any]) -> str:
     """Say in which mode an agent printed these events."""
     record = RECORDS[dialect]
     if dialect in _TELLS_SESSION and _TELLS_SESSION[dialect](events):
@@ -116,110 +116,112 @@ def mode_of(dialect: str, events: list[Any]) -> str:
     return next(mode for mode in record.modes if record.steps.get(mode))
 
 
-def content_of(things: list[Pasted], dialect: str) -> Content:
+def build_content(things: list[PastedItem], dialect: str) -> DraftContent:
     """Turn what was read into the content of a draft."""
     events = [thing.event for thing in things if thing.kind == "event"]
-    return _Author(dialect, events).write(things)
+    return _ContentBuilder(dialect, events).build(things)
 
 
-class _Author:
+class _ContentBuilder:
     """Writes the content, event by event."""
 
     def __init__(self, dialect: str, events: list[Any]) -> None:
-        self._dialect, self._later, self._read = dialect, Later(events), READERS[dialect]
-        streams = any(inner(event, "type") == "stream_event" for event in events)
-        self._content = Content(mode_of(dialect, events), partials=not RECORDS[dialect].partials or streams)
+        self._dialect, self._later, self._read = dialect, LaterEvents(events), READERS[dialect]
+        streams = any(get_nested(event, "type") == "stream_event" for event in events)
+        self._content = DraftContent(detect_mode(dialect, events), partials=not RECORDS[dialect].partials or streams)
         self._is_session = self._content.is_session = self._content.mode in RECORDS[dialect].talks
         self._is_app_server = self._content.mode == "app-server"
         if self._is_app_server:
             self._read = read_app_server
-        self._shadow = EncoderCheck(dialect, self._content.mode, partials=streams)
+        self._check = EncoderCheck(dialect, self._content.mode, partials=streams)
         self._can_begin = "begin" in RECORDS[dialect].steps[self._content.mode]
         self._at: Instant | None = None
         self._since_item = 0
         self._is_open = False
         self._hand = 0
         """The number of the turn that the agent works on, or worked on last."""
+        self._refused = 0
+        """The number of the turn that the agent refused last."""
         self._queue: list[tuple[int, str]] = []
         """The prompts that were sent while another was in flight."""
         self._numbers: dict[str, int] = {}
         """The turns by the ids of their requests."""
         self._own: set[str] = set()
         """The ids of the agent's own requests."""
-        self._early: dict[int, tuple[Pasted, Meaning]] = {}
+        self._early: dict[int, tuple[PastedItem, Meaning]] = {}
         """The answers to prompts that still wait."""
 
-    def write(self, things: list[Pasted]) -> Content:
+    def build(self, things: list[PastedItem]) -> DraftContent:
         """Go through the log."""
         number = 0
         for thing in things:
             if thing.kind == "broken":
-                self._unread(thing, thing.why)
+                self._note_unread_line(thing, thing.why)
             if thing.kind != "event":
                 continue
             number += 1
             self._later.start = number
-            meaning = self._meaning(thing.event)
+            meaning = self._read_meaning(thing.event)
             if meaning.kind == "foreign":
-                self._unread(thing, f"no event of {self._dialect}")
+                self._note_unread_line(thing, f"no event of {self._dialect}")
                 continue
             self._content.read += 1
-            self._take(thing, meaning)
+            self._handle_event(thing, meaning)
         if self._is_session and not self._content.turns and any(line.step for line in self._content.lines):
-            self._content.lines.append(Line(comment="no prompt is in the log: this one waits for the handshake"))
-            self._prompt("hi")
-            self._content.lines.append(Line(Told("answer", "hello")))
-            self._end("completed")
+            self._content.lines.append(ScriptLine(comment="no prompt is in the log: this one waits for the handshake"))
+            self._add_prompt("hi")
+            self._content.lines.append(ScriptLine(DraftStep("answer", "hello")))
+            self._end_turn("completed")
         return self._content
 
-    def _meaning(self, event: Any) -> Meaning:
+    def _read_meaning(self, event: Any) -> Meaning:
         """Ask the reader; it takes the parts of an event for what the dialect has there."""
-        if not isinstance(inner(event, "type"), str | None):
+        if not isinstance(get_nested(event, "type"), str | None):
             return Meaning("foreign")
         try:
             return self._read(event, self._later, self._content.mode)
         except (AttributeError, TypeError):
             return Meaning("other")
 
-    def _unread(self, thing: Pasted, why: str) -> None:
+    def _note_unread_line(self, thing: PastedItem, why: str) -> None:
         self._content.unread += 1
-        self._content.lines.append(Line(comment=f"line {thing.line}, {why}: {thing.text}"))
+        self._content.lines.append(ScriptLine(comment=f"line {thing.line}, {why}: {thing.text}"))
 
-    def _take(self, thing: Pasted, meaning: Meaning) -> None:
-        self._content.answer = answer_of(thing.event) or self._content.answer
-        if self._is_about_another(thing, meaning):
+    def _handle_event(self, thing: PastedItem, meaning: Meaning) -> None:
+        self._content.answer = read_permission_answer(thing.event) or self._content.answer
+        if self._route_to_other_prompt(thing, meaning):
             return
         if meaning.kind == "prompt":
-            self._pass_time(thing, is_callers=not self._queues(thing))
-            self._prompt(meaning.text, _key(thing.event))
+            self._add_silence(thing, is_callers=not self._is_queued_prompt(thing))
+            self._add_prompt(meaning.text, _read_request_id(thing.event))
         elif meaning.kind == "cancel":
-            self._pass_time(thing)
-            self._cancel()
-        elif self._shadow.is_said(thing.event):
-            self._pass_time(thing)
-            self._glue(thing)
+            self._add_silence(thing)
+            self._add_cancel()
+        elif self._check.match_pending_event(thing.event):
+            self._add_silence(thing)
+            self._add_glued_escapes(thing)
             is_over = bool(self._content.turns and self._content.turns[self._hand - 1])
             meaning = replace(meaning, ends="") if is_over else meaning
         elif meaning.kind != "repeated":
             if self._is_session and not self._is_open and (meaning.kind == "steps" or not self._content.turns):
-                self._prompt("hi")
-            self._pass_time(thing)
-            self._tell(thing, meaning)
+                self._add_prompt("hi")
+            self._add_silence(thing)
+            self._add_event(thing, meaning)
         else:
-            self._pass_time(thing)
-            self._glue(thing)
+            self._add_silence(thing)
+            self._add_glued_escapes(thing)
         if meaning.ends:
-            self._end(meaning.ends)
+            self._end_turn(meaning.ends)
         if meaning.final is not None:
             self._content.final = meaning.final
 
-    def _queues(self, thing: Pasted) -> bool:
+    def _is_queued_prompt(self, thing: PastedItem) -> bool:
         """Say whether a prompt waits for the one in flight: only a dialect that names its requests can answer it."""
-        return self._is_open and _key(thing.event) is not None
+        return self._is_open and _read_request_id(thing.event) is not None
 
-    def _is_about_another(self, thing: Pasted, meaning: Meaning) -> bool:
+    def _route_to_other_prompt(self, thing: PastedItem, meaning: Meaning) -> bool:
         """Give an answer of JSON-RPC to its request; say whether that is another than the prompt in hand."""
-        key = _key(thing.event)
+        key = _read_request_id(thing.event)
         if key is None or "method" in thing.event:
             self._own |= {key} if key is not None and meaning.kind == "steps" else set()
             return False
@@ -229,54 +231,58 @@ class _Author:
             self._own.remove(key)
             return True
         number = self._numbers.get(key)
+        if number is None and self._is_app_server:
+            return True  # an error to another request than a prompt ends no turn
         if number is None or (number == self._hand and self._is_open):
             return False
-        self._pass_time(thing)
+        self._add_silence(thing)
         if number in dict(self._queue):
             self._early[number] = thing, meaning
         else:
-            self._as_it_stands(thing, number)
+            self._add_verbatim_event(thing, number)
         return True
 
-    def _tell(self, thing: Pasted, meaning: Meaning) -> None:
+    def _add_event(self, thing: PastedItem, meaning: Meaning) -> None:
         steps = meaning.steps
-        sound = bool(steps) and self._is_sound(steps)
-        if sound and (self._shadow.says(steps, thing.event) if not meaning.is_sure else True) and not thing.glued:
+        sound = bool(steps) and self._can_write_steps(steps)
+        if sound and (self._check.try_steps(steps, thing.event) if not meaning.is_sure else True) and not thing.glued:
             if meaning.is_sure:
-                self._follow(steps, thing.event)
-            self._put(steps)
+                self._update_encoder(steps, thing.event)
+            self._append_steps(steps)
             return
-        self._glue(thing)
-        self._as_it_stands(thing, self._hand)
+        if self._is_app_server and "error" in thing.event:
+            self._refuse_turn()
+        self._add_glued_escapes(thing)
+        self._add_verbatim_event(thing, self._hand)
 
-    def _glue(self, thing: Pasted) -> None:
+    def _add_glued_escapes(self, thing: PastedItem) -> None:
         """Print the escape sequences that stand before an event on its line."""
         if thing.glued:
-            self._content.lines.append(Line(Told("raw", thing.glued)))
+            self._content.lines.append(ScriptLine(DraftStep("raw", thing.glued)))
 
-    def _as_it_stands(self, thing: Pasted, number: int) -> None:
+    def _add_verbatim_event(self, thing: PastedItem, number: int) -> None:
         value = thing.event
-        if self._dialect == "acp" and isinstance(inner(value, "params", "update"), dict):
+        if self._dialect == "acp" and isinstance(get_nested(value, "params", "update"), dict):
             value = value["params"]["update"]
-        elif self._dialect == "acp" and "method" not in value:
+        elif (self._dialect == "acp" or self._is_app_server) and "method" not in value:
             value = {**value, "id": f"prompt {number}"}
         elif self._is_app_server:
-            value = without_ids(value)
-        told = Told("event", value)
-        if is_taken((told,), self._dialect, self._content.mode):
-            self._content.lines.append(Line(told))
+            value = strip_ids(value)
+        told = DraftStep("event", value)
+        if is_loadable((told,), self._dialect, self._content.mode):
+            self._content.lines.append(ScriptLine(told))
         else:
-            self._content.lines.append(Line(Told("raw", thing.text + "\n")))
+            self._content.lines.append(ScriptLine(DraftStep("raw", thing.text + "\n")))
 
-    def _follow(self, steps: tuple[Told, ...], event: Any) -> None:
-        """Keep the shadow abreast of what needs no proof."""
+    def _update_encoder(self, steps: tuple[DraftStep, ...], event: Any) -> None:
+        """Have the check play the steps that need no proof."""
         if all(step.name in ("tool", "tool_done", "result", "turn_said") for step in steps):
-            self._shadow.says(steps, event)
+            self._check.try_steps(steps, event)
 
-    def _is_sound(self, steps: tuple[Told, ...]) -> bool:
+    def _can_write_steps(self, steps: tuple[DraftStep, ...]) -> bool:
         """Say whether the language takes them: a tool's id is given once, its end and children come after it."""
         for step in steps:
-            number, parent = inner(step.value, "id"), inner(step.value, "parent")
+            number, parent = get_nested(step.value, "id"), get_nested(step.value, "parent")
             is_known = isinstance(number, str) and number in self._content.tools
             if step.name == "tool" and is_known:
                 return False
@@ -284,9 +290,9 @@ class _Author:
                 return False
             if parent is not None and not (isinstance(parent, str) and parent in self._content.tools):
                 return False
-        return is_taken(steps, self._dialect, self._content.mode)
+        return is_loadable(steps, self._dialect, self._content.mode)
 
-    def _put(self, steps: tuple[Told, ...]) -> None:
+    def _append_steps(self, steps: tuple[DraftStep, ...]) -> None:
         lines = self._content.lines
         for step in steps:
             if step.name == "tool":
@@ -296,13 +302,13 @@ class _Author:
                 self._content.running.discard(step.value["id"])
             self._content.asked = self._content.asked or step.name == "ask"
             last = lines[-1].step if lines else None
-            if step.name == "result" and last is not None and _is_answer(last, step.value):
+            if step.name == "result" and last is not None and _is_single_answer(last, step.value):
                 text = last.value if isinstance(last.value, str) else last.value["text"]
-                lines[-1] = Line(Told("answer", text))
+                lines[-1] = ScriptLine(DraftStep("answer", text))
             else:
-                lines.append(Line(step))
+                lines.append(ScriptLine(step))
 
-    def _prompt(self, text: str, key: str | None = None) -> None:
+    def _add_prompt(self, text: str, key: str | None = None) -> None:
         content = self._content
         if not self._is_session:
             return
@@ -319,22 +325,30 @@ class _Author:
             content.drive.append(f"wait_for: turn {number - 1}")
         content.drive.append(f"prompt: {text}")
         self._since_item = 0
-        self._take_up(number, text)
+        self._start_turn(number, text)
 
-    def _take_up(self, number: int, text: str) -> None:
-        self._content.lines.append(Line(Told("wait_for", f"prompt {number}")))
-        self._shadow.take_prompt(text)
+    def _start_turn(self, number: int, text: str) -> None:
+        self._content.lines.append(ScriptLine(DraftStep("wait_for", f"prompt {number}")))
+        self._check.take_prompt(text)
         self._is_open, self._hand = True, number
 
-    def _cancel(self) -> None:
+    def _refuse_turn(self) -> None:
+        """Have the agent answer the prompt in hand without a turn: a step that takes it up would accept it."""
+        taken, arrival = DraftStep("wait_for", f"prompt {self._hand}"), DraftStep("wait_for", {"stdin": "*turn/start*"})
+        place = self._content.lines.index(ScriptLine(taken))
+        # Each of these steps waits for one more prompt, counted from the last that was refused.
+        self._content.lines[place : place + 1] = [ScriptLine(arrival)] * (self._hand - self._refused)
+        self._refused = self._hand
+
+    def _add_cancel(self) -> None:
         if not self._is_open:
             return
         self._content.cancelled = self._hand
         self._content.drive.append(f"cancel: {max(self._since_item, 1_000_000_000)}")
         self._since_item = 0
-        self._content.lines.append(Line(Told("wait_for", "cancel")))
+        self._content.lines.append(ScriptLine(DraftStep("wait_for", "cancel")))
 
-    def _end(self, how: str) -> None:
+    def _end_turn(self, how: str) -> None:
         if not self._is_session:
             self._content.turns[:] = [how]
         elif self._hand:
@@ -342,38 +356,38 @@ class _Author:
         self._is_open = False
         if self._queue:
             number, text = self._queue.pop(0)
-            self._take_up(number, text)
+            self._start_turn(number, text)
             if number in self._early:
                 thing, meaning = self._early[number]
-                self._tell(thing, meaning)
-                self._end(meaning.ends)
+                self._add_event(thing, meaning)
+                self._end_turn(meaning.ends)
 
-    def _pass_time(self, thing: Pasted, *, is_callers: bool = False) -> None:
+    def _add_silence(self, thing: PastedItem, *, is_callers: bool = False) -> None:
         """Give the time since the event before; the caller's time between two turns is not the agent's."""
-        before, now = self._at, thing.at or _own_instant(thing.event)
+        before, now = self._at, thing.at or _read_own_instant(thing.event)
         self._at = now or before
-        gap = since(before, now) if before is not None and now is not None else None
+        gap = measure_gap(before, now) if before is not None and now is not None else None
         if gap is None or gap < _SMALLEST_GAP or is_callers or (self._is_session and not self._is_open):
             return
         self._since_item = min(self._since_item + gap, LONGEST)
         lines = self._content.lines
         if self._can_begin and not any(line.step for line in lines):
-            self._shadow.says((_BEGIN,), {})
-            lines.append(Line(_BEGIN))
+            self._check.try_steps((_BEGIN,), {})
+            lines.append(ScriptLine(_BEGIN))
         last = lines[-1].step if lines else None
         if last is not None and last.name == "silence":
             gap = min(gap + last.value, LONGEST)
             lines.pop()
         self._content.longest = max(self._content.longest, gap)
-        lines.append(Line(Told("silence", gap)))
+        lines.append(ScriptLine(DraftStep("silence", gap)))
 
 
-def _key(event: dict[str, Any]) -> str | None:
+def _read_request_id(event: dict[str, Any]) -> str | None:
     """Give the id of a message of JSON-RPC; None if it has none, or is no such message."""
-    return json.dumps(event["id"]) if "jsonrpc" in event and "id" in event else None
+    return json.dumps(event["id"]) if "type" not in event and "id" in event else None
 
 
-def _is_answer(last: Told, result: dict[str, Any]) -> bool:
+def _is_single_answer(last: DraftStep, result: dict[str, Any]) -> bool:
     """Say whether a text and a completion are one answer."""
     if last.name not in _SAYING or set(result) - {"text"}:
         return False
@@ -382,18 +396,18 @@ def _is_answer(last: Told, result: dict[str, Any]) -> bool:
     return bool(result.get("text", last.value) == last.value)
 
 
-def _own_instant(event: Any) -> Instant | None:
+def _read_own_instant(event: Any) -> Instant | None:
     """Find the instant that an event has in itself."""
     for key in ("timestamp", "ts", "time"):
-        value = inner(event, key)
+        value = get_nested(event, key)
         if isinstance(value, str | int | float) and not isinstance(value, bool):
-            return instant_in(str(value))
+            return find_instant(str(value))
     return None
 
 
-def raw_content(things: list[Pasted]) -> Content:
+def build_raw_content(things: list[PastedItem]) -> DraftContent:
     """Take what stands in blocks of code for output; where there is no block, every line."""
     fenced = [thing for thing in things if thing.is_fenced]
     printed = fenced or things
-    lines = [Line(Told("raw", f"{thing.glued}{thing.text}\n")) for thing in printed]
-    return Content("text", lines=lines, read=len(printed))
+    lines = [ScriptLine(DraftStep("raw", f"{thing.glued}{thing.text}\n")) for thing in printed]
+    return DraftContent("text", lines=lines, read=len(printed))

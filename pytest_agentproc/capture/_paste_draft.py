@@ -8,13 +8,13 @@ from textwrap import shorten
 from typing import Any
 
 from pytest_agentproc.capture._paste import (
-    Pasted,
-    Reported,
+    PastedItem,
+    ReportedEnd,
+    find_reported_end,
     read_paste,
-    reported_in,
 )
-from pytest_agentproc.capture._paste_content import READERS, Content, content_of, raw_content
-from pytest_agentproc.capture._wording import comment, flow, seconds, step_text, text
+from pytest_agentproc.capture._paste_content import READERS, DraftContent, build_content, build_raw_content
+from pytest_agentproc.capture._wording import format_comment, format_inline, format_step, format_text, format_time
 from pytest_agentproc.errors import Problem, ScenarioError
 
 DIALECTS = (*READERS, "raw")
@@ -28,7 +28,7 @@ _LONG_SILENCE = 100_000_000_000
 _URL = re.compile(r"https?://[^\s<>()\[\]\"'`]+")
 
 
-def draft_pasted(log: str, dialect: str, name: str) -> str:
+def draft_pasted_log(log: str, dialect: str, name: str) -> str:
     """Turn a pasted log into the text of a scenario, which loads and runs.
 
     Args:
@@ -40,93 +40,103 @@ def draft_pasted(log: str, dialect: str, name: str) -> str:
         ScenarioError: the log is too long or empty, or has no event of the dialect; with file, line and column.
     """
     if len(log) > _LARGEST:
-        raise _wrong(name, 1, f"the log has {len(log)} characters: at most {_LARGEST} are read, cut it to what matters")
+        raise _make_error(
+            name, 1, f"the log has {len(log)} characters: at most {_LARGEST} are read, cut it to what matters"
+        )
     things = read_paste(log)
     if not things:
-        raise _wrong(name, 1, "the log is empty: paste what the agent printed, with or without words around it")
-    reported = reported_in(things)
+        raise _make_error(name, 1, "the log is empty: paste what the agent printed, with or without words around it")
+    reported = find_reported_end(things)
     if dialect == "raw":
-        content = raw_content(things)
+        content = build_raw_content(things)
         things = [thing for thing in things if not thing.is_fenced]
     else:
-        content = content_of(things, dialect)
+        content = build_content(things, dialect)
     is_missing = reported is not None and reported.kind == "missing"
     if not content.read and not is_missing:
-        raise _unreadable(things, dialect, name)
-    return "\n".join(_text(things, content, dialect, reported, name)) + "\n"
+        raise _explain_unreadable(things, dialect, name)
+    return "\n".join(_format_draft(things, content, dialect, reported, name)) + "\n"
 
 
-def _wrong(name: str, line: int, message: str) -> ScenarioError:
+def _make_error(name: str, line: int, message: str) -> ScenarioError:
     return ScenarioError([Problem(name, line, 1, message)])
 
 
-def _unreadable(things: list[Pasted], dialect: str, name: str) -> ScenarioError:
+def _explain_unreadable(things: list[PastedItem], dialect: str, name: str) -> ScenarioError:
     """Say why nothing could be read, and which dialect it is if it is another."""
     events = [thing for thing in things if thing.kind == "event"]
     broken = [thing for thing in things if thing.kind == "broken"]
     if not events and broken:
-        return _wrong(name, broken[0].line, f"no line is a whole event: {broken[0].why}: {comment(broken[0].text)}")
+        return _make_error(
+            name, broken[0].line, f"no line is a whole event: {broken[0].why}: {format_comment(broken[0].text)}"
+        )
     if not events:
-        return _wrong(name, things[0].line, f"no line is an event of {dialect}: an event is an object of JSON, {{...}}")
-    others = [other for other in READERS if other != dialect and content_of(things, other).read]
+        return _make_error(
+            name, things[0].line, f"no line is an event of {dialect}: an event is an object of JSON, {{...}}"
+        )
+    others = [other for other in READERS if other != dialect and build_content(things, other).read]
     remedy = f"it looks like {others[0]}, write --dialect {others[0]}" if others else "it is no dialect's that is known"
-    return _wrong(name, events[0].line, f"no line is an event of {dialect}: {remedy}")
+    return _make_error(name, events[0].line, f"no line is an event of {dialect}: {remedy}")
 
 
-def _text(things: list[Pasted], content: Content, dialect: str, reported: Reported | None, name: str) -> list[str]:
+def _format_draft(
+    things: list[PastedItem], content: DraftContent, dialect: str, reported: ReportedEnd | None, name: str
+) -> list[str]:
     words = [thing for thing in things if thing.kind == "words"]
     source = next((found[0].rstrip(".,;:") for thing in words if (found := _URL.search(thing.text))), "")
-    lines = [
-        f"# A draft, imported from {comment(PurePath(name).name)}: {_counted(content)}. Read it before you trust it."
-    ]
-    lines += [f"# {thing.line}: {comment(thing.text)}" for thing in words[:_MOST_WORDS]]
+    origin = format_comment(PurePath(name).name)
+    lines = [f"# A draft, imported from {origin}: {_describe_counts(content)}. Read it before you trust it."]
+    lines += [f"# {thing.line}: {format_comment(thing.text)}" for thing in words[:_MOST_WORDS]]
     if len(words) > _MOST_WORDS:
         lines.append(f"# ... and {len(words) - _MOST_WORDS} more lines of words")
-    lines += [f"scenario: {text(_claim(words, name))}", *([f"source: {text(source)}"] if source else [])]
+    lines += [
+        f"scenario: {format_text(_find_claim(words, name))}",
+        *([f"source: {format_text(source)}"] if source else []),
+    ]
     is_missing = reported is not None and reported.kind == "missing" and not content.read
-    lines.append(_agent(content, dialect, is_missing=is_missing))
-    lines += _policy(content, reported)
+    lines.append(_format_agent(content, dialect, is_missing=is_missing))
+    lines += _format_policy(content, reported)
     if content.asked:
         lines.append(f"handler: {{permission: {content.answer or 'never'}}}")
-    lines += _drive(content)
+    lines += _format_drive(content)
     if not is_missing:
-        lines += _script(content, reported)
-    return [*lines, *_expect(content, dialect, reported)]
+        lines += _format_script(content, reported)
+    return [*lines, *_format_expect(content, dialect, reported)]
 
 
-def _counted(content: Content) -> str:
+def _describe_counts(content: DraftContent) -> str:
     unread = f", {content.unread} {'line' if content.unread == 1 else 'lines'} not" if content.unread else ""
     return f"{content.read} {'event' if content.read == 1 else 'events'} read{unread}"
 
 
-def _claim(words: list[Pasted], name: str) -> str:
+def _find_claim(words: list[PastedItem], name: str) -> str:
     for thing in words:
         said = re.sub(r"^[#*\s>-]+|[*\s]+$", "", thing.text)
         if re.search(r"[A-Za-z]{3}", said) and not (_URL.match(said) or said.startswith("$ ")):
-            return shorten(comment(said), _LONGEST_CLAIM, placeholder="...")
-    return f"what {comment(PurePath(name).name)} reports"
+            return shorten(format_comment(said), _LONGEST_CLAIM, placeholder="...")
+    return f"what {format_comment(PurePath(name).name)} reports"
 
 
-def _agent(content: Content, dialect: str, *, is_missing: bool) -> str:
+def _format_agent(content: DraftContent, dialect: str, *, is_missing: bool) -> str:
     if is_missing:
         return f"agent: {{dialect: {dialect}, cannot_spawn: not_found}}"
     partials = "" if content.partials else ", partials: false"
     return f"agent: {{dialect: {dialect}, mode: {content.mode}{partials}}}"
 
 
-def _is_over(content: Content) -> bool:
+def _has_ended(content: DraftContent) -> bool:
     return bool(content.turns) and bool(content.turns[-1])
 
 
-def _policy(content: Content, reported: Reported | None) -> list[str]:
+def _format_policy(content: DraftContent, reported: ReportedEnd | None) -> list[str]:
     """Give the limits under which the log can be as it is, and those that the reporter names."""
     limits: dict[str, str] = {}
     silence = "inactivity_timeout"
-    if reported is not None and reported.kind == "killed" and not _is_over(content) and reported.after:
+    if reported is not None and reported.kind == "killed" and not _has_ended(content) and reported.after:
         if reported.after > content.longest:
-            limits["prompt_timeout" if content.is_session else silence] = seconds(reported.after)
+            limits["prompt_timeout" if content.is_session else silence] = format_time(reported.after)
             if content.running and not content.is_session:
-                limits["internal_tool_timeout"] = seconds(reported.after)
+                limits["internal_tool_timeout"] = format_time(reported.after)
     elif content.longest >= _LONG_SILENCE:
         limits[silence] = f"{content.longest // 1_000_000_000 + 60}s"
         limits["internal_tool_timeout"] = limits[silence]
@@ -135,47 +145,52 @@ def _policy(content: Content, reported: Reported | None) -> list[str]:
     return [f"policy: {{{', '.join(f'{name}: {limit}' for name, limit in limits.items())}}}"] if limits else []
 
 
-def _drive(content: Content) -> list[str]:
+def _format_drive(content: DraftContent) -> list[str]:
     lines = []
     for item in content.drive:
         name, _, value = item.partition(": ")
         prompt, _, after = name.partition(" after ")
         if name == "cancel":
-            lines.append(f"  - {{cancel: {{}}, after: {seconds(int(value))}}}")
+            lines.append(f"  - {{cancel: {{}}, after: {format_time(int(value))}}}")
         elif after:
-            lines.append(f"  - {{{prompt}: {flow(value)}, after: {seconds(int(after))}}}")
+            lines.append(f"  - {{{prompt}: {format_inline(value)}, after: {format_time(int(after))}}}")
         else:
-            lines.append(f"  - {name}: {value if name == 'wait_for' else text(value)}")
+            lines.append(f"  - {name}: {value if name == 'wait_for' else format_text(value)}")
     return ["drive:", *lines] if lines else []
 
 
-def _script(content: Content, reported: Reported | None) -> list[str]:
+def _format_script(content: DraftContent, reported: ReportedEnd | None) -> list[str]:
     lines = [
-        f"  # {comment(line.comment)}" if line.step is None else f"  - {step_text(line.step)}" for line in content.lines
+        f"  # {format_comment(line.comment)}" if line.step is None else f"  - {format_step(line.step)}"
+        for line in content.lines
     ]
-    ending = _ending(content, reported)
+    ending = _format_ending(content, reported)
     if ending and reported is not None:
-        lines += [f"  # reported in line {reported.line}: {comment(reported.words)}", f"  - {ending}"]
+        lines += [f"  # reported in line {reported.line}: {format_comment(reported.words)}", f"  - {ending}"]
     has_steps = any(line.startswith("  - ") for line in lines)
     return ["script:", *lines] if has_steps else ["script: []", *lines]
 
 
-def _ending(content: Content, reported: Reported | None) -> str:
+def _format_ending(content: DraftContent, reported: ReportedEnd | None) -> str:
     if reported is None or reported.kind == "missing":
         return ""
     if reported.kind == "exits":
         return f"exit: {reported.code}"
     if reported.kind == "dies":
         return f"die: {reported.signal}"
-    return "linger: for ever" if _is_over(content) else "silence: for ever"
+    return "linger: for ever" if _has_ended(content) else "silence: for ever"
 
 
-def _expect(content: Content, dialect: str, reported: Reported | None) -> list[str]:
-    expected = _of_session(content, reported) if content.is_session else _of_run(content, dialect, reported)
+def _format_expect(content: DraftContent, dialect: str, reported: ReportedEnd | None) -> list[str]:
+    expected = (
+        _format_session_expect(content, reported)
+        if content.is_session
+        else _format_run_expect(content, dialect, reported)
+    )
     return ["expect:", *(f"  {line}" for line in expected or ["leaks: []  # nothing else is known of the end"])]
 
 
-def _of_run(content: Content, dialect: str, reported: Reported | None) -> list[str]:
+def _format_run_expect(content: DraftContent, dialect: str, reported: ReportedEnd | None) -> list[str]:
     kind = reported.kind if reported is not None else ""
     if kind == "missing" and not content.read:
         return ["outcome: spawn_failed"]
@@ -184,10 +199,10 @@ def _of_run(content: Content, dialect: str, reported: Reported | None) -> list[s
         status = [f"agent_status: {reported.code}"]
     elif reported is not None and kind == "dies":
         status = [f"agent_status: {{signal: {reported.signal}}}"]
-    if _is_over(content):
+    if _has_ended(content):
         end = content.turns[-1]
         has_text = end == "completed" and content.final is not None and dialect in ("claude", "codex", "pi")
-        return [f"outcome: {end}", *([f"text: {text(content.final or '')}"] if has_text else []), *status]
+        return [f"outcome: {end}", *([f"text: {format_text(content.final or '')}"] if has_text else []), *status]
     if kind in ("hangs", "killed"):
         return ["outcome: inactive"]
     if kind == "exits" and dialect == "raw":
@@ -195,7 +210,7 @@ def _of_run(content: Content, dialect: str, reported: Reported | None) -> list[s
     return ["outcome: incomplete", *status] if status else []
 
 
-def _of_session(content: Content, reported: Reported | None) -> list[str]:
+def _format_session_expect(content: DraftContent, reported: ReportedEnd | None) -> list[str]:
     """Tell how each turn ended; the last one as it was reported, if it did not end."""
     kind = reported.kind if reported is not None else ""
     ends = {"hangs": "timed_out", "killed": "timed_out", "exits": "agent_lost", "dies": "agent_lost"}

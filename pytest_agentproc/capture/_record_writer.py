@@ -40,16 +40,16 @@ class RecordWriter:
         if self._pid == 0:
             try:
                 os.close(self._writing)
-                _outlive_recorder(reading, write)
+                _write_after_recorder(reading, write)
             finally:
                 os._exit(0)  # nobody is left to be told
         os.close(reading)
 
-    def tell(self, at: int, code: str, data: dict[str, Any]) -> None:
+    def send_event(self, at: int, code: str, data: dict[str, Any]) -> None:
         """Pass an event on."""
         self._send(marshal.dumps((at, code, data)))
 
-    def dismiss(self) -> None:
+    def stop(self) -> None:
         """Say that all is well, and see it go."""
         self._send(b"")
         os.close(self._writing)
@@ -62,7 +62,7 @@ class RecordWriter:
                 data = data[os.write(self._writing, data) :]
 
 
-def _outlive_recorder(reading: int, write: Callable[[Record], object]) -> None:
+def _write_after_recorder(reading: int, write: Callable[[Record], object]) -> None:
     """Take events until the recorder has ended, out of reach of signals to its group; its streams are let go."""
     os.setsid()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):

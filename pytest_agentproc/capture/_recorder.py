@@ -38,7 +38,7 @@ _WRITE = select.PIPE_BUF
 _FULL = 1 << 16
 
 
-class Flow:
+class StreamForwarder:
     """One direction: each chunk that is read from one descriptor is reported and written to another.
 
     Args:
@@ -65,7 +65,7 @@ class Flow:
         """Whether nothing can come or go any more."""
         return self.source is None and not self._waiting
 
-    def wants(self) -> list[tuple[int, int]]:
+    def list_poll_events(self) -> list[tuple[int, int]]:
         """Say which descriptors to watch, and for what."""
         wanted = []
         if self.source is not None and self._size < _FULL:
@@ -74,14 +74,14 @@ class Flow:
             wanted.append((self.sink, select.POLLOUT))
         return wanted
 
-    def go(self, ready: set[int]) -> None:
+    def forward_ready(self, ready: set[int]) -> None:
         """Move what can be moved."""
         if self.source in ready and self._size < _FULL:
-            self.take()
+            self.read_chunk()
         if self.sink in ready and self._waiting:
-            self.give()
+            self.write_chunk()
 
-    def take(self) -> bool:
+    def read_chunk(self) -> bool:
         """Read once; say whether something came."""
         assert self.source is not None
         try:
@@ -96,14 +96,14 @@ class Flow:
             if self._at_end:
                 self._waiting.append(self._at_end)
             elif not self._waiting:
-                self._end_sink()
+                self._close_sink()
             return False
         if self.sink is not None:
             self._waiting.append(data)
             self._size += len(data)
         return True
 
-    def give(self) -> None:
+    def write_chunk(self) -> None:
         """Write once, as much as a pipe with room takes for sure."""
         assert self.sink is not None
         data = self._waiting.popleft()
@@ -112,20 +112,20 @@ class Flow:
         except BlockingIOError:
             written = 0
         except OSError:
-            self.break_off()
+            self.handle_broken_sink()
             return
         self._size -= written
         if data[written:]:
             self._waiting.appendleft(data[written:])
         if self.is_over:
-            self._end_sink()
+            self._close_sink()
 
-    def break_off(self) -> None:
+    def handle_broken_sink(self) -> None:
         """The sink has no reader any more: the source notices that, too."""
         self._waiting.clear()
         self._size = 0
         self._tell(None)
-        self._end_sink()
+        self._close_sink()
         if self.source is not None and self.source > 2:  # noqa: PLR2004  # our own streams are not ours to close
             os.close(self.source)
             self.source = None
@@ -134,15 +134,15 @@ class Flow:
         """Read what there is, and give it away, waiting as long as that takes."""
         while self.source is not None:
             os.set_blocking(self.source, False)
-            if not self.take():
+            if not self.read_chunk():
                 break
         while self.sink is not None and self._waiting:
             poll = select.poll()
             poll.register(self.sink, select.POLLOUT)
             poll.poll(1000)
-            self.give()
+            self.write_chunk()
 
-    def _end_sink(self) -> None:
+    def _close_sink(self) -> None:
         if self._closes and self.sink is not None:
             with suppress(OSError):
                 os.close(self.sink)
@@ -166,9 +166,9 @@ class Terminal:
     def __init__(self, like: int) -> None:
         self._like = like
         self.master, self.slave = pty.openpty()
-        self.resize()
+        self.copy_size()
 
-    def resize(self) -> tuple[int, int]:
+    def copy_size(self) -> tuple[int, int]:
         """Take over the size of our own terminal; give rows and columns."""
         size = _ROWS, _COLUMNS
         with suppress(termios.error):
@@ -176,11 +176,11 @@ class Terminal:
         termios.tcsetwinsize(self.slave, size)
         return size
 
-    def adopt(self) -> None:
+    def set_controlling_terminal(self) -> None:
         """Make it the controlling terminal of this session; called in the child."""
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
-    def started(self) -> None:
+    def close_child_end(self) -> None:
         """Let go of the program's end. Its size is set through ours from now on."""
         os.close(self.slave)
         self.slave = self.master
@@ -210,7 +210,7 @@ _CODES = {"stdin": "i", "stdout": "o", "stderr": "e"}
 _NOT_FOUND, _NOT_EXECUTABLE, _SIGNALLED = 127, 126, 128
 
 
-class CannotStart(UsageError):
+class StartError(UsageError):
     """The program cannot even be started.
 
     Args:
@@ -224,7 +224,7 @@ class CannotStart(UsageError):
         self.code = code
 
 
-class _Run:
+class _RecordedRun:
     """One program between its pipes, or its terminal, and our own streams."""
 
     def __init__(
@@ -239,55 +239,60 @@ class _Run:
         self.record = Record()
         self._writer = writer
         self._room, self._kept = _MOST_BYTES, 0
-        self.flows: list[Flow] = []
+        self.flows: list[StreamForwarder] = []
         self.signals: list[int] = []
         self.terminal = Terminal(streams[0]) if pty else None
         self._streams = streams
         self.start = time.monotonic_ns()
         self.process = self._spawn(argv, env)
-        self._tell("p", {"process": "agent", "seen": True, "pid": self.process.pid, "parent": "supervisor", "line": 0})
-        self._connect()
-        self.watcher = TreeWatcher(self.process.pid, self._keep, self._pipes())
+        self._record_now(
+            "p", {"process": "agent", "seen": True, "pid": self.process.pid, "parent": "supervisor", "line": 0}
+        )
+        self._connect_streams()
+        self.watcher = TreeWatcher(self.process.pid, self._record_event, self._find_output_pipes())
 
     def _spawn(self, argv: Sequence[str], env: Mapping[str, str] | None) -> subprocess.Popen[bytes]:
         pipe = self.terminal.slave if self.terminal else subprocess.PIPE
         told: dict[str, Any] = {"process_group": 0}
         if self.terminal:
-            told = {"start_new_session": True, "preexec_fn": self.terminal.adopt}  # one thread: nothing is locked
+            told = {
+                "start_new_session": True,
+                "preexec_fn": self.terminal.set_controlling_terminal,
+            }  # one thread: nothing is locked
         try:
             return subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, env=env, bufsize=0, **told)
         except OSError as error:
             code = _NOT_FOUND if isinstance(error, FileNotFoundError) else _NOT_EXECUTABLE
-            raise CannotStart(argv[0], error.strerror or str(error), code) from error
+            raise StartError(argv[0], error.strerror or str(error), code) from error
 
-    def _connect(self) -> None:
+    def _connect_streams(self) -> None:
         stdin, stdout, stderr = self._streams
         if self.terminal:
-            self.terminal.started()
+            self.terminal.close_child_end()
             master = self.terminal.master
-            self._flow("stdin", stdin, os.dup(master), at_end=Terminal.end_of_input)
-            self._flow("stdout", master, stdout)
+            self._add_forwarder("stdin", stdin, os.dup(master), at_end=Terminal.end_of_input)
+            self._add_forwarder("stdout", master, stdout)
             return
         pipes = self.process.stdin, self.process.stdout, self.process.stderr
         own = [os.dup(pipe.fileno()) for pipe in pipes if pipe]
         for pipe in pipes:
             assert pipe is not None
             pipe.close()
-        self._flow("stdin", stdin, own[0])
-        self._flow("stdout", own[1], stdout)
-        self._flow("stderr", own[2], stderr)
+        self._add_forwarder("stdin", stdin, own[0])
+        self._add_forwarder("stdout", own[1], stdout)
+        self._add_forwarder("stderr", own[2], stderr)
 
-    def _flow(self, stream: str, source: int, sink: int, at_end: bytes = b"") -> None:
+    def _add_forwarder(self, stream: str, source: int, sink: int, at_end: bytes = b"") -> None:
         ours = sink if stream == "stdin" else source
         os.set_blocking(ours, False)
 
         def tell(data: bytes | None) -> None:
             key = "broken" if data is None else "bytes" if data else "eof" if stream == "stdin" else "closed"
-            self._tell(_CODES[stream], {"process": "agent", key: data or True})
+            self._record_now(_CODES[stream], {"process": "agent", key: data or True})
 
-        self.flows.append(Flow(source, sink, tell, closes=stream == "stdin" and not at_end, at_end=at_end))
+        self.flows.append(StreamForwarder(source, sink, tell, closes=stream == "stdin" and not at_end, at_end=at_end))
 
-    def _pipes(self) -> frozenset[str]:
+    def _find_output_pipes(self) -> frozenset[str]:
         """Give what the agent's own descriptors 1 and 2 lead to, as /proc names it."""
         names = set()
         for flow in self.flows[1:]:
@@ -296,10 +301,10 @@ class _Run:
                     names.add(os.readlink(f"/proc/self/fd/{flow.source}"))  # noqa: PTH115  # a pipe is no path
         return frozenset(names)
 
-    def _tell(self, code: str, data: dict[str, Any]) -> None:
-        self._keep(self.now(), code, data)
+    def _record_now(self, code: str, data: dict[str, Any]) -> None:
+        self._record_event(self.read_elapsed(), code, data)
 
-    def _keep(self, at: int, code: str, data: dict[str, Any]) -> None:
+    def _record_event(self, at: int, code: str, data: dict[str, Any]) -> None:
         if isinstance(printed := data.get("bytes"), bytes):
             self._room -= len(printed) + printed.count(b"\n") * _LINE_BYTES + _EVENT_BYTES
             if self._room < 0:
@@ -309,13 +314,13 @@ class _Run:
             self._kept += len(printed)
         self.record.add(at, code, data)
         if self._writer is not None:
-            self._writer.tell(at, code, data)
+            self._writer.send_event(at, code, data)
 
-    def now(self) -> int:
+    def read_elapsed(self) -> int:
         """Give the nanoseconds since the start."""
         return time.monotonic_ns() - self.start
 
-    def go(self) -> int:
+    def run_to_exit(self) -> int:
         """Move until the program has exited; give its status: a code, or minus a signal's number."""
         pidfd = os.pidfd_open(self.process.pid)
         exited = False
@@ -324,41 +329,41 @@ class _Run:
                 poll = select.poll()
                 poll.register(pidfd, select.POLLIN)
                 for flow in self.flows:
-                    for number, event in flow.wants():
+                    for number, event in flow.list_poll_events():
                         poll.register(number, event)
                 ready = {number for number, _ in poll.poll(_LOOK_MS)}
-                self._pass_signals()
+                self._forward_signals()
                 for flow in self.flows:
-                    flow.go(ready)
-                self.watcher.look(self.now())
+                    flow.forward_ready(ready)
+                self.watcher.report_changes(self.read_elapsed())
                 exited = pidfd in ready
         finally:
             os.close(pidfd)
-        return self._end()
+        return self._record_end()
 
-    def _end(self) -> int:
+    def _record_end(self) -> int:
         status = self.process.wait()
         for flow in self.flows[1:]:
             flow.drain()
         ended = {"signal": signal_name(-status)} if status < 0 else {"code": status}
-        self._tell("x", {"process": "agent", **ended})
-        self._tell("p", {"process": "agent", "gone": True})
+        self._record_now("x", {"process": "agent", **ended})
+        self._record_now("p", {"process": "agent", "gone": True})
         for _ in range(2):
-            self.watcher.look(self.now())
-        self.watcher.left(self.now())
+            self.watcher.report_changes(self.read_elapsed())
+        self.watcher.report_survivors(self.read_elapsed())
         return status
 
-    def _pass_signals(self) -> None:
+    def _forward_signals(self) -> None:
         while self.signals:
             number = self.signals.pop(0)
             if number == signal.SIGWINCH:
                 if self.terminal:
-                    rows, columns = self.terminal.resize()
-                    self._tell("m", {"process": "agent", "rows": rows, "columns": columns})
+                    rows, columns = self.terminal.copy_size()
+                    self._record_now("m", {"process": "agent", "rows": rows, "columns": columns})
                 continue
-            self._tell(
+            self._record_now(
                 "s",
-                {"process": "agent", "signal": signal_name(number), "met": _disposition_of(self.process.pid, number)},
+                {"process": "agent", "signal": signal_name(number), "met": _read_disposition(self.process.pid, number)},
             )
             with contextlib.suppress(ProcessLookupError):
                 if os.getpgid(0) == os.getpid():
@@ -367,7 +372,7 @@ class _Run:
                     os.kill(self.process.pid, number)
 
 
-def _disposition_of(pid: int, number: int) -> str:
+def _read_disposition(pid: int, number: int) -> str:
     """Say how a process meets a signal: it is `ignored` or `caught`, or takes its `default` course."""
     with contextlib.suppress(OSError), Path(f"/proc/{pid}/status").open(encoding="utf-8") as status:
         masks = dict(line.split(":", 1) for line in status)
@@ -406,19 +411,19 @@ def run_recorded(
     check_proc()
     writer = RecordWriter(if_killed) if if_killed is not None else None
     try:
-        with adopting(), _heard() as heard, raw_mode(streams[0]) if terminal else contextlib.nullcontext():
-            run = _Run(argv, env, streams, writer, pty=terminal)
+        with adopting(), _collect_signals() as heard, raw_mode(streams[0]) if terminal else contextlib.nullcontext():
+            run = _RecordedRun(argv, env, streams, writer, pty=terminal)
             run.signals += heard[0]
             heard.append(run.signals)
-            status = run.go()
+            status = run.run_to_exit()
     finally:
         if writer is not None:
-            writer.dismiss()
+            writer.stop()
     return run.record, _SIGNALLED - status if status < 0 else status
 
 
 @contextlib.contextmanager
-def _heard() -> Iterator[list[list[int]]]:
+def _collect_signals() -> Iterator[list[list[int]]]:
     """Have what we are signalled kept for who runs in our place, while the block runs."""
     early: list[int] = []
     places: list[list[int]] = [early]

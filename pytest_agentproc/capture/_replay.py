@@ -28,29 +28,31 @@ from pytest_agentproc.vocabulary import DIALECTS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pytest_agentproc.capture._meaning import Told
+    from pytest_agentproc.capture._meaning import DraftStep
     from pytest_agentproc.scenario import Bound
 
 
 _HOME = "pytest_agentproc.fake_agents."
 
 
-def duplicate(encoder: Any) -> Any:
+def copy_encoder(encoder: Any) -> Any:
     """Give an encoder in the same state: steps that are played on either of the two leave the other as it is."""
     if not type(encoder).__module__.startswith(_HOME):
         return copy.deepcopy(encoder)  # an encoder of a plugin may change whatever it keeps
-    return _copy(encoder, {})
+    return _copy_value(encoder, {})
 
 
-def _copy(value: Any, made: dict[int, Any]) -> Any:
+def _copy_value(value: Any, made: dict[int, Any]) -> Any:
     if isinstance(value, MethodType):
-        return MethodType(value.__func__, _copy(value.__self__, made))
+        return MethodType(value.__func__, _copy_value(value.__self__, made))
     if isinstance(value, dict):
         return (
-            {key: _copy(member, made) for key, member in value.items()} if _has_state(value.values()) else value.copy()
+            {key: _copy_value(member, made) for key, member in value.items()}
+            if _has_state(value.values())
+            else value.copy()
         )
     if isinstance(value, list):
-        return [_copy(member, made) for member in value] if _has_state(value) else value.copy()
+        return [_copy_value(member, made) for member in value] if _has_state(value) else value.copy()
     if isinstance(value, set):
         return value.copy()
     if not type(value).__module__.startswith(_HOME):
@@ -58,7 +60,7 @@ def _copy(value: Any, made: dict[int, Any]) -> Any:
     if id(value) not in made:
         made[id(value)] = twin = object.__new__(type(value))
         for name in getattr(value, "__dict__", None) or value.__slots__:
-            setattr(twin, name, _copy(getattr(value, name), made))
+            setattr(twin, name, _copy_value(getattr(value, name), made))
     return made[id(value)]
 
 
@@ -71,7 +73,7 @@ def _has_state(members: Any) -> bool:
 _MOST_GRANTS = 1_000_000
 
 
-class Given(NamedTuple):
+class AgentInput(NamedTuple):
     """One thing that the agent was given.
 
     Args:
@@ -85,11 +87,11 @@ class Given(NamedTuple):
     at: int = 0
 
 
-class _Left(BaseException):
-    """Ends the play."""
+class _ReplayEnded(BaseException):
+    """The agent has exited or died: its player stops."""
 
 
-class Replayed:
+class ReplayStage:
     """The actions of the fake, and the stage for them.
 
     `out` and `err` are the bytes that it wrote, `events` all that happened, `ended` its exit code, or minus the
@@ -170,16 +172,16 @@ class Replayed:
         """Exit."""
         self.ended = code
         self.take("x", {"code": code})
-        raise _Left
+        raise _ReplayEnded
 
     def die(self, signum: int) -> None:
         """Die of a signal."""
         self.ended = -signum
         self.take("x", {"signal": Signals(signum).name.removeprefix("SIG")})
-        raise _Left
+        raise _ReplayEnded
 
 
-def replay(bound: Bound, argv: Sequence[str], prompt: str, given: Sequence[Given]) -> Replayed:
+def replay_agent(bound: Bound, argv: Sequence[str], prompt: str, given: Sequence[AgentInput]) -> ReplayStage:
     """Play the agent of a scenario to its end, or until it waits for ever.
 
     Args:
@@ -188,25 +190,25 @@ def replay(bound: Bound, argv: Sequence[str], prompt: str, given: Sequence[Given
         prompt: the prompt that is in them.
         given: what it was given, in order.
     """
-    stage = Replayed()
+    stage = ReplayStage()
     program = {**bound.program, "argv": list(argv), "environ": {}, "prompt": prompt}
     player = Player(program, stage, encoder(program))
     coming = deque(given)
-    with contextlib.suppress(_Left):
-        _play(player, stage, coming)
+    with contextlib.suppress(_ReplayEnded):
+        _run_player(player, stage, coming)
     return stage
 
 
-def _play(player: Player, stage: Replayed, coming: deque[Given]) -> None:
+def _run_player(player: Player, stage: ReplayStage, coming: deque[AgentInput]) -> None:
     now = 0
     for _ in range(_MOST_GRANTS):
         signals: list[int] = []
-        if _is_due(coming, stage, now) and _is_parked(player, now):
+        if _is_input_due(coming, stage, now) and _is_waiting(player, now):
             stage.now = now
-            signals = _hand_over(coming.popleft(), stage)
+            signals = _deliver_input(coming.popleft(), stage)
         stage.now = now
         player.grant(now, signals, readable=bool(stage.input))
-        if not _is_parked(player, now) or _is_due(coming, stage, now):
+        if not _is_waiting(player, now) or _is_input_due(coming, stage, now):
             continue
         waits = [coming[0].at] if coming and stage.lines >= coming[0].behind else []
         waits += [] if player.until is None else [player.until]
@@ -218,15 +220,15 @@ def _play(player: Player, stage: Replayed, coming: deque[Given]) -> None:
             return
 
 
-def _is_due(coming: deque[Given], stage: Replayed, now: int) -> bool:
+def _is_input_due(coming: deque[AgentInput], stage: ReplayStage, now: int) -> bool:
     return bool(coming) and stage.lines >= coming[0].behind and now >= coming[0].at
 
 
-def _is_parked(player: Player, now: int) -> bool:
+def _is_waiting(player: Player, now: int) -> bool:
     return not any(player.wants[1:]) and (player.until is None or player.until > now)
 
 
-def _hand_over(given: Given, stage: Replayed) -> list[int]:
+def _deliver_input(given: AgentInput, stage: ReplayStage) -> list[int]:
     if isinstance(given.data, bytes):
         stage.input.append(given.data)
         stage.take("i", {"bytes": given.data} if given.data else {"eof": True})
@@ -262,7 +264,7 @@ _PROMPTS: dict[str, Callable[[str], list[dict[str, Any]]]] = {
     "acp": lambda text: [
         {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}},
         {"jsonrpc": "2.0", "id": 1, "method": "session/new", "params": {"cwd": "/", "mcpServers": []}},
-        _asked(text),
+        _make_acp_prompt(text),
     ],
     "codex": lambda text: [
         {"id": 0, "method": "initialize", "params": {}},
@@ -272,7 +274,7 @@ _PROMPTS: dict[str, Callable[[str], list[dict[str, Any]]]] = {
 }
 
 
-def _asked(text: str) -> dict[str, Any]:
+def _make_acp_prompt(text: str) -> dict[str, Any]:
     params = {"sessionId": "sess_1", "prompt": [{"type": "text", "text": text}]}
     return {"jsonrpc": "2.0", "id": 2, "method": "session/prompt", "params": params}
 
@@ -295,10 +297,10 @@ class EncoderCheck:
         self._prompts = 0
         self._pending: list[Any] = []
 
-    def is_said(self, event: Any) -> bool:
+    def match_pending_event(self, event: Any) -> bool:
         """Say whether the steps so far say this event; the events before it then count as said, too."""
         for index, said in enumerate(self._pending):
-            if _has(said, event):
+            if _has_all(said, event):
                 del self._pending[: index + 1]
                 return True
         return False
@@ -310,21 +312,21 @@ class EncoderCheck:
             self._encoder.hear(json.dumps(request).encode(), 0)
         if self._encoder.has(self._prompts + 1):  # else the prompt joined the turn that runs
             self._prompts += 1
-            self._pending = _events(self._encoder.take(self._prompts, 0))
+            self._pending = _parse_events(self._encoder.take(self._prompts, 0))
 
-    def says(self, steps: Sequence[Told], event: Any) -> bool:
+    def try_steps(self, steps: Sequence[DraftStep], event: Any) -> bool:
         """Play steps, and say whether they say the event; if not, nothing has happened."""
-        before, pending = duplicate(self._encoder), self._pending
+        before, pending = copy_encoder(self._encoder), self._pending
         try:
-            self._pending = [said for step in steps for said in _events(self._play(step.name, step.value))]
+            self._pending = [said for step in steps for said in _parse_events(self._encode_step(step.name, step.value))]
         except (AttributeError, KeyError, TypeError):  # of other types than the encoder's, or about what it did not see
             self._pending = []
-        if self.is_said(event):
+        if self.match_pending_event(event):
             return True
         self._encoder, self._pending = before, pending
         return False
 
-    def _play(self, name: str, value: Any) -> bytes:
+    def _encode_step(self, name: str, value: Any) -> bytes:
         told: bytes
         if name in ("say", "answer"):
             told = self._encoder.say(value, None, 0) if name == "say" else self._encoder.answer(value, 0)
@@ -337,23 +339,23 @@ class EncoderCheck:
         return told
 
 
-def _events(data: bytes) -> list[Any]:
+def _parse_events(data: bytes) -> list[Any]:
     return [json.loads(line) for line in data.splitlines() if line.startswith(b"{")]
 
 
-def _has(said: Any, wanted: Any) -> bool:
+def _has_all(said: Any, wanted: Any) -> bool:
     """Say whether all that is wanted is there; a list of one text is the text."""
     if isinstance(wanted, dict):
         return isinstance(said, dict) and all(
-            _has(said.get(key), value) for key, value in wanted.items() if not _is_own(key, wanted)
+            _has_all(said.get(key), value) for key, value in wanted.items() if not _is_varying_key(key, wanted)
         )
     if isinstance(wanted, list):
         if isinstance(said, str) and len(wanted) == 1 and isinstance(wanted[0], dict):
             return bool(wanted[0].get("text") == said)
-        return isinstance(said, list) and len(said) == len(wanted) and all(map(_has, said, wanted))
+        return isinstance(said, list) and len(said) == len(wanted) and all(map(_has_all, said, wanted))
     return bool(said == wanted)
 
 
-def _is_own(key: str, within: dict[str, Any]) -> bool:
+def _is_varying_key(key: str, within: dict[str, Any]) -> bool:
     """Say whether a value is the run's own: also the id of a message, an item or a request, but not of a tool."""
     return key in _VARIES or within[key] is None or (key == "id" and within.get("type") not in ("tool_use", "toolCall"))

@@ -1,7 +1,8 @@
 """Secrets in recordings: what they look like, and placeholders of the same length.
 
-First everything is shown to it (`learn`), then everything is redacted: what one place gives away as a secret, such as
-an option, is replaced wherever it stands. Each redaction is reported by kind and placeholder, never by value.
+First the redactor reads everything (`learn_secrets`), then everything is redacted: what one place gives away as a
+secret, such as an option, is replaced wherever it stands. Each redaction is reported by kind and placeholder, never by
+value.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
 
-from pytest_agentproc.capture._views import View, flattened, growing_texts, joined_pieces, layers
+from pytest_agentproc.capture._views import View, decode_layers, find_growing_texts, flatten_view, join_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -189,20 +190,20 @@ _DULL = re.compile(
 )
 
 
-def is_telling(name: str) -> bool:
+def is_secret_name(name: str) -> bool:
     """Say whether an environment variable's name shows that its value is secret."""
     words = re.split(r"[_\-.]", name.upper())
     return name not in _INNOCENT and (not _TELLING.isdisjoint(words) or words[-1] in _TELLING_LAST)
 
 
-def is_dull(value: bytes) -> bool:
+def is_unlikely_secret(value: bytes) -> bool:
     """Say whether a value is too short, or too common a word, to be a secret; placeholders are."""
     return len(value) < SHORTEST or _DULL.fullmatch(value) is not None
 
 
-def secrets_in(data: bytes) -> Iterator[tuple[str, int, int]]:
+def find_secrets(data: bytes) -> Iterator[tuple[str, int, int]]:
     """Yield what looks like a secret: its kind, and where it begins and ends. They may overlap."""
-    for begin, text in _texts(data):
+    for begin, text in _find_text_runs(data):
         small = text.lower()
         for kind, (look, group) in _LOOKS.items():
             if all(head not in small for head in _HEADS.get(kind, _ANY)):
@@ -211,16 +212,16 @@ def secrets_in(data: bytes) -> Iterator[tuple[str, int, int]]:
                 start, end = found.span(group)
                 if not group and start and text[start - 1] in _WORD_BYTES:
                     continue
-                if kind == "authorization header" and _is_code(text, start, end):
+                if kind == "authorization header" and _is_code_expression(text, start, end):
                     continue
-                if not is_dull(text[start:end]) or kind == "URL credentials":
+                if not is_unlikely_secret(text[start:end]) or kind == "URL credentials":
                     yield kind, begin + start, begin + end
-        for kind, start, end in (*_named_in(text, small), *_keys_in(text)):
-            if not is_dull(text[start:end]):
+        for kind, start, end in (*_find_named_secrets(text, small), *_find_private_keys(text)):
+            if not is_unlikely_secret(text[start:end]):
                 yield kind, begin + start, begin + end
 
 
-def _named_in(text: bytes, small: bytes) -> Iterator[tuple[str, int, int]]:
+def _find_named_secrets(text: bytes, small: bytes) -> Iterator[tuple[str, int, int]]:
     """Yield the values of telling names: what stands after `password:`, `"token":` or `--secret`."""
     ends = dict.fromkeys(_TAILS, 0)
     for name in _NAME.finditer(small):
@@ -232,17 +233,17 @@ def _named_in(text: bytes, small: bytes) -> Iterator[tuple[str, int, int]]:
             if (found := tail.match(text, name.end())) is not None:
                 ends[row] = found.end()
                 start, end = found.span(found.lastindex or 0)
-                if tail is _OPTION or not _is_code(text, start, end):
+                if tail is _OPTION or not _is_code_expression(text, start, end):
                     yield kind, start, end
 
 
-def _is_code(text: bytes, start: int, end: int) -> bool:
+def _is_code_expression(text: bytes, start: int, end: int) -> bool:
     """Say whether what stands there without quotes is an expression, whose value is not told."""
     is_bare = text[start - 1] not in b"\"'>"
     return is_bare and (text[end : end + 1] in (b"(", b"[") or _CODE.fullmatch(text, start, end) is not None)
 
 
-def _keys_in(text: bytes) -> Iterator[tuple[str, int, int]]:
+def _find_private_keys(text: bytes) -> Iterator[tuple[str, int, int]]:
     """Yield private keys: to their last line, to the quote that ends their text, or to the end of all."""
     for begin in _KEY_BEGIN.finditer(text):
         limit = begin.end() + _LONGEST_KEY
@@ -257,7 +258,7 @@ def _keys_in(text: bytes) -> Iterator[tuple[str, int, int]]:
             yield "private key", begin.start(), len(text)
 
 
-def wrapped_in(text: bytes, breaks: Sequence[int]) -> Iterator[tuple[str, int, int]]:
+def find_wrapped_secrets(text: bytes, breaks: Sequence[int]) -> Iterator[tuple[str, int, int]]:
     """Yield secrets with a provider's prefix that the end of a line cuts.
 
     Args:
@@ -277,7 +278,7 @@ def wrapped_in(text: bytes, breaks: Sequence[int]) -> Iterator[tuple[str, int, i
                 yield kind, start, (*inside, end)[count]
 
 
-def _texts(data: bytes) -> Iterator[tuple[int, bytes]]:
+def _find_text_runs(data: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield where text begins, and the text: all of it, or of what is no UTF-8 the runs of letters."""
     try:
         data.decode()
@@ -287,7 +288,7 @@ def _texts(data: bytes) -> Iterator[tuple[int, bytes]]:
         yield 0, data
 
 
-def forms(value: bytes) -> set[bytes]:
+def list_encoded_forms(value: bytes) -> set[bytes]:
     """Give the forms in which a value may be read: as it is, escaped, with its escapes resolved, in base64 and hex."""
     text = value.decode(errors="surrogateescape")
     found = {value, value.hex().encode(), value.hex().upper().encode()}
@@ -300,9 +301,9 @@ def forms(value: bytes) -> set[bytes]:
         whole = base64.b64encode(b"\0" * shift + value).rstrip(b"=")
         inner = whole[-(-8 * shift // 6) : len(whole) - (1 if (shift + len(value)) % 3 else 0)]
         found |= {inner, inner.replace(b"+", b"-").replace(b"/", b"_")}
-    for layer in layers(View.plain(value)):
+    for layer in decode_layers(View.from_bytes(value)):
         found.add(layer.text)
-        if (flat := flattened(layer, joins_lines=True)) is not None:
+        if (flat := flatten_view(layer, joins_lines=True)) is not None:
             found.add(flat.text)
     return {form for form in found if len(form) >= SHORTEST}
 
@@ -314,7 +315,7 @@ _MASKED = re.compile(rb"\x01+")
 
 
 @dataclass
-class Redacted:
+class RedactedSecret:
     """The report about one secret.
 
     Args:
@@ -340,48 +341,48 @@ class Redactor:
     """
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
-        self._known: dict[bytes, Redacted] = {}
-        self._forms: dict[bytes, Redacted] = {}
+        self._known: dict[bytes, RedactedSecret] = {}
+        self._forms: dict[bytes, RedactedSecret] = {}
         self._sizes: dict[bytes, list[int]] = {}
-        self._long: dict[bytes, list[tuple[bytes, Redacted]]] = {}
+        self._long: dict[bytes, list[tuple[bytes, RedactedSecret]]] = {}
         self.too_short: list[str] = []
         """Variables with telling names whose values are too short to be found in what is printed."""
         for name, value in (env or {}).items():
-            if is_telling(name) and value:
+            if is_secret_name(name) and value:
                 data = value.encode(errors="surrogateescape")
-                if is_dull(data):
+                if is_unlikely_secret(data):
                     self.too_short.append(name)
                 else:
-                    self._know(data, f"value of {name}")
+                    self._add_secret(data, f"value of {name}")
             else:
-                self.learn(value.encode(errors="surrogateescape"))
+                self.learn_secrets(value.encode(errors="surrogateescape"))
 
     @property
-    def redacted(self) -> list[Redacted]:
+    def redacted(self) -> list[RedactedSecret]:
         """The replacements so far, in the order in which they were found."""
         return [secret for secret in self._known.values() if secret.places]
 
-    def learn(self, data: bytes) -> None:
+    def learn_secrets(self, data: bytes) -> None:
         """Look for secrets in every reading: escaped, coloured, cut by lines, in pieces in the lines of a dialect."""
-        for layer in _layers(View.plain(data), whole=True):
-            found = [(layer, secret) for secret in secrets_in(layer.text)]
-            if (plain := flattened(layer, joins_lines=False)) is not None:
-                found += [(plain, secret) for secret in secrets_in(plain.text)]
-            if (joined := flattened(layer, joins_lines=True)) is not None:
-                found += [(joined, secret) for secret in wrapped_in(joined.text, joined.joints)]
+        for layer in _list_readings(View.from_bytes(data), whole=True):
+            found = [(layer, secret) for secret in find_secrets(layer.text)]
+            if (plain := flatten_view(layer, joins_lines=False)) is not None:
+                found += [(plain, secret) for secret in find_secrets(plain.text)]
+            if (joined := flatten_view(layer, joins_lines=True)) is not None:
+                found += [(joined, secret) for secret in find_wrapped_secrets(joined.text, joined.joints)]
             for view, (kind, start, end) in found:
-                self._know(view.text[start:end], kind)
+                self._add_secret(view.text[start:end], kind)
 
-    def _know(self, value: bytes, kind: str) -> None:
+    def _add_secret(self, value: bytes, kind: str) -> None:
         if value in self._known or value in self._forms:
             return
-        told = self._known[value] = Redacted(f"redacted{len(self._known) + 1}", kind)
-        for form in forms(value):
+        told = self._known[value] = RedactedSecret(f"redacted{len(self._known) + 1}", kind)
+        for form in list_encoded_forms(value):
             if form not in self._forms:
                 self._forms[form] = told
-                self._index(form, told)
+                self._index_form(form, told)
 
-    def _index(self, form: bytes, told: Redacted) -> None:
+    def _index_form(self, form: bytes, told: RedactedSecret) -> None:
         """Have a form found: a short one by its size, a long one by comparing, as a copy of it would cost too much."""
         sizes = self._sizes.setdefault(form[:SHORTEST], [])
         if len(form) > _LONG:
@@ -398,11 +399,11 @@ class Redactor:
         """
         if not self._forms:
             return data
-        covered = _Covered(data)
-        for ranges, told in self._spans(data):
-            covered.cover(ranges, told)
-        for source, target, size in growing_texts(data):
-            covered.repeat(source, target, size)
+        covered = _RedactionMask(data)
+        for ranges, told in self._find_spans(data):
+            covered.cover_ranges(ranges, told)
+        for source, target, size in find_growing_texts(data):
+            covered.copy_cover(source, target, size)
         for told in covered.told.values():
             told.places[place] += 1
         return bytes(covered.data)
@@ -415,38 +416,38 @@ class Redactor:
             at += len(chunk)
         return result
 
-    def text(self, text: str, place: str) -> str:
+    def redact_text(self, text: str, place: str) -> str:
         """Give a text redacted."""
-        self.learn(text.encode(errors="surrogateescape"))
+        self.learn_secrets(text.encode(errors="surrogateescape"))
         return self.redact(text.encode(errors="surrogateescape"), place).decode(errors="surrogateescape")
 
-    def words(self, argv: Sequence[str], place: str) -> list[str]:
+    def redact_argv(self, argv: Sequence[str], place: str) -> list[str]:
         """Give the words of a command line redacted; an option's value may be the next word."""
-        return self.text("\0".join(argv), place).split("\0")
+        return self.redact_text("\0".join(argv), place).split("\0")
 
-    def _spans(self, data: bytes) -> list[tuple[list[tuple[int, int]], Redacted]]:
+    def _find_spans(self, data: bytes) -> list[tuple[list[tuple[int, int]], RedactedSecret]]:
         """Find what is known in every reading: its ranges in the data, the longest first."""
-        found: dict[tuple[tuple[int, int], ...], Redacted] = {}
-        for layer in _layers(View.plain(data)):
-            for view in (layer, flattened(layer, joins_lines=True)):
-                for start, end in self._known_in(view.text) if view is not None else ():
+        found: dict[tuple[tuple[int, int], ...], RedactedSecret] = {}
+        for layer in _list_readings(View.from_bytes(data)):
+            for view in (layer, flatten_view(layer, joins_lines=True)):
+                for start, end in self._find_known_forms(view.text) if view is not None else ():
                     assert view is not None
-                    found.setdefault(tuple(view.ranges(start, end)), self._forms[view.text[start:end]])
+                    found.setdefault(tuple(view.find_source_ranges(start, end)), self._forms[view.text[start:end]])
         spans = [(sum(end - start for start, end in ranges), list(ranges), told) for ranges, told in found.items()]
         spans.sort(key=lambda span: (-span[0], span[1]))
         return [(ranges, told) for _size, ranges, told in spans]
 
-    def _known_in(self, text: bytes) -> Iterator[tuple[int, int]]:
+    def _find_known_forms(self, text: bytes) -> Iterator[tuple[int, int]]:
         """Yield the longest known form at each place; a secret that overlaps itself counts once."""
         ends: dict[int, int] = {}
-        for at in self._places(text):
-            for end, told in self._matches(text, at, ends):
+        for at in self._find_starts(text):
+            for end, told in self._find_matches(text, at, ends):
                 if ends.get(id(told), 0) <= at:
                     ends[id(told)] = end
                     yield at, end
                     break
 
-    def _matches(self, text: bytes, at: int, ends: Mapping[int, int]) -> Iterator[tuple[int, Redacted]]:
+    def _find_matches(self, text: bytes, at: int, ends: Mapping[int, int]) -> Iterator[tuple[int, RedactedSecret]]:
         """Yield the ends of all forms that begin at a place, the longest first, but for long ones that overlap."""
         head = text[at : at + SHORTEST]
         for form, told in self._long.get(head, ()):
@@ -456,30 +457,30 @@ class Redactor:
             if (found := self._forms.get(text[at : at + size])) is not None:
                 yield at + size, found
 
-    def _places(self, text: bytes) -> Iterable[int]:
+    def _find_starts(self, text: bytes) -> Iterable[int]:
         """Give where a form may begin, in order. Few beginnings are looked for one by one, many at each place."""
         if len(self._sizes) > _FEW:
             return (at for at in range(len(text) - SHORTEST + 1) if text[at : at + SHORTEST] in self._sizes)
         return sorted(found.start() for head in self._sizes for found in re.finditer(b"(?=%b)" % re.escape(head), text))
 
 
-def _layers(data: View, *, whole: bool = False) -> Iterator[View]:
+def _list_readings(data: View, *, whole: bool = False) -> Iterator[View]:
     """Yield the data and its joined pieces, each also with its escapes resolved."""
-    yield from layers(data)
-    for pieces in joined_pieces(data, whole=whole):
-        yield from layers(pieces)
+    yield from decode_layers(data)
+    for pieces in join_pieces(data, whole=whole):
+        yield from decode_layers(pieces)
 
 
-class _Covered:
+class _RedactionMask:
     """Put placeholders on data, each byte of it once; line breaks stay."""
 
     def __init__(self, data: bytes) -> None:
         self.data = bytearray(data)
-        self.told: dict[int, Redacted] = {}
+        self.told: dict[int, RedactedSecret] = {}
         """Of which secret the placeholder is that begins at a place."""
         self._mask = bytearray(len(data))
 
-    def cover(self, ranges: Sequence[tuple[int, int]], told: Redacted) -> None:
+    def cover_ranges(self, ranges: Sequence[tuple[int, int]], told: RedactedSecret) -> None:
         """Put a placeholder on what is free of these ranges; a secret shorter than its name leaves the name's start."""
         places = [
             at
@@ -496,16 +497,16 @@ class _Covered:
             self.data[place] = byte
             self._mask[place] = 1
 
-    def repeat(self, source: int, target: int, size: int) -> None:
+    def copy_cover(self, source: int, target: int, size: int) -> None:
         """Put on a text what stands on the text that continues it."""
         for run in _MASKED.finditer(self._mask, source, source + size):
             start, end = run.start() - source + target, run.end() - source + target
             for place in [at for at in range(start, end) if at in self.told]:
                 del self.told[place]
-            self.told[start] = self.told.get(run.start()) or self._of(run.start())
+            self.told[start] = self.told.get(run.start()) or self._find_secret_at(run.start())
             self.data[start:end] = self.data[run.start() : run.end()]
             self._mask[start:end] = run[0]
 
-    def _of(self, place: int) -> Redacted:
+    def _find_secret_at(self, place: int) -> RedactedSecret:
         """Give the secret of the placeholder that covers a place, which began before it."""
         return self.told[next(at for at in range(place, -1, -1) if at in self.told)]

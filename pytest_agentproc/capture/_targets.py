@@ -25,13 +25,13 @@ def check_target(path: str) -> Path:
         raise UsageError(f'--out is "{path}", and there is no folder "{target.parent}"', "make it first")
     if not os.access(target.parent, os.W_OK):
         raise UsageError(f'--out is "{path}", and nothing can be written there', "name another folder")
-    for file in (target, record_of(target)):
+    for file in (target, get_record_path(target)):
         if file.is_dir():
             raise UsageError(f'--out is "{path}", and {file} is a folder', "name another file")
     return target
 
 
-def record_of(scenario: Path) -> Path:
+def get_record_path(scenario: Path) -> Path:
     """Give the file of the record that stands beside a recorded scenario."""
     return scenario.with_name(f"{scenario.name.removesuffix(SUFFIX)}.record.jsonl")
 

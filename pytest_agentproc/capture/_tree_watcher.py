@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class _Known:
+class _SeenProcess:
     """A process that was seen."""
 
     name: str
@@ -26,7 +26,7 @@ class _Known:
 
 
 class TreeWatcher:
-    """Look at the descendants of this process, among them orphans that it adopted.
+    """Watch the descendants of this process, among them orphans that it adopted.
 
     Args:
         agent: the pid of the recorded program.
@@ -38,11 +38,11 @@ class TreeWatcher:
         self._agent = agent
         self._tell = tell
         self._pipes = pipes
-        self._known: dict[int, _Known] = {}
+        self._known: dict[int, _SeenProcess] = {}
         self._names: dict[str, int] = {}
         self._before = frozenset(descendants(os.getpid())) - {agent}
 
-    def look(self, now: int) -> None:
+    def report_changes(self, now: int) -> None:
         """Report new processes, with the time of their first sight, and ended ones; adopted ones are reaped."""
         seen = {}
         for pid in descendants(os.getpid()):
@@ -53,29 +53,33 @@ class TreeWatcher:
             elif sighted is not None and sighted.state != "zombie":
                 seen[pid] = sighted
         for pid, sighted in seen.items():
-            self._meet(pid, sighted, now)
+            self._report_new_process(pid, sighted, now)
         for pid in [pid for pid in self._known if pid not in seen]:
             gone = self._known.pop(pid)
             if gone.told:
                 self._tell(now, "p", {"process": gone.name, "gone": True})
 
-    def _meet(self, pid: int, sighted: ProcessSnapshot, now: int) -> None:
-        known = self._known.setdefault(pid, _Known("", now))
+    def _report_new_process(self, pid: int, sighted: ProcessSnapshot, now: int) -> None:
+        known = self._known.setdefault(pid, _SeenProcess("", now))
         if known.told or known.first == now:
             return
-        known.name, known.told = self._name(sighted.command), True
+        known.name, known.told = self._choose_name(sighted.command), True
         parent = self._known.get(sighted.parent)
         above = "agent" if sighted.parent == self._agent else "nobody" if sighted.parent == os.getpid() else "unknown"
         told = {"seen": True, "pid": pid, "parent": parent.name or "unknown" if parent else above, "line": 0}
-        how = {"how": self._how(pid, sighted), "since": known.first, "inherits": self._holds(pid)}
+        how = {
+            "how": self._describe_detachment(pid, sighted),
+            "since": known.first,
+            "inherits": self._has_program_pipe(pid),
+        }
         self._tell(now, "p", {"process": known.name, **told, **how, "argv": sighted.command})
 
-    def _name(self, command: str) -> str:
+    def _choose_name(self, command: str) -> str:
         base = os.path.basename(command.split(" ", maxsplit=1)[0]).strip("[]") or "process"  # noqa: PTH119  # no path of this host
         self._names[base] = self._names.get(base, 0) + 1
         return base if self._names[base] == 1 else f"{base} {self._names[base]}"
 
-    def _how(self, pid: int, sighted: ProcessSnapshot) -> str:
+    def _describe_detachment(self, pid: int, sighted: ProcessSnapshot) -> str:
         """Say in the words of `spawn` how it left its parent."""
         own = sight(self._agent)
         session = own.session if own is not None else None
@@ -85,7 +89,7 @@ class TreeWatcher:
             return "new_session"
         return "own_group" if group_of(pid) == pid else "same_group"
 
-    def _holds(self, pid: int) -> bool:
+    def _has_program_pipe(self, pid: int) -> bool:
         """Say whether it can write to the program's pipes."""
         for number in (1, 2):
             with suppress(OSError):
@@ -93,7 +97,7 @@ class TreeWatcher:
                     return True
         return False
 
-    def left(self, now: int) -> None:
+    def report_survivors(self, now: int) -> None:
         """Report the processes that live on after the program's end."""
         for known in self._known.values():
             if known.told:

@@ -1,7 +1,7 @@
 r"""Reads bytes as others will: unescaped, in one line, without colours, put together from pieces.
 
 A secret is the same secret as `a\\/b`, as `a\u002fb`, as `a%2Fb`, cut by a colour or by the end of a line. Each reading
-is a view; `ranges` gives the original places of a secret in it, so that the secret can be replaced there.
+is a view; `find_source_ranges` gives the original places of a secret in it, so that the secret can be replaced there.
 
     data ──unescape──> layer 1 ──unescape──> layer 2 ...      escapes in escapes: JSON in JSON, a URL in JSON
       └──join lines      └──join lines                        the same without colours and line breaks
@@ -53,11 +53,11 @@ class View:
         self._of = of
 
     @classmethod
-    def plain(cls, data: bytes) -> View:
+    def from_bytes(cls, data: bytes) -> View:
         """Read the bytes as they are."""
         return cls(data, [0], [(0, len(data))])
 
-    def ranges(self, start: int, end: int) -> list[tuple[int, int]]:
+    def find_source_ranges(self, start: int, end: int) -> list[tuple[int, int]]:
         """Give the original places of a part of the text, in order; places that touch are one range."""
         found: list[tuple[int, int]] = []
         index = bisect_right(self._starts, start) - 1
@@ -74,7 +74,7 @@ class View:
             index += 1
         if self._of is None:
             return found
-        return [place for part in found for place in self._of.ranges(*part)]
+        return [place for part in found for place in self._of.find_source_ranges(*part)]
 
     @property
     def joints(self) -> list[int]:
@@ -86,7 +86,7 @@ class View:
         return [start for start, gap in gaps if b"\n" in gap or b"\r" in gap]
 
 
-def spliced(view: View, parts: Iterable[tuple[int, int, bytes]]) -> View:
+def splice_view(view: View, parts: Iterable[tuple[int, int, bytes]]) -> View:
     """Make a view of parts of another: of each part where it begins and ends there, and what is read for it."""
     text, starts, sources = bytearray(), list[int](), list[tuple[int, int]]()
     for start, end, read in parts:
@@ -97,20 +97,20 @@ def spliced(view: View, parts: Iterable[tuple[int, int, bytes]]) -> View:
     return View(bytes(text), starts, sources, view)
 
 
-def layers(view: View) -> list[View]:
+def decode_layers(view: View) -> list[View]:
     """Give a view, and its text with the escapes resolved once, twice and so on."""
     found = [view]
-    while len(found) <= _MOST_LAYERS and (deeper := _rewritten(found[-1], _ESCAPE, _unescape)) is not None:
+    while len(found) <= _MOST_LAYERS and (deeper := _rewrite_view(found[-1], _ESCAPE, _unescape)) is not None:
         found.append(deeper)
     return found
 
 
-def flattened(view: View, *, joins_lines: bool) -> View | None:
+def flatten_view(view: View, *, joins_lines: bool) -> View | None:
     """Read a view without colours, and without line breaks and what indents the next line; None: it has none."""
-    return _rewritten(view, _BREAK if joins_lines else _COLOUR, lambda _found: b"")
+    return _rewrite_view(view, _BREAK if joins_lines else _COLOUR, lambda _found: b"")
 
 
-def _rewritten(view: View, look: re.Pattern[bytes], read: Callable[[re.Match[bytes]], bytes]) -> View | None:
+def _rewrite_view(view: View, look: re.Pattern[bytes], read: Callable[[re.Match[bytes]], bytes]) -> View | None:
     text = view.text
     found = [(match.start(), match.end(), read(match)) for match in look.finditer(text)]
     if not found:
@@ -126,7 +126,7 @@ def _rewritten(view: View, look: re.Pattern[bytes], read: Callable[[re.Match[byt
         if at < len(text):
             yield at, len(text), text[at:]
 
-    return spliced(view, parts())
+    return splice_view(view, parts())
 
 
 def _unescape(found: re.Match[bytes]) -> bytes:
@@ -155,7 +155,7 @@ _SHORTEST = 4
 """A text of fewer bytes is too short to give away a part of a secret."""
 
 
-def joined_pieces(view: View, *, whole: bool = False) -> Iterator[View]:
+def join_pieces(view: View, *, whole: bool = False) -> Iterator[View]:
     """Yield for each key of pieces what they say together, as it is escaped.
 
     Args:
@@ -170,10 +170,10 @@ def joined_pieces(view: View, *, whole: bool = False) -> Iterator[View]:
             grows = [later[2].startswith(match[2]) for match, later in pairwise(found)]
             if whole and 2 * sum(grows) > len(grows):
                 found = [match for match, is_continued in zip(found, [*grows, False], strict=True) if not is_continued]
-            yield spliced(view, found)
+            yield splice_view(view, found)
 
 
-def growing_texts(data: bytes) -> Iterator[tuple[int, int, int]]:
+def find_growing_texts(data: bytes) -> Iterator[tuple[int, int, int]]:
     """Yield texts that another text continues: where both begin, and the size of the shorter one.
 
     A continued text comes after all that continue it. Texts are strings of the same key, and lines.

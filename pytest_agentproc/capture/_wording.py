@@ -14,7 +14,7 @@ from pytest_agentproc.scenario import loads
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_agentproc.capture._meaning import Told
+    from pytest_agentproc.capture._meaning import DraftStep
     from pytest_agentproc.record import Event
 
 
@@ -28,49 +28,53 @@ _DIGITS = 18
 _UNITS = (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000), ("ns", 1))
 
 
-def text(value: str) -> str:
+def format_text(value: str) -> str:
     """Write a text: as it stands where it is plain words, else in double quotes."""
     return _quote_if_needed(value, _PLAIN)
 
 
-def flow(value: Any) -> str:
+def format_inline(value: Any) -> str:
     """Write a value in one line, as JSON has it; a word needs no quotes."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_quote_if_needed(key, _KEY)}: {flow(item)}" for key, item in value.items()) + "}"
+        return (
+            "{"
+            + ", ".join(f"{_quote_if_needed(key, _KEY)}: {format_inline(item)}" for key, item in value.items())
+            + "}"
+        )
     if isinstance(value, list):
-        return "[" + ", ".join(flow(item) for item in value) + "]"
+        return "[" + ", ".join(format_inline(item) for item in value) + "]"
     if isinstance(value, str):
         return _quote_if_needed(value, _WORD)
     return format(Decimal(repr(value)), "f") if isinstance(value, float) else json.dumps(value)
 
 
-def is_faithful(value: Any) -> bool:
+def can_be_written(value: Any) -> bool:
     """Say whether a value can be written: a number of more digits than the language reads cannot."""
     if isinstance(value, dict):
-        return all(is_faithful(item) for item in value.values())
+        return all(can_be_written(item) for item in value.values())
     if isinstance(value, list):
-        return all(is_faithful(item) for item in value)
+        return all(can_be_written(item) for item in value)
     if isinstance(value, float):
         whole, _, part = format(Decimal(repr(value)), "f").lstrip("-").partition(".")
         return whole.isdigit() and len(whole) <= _DIGITS and len(part) <= _DIGITS
     return not isinstance(value, int) or abs(value) < 10**_DIGITS
 
 
-def comment(value: str) -> str:
+def format_comment(value: str) -> str:
     """Write a foreign line so that it stays in its comment, and short."""
     shown = "".join(char if char.isprintable() else " " for char in value.replace("\t", " "))
     return shown if len(shown) <= _LONGEST_QUOTE else f"{shown[: _LONGEST_QUOTE - 3]}..."
 
 
-def rounded(nanoseconds: int) -> int:
+def round_time(nanoseconds: int) -> int:
     """Round a time to two digits that count."""
     digits = len(str(nanoseconds)) - 2
     return round(nanoseconds, -digits) if digits > 0 else nanoseconds
 
 
-def seconds(nanoseconds: int) -> str:
+def format_time(nanoseconds: int) -> str:
     """Write a time with two digits that count, in the unit that reads best."""
-    shown = rounded(nanoseconds)
+    shown = round_time(nanoseconds)
     unit, size = next((unit for unit in _UNITS if shown >= unit[1]), _UNITS[-1])
     return f"{(Decimal(shown) / size).normalize():f}{unit}"
 
@@ -92,25 +96,25 @@ _NAMES = {"turn_said": "say", "nested": "say"}
 """Steps that a draft tells apart and the language does not."""
 
 
-def step_text(step: Told) -> str:
+def format_step(step: DraftStep) -> str:
     """Write a step as it stands in a script."""
     name, value = _NAMES.get(step.name, step.name), step.value
     if name == "silence":
-        return f"silence: {seconds(value)}"
+        return f"silence: {format_time(value)}"
     if name == "tool_done" and set(value) == {"id"}:
-        return f"tool_done: {text(value['id'])}"
-    return f"{name}: {text(value) if isinstance(value, str) else flow(value)}"
+        return f"tool_done: {format_text(value['id'])}"
+    return f"{name}: {format_text(value) if isinstance(value, str) else format_inline(value)}"
 
 
-def is_taken(steps: Sequence[Told], dialect: str, mode: str) -> bool:
+def is_loadable(steps: Sequence[DraftStep], dialect: str, mode: str) -> bool:
     """Say whether the loader takes these steps; tools that they name began before."""
-    if not all(is_faithful(step.value) for step in steps):
+    if not all(can_be_written(step.value) for step in steps):
         return False
     begun = {str(step.value["id"]) for step in steps if step.name == "tool"}
-    named = {value for step in steps for value in _named(step.value) if value not in begun}
-    lines = [f"tool: {{id: {flow(name)}, name: t}}" for name in sorted(named)]
+    named = {value for step in steps for value in _find_tool_ids(step.value) if value not in begun}
+    lines = [f"tool: {{id: {format_inline(name)}, name: t}}" for name in sorted(named)]
     try:
-        lines += [step_text(step) for step in steps]
+        lines += [format_step(step) for step in steps]
         loads(
             f"scenario: a\nagent: {{dialect: {dialect}, mode: {mode}}}\nscript:\n"
             + "".join(f"  - {it}\n" for it in lines)
@@ -120,12 +124,12 @@ def is_taken(steps: Sequence[Told], dialect: str, mode: str) -> bool:
     return True
 
 
-def _named(value: Any) -> list[str]:
+def _find_tool_ids(value: Any) -> list[str]:
     found = [value.get(key) for key in ("id", "parent")] if isinstance(value, dict) else []
     return [name for name in found if isinstance(name, str) and name]
 
 
-def shortened(events: Sequence[Event], most: int) -> tuple[list[Event], int]:
+def shorten_output(events: Sequence[Event], most: int) -> tuple[list[Event], int]:
     """Give the events with each long text on stdout and stderr cut, and how many were.
 
     A line that came in several chunks is cut where it ends.
@@ -144,7 +148,7 @@ def shortened(events: Sequence[Event], most: int) -> tuple[list[Event], int]:
         *lines, rests[event.code] = (rests[event.code] + event.data["bytes"]).split(b"\n")
         if not lines:
             continue
-        cut = [_line(line, most) for line in lines]
+        cut = [_shorten_line(line, most) for line in lines]
         count += sum(number for _, number in cut)
         data = b"".join(line + b"\n" for line, _ in cut)
         result.append(event._replace(data={**event.data, "bytes": data}))
@@ -152,38 +156,38 @@ def shortened(events: Sequence[Event], most: int) -> tuple[list[Event], int]:
         if rest:
             last = max(index for index, event in enumerate(events) if event.code == code and "bytes" in event.data)
             place = next(i for i, event in enumerate(result) if event.at >= events[last].at and event.code != "i")
-            made, number = _line(rest, most)
+            made, number = _shorten_line(rest, most)
             count += number
             result.insert(place, events[last]._replace(data={**events[last].data, "bytes": made}))
     return result, count
 
 
-def _line(line: bytes, most: int) -> tuple[bytes, int]:
+def _shorten_line(line: bytes, most: int) -> tuple[bytes, int]:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
         value = None
     if isinstance(value, dict):
         counts = [0]
-        made = _value(value, most, counts)
+        made = _shorten_value(value, most, counts)
         return (json_line(made), counts[0]) if counts[0] else (line, 0)
     try:
         words = line.decode()
     except UnicodeDecodeError:
         return line, 0
-    return (_text(words, most).encode(), 1) if len(words) > most else (line, 0)
+    return (_shorten_text(words, most).encode(), 1) if len(words) > most else (line, 0)
 
 
-def _value(value: Any, most: int, counts: list[int]) -> Any:
+def _shorten_value(value: Any, most: int, counts: list[int]) -> Any:
     if isinstance(value, dict):
-        return {key: _value(inner, most, counts) for key, inner in value.items()}
+        return {key: _shorten_value(inner, most, counts) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_value(inner, most, counts) for inner in value]
+        return [_shorten_value(inner, most, counts) for inner in value]
     if isinstance(value, str) and len(value) > most:
         counts[0] += 1
-        return _text(value, most)
+        return _shorten_text(value, most)
     return value
 
 
-def _text(text: str, most: int) -> str:
+def _shorten_text(text: str, most: int) -> str:
     return f"{text[:most]}...[+{len(text) - most}]"

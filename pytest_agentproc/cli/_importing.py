@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.capture import DIALECTS, draft_pasted
+from pytest_agentproc.capture import DIALECTS, draft_pasted_log
 from pytest_agentproc.errors import Problem, ScenarioError, UsageError
 from pytest_agentproc.files import read_file
 
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
         UsageError: the log cannot be read, or the draft is there already or cannot be written.
     """
     name = "<stdin>" if options.log == "-" else options.log
-    text = draft_pasted(_read_log(options.log, name), options.dialect, name)
+    text = draft_pasted_log(_read_log(options.log, name), options.dialect, name)
     if options.out is None:
         sys.stdout.write(text)
         return 0

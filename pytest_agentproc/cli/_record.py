@@ -61,13 +61,13 @@ def run(options: argparse.Namespace) -> int:
     capture.identify_agent(options.program, b"", options.dialect, options.mode)
     env = dict(os.environ)
 
-    def write(record: Record) -> capture.Captured:
+    def write(record: Record) -> capture.CaptureResult:
         how = {"dialect": options.dialect, "mode": options.mode, "shorten": options.shorten}
         return capture.write_capture(record, options.program, out, env=env, **how)
 
     try:
         record, code = capture.run_recorded(options.program, terminal=options.terminal, if_killed=write)
-    except capture.CannotStart as error:
+    except capture.StartError as error:
         sys.stderr.write(f"agentproc record: {error}\n")
         return error.code
     told = write(record)
@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
     return code
 
 
-def _describe_capture(told: capture.Captured) -> list[str]:
+def _describe_capture(told: capture.CaptureResult) -> list[str]:
     """Put into words what was written."""
     lines = [f"wrote {told.scenario} and {told.record}"]
     lines += [f"redacted {secret}" for secret in told.redacted] or ["redacted nothing: no secret was found"]

@@ -19,7 +19,7 @@ from pytest_agentproc.harness import (
     explain_real_time_only,
     run_in_model,
 )
-from pytest_agentproc.record import LiveRecord, Record, text
+from pytest_agentproc.record import LiveRecord, Record, render_text
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.verdict import Judgement, Verdict, confirmed, findings, judged, kept
@@ -187,9 +187,9 @@ def _play_until_judged(way: _RunSettings, lab: ScenarioRunner, live: _LinePrinte
         if reason := played.record.header.get("out_of_reach"):
             way.say(f"\nit was played in real time: {reason}")
         if played.pace is not None:
-            way.say(f"\n{text(played.record, way.scenario)}")
+            way.say(f"\n{render_text(played.record, way.scenario)}")
         if way.clock == "model":
-            way.say(text(played.record, way.scenario))
+            way.say(render_text(played.record, way.scenario))
         way.say(f"\n{findings(played, judgement.rows)}\n" if judgement.is_red else "")
         return judgement
     return Judgement(Verdict.UNDECIDED, reason=f"in real time the machine was too slow {_TRIES} times")

@@ -17,14 +17,14 @@ from pytest_agentproc.corpus import SUFFIX, list_corpus_files
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness import ScenarioRunner, explain_not_virtual
 from pytest_agentproc.scenario import NotApplicable, load_for_each_agent
-from pytest_agentproc.search import confirm, explore, require_hypothesis, search, written
+from pytest_agentproc.search import confirm_failure, explore, format_failure_scenario, require_hypothesis, search
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
     from pytest_agentproc.scenario import Scenario
-    from pytest_agentproc.search import Searched
+    from pytest_agentproc.search import SearchResult
     from pytest_agentproc.vocabulary import Subject
 
 
@@ -178,7 +178,7 @@ def _search_scenario(
     if came.find is None:
         say(f"{told}, seed {options.seed}: nothing found")
         return 0
-    confirmed = confirm(came.find, subject, lab, backend=options.backend)
+    confirmed = confirm_failure(came.find, subject, lab, backend=options.backend)
     if not confirmed.repeats:
         say(f"{told}: setting {came.first} broke a promise in the model, and real processes do not repeat it")
         say(f"{confirmed.difference}\nthis is a mistake of the kit, not of the supervisor: please report it")
@@ -186,7 +186,7 @@ def _search_scenario(
     return _write_found_scenario(came, scenario, subject, options, say, told)
 
 
-def _describe_count(came: Searched, *, explored: bool) -> str:
+def _describe_count(came: SearchResult, *, explored: bool) -> str:
     """Say how many settings were looked at, and of how many something was asked."""
     settings = f"{came.runs} setting{'s' * (came.runs != 1)}"
     if explored:
@@ -195,7 +195,7 @@ def _describe_count(came: Searched, *, explored: bool) -> str:
 
 
 def _write_found_scenario(
-    came: Searched,
+    came: SearchResult,
     scenario: Scenario,
     subject: Subject,
     options: argparse.Namespace,
@@ -209,7 +209,7 @@ def _write_found_scenario(
     whom = f" --defect {options.defect}" if options.defect else f" --subject {options.subject or 'reference'}"
     where = "" if options.backend == "asyncio" else f" --backend {options.backend}"
     replay = f"agentproc run {file}{whom}{where}"
-    text = written(
+    text = format_failure_scenario(
         came.find,
         subject=subject.name,
         seed=options.seed,

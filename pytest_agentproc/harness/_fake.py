@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_agentproc import machine
 from pytest_agentproc.harness._bystanders import read_fake_command, read_life_state
 from pytest_agentproc.harness._faults import FakeFault, explain_failed_start, read_expiry, read_fault
-from pytest_agentproc.record import Record, starts
+from pytest_agentproc.record import Record, list_starts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -220,7 +220,7 @@ class FakeAgent(CallAssertions):
 
         Starts in virtual time come before those in real time.
         """
-        return tuple(start for record in self.records for start in starts(record))
+        return tuple(start for record in self.records for start in list_starts(record))
 
     @property
     def records(self) -> tuple[Record, ...]:

@@ -21,7 +21,7 @@ from pytest_agentproc.harness._played import (
     find_requested_model,
 )
 from pytest_agentproc.harness._supervise import NOBODY, MemoryStore, ModelDeparture
-from pytest_agentproc.record import Record, of_session
+from pytest_agentproc.record import Record, mark_session
 from pytest_agentproc.supervisor import Conversation, Machine, RunHeader, SessionTask, Setting, Task
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ def _add_session(model: Model, bound: Bound, subject: _Judges) -> SessionHost:
     )
     made = subject.session_deciders
     machine = Conversation(task, made)
-    trace = of_session(model.record.add, scenario.session)
+    trace = mark_session(model.record.add, scenario.session)
     host = SessionHost(machine, made.transcript(), bound, _make_spawner(model, bound), model.now, trace)
     model.hosts[len(model.drivers)] = host
     model.drivers.append(host.driver)

@@ -26,7 +26,7 @@ from pytest_agentproc.harness._claims import FiniteRule
 from pytest_agentproc.harness._model import REFERENCE, Model
 from pytest_agentproc.harness._model_play import play_bound
 from pytest_agentproc.harness._played import Pace
-from pytest_agentproc.record import duration
+from pytest_agentproc.record import format_duration
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import NANOSECONDS
 
@@ -88,8 +88,8 @@ def choose_pace(foreseen: RunForecast, scale: float | None, lifetime: float, *, 
         raise NotForRealTime(f"it ends in a {foreseen.fault}, which virtual time alone can tell from a long wait")
     margin = foreseen.margin
     if margin is not None and margin < MARGIN * (scale or 1):
-        apart = f"{duration(margin)} apart" if margin else "at the same time"
-        needed = duration(round(MARGIN * (scale or 1)))
+        apart = f"{format_duration(margin)} apart" if margin else "at the same time"
+        needed = format_duration(round(MARGIN * (scale or 1)))
         raise NotForRealTime(
             f"two of its competing instants are {apart}, and {needed} are needed{_format_scale(scale)}"
         )

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_agentproc.record import duration
+from pytest_agentproc.record import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -120,8 +120,8 @@ class PollingPace:
         """Why a difference may be no fault; empty if it cannot be."""
         if not self.period or self.margin is None or self.margin > self.period * (_CLOSE + self._looks_to_pass_all):
             return ""
-        apart = f"{duration(self.margin)} apart" if self.margin else "at the same time"
-        return f"it looks every {duration(self.period)}, and two of the competing instants are {apart}"
+        apart = f"{format_duration(self.margin)} apart" if self.margin else "at the same time"
+        return f"it looks every {format_duration(self.period)}, and two of the competing instants are {apart}"
 
 
 def _find_first_signal(record: Record) -> float:

@@ -344,7 +344,7 @@ def supervise_in_virtual_time(
 
     def tell(error: ClockError) -> None:
         record.add(clock.instant(), "m", {"process": "supervisor", "fault": error.reason, "message": str(error)})
-        marks.append(record.mark())
+        marks.append(record.settle_and_count())
 
     pipes = PipeCount(bound)
     marks: list[int] = []
@@ -362,7 +362,7 @@ def supervise_in_virtual_time(
             fault = _find_reach_error(error) or error
             if not marks:
                 tell(error)
-            record.cut(marks[0])  # its actions after the cancel take real time, and belong to no verdict
+            record.truncate(marks[0])  # its actions after the cancel take real time, and belong to no verdict
         others.record_leftovers(record, clock.instant())
     return Played(bound, record, answer, fault, room.files(), pipes_left=pipes.left)
 

@@ -153,7 +153,7 @@ def search_further(node: pytest.Item, scenario: Scenario, backend: str, subject:
     runs = get_option(node.config, word)
     if not runs:
         return
-    from pytest_agentproc.search import confirm, explore, require_hypothesis, search, written
+    from pytest_agentproc.search import confirm_failure, explore, format_failure_scenario, require_hypothesis, search
 
     if is_open:
         require_hypothesis()
@@ -161,14 +161,14 @@ def search_further(node: pytest.Item, scenario: Scenario, backend: str, subject:
     came = (search if is_open else explore)(scenario, subject, runs=runs, seed=_SEED, lab=lab, backend=backend)
     if came.find is None:
         return
-    confirmed = confirm(came.find, subject, lab, backend=backend)
+    confirmed = confirm_failure(came.find, subject, lab, backend=backend)
     if not confirmed.repeats:
         raise ScenarioFailed(
             f"{scenario.path}: the search broke a promise, and real processes do not repeat it: "
             f"that is the kit's fault, not the supervisor's\n{confirmed.difference}"
         )
     file = f"found-{scenario.id.replace('[', '-').rstrip(']')}.scenario.yaml"
-    text = written(
+    text = format_failure_scenario(
         came.find,
         subject=subject.name,
         seed=_SEED,

@@ -67,12 +67,12 @@ def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -
         return status
     if config.get_verbosity(pytest.Config.VERBOSITY_TEST_CASES) <= 0:
         return status
-    from pytest_agentproc.record import duration
+    from pytest_agentproc.record import format_duration
 
     category, letter, word = status
     word, *markup = word if isinstance(word, tuple) else (word,)
-    virtual = duration(round(figures[_VIRTUAL] * _NANOSECONDS))
-    real = duration(round(figures[_REAL] * 1000) * 1_000_000)
+    virtual = format_duration(round(figures[_VIRTUAL] * _NANOSECONDS))
+    real = format_duration(round(figures[_REAL] * 1000) * 1_000_000)
     word = f"{word} ({virtual} virtual, {real} real)"
     return category, letter, (word, *markup) if markup else word
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from pytest_agentproc.harness import Played
-    from pytest_agentproc.record import Listed
+    from pytest_agentproc.record import IndexEntry
     from pytest_agentproc.verdict import Row, Verdict
 
 
@@ -98,7 +98,7 @@ def keep_page(node: pytest.Item, played: Played, rows: Sequence[Row], verdict: V
 
 
 def _render_page(node: pytest.Item, played: Played, rows: Sequence[Row], verdict: Verdict) -> str:
-    from pytest_agentproc.record import Judged, page
+    from pytest_agentproc.record import PageVerdict, render_page
     from pytest_agentproc.verdict import last_step, marks, unmet
 
     scenario = played.bound.scenario
@@ -107,7 +107,9 @@ def _render_page(node: pytest.Item, played: Played, rows: Sequence[Row], verdict
     real = next((float(str(value)) for name, value in node.user_properties if name == _REAL), None)
     took = None if real is None else round(real * 1000) * (_NANOSECONDS // 1000)
     others = [row for row in rows if row not in failed]
-    return page(played.record, scenario, Judged(str(verdict), failed, others, steps, took, marks(played, rows)))
+    return render_page(
+        played.record, scenario, PageVerdict(str(verdict), failed, others, steps, took, marks(played, rows))
+    )
 
 
 def _write_page(node: pytest.Item, name: str, number: int, html: str, *, is_told: bool) -> str:
@@ -188,7 +190,7 @@ class _IndexWriter:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._entries: dict[str, list[Listed]] = {}
+        self._entries: dict[str, list[IndexEntry]] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take in the pages of a test, wherever it ran; those of its last attempt count."""
@@ -197,22 +199,22 @@ class _IndexWriter:
             self._entries[report.nodeid] = pages
 
     @property
-    def _pages(self) -> list[Listed]:
+    def _pages(self) -> list[IndexEntry]:
         return [page for pages in self._entries.values() for page in pages]
 
     def pytest_sessionfinish(self) -> None:
         """Write the index, once all tests are over."""
-        from pytest_agentproc.record import index
+        from pytest_agentproc.record import render_index
 
-        (self._folder / "index.html").write_text(index(self._pages), "utf-8")
+        (self._folder / "index.html").write_text(render_index(self._pages), "utf-8")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say where to begin."""
         terminalreporter.write_line(f"{len(self._pages)} runs as pages: {self._folder / 'index.html'}")
 
 
-def _parse_index_entry(text: object) -> Listed:
-    from pytest_agentproc.record import Listed
+def _parse_index_entry(text: object) -> IndexEntry:
+    from pytest_agentproc.record import IndexEntry
 
     said = json.loads(str(text))
-    return Listed(**{**said, "covers": tuple(said["covers"]), "way": tuple(said["way"])})
+    return IndexEntry(**{**said, "covers": tuple(said["covers"]), "way": tuple(said["way"])})

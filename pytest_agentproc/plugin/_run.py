@@ -16,7 +16,7 @@ from pytest_agentproc.plugin._options import get_backends
 from pytest_agentproc.plugin._report import begin_pages, keep_page
 from pytest_agentproc.plugin._scripts import find_test_place, load_given_scenario
 from pytest_agentproc.plugin._virtual_time import refuse_nested_clock
-from pytest_agentproc.record import Record, text
+from pytest_agentproc.record import Record, render_text
 from pytest_agentproc.verdict import judged, returned_at, signals
 from pytest_agentproc.vocabulary import NANOSECONDS, POLICY_NAMES
 
@@ -164,7 +164,7 @@ def make_agent_run(played: Played) -> AgentRun:
         signals=tuple((name, at / NANOSECONDS) for name, at in signals(record)),
         warnings=tuple(answer.warnings or ()),
         record=record,
-        timeline=text(record, played.bound.scenario),
+        timeline=render_text(record, played.bound.scenario),
         turns=_make_turns(answer.turns),
         background=_make_turns(answer.background),
         statuses=answer.statuses or (),

@@ -69,7 +69,7 @@ class AgentTimeline:
 
     def __getitem__(self, number: int) -> Timeline:
         """Give the timeline of one run, counted from 0 in the order in which they were begun."""
-        from pytest_agentproc.record import Timeline, beside
+        from pytest_agentproc.record import Timeline, join_records
 
         runs = self._collect_runs()
         if not -len(runs) <= number < len(runs):
@@ -83,7 +83,7 @@ class AgentTimeline:
                 "run agent_run or agent_session, or start a fake, before you ask",
             )
         run = runs[number]
-        return Timeline(beside(run.records), run.scenario, is_supervised=run.is_supervised)
+        return Timeline(join_records(run.records), run.scenario, is_supervised=run.is_supervised)
 
     def __str__(self) -> str:
         return str(self._get_only_timeline())

@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
-from pytest_agentproc.record._cells import duration, instant, stray_target
+from pytest_agentproc.record._cells import describe_stray_target, format_duration, format_instant
 from pytest_agentproc.record._live import LiveRecord
-from pytest_agentproc.record._normal import Entry, normal_form
-from pytest_agentproc.record._page import Judged, page
-from pytest_agentproc.record._page_index import Listed, index
+from pytest_agentproc.record._normal import Entry, compute_normal_form
+from pytest_agentproc.record._page import PageVerdict, render_page
+from pytest_agentproc.record._page_index import IndexEntry, render_index
 from pytest_agentproc.record._page_marks import Mark
 from pytest_agentproc.record._payload import Payload
 from pytest_agentproc.record._record import Event, Record
-from pytest_agentproc.record._sessions import beside, of_session, one_session
-from pytest_agentproc.record._starts import Start, starts
-from pytest_agentproc.record._text import text
+from pytest_agentproc.record._sessions import join_records, mark_session, select_session
+from pytest_agentproc.record._starts import Start, list_starts
+from pytest_agentproc.record._text import render_text
 from pytest_agentproc.record._timeline import Timeline
 
 __all__ = [
     "Entry",
     "Event",
-    "Judged",
-    "Listed",
+    "IndexEntry",
     "LiveRecord",
     "Mark",
+    "PageVerdict",
     "Payload",
     "Record",
     "Start",
     "Timeline",
-    "beside",
-    "duration",
-    "index",
-    "instant",
-    "normal_form",
-    "of_session",
-    "one_session",
-    "page",
-    "starts",
-    "stray_target",
-    "text",
+    "compute_normal_form",
+    "describe_stray_target",
+    "format_duration",
+    "format_instant",
+    "join_records",
+    "list_starts",
+    "mark_session",
+    "render_index",
+    "render_page",
+    "render_text",
+    "select_session",
 ]

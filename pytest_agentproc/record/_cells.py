@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 _UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"))
 
 
-def instant(ns: int) -> str:
+def format_instant(ns: int) -> str:
     """Show nanoseconds as exact seconds: `120 s`, `0.25 s`, `120.000000001 s`."""
-    return f"{_decimal(ns, 1_000_000_000)} s"
+    return f"{_format_decimal(ns, 1_000_000_000)} s"
 
 
-def duration(ns: int) -> str:
+def format_duration(ns: int) -> str:
     """Show nanoseconds exactly in the largest unit that they fill: `120 s`, `250 ms`, `1 ns`."""
     for size, unit in _UNITS:
         if abs(ns) >= size:
-            return f"{_decimal(ns, size)} {unit}"
+            return f"{_format_decimal(ns, size)} {unit}"
     return f"{ns} ns" if ns else "0 s"
 
 
-def _decimal(ns: int, size: int) -> str:
+def _format_decimal(ns: int, size: int) -> str:
     whole, rest = divmod(abs(ns), size)
     fraction = str(rest).zfill(len(str(size)) - 1).rstrip("0")
     return ("-" if ns < 0 else "") + str(whole) + (f".{fraction}" if fraction else "")
@@ -45,7 +45,7 @@ _TARGETS = {
 }
 
 
-def stray_target(data: Mapping[str, Any]) -> str:
+def describe_stray_target(data: Mapping[str, Any]) -> str:
     """Say whom a signal was for; `to` of the marker is the kind, `who` the name, `pid` the number."""
     return _TARGETS[data["to"]].format(who=data["who"], pid=data.get("pid"))
 
@@ -87,7 +87,7 @@ class Cell(NamedTuple):
         return f"{whose}{self.words}" + (f"  [line {self.line}]" if self.line else "")
 
 
-def cells(events: Sequence[AnyEvent], source: Sequence[str]) -> list[Cell]:
+def make_cells(events: Sequence[AnyEvent], source: Sequence[str]) -> list[Cell]:
     """Put events into words.
 
     A step that shows by what it did gets no cell of its own, nor do the steps of a descendant without a script, nor
@@ -104,7 +104,7 @@ def cells(events: Sequence[AnyEvent], source: Sequence[str]) -> list[Cell]:
         elif code == "m" and "step" in data:
             if not data["line"]:  # no step of the script: the fake was asked to tell what it was given
                 continue
-            shown = index if data["line"] == births.get(process) else _shown_by(events, index)
+            shown = index if data["line"] == births.get(process) else _find_showing_event(events, index)
             if shown is not None:
                 lent.setdefault(shown, data["line"])
                 continue
@@ -115,15 +115,15 @@ def cells(events: Sequence[AnyEvent], source: Sequence[str]) -> list[Cell]:
             and events[index - 1][2]["process"] == process
         ):
             continue
-        result.append(_cell(event, data.get("line") or lent.get(index), source))
+        result.append(_make_cell(event, data.get("line") or lent.get(index), source))
     return result
 
 
-def _cell(event: AnyEvent, line: int | None, source: Sequence[str]) -> Cell:
+def _make_cell(event: AnyEvent, line: int | None, source: Sequence[str]) -> Cell:
     at, code, data = event
     process = data["process"]
     side = "supervisor" if "by" in data or process in _HOSTS else "agent"
-    words = _step(data, source) if "step" in data else _WORDS[code](at, code, data)
+    words = _describe_step(data, source) if "step" in data else _WORDS[code](at, code, data)
     whose = data.get("session") or (process if side == "agent" and process != "agent" else "")
     due = data.get("armed")
     what = (process, data["timer"], due - at) if due is not None else (code, words, line)
@@ -131,7 +131,7 @@ def _cell(event: AnyEvent, line: int | None, source: Sequence[str]) -> Cell:
     return Cell(at, shown_on, words, (side, whose, *what), (process, code), data, whose, line or 0)
 
 
-def _shown_by(events: Sequence[AnyEvent], index: int) -> int | None:
+def _find_showing_event(events: Sequence[AnyEvent], index: int) -> int | None:
     """Find the event of the same instant that shows a step: it carries the step's line, or ends its process."""
     at, _, step = events[index]
     is_next = True
@@ -150,42 +150,42 @@ def _shown_by(events: Sequence[AnyEvent], index: int) -> int | None:
     return None
 
 
-def _step(data: Mapping[str, Any], source: Sequence[str]) -> str:
+def _describe_step(data: Mapping[str, Any], source: Sequence[str]) -> str:
     line = data["line"]
     written = source[line - 1].strip().removeprefix("- ").strip() if 0 < line <= len(source) else ""
-    return _clip(written or str(data["step"]), _SOURCE_CHARS)
+    return _clip_words(written or str(data["step"]), _SOURCE_CHARS)
 
 
-def _output(_at: int, code: str, data: Mapping[str, Any]) -> str:
+def _describe_output(_at: int, code: str, data: Mapping[str, Any]) -> str:
     stream = _STREAMS[code]
     if "by" not in data:
         if "closed" in data:
             return f"closes {stream}"
-        return f"finds {stream} broken" if "broken" in data else f"{stream}, {_payload(data['bytes'])}"
-    return f"sees the end of {stream}" if "eof" in data else f"reads {stream}, {_size(data['size'])}"
+        return f"finds {stream} broken" if "broken" in data else f"{stream}, {_format_payload(data['bytes'])}"
+    return f"sees the end of {stream}" if "eof" in data else f"reads {stream}, {_format_size(data['size'])}"
 
 
-def _input(_at: int, _code: str, data: Mapping[str, Any]) -> str:
+def _describe_input(_at: int, _code: str, data: Mapping[str, Any]) -> str:
     if "by" not in data:
         if "closed" in data:
             return "closes stdin"
-        return "reads the end of stdin" if "eof" in data else f"reads stdin, {_payload(data['bytes'])}"
+        return "reads the end of stdin" if "eof" in data else f"reads stdin, {_format_payload(data['bytes'])}"
     if "broken" in data:
         return "finds stdin broken"
-    return "closes stdin" if "closed" in data else f"writes stdin, {_size(data['size'])}"
+    return "closes stdin" if "closed" in data else f"writes stdin, {_format_size(data['size'])}"
 
 
-def _signal(_at: int, _code: str, data: Mapping[str, Any]) -> str:
+def _describe_signal(_at: int, _code: str, data: Mapping[str, Any]) -> str:
     return f"{data['signal']} ==> {data['process']}" if "by" in data else f"catches {data['signal']}"
 
 
-def _process(_at: int, _code: str, data: Mapping[str, Any]) -> str:
+def _describe_process(_at: int, _code: str, data: Mapping[str, Any]) -> str:
     if "by" in data:
         return f"sees {data['process']} {'gone' if 'gone' in data else 'start'}"
     return "is gone" if "gone" in data else "starts"
 
 
-def _exit(_at: int, _code: str, data: Mapping[str, Any]) -> str:
+def _describe_exit(_at: int, _code: str, data: Mapping[str, Any]) -> str:
     seen = f"sees {data['process']}: " if "by" in data else ""
     if "unknown" in data:
         return f"{seen}ends, nobody knows how"
@@ -194,14 +194,14 @@ def _exit(_at: int, _code: str, data: Mapping[str, Any]) -> str:
     return f"{seen}exits with code {data['code']}"
 
 
-def _timer(_at: int, _code: str, data: Mapping[str, Any]) -> str:
+def _describe_timer(_at: int, _code: str, data: Mapping[str, Any]) -> str:
     name = data["timer"]
     if "armed" in data:
-        return f"timer {name} due at {instant(data['armed'])}"
+        return f"timer {name} due at {format_instant(data['armed'])}"
     return f"timer {name} FIRES" if "fired" in data else f"timer {name} off"
 
 
-def _marker(_at: int, _code: str, data: Mapping[str, Any]) -> str:
+def _describe_marker(_at: int, _code: str, data: Mapping[str, Any]) -> str:
     for key, words in _MARKERS.items():
         if key in data:
             return words(data)
@@ -212,17 +212,17 @@ def _describe_leak(data: Mapping[str, Any]) -> str:
     return "LEAKED: still alive" if data["leaked"] == "alive" else f"LEAKED: {data['leaked']}"
 
 
-def _stray(data: Mapping[str, Any]) -> str:
+def _describe_stray(data: Mapping[str, Any]) -> str:
     held = "" if data["to"] in ("freed", "decoy") else ", held back"
     place = f" ({data['place']})" if "place" in data else ""
-    return f"{data['stray']} ==> {stray_target(data)}{held}{place}"
+    return f"{data['stray']} ==> {describe_stray_target(data)}{held}{place}"
 
 
-def _asked(data: Mapping[str, Any]) -> str:
+def _describe_question(data: Mapping[str, Any]) -> str:
     return f"{_QUESTIONS[data['kind']]} {data['asked']}"
 
 
-def _told(data: Mapping[str, Any]) -> str:
+def _describe_viewer_event(data: Mapping[str, Any]) -> str:
     """Say what a session told its viewers."""
     turn = {None: "", 0: " of the background turn"}.get(data["turn"], f" of turn {data['turn']}")
     words = str(data.get("text", data.get("message", "")))
@@ -231,8 +231,8 @@ def _told(data: Mapping[str, Any]) -> str:
     if data["event"] == "outcome":
         return f"OUTCOME{turn}: {words}"
     if data["event"] == "background":
-        return f'BACKGROUND TURN over, "{_clip(words, _PREVIEW_CHARS)}"'
-    return f"{data['event']}{turn}" + (f' "{_clip(words, _PREVIEW_CHARS)}"' if words else "")
+        return f'BACKGROUND TURN over, "{_clip_words(words, _PREVIEW_CHARS)}"'
+    return f"{data['event']}{turn}" + (f' "{_clip_words(words, _PREVIEW_CHARS)}"' if words else "")
 
 
 _QUESTIONS = {"permission": "ASKS to use", "hook": "ASKS the hook", "request": "CALLS"}
@@ -240,46 +240,46 @@ _MARKERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "outcome": lambda data: f"OUTCOME {data['outcome']}",
     "returned": lambda _: "RETURNS",
     "leaked": _describe_leak,
-    "stray": _stray,
+    "stray": _describe_stray,
     "kept": lambda data: f"nobody is told that its {data['kept']} is closed",
     "begun_without": lambda data: f"gets a prompt, and was asked for no {data['begun_without']}",
     "given": lambda data: f"was given {' '.join(data['given']['argv']) or 'no arguments'}",
     "fault": lambda data: f"{str(data['fault']).upper()}: {data.get('message', '')}".rstrip(": "),
-    "asked": _asked,
+    "asked": _describe_question,
     "answered": lambda data: f"GETS ITS ANSWER for {data['answered']}: {data['answer']}",
     "does": lambda data: f"caller: {data['does']}",
-    "event": _told,
+    "event": _describe_viewer_event,
     "program": lambda data: f"the program {data['program']}",
     "unsaid": lambda data: f"does not say {data['unsaid']}: {data['why']}",
     "unscaled": lambda data: f"NEVER ASKED for {data['unscaled']}",
 }
 _WORDS: dict[str, Callable[[int, str, Mapping[str, Any]], str]] = {
-    "o": _output,
-    "e": _output,
-    "i": _input,
-    "s": _signal,
-    "p": _process,
-    "x": _exit,
-    "t": _timer,
-    "m": _marker,
+    "o": _describe_output,
+    "e": _describe_output,
+    "i": _describe_input,
+    "s": _describe_signal,
+    "p": _describe_process,
+    "x": _describe_exit,
+    "t": _describe_timer,
+    "m": _describe_marker,
 }
 
 
-def _payload(payload: bytes | Payload) -> str:
+def _format_payload(payload: bytes | Payload) -> str:
     known = payload if isinstance(payload, bytes) else payload.head
     start = known[: 4 * _PREVIEW_CHARS].decode(errors="replace")
     quoted = repr(start)[1:-1].replace("\\'", "'").replace('"', '\\"')
     if len(payload) > 4 * _PREVIEW_CHARS:
         quoted = quoted[: _PREVIEW_CHARS - 3] + "..."
-    return f'{_size(len(payload))} "{_clip(quoted, _PREVIEW_CHARS)}"'
+    return f'{_format_size(len(payload))} "{_clip_words(quoted, _PREVIEW_CHARS)}"'
 
 
-def _size(count: int) -> str:
+def _format_size(count: int) -> str:
     for size, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if count >= size and count % size == 0:
             return f"{count // size} {unit}"
     return f"{count} B"
 
 
-def _clip(words: str, width: int) -> str:
+def _clip_words(words: str, width: int) -> str:
     return words if len(words) <= width else words[: width - 3] + "..."

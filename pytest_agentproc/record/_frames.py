@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from pytest_agentproc.record._cells import cells, duration, instant
-from pytest_agentproc.record._normal import attributed, joined
+from pytest_agentproc.record._cells import format_duration, format_instant, make_cells
+from pytest_agentproc.record._normal import add_step_lines, join_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
@@ -28,8 +28,8 @@ class Source(Protocol):
     def text(self) -> str: ...
 
 
-class Pair(NamedTuple):
-    """A cell, and the supervisor's that is what it saw of the agent's output or exit just before."""
+class CellPair(NamedTuple):
+    """A cell, and the cell in which the supervisor saw this output or exit, if it did so directly after it."""
 
     cell: Cell
     seen: Cell | None = None
@@ -46,7 +46,7 @@ class Frame:
     """
 
     at: int
-    pairs: tuple[Pair, ...]
+    pairs: tuple[CellPair, ...]
     likeness: tuple[object, ...] = field(repr=False)
 
 
@@ -56,7 +56,7 @@ class Silence(NamedTuple):
     length: int
 
 
-class Again(NamedTuple):
+class RepeatedFrames(NamedTuple):
     """Frames that are left out because they are like the one before.
 
     Args:
@@ -72,11 +72,11 @@ class Again(NamedTuple):
     @property
     def words(self) -> str:
         """Say how often, how far apart, and until when."""
-        every = "" if self.every is None else f"every {duration(self.every)}, "
-        return f"the same {self.times} times more, {every}the last at {instant(self.last)}"
+        every = "" if self.every is None else f"every {format_duration(self.every)}, "
+        return f"the same {self.times} times more, {every}the last at {format_instant(self.last)}"
 
 
-def frames(record: Record, source: Source | None = None) -> Iterator[Frame | Silence | Again]:
+def group_record(record: Record, source: Source | None = None) -> Iterator[Frame | Silence | RepeatedFrames]:
     """Group what happened by its instants.
 
     A silence of a second or more is shown, and three or more like instants in a row are the first and a count.
@@ -86,19 +86,19 @@ def frames(record: Record, source: Source | None = None) -> Iterator[Frame | Sil
         source: shows each step as it is written there; without it by its name.
     """
     lines = source.text.splitlines() if source is not None else ()
-    return framed(cells(joined(attributed(record.events), by_line=True), lines))
+    return group_cells(make_cells(join_chunks(add_step_lines(record.events), by_line=True), lines))
 
 
-def framed(shown: Iterable[Cell], marked: Container[int] = ()) -> Iterator[Frame | Silence | Again]:
-    """Group cells as `frames` does those of a record.
+def group_cells(shown: Iterable[Cell], marked: Container[int] = ()) -> Iterator[Frame | Silence | RepeatedFrames]:
+    """Group cells as `group_record` does those of a record.
 
     Args:
         shown: the cells.
         marked: the ids of the cells that are always shown.
     """
-    every = [_frame(at, list(group)) for at, group in groupby(shown, key=lambda cell: cell.at)]
+    every = [_make_frame(at, list(group)) for at, group in groupby(shown, key=lambda cell: cell.at)]
     before = 0
-    for _, group in groupby(every, key=lambda frame: _kind(frame, marked)):
+    for _, group in groupby(every, key=lambda frame: _make_comparison_key(frame, marked)):
         alike = list(group)
         for frame in alike[: None if len(alike) < _REPEATS else 1]:
             if frame.at - before >= _LONG_NS:
@@ -108,26 +108,26 @@ def framed(shown: Iterable[Cell], marked: Container[int] = ()) -> Iterator[Frame
         if len(alike) >= _REPEATS:
             gaps = {later.at - earlier.at for earlier, later in pairwise(alike)}
             before = alike[-1].at
-            yield Again(len(alike) - 1, gaps.pop() if len(gaps) == 1 else None, before)
+            yield RepeatedFrames(len(alike) - 1, gaps.pop() if len(gaps) == 1 else None, before)
 
 
-def _kind(frame: Frame, marked: Container[int]) -> tuple[object, ...]:
+def _make_comparison_key(frame: Frame, marked: Container[int]) -> tuple[object, ...]:
     """Give the common content of a frame and the frames that it may stand for; a frame with a mark is like no other."""
     is_marked = any(id(cell) in marked for pair in frame.pairs for cell in pair if cell is not None)
     return (frame.at, *frame.likeness) if is_marked else frame.likeness
 
 
-def _frame(at: int, group: list[Cell]) -> Frame:
-    pairs: list[Pair] = []
+def _make_frame(at: int, group: list[Cell]) -> Frame:
+    pairs: list[CellPair] = []
     before: Cell | None = None
     for cell in group:
-        if before is not None and before.side == "agent" and cell.side == "supervisor" and _answers(cell, before):
-            pairs[-1] = Pair(before, cell)
+        if before is not None and before.side == "agent" and cell.side == "supervisor" and _is_sight_of(cell, before):
+            pairs[-1] = CellPair(before, cell)
         else:
-            pairs.append(Pair(cell))
+            pairs.append(CellPair(cell))
         before = cell
     return Frame(at, tuple(pairs), tuple(cell.likeness for cell in group))
 
 
-def _answers(cell: Cell, before: Cell) -> bool:
+def _is_sight_of(cell: Cell, before: Cell) -> bool:
     return cell.subject == before.subject and cell.subject[1] in _SEEN_CODES

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.record._cells import duration
-from pytest_agentproc.record._frames import Silence, frames
+from pytest_agentproc.record._cells import format_duration
+from pytest_agentproc.record._frames import Silence, group_record
 from pytest_agentproc.record._record import Record
-from pytest_agentproc.record._text import HEADINGS, Row, lines_of, rows_of
+from pytest_agentproc.record._text import HEADINGS, TextRow, lay_out_rows, make_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,30 +38,32 @@ class LiveRecord(Record):
         self._scenario = scenario
         self._told = self._written = 0
         self._at = 0
-        self._tell_rows([HEADINGS])
+        self._print_rows([HEADINGS])
 
     def add(self, at_ns: int, code: str, data: Mapping[str, Any]) -> None:
-        """Append one event, and tell the instants before it."""
+        """Append one event, and print the instants before it."""
         if at_ns != self._at:
             self.flush()
             if at_ns - self._at >= _SILENCE:
-                self._tell_rows([Row("", f"~~~ {duration(at_ns - self._at)} pass ~~~", "both")])
+                self._print_rows([TextRow("", f"~~~ {format_duration(at_ns - self._at)} pass ~~~", "both")])
             self._at = at_ns
         super().add(at_ns, code, data)
 
     def flush(self) -> None:
-        """Tell what was not told yet."""
+        """Print the events that were not printed yet."""
         new = self.events[self._told :]
         self._told += len(new)
         if not new or self._written > _MOST:
             return
         part = Record()
         part.merge(new)  # they are joined already
-        self._tell_rows([*rows_of(frame for frame in frames(part, self._scenario) if not isinstance(frame, Silence))])
+        self._print_rows(
+            [*make_rows(frame for frame in group_record(part, self._scenario) if not isinstance(frame, Silence))]
+        )
         if self._written > _MOST:
             self._tell("... and so on: the rest is not printed as it happens ...")
 
-    def _tell_rows(self, rows: list[Row]) -> None:
-        for line in lines_of(rows, *_WIDTHS):
+    def _print_rows(self, rows: list[TextRow]) -> None:
+        for line in lay_out_rows(rows, *_WIDTHS):
             self._tell(line)
             self._written += 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
-from pytest_agentproc.record._payload import limit_of, united
+from pytest_agentproc.record._payload import get_payload_limit, join_payloads
 
 AnyEvent = tuple[int, str, Mapping[str, Any]]
 Entry = tuple[int, str, str, str, tuple[tuple[str, Any], ...]]
@@ -24,7 +24,7 @@ class _HasEvents(Protocol):
     def events(self) -> Iterable[AnyEvent]: ...
 
 
-def joined(events: Iterable[AnyEvent], *, by_line: bool = False) -> list[AnyEvent]:
+def join_chunks(events: Iterable[AnyEvent], *, by_line: bool = False) -> list[AnyEvent]:
     """Join, within one instant, the bytes of each (process, code, by) at their first occurrence; sizes are summed.
 
     Bytes that are too many to be kept become a `Payload`. A timer that is armed again for the instant for which it is
@@ -64,13 +64,19 @@ def joined(events: Iterable[AnyEvent], *, by_line: bool = False) -> list[AnyEven
         result.append(event)
     for place, kind, parts in places:
         at, code, data = result[place]
-        value = united(parts, limit_of(code)) if kind == "bytes" else parts[0] if len(parts) == 1 else sum(parts)
+        value = (
+            join_payloads(parts, get_payload_limit(code))
+            if kind == "bytes"
+            else parts[0]
+            if len(parts) == 1
+            else sum(parts)
+        )
         if value is not data[kind]:
             result[place] = at, code, {**data, kind: value}
     return result
 
 
-def normal_form(record: _HasEvents) -> list[Entry]:
+def compute_normal_form(record: _HasEvents) -> list[Entry]:
     """Reduce a record to what must be equal in every run of one scenario, model and real processes alike.
 
     Within one instant bytes are joined per process, stream, side and line, and identical re-arms collapse. These are
@@ -83,21 +89,21 @@ def normal_form(record: _HasEvents) -> list[Entry]:
             code,
             data["process"],
             data.get("by", ""),
-            tuple((key, _plain(data[key])) for key in sorted(data) if _counts(key, data[key])),
+            tuple((key, _to_hashable(data[key])) for key in sorted(data) if _is_compared(key, data[key])),
         )
-        for at, code, data in joined(record.events, by_line=True)
+        for at, code, data in join_chunks(record.events, by_line=True)
     ]
 
 
-def _counts(key: str, value: object) -> bool:
+def _is_compared(key: str, value: object) -> bool:
     return key not in _UNCOUNTED and not (key == "parent" and isinstance(value, int))
 
 
-def _plain(value: object) -> object:
+def _to_hashable(value: object) -> object:
     if isinstance(value, Mapping):
-        return tuple((key, _plain(value[key])) for key in sorted(value))
+        return tuple((key, _to_hashable(value[key])) for key in sorted(value))
     if isinstance(value, (list, tuple)):
-        return tuple(_plain(entry) for entry in value)
+        return tuple(_to_hashable(entry) for entry in value)
     return value
 
 
@@ -105,7 +111,7 @@ _WRITERS = frozenset({"say", "answer", "result", "bytes", "flood"})
 _SPLITTERS = frozenset({"meanwhile", "when"})
 
 
-def attributed(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
+def add_step_lines(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
     """Add the line of its step to output that does not carry it.
 
     The step that a process began last wrote it, if the process has one track only; else it is sure only of what

@@ -7,17 +7,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from pytest_agentproc.record._cells import duration
-from pytest_agentproc.record._frames import Frame, frames
-from pytest_agentproc.record._page_lanes import lanes_of
-from pytest_agentproc.record._page_rows import Drawing, Room, clipped, drawn, safe, shortened, table
+from pytest_agentproc.record._cells import format_duration
+from pytest_agentproc.record._frames import Frame, group_record
+from pytest_agentproc.record._page_lanes import build_lanes
+from pytest_agentproc.record._page_rows import (
+    DiagramDrawing,
+    SizeBudget,
+    clip_text,
+    draw_rows,
+    escape_html,
+    render_table,
+    shorten_rows,
+)
 from pytest_agentproc.record._page_style import STYLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pytest_agentproc.record._page_marks import Mark
-    from pytest_agentproc.record._page_rows import Row
+    from pytest_agentproc.record._page_rows import DiagramRow
     from pytest_agentproc.record._record import Record
 
 
@@ -28,7 +36,7 @@ _NOTE_CHARS = 60
 _ROOM_BYTES = 160_000
 
 
-def shown_lines(text: str, marked: Sequence[int]) -> list[int]:
+def select_shown_lines(text: str, marked: Sequence[int]) -> list[int]:
     """List the lines that are on the page: all from the first line with content, and the marked ones."""
     lines = text.splitlines()
     said = [number for number, line in enumerate(lines, 1) if line.strip()]
@@ -39,7 +47,7 @@ def shown_lines(text: str, marked: Sequence[int]) -> list[int]:
     return [*range(begin, min(end, begin + _MAX_LINES - 1) + 1), *sorted(far)]
 
 
-def listing(
+def render_source(
     text: str,
     shown: Sequence[int],
     rows: Mapping[int, int],
@@ -55,22 +63,27 @@ def listing(
         failed: the checks that did not pass, by their lines.
         steps: whose last step a line is.
     """
-    lines, room = text.splitlines(), Room(_ROOM_BYTES)
+    lines, room = text.splitlines(), SizeBudget(_ROOM_BYTES)
     written = []
     before = shown[0] - 1 if shown else 0
     for number in shown:
         if number != before + 1:
             written.append('<tr class="gap"><td colspan="2">\N{HORIZONTAL ELLIPSIS}</td></tr>')
         before = number
-        notes = [f'<span class="note bad">{safe(clipped(key, _NOTE_CHARS))}</span>' for key in failed.get(number, ())]
-        notes += [f'<span class="note">{safe(clipped(whose, _NOTE_CHARS))}</span>' for whose in steps.get(number, ())]
+        notes = [
+            f'<span class="note bad">{escape_html(clip_text(key, _NOTE_CHARS))}</span>'
+            for key in failed.get(number, ())
+        ]
+        notes += [
+            f'<span class="note">{escape_html(clip_text(whose, _NOTE_CHARS))}</span>' for whose in steps.get(number, ())
+        ]
         kind = "bad" if number in failed else "at" if number in steps else ""
         place = f'<a href="#r{rows[number]}">{number}</a>' if number in rows else str(number)
-        line = safe(clipped(lines[number - 1], _LINE_CHARS))
-        words = line if room.takes(line) else safe(clipped(lines[number - 1], _SHORT_CHARS))
+        line = escape_html(clip_text(lines[number - 1], _LINE_CHARS))
+        words = line if room.spend(line) else escape_html(clip_text(lines[number - 1], _SHORT_CHARS))
         written.append(
             f'<tr id="L{number}" tabindex="-1" class="{kind}"><td class="no">{place}</td>'
-            f"<td><code>{words}</code>{''.join(note for note in notes if room.takes(note))}</td></tr>"
+            f"<td><code>{words}</code>{''.join(note for note in notes if room.spend(note))}</td></tr>"
         )
     return f'<table class="source"><tbody>\n{chr(10).join(written)}\n</tbody></table>'
 
@@ -109,7 +122,7 @@ class _Check(Protocol):
     def hint(self) -> str: ...
 
 
-class Judged(NamedTuple):
+class PageVerdict(NamedTuple):
     """The page's words about a run.
 
     Args:
@@ -129,7 +142,7 @@ class Judged(NamedTuple):
     marks: Sequence[Mark] = ()
 
 
-def page(record: Record, scenario: _Source, judged: Judged) -> str:
+def render_page(record: Record, scenario: _Source, judged: PageVerdict) -> str:
     """Draw a run as an HTML page: what failed, a diagram of who did what and when, the scenario beside it.
 
     Silences and repetitions are folded as in the text, the middle of a very long run is left out, and a page is
@@ -140,32 +153,34 @@ def page(record: Record, scenario: _Source, judged: Judged) -> str:
         scenario: what was asked for; its lines and those of the diagram lead to each other.
         judged: what follows from both.
     """
-    shown = list(frames(record, scenario))
+    shown = list(group_record(record, scenario))
     cells = [pair.cell for frame in shown if isinstance(frame, Frame) for pair in frame.pairs]
-    lanes = lanes_of(record.events, cells)
+    lanes = build_lanes(record.events, cells)
     clock = str(record.header.get("clock", "virtual"))
-    rows = shortened(list(drawn(shown, Drawing(lanes), clock, judged.marks)))
-    failed = _by_line((row.line, f"{row.verdict}: {row.key}") for row in judged.failed)
-    steps = _by_line((line, f"last step of {_whom(process)}") for process, line in judged.steps.items())
-    lines = shown_lines(scenario.text, [*failed, *steps])
+    rows = shorten_rows(list(draw_rows(shown, DiagramDrawing(lanes), clock, judged.marks)))
+    failed = _group_by_line((row.line, f"{row.verdict}: {row.key}") for row in judged.failed)
+    steps = _group_by_line(
+        (line, f"last step of {_describe_process(process)}") for process, line in judged.steps.items()
+    )
+    lines = select_shown_lines(scenario.text, [*failed, *steps])
     known = frozenset(lines)
-    diagram = table(rows, lanes, known, Room(_PAGE_BYTES))
-    source = listing(scenario.text, lines, _first_rows(rows), failed, steps)
+    diagram = render_table(rows, lanes, known, SizeBudget(_PAGE_BYTES))
+    source = render_source(scenario.text, lines, _find_first_rows(rows), failed, steps)
     end = record.events[-1].at if record.events else 0
     parts = [
         '<a class="skip" href="#run">Skip to the diagram</a>',
-        f"<header>{_head(scenario, judged, _facts(record.header, end, judged.real))}</header>",
-        _banners(scenario, judged, known),
+        f"<header>{_render_head(scenario, judged, _list_facts(record.header, end, judged.real))}</header>",
+        _render_banners(scenario, judged, known),
         '<main><section id="run" tabindex="-1" aria-label="what happened">',
         f'<div class="scroll">{diagram}</div></section>',
-        f'<section class="beside" aria-label="the scenario"><h2>{safe(clipped(str(scenario.path), 200))}</h2>',
+        f'<section class="beside" aria-label="the scenario"><h2>{escape_html(clip_text(str(scenario.path), 200))}</h2>',
         f'<div class="scroll" tabindex="0" role="region" aria-label="source">{source}</div></section></main>',
         f"<footer>record <code>{record.digest()}</code></footer>",
     ]
-    return document(f"{judged.verdict}: {scenario.claim}", "\n".join(parts))
+    return render_document(f"{judged.verdict}: {scenario.claim}", "\n".join(parts))
 
 
-def document(title: str, body: str) -> str:
+def render_document(title: str, body: str) -> str:
     """Wrap the body of a page: nothing in it may load or run anything.
 
     Args:
@@ -176,57 +191,59 @@ def document(title: str, body: str) -> str:
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{safe(clipped(title, 200))}</title>\n<style>\n{STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
+        f"<title>{escape_html(clip_text(title, 200))}</title>\n<style>\n{STYLE}</style></head>\n"
+        f"<body>\n{body}\n</body></html>\n"
     )
 
 
-def _head(scenario: _Source, judged: Judged, facts: Iterable[tuple[str, str]]) -> str:
-    said = "".join(f"<div><dt>{name}</dt><dd>{safe(value)}</dd></div>" for name, value in facts)
+def _render_head(scenario: _Source, judged: PageVerdict, facts: Iterable[tuple[str, str]]) -> str:
+    said = "".join(f"<div><dt>{name}</dt><dd>{escape_html(value)}</dd></div>" for name, value in facts)
     kind = "bad" if judged.failed else "good"
     return (
-        f'<h1>{safe(clipped(scenario.claim, 400))}</h1>\n<dl class="facts">'
-        f'<div><dt>verdict</dt><dd><b class="verdict {kind}">{safe(judged.verdict)}</b></dd></div>{said}</dl>'
+        f'<h1>{escape_html(clip_text(scenario.claim, 400))}</h1>\n<dl class="facts">'
+        f'<div><dt>verdict</dt><dd><b class="verdict {kind}">{escape_html(judged.verdict)}</b></dd></div>{said}</dl>'
     )
 
 
-def _facts(header: Mapping[str, Any], end: int, real: int | None) -> Iterable[tuple[str, str]]:
+def _list_facts(header: Mapping[str, Any], end: int, real: int | None) -> Iterable[tuple[str, str]]:
     if header.get("subject"):
-        yield "subject", clipped(str(header["subject"]), 100)
+        yield "subject", clip_text(str(header["subject"]), 100)
     clock = str(header.get("clock", "virtual"))
     yield "clock", f"{clock}, by {header['arm']}" if "arm" in header else clock
     if "out_of_reach" in header:
-        yield "not in virtual time", clipped(str(header["out_of_reach"]), 300)
-    yield f"{clock} time" if clock != "real" else "the scenario's time", duration(end)
+        yield "not in virtual time", clip_text(str(header["out_of_reach"]), 300)
+    yield f"{clock} time" if clock != "real" else "the scenario's time", format_duration(end)
     if real is not None:
-        yield "took", duration(real)
+        yield "took", format_duration(real)
 
 
-def _banners(scenario: _Source, judged: Judged, lines: frozenset[int]) -> str:
+def _render_banners(scenario: _Source, judged: PageVerdict, lines: frozenset[int]) -> str:
     """Say what failed, each check by itself, then what did not."""
-    written = [_banner(scenario, row, lines) for row in judged.failed[:_MAX_BANNERS]]
+    written = [_render_banner(scenario, row, lines) for row in judged.failed[:_MAX_BANNERS]]
     if len(judged.failed) > _MAX_BANNERS:
         written.append(f"<p>{len(judged.failed) - _MAX_BANNERS} more are marked in the source.</p>")
     kinds = dict.fromkeys(str(row.verdict) for row in judged.others)
     said = [f"{sum(row.verdict == kind for row in judged.others)} {kind}" for kind in kinds]
     if said:
         keys = ", ".join(f"{row.key} ({row.verdict})" for row in judged.others)
-        names = safe(clipped(keys, 4 * _CHECK_CHARS))
+        names = escape_html(clip_text(keys, 4 * _CHECK_CHARS))
         written.append(f'<details class="others"><summary>checks: {", ".join(said)}</summary><p>{names}</p></details>')
     return f'<section class="checks" aria-label="checks">{"".join(written)}</section>'
 
 
-def _banner(scenario: _Source, row: _Check, lines: frozenset[int]) -> str:
-    place = f"{safe(clipped(str(scenario.path), 160))}:{row.line}" if row.line else ""
+def _render_banner(scenario: _Source, row: _Check, lines: frozenset[int]) -> str:
+    place = f"{escape_html(clip_text(str(scenario.path), 160))}:{row.line}" if row.line else ""
     where = f'<a href="#L{row.line}">{place}</a>' if row.line in lines else place
     said = [("expected", row.wanted), ("seen", row.seen), *([("", f"({row.hint})")] if row.hint else [])]
-    words = "".join(f"<dt>{name}</dt><dd>{safe(clipped(text, _CHECK_CHARS))}</dd>" for name, text in said)
+    words = "".join(f"<dt>{name}</dt><dd>{escape_html(clip_text(text, _CHECK_CHARS))}</dd>" for name, text in said)
     return (
-        f'<article class="banner"><h2><b>{safe(row.verdict)}</b> <code>{safe(clipped(row.key, 160))}</code> '
+        f'<article class="banner"><h2><b>{escape_html(row.verdict)}</b> '
+        f"<code>{escape_html(clip_text(row.key, 160))}</code> "
         f'<span class="where">{where}</span></h2><dl>{words}</dl></article>'
     )
 
 
-def _by_line(pairs: Iterable[tuple[int, str]]) -> dict[int, list[str]]:
+def _group_by_line(pairs: Iterable[tuple[int, str]]) -> dict[int, list[str]]:
     found: dict[int, list[str]] = {}
     for line, words in pairs:
         if line:
@@ -234,7 +251,7 @@ def _by_line(pairs: Iterable[tuple[int, str]]) -> dict[int, list[str]]:
     return found
 
 
-def _first_rows(rows: Sequence[Row]) -> dict[int, int]:
+def _find_first_rows(rows: Sequence[DiagramRow]) -> dict[int, int]:
     first: dict[int, int] = {}
     for row in rows:
         if row.pair is not None and row.pair.cell.line:
@@ -242,5 +259,5 @@ def _first_rows(rows: Sequence[Row]) -> dict[int, int]:
     return first
 
 
-def _whom(process: str) -> str:
+def _describe_process(process: str) -> str:
     return "the agent" if process == "agent" else process

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_agentproc.record._page import document
-from pytest_agentproc.record._page_rows import clipped, safe
+from pytest_agentproc.record._page import render_document
+from pytest_agentproc.record._page_rows import clip_text, escape_html
 from pytest_agentproc.vocabulary import RULES
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ _NO_RULE = ""
 _NEVER = '<span class="aside">not played</span>'
 
 
-class Listed(NamedTuple):
+class IndexEntry(NamedTuple):
     """One play.
 
     Args:
@@ -37,7 +37,7 @@ class Listed(NamedTuple):
     file: str = ""
 
 
-def index(entries: Iterable[Listed]) -> str:
+def render_index(entries: Iterable[IndexEntry]) -> str:
     """Write the list of all pages as an HTML page; the order of the entries does not count.
 
     Args:
@@ -45,48 +45,49 @@ def index(entries: Iterable[Listed]) -> str:
     """
     played = sorted(entries)
     ways = sorted({entry.way for entry in played})
-    heads = "".join(f'<th scope="col">{"<br>".join(map(safe, way))}</th>' for way in ways)
+    heads = "".join(f'<th scope="col">{"<br>".join(map(escape_html, way))}</th>' for way in ways)
     body = "\n".join(
-        _rule(rule, [entry for entry in played if rule in (entry.covers or (_NO_RULE,))], ways)
+        _render_rule(rule, [entry for entry in played if rule in (entry.covers or (_NO_RULE,))], ways)
         for rule in sorted({rule for entry in played for rule in entry.covers or (_NO_RULE,)})
     )
-    return document(
+    return render_document(
         "agentproc: what was played",
-        f'<a class="skip" href="#all">Skip to the scenarios</a>\n<header><h1>What was played</h1>{_counts(played)}'
+        f'<a class="skip" href="#all">Skip to the scenarios</a>\n<header><h1>What was played</h1>'
+        f"{_render_counts(played)}"
         f'</header>\n<main class="list"><table class="index" id="all" tabindex="-1"><thead><tr>'
         f'<th scope="col">scenario</th>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody></table></main>',
     )
 
 
-def _counts(played: Sequence[Listed]) -> str:
+def _render_counts(played: Sequence[IndexEntry]) -> str:
     """Say how often there was each verdict: what is red first."""
     verdicts = sorted({entry.verdict for entry in played}, key=lambda verdict: (verdict in _QUIET, verdict))
     said = [
-        (f' class="{_kind(verdict)}"', sum(entry.verdict == verdict for entry in played), verdict)
+        (f' class="{_get_css_class(verdict)}"', sum(entry.verdict == verdict for entry in played), verdict)
         for verdict in verdicts
     ]
     said.append(("", len({(entry.name, entry.claim) for entry in played}), "scenarios"))
-    items = "".join(f"<li{kind}><b>{count}</b>{safe(what)}</li>" for kind, count, what in said)
+    items = "".join(f"<li{kind}><b>{count}</b>{escape_html(what)}</li>" for kind, count, what in said)
     return f'<ul class="counts">{items}</ul>'
 
 
-def _rule(rule: str, entries: Sequence[Listed], ways: Sequence[tuple[str, ...]]) -> str:
-    title = f"<code>{safe(rule)}</code>{safe(RULES[rule].demands)}" if rule else "no rule"
+def _render_rule(rule: str, entries: Sequence[IndexEntry], ways: Sequence[tuple[str, ...]]) -> str:
+    title = f"<code>{escape_html(rule)}</code>{escape_html(RULES[rule].demands)}" if rule else "no rule"
     rows = [f'<tr class="rule"><th scope="colgroup" colspan="{len(ways) + 1}">{title}</th></tr>']
     for name, claim in dict.fromkeys((entry.name, entry.claim) for entry in entries):
         own = [entry for entry in entries if (entry.name, entry.claim) == (name, claim)]
         cells = "".join(
-            f"<td>{', '.join(_cell(entry) for entry in own if entry.way == way) or _NEVER}</td>" for way in ways
+            f"<td>{', '.join(_render_cell(entry) for entry in own if entry.way == way) or _NEVER}</td>" for way in ways
         )
-        words = f'{safe(clipped(claim, 300))}<span class="id">{safe(clipped(name, 200))}</span>'
+        words = f'{escape_html(clip_text(claim, 300))}<span class="id">{escape_html(clip_text(name, 200))}</span>'
         rows.append(f'<tr><th scope="row">{words}</th>{cells}</tr>')
     return "\n".join(rows)
 
 
-def _cell(entry: Listed) -> str:
-    verdict = f'<span class="{_kind(entry.verdict)}">{safe(entry.verdict)}</span>'
-    return f'<a href="{safe(entry.file)}">{verdict}</a>' if entry.file else verdict
+def _render_cell(entry: IndexEntry) -> str:
+    verdict = f'<span class="{_get_css_class(entry.verdict)}">{escape_html(entry.verdict)}</span>'
+    return f'<a href="{escape_html(entry.file)}">{verdict}</a>' if entry.file else verdict
 
 
-def _kind(verdict: str) -> str:
+def _get_css_class(verdict: str) -> str:
     return "good" if verdict in _QUIET else "bad"

@@ -39,14 +39,14 @@ class Lane(NamedTuple):
 
 
 @dataclass(slots=True)
-class Slots:
+class TimerSlots:
     """Gives armed timers a place beside each other: the one that they had before, if it is free."""
 
     taken: dict[tuple[str, str], int] = field(default_factory=dict)
     last: dict[tuple[str, str], int] = field(default_factory=dict)
     count: int = 0
 
-    def arm(self, timer: tuple[str, str]) -> int:
+    def assign_slot(self, timer: tuple[str, str]) -> int:
         """Give a timer its place."""
         if timer not in self.taken:
             busy = set(self.taken.values())
@@ -57,7 +57,7 @@ class Slots:
             self.count = max(self.count, place + 1)
         return self.taken[timer]
 
-    def free(self, timer: tuple[str, str]) -> int | None:
+    def release_slot(self, timer: tuple[str, str]) -> int | None:
         """Take its place from a timer; None if it had none."""
         return self.taken.pop(timer, None)
 
@@ -85,18 +85,18 @@ class Lanes:
         """How wide they are together, in pixels."""
         return sum(lane.width for lane in self.all)
 
-    def slot(self, number: int) -> int:
+    def get_slot_center(self, number: int) -> int:
         """Give the middle of a timer's place, in pixels."""
         assert self.timers is not None, "a timer has a lane"
         return self.timers.x + number * _SLOT - (self.slots - 1) * _SLOT // 2
 
 
-def timer_of(data: Mapping[str, object]) -> tuple[str, str]:
+def get_timer_name(data: Mapping[str, object]) -> tuple[str, str]:
     """Name a timer: its session, and its own name."""
     return str(data.get("session", "")), str(data["timer"])
 
 
-def lanes_of(events: Iterable[AnyEvent], shown: Iterable[Cell]) -> Lanes:
+def build_lanes(events: Iterable[AnyEvent], shown: Iterable[Cell]) -> Lanes:
     """Say who has a lane: in the order of birth, and those who were left before all others if there are too many.
 
     Args:
@@ -116,8 +116,10 @@ def lanes_of(events: Iterable[AnyEvent], shown: Iterable[Cell]) -> Lanes:
             parents[process] = str(data["parent"])
         if process not in _HOSTS and ("by" not in data or code in "oeix"):
             known.setdefault(process)
-    slots = _slots(shown)
-    own = set([*(name for name in known if name in left), *known][:_MAX_PROCESSES] if _too_many(known) else known)
+    slots = _count_slots(shown)
+    own = set(
+        [*(name for name in known if name in left), *known][:_MAX_PROCESSES] if _has_too_many_lanes(known) else known
+    )
     names = [name for name in known if name in own]
     width, host_width = _WIDE if len(names) <= _FEW else _NARROW
     hosts = [*([(CALLER, width, "")] if has_caller else []), (SUPERVISOR, host_width, "")]
@@ -128,21 +130,21 @@ def lanes_of(events: Iterable[AnyEvent], shown: Iterable[Cell]) -> Lanes:
         columns.append((f"{len(others)} others", 2 * width, next((left[name] for name in others if name in left), "")))
     lanes = _place_lanes(columns)
     homes = {lane.name: lane for lane in lanes} | dict.fromkeys(others, lanes[-1])
-    roots = {name: _root(name, parents) for name in known}
+    roots = {name: _find_root(name, parents) for name in known}
     return Lanes(lanes, homes, roots, lanes[len(hosts)] if slots else None, slots)
 
 
-def _too_many(known: Mapping[str, None]) -> bool:
+def _has_too_many_lanes(known: Mapping[str, None]) -> bool:
     return len(known) > _MAX_PROCESSES + 1
 
 
-def _slots(shown: Iterable[Cell]) -> int:
-    slots = Slots()
+def _count_slots(shown: Iterable[Cell]) -> int:
+    slots = TimerSlots()
     for cell in shown:
         if "armed" in cell.data:
-            slots.arm(timer_of(cell.data))
+            slots.assign_slot(get_timer_name(cell.data))
         elif "timer" in cell.data:
-            slots.free(timer_of(cell.data))
+            slots.release_slot(get_timer_name(cell.data))
     return slots.count
 
 
@@ -154,7 +156,7 @@ def _place_lanes(columns: Sequence[tuple[str, int, str]]) -> tuple[Lane, ...]:
     return tuple(lanes)
 
 
-def _root(name: str, parents: Mapping[str, str]) -> str:
+def _find_root(name: str, parents: Mapping[str, str]) -> str:
     seen = {name}
     while (above := parents.get(name)) is not None and above not in _HOSTS and above not in seen:
         seen.add(above)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_agentproc.record._frames import Again, Frame, Silence
+from pytest_agentproc.record._frames import Frame, RepeatedFrames, Silence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from pytest_agentproc.record._frames import Pair
+    from pytest_agentproc.record._frames import CellPair
 
 
 class Mark(NamedTuple):
@@ -34,7 +34,7 @@ class Mark(NamedTuple):
     note: str
     words: str
 
-    def fits(self, at: int, pair: Pair) -> bool:
+    def is_about(self, at: int, pair: CellPair) -> bool:
         """Say whether these events are what was seen."""
         code, data = pair.cell.subject[1], pair.cell.data
         if at != self.seen or (self.process and "by" not in data and str(data["process"]) != self.process):
@@ -46,23 +46,23 @@ class Mark(NamedTuple):
         return code in "sx" and data.get("signal") == self.kind
 
 
-class Expected(NamedTuple):
+class ExpectedInstant(NamedTuple):
     """An instant at which something was expected, with the words for it."""
 
     at: int
     words: str
 
 
-def note_of(marks: Iterable[Mark], at: int, pair: Pair) -> str:
+def find_note(marks: Iterable[Mark], at: int, pair: CellPair) -> str:
     """Give the words for a row that is wrong; empty: it is none."""
-    return ", ".join(dict.fromkeys(mark.note for mark in marks if mark.fits(at, pair)))
+    return ", ".join(dict.fromkeys(mark.note for mark in marks if mark.is_about(at, pair)))
 
 
-def with_expected(
-    shown: Iterable[Frame | Silence | Again], marks: Sequence[Mark]
-) -> Iterator[Frame | Silence | Again | Expected]:
+def insert_expected(
+    shown: Iterable[Frame | Silence | RepeatedFrames], marks: Sequence[Mark]
+) -> Iterator[Frame | Silence | RepeatedFrames | ExpectedInstant]:
     """Put each expected instant to its place; a silence around it is shown as the two that it divides."""
-    waiting = sorted({Expected(mark.expected, mark.words) for mark in marks if mark.expected is not None})
+    waiting = sorted({ExpectedInstant(mark.expected, mark.words) for mark in marks if mark.expected is not None})
     now = 0
     for item in shown:
         if isinstance(item, Silence):

@@ -9,10 +9,10 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_agentproc.record._cells import duration, instant
-from pytest_agentproc.record._frames import Again, Frame, Pair, Silence
-from pytest_agentproc.record._page_lanes import CALLER, SUPERVISOR, Slots, timer_of
-from pytest_agentproc.record._page_marks import Expected, note_of, with_expected
+from pytest_agentproc.record._cells import format_duration, format_instant
+from pytest_agentproc.record._frames import CellPair, Frame, RepeatedFrames, Silence
+from pytest_agentproc.record._page_lanes import CALLER, SUPERVISOR, TimerSlots, get_timer_name
+from pytest_agentproc.record._page_marks import ExpectedInstant, find_note, insert_expected
 from pytest_agentproc.record._payload import Payload
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _KEPT = "\n\t"
 
 
-class Room:
+class SizeBudget:
     """The size that a page may still spend on text that is not needed to follow it.
 
     Args:
@@ -37,7 +37,7 @@ class Room:
     def __init__(self, size: int) -> None:
         self.left = size
 
-    def takes(self, html: str) -> bool:
+    def spend(self, html: str) -> bool:
         """Spend the size of a text, if there is room for it; say whether there was."""
         size = len(html.encode())
         if size > self.left:
@@ -46,20 +46,22 @@ class Room:
         return True
 
 
-def safe(text: object) -> str:
+def escape_html(text: object) -> str:
     """Make HTML of a text: markup is shown, and so is what cannot be printed or would turn the line around."""
     words = str(text)
     if not words.isprintable():
-        words = "".join(letter if letter.isprintable() or letter in _KEPT else _named(letter) for letter in words)
+        words = "".join(
+            letter if letter.isprintable() or letter in _KEPT else _name_character(letter) for letter in words
+        )
     return escape(words)
 
 
-def clipped(text: str, width: int) -> str:
+def clip_text(text: str, width: int) -> str:
     """Cut a text to a width, with an ellipsis where something is missing."""
     return text if len(text) <= width else text[: width - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def payload_text(payload: bytes | Payload, width: int) -> str:
+def format_payload(payload: bytes | Payload, width: int) -> str:
     """Give the beginning of what was written or read, and how much is missing, as text."""
     known = payload.head if isinstance(payload, Payload) else payload
     # Four bytes are at most one character, so this many are enough for the width.
@@ -68,7 +70,7 @@ def payload_text(payload: bytes | Payload, width: int) -> str:
     return start if missing <= 0 else f"{start}\n\N{HORIZONTAL ELLIPSIS} {len(payload)} bytes in all"
 
 
-def _named(character: str) -> str:
+def _name_character(character: str) -> str:
     return character.encode("unicode_escape").decode() if character <= "\uffff" else "\N{REPLACEMENT CHARACTER}"
 
 
@@ -79,7 +81,7 @@ _NAME_CHARS = 48
 _SENT = {"o": "out", "e": "err", "i": "in"}
 
 
-class Drawing:
+class DiagramDrawing:
     """Draws a run from its beginning to its end, row by row.
 
     Args:
@@ -88,11 +90,11 @@ class Drawing:
 
     def __init__(self, lanes: Lanes) -> None:
         self._lanes = lanes
-        self._slots = Slots()
+        self._slots = TimerSlots()
         self._living = [name for name in (CALLER, SUPERVISOR) if name in lanes.homes]
         self._zombies: set[int] = set()
 
-    def strip(self, pair: Pair | None = None) -> str:
+    def draw_row(self, pair: CellPair | None = None) -> str:
         """Draw the next row as HTML.
 
         Args:
@@ -102,20 +104,23 @@ class Drawing:
         names = {place: timer for timer, place in self._slots.taken.items()}
         bars = {place: ["t"] for place in names}
         if pair is not None:
-            begun, ended = self._note(pair.cell.subject[1], pair.cell.data)
+            begun, ended = self._update_living(pair.cell.subject[1], pair.cell.data)
             self._move_timer(pair.cell.data, bars)
         names.update((place, timer) for timer, place in self._slots.taken.items())
-        drawn = [*self._lines(begun, ended)]
+        drawn = [*self._draw_life_lines(begun, ended)]
         for place, kinds in sorted(bars.items()):
-            drawn += [_at(kind, self._lanes.slot(place), " ".join(filter(None, names[place]))) for kind in kinds]
+            drawn += [
+                _draw_mark(kind, self._lanes.get_slot_center(place), " ".join(filter(None, names[place])))
+                for kind in kinds
+            ]
         if pair is not None:
-            drawn += self._marks(pair)
+            drawn += self._draw_marks(pair)
         if ended:
             self._living.remove(ended)
         return "".join(drawn)
 
-    def _note(self, code: str, data: Mapping[str, Any]) -> tuple[str, str]:
-        """Name the processes that begin and end here, if any."""
+    def _update_living(self, code: str, data: Mapping[str, Any]) -> tuple[str, str]:
+        """Keep account of the living processes; name the one that begins and the one that ends here, if any."""
         name = str(data["process"])
         if name not in self._lanes.homes or "by" in data:
             return "", ""
@@ -130,14 +135,14 @@ class Drawing:
     def _move_timer(self, data: Mapping[str, Any], bars: dict[int, list[str]]) -> None:
         if "timer" not in data:
             return
-        timer = timer_of(data)
+        timer = get_timer_name(data)
         if "armed" in data:
             is_again = timer in self._slots.taken
-            bars[self._slots.arm(timer)] = ["t e", "t b"] if is_again else ["t b"]
-        elif (place := self._slots.free(timer)) is not None:
+            bars[self._slots.assign_slot(timer)] = ["t e", "t b"] if is_again else ["t b"]
+        elif (place := self._slots.release_slot(timer)) is not None:
             bars[place] = ["t e fired", "d fired"] if "fired" in data else ["t e"]
 
-    def _lines(self, begun: str, ended: str) -> Iterator[str]:
+    def _draw_life_lines(self, begun: str, ended: str) -> Iterator[str]:
         """Draw the life-lines; several processes may share one."""
         homes = self._lanes.homes
         before = {homes[name].x for name in self._living if name != begun}
@@ -145,56 +150,58 @@ class Drawing:
         for lane in self._lanes.all:
             kind = f"l {lane.left}".rstrip()
             if lane.x in before and lane.x in after:
-                yield _at(kind, lane.x)
+                yield _draw_mark(kind, lane.x)
             elif lane.x in before:
-                yield _at(f"{kind} e", lane.x)
+                yield _draw_mark(f"{kind} e", lane.x)
                 if lane.left == "zombie":
                     self._zombies.add(lane.x)
-                    yield _at("l dead b", lane.x)
+                    yield _draw_mark("l dead b", lane.x)
             elif lane.x in after:
-                yield _at(f"{kind} b", lane.x)
+                yield _draw_mark(f"{kind} b", lane.x)
             elif lane.x in self._zombies:
-                yield _at("l dead", lane.x)
+                yield _draw_mark("l dead", lane.x)
 
-    def _marks(self, pair: Pair) -> list[str]:
+    def _draw_marks(self, pair: CellPair) -> list[str]:
         """Draw what the row is about: an arrow from one to the other, or a mark where it happened."""
         code, data = pair.cell.subject[1], pair.cell.data
         if "timer" in data or "fault" in data:
             return []
         host, is_seen = self._lanes.homes[SUPERVISOR], "by" in data
-        home = self._lanes.homes.get(self._now(data) if is_seen else str(data["process"]), host)
+        home = self._lanes.homes.get(self._find_living_name(data) if is_seen else str(data["process"]), host)
         if code in _SENT:
             return [_draw_bytes(code, data, home, host)]
         if not is_seen and code in "px":
-            return self._of_life(pair, home, host)
+            return self._draw_birth_or_end(pair, home, host)
         if code == "s":
-            return [_arrow("sig", host, self._target(data)) if is_seen else _at("d sig", home.x)]
+            return [
+                _draw_arrow("sig", host, self._find_signal_target(data)) if is_seen else _draw_mark("d sig", home.x)
+            ]
         caller = self._lanes.homes.get(CALLER)
         if caller is not None and ("event" in data or "does" in data):
-            return [_arrow("say", *((host, caller) if "event" in data else (caller, host)))]
-        return [_at(f"d {_kind(data)}".rstrip(), host.x if is_seen else home.x)]
+            return [_draw_arrow("say", *((host, caller) if "event" in data else (caller, host)))]
+        return [_draw_mark(f"d {_get_marker_class(data)}".rstrip(), host.x if is_seen else home.x)]
 
-    def _of_life(self, pair: Pair, home: Lane, host: Lane) -> list[str]:
-        """Draw a birth, from whom it came, or an end, to whom it was news."""
+    def _draw_birth_or_end(self, pair: CellPair, home: Lane, host: Lane) -> list[str]:
+        """Draw a start, with an arrow from the parent, or an end, with an arrow to the supervisor that saw it."""
         data = pair.cell.data
         if "seen" in data:
             above = self._lanes.homes.get(str(data.get("parent")), host)
-            return [*([_arrow("born", above, home)] if above.x != home.x else []), _at("d born", home.x)]
-        return [*([_arrow("faint", home, host)] if pair.seen is not None else []), _at("d over", home.x)]
+            return [*([_draw_arrow("born", above, home)] if above.x != home.x else []), _draw_mark("d born", home.x)]
+        return [*([_draw_arrow("faint", home, host)] if pair.seen is not None else []), _draw_mark("d over", home.x)]
 
-    def _now(self, data: Mapping[str, Any]) -> str:
-        """Name whom a supervisor has to do with: of an agent that was replaced, the one that lives."""
+    def _find_living_name(self, data: Mapping[str, Any]) -> str:
+        """Name the process that an event of the supervisor is about: of a replaced agent, the living one."""
         name = str(data["process"])
         heirs = [row for row in self._living if row.partition(" ")[0] == name]
         return name if name in self._living or not heirs else heirs[-1]
 
-    def _target(self, data: Mapping[str, Any]) -> Lane:
+    def _find_signal_target(self, data: Mapping[str, Any]) -> Lane:
         """Say how far the arrow of a signal goes: to its process, across a tree, or to the first of a group.
 
         The record does not list the other members of a group.
         """
         homes, session = self._lanes.homes, str(data.get("session", ""))
-        if (name := self._now(data)) in homes:
+        if (name := self._find_living_name(data)) in homes:
             return homes[name]
         family = [
             homes[name]
@@ -210,27 +217,27 @@ def _draw_bytes(code: str, data: Mapping[str, Any], home: Lane, host: Lane) -> s
     """Draw bytes as an arrow where they are written, and as a mark where they are read."""
     is_seen = "by" in data
     if ("size" if is_seen else "bytes") in data and (code == "i") == is_seen:
-        return _arrow(_SENT[code], *((host, home) if is_seen else (home, host)))
+        return _draw_arrow(_SENT[code], *((host, home) if is_seen else (home, host)))
     if code == "i" and is_seen and "closed" in data:
-        return _arrow("faint", host, home)
-    return _at("d", host.x if is_seen else home.x)
+        return _draw_arrow("faint", host, home)
+    return _draw_mark("d", host.x if is_seen else home.x)
 
 
-def _kind(data: Mapping[str, Any]) -> str:
+def _get_marker_class(data: Mapping[str, Any]) -> str:
     for key in ("leaked", "outcome", "returned", "stray"):
         if key in data:
             return key
     return "step" if "step" in data else ""
 
 
-def _at(kind: str, x: int, name: str = "") -> str:
-    title = f' title="{safe(clipped(name, _NAME_CHARS))}"' if name else ""
+def _draw_mark(kind: str, x: int, name: str = "") -> str:
+    title = f' title="{escape_html(clip_text(name, _NAME_CHARS))}"' if name else ""
     return f'<i class="{kind}" style="left:{x}px"{title}></i>'
 
 
-def _arrow(kind: str, start: Lane, end: Lane) -> str:
+def _draw_arrow(kind: str, start: Lane, end: Lane) -> str:
     if start.x == end.x:
-        return _at("d", start.x)
+        return _draw_mark("d", start.x)
     way = "r" if start.x < end.x else "w"
     left, right = sorted((start.x, end.x))
     first, last = (left, right - _NEAR) if way == "r" else (left + _NEAR, right)
@@ -245,7 +252,7 @@ _ROW_NAME_CHARS = 32
 _QUIET = frozenset({"eof", "size", "closed", "off", "gone", "step"})
 
 
-class Row(NamedTuple):
+class DiagramRow(NamedTuple):
     """One row.
 
     Args:
@@ -260,14 +267,14 @@ class Row(NamedTuple):
     number: int
     strip: str
     at: int | None = None
-    pair: Pair | None = None
+    pair: CellPair | None = None
     band: str = ""
     note: str = ""
 
 
-def drawn(
-    shown: Iterable[Frame | Silence | Again], drawing: Drawing, clock: str, marks: Sequence[Mark] = ()
-) -> Iterator[Row]:
+def draw_rows(
+    shown: Iterable[Frame | Silence | RepeatedFrames], drawing: DiagramDrawing, clock: str, marks: Sequence[Mark] = ()
+) -> Iterator[DiagramRow]:
     """Draw what is shown, in its order.
 
     Args:
@@ -277,35 +284,39 @@ def drawn(
         marks: what failed checks are about; what they expected is drawn at its instant.
     """
     number = 0
-    for item in with_expected(shown, marks):
+    for item in insert_expected(shown, marks):
         number += 1
-        if isinstance(item, Expected):
-            yield Row(number, drawing.strip(), item.at, band=item.words, note="expected")
+        if isinstance(item, ExpectedInstant):
+            yield DiagramRow(number, drawing.draw_row(), item.at, band=item.words, note="expected")
         elif isinstance(item, Silence):
-            yield Row(number, drawing.strip(), band=f"~ {duration(item.length)} pass ({clock})")
-        elif isinstance(item, Again):
-            yield Row(
+            yield DiagramRow(number, drawing.draw_row(), band=f"~ {format_duration(item.length)} pass ({clock})")
+        elif isinstance(item, RepeatedFrames):
+            yield DiagramRow(
                 number,
-                drawing.strip(),
+                drawing.draw_row(),
                 band=f"\N{MULTIPLICATION SIGN} {item.times + 1}: {item.words}",
             )
         else:
             for place, pair in enumerate(item.pairs):
-                note = note_of(marks, item.at, pair)
-                yield Row(number + place, drawing.strip(pair), None if place else item.at, pair, note=note)
+                note = find_note(marks, item.at, pair)
+                yield DiagramRow(number + place, drawing.draw_row(pair), None if place else item.at, pair, note=note)
             number += len(item.pairs) - 1
 
 
-def shortened(rows: Sequence[Row]) -> list[Row]:
+def shorten_rows(rows: Sequence[DiagramRow]) -> list[DiagramRow]:
     """Leave out the middle of a very long run, and say how much that is."""
     if len(rows) <= _MAX_ROWS:
         return list(rows)
     half = _MAX_ROWS // 2
     gap = rows[half]
-    return [*rows[:half], Row(gap.number, "", band=f"{len(rows) - 2 * half} rows are left out here"), *rows[-half:]]
+    return [
+        *rows[:half],
+        DiagramRow(gap.number, "", band=f"{len(rows) - 2 * half} rows are left out here"),
+        *rows[-half:],
+    ]
 
 
-def table(rows: Sequence[Row], lanes: Lanes, lines: Container[int], room: Room) -> str:
+def render_table(rows: Sequence[DiagramRow], lanes: Lanes, lines: Container[int], room: SizeBudget) -> str:
     """Write the diagram as HTML.
 
     Args:
@@ -318,8 +329,8 @@ def table(rows: Sequence[Row], lanes: Lanes, lines: Container[int], room: Room) 
     is_tall = any(6.4 * len(lane.name) > lane.width for lane in lanes.all)  # pixels that a letter of the heading takes
     names = "".join(
         f'<span class="h{" left" if lane.left else ""}" style="left:{lane.x - lane.width // 2}px;width:{lane.width}px"'
-        f' title="{safe(clipped(lane.name, _WORDS_CHARS))}">'
-        f"<span>{safe(clipped(lane.name, _ROW_NAME_CHARS))}</span></span>"
+        f' title="{escape_html(clip_text(lane.name, _WORDS_CHARS))}">'
+        f"<span>{escape_html(clip_text(lane.name, _ROW_NAME_CHARS))}</span></span>"
         for lane in lanes.all
     )
     head = (
@@ -327,31 +338,31 @@ def table(rows: Sequence[Row], lanes: Lanes, lines: Container[int], room: Room) 
         f'<th scope="col" class="g{" tall" if is_tall else ""}"><div style="width:{width}px">{names}</div></th>'
         '<th scope="col">what happened</th><th scope="col" class="n">line</th></tr></thead>'
     )
-    body = "\n".join(_row(row, width, lines, room) for row in rows)
+    body = "\n".join(_render_row(row, width, lines, room) for row in rows)
     return f'<table class="run">{head}\n<tbody>\n{body}\n</tbody></table>'
 
 
-def _row(row: Row, width: int, lines: Container[int], room: Room) -> str:
-    time = "" if row.at is None else instant(row.at)
+def _render_row(row: DiagramRow, width: int, lines: Container[int], room: SizeBudget) -> str:
+    time = "" if row.at is None else format_instant(row.at)
     strip = f'<td class="g" aria-hidden="true"><div style="width:{width}px">{row.strip}</div></td>'
-    begin = f'<tr id="r{row.number}" tabindex="-1" class="{_class(row)}">'
+    begin = f'<tr id="r{row.number}" tabindex="-1" class="{_get_row_class(row)}">'
     begin += f'<th scope="row" class="time">{time}</th>{strip}'
     if row.pair is None:
-        return f'{begin}<td class="band" colspan="2">{safe(row.band)}</td></tr>'
+        return f'{begin}<td class="band" colspan="2">{escape_html(row.band)}</td></tr>'
     line = row.pair.cell.line
     link = f'<a href="#L{line}">line {line}</a>' if line in lines else f"line {line}" if line else ""
-    note = f'<span class="note bad">{safe(row.note)}</span>' if row.note else ""
-    return f'{begin}<td class="words">{_words(row.pair, room)}{note}</td><td class="n">{link}</td></tr>'
+    note = f'<span class="note bad">{escape_html(row.note)}</span>' if row.note else ""
+    return f'{begin}<td class="words">{_render_words(row.pair, room)}{note}</td><td class="n">{link}</td></tr>'
 
 
-def _class(row: Row) -> str:
+def _get_row_class(row: DiagramRow) -> str:
     if row.pair is None:
         return "expected" if row.note else "pass"
-    kind = _row_kind(row.pair.cell.subject[1], row.pair.cell.data)
+    kind = _get_row_weight(row.pair.cell.subject[1], row.pair.cell.data)
     return " ".join(filter(None, ("" if row.at is None else "first", kind, "wrong" if row.note else "")))
 
 
-def _row_kind(code: str, data: Mapping[str, Any]) -> str:
+def _get_row_weight(code: str, data: Mapping[str, Any]) -> str:
     """Say what weight a row has: bad, strong, quiet, or none of these."""
     if "leaked" in data or "stray" in data or "fault" in data:
         return "bad"
@@ -361,27 +372,27 @@ def _row_kind(code: str, data: Mapping[str, Any]) -> str:
     return "quiet" if not _QUIET.isdisjoint(data) else ""
 
 
-def _words(pair: Pair, room: Room) -> str:
+def _render_words(pair: CellPair, room: SizeBudget) -> str:
     cell = pair.cell
     side = cell.side if cell.side in ("supervisor", "agent") else "everybody"
     whose = (
-        f"<b>{safe(clipped(cell.whose, _ROW_NAME_CHARS))}</b> "
+        f"<b>{escape_html(clip_text(cell.whose, _ROW_NAME_CHARS))}</b> "
         if cell.whose
         else f'<span class="aside">{side}: </span>'
     )
     words = cell.words.replace(" ==> ", " \N{RIGHTWARDS ARROW} ")
     payload = cell.data.get("bytes")
     if payload is not None:
-        whole = payload_text(payload, _MORE_CHARS)
-        start = clipped(whole.replace("\n", "\N{DOWNWARDS ARROW WITH CORNER LEFTWARDS}"), _PREVIEW_CHARS)
+        whole = format_payload(payload, _MORE_CHARS)
+        start = clip_text(whole.replace("\n", "\N{DOWNWARDS ARROW WITH CORNER LEFTWARDS}"), _PREVIEW_CHARS)
         lead, *_ = words.partition(' "')
-        shown = f"{whose}{safe(lead)} <code>{safe(start)}</code>"
-        return _with_more(shown, whole, room) if len(whole) > _PREVIEW_CHARS else shown
+        shown = f"{whose}{escape_html(lead)} <code>{escape_html(start)}</code>"
+        return _render_details(shown, whole, room) if len(whole) > _PREVIEW_CHARS else shown
     if len(words) <= _WORDS_CHARS:
-        return f"{whose}{safe(words)}"
-    return _with_more(f"{whose}{safe(clipped(words, _WORDS_CHARS))}", clipped(words, _MORE_CHARS), room)
+        return f"{whose}{escape_html(words)}"
+    return _render_details(f"{whose}{escape_html(clip_text(words, _WORDS_CHARS))}", clip_text(words, _MORE_CHARS), room)
 
 
-def _with_more(shown: str, whole: str, room: Room) -> str:
-    more = safe(whole)
-    return f"<details><summary>{shown}</summary><pre>{more}</pre></details>" if room.takes(more) else shown
+def _render_details(shown: str, whole: str, room: SizeBudget) -> str:
+    more = escape_html(whole)
+    return f"<details><summary>{shown}</summary><pre>{more}</pre></details>" if room.spend(more) else shown

@@ -42,7 +42,7 @@ class Payload:
         return self.size
 
 
-class Gathered:
+class PayloadBuffer:
     """Bytes that are still coming.
 
     Args:
@@ -56,7 +56,7 @@ class Gathered:
     def __init__(self, limit: int, place: int = -1) -> None:
         self.limit = limit
         self.place = place
-        self.whole: Gathered | None = None
+        self.whole: PayloadBuffer | None = None
         self.size = 0
         self._parts: list[bytes] = []
         self._hash: hashlib._Hash | None = None
@@ -74,31 +74,31 @@ class Gathered:
             self._hash = hashlib.sha256()
             for part in self._parts:
                 self._hash.update(part)
-            self._head, self._tail = _first(self._parts), _last(self._parts)
+            self._head, self._tail = _take_first_bytes(self._parts), _take_last_bytes(self._parts)
             self._parts = []
 
-    def fork(self) -> Gathered:
+    def copy(self) -> PayloadBuffer:
         """Give a copy that holds the same and continues by itself."""
-        other = Gathered(self.limit)
+        other = PayloadBuffer(self.limit)
         other.size, other._parts, other._head, other._tail = self.size, self._parts[:], self._head, self._tail
         other._hash = self._hash.copy() if self._hash is not None else None
         return other
 
-    def value(self) -> bytes | Payload:
+    def get_payload(self) -> bytes | Payload:
         """Give what is kept."""
         if self._hash is None:
             return b"".join(self._parts)
-        whole = self.whole.value() if self.whole is not None else None
+        whole = self.whole.get_payload() if self.whole is not None else None
         assert not isinstance(whole, bytes)
         return Payload(self.size, self._hash.hexdigest(), self._head, self._tail, whole)
 
 
-def limit_of(code: str) -> int:
+def get_payload_limit(code: str) -> int:
     """Say how much of a stream's bytes is kept whole in one instant: `i` is stdin."""
     return MAX_INPUT_BYTES if code == "i" else MAX_PAYLOAD_BYTES
 
 
-def united(parts: Sequence[bytes | Payload], limit: int) -> bytes | Payload:
+def join_payloads(parts: Sequence[bytes | Payload], limit: int) -> bytes | Payload:
     """Put what one stream carried in one instant together again.
 
     The hash of all parts is known if each is whole, or if there are no others in the instant.
@@ -107,19 +107,19 @@ def united(parts: Sequence[bytes | Payload], limit: int) -> bytes | Payload:
         return parts[0]
     known = [part for part in parts if isinstance(part, bytes)]
     if len(known) == len(parts):
-        gathered = Gathered(limit)
+        gathered = PayloadBuffer(limit)
         gathered.add(b"".join(known))
-        return gathered.value()
+        return gathered.get_payload()
     size = sum(len(part) for part in parts)
     whole = next((part.whole for part in parts if isinstance(part, Payload)), None)
     if whole is not None and whole.size == size:
         return whole
     heads = (part if isinstance(part, bytes) else part.head for part in parts)
     tails = [part if isinstance(part, bytes) else part.tail for part in parts]
-    return Payload(size, "", _first(heads), _last(tails), whole)
+    return Payload(size, "", _take_first_bytes(heads), _take_last_bytes(tails), whole)
 
 
-def _first(parts: Iterable[bytes]) -> bytes:
+def _take_first_bytes(parts: Iterable[bytes]) -> bytes:
     head = b""
     for part in parts:
         head += part[: EDGE_BYTES - len(head)]
@@ -128,7 +128,7 @@ def _first(parts: Iterable[bytes]) -> bytes:
     return head
 
 
-def _last(parts: Sequence[bytes]) -> bytes:
+def _take_last_bytes(parts: Sequence[bytes]) -> bytes:
     tail = b""
     for part in reversed(parts):
         tail = part[-(EDGE_BYTES - len(tail)) :] + tail

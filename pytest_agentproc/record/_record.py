@@ -8,8 +8,8 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_agentproc.record._normal import joined, normal_form
-from pytest_agentproc.record._payload import MAX_PAYLOAD_BYTES, Gathered, Payload, limit_of
+from pytest_agentproc.record._normal import compute_normal_form, join_chunks
+from pytest_agentproc.record._payload import MAX_PAYLOAD_BYTES, Payload, PayloadBuffer, get_payload_limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -36,7 +36,7 @@ new_event = partial(tuple.__new__, Event)
 _STREAMS = frozenset("oei")
 
 
-class Joiner:
+class EventJoiner:
     """Joins the events of one instant as the renderers would, so that they need not be held until then.
 
     A step that begins parts what comes after it from what came before, if that names no line: the place of a chunk
@@ -52,18 +52,18 @@ class Joiner:
         self._events = events
         self._armed: dict[tuple[Any, ...], int | None] = {}
         self._sizes: dict[tuple[Any, ...], list[int]] = {}
-        self._streams: dict[tuple[Any, ...], Gathered] = {}
-        self._wholes: dict[tuple[Any, ...], Gathered] = {}
-        self._owns: list[Gathered] = []
+        self._streams: dict[tuple[Any, ...], PayloadBuffer] = {}
+        self._wholes: dict[tuple[Any, ...], PayloadBuffer] = {}
+        self._owns: list[PayloadBuffer] = []
 
     def add(self, event: Event) -> None:
         """Append an event, or join it with one of those before it."""
         _, code, data = event
         if code in _STREAMS:
             if "bytes" in data:
-                if self._gather(code, data):
+                if self._join_bytes(code, data):
                     return
-            elif "size" in data and self._sum_up(code, data):
+            elif "size" in data and self._join_sizes(code, data):
                 return
         elif code == "t":
             timer, due = (data.get("session"), data["process"], data["timer"]), data.get("armed")
@@ -74,33 +74,33 @@ class Joiner:
             self._streams = {key: own for key, own in self._streams.items() if key[-1]}
         self._events.append(event)
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Write what was joined so far into its events."""
         for own in self._owns:
-            self._amend(own.place, "bytes", own.value())
+            self._update_event(own.place, "bytes", own.get_payload())
         for place, size in self._sizes.values():
-            self._amend(place, "size", size)
+            self._update_event(place, "size", size)
 
-    def _gather(self, code: str, data: Mapping[str, Any]) -> bool:
+    def _join_bytes(self, code: str, data: Mapping[str, Any]) -> bool:
         """Take bytes in; say whether they need no event of their own."""
         about = data["process"], code, data.get("by")
         key = *about, data.get("line")
         own = self._streams.get(key)
         is_joined = own is not None
         if own is None:
-            own = self._streams[key] = Gathered(limit_of(code), len(self._events))
+            own = self._streams[key] = PayloadBuffer(get_payload_limit(code), len(self._events))
             self._owns.append(own)
             whole = self._wholes.setdefault(about, own)
             if whole is not own:
                 if whole.place >= 0:
-                    whole.whole = self._wholes[about] = whole.fork()
+                    whole.whole = self._wholes[about] = whole.copy()
                 own.whole = self._wholes[about]
         own.add(data["bytes"])
         if own.whole is not None:
             own.whole.add(data["bytes"])
         return is_joined
 
-    def _sum_up(self, code: str, data: Mapping[str, Any]) -> bool:
+    def _join_sizes(self, code: str, data: Mapping[str, Any]) -> bool:
         key = data["process"], code, data.get("by"), data.get("line")
         if key in self._sizes:
             self._sizes[key][1] += data["size"]
@@ -108,7 +108,7 @@ class Joiner:
         self._sizes[key] = [len(self._events), data["size"]]
         return False
 
-    def _amend(self, place: int, key: str, value: object) -> None:
+    def _update_event(self, place: int, key: str, value: object) -> None:
         at, code, data = self._events[place]
         self._events[place] = new_event((at, code, {**data, key: value}))
 
@@ -137,14 +137,14 @@ class Record:
         self._events: list[Event] = []
         self._now: int | None = None
         self._begin = self._weight = 0
-        self._joiner: Joiner | None = None
+        self._joiner: EventJoiner | None = None
 
     @property
     def events(self) -> list[Event]:
         """The events so far, in order."""
         if self._joiner is not None:
-            self._join()
-            self._joiner.settle()
+            self._join_new_events()
+            self._joiner.flush()
         return self._events
 
     def add(self, at_ns: int, code: str, data: Mapping[str, Any]) -> None:
@@ -153,7 +153,7 @@ class Record:
             weight = self._weight + _EVENT_WEIGHT
         else:
             if self._joiner is not None:
-                self._settle()
+                self._flush_joiner()
             self._now = at_ns
             self._begin = len(self._events)
             weight = 0
@@ -162,37 +162,37 @@ class Record:
         self._weight = weight
         self._events.append(new_event((at_ns, code, data)))
         if weight > MAX_PAYLOAD_BYTES:
-            self._join()
+            self._join_new_events()
 
-    def mark(self) -> int:
+    def settle_and_count(self) -> int:
         """Be done with what came so far, and give how many events that are."""
-        self._settle()
+        self._flush_joiner()
         self._now = None
         return len(self._events)
 
-    def cut(self, count: int) -> None:
+    def truncate(self, count: int) -> None:
         """Drop all but the first events."""
-        self._settle()
+        self._flush_joiner()
         self._now = None
         del self._events[count:]
 
     def merge(self, events: Iterable[Event]) -> None:
         """Put events that were kept elsewhere among the events here, before the events of the same instant."""
-        self._settle()
+        self._flush_joiner()
         self._now = None
         self._events[:] = sorted([*events, *self._events], key=lambda event: event.at)
 
-    def _settle(self) -> None:
+    def _flush_joiner(self) -> None:
         """Be done with the joining of an instant."""
         if self._joiner is not None:
-            self._join()
-            self._joiner.settle()
+            self._join_new_events()
+            self._joiner.flush()
             self._joiner = None
 
-    def _join(self) -> None:
+    def _join_new_events(self) -> None:
         """Join what came in this instant and is not joined yet."""
         if self._joiner is None:
-            self._joiner = Joiner(self._events)
+            self._joiner = EventJoiner(self._events)
         chunks = self._events[self._begin :]
         del self._events[self._begin :]
         for event in chunks:
@@ -209,12 +209,12 @@ class Record:
         """
         yield json.dumps({"version": 3, "format": "agentproc", **self.header}, ensure_ascii=False, default=str)
         before = 0
-        for at, code, data in joined(self.events, by_line=True):
+        for at, code, data in join_chunks(self.events, by_line=True):
             interval = at - before
             before = at
             sign = "-" if interval < 0 else ""
             seconds, rest = divmod(abs(interval), _NANOSECONDS)
-            payload = json.dumps({key: _readable(value) for key, value in data.items()}, ensure_ascii=False)
+            payload = json.dumps({key: _to_json(value) for key, value in data.items()}, ensure_ascii=False)
             yield f'[{sign}{seconds}.{rest:09d}, "{code}", {payload}]'
 
     def digest(self) -> str:
@@ -223,7 +223,7 @@ class Record:
         Bytes that are too many to be kept go in by their length and hash.
         """
         whole = hashlib.sha256()
-        for *head, rest in normal_form(self):
+        for *head, rest in compute_normal_form(self):
             whole.update(repr(head).encode())
             for key, value in rest:
                 if isinstance(value, bytes):
@@ -234,20 +234,20 @@ class Record:
         return whole.hexdigest()
 
 
-def _readable(value: object) -> object:
+def _to_json(value: object) -> object:
     if isinstance(value, Payload):
-        head, tail = _encode(value.head), _encode(value.tail)
+        head, tail = _encode_payload(value.head), _encode_payload(value.tail)
         return {"length": value.size, "sha256": value.sha256, "head": head, "tail": tail}
     if not isinstance(value, bytes):
         return list(value) if isinstance(value, (set, frozenset, tuple)) else value
     if len(value) <= MAX_PAYLOAD_BYTES:
-        return _encode(value)
-    gathered = Gathered(MAX_PAYLOAD_BYTES)
+        return _encode_payload(value)
+    gathered = PayloadBuffer(MAX_PAYLOAD_BYTES)
     gathered.add(value)
-    return _readable(gathered.value())
+    return _to_json(gathered.get_payload())
 
 
-def _encode(payload: bytes) -> str | dict[str, str]:
+def _encode_payload(payload: bytes) -> str | dict[str, str]:
     try:
         return payload.decode()
     except UnicodeDecodeError:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _LETTERS = 26
 
 
-def of_session(trace: Trace, name: str) -> Trace:
+def mark_session(trace: Trace, name: str) -> Trace:
     """Give the trace of one of several sessions: its events say whose they are, and its agent has its name.
 
     Args:
@@ -32,7 +32,7 @@ def of_session(trace: Trace, name: str) -> Trace:
     return marked
 
 
-def one_session(record: Record, name: str) -> Record:
+def select_session(record: Record, name: str) -> Record:
     """Give the events of one session, as if there were no other: its agents are `agent`.
 
     That is what its supervisor noted, and what its agents and their descendants did.
@@ -50,7 +50,7 @@ def one_session(record: Record, name: str) -> Record:
     return only
 
 
-def beside(records: Sequence[Record]) -> Record:
+def join_records(records: Sequence[Record]) -> Record:
     """Give what happened in several records of one clock as one; the agent of the second is `agent B`, and so on.
 
     Events of one instant come in the order of the records.
@@ -61,13 +61,13 @@ def beside(records: Sequence[Record]) -> Record:
     events = []
     for number, record in enumerate(records):
         for at, code, data in record.events:
-            named = {key: _named(data[key], number) for key in ("process", "parent") if key in data}
+            named = {key: _name_process(data[key], number) for key in ("process", "parent") if key in data}
             events.append(Event(at, code, {**data, **named}))
     whole.merge(events)
     return whole
 
 
-def _named(process: object, number: int) -> object:
+def _name_process(process: object, number: int) -> object:
     """Name a process after its record, unless it is one of the host's, or of the first record."""
     if not number or not isinstance(process, str) or process in ("supervisor", "caller"):
         return process

@@ -41,14 +41,14 @@ class Start:
     status: int | None
 
 
-def starts(record: Record) -> tuple[Start, ...]:
+def list_starts(record: Record) -> tuple[Start, ...]:
     """Give the starts of the agent in their order; its descendants are none."""
     born = [event for event in record.events if event.code == "p" and "seen" in event.data]
     roots = [event for event in born if "by" not in event.data and event.data.get("parent") == "supervisor"]
-    return tuple(_start(record, str(event.data["process"]), event.at) for event in roots)
+    return tuple(_read_start(record, str(event.data["process"]), event.at) for event in roots)
 
 
-def _start(record: Record, name: str, at: int) -> Start:
+def _read_start(record: Record, name: str, at: int) -> Start:
     given: Mapping[str, Any] = {}
     stdin: list[bytes] = []
     signals: list[tuple[str, float]] = []

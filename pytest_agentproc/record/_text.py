@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_agentproc.record._cells import duration, instant
-from pytest_agentproc.record._frames import Again, Silence, frames
+from pytest_agentproc.record._cells import format_duration, format_instant
+from pytest_agentproc.record._frames import RepeatedFrames, Silence, group_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MAX_LINES = 160
 
 
-class Row(NamedTuple):
+class TextRow(NamedTuple):
     """A line of the text: its columns (`both` on the right: the left goes through), and what marks it."""
 
     time: str
@@ -26,10 +26,10 @@ class Row(NamedTuple):
     mark: str = ""
 
 
-HEADINGS = Row("time", "supervisor", "agent and descendants")
+HEADINGS = TextRow("time", "supervisor", "agent and descendants")
 
 
-def text(record: Record, scenario: Source | None = None) -> str:
+def render_text(record: Record, scenario: Source | None = None) -> str:
     """Draw the timeline of both sides: one column for the time, one for the supervisor, one for agent and descendants.
 
     A silence of a second or more is shown as a jump. Three or more like instants in a row are shown as one with its
@@ -39,23 +39,23 @@ def text(record: Record, scenario: Source | None = None) -> str:
         record: what happened.
         scenario: shows each step as it is written in its file; without it by its name.
     """
-    return drawn(frames(record, scenario))
+    return render_timeline(group_record(record, scenario))
 
 
-def drawn(shown: Iterable[Frame | Silence | Again], marks: Mapping[int, str] | None = None) -> str:
+def render_timeline(shown: Iterable[Frame | Silence | RepeatedFrames], marks: Mapping[int, str] | None = None) -> str:
     """Draw what is shown together.
 
     Args:
         shown: the rows of the timeline.
         marks: what stands in front of a row, by the id of its cell; those rows are never left out.
     """
-    rows = [HEADINGS, *rows_of(shown, marks)]
+    rows = [HEADINGS, *make_rows(shown, marks)]
     if len(rows) > _MAX_LINES:
-        rows = [*_shorten(rows)]
-    return "\n".join(lines_of(rows))
+        rows = [*_shorten_rows(rows)]
+    return "\n".join(lay_out_rows(rows))
 
 
-def _shorten(rows: list[Row]) -> Iterator[Row]:
+def _shorten_rows(rows: list[TextRow]) -> Iterator[TextRow]:
     """Leave out the middle of a very long run, but for what is marked there."""
     half = _MAX_LINES // 2
     left_out = 0
@@ -64,36 +64,38 @@ def _shorten(rows: list[Row]) -> Iterator[Row]:
             left_out += 1
             continue
         if left_out:
-            yield Row("", f"... {left_out} lines left out ...", "both")
+            yield TextRow("", f"... {left_out} lines left out ...", "both")
             left_out = 0
         yield row
 
 
-def rows_of(shown: Iterable[Frame | Silence | Again], marks: Mapping[int, str] | None = None) -> Iterator[Row]:
-    """Give the rows of what is shown, marked as `drawn` has them."""
+def make_rows(
+    shown: Iterable[Frame | Silence | RepeatedFrames], marks: Mapping[int, str] | None = None
+) -> Iterator[TextRow]:
+    """Give the rows of what is shown; `marks` is as in `render_timeline`."""
     for row in shown:
         if isinstance(row, Silence):
-            yield Row("", f"~~~ {duration(row.length)} pass ~~~", "both")
-        elif isinstance(row, Again):
-            yield Row("", f"... {row.words}", "both")
+            yield TextRow("", f"~~~ {format_duration(row.length)} pass ~~~", "both")
+        elif isinstance(row, RepeatedFrames):
+            yield TextRow("", f"... {row.words}", "both")
         else:
-            yield from _rows_of_frame(row, marks or {})
+            yield from _make_frame_rows(row, marks or {})
 
 
-def _rows_of_frame(frame: Frame, marks: Mapping[int, str]) -> Iterator[Row]:
-    time = instant(frame.at)
+def _make_frame_rows(frame: Frame, marks: Mapping[int, str]) -> Iterator[TextRow]:
+    time = format_instant(frame.at)
     for cell, seen in frame.pairs:
         mark = marks.get(id(cell), "") or marks.get(id(seen), "")
         if cell.side == "both":
-            yield Row(time, cell.whole, "both", mark)
+            yield TextRow(time, cell.whole, "both", mark)
         elif cell.side == "agent":
-            yield Row(time, seen.whole if seen is not None else "", cell.whole, mark)
+            yield TextRow(time, seen.whole if seen is not None else "", cell.whole, mark)
         else:
-            yield Row(time, cell.whole, "", mark)
+            yield TextRow(time, cell.whole, "", mark)
         time = ""
 
 
-def lines_of(rows: list[Row], time_width: int = 0, left_width: int = 0) -> Iterator[str]:
+def lay_out_rows(rows: list[TextRow], time_width: int = 0, left_width: int = 0) -> Iterator[str]:
     """Lay rows out in columns, as wide as they need and at least as wide as is said."""
     time_width = max(time_width, *(len(row.time) for row in rows), 0)
     left_width = max(left_width, *(len(row.left) for row in rows if row.right != "both"), 0)

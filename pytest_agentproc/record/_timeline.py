@@ -22,10 +22,10 @@ import re
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from pytest_agentproc.errors import UsageError, did_you_mean
-from pytest_agentproc.record._cells import cells, instant
-from pytest_agentproc.record._frames import framed
-from pytest_agentproc.record._normal import attributed, joined
-from pytest_agentproc.record._text import drawn
+from pytest_agentproc.record._cells import format_instant, make_cells
+from pytest_agentproc.record._frames import group_cells
+from pytest_agentproc.record._normal import add_step_lines, join_chunks
+from pytest_agentproc.record._text import render_timeline
 from pytest_agentproc.vocabulary import NANOSECONDS, POLICY_NAMES, Outcome
 
 if TYPE_CHECKING:
@@ -78,15 +78,15 @@ class Timeline:
     def __init__(self, record: Record, source: Source | None = None, *, is_supervised: bool = True) -> None:
         self._is_supervised = is_supervised
         lines = source.text.splitlines() if source is not None else ()
-        self._cells = cells(joined(attributed(record.events), by_line=True), lines)
-        self._rows = [_Row(cell, (*_words(cell),), (*_owners(cell),)) for cell in self._cells]
+        self._cells = make_cells(join_chunks(add_step_lines(record.events), by_line=True), lines)
+        self._rows = [_Row(cell, (*_list_words(cell),), (*_list_owners(cell),)) for cell in self._cells]
 
     def __str__(self) -> str:
-        return self._drawn({})
+        return self._draw({})
 
     def times(self, word: str) -> tuple[float, ...]:
         """Give every instant of a word, in order; none if it never came."""
-        return tuple(row.cell.at / NANOSECONDS for row in self._named(word))
+        return tuple(row.cell.at / NANOSECONDS for row in self._find_rows(word))
 
     def at(self, word: str) -> float:
         """Give the first instant of a word.
@@ -94,7 +94,7 @@ class Timeline:
         Raises:
             AssertionError: it never came.
         """
-        return self._first(word).cell.at / NANOSECONDS
+        return self._find_first(word).cell.at / NANOSECONDS
 
     def order(self, *words: str) -> None:
         """Require that these came one after the other, whatever came between; at one instant their order counts too.
@@ -107,12 +107,12 @@ class Timeline:
         marks: dict[int, str] = {}
         begin = (0, 0)
         for number, word in enumerate(words, 1):
-            wanted = self._reader(word)
+            wanted = self._parse_word(word)
             places = [(index, row.words.index(wanted.word)) for index, row in enumerate(self._rows) if wanted(row)]
             found = next((place for place in places if place >= begin), None)
             if found is None:
                 earlier = self._rows[places[-1][0]] if places else None
-                self._refuse(_explain_order(word, words[number - 2], earlier), marks, earlier)
+                self._fail(_explain_order(word, words[number - 2], earlier), marks, earlier)
             cell = self._rows[found[0]].cell
             marks[id(cell)] = f"{marks.get(id(cell), '')} {number}".strip()
             begin = found[0], found[1] + 1
@@ -123,15 +123,17 @@ class Timeline:
         Raises:
             AssertionError: it came earlier, or one of them never came.
         """
-        row = self._first(word)
+        row = self._find_first(word)
         if isinstance(bound, str):
-            other = self._first(bound)
+            other = self._find_first(bound)
             if row.cell.at < other.cell.at:
-                earlier = f"{word} came at {instant(row.cell.at)}, before {bound} at {instant(other.cell.at)}"
-                self._refuse(earlier, {id(other.cell): "1"}, row)
+                earlier = (
+                    f"{word} came at {format_instant(row.cell.at)}, before {bound} at {format_instant(other.cell.at)}"
+                )
+                self._fail(earlier, {id(other.cell): "1"}, row)
         elif row.cell.at < round(bound * NANOSECONDS):
-            due = instant(round(bound * NANOSECONDS))
-            self._refuse(f"{word} came at {instant(row.cell.at)}, before {due}", {}, row)
+            due = format_instant(round(bound * NANOSECONDS))
+            self._fail(f"{word} came at {format_instant(row.cell.at)}, before {due}", {}, row)
 
     def never(self, word: str) -> None:
         """Require that a word did not come.
@@ -139,21 +141,21 @@ class Timeline:
         Raises:
             AssertionError: it did.
         """
-        row = next(self._named(word), None)
+        row = next(self._find_rows(word), None)
         if row is not None:
-            self._refuse(f"{word} came at {instant(row.cell.at)}", {}, row)
+            self._fail(f"{word} came at {format_instant(row.cell.at)}", {}, row)
 
-    def _first(self, word: str) -> _Row:
-        row = next(self._named(word), None)
+    def _find_first(self, word: str) -> _Row:
+        row = next(self._find_rows(word), None)
         if row is None:
-            self._refuse(f"{word} never came", {}, None)
+            self._fail(f"{word} never came", {}, None)
         return row
 
-    def _named(self, word: str) -> Iterator[_Row]:
-        wanted = self._reader(word)
+    def _find_rows(self, word: str) -> Iterator[_Row]:
+        wanted = self._parse_word(word)
         return (row for row in self._rows if wanted(row))
 
-    def _reader(self, word: str) -> _Reader:
+    def _parse_word(self, word: str) -> _WordFilter:
         """Read a word.
 
         Raises:
@@ -171,19 +173,19 @@ class Timeline:
                 f"{plain!r} is about the supervisor, which nobody recorded: the test started the fake by its own code",
                 f"ask for {', '.join(_OF_AGENTS)}, a signal or line N; or let agent_run run the scenario",
             )
-        return _Reader(owner if colon else None, plain)
+        return _WordFilter(owner if colon else None, plain)
 
-    def _refuse(self, trouble: str, marks: Mapping[int, str], wrong: _Row | None) -> NoReturn:
+    def _fail(self, trouble: str, marks: Mapping[int, str], wrong: _Row | None) -> NoReturn:
         shown = {**marks}
         if wrong is not None:
             shown[id(wrong.cell)] = f"{marks.get(id(wrong.cell), '')}!"
-        raise AssertionError(f"{trouble}\n\n{self._drawn(shown)}")
+        raise AssertionError(f"{trouble}\n\n{self._draw(shown)}")
 
-    def _drawn(self, marks: Mapping[int, str]) -> str:
-        return drawn(framed(self._cells, marks), marks)
+    def _draw(self, marks: Mapping[int, str]) -> str:
+        return render_timeline(group_cells(self._cells, marks), marks)
 
 
-class _Reader(NamedTuple):
+class _WordFilter(NamedTuple):
     """Which rows a word is about."""
 
     owner: str | None
@@ -196,10 +198,10 @@ class _Reader(NamedTuple):
 def _explain_order(word: str, before: str, earlier: _Row | None) -> str:
     if earlier is None:
         return f"{word} never came"
-    return f"{word} did not come after {before}: it came at {instant(earlier.cell.at)}"
+    return f"{word} did not come after {before}: it came at {format_instant(earlier.cell.at)}"
 
 
-def _words(cell: Cell) -> Iterator[str]:
+def _list_words(cell: Cell) -> Iterator[str]:
     """Name the content of a cell. An event of the agent has its word; the supervisor's sight of it has none."""
     data, code = cell.data, cell.subject[1]
     if cell.line:
@@ -217,10 +219,10 @@ def _words(cell: Cell) -> Iterator[str]:
     if code == "t" and "fired" in data:
         yield data["timer"]
     if code == "m":
-        yield from _said(data)
+        yield from _list_marker_words(data)
 
 
-def _said(data: Mapping[str, object]) -> Iterator[str]:
+def _list_marker_words(data: Mapping[str, object]) -> Iterator[str]:
     """Name what a marker tells."""
     kind = data.get("event")
     if kind == "status":
@@ -237,7 +239,7 @@ def _said(data: Mapping[str, object]) -> Iterator[str]:
         yield str(data["does"]).partition(" ")[0]
 
 
-def _owners(cell: Cell) -> Iterator[str]:
+def _list_owners(cell: Cell) -> Iterator[str]:
     """Name whose a cell is."""
     data = cell.data
     yield str(data["process"])

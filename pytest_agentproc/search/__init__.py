@@ -2,32 +2,32 @@
 
 `search` draws settings of the values that a scenario leaves open, plays each in the model (another supervisor:
 with real processes) beside the reference, and shrinks what it finds. `explore` does so with a scenario that
-leaves none open: it moves what is there (`_exploration` says which settings count). `confirm` plays a find with real
-processes; `written` makes it an ordinary file.
+leaves none open: it moves what is there (`_exploration` says which settings count). `confirm_failure` plays a find
+with real processes; `format_failure_scenario` makes it an ordinary file.
 """
 
 from __future__ import annotations
 
 from pytest_agentproc.search._draws import require_hypothesis
+from pytest_agentproc.search._expect_keys import collect_expect_keys
 from pytest_agentproc.search._explore import explore
-from pytest_agentproc.search._find import Confirmed, Find, confirm
-from pytest_agentproc.search._hunt import Searched
-from pytest_agentproc.search._invariants import broken
-from pytest_agentproc.search._search import Search, search, speaks_past_its_end
-from pytest_agentproc.search._told import told
-from pytest_agentproc.search._written import written
+from pytest_agentproc.search._find import Confirmation, FailingSetting, confirm_failure
+from pytest_agentproc.search._find_file import format_failure_scenario
+from pytest_agentproc.search._invariants import find_broken_invariant
+from pytest_agentproc.search._search import OpenValueSettings, has_output_after_end, search
+from pytest_agentproc.search._trials import SearchResult
 
 __all__ = [
-    "Confirmed",
-    "Find",
-    "Search",
-    "Searched",
-    "broken",
-    "confirm",
+    "Confirmation",
+    "FailingSetting",
+    "OpenValueSettings",
+    "SearchResult",
+    "collect_expect_keys",
+    "confirm_failure",
     "explore",
+    "find_broken_invariant",
+    "format_failure_scenario",
+    "has_output_after_end",
     "require_hypothesis",
     "search",
-    "speaks_past_its_end",
-    "told",
-    "written",
 ]

@@ -18,7 +18,7 @@ _MILLISECOND = 1_000_000
 _NEAR = ("", " - 1ms", " + 1ms")
 
 
-class Enough(BaseException):  # no Exception: Hypothesis would take one for a failure, and shrink it
+class SearchTimeOver(BaseException):  # no Exception: Hypothesis would take one for a failure, and shrink it
     """The time for a search is over."""
 
 
@@ -42,7 +42,7 @@ def require_hypothesis() -> None:
         ) from None
 
 
-def candidates(opening: Opening, limits: Mapping[str, int | None], names: Sequence[str]) -> list[str]:
+def list_candidates(opening: Opening, limits: Mapping[str, int | None], names: Sequence[str]) -> list[str]:
     """List the values of a range at which something may turn over: its bounds, and about the limits in it.
 
     Args:
@@ -71,7 +71,7 @@ def candidates(opening: Opening, limits: Mapping[str, int | None], names: Sequen
     return list(found.values())
 
 
-def _values(opening: Opening, limits: Mapping[str, int | None]) -> Any:
+def _make_value_strategy(opening: Opening, limits: Mapping[str, int | None]) -> Any:
     """Give the strategy of one opening that is no time; of `some_of` none or one alone is as likely as any others."""
     from hypothesis import strategies as st
 
@@ -89,11 +89,11 @@ def _values(opening: Opening, limits: Mapping[str, int | None]) -> Any:
     if bounds is None:
         return st.just(opening.options[0])
     if opening.kind == "size":
-        return st.sampled_from(candidates(opening, limits, ()))
+        return st.sampled_from(list_candidates(opening, limits, ()))
     return st.integers(*bounds).map(str)
 
 
-class _Times:
+class _TimeStrategies:
     """Strategies of the times of one setting, in the order of the file.
 
     Two in eight are the lower bound, three are about a limit, two have the next step come about the instant at which
@@ -112,7 +112,7 @@ class _Times:
         self._instants = [0]
         self._now: dict[int, int] = {}
 
-    def take(self, opening: Opening, near: Sequence[str], track: int) -> str:
+    def draw_time(self, opening: Opening, near: Sequence[str], track: int) -> str:
         """Draw one time; `near` are its candidates, and on its `track` it follows those that were drawn before."""
         from hypothesis import strategies as st
 
@@ -127,13 +127,13 @@ class _Times:
             low, high = -(-bounds[0] // _MILLISECOND), bounds[1] // _MILLISECOND
             text = f"{self._draw(st.integers(low, high))}ms" if low <= high else ""
         elif way >= _LANDING:
-            text = self._landing(bounds, now)
+            text = self._draw_near_limit_end(bounds, now)
         text = text or self._draw(st.sampled_from(near))
         self._now[track] = now + (opening.evaluate_choice(text, self._limits) or 0)
         self._instants.append(self._now[track])
         return text
 
-    def _landing(self, bounds: tuple[int, int], now: int) -> str:
+    def _draw_near_limit_end(self, bounds: tuple[int, int], now: int) -> str:
         """Draw a limit and the step at which it began; give the time until just before, at or after its end."""
         from hypothesis import strategies as st
 
@@ -141,35 +141,36 @@ class _Times:
         about = self._draw(st.sampled_from((0, -_MILLISECOND, _MILLISECOND)))
         ends = (began + length + about - now for length in self._lengths)
         fitting = [end for end in ends if bounds[0] <= end <= bounds[1]]
-        return _time(self._draw(st.sampled_from(fitting))) if fitting else ""
+        return format_exact_time(self._draw(st.sampled_from(fitting))) if fitting else ""
 
 
-def _time(nanoseconds: int) -> str:
+def format_exact_time(nanoseconds: int) -> str:
+    """Write a time exactly, in the largest unit that it fills."""
     unit, worth = next(unit for unit in _UNITS if nanoseconds % unit[1] == 0)
     return f"{nanoseconds // worth}{unit}"
 
 
-def _settings(
+def _make_setting_strategy(
     openings: Sequence[Opening], limits: Mapping[str, int | None], names: Sequence[str], tracks: Sequence[int]
 ) -> Any:
     """Give the strategy of whole settings."""
     from hypothesis import strategies as st
 
-    near = [candidates(opening, limits, names) if opening.kind == "time" else [] for opening in openings]
-    others = [None if opening.kind == "time" else _values(opening, limits) for opening in openings]
+    near = [list_candidates(opening, limits, names) if opening.kind == "time" else [] for opening in openings]
+    others = [None if opening.kind == "time" else _make_value_strategy(opening, limits) for opening in openings]
 
     @st.composite
     def setting(draw: Callable[[Any], Any]) -> tuple[Choice, ...]:
-        times = _Times(limits, names, draw)
+        times = _TimeStrategies(limits, names, draw)
         return tuple(
-            times.take(opening, texts, track) if other is None else draw(other)
+            times.draw_time(opening, texts, track) if other is None else draw(other)
             for opening, texts, other, track in zip(openings, near, others, tracks, strict=True)
         )
 
     return setting()
 
 
-def smallest(
+def find_smallest_failure(
     openings: Sequence[Opening],
     limits: Mapping[str, int | None],
     names: Sequence[str],
@@ -187,14 +188,14 @@ def smallest(
         names: the limits about which times are drawn.
         tracks: for each opening its part of the file. The caller's part and the agent's part begin at one instant, and
             continue side by side.
-        fails: whether a setting fails. It raises `Enough` when there is no time left.
+        fails: whether a setting fails. It raises `SearchTimeOver` when there is no time left.
         runs: the most settings that are drawn. Shrinking has as many of its own.
         seed: the same seed draws the same settings.
     """
     from hypothesis import HealthCheck, Phase, find, settings
     from hypothesis.errors import NoSuchExample
 
-    drawn = _settings(openings, limits, names, tracks)
+    drawn = _make_setting_strategy(openings, limits, names, tracks)
     how = settings(
         max_examples=runs,
         database=None,
@@ -205,5 +206,5 @@ def smallest(
     )
     try:
         return tuple(find(drawn, fails, settings=how, random=Random(seed)))  # noqa: S311  # no secret
-    except (NoSuchExample, Enough):
+    except (NoSuchExample, SearchTimeOver):
         return None

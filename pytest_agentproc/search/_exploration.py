@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.errors import Deadlock, ScenarioError
 from pytest_agentproc.harness import forecast_run, run_in_model
 from pytest_agentproc.scenario import NotApplicable, apply_moves, find_movables, loads, restate_times
-from pytest_agentproc.search._find import Find, not_met, said_of
-from pytest_agentproc.search._hunt import Settings
-from pytest_agentproc.search._invariants import broken
-from pytest_agentproc.search._written import without
+from pytest_agentproc.search._find import FailingSetting, describe_check, find_unmet_check
+from pytest_agentproc.search._find_file import remove_keys
+from pytest_agentproc.search._invariants import find_broken_invariant
+from pytest_agentproc.search._trials import Settings
 from pytest_agentproc.verdict import Verdict, instants, judged, retimed
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ Setting = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Reached:
+class _ReferencePlay:
     """A setting and what the reference makes of it: its play, with the instants of the expectations its own.
 
     `times` has the times that differ from the file's, by key; `trouble` names the broken or unmet expectation, "" if
@@ -55,7 +55,7 @@ class _Reached:
     trouble: str
 
 
-class Exploration(Settings[Setting]):
+class MovedSettings(Settings[Setting]):
     """The settings of one scenario without open values; see `Settings`.
 
     Raises:
@@ -66,8 +66,8 @@ class Exploration(Settings[Setting]):
         self, scenario: Scenario, subject: Subject, lab: ScenarioRunner | None = None, backend: str = "asyncio"
     ) -> None:
         super().__init__(scenario, subject, lab, backend)
-        self.limits, self.names = self.limits_and_names()
-        self.scenario = self._of(scenario, without(scenario.text, ("catches",)))
+        self.limits, self.names = self.get_limits_and_names()
+        self.scenario = self._load_text(scenario, remove_keys(scenario.text, ("catches",)))
         self.movables = find_movables(self.scenario)
         self._margin = forecast_run(scenario, scenario.request_terms(subject)).margin
         has_tracks = any(word in scenario.text for word in _TRACKS)
@@ -80,47 +80,47 @@ class Exploration(Settings[Setting]):
         return tuple(movable.text for movable in self.movables)
 
     @property
-    def slight(self) -> int:
+    def slight_limit(self) -> int:
         """How far the reference's times may be moved, a few of them at a time, so that it is slight; 0: not at all."""
         return self._room // (4 * _MICROSECOND) * _MICROSECOND if self._is_reference else 0
 
-    def counts(self, setting: Setting) -> bool:
+    def is_within_expectations(self, setting: Setting) -> bool:
         """Say whether the reference meets the file's expectations in a setting."""
         if setting not in self._known:
-            reached = self._results_of(setting)
+            reached = self._play_reference(setting)
             self._known[setting] = reached is not None and not reached.trouble
         return self._known[setting]
 
-    def look(self, setting: Setting) -> Find | None:
+    def try_setting(self, setting: Setting) -> FailingSetting | None:
         """Play one setting; None: it does not count, or every promise holds there."""
         self.runs += 1
-        reached = self._results_of(setting)
+        reached = self._play_reference(setting)
         if reached is None:
             return None
         if self._is_reference:
-            return self._fault(setting, reached)
+            return self._find_reference_fault(setting, reached)
         scenario = reached.played.bound.scenario
         if reached.trouble or (not self._is_of_kit and self._is_new_tie(scenario)):
             return None
         self.counted += 1
         own = replace(self._play(scenario), bound=reached.played.bound)
-        return None if not_met(own) is None else self._find(setting, reached)
+        return None if find_unmet_check(own) is None else self._make_failing_setting(setting, reached)
 
     def _is_new_tie(self, scenario: Scenario) -> bool:
         """Say whether two instants compete that do not in the file: who is first then, the file does not promise."""
         return self._margin != 0 and forecast_run(scenario, scenario.request_terms(self._subject)).margin == 0
 
-    def _results_of(self, setting: Setting) -> _Reached | None:
+    def _play_reference(self, setting: Setting) -> _ReferencePlay | None:
         """Have the reference play a setting; None: it is none that can be played."""
         try:
             text = apply_moves(self.scenario.text, zip(self.movables, setting, strict=True))
-            scenario = self._of(self.scenario, text)
-            return _results_of(run_in_model(scenario, self._reference))
+            scenario = self._load_text(self.scenario, text)
+            return _read_results(run_in_model(scenario, self._reference))
         except (NotApplicable, ScenarioError):
             return None
 
     @staticmethod
-    def _of(scenario: Scenario, text: str) -> Scenario:
+    def _load_text(scenario: Scenario, text: str) -> Scenario:
         """Load another text in a scenario's place.
 
         Without `catches`: there every expectation of the file decides, and a value that the reference does not report
@@ -129,14 +129,14 @@ class Exploration(Settings[Setting]):
         path = scenario.path
         return loads(text, path, None if path.startswith("<") else Path(path).parent, scenario.language)
 
-    def _fault(self, setting: Setting, reached: _Reached) -> Find | None:
+    def _find_reference_fault(self, setting: Setting, reached: _ReferencePlay) -> FailingSetting | None:
         """Make a find of what the reference supervisor itself breaks."""
-        if _waits_in_vain(reached.played):
+        if _is_waiting_in_vain(reached.played):
             return None
         is_slight = self._is_slight(setting)
         self.counted += is_slight or not reached.trouble
-        if broken(reached.played) or (is_slight and reached.trouble):
-            return self._find(setting, reached)
+        if find_broken_invariant(reached.played) or (is_slight and reached.trouble):
+            return self._make_failing_setting(setting, reached)
         return None
 
     def _is_slight(self, setting: Setting) -> bool:
@@ -154,15 +154,15 @@ class Exploration(Settings[Setting]):
                 far += abs(after - before)
         return 0 < far <= self._room
 
-    def _find(self, setting: Setting, reached: _Reached) -> Find:
+    def _make_failing_setting(self, setting: Setting, reached: _ReferencePlay) -> FailingSetting:
         """Make a find: a file that says what the reference did, played by itself."""
-        scenario = self._of(self.scenario, restate_times(reached.played.bound.scenario, reached.times))
+        scenario = self._load_text(self.scenario, restate_times(reached.played.bound.scenario, reached.times))
         played = self._play(scenario)
-        key, reason = not_met(played) or ("", broken(played) or reached.trouble)
-        return Find(setting, scenario, key, reason, played)
+        key, reason = find_unmet_check(played) or ("", find_broken_invariant(played) or reached.trouble)
+        return FailingSetting(setting, scenario, key, reason, played)
 
 
-def _results_of(played: Played) -> _Reached:
+def _read_results(played: Played) -> _ReferencePlay:
     """Say what the reference makes of a moved scenario, the instants being its own."""
     times: dict[str, list[int | None]] = {}
     expect = []
@@ -173,10 +173,10 @@ def _results_of(played: Played) -> _Reached:
             times[expectation.key] = seen
         expect.append(own)
     met = replace(played, bound=replace(played.bound, expect=tuple(expect)))
-    return _Reached(met, times, broken(met) or _unmet(met))
+    return _ReferencePlay(met, times, find_broken_invariant(met) or _describe_unmet(met))
 
 
-def _waits_in_vain(played: Played) -> bool:
+def _is_waiting_in_vain(played: Played) -> bool:
     """Say whether the caller waits in the end for what no supervisor can tell it.
 
     That status was reported before: no supervisor repeats a status for that. Or a background turn, where a restarted
@@ -198,10 +198,10 @@ def _waits_in_vain(played: Played) -> bool:
     return is_late or (awaited.startswith("background") and agents > 1 and step == "await_prompt")
 
 
-def _unmet(played: Played) -> str:
+def _describe_unmet(played: Played) -> str:
     """Say what keeps a play from being green; "" if nothing does."""
     judgement = judged(played)
     if judgement.verdict is Verdict.PASSED:
         return ""
     fits = (Verdict.PASSED, Verdict.NOT_APPLICABLE)
-    return next((said_of(row) for row in judgement.rows if row.verdict not in fits), str(judgement.verdict))
+    return next((describe_check(row) for row in judgement.rows if row.verdict not in fits), str(judgement.verdict))

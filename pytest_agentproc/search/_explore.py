@@ -9,21 +9,21 @@ from itertools import permutations
 from random import Random
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.search._draws import Enough
-from pytest_agentproc.search._exploration import Exploration, Setting
-from pytest_agentproc.search._hunt import Hunt
+from pytest_agentproc.search._draws import SearchTimeOver
+from pytest_agentproc.search._exploration import MovedSettings, Setting
+from pytest_agentproc.search._trials import TimedTrials
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pytest_agentproc.harness import ScenarioRunner
     from pytest_agentproc.scenario import Scenario
-    from pytest_agentproc.search._hunt import Searched
+    from pytest_agentproc.search._trials import SearchResult
     from pytest_agentproc.vocabulary import Subject
 
 
 Pools = Callable[[int], list[str]]
-"""The possible values of each piece, by its number: see `_pool`."""
+"""The possible values of each piece, by its number: see `_list_piece_texts`."""
 
 _MILLISECOND = 1_000_000
 _SECOND = 1_000_000_000
@@ -46,7 +46,7 @@ def explore(
     shrinking: float = 20.0,
     lab: ScenarioRunner | None = None,
     backend: str = "asyncio",
-) -> Searched:
+) -> SearchResult:
     """Move the times, cuts and orders of a scenario as far as its expectations allow, and see who breaks one of them.
 
     Args:
@@ -62,55 +62,57 @@ def explore(
     Raises:
         NotApplicable: the supervisor lacks a limit without which the scenario has no meaning.
     """
-    hunt = _Hunt(Exploration(scenario, subject, lab, backend), seconds, shrinking)
-    with suppress(Enough):
-        _look(hunt, runs, Random(seed))  # noqa: S311  # no secret
-    return hunt.came()
+    trials = _ExplorationTrials(MovedSettings(scenario, subject, lab, backend), seconds, shrinking)
+    with suppress(SearchTimeOver):
+        _run_exploration(trials, runs, Random(seed))  # noqa: S311  # no secret
+    return trials.get_result()
 
 
-class _Hunt(Hunt[Setting]):
-    """A hunt that also asks whether settings are within what the file expects."""
+class _ExplorationTrials(TimedTrials[Setting]):
+    """Trials that also ask whether settings are within what the file expects."""
 
-    def __init__(self, made: Exploration, seconds: float, shrinking: float) -> None:
-        super().__init__(made, seconds, shrinking)
-        self.made = made
+    def __init__(self, exploration: MovedSettings, seconds: float, shrinking: float) -> None:
+        super().__init__(exploration, seconds, shrinking)
+        self.exploration = exploration
 
-    def counts(self, setting: Setting) -> bool:
-        """Say whether a setting is within what the file expects; raises `Enough` when the time is over."""
+    def is_within_expectations(self, setting: Setting) -> bool:
+        """Say whether a setting is within what the file expects; raises `SearchTimeOver` when the time is over."""
         self.require_time()
-        return self.made.counts(setting)
+        return self.exploration.is_within_expectations(setting)
 
 
-def _look(hunt: _Hunt, runs: int, random: Random) -> None:
-    made = hunt.made
-    if hunt.fails(made.original) or not hunt.counts(made.original):
+def _run_exploration(trials: _ExplorationTrials, runs: int, random: Random) -> None:
+    made = trials.exploration
+    if trials.is_failing(made.original) or not trials.is_within_expectations(made.original):
         return
-    pools = cache(lambda index: _pool(hunt, index))
-    found = next(filter(hunt.fails, _settings(made.original, pools, runs - 1, random)), None)
+    pools = cache(lambda index: _list_piece_texts(trials, index))
+    found = next(filter(trials.is_failing, _generate_settings(made.original, pools, runs - 1, random)), None)
     for index, text in enumerate(made.original):
         if found is not None and found[index] != text:
-            found = _nearer(hunt, found, index, pools(index))
+            found = _move_nearer(trials, found, index, pools(index))
 
 
-def _nearer(hunt: _Hunt, setting: Setting, index: int, pool: list[str]) -> Setting:
+def _move_nearer(trials: _ExplorationTrials, setting: Setting, index: int, pool: list[str]) -> Setting:
     """Bring one piece of a setting back to the file, or as near to it as it still fails."""
 
-    def made(text: str) -> Setting:
+    def set_text(text: str) -> Setting:
         return (*setting[:index], text, *setting[index + 1 :])
 
-    best = next((made(text) for text in pool[: pool.index(setting[index])] if hunt.fails(made(text))), setting)
-    movable, limits = hunt.made.movables[index], hunt.made.limits
+    best = next(
+        (set_text(text) for text in pool[: pool.index(setting[index])] if trials.is_failing(set_text(text))), setting
+    )
+    movable, limits = trials.exploration.movables[index], trials.exploration.limits
     now, far = movable.evaluate_time(limits), movable.evaluate_text(best[index], limits)
     if now is None or far is None or far == now:
         return best
-    return made(
-        movable.write_time(
-            _reach([far, now], lambda worth: hunt.fails(made(movable.write_time(worth, limits))), _MILLISECOND), limits
-        )
-    )
+
+    def is_failing(worth: int) -> bool:
+        return trials.is_failing(set_text(movable.write_time(worth, limits)))
+
+    return set_text(movable.write_time(_find_last_allowed([far, now], is_failing, _MILLISECOND), limits))
 
 
-def _settings(original: Setting, pools: Pools, runs: int, random: Random) -> Iterator[Setting]:
+def _generate_settings(original: Setting, pools: Pools, runs: int, random: Random) -> Iterator[Setting]:
     """Yield settings in which a few pieces are moved, half of them as far as they can be, or nearly.
 
     Each piece is moved alone first, the least and as far as it can be.
@@ -140,13 +142,13 @@ def _settings(original: Setting, pools: Pools, runs: int, random: Random) -> Ite
             yield setting
 
 
-def _pool(hunt: _Hunt, index: int) -> list[str]:
+def _list_piece_texts(trials: _ExplorationTrials, index: int) -> list[str]:
     """List the texts for one piece, that of the file first, then what is nearest to it.
 
     A time is tried at the limits and about them, as far as the file's expectations allow it if nothing else is moved.
     Where that ends is found to the millisecond if it is a time of the file's; there are many places for pauses.
     """
-    made = hunt.made
+    made = trials.exploration
     movable = made.movables[index]
     now = movable.evaluate_time(made.limits)
     if now is None:
@@ -155,23 +157,23 @@ def _pool(hunt: _Hunt, index: int) -> list[str]:
     def is_allowed(worth: int) -> bool:
         setting = list(made.original)
         setting[index] = movable.write_time(worth, made.limits)
-        return hunt.counts(tuple(setting))
+        return trials.is_within_expectations(tuple(setting))
 
-    tried = _worths(made, now)
+    tried = _list_turning_times(made, now)
     if movable.repeats:
         tried = [worth for worth in tried if now <= worth * _OFTEN <= now * _OFTEN**2]
     step = _MILLISECOND if movable.kind == "time" else None
-    above = _reach([now, *(worth for worth in tried if worth > now)], is_allowed, step)
-    below = _reach([now, *(worth for worth in reversed(tried) if worth < now)], is_allowed, step)
+    above = _find_last_allowed([now, *(worth for worth in tried if worth > now)], is_allowed, step)
+    below = _find_last_allowed([now, *(worth for worth in reversed(tried) if worth < now)], is_allowed, step)
     inside = {worth for worth in tried if below <= worth <= above}
     inside |= {above, below, (now + above) // 2, (now + below) // 2} - {now}
-    if made.slight and not movable.repeats:
-        inside |= {worth for worth in (now - made.slight, now + made.slight) if worth >= 0}
+    if made.slight_limit and not movable.repeats:
+        inside |= {worth for worth in (now - made.slight_limit, now + made.slight_limit) if worth >= 0}
     ordered = sorted(inside, key=lambda worth: (abs(worth - now), worth))
     return [movable.text, *(movable.write_time(worth, made.limits) for worth in ordered if worth != now)]
 
 
-def _worths(made: Exploration, now: int) -> list[int]:
+def _list_turning_times(made: MovedSettings, now: int) -> list[int]:
     """List the times at which something may turn over, in order."""
     on = [limit for name in made.names if (limit := made.limits[name]) is not None]
     exact = [0, _MILLISECOND, _SECOND, 10 * _SECOND, now // 2, 2 * now, *on, *(2 * limit for limit in on)]
@@ -180,8 +182,8 @@ def _worths(made: Exploration, now: int) -> list[int]:
     return sorted({worth for worth in (*exact, *near) if worth >= 0 and worth != now})
 
 
-def _reach(worths: list[int], is_allowed: Callable[[int], bool], step: int | None) -> int:
-    """Find the last of a row of times that is allowed, and from there on as exactly as `step` says; the first one is.
+def _find_last_allowed(worths: list[int], is_allowed: Callable[[int], bool], step: int | None) -> int:
+    """Find the last of these times that is allowed, then go on in steps of `step`; the first time is allowed.
 
     It is taken that what lies between two that are allowed is allowed, too: each setting is asked for again.
     """

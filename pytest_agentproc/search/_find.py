@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.record import normal_form
-from pytest_agentproc.search._invariants import broken
+from pytest_agentproc.record import compute_normal_form
+from pytest_agentproc.search._invariants import find_broken_invariant
 from pytest_agentproc.verdict import Verdict, alike, differing, judged
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ _BROKEN = (Verdict.ADAPTER_ERROR, Verdict.CRASHED, Verdict.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
-class Find:
-    """One setting under which a supervisor breaks a promise.
+class FailingSetting:
+    """One setting under which a supervisor breaks a promise: a find of the search.
 
     Args:
         choices: what was chosen of each open value.
@@ -41,7 +41,7 @@ class Find:
     played: Played
 
 
-def not_met(played: Played) -> tuple[str, str] | None:
+def find_unmet_check(played: Played) -> tuple[str, str] | None:
     """Give the key of the first check that a supervisor does not meet, and what it says; None: there is none.
 
     A supervisor that raises meets none. If it raises in one setting alone, no tester would find that by hand.
@@ -51,10 +51,10 @@ def not_met(played: Played) -> tuple[str, str] | None:
         return None
     if row.verdict is not Verdict.FAILED:
         return row.key, row.seen.partition("\n")[0]
-    return row.key, said_of(row)
+    return row.key, describe_check(row)
 
 
-def said_of(row: Row) -> str:
+def describe_check(row: Row) -> str:
     """Say in one line what a check saw."""
     return f"{row.key} is {row.seen}, not {row.wanted}".replace("\n", " ")
 
@@ -63,7 +63,7 @@ _TIMES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Confirmed:
+class Confirmation:
     """The verdict of real processes on a find.
 
     Args:
@@ -75,7 +75,9 @@ class Confirmed:
     difference: str = ""
 
 
-def confirm(find: Find, subject: Subject, lab: ScenarioRunner, *, backend: str = "asyncio") -> Confirmed:
+def confirm_failure(
+    find: FailingSetting, subject: Subject, lab: ScenarioRunner, *, backend: str = "asyncio"
+) -> Confirmation:
     """Play a find with real processes, three times, and compare each whole timeline with that of the find.
 
     Args:
@@ -84,13 +86,13 @@ def confirm(find: Find, subject: Subject, lab: ScenarioRunner, *, backend: str =
         lab: where processes are started.
         backend: the event loop on which the supervisor is, "asyncio" or "trio".
     """
-    foretold = normal_form(find.played.record)
+    foretold = compute_normal_form(find.played.record)
     for number in range(1, _TIMES + 1):
         played = lab.play(find.scenario, subject, backend=backend)
-        is_same = normal_form(played.record) == foretold or alike(find.played, played)
+        is_same = compute_normal_form(played.record) == foretold or alike(find.played, played)
         difference = "" if is_same else differing(find.played, played)
         if difference:
-            return Confirmed(repeats=False, difference=difference)
-        if not_met(played) is None and not broken(played):
-            return Confirmed(repeats=False, difference=f"play {number} has the same timeline, and breaks nothing")
-    return Confirmed(repeats=True)
+            return Confirmation(repeats=False, difference=difference)
+        if find_unmet_check(played) is None and not find_broken_invariant(played):
+            return Confirmation(repeats=False, difference=f"play {number} has the same timeline, and breaks nothing")
+    return Confirmation(repeats=True)

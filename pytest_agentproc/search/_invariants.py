@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import RunReport
 
 
-def broken(played: Played) -> str:
+def find_broken_invariant(played: Played) -> str:
     """Say which standing invariant a play breaks; "" if none.
 
     Args:
@@ -26,11 +26,11 @@ def broken(played: Played) -> str:
         return str(played.fault).partition("\n")[0]
     if played.fault is not None:
         return f"time cannot advance: {played.fault}"
-    checks = (_monotone, _check_outcomes, _codes, _silence, _check_waits, _left)
+    checks = (_check_time_order, _check_outcomes, _check_exit_codes, _check_silence, _check_waits, _check_leaks)
     return next((reason for check in checks if (reason := check(played))), "")
 
 
-def _monotone(played: Played) -> str:
+def _check_time_order(played: Played) -> str:
     back = next((later for event, later in pairwise(played.record.events) if later.at < event.at), None)
     return "" if back is None else f"virtual time goes back, to {back.at} ns"
 
@@ -58,7 +58,7 @@ def _check_outcomes(played: Played) -> str:
     return ""
 
 
-def _codes(played: Played) -> str:
+def _check_exit_codes(played: Played) -> str:
     assert played.answer is not None
     for answer in (played.answer, *(played.answer.turns or ())):
         codes = Outcome(answer.outcome).exit_codes if answer.outcome else ()
@@ -71,7 +71,7 @@ def _is_run(answer: RunReport) -> bool:
     return answer.turns is None and answer.sessions is None
 
 
-def _silence(played: Played) -> str:
+def _check_silence(played: Played) -> str:
     """A run is never ended for its silence while it is active within the policy, nor waited for past it."""
     assert played.answer is not None
     if not _is_run(played.answer) or played.answer.outcome in (Outcome.SPAWN_FAILED, None):
@@ -81,7 +81,7 @@ def _silence(played: Played) -> str:
     over = played.answer.elapsed
     if short is None or over is None:
         return ""
-    written = _written(played.record)
+    written = _list_write_times(played.record)
     gaps = [after - before for before, after in pairwise([0, *written, over])]
     if played.answer.outcome == Outcome.INACTIVE and gaps[-1] < short:
         return f"it was ended as inactive {gaps[-1]} ns after its last byte"
@@ -91,7 +91,7 @@ def _silence(played: Played) -> str:
     return ""
 
 
-def _written(record: Record) -> list[int]:
+def _list_write_times(record: Record) -> list[int]:
     """List when anything was written before the outcome, but for what went to a stream that its writer had closed."""
     closed: set[tuple[str, str]] = set()
     written = []
@@ -120,10 +120,10 @@ def _check_waits(played: Played) -> str:
     return f"it returned {at - over} ns after the outcome" if at - over > allowed else ""
 
 
-def _left(played: Played) -> str:
+def _check_leaks(played: Played) -> str:
     left = leaks(played.record)
-    return f"{left[0].process} outlives the run" if left and not _expects_leaks(played) else ""
+    return f"{left[0].process} outlives the run" if left and not _has_expected_leaks(played) else ""
 
 
-def _expects_leaks(played: Played) -> bool:
+def _has_expected_leaks(played: Played) -> bool:
     return any(expectation.key == "leaks" and expectation.wanted for expectation in played.bound.expect)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.harness import ScenarioRunner, run_in_model
 from pytest_agentproc.scenario import Choice, NotApplicable, Scenario, loads
-from pytest_agentproc.search._draws import smallest
-from pytest_agentproc.search._find import Find, not_met
-from pytest_agentproc.search._hunt import Hunt, Searched, Settings
-from pytest_agentproc.search._invariants import broken
-from pytest_agentproc.search._told import told
-from pytest_agentproc.search._written import expecting
+from pytest_agentproc.search._draws import find_smallest_failure
+from pytest_agentproc.search._expect_keys import collect_expect_keys
+from pytest_agentproc.search._find import FailingSetting, find_unmet_check
+from pytest_agentproc.search._find_file import replace_expectations
+from pytest_agentproc.search._invariants import find_broken_invariant
+from pytest_agentproc.search._trials import SearchResult, Settings, TimedTrials
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Subject
 
 
-class Search(Settings[tuple[Choice, ...]]):
+class OpenValueSettings(Settings[tuple[Choice, ...]]):
     """The settings of one scenario with open values; see `Settings`."""
 
     _refused: NotApplicable | None = None
 
-    def tracks(self) -> list[int]:
+    def list_tracks(self) -> list[int]:
         """Give for each open value the part of the file, by the number of its key, in which it is."""
         heads = [head.start() for head in re.finditer("^[a-z]", self.scenario.text, re.MULTILINE)]
         return [bisect(heads, opening.start) for opening in self.scenario.openings]
 
-    def look(self, choices: tuple[Choice, ...]) -> Find | None:
+    def try_setting(self, choices: tuple[Choice, ...]) -> FailingSetting | None:
         """Play one setting; None: every promise holds there, or it is none that can be played."""
         self.runs += 1
         text = self.scenario.fill_openings(choices)
         try:
-            closed = _load(text, self.scenario)
+            closed = _load_closed(text, self.scenario)
             reference = run_in_model(closed, self._reference)
-            if not self._is_of_kit and speaks_past_its_end(reference):
+            if not self._is_of_kit and has_output_after_end(reference):
                 return None
             played = reference if self._is_reference else self._play(closed)
         except NotApplicable as reason:
@@ -51,7 +51,7 @@ class Search(Settings[tuple[Choice, ...]]):
         except ScenarioError:
             return None
         self.counted += 1
-        return self._breach(choices, text, reference, played)
+        return self._find_breach(choices, text, reference, played)
 
     def require_play(self) -> None:
         """See that a setting could be played.
@@ -62,25 +62,27 @@ class Search(Settings[tuple[Choice, ...]]):
         if self._refused is not None and not self.counted:
             raise self._refused
 
-    def _breach(self, choices: tuple[Choice, ...], text: str, reference: Played, played: Played) -> Find | None:
-        reason, own = broken(played), not_met(played)
+    def _find_breach(
+        self, choices: tuple[Choice, ...], text: str, reference: Played, played: Played
+    ) -> FailingSetting | None:
+        reason, own = find_broken_invariant(played), find_unmet_check(played)
         if self._is_reference:
             if own is None and not reason:
                 return None
             key, said = own or ("", "")
-            return Find(choices, played.bound.scenario, key, reason or said, played)
-        if broken(reference) or not_met(reference) is not None:
+            return FailingSetting(choices, played.bound.scenario, key, reason or said, played)
+        if find_broken_invariant(reference) or find_unmet_check(reference) is not None:
             return None  # that is the reference supervisor's fault, and a search over the reference supervisor finds it
-        must = told(reference, of_others=not self._is_of_kit)
+        must = collect_expect_keys(reference, of_others=not self._is_of_kit)
         scenario, again = played.bound.scenario, played
-        if must is not None and must != told(played, of_others=not self._is_of_kit):
-            scenario = _load(expecting(text, must), self.scenario)
+        if must is not None and must != collect_expect_keys(played, of_others=not self._is_of_kit):
+            scenario = _load_closed(replace_expectations(text, must), self.scenario)
             again = replace(played, bound=scenario.bind(scenario.request_terms(self._subject)))
-            own = not_met(again)
-        return None if own is None else Find(choices, scenario, own[0], reason or own[1], again)
+            own = find_unmet_check(again)
+        return None if own is None else FailingSetting(choices, scenario, own[0], reason or own[1], again)
 
 
-def _load(text: str, scenario: Scenario) -> Scenario:
+def _load_closed(text: str, scenario: Scenario) -> Scenario:
     return loads(text, scenario.path, None, scenario.language)
 
 
@@ -95,7 +97,7 @@ def search(
     lab: ScenarioRunner | None = None,
     backend: str = "asyncio",
     clock: Callable[[], float] = monotonic,
-) -> Searched:
+) -> SearchResult:
     """Look for a setting of a scenario's open values under which a supervisor breaks a promise, and make it small.
 
     Args:
@@ -113,11 +115,13 @@ def search(
         NotApplicable: the supervisor lacks a limit without which the scenario has no meaning; or in no setting it can
             play it.
     """
-    looked = Search(scenario, subject, lab, backend)
-    hunt = Hunt(looked, seconds, shrinking, clock)
-    best = smallest(scenario.openings, *looked.limits_and_names(), looked.tracks(), hunt.fails, runs=runs, seed=seed)
+    looked = OpenValueSettings(scenario, subject, lab, backend)
+    trials = TimedTrials(looked, seconds, shrinking, clock)
+    best = find_smallest_failure(
+        scenario.openings, *looked.get_limits_and_names(), looked.list_tracks(), trials.is_failing, runs=runs, seed=seed
+    )
     looked.require_play()
-    return hunt.came(best)
+    return trials.get_result(best)
 
 
 _LAST_WORDS = ("answer", "result")
@@ -126,7 +130,7 @@ _BACKGROUND = ("event", "task", "task_done")
 """Events with which a task in the background begins and ends, by the step that has them or as they are."""
 
 
-def speaks_past_its_end(played: Played) -> bool:
+def has_output_after_end(played: Played) -> bool:
     """Say whether the agent of a run speaks on after its last word, without background work.
 
     A real agent that gets one prompt is over with its last word: pi's `agent_end`, codex's `turn.completed`, the result

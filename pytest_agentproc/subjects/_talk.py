@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from pytest_agentproc.record import of_session
+from pytest_agentproc.record import mark_session
 from pytest_agentproc.supervisor import open_session, report, view
 from pytest_agentproc.vocabulary import NANOSECONDS, CallbackError, Caller, Role, RunReport
 
@@ -119,7 +119,7 @@ class _DrivenSession:
             clock=order.clock,
             deciders=self._deciders,
             key="caller",
-            trace=of_session(order.trace, order.name),
+            trace=mark_session(order.trace, order.name),
         )
         self._session = await stack.enter_async_context(door)
         group.start_soon(self._pass_events_on, self._session.attach())

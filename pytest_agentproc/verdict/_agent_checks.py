@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.record import Payload, duration, instant, stray_target
+from pytest_agentproc.record import Payload, describe_stray_target, format_duration, format_instant
 from pytest_agentproc.verdict._facts import gone_at, invocations, was_started
 from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_duration, fits_time
 from pytest_agentproc.verdict._words import listed, matches, quoted, show_asked, show_instants, show_variables
@@ -57,7 +57,7 @@ def _difference(played: Played, due: Mapping[str, Any] | None, came: Question | 
         return ""
     if after is None:
         return "it was never answered"
-    return f"the answer came {duration(abs(after - wanted))} {'later' if after > wanted else 'earlier'}"
+    return f"the answer came {format_duration(abs(after - wanted))} {'later' if after > wanted else 'earlier'}"
 
 
 ASKED_CHECKS: dict[str, Callable[[Played, Any], Finding]] = {"asked": _asked}
@@ -67,7 +67,7 @@ def _spawns(played: Played, wanted: Sequence[int]) -> Finding:
     seen = [at for _, at in invocations(played.record)]
     if len(seen) == len(wanted) and all(fits_time(played, *pair) for pair in zip(wanted, seen, strict=True)):
         return Finding(Verdict.PASSED, show_instants(seen))
-    more = [f"{name}, started at {instant(at)}, was not expected" for name, at in invocations(played.record)]
+    more = [f"{name}, started at {format_instant(at)}, was not expected" for name, at in invocations(played.record)]
     return Finding(Verdict.FAILED, show_instants(seen), "; ".join(more[len(wanted) :]))
 
 
@@ -192,7 +192,7 @@ def _shown(events: list[Event]) -> list[str]:
 
 def _words(event: Event) -> str:
     place = event.data.get("place")
-    words = f"{event.data['stray']} to {stray_target(event.data)}"
+    words = f"{event.data['stray']} to {describe_stray_target(event.data)}"
     return f"{words}, sent by {place}" if place else words
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pytest_agentproc.record import instant
+from pytest_agentproc.record import format_instant
 from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_duration
 from pytest_agentproc.verdict._words import listed, matches, quoted, show_matcher, show_usage
 from pytest_agentproc.vocabulary import NANOSECONDS
@@ -50,7 +50,7 @@ def show_artifact(path: str, wanted: Any) -> str:
         return "none"
     field = path.removeprefix(f"{_RESULT}.")
     if field in _TIMES:
-        return instant(wanted)
+        return format_instant(wanted)
     is_matcher = isinstance(wanted, Mapping) and field not in ("usage", "unwritten")
     return _show_matcher(wanted) if is_matcher else _show(field, wanted)
 
@@ -68,7 +68,7 @@ def _time(played: Played, wanted: int, seconds: float, time_finding: TimeFinding
     seen = [round(seconds * unit * NANOSECONDS) for unit in dict.fromkeys((1, scale))]
     near = min(seen, key=lambda item: abs(item - wanted))
     if fits_duration(played, wanted, near):
-        return Finding(Verdict.PASSED, instant(near))
+        return Finding(Verdict.PASSED, format_instant(near))
     return time_finding(played, wanted, near)
 
 

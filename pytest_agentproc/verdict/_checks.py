@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.record import duration, instant
+from pytest_agentproc.record import format_duration, format_instant
 from pytest_agentproc.verdict import _facts
 from pytest_agentproc.verdict._agent_checks import ASKED_CHECKS, INVOCATION_CHECKS, SAW_CHECKS, check_bystanders
 from pytest_agentproc.verdict._artifacts import artifacts_check
@@ -86,7 +86,7 @@ def _exit_hint(played: Played) -> str:
     outcome_at = _facts.outcome_at(played.record)
     if status is None or status.forced or outcome_at is None or status.at > outcome_at:
         return ""
-    return f"the agent had ended by itself, at {instant(status.at)}"
+    return f"the agent had ended by itself, at {format_instant(status.at)}"
 
 
 def _silence_hint(played: Played) -> str:
@@ -98,8 +98,8 @@ def _silence_hint(played: Played) -> str:
     last = _facts.last_byte_at(played.record, outcome_at)
     if last is None or outcome_at - last >= limit:
         return ""
-    before = f"{duration(outcome_at - last)} before" if outcome_at > last else "the same instant"
-    return f"the last byte came at {instant(last)}, {before}; inactivity_timeout is {duration(limit)}"
+    before = f"{format_duration(outcome_at - last)} before" if outcome_at > last else "the same instant"
+    return f"the last byte came at {format_instant(last)}, {before}; inactivity_timeout is {format_duration(limit)}"
 
 
 def _exit_code(played: Played, seen: int, wanted: int) -> Finding:
@@ -195,17 +195,17 @@ def _text_hint(played: Played, name: str, wanted: str, seen: str) -> str:
 
 def _time_finding(played: Played, wanted: int, seen: int) -> Finding:
     if fits_time(played, wanted, seen):
-        return Finding(Verdict.PASSED, instant(seen))
+        return Finding(Verdict.PASSED, format_instant(seen))
     hint = difference(wanted, seen)
     if played.tolerance and seen > wanted:
-        hint += f", and {duration(played.late(seen))} are allowed here"
+        hint += f", and {format_duration(played.late(seen))} are allowed here"
     policy = {} if played.bound.parts else played.bound.policy.nanoseconds()
     is_session = played.answer is not None and played.answer.turns is not None
     theirs = policy.keys() & {*time_names(is_session=is_session)}
     limits = [name for name in policy if name in theirs and policy[name] == seen != 0]
     if limits:
-        hint += f"; {instant(seen)} is {' and '.join(limits)}"
-    return Finding(Verdict.FAILED, instant(seen), hint)
+        hint += f"; {format_instant(seen)} is {' and '.join(limits)}"
+    return Finding(Verdict.FAILED, format_instant(seen), hint)
 
 
 def _elapsed(played: Played, wanted: int) -> Finding:
@@ -214,7 +214,7 @@ def _elapsed(played: Played, wanted: int) -> Finding:
     started = _facts.appeared(played.record, "agent")
     end = None if seen is None or started is None else started + seen
     if seen is not None and fits_duration(played, wanted, seen, end):  # it counts from when the start was through
-        return Finding(Verdict.PASSED, instant(seen))
+        return Finding(Verdict.PASSED, format_instant(seen))
     return NOT_REPORTED if seen is None else _time_finding(played, wanted, seen)
 
 
@@ -232,9 +232,11 @@ def _elapsed_of_run(played: Played, wanted: int) -> Finding:
     returned = _facts.returned_at(played.record)
     graces = (0,) if acted == returned else _graces_after_completion(played)
     if any(fits_duration(played, wanted, acted - started - grace, acted) for grace in graces):
-        return Finding(Verdict.PASSED, f"acted at {instant(acted)}")
+        return Finding(Verdict.PASSED, f"acted at {format_instant(acted)}")
     if returned is not None and returned - started < wanted - played.late(returned) // 4:
-        return Finding(Verdict.FAILED, f"returned at {instant(returned)}", difference(wanted, returned - started))
+        return Finding(
+            Verdict.FAILED, f"returned at {format_instant(returned)}", difference(wanted, returned - started)
+        )
     return finding
 
 
@@ -267,7 +269,9 @@ def _alive_at(played: Played, process: str, wanted: int) -> Finding:
     start = _facts.appeared(played.record, process)
     end = _facts.gone_at(played.record, process)
     assert start is not None
-    seen = f"started at {instant(start)}, " + ("never ended" if end is None else f"ended at {instant(end)}")
+    seen = f"started at {format_instant(start)}, " + (
+        "never ended" if end is None else f"ended at {format_instant(end)}"
+    )
     return _found(fits=start <= wanted + played.tolerance and (end is None or wanted < end), seen=seen)
 
 

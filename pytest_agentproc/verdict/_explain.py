@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.errors import ClockError, SubjectError
 from pytest_agentproc.files import shorten_path
-from pytest_agentproc.record import instant, text
+from pytest_agentproc.record import format_instant, render_text
 from pytest_agentproc.verdict._compare import conclude, unmet
 from pytest_agentproc.verdict._facts import last_step, leaks, lines_without_event
 from pytest_agentproc.verdict._program import end_of_program
@@ -86,7 +86,7 @@ def _nodes(record: Record) -> list[_Node]:
             known[node.name] = node
             (above.children if above else roots).append(node)
         elif event.code == "x" and data["process"] in known:
-            known[data["process"]].end = f"gone, {_how(event)}, at {instant(event.at)}"
+            known[data["process"]].end = f"gone, {_how(event)}, at {format_instant(event.at)}"
     _mark_left(record, known)
     return roots
 
@@ -166,7 +166,7 @@ def explain(played: Played, rows: Sequence[Row]) -> str:
     reason = played.record.header.get("out_of_reach")
     clock = [f"it was played in real time: {reason}"] if reason else []
     verdict = f"{conclude(rows)}, record {played.record.digest()}"
-    return "\n".join([findings(played, rows), *clock, "", text(played.record, scenario), "", verdict])
+    return "\n".join([findings(played, rows), *clock, "", render_text(played.record, scenario), "", verdict])
 
 
 def findings(played: Played, rows: Sequence[Row]) -> str:
@@ -219,7 +219,7 @@ _OF_TREES = ("T1", "T3", "T4", "T6")
 
 def differing(first: Played, second: Played) -> str:
     """Tell in which line the timelines of two plays of one scenario first differ; empty: in none."""
-    once, then = (text(played.record, played.bound.scenario) for played in (first, second))
+    once, then = (render_text(played.record, played.bound.scenario) for played in (first, second))
     if once == then:
         return ""
     # Each line without its spaces: one side may be wider.
@@ -235,7 +235,7 @@ def alike(first: Played, second: Played) -> bool:
     No verdict depends on the ids that a client makes. Input and output count by their size, and a fault of the clock
     without its pids and counts.
     """
-    once, then = (_BY_CHANCE.sub("", text(played.record, played.bound.scenario)) for played in (first, second))
+    once, then = (_BY_CHANCE.sub("", render_text(played.record, played.bound.scenario)) for played in (first, second))
     return once.split() == then.split()
 
 
@@ -256,7 +256,7 @@ def explain_leaks(scenario: Scenario, record: Record) -> str:
         place = leak.line or last_step(record, leak.process) or _first_line(scenario)
         words = f"{leak.process} was left ({show_end(leak.state)}): {_step(scenario, place)}"
         lines.append(f"{shorten_path(scenario.path)}:{place}: {words}".rstrip(": "))
-    return "\n".join([*lines, *_drawn(scenario, record), "", text(record, scenario)])
+    return "\n".join([*lines, *_drawn(scenario, record), "", render_text(record, scenario)])
 
 
 def _caller_waits(scenario: Scenario, record: Record) -> list[str]:

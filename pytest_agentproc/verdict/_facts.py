@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.record import one_session
+from pytest_agentproc.record import select_session
 from pytest_agentproc.supervisor.dialects import objects
 from pytest_agentproc.verdict._rows import PlayedPart
 from pytest_agentproc.vocabulary import RunReport, signal_number
@@ -200,7 +200,7 @@ def of_session(played: Played, key: str) -> tuple[Played, str]:
     answer = played.answer
     if answer is not None:
         answer = (answer.sessions or {}).get(name, RunReport())
-    record = one_session(played.record, name)
+    record = select_session(played.record, name)
     part = played.bound.parts[name]
     return PlayedPart(part, record, answer, played.fault, played.tolerance, played.late, None), own
 
@@ -208,4 +208,6 @@ def of_session(played: Played, key: str) -> tuple[Played, str]:
 def any_was_started(played: Played) -> bool:
     """Say whether an agent was there at all, of any session."""
     names = played.bound.parts
-    return any(was_started(one_session(played.record, name)) for name in names) if names else was_started(played.record)
+    return (
+        any(was_started(select_session(played.record, name)) for name in names) if names else was_started(played.record)
+    )

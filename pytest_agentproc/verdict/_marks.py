@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.record import Mark, instant
+from pytest_agentproc.record import Mark, format_instant
 from pytest_agentproc.verdict import _facts
 from pytest_agentproc.verdict._instants import instants
 from pytest_agentproc.verdict._rows import Verdict
@@ -69,5 +69,5 @@ def _pairs(kind: str, process: str, seen: list[int], expected: list[int]) -> Ite
     for number in range(max(len(seen), len(expected))):
         came = seen[number] if number < len(seen) else None
         due = expected[number] if number < len(expected) else None
-        note = "not expected" if due is None else f"expected at {instant(due)}"
+        note = "not expected" if due is None else f"expected at {format_instant(due)}"
         yield Mark(kind, process, came, due, note, f"expected here: {words}")

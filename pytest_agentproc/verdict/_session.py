@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.record import instant
+from pytest_agentproc.record import format_instant
 from pytest_agentproc.verdict._rows import Finding, Played, PlayedPart, Verdict, fits_duration, fits_time
 from pytest_agentproc.verdict._words import listed, matches, quoted, show_signals
 from pytest_agentproc.vocabulary import LIMIT_OUTCOMES
@@ -91,7 +91,7 @@ def _turn_check(head: str, number: int, leaf: str, check: Check) -> Check:
         seen = turns[number - 1].elapsed
         may_wait = leaf == "elapsed" and head == "turns" and _waits_for_agent(played, number, wanted)
         if leaf == "elapsed" and seen is not None and (may_wait or fits_duration(played, wanted, seen)):
-            return Finding(Verdict.PASSED, instant(seen))
+            return Finding(Verdict.PASSED, format_instant(seen))
         turn = PlayedPart(
             played.bound,
             played.record,

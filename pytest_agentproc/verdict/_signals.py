@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_agentproc.record import duration, instant
+from pytest_agentproc.record import format_duration, format_instant
 from pytest_agentproc.verdict import _facts
 from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_time
 from pytest_agentproc.verdict._words import show_signals
@@ -93,7 +93,7 @@ def check_signals(played: Played, process: str | None, wanted: Sequence[Sent]) -
 
 def difference(wanted: int, seen: int) -> str:
     """Say how far an instant is from the wanted one."""
-    return f"{duration(abs(seen - wanted))} {'later' if seen > wanted else 'earlier'}"
+    return f"{format_duration(abs(seen - wanted))} {'later' if seen > wanted else 'earlier'}"
 
 
 def _names(signals: Sequence[Sent]) -> list[str]:
@@ -127,9 +127,9 @@ def _difference_of_names(played: Played, wanted: Sequence[Sent], seen: Sequence[
         return "they came in another order"
     for due, came in _align(wanted, seen):
         if came is None and due is not None and not any(_is(played, due, signal) for signal in seen):
-            return f"{due[0]} at {instant(due[1])} did not come"
+            return f"{due[0]} at {format_instant(due[1])} did not come"
         if due is None and came is not None and not any(_is(played, signal, came) for signal in wanted):
-            when = f" at {instant(came[1])}" if came[0] in _names(wanted) else ""
+            when = f" at {format_instant(came[1])}" if came[0] in _names(wanted) else ""
             return f"{came[0]}{when} was not expected"
     often = next(name for name in _names([*seen, *wanted]) if _names(seen).count(name) != _names(wanted).count(name))
     return f"{often} was to come {_times(_names(wanted).count(often))}, and came {_times(_names(seen).count(often))}"

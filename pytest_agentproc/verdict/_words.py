@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.record import duration, instant
+from pytest_agentproc.record import format_duration, format_instant
 from pytest_agentproc.scenario import TIME_KEYS
 from pytest_agentproc.verdict._patterns import fits
 
@@ -60,12 +60,12 @@ def show_matcher(matcher: Mapping[str, str]) -> str:
 
 def show_instants(instants: Iterable[int]) -> str:
     """Write instants, or `none`."""
-    return listed(instant(at) for at in instants)
+    return listed(format_instant(at) for at in instants)
 
 
 def show_signals(signals: Sequence[tuple[str, int]]) -> str:
     """Write signals with their instants."""
-    return listed(f"{name} at {instant(at)}" for name, at in signals)
+    return listed(f"{name} at {format_instant(at)}" for name, at in signals)
 
 
 def show_status(status: Mapping[str, Any] | Status) -> str:
@@ -91,7 +91,7 @@ def show_asked(questions: Iterable[Mapping[str, Any]]) -> str:
 def _question(question: Mapping[str, Any]) -> str:
     words = f"hook {question['name']}" if question["kind"] == "hook" else str(question["name"])
     words += f": {question['answer']}" if question["answer"] is not None else ""
-    return words if question["after"] is None else f"{words} after {duration(question['after'])}"
+    return words if question["after"] is None else f"{words} after {format_duration(question['after'])}"
 
 
 def show_usage(usage: Mapping[str, Any]) -> str:
@@ -142,7 +142,7 @@ def _show_where_or_end(wanted: str | Mapping[str, Any] | Sequence[str]) -> str:
 
 
 _SHOWN: dict[str, Callable[[Any], str]] = {
-    **dict.fromkeys(TIME_KEYS, instant),
+    **dict.fromkeys(TIME_KEYS, format_instant),
     "outcome": _show_outcome,
     "signals": show_signals,
     "spawns": show_instants,

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.capture import DIALECTS, Redactor, draft_pasted
+from pytest_agentproc.capture import DIALECTS, Redactor, draft_pasted_log
 from pytest_agentproc.errors import AdapterError, KitError, ScenarioError, UsageError
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.plugin import _options
-from pytest_agentproc.record import text as text_of
+from pytest_agentproc.record import render_text as text_of
 from pytest_agentproc.scenario import NotApplicable, load, loads
 from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.subjects._answers import read_answer
@@ -164,7 +164,7 @@ class Fuzz:
         text = self.spoil("tests/unit/pasted/*.txt", "tests/data/transcripts/**/*.jsonl")
         dialect = self.rnd.choice(DIALECTS)
         self.input = f"{dialect}\n{text}"
-        draft = draft_pasted(text, dialect, "log.txt")
+        draft = draft_pasted_log(text, dialect, "log.txt")
         try:
             loads(draft, "x.scenario.yaml")
         except ScenarioError as error:
@@ -214,7 +214,7 @@ class Fuzz:
         text = self.spoil("tests/unit/pasted/*.txt", "tests/data/transcripts/**/*.jsonl")
         data = self.input = scrambled(text, self.rnd)
         redactor = Redactor({"X_TOKEN": "abcdefgh12"})
-        redactor.learn(data)
+        redactor.learn_secrets(data)
         shown = redactor.redact(data, "stdout")
         assert len(shown) == len(data), "another size"
         assert shown.count(b"\n") == data.count(b"\n"), "other lines"

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.harness import run_in_model
-from pytest_agentproc.record import normal_form
+from pytest_agentproc.record import compute_normal_form
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import reference_supervisor
 from tests.benchmarks._together import bind_all, model_together, play_together
@@ -130,7 +130,7 @@ def seen_alone(played: Played) -> Seen:
 
 
 def _seen(record: Record, answers: Sequence[RunReport | None], fault: str = "") -> Seen:
-    return Seen(list(normal_form(record)), [None if one is None else _plain(one) for one in answers], fault)
+    return Seen(list(compute_normal_form(record)), [None if one is None else _plain(one) for one in answers], fault)
 
 
 def _plain(answer: RunReport) -> RunReport:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.defects import DEFECTS
 from pytest_agentproc.harness import ScenarioRunner, run_in_model
 from pytest_agentproc.scenario import Scenario, loads
-from pytest_agentproc.search import confirm, search, written
+from pytest_agentproc.search import confirm_failure, format_failure_scenario, search
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import Verdict, judged
 from tests.bundled import all_bundled
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pytest_agentproc.defects import Defect
-    from pytest_agentproc.search import Find
+    from pytest_agentproc.search import FailingSetting
 
 RULES = (
     *("A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "C1", "C2", "C4"),
@@ -41,9 +41,9 @@ def open_scenarios() -> list[Scenario]:
     return [scenario for scenario in all_bundled() if scenario.openings]
 
 
-def replays(find: Find, defect: Defect) -> str:
+def replays(find: FailingSetting, defect: Defect) -> str:
     """Name the fault in the file of a find; "" if it is red on the defect and green on the reference supervisor."""
-    text = written(find, subject=defect.name, seed=0, run=0, replay="", is_defect=True)
+    text = format_failure_scenario(find, subject=defect.name, seed=0, run=0, replay="", is_defect=True)
     scenario = loads(text, "found.scenario.yaml")
     if judged(run_in_model(scenario, wrong(defect))).verdict is not Verdict.FAILED:
         return "its file is not red on the defect"
@@ -81,7 +81,7 @@ def _look(
                 continue
             trouble = replays(came.find, defect)
             if not trouble and lab is not None:
-                confirmed = confirm(came.find, wrong(defect), lab)
+                confirmed = confirm_failure(came.find, wrong(defect), lab)
                 trouble = "" if confirmed.repeats else f"not deterministic: {confirmed.difference}"
             spent = f"{runs} settings, {process_time() - begun:.1f} s"
             return not trouble, f"{scenario.id}, {spent}: {trouble or came.find.reason}"

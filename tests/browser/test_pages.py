@@ -8,7 +8,7 @@ import pytest
 
 from pytest_agentproc import defects
 from pytest_agentproc.harness import run_in_model
-from pytest_agentproc.record import Judged, Listed, index, page
+from pytest_agentproc.record import IndexEntry, PageVerdict, render_index, render_page
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import compare, conclude, last_step, unmet
 from tests.browser.chromium import opened, pictured
@@ -122,7 +122,7 @@ def drawn(name: str, defect: str = "") -> str:
     assert bool(failed) == bool(defect)
     steps = {process: last_step(played.record, process) or 0 for process in played.bound.parts or ("agent",)}
     others = [row for row in rows if row not in failed]
-    return page(played.record, played.bound.scenario, Judged(str(conclude(rows)), failed, others, steps))
+    return render_page(played.record, played.bound.scenario, PageVerdict(str(conclude(rows)), failed, others, steps))
 
 
 @pytest.mark.parametrize("width", [1280, 800])
@@ -179,11 +179,11 @@ def test_the_index_is_legible(tmp_path: Path) -> None:
     claim = "an agent that is told a great many things does what it was told, " * 4
     ways = [("reference", loop, clock) for loop in ("asyncio", "trio") for clock in ("virtual", "real")]
     entries = [
-        Listed(f"{'name-' * 12}{number}", claim, ("A1", "C4"), way, "not applicable", "x.html")
+        IndexEntry(f"{'name-' * 12}{number}", claim, ("A1", "C4"), way, "not applicable", "x.html")
         for number in range(5)
         for way in ways
     ]
-    seen = opened(index(entries), MEASURE, tmp_path)
+    seen = opened(render_index(entries), MEASURE, tmp_path)
     assert seen.console == []
     assert seen.measured["covered"] == []
     assert seen.measured["width"] <= 1280

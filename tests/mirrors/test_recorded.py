@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.capture import AgentIdentity, Given, draft, given_of, likeness, moments, replay
+from pytest_agentproc.capture import (
+    AgentIdentity,
+    AgentInput,
+    draft_recording,
+    list_agent_input,
+    list_moments,
+    normalize_line,
+    replay_agent,
+)
 from pytest_agentproc.record import Event
 from pytest_agentproc.scenario import Scenario, load
 from pytest_agentproc.subjects import reference_supervisor
@@ -38,32 +46,32 @@ IN_BYTES = {
 written in bytes, and say so. A recording that leaves this list is a step forward."""
 
 
-def given(recorded: Recording) -> list[Given]:
+def given(recorded: Recording) -> list[AgentInput]:
     """Give the real CLI's input, each part after the lines that the CLI had printed."""
     found, lines = [], 0
     for moment in recorded.moments:
         if moment.kind == "out":
             lines += 1
         elif moment.kind == "in":
-            found.append(Given(json.dumps(moment.value).encode() + b"\n", lines))
+            found.append(AgentInput(json.dumps(moment.value).encode() + b"\n", lines))
         elif moment.kind == "eof":
-            found.append(Given(b"", lines))
+            found.append(AgentInput(b"", lines))
         elif moment.kind == "signal" and moment.value[0] in SIGNALS:
-            found.append(Given(SIGNALS[moment.value[0]], lines))
+            found.append(AgentInput(SIGNALS[moment.value[0]], lines))
     return found
 
 
-def played(scenario: Scenario, argv: list[str] | None, what: list[Given]) -> list[Event]:
+def played(scenario: Scenario, argv: list[str] | None, what: list[AgentInput]) -> list[Event]:
     """Play a scenario, with the agent's recorded input, and record it."""
     bound = scenario.bind(scenario.request_terms(reference_supervisor()))
-    done = replay(bound, argv or [], scenario.prompt, what)
+    done = replay_agent(bound, argv or [], scenario.prompt, what)
     return [Event(*event) for event in done.events]
 
 
 def normal(events: list[Event]) -> tuple[list[Any], list[int]]:
     """Give what happened, without what varies, and when."""
-    found = sorted(moments(events, by_line=True), key=lambda one: one.at)
-    shown = [(one.kind, likeness(one.data) if one.kind == "out" else _plain(one.data)) for one in found]
+    found = sorted(list_moments(events, by_line=True), key=lambda one: one.at)
+    shown = [(one.kind, normalize_line(one.data) if one.kind == "out" else _plain(one.data)) for one in found]
     return shown, [one.at for one in found]
 
 
@@ -86,8 +94,8 @@ def test_the_second_recording_equals_the_first(name: str, tmp_path: Path) -> Non
         states=mirror.states,
     )
     out = tmp_path / "made.scenario.yaml"
-    made = draft(out, first, speaker, [], "as it was recorded")
-    second = played(load(out), recorded.argv, given_of(first))
+    made = draft_recording(out, first, speaker, [], "as it was recorded")
+    second = played(load(out), recorded.argv, list_agent_input(first))
     assert normal(second)[0] == normal(first)[0]
     for one, other in zip(normal(first)[1], normal(second)[1], strict=True):
         assert abs(one - other) <= _DROPPED + one // 50

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.harness import ScenarioRunner, run_in_model
-from pytest_agentproc.record import normal_form
+from pytest_agentproc.record import compute_normal_form
 from pytest_agentproc.scenario import Scenario, loads
 from pytest_agentproc.subjects import reference_supervisor
 from tests.benchmarks._together import bind_all, model_together, play_together
@@ -40,8 +40,8 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 def _difference(lab: ScenarioRunner, scenario: Scenario, backend: str) -> str:
     """Play for real and in the model; return the first difference, or nothing."""
-    foretold = normal_form(run_in_model(scenario, reference_supervisor()).record)
-    happened = normal_form(lab.play(scenario, reference_supervisor(), backend=backend).record)
+    foretold = compute_normal_form(run_in_model(scenario, reference_supervisor()).record)
+    happened = compute_normal_form(lab.play(scenario, reference_supervisor(), backend=backend).record)
     for number, (model, real) in enumerate(zip(foretold, happened, strict=False)):
         if model != real:
             return f"{scenario.id}, {backend}, event {number}:\n  model {model}\n  real  {real}\n{scenario.text}"
@@ -109,7 +109,7 @@ def test_the_model_foretells_every_kind_of_descendant(lab: ScenarioRunner, backe
 def test_the_model_foretells_two_agents_at_once(lab: ScenarioRunner, backend: str, number: int) -> None:
     """Several runs under one clock go one at a time, by declaration."""
     bounds = bind_all(pairs()[number])
-    assert normal_form(play_together(lab, bounds, backend)[0]) == normal_form(model_together(bounds)[0])
+    assert compute_normal_form(play_together(lab, bounds, backend)[0]) == compute_normal_form(model_together(bounds)[0])
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_agentproc.errors import ClockError
 from pytest_agentproc.harness import Model, run_in_model
-from pytest_agentproc.record import normal_form
+from pytest_agentproc.record import compute_normal_form
 from pytest_agentproc.subjects import reference_supervisor
 from tests.benchmarks._together import bind_all, model_together
 from tests.bundled import all_bundled
@@ -33,10 +33,10 @@ def _told(name: str = "") -> dict[str, object]:
     model = BROKEN[name] if name else Model
     told: dict[str, object] = {}
     for scenario in _scenarios():
-        told[scenario.id] = normal_form(run_in_model(scenario, reference_supervisor(), model=model).record)
+        told[scenario.id] = compute_normal_form(run_in_model(scenario, reference_supervisor(), model=model).record)
     for number, pair in enumerate(pairs()):
         try:
-            told[f"pair {number}"] = normal_form(model_together(bind_all(pair), model)[0])
+            told[f"pair {number}"] = compute_normal_form(model_together(bind_all(pair), model)[0])
         except ClockError as error:
             told[f"pair {number}"] = error.reason
     return told

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from pytest_agentproc.record import text
+from pytest_agentproc.record import render_text
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.supervisor import open_session
 from pytest_agentproc.verdict import compare
@@ -83,7 +83,7 @@ def test_what_was_asked_and_answered_is_in_the_record_at_its_instants(stand: Sta
     assert row_of(record, "{permission: Bash, answer: allow, after: 3s}, {hook: late, answer: none}") == ("passed", "")
     told = ("failed", "question 1: the answer came 1 s later")
     assert row_of(record, "{permission: Bash, after: 2s}, {hook: late}") == told
-    shown = text(record)
+    shown = render_text(record)
     for words in ("ASKS to use Bash", "GETS ITS ANSWER for Bash: allow", "ASKS the hook late"):
         assert words in shown
 

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_agentproc import defects
 from pytest_agentproc.harness import run_in_model
-from pytest_agentproc.record import normal_form
+from pytest_agentproc.record import compute_normal_form
 from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.verdict import Verdict, compare
 from pytest_agentproc.vocabulary import RULES
@@ -95,4 +95,4 @@ def _parted(played: _Told, model: _Told) -> tuple[object, ...]:
 def _told(played: Played) -> _Told:
     """Give the keys that failed, and the whole timeline."""
     red = [row.key for row in compare(played) if row.verdict is Verdict.FAILED]
-    return red, [*normal_form(played.record)]
+    return red, [*compute_normal_form(played.record)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.harness import run_in_model
-from pytest_agentproc.record import normal_form
+from pytest_agentproc.record import compute_normal_form
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.verdict import Verdict, compare
@@ -80,7 +80,7 @@ def test_a_drive_is_played_as_the_model_foretells(lab: ScenarioRunner, backend: 
         lab.play(scenario, reference_supervisor(), backend=backend),
     )
     assert [row for row in compare(played) if row.verdict is not Verdict.PASSED] == []
-    assert normal_form(played.record) == normal_form(foretold.record)
+    assert compute_normal_form(played.record) == compute_normal_form(foretold.record)
     assert played.answer == foretold.answer
 
 
@@ -100,7 +100,7 @@ def test_a_caller_whose_time_has_come_waits_for_its_turn(lab: ScenarioRunner, ba
         run_in_model(scenario, reference_supervisor()),
         lab.play(scenario, reference_supervisor(), backend=backend),
     )
-    assert normal_form(played.record) == normal_form(foretold.record)
+    assert compute_normal_form(played.record) == compute_normal_form(foretold.record)
 
 
 class _OneShot:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from pytest_agentproc.capture import likeness
+from pytest_agentproc.capture import normalize_line
 from pytest_agentproc.capture._record_writer import RecordWriter
 from pytest_agentproc.scenario import load, loads
 from pytest_agentproc.supervisor import Policy, open_session
@@ -50,7 +50,7 @@ def record(out: Path, command: list[str], *options: str, **how: Any) -> subproce
 
 def words(stream: bytes) -> list[Any]:
     """Give the relevant part of each line; of a line that a reader of a failure could not read, its digest."""
-    return [likeness(line) if len(line) < _LONG else sha256(line).digest() for line in stream.split(b"\n")]
+    return [normalize_line(line) if len(line) < _LONG else sha256(line).digest() for line in stream.split(b"\n")]
 
 
 def normal(file: Path) -> dict[str, Any]:
@@ -219,7 +219,7 @@ def test_a_kill_of_the_recorder_is_recorded_though_the_program_has_ended_before(
     gone.wait()
     written = tmp_path / "written"
     writer = RecordWriter(lambda record: written.write_text(str(len(record.events)), "utf-8"))
-    writer.tell(0, "p", {"process": "agent", "pid": gone.pid})
+    writer.send_event(0, "p", {"process": "agent", "pid": gone.pid})
     os.close(writer._writing)  # noqa: SLF001  # as the kernel does when the recorder is killed
     os.waitpid(writer._pid, 0)  # noqa: SLF001  # as above
     assert written.read_text("utf-8") == "2"

@@ -10,7 +10,7 @@ import anyio
 
 from pytest_agentproc.clock import Host, Move
 from pytest_agentproc.harness import Model
-from pytest_agentproc.record import Record, normal_form
+from pytest_agentproc.record import Record, compute_normal_form
 from pytest_agentproc.scenario import Scenario, loads
 from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.verdict import Verdict, compare
@@ -156,7 +156,7 @@ def test_the_model_names_and_plays_invocations_as_the_lockstep_does(
     while (next_one := model.rule.next(Host()))[0] is Move.GRANT:
         model.grant(model.processes[next_one[1]])
         model.settle_events()
-    assert normal_form(fake.record) == normal_form(model.record)
+    assert compute_normal_form(fake.record) == compute_normal_form(model.record)
 
 
 def test_real_time_counts_invocations_too(lab: ScenarioRunner) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.search import confirm, explore, search
+from pytest_agentproc.search import confirm_failure, explore, search
 from pytest_agentproc.subjects import Function
 from tests.bundled import bundled
 from tests.plugin.examples import at_once, careful, streaming
@@ -106,7 +106,7 @@ def test_a_supervisor_that_raises_in_some_settings_is_found(lab: ScenarioRunner)
     came = search(_PLAIN, subject, runs=40, seed=1, lab=lab)
     assert came.find is not None
     assert (came.find.key, came.find.reason) == ("answer", "it raised ProcessLookupError: [Errno 3] No such process")
-    assert confirm(came.find, subject, lab).repeats
+    assert confirm_failure(came.find, subject, lab).repeats
 
 
 @pytest.mark.slow
@@ -118,4 +118,4 @@ def test_a_supervisor_that_raises_where_a_time_is_moved_is_found(lab: ScenarioRu
     assert came.find is not None
     assert came.first > 1
     assert (came.find.key, came.find.reason) == ("answer", "it raised ProcessLookupError: [Errno 3] No such process")
-    assert confirm(came.find, subject, lab).repeats
+    assert confirm_failure(came.find, subject, lab).repeats

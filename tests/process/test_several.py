@@ -9,7 +9,7 @@ import pytest
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness import run_in_model
-from pytest_agentproc.record import normal_form
+from pytest_agentproc.record import compute_normal_form
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import Verdict, compare
@@ -100,7 +100,7 @@ def test_several_sessions_are_played_as_the_model_foretells(lab: ScenarioRunner,
         lab.play(scenario, reference_supervisor(), backend=backend),
     )
     assert [row for row in compare(played) if row.verdict is not Verdict.PASSED] == []
-    assert normal_form(played.record) == normal_form(foretold.record)
+    assert compute_normal_form(played.record) == compute_normal_form(foretold.record)
     assert played.answer == foretold.answer
 
 

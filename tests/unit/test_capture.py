@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.capture import AgentIdentity, draft, identify_agent, require_linux
+from pytest_agentproc.capture import AgentIdentity, draft_recording, identify_agent, require_linux
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.record import Event
 from pytest_agentproc.scenario import load
@@ -28,7 +28,7 @@ def printed(*chunks: tuple[int, bytes]) -> list[Event]:
 
 def steps(folder: Path, events: list[Event], identity: AgentIdentity = RAW) -> list[str]:
     """Give the steps that are made of a recording."""
-    made = draft(folder / "x.scenario.yaml", events, identity, [], "a program as it was recorded")
+    made = draft_recording(folder / "x.scenario.yaml", events, identity, [], "a program as it was recorded")
     assert made.notes == []
     return [line.strip() for line in made.text.splitlines() if line.startswith("  - ")]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.capture._replay import duplicate
+from pytest_agentproc.capture._replay import copy_encoder
 from tests.unit.encoders import encoder
 
 _MODES = [
@@ -94,7 +94,7 @@ def test_steps_on_a_copy_leave_the_original_as_it_is(dialect: str, mode: str) ->
     rnd = random.Random(f"{dialect} {mode}")  # noqa: S311  # no secret
     agent: Any = encoder({**program, "prompt": "hi"})
     for _ in range(100):
-        before, copy, chance = frozen(agent), duplicate(agent), rnd.getstate()
+        before, copy, chance = frozen(agent), copy_encoder(agent), rnd.getstate()
         printed = play(copy, rnd)
         assert frozen(agent) == before
         rnd.setstate(chance)
@@ -112,5 +112,5 @@ class _Foreign:
 def test_an_encoder_of_a_plugin_is_copied_as_deep_as_it_goes() -> None:
     """Its possible effects are unknown."""
     agent = _Foreign()
-    duplicate(agent).kept[0]["count"] = 1
+    copy_encoder(agent).kept[0]["count"] = 1
     assert agent.kept == [{"count": 0}]

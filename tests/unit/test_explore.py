@@ -12,8 +12,8 @@ from pytest_agentproc.defects import defect
 from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import apply_moves, find_movables, loads, restate_times
-from pytest_agentproc.search import explore, written
-from pytest_agentproc.search._exploration import Exploration
+from pytest_agentproc.search import explore, format_failure_scenario
+from pytest_agentproc.search._exploration import MovedSettings
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import Verdict, instants, judged, retimed
 from tests.bundled import all_bundled, bundled
@@ -21,7 +21,7 @@ from tests.bundled import all_bundled, bundled
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Played, ScenarioRunner
     from pytest_agentproc.scenario import Scenario
-    from pytest_agentproc.search import Searched
+    from pytest_agentproc.search import SearchResult
     from pytest_agentproc.vocabulary import LimitsRequest, Policy
 
 _DOTS = """\
@@ -79,7 +79,7 @@ def _wrong(name: str) -> ReferenceSupervisor:
     return ReferenceSupervisor(name, made.deciders, made.session_deciders)
 
 
-def _explored(text: str, subject: Any, lab: Any = None, runs: int = 30) -> Searched:
+def _explored(text: str, subject: Any, lab: Any = None, runs: int = 30) -> SearchResult:
     return explore(loads(text, "mine.scenario.yaml"), subject, runs=runs, seed=1, lab=cast("ScenarioRunner", lab))
 
 
@@ -186,7 +186,9 @@ def test_a_defect_is_found_in_a_file_that_it_passes_and_written_as_a_scenario() 
     came = _explored(_DOTS, subject)
     assert came.find is not None
     replay = "agentproc run found --defect duration-timeout"
-    text = written(came.find, subject="duration-timeout", seed=1, run=7, replay=replay, is_defect=True, explored=True)
+    text = format_failure_scenario(
+        came.find, subject="duration-timeout", seed=1, run=7, replay=replay, is_defect=True, explored=True
+    )
     assert text == _WRITTEN
     again = loads(text, "found.scenario.yaml")
     assert judged(run_in_model(again, reference_supervisor())).verdict is Verdict.PASSED
@@ -210,21 +212,21 @@ def test_a_caller_who_comes_too_late_for_a_status_is_no_fault_of_the_reference()
     assert isinstance(
         run_in_model(loads(_IDLE.replace("wait: 1s", "wait: 8s")), reference_supervisor()).fault, Deadlock
     )
-    made = Exploration(loads(_IDLE), reference_supervisor())
+    made = MovedSettings(loads(_IDLE), reference_supervisor())
     late = tuple("8s" if text == "1s" else text for text in made.original)
     assert late != made.original
-    assert made.look(late) is None
+    assert made.try_setting(late) is None
 
 
 def test_a_caller_whose_agent_was_replaced_before_its_background_turn_waits_in_vain() -> None:
     """An agent that is silent for longer than the prompt may last, and does not acknowledge, is started anew."""
-    made = Exploration(bundled("background-late-notification-with-states"), reference_supervisor())
+    made = MovedSettings(bundled("background-late-notification-with-states"), reference_supervisor())
     at = next(index for index, text in enumerate(made.original) if text == "2s")
     silent = (*made.original[:at], "3899s", *made.original[at + 1 :])
     text = apply_moves(made.scenario.text, zip(made.movables, silent, strict=True))
     played = run_in_model(loads(text), reference_supervisor())
     assert isinstance(played.fault, Deadlock)
-    assert made.look(silent) is None
+    assert made.try_setting(silent) is None
 
 
 class _Foreign:

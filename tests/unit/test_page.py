@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.harness import run_in_model
-from pytest_agentproc.record import Judged, Mark, Record, page
+from pytest_agentproc.record import Mark, PageVerdict, Record, render_page
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.verdict import Row, Verdict, compare, conclude, marks
@@ -27,7 +27,7 @@ expect:
 SCRIPT = Script(text=SOURCE)
 LEAK = Row("leaks", 7, "none", "helper (still alive)", Verdict.FAILED, "helper was started by line 3")
 PASSED = Row("outcome", 6, "inactive", "inactive", Verdict.PASSED)
-JUDGED = Judged("failed", (LEAK,), (PASSED,), {"agent": 5}, 102_000_000)
+JUDGED = PageVerdict("failed", (LEAK,), (PASSED,), {"agent": 5}, 102_000_000)
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 
 
@@ -75,12 +75,12 @@ def row_of(html: str, words: str) -> list[set[str]]:
 
 def test_equal_arguments_give_equal_bytes() -> None:
     """Pages can be compared as files."""
-    assert page(a_leak(), SCRIPT, JUDGED) == page(a_leak(), SCRIPT, JUDGED)
+    assert render_page(a_leak(), SCRIPT, JUDGED) == render_page(a_leak(), SCRIPT, JUDGED)
 
 
 def test_what_failed_comes_before_everything_that_happened() -> None:
     """The reader of a red run's page wants to know what is wrong with it, and where that is written."""
-    reading = read(page(a_leak(), SCRIPT, JUDGED))
+    reading = read(render_page(a_leak(), SCRIPT, JUDGED))
     [banner] = reading.all("article", "banner")
     assert banner.text == (
         "failed leaks one.scenario.yaml:7expectednoneseenhelper (still alive)(helper was started by line 3)"
@@ -95,7 +95,7 @@ def test_what_failed_comes_before_everything_that_happened() -> None:
 
 def test_rows_and_lines_lead_to_each_other() -> None:
     """A keyboard goes from what happened to the step that did it, and back; no link leads nowhere."""
-    reading = read(page(a_leak(), SCRIPT, JUDGED))
+    reading = read(render_page(a_leak(), SCRIPT, JUDGED))
     ids = [one.attributes["id"] for one in reading.elements if "id" in one.attributes]
     links = [(one.text, one.attributes["href"]) for one in reading.all("a")]
     assert len(ids) == len(set(ids))
@@ -108,7 +108,7 @@ def test_rows_and_lines_lead_to_each_other() -> None:
 
 def test_the_source_says_where_a_check_failed_and_an_agent_stopped() -> None:
     """Both marks stand at their lines, in words too."""
-    reading = read(page(a_leak(), SCRIPT, JUDGED))
+    reading = read(render_page(a_leak(), SCRIPT, JUDGED))
     marked = {one.attributes["id"]: one.text for one in reading.all("tr") if {"bad", "at"} & one.classes}
     assert marked["L7"] == "7  leaks: nonefailed: leaks"
     assert marked["L5"] == "5  - silence: for everlast step of the agent"
@@ -116,7 +116,7 @@ def test_the_source_says_where_a_check_failed_and_an_agent_stopped() -> None:
 
 def test_a_leak_stays_to_the_bottom() -> None:
     """The life-line of an agent ends where it ended; a process that was left has one below the return."""
-    html = page(a_leak(), SCRIPT, JUDGED)
+    html = render_page(a_leak(), SCRIPT, JUDGED)
     assert {"l", "e"} in row_of(html, "dies of TERM")
     assert [one for one in row_of(html, "RETURNS") if "l" in one] == [{"l"}, {"l", "alive"}]
     assert [one.text for one in read(html).all("span", "left")] == ["helper"]
@@ -125,7 +125,7 @@ def test_a_leak_stays_to_the_bottom() -> None:
 
 def test_bytes_signals_and_births_are_arrows() -> None:
     """Each has a look of its own; a read in the instant of its write is one arrow."""
-    html = page(a_leak(), SCRIPT, JUDGED)
+    html = render_page(a_leak(), SCRIPT, JUDGED)
     assert {"a", "w", "out"} in row_of(html, "stdout, 6 B")
     assert {"a", "w", "err"} in row_of(html, "stderr, 1 B")
     assert {"a", "r", "sig"} in row_of(html, "TERM \N{RIGHTWARDS ARROW} tree")
@@ -141,7 +141,7 @@ def test_a_signal_goes_to_whom_it_is_for(reach: str, last: str) -> None:
         (0, "p", {"process": "helper", "seen": True, "parent": "agent"}),
         (1, "s", {"process": reach, "by": "supervisor", "signal": "TERM"}),
     )
-    rows = read(page(record, SCRIPT, JUDGED)).rows()
+    rows = read(render_page(record, SCRIPT, JUDGED)).rows()
     lines = {row.text: [one.attributes["style"] for one in marks if "l" in one.classes] for row, marks in rows}
     [arrow] = [one.attributes["style"] for _, marks in rows for one in marks if "sig" in one.classes]
     begin, length = (int(part.split(":")[1].removesuffix("px")) for part in arrow.split(";"))
@@ -151,7 +151,7 @@ def test_a_signal_goes_to_whom_it_is_for(reach: str, last: str) -> None:
 
 def test_a_timer_that_is_armed_again_is_another_bar() -> None:
     """One long bar would look like one long wait."""
-    html = page(a_leak(), SCRIPT, JUDGED)
+    html = render_page(a_leak(), SCRIPT, JUDGED)
     assert [one for one in row_of(html, "due at 120 s") if "t" in one] == [{"t", "b"}]
     assert [one for one in row_of(html, "due at 130 s") if "t" in one] == [{"t", "e"}, {"t", "b"}]
     assert {"t", "e", "fired"} in row_of(html, "FIRES")
@@ -162,7 +162,7 @@ def test_a_timer_that_is_armed_again_is_another_bar() -> None:
 def test_silences_and_repetitions_are_bands() -> None:
     """They are those of the text: one room groups for both."""
     dots = [(at, "o", {"bytes": b".", "line": 4}) for at in range(60, 360, 60)]
-    reading = read(page(recorded((0, "p", {"seen": True, "parent": "supervisor"}), *dots), SCRIPT, JUDGED))
+    reading = read(render_page(recorded((0, "p", {"seen": True, "parent": "supervisor"}), *dots), SCRIPT, JUDGED))
     assert [one.text for one in reading.all("td", "band")] == [
         "~ 60 s pass (virtual)",
         "\N{MULTIPLICATION SIGN} 5: the same 4 times more, every 60 s, the last at 300 s",
@@ -179,7 +179,7 @@ def test_a_zombie_is_dashed_below_its_end() -> None:
         (2, "m", {"process": "supervisor", "returned": True}),
         (2, "m", {"process": "helper", "leaked": "zombie"}),
     )
-    html = page(record, SCRIPT, JUDGED)
+    html = render_page(record, SCRIPT, JUDGED)
     assert {"l", "dead", "b"} in row_of(html, "exits with code 0")
     assert {"l", "dead"} in row_of(html, "LEAKED: zombie")
 
@@ -194,7 +194,7 @@ def test_an_agent_that_was_replaced_is_written_to_no_more() -> None:
         (2, "i", {"by": "supervisor", "size": 9}),
         (2, "m", {"process": "supervisor", "event": "status", "turn": None, "text": "ready"}),
     )
-    drawn = {row.text: marks for row, marks in read(page(record, SCRIPT, JUDGED)).rows()}
+    drawn = {row.text: marks for row, marks in read(render_page(record, SCRIPT, JUDGED)).rows()}
     [arrow] = [one for text, marks in drawn.items() if "writes stdin" in text for one in marks if "a" in one.classes]
     [birth] = [
         one
@@ -219,7 +219,7 @@ def test_hostile_bytes_never_become_markup() -> None:
     row = Row(HOSTILE, 1, HOSTILE, HOSTILE, Verdict.FAILED, HOSTILE)
     script = Script(path=HOSTILE, claim=HOSTILE, text=f"{HOSTILE}\n")
     record.header["subject"] = HOSTILE
-    html = page(record, script, Judged(HOSTILE, (row,), (row,), {HOSTILE: 1}))
+    html = render_page(record, script, PageVerdict(HOSTILE, (row,), (row,), {HOSTILE: 1}))
     reading = read(html)
     assert not {"script", "img"} & {one.tag for one in reading.elements}
     assert not {name for one in reading.elements for name in one.attributes if name.startswith("on")}
@@ -230,7 +230,7 @@ def test_hostile_bytes_never_become_markup() -> None:
 def test_what_cannot_be_printed_is_named() -> None:
     """A terminal's escapes, a half surrogate or a mark that turns the line around would hide what is there."""
     record = recorded((0, "o", {"bytes": "\x1b[31m\u202eevil\x00".encode() + b"\xff"}))
-    html = page(record, Script(claim="half \ud800"), Judged("passed"))
+    html = render_page(record, Script(claim="half \ud800"), PageVerdict("passed"))
     assert r"\x1b[31m\u202eevil\x00\xff" in html
     assert r"half \ud800" in html
     assert html.encode().decode() == html
@@ -238,7 +238,7 @@ def test_what_cannot_be_printed_is_named() -> None:
 
 def test_nothing_is_loaded_or_run() -> None:
     """A page is attached to a bug report, and its reader opens it with or without a network."""
-    html = page(a_leak(), SCRIPT, JUDGED)
+    html = render_page(a_leak(), SCRIPT, JUDGED)
     reading = read(html)
     assert not {"script", "link", "iframe", "object", "img"} & {one.tag for one in reading.elements}
     assert not [one for one in reading.elements if "src" in one.attributes]
@@ -250,7 +250,7 @@ def test_nothing_is_loaded_or_run() -> None:
 def test_the_middle_of_a_very_long_run_is_left_out() -> None:
     """The beginning and the end are what one looks at; a page of a flood opens as any other."""
     events = [(at, "o", {"bytes": b"%d" % at, "line": 4}) for at in range(1, 5000)]
-    reading = read(page(recorded(*events), SCRIPT, JUDGED))
+    reading = read(render_page(recorded(*events), SCRIPT, JUDGED))
     # 4,999 rows of output, and a silence of a second before each of them
     assert "9698 rows are left out here" in [one.text for one in reading.all("td", "band")]
     assert len(reading.rows()) == 301
@@ -267,7 +267,7 @@ def test_a_page_is_smaller_than_a_megabyte(one: str) -> None:
         events += [(number, "o", {"process": name, "bytes": (long * 3).encode()})]
     rows = [Row(long, line, long, long, Verdict.FAILED, long) for line in range(1, 200)]
     script = Script(path=long, claim=long, text=(long + "\n") * 3000)
-    html = page(recorded(*events), script, Judged("failed", rows, rows, {"agent": 2999}))
+    html = render_page(recorded(*events), script, PageVerdict("failed", rows, rows, {"agent": 2999}))
     assert len(html.encode()) < 1_000_000
 
 
@@ -277,7 +277,7 @@ def test_processes_that_are_too_many_share_a_lane() -> None:
     events: list[tuple[int, str, dict[str, Any]]] = [
         (0, "p", {"process": name, "seen": True, "parent": "supervisor"}) for name in names
     ]
-    html = page(recorded(*events, (1, "m", {"process": "child39", "leaked": "alive"})), SCRIPT, JUDGED)
+    html = render_page(recorded(*events, (1, "m", {"process": "child39", "leaked": "alive"})), SCRIPT, JUDGED)
     headings = [one.text for one in read(html).all("span", "h")]
     assert headings == ["supervisor", *names[:17], "child39", "22 others"]
 
@@ -288,7 +288,7 @@ def test_a_process_may_be_called_as_a_lane_is() -> None:
         (0, "t", timer(armed=120 * SECOND)),
         (0, "p", {"process": "timers", "seen": True, "parent": "supervisor"}),
     )
-    drawn = read(page(record, SCRIPT, JUDGED)).rows()
+    drawn = read(render_page(record, SCRIPT, JUDGED)).rows()
     [bar, birth] = [one for _, marks in drawn for one in marks if "b" in one.classes]
     assert bar.classes == {"t", "b"}
     assert birth.classes == {"l", "b"}
@@ -301,7 +301,7 @@ def test_every_kind_of_run_has_a_page() -> None:
     for scenario in all_bundled()[::12]:
         played = run_in_model(scenario, reference_supervisor())
         rows = compare(played)
-        html = page(played.record, played.bound.scenario, Judged(str(conclude(rows)), (), rows))
+        html = render_page(played.record, played.bound.scenario, PageVerdict(str(conclude(rows)), (), rows))
         reading = read(html)
         ids = {one.attributes["id"] for one in reading.elements if "id" in one.attributes}
         assert {one.attributes["href"].removeprefix("#") for one in reading.all("a")} <= ids
@@ -314,7 +314,7 @@ def test_the_failing_row_is_marked_and_the_expected_instant_is_drawn_where_it_sh
         Mark("TERM", "", 130 * SECOND, 70 * SECOND, "expected at 70 s", "expected here: TERM"),
         Mark("outcome", "", None, 500 * SECOND, "", "expected here: the outcome"),
     )
-    reading = read(page(a_leak(), SCRIPT, JUDGED._replace(marks=these)))
+    reading = read(render_page(a_leak(), SCRIPT, JUDGED._replace(marks=these)))
     rows = [row for row, _ in reading.rows()]
     wrong, death = [row.text for row in rows if "wrong" in row.classes]
     assert wrong.startswith("supervisor: TERM \N{RIGHTWARDS ARROW} tree")

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from pytest_agentproc.record import Listed, index
+from pytest_agentproc.record import IndexEntry, render_index
 from tests.unit.page_reading import read
 
 CORE, OTHER = ("reference", "asyncio", "virtual"), ("<b>other</b>", "trio", "real")
 ENTRIES = [
-    Listed("two", "it exits", ("A1",), CORE, "failed", "two-core.html"),
-    Listed("one", "it <i>answers</i>", ("C4", "A1"), CORE, "passed", "one-core.html"),
-    Listed("one", "it <i>answers</i>", ("C4", "A1"), OTHER, "not applicable"),
+    IndexEntry("two", "it exits", ("A1",), CORE, "failed", "two-core.html"),
+    IndexEntry("one", "it <i>answers</i>", ("C4", "A1"), CORE, "passed", "one-core.html"),
+    IndexEntry("one", "it <i>answers</i>", ("C4", "A1"), OTHER, "not applicable"),
 ]
 
 
 def test_an_index_does_not_depend_on_the_order_of_plays() -> None:
     """Workers report as they come."""
-    assert index(ENTRIES) == index(ENTRIES[::-1])
+    assert render_index(ENTRIES) == render_index(ENTRIES[::-1])
 
 
 def test_a_scenario_stands_below_each_rule_that_it_covers() -> None:
     """The reader of a rule finds all that is known of it; a scenario without a play or a page is no link."""
-    reading = read(index(ENTRIES))
+    reading = read(render_index(ENTRIES))
     assert [one.text for one in reading.all("tr")][1:] == [
         "A1any byte is activity; a run that is silent for inactivity_timeout ends as inactive",
         "it <i>answers</i>onenot applicablepassed",
@@ -38,7 +38,7 @@ def test_a_scenario_stands_below_each_rule_that_it_covers() -> None:
 
 def test_what_is_red_is_counted_first() -> None:
     """A play counts once, however many rules its scenario covers."""
-    reading = read(index(ENTRIES))
+    reading = read(render_index(ENTRIES))
     assert [one.text for one in reading.all("li")] == ["1failed", "1not applicable", "1passed", "2scenarios"]
     assert [one.text for one in reading.all("th")[:3]] == [
         "scenario",
@@ -49,4 +49,4 @@ def test_what_is_red_is_counted_first() -> None:
 
 def test_an_index_of_nothing_is_a_page() -> None:
     """A session that played no scenario still says so."""
-    assert [one.text for one in read(index([])).all("li")] == ["0scenarios"]
+    assert [one.text for one in read(render_index([])).all("li")] == ["0scenarios"]

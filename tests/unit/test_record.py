@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from pytest_agentproc.record import Record, duration, instant, normal_form
+from pytest_agentproc.record import Record, compute_normal_form, format_duration, format_instant
 
 SECOND = 1_000_000_000
 
@@ -29,9 +29,9 @@ def flood(chunk: int, total: int = 12_000) -> Record:
 def test_chunking_and_pids_do_not_count() -> None:
     """The kernel may cut a stream as it likes: that is no difference between two runs."""
     coarse, fine = flood(4096), flood(1000)
-    assert normal_form(coarse) == normal_form(fine)
+    assert compute_normal_form(coarse) == compute_normal_form(fine)
     assert coarse.digest() == fine.digest()
-    assert normal_form(fine) == [
+    assert compute_normal_form(fine) == [
         (0, "p", "agent", "", (("line", 0), ("parent", None), ("seen", True))),
         (5, "o", "agent", "", (("bytes", b"x" * 12_000), ("line", 7))),
         (5, "o", "agent", "supervisor", (("size", 12_000),)),
@@ -46,7 +46,7 @@ def test_bytes_of_two_instants_stay_apart() -> None:
     record = Record()
     for at in (1, 1, 2):
         record.add(at, "o", {"process": "agent", "bytes": b"a", "line": 3})
-    assert [(entry[0], dict(entry[4])["bytes"]) for entry in normal_form(record)] == [(1, b"aa"), (2, b"a")]
+    assert [(entry[0], dict(entry[4])["bytes"]) for entry in compute_normal_form(record)] == [(1, b"aa"), (2, b"a")]
 
 
 def test_bytes_of_two_processes_and_streams_stay_apart() -> None:
@@ -54,7 +54,7 @@ def test_bytes_of_two_processes_and_streams_stay_apart() -> None:
     record = Record()
     for process, code in (("agent", "o"), ("child1", "o"), ("agent", "e"), ("agent", "o")):
         record.add(1, code, {"process": process, "bytes": b"a", "line": 3})
-    assert [(code, process, dict(rest)["bytes"]) for _, code, process, _, rest in normal_form(record)] == [
+    assert [(code, process, dict(rest)["bytes"]) for _, code, process, _, rest in compute_normal_form(record)] == [
         ("o", "agent", b"aa"),
         ("o", "child1", b"a"),
         ("e", "agent", b"a"),
@@ -66,7 +66,7 @@ def test_a_timer_that_was_off_is_armed_anew() -> None:
     record = Record()
     for what in ({"armed": 9}, {"armed": 9}, {"off": True}, {"armed": 9}, {"armed": 8}, {"armed": 9}):
         record.add(1, "t", {"process": "supervisor", "timer": "linger_grace", **what})
-    assert [rest[0] for *_, rest in normal_form(record)] == [
+    assert [rest[0] for *_, rest in compute_normal_form(record)] == [
         ("armed", 9),
         ("off", True),
         ("armed", 9),
@@ -167,4 +167,4 @@ def test_a_large_payload_is_kept_as_length_hash_head_and_tail() -> None:
 )
 def test_times_are_readable_and_exact(ns: int, as_instant: str, as_duration: str) -> None:
     """A rounded time would show two different instants as equal."""
-    assert (instant(ns), duration(ns)) == (as_instant, as_duration)
+    assert (format_instant(ns), format_duration(ns)) == (as_instant, as_duration)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_agentproc.record import Entry, Payload, Record, _cells, _normal, _payload, _record, normal_form
-from pytest_agentproc.record._normal import attributed
+from pytest_agentproc.record import Entry, Payload, Record, _cells, _normal, _payload, _record, compute_normal_form
+from pytest_agentproc.record._normal import add_step_lines
 from pytest_agentproc.verdict import Verdict, compare
 from pytest_agentproc.vocabulary import RunReport
 from tests.unit.handmade import Bound, Expected, Played
@@ -161,7 +161,7 @@ def recorded(events: Iterable[Raw]) -> Record:
 def test_the_normal_form_is_that_of_every_chunk(events: list[Raw]) -> None:
     """Too many bytes are known by length and hash; nothing else may be seen of the limit."""
     with small_limits():
-        seen = normal_form(recorded(events))
+        seen = compute_normal_form(recorded(events))
     plain = plain_normal_form(events)
     assert [entry[:4] for entry in seen] == [entry[:4] for entry in plain]
     assert [shown(entry[1], entry[4]) for entry in seen] == [shown(entry[1], entry[4]) for entry in plain]
@@ -183,9 +183,9 @@ def test_the_lines_are_those_of_every_chunk(events: list[Raw]) -> None:
 def test_the_timeline_is_that_of_every_chunk(events: list[Raw]) -> None:
     """The writer of the bytes is known from the steps between the chunks, which joining must not hide."""
     with small_limits():
-        joined = _normal.joined(attributed(recorded(events).events), by_line=True)
-        seen = _cells.cells(joined, ())
-    plain = _cells.cells(plainly_joined(attributed(events), by_line=True), ())
+        joined = _normal.join_chunks(add_step_lines(recorded(events).events), by_line=True)
+        seen = _cells.make_cells(joined, ())
+    plain = _cells.make_cells(plainly_joined(add_step_lines(events), by_line=True), ())
     assert [cell._replace(data={}) for cell in seen] == [cell._replace(data={}) for cell in plain]
 
 
@@ -201,7 +201,7 @@ def test_neither_chunks_nor_a_look_between_them_change_the_digest(events: list[R
             record.add(*event)
         finer = recorded(chunk for event in events for chunk in _cut(event, sizes))
         assert record.digest() == finer.digest() == recorded(events).digest()
-        assert normal_form(record) == normal_form(finer)
+        assert compute_normal_form(record) == compute_normal_form(finer)
 
 
 def _cut(event: Raw, sizes: list[int]) -> list[Raw]:

@@ -6,7 +6,7 @@ import textwrap
 from types import SimpleNamespace
 from typing import Any
 
-from pytest_agentproc.record import Record, text
+from pytest_agentproc.record import Record, render_text
 
 SECOND = 1_000_000_000
 SCENARIO = SimpleNamespace(
@@ -34,7 +34,7 @@ def recorded(*events: tuple[int, str, dict[str, Any]]) -> Record:
 
 def shown(record: Record, scenario: Any = SCENARIO) -> str:
     """Draw a timeline with a line break in front, as the expectations have it."""
-    return "\n" + text(record, scenario) + "\n"
+    return "\n" + render_text(record, scenario) + "\n"
 
 
 def timer(**what: Any) -> dict[str, Any]:
@@ -166,37 +166,37 @@ time  supervisor                                             agent and descendan
 def test_what_two_steps_write_in_one_instant_is_shown_apart() -> None:
     """The normal form joins them; a reader wants to know which line wrote what."""
     record = recorded((0, "o", {"bytes": b"a", "line": 3}), (0, "o", {"bytes": b"b", "line": 4}))
-    assert [line.split()[-1] for line in text(record).splitlines()[1:]] == ["3]", "4]"]
+    assert [line.split()[-1] for line in render_text(record).splitlines()[1:]] == ["3]", "4]"]
 
 
 def test_a_step_without_its_file_is_shown_by_its_name() -> None:
     """A record outlives the file of its scenario."""
-    assert "linger  [line 6]" in text(recorded((0, "m", {"line": 6, "step": "linger"})))
+    assert "linger  [line 6]" in render_text(recorded((0, "m", {"line": 6, "step": "linger"})))
 
 
 def test_a_flood_is_one_short_line() -> None:
     """No reader wants 256 KiB under a failure."""
     record = recorded(*[(0, "o", {"bytes": b"x" * 4096, "line": 3}) for _ in range(64)])
-    (line,) = text(record).splitlines()[1:]
+    (line,) = render_text(record).splitlines()[1:]
     assert line.strip() == '0 s              stdout, 256 KiB "' + "x" * 29 + '..."  [line 3]'
 
 
 def test_an_irregular_repetition_says_no_period() -> None:
     """A period that is not there would be a lie."""
     record = recorded(*[(at * SECOND, "o", {"bytes": b".", "line": 5}) for at in (1, 2, 4)])
-    assert "... the same 2 times more, the last at 4 s" in text(record)
+    assert "... the same 2 times more, the last at 4 s" in render_text(record)
 
 
 def test_a_short_pause_is_no_jump() -> None:
     """Only long silences are worth a line of their own."""
     record = recorded((0, "s", {"signal": "TERM"}), (999_999_999, "s", {"signal": "INT"}))
-    assert "pass" not in text(record)
+    assert "pass" not in render_text(record)
 
 
 def test_a_very_long_run_keeps_its_beginning_and_its_end() -> None:
     """The failure is at the end, its cause is at the beginning."""
     record = recorded(*[(at, "o", {"bytes": b"%d" % at, "line": 5}) for at in range(1000)])
-    lines = text(record).splitlines()
+    lines = render_text(record).splitlines()
     assert len(lines) == 161
     assert lines[80].strip() == "... 841 lines left out ..."
     assert '"999"' in lines[-1]
@@ -210,7 +210,7 @@ def test_output_is_shown_with_the_step_that_wrote_it() -> None:
         (0, "m", {"line": 5, "step": "drip"}),
         (60, "o", {"bytes": b"b"}),
     )
-    assert [line.split()[-1] for line in text(record).splitlines()[1:]] == ["3]", "5]", "5]"]
+    assert [line.split()[-1] for line in render_text(record).splitlines()[1:]] == ["3]", "5]", "5]"]
 
 
 def test_output_of_two_tracks_names_a_step_only_where_it_is_sure() -> None:
@@ -223,7 +223,7 @@ def test_output_of_two_tracks_names_a_step_only_where_it_is_sure() -> None:
         (0, "m", {"line": 6, "step": "silence"}),
         (60, "o", {"bytes": b"b"}),
     )
-    assert [line.split("  ")[-1] for line in text(record).splitlines()[3:]] == [
+    assert [line.split("  ")[-1] for line in render_text(record).splitlines()[3:]] == [
         "[line 5]",
         "[line 6]",
         'stdout, 1 B "b"',
@@ -233,7 +233,10 @@ def test_output_of_two_tracks_names_a_step_only_where_it_is_sure() -> None:
 def test_the_echo_of_a_death_is_not_shown() -> None:
     """`is gone` says nothing after `exits`; alone it is the only word on an end that was not seen."""
     record = recorded((0, "x", {"code": 0}), (0, "p", {"gone": True}), (1, "p", {"process": "child1", "gone": True}))
-    assert [line.split("  ")[-1] for line in text(record).splitlines()[1:]] == ["exits with code 0", "child1: is gone"]
+    assert [line.split("  ")[-1] for line in render_text(record).splitlines()[1:]] == [
+        "exits with code 0",
+        "child1: is gone",
+    ]
 
 
 def test_a_descendant_without_a_script_is_its_spawn_step() -> None:
@@ -245,7 +248,7 @@ def test_a_descendant_without_a_script_is_its_spawn_step() -> None:
         (0, "m", {"process": "child1", "line": 4, "step": "when"}),
         (0, "m", {"process": "child1", "line": 4, "step": "sleep"}),
     )
-    assert [line.split("  ")[-2:] for line in text(record).splitlines()[1:]] == [
+    assert [line.split("  ")[-2:] for line in render_text(record).splitlines()[1:]] == [
         ["sleep", "[line 5]"],
         ["child1: starts", "[line 4]"],
     ]

@@ -139,7 +139,7 @@ def test_the_other_detector_sees_what_is_not_redacted(tmp_path: Path) -> None:
 def test_a_secret_is_found_without_the_help_of_others(kind: str) -> None:
     """The same value in another place would hide that its kind is unknown."""
     redactor = Redactor()
-    text = redactor.text(f"it is {KINDS[kind]}.", "stdout")
+    text = redactor.redact_text(f"it is {KINDS[kind]}.", "stdout")
     assert KINDS[kind] not in text
     assert len(text) == len(f"it is {KINDS[kind]}.")
 
@@ -148,7 +148,7 @@ def test_a_secret_is_found_without_the_help_of_others(kind: str) -> None:
 def test_a_secret_is_known_by_its_place(kind: str) -> None:
     """A password is a word like any other: only where it stands tells."""
     form, secret = PLACED[kind]
-    text = Redactor().text(form.format(secret), "stdout")
+    text = Redactor().redact_text(form.format(secret), "stdout")
     assert secret not in text
     assert len(text) == len(form.format(secret))
 
@@ -170,7 +170,7 @@ def test_a_secret_that_a_model_says_in_pieces_is_found() -> None:
     pieces = [KINDS["github"][start : start + 7] for start in range(0, len(KINDS["github"]), 7)]
     lines = "".join(f'{{"type":"delta","text":"{piece}"}}\n' for piece in pieces)
     redactor = Redactor()
-    redactor.learn(lines.encode())
+    redactor.learn_secrets(lines.encode())
     shown = redactor.redact(lines.encode(), "stdout").decode()
     told = "".join(json.loads(line)["text"] for line in shown.splitlines())
     assert told == "redacted1".ljust(len(KINDS["github"]), "x")
@@ -178,7 +178,7 @@ def test_a_secret_that_a_model_says_in_pieces_is_found() -> None:
 
 def test_a_private_key_goes_whole_and_its_lines_stay() -> None:
     """The count of lines is behaviour, the key is not."""
-    shown = Redactor().text(PEM, "stdout")
+    shown = Redactor().redact_text(PEM, "stdout")
     assert _LONG not in shown
     assert _LONG[::-1] not in shown
     assert shown.count("\n") == PEM.count("\n")
@@ -187,7 +187,7 @@ def test_a_private_key_goes_whole_and_its_lines_stay() -> None:
 def test_what_one_place_gives_away_is_replaced_everywhere() -> None:
     """The option names it a token; on stdout it is a word."""
     redactor = Redactor()
-    redactor.learn(b"agent\0--token\0tasty-words-here")
+    redactor.learn_secrets(b"agent\0--token\0tasty-words-here")
     assert redactor.redact(b"I got tasty-words-here!", "stdout") == b"I got redacted1xxxxxxx!"
     assert [str(one) for one in redactor.redacted] == ["redacted1: value of a telling option (1 in stdout)"]
 
@@ -196,7 +196,7 @@ def test_common_words_and_counts_are_no_secrets() -> None:
     """A scenario of placeholders tells nothing."""
     innocent = '{"apiKeySource":"none","input_tokens":123456,"max_tokens":100000,"token":null,"key":"value"}\n'
     innocent += "the tokenizer and the secretary asked for a task-force\n"
-    assert Redactor({"PWD": "/home/somebody", "SHELL": "/bin/sh"}).text(innocent, "stdout") == innocent
+    assert Redactor({"PWD": "/home/somebody", "SHELL": "/bin/sh"}).redact_text(innocent, "stdout") == innocent
 
 
 def test_a_value_too_short_to_be_looked_for_is_named() -> None:

@@ -97,7 +97,7 @@ cookie = response.cookies.get("session")
 def test_a_secret_is_known_by_where_it_stands(kind: str) -> None:
     """A program prints its settings and its command lines, each in the form of their files."""
     text = PLACES[kind].format(SECRET)
-    shown = Redactor().text(text, "stdout")
+    shown = Redactor().redact_text(text, "stdout")
     assert SECRET not in shown
     assert len(shown) == len(text)
     if kind != "a cookie in JSON":
@@ -107,10 +107,10 @@ def test_a_secret_is_known_by_where_it_stands(kind: str) -> None:
 def test_a_login_of_a_registry_is_a_secret_in_base64() -> None:
     """The file of docker has name and password in one word."""
     text = f'{{"auths": {{"r.example": {{"auth": "{LOGIN}"}}}}}}\n'
-    assert Redactor().text(text, "stdout") == text.replace(LOGIN, "redacted1".ljust(len(LOGIN), "x"))
+    assert Redactor().redact_text(text, "stdout") == text.replace(LOGIN, "redacted1".ljust(len(LOGIN), "x"))
 
 
 @pytest.mark.parametrize("line", ORDINARY.splitlines())
 def test_an_ordinary_line_stays_as_it_is(line: str) -> None:
     """Agents print code all day long: a word that is replaced in it is replaced wherever it stands."""
-    assert Redactor().text(f"{line}\n", "stdout") == f"{line}\n"
+    assert Redactor().redact_text(f"{line}\n", "stdout") == f"{line}\n"

@@ -82,7 +82,7 @@ def pieces(text: str, secret: str) -> list[str]:
 def test_a_known_secret_is_found_however_it_is_written(way: str) -> None:
     """A writer may escape any character; the reader gets the secret all the same."""
     text = f"it is {WRITTEN[way](SECRET)} here"
-    shown = Redactor({"MY_API_KEY": SECRET}).text(text, "stdout")
+    shown = Redactor({"MY_API_KEY": SECRET}).redact_text(text, "stdout")
     parts = re.findall("[A-Za-z0-9]{4,}", SECRET if SECRET[:4] in text else WRITTEN[way](SECRET))
     assert parts
     assert [part for part in parts if part in shown.replace("redacted1", "")] == []
@@ -97,7 +97,7 @@ def test_a_secret_that_nobody_knew_is_found_however_it_is_written(way: str) -> N
     if way.startswith("base64"):
         return
     written = WRITTEN[way](secret)
-    shown = Redactor().text(f"it is {written} here", "stdout")
+    shown = Redactor().redact_text(f"it is {written} here", "stdout")
     assert pieces(shown.replace("redacted1", ""), secret) == []
 
 
@@ -106,7 +106,7 @@ def test_a_value_is_known_by_its_name_whatever_it_is_made_of(way: str) -> None:
     """Blanks before a value and signs within it change nothing."""
     form, secret = SAID[way]
     text = form.format(secret)
-    shown = Redactor().text(text, "stdout")
+    shown = Redactor().redact_text(text, "stdout")
     assert pieces(shown, secret) == []
     assert len(shown) == len(text)
 
@@ -114,14 +114,14 @@ def test_a_value_is_known_by_its_name_whatever_it_is_made_of(way: str) -> None:
 def test_what_stands_after_a_value_stays() -> None:
     """The next parameter, the next key and the closing bracket are no part of it."""
     text = "?token=abcdefgh&user=1 f(password=abcdefgh) {token:abcdefgh,name:x} password=abcdefgh; x\n"
-    shown = Redactor().text(text, "stdout")
+    shown = Redactor().redact_text(text, "stdout")
     assert shown == text.replace("abcdefgh", "redacted")
 
 
 def test_a_word_on_the_next_line_is_no_part_of_a_key() -> None:
     """A key may end where its line does."""
     text = f"the key is {KINDS['github']}\nhello and goodbye\n"
-    assert Redactor().text(text, "stdout").endswith("xx\nhello and goodbye\n")
+    assert Redactor().redact_text(text, "stdout").endswith("xx\nhello and goodbye\n")
 
 
 @pytest.mark.parametrize("size", [1, 3, 4, 7])
@@ -135,7 +135,7 @@ def test_an_update_that_repeats_the_text_so_far_has_no_part_of_a_secret(secret: 
         lines.append(json.dumps({"type": "message_update", "message": message, "assistantMessageEvent": event}) + "\n")
     data = "".join(lines)
     redactor = Redactor({"MY_API_KEY": secret} if secret == SECRET else {})
-    shown = redactor.text(data, "stdout")
+    shown = redactor.redact_text(data, "stdout")
     whole = json.loads(shown.splitlines()[-1])["message"]["content"][0]["text"]
     told = [json.loads(line)["message"]["content"][0]["text"] for line in shown.splitlines()]
     assert pieces(shown, secret[4:]) == []
@@ -147,7 +147,7 @@ def test_a_line_that_grows_has_no_part_of_a_secret() -> None:
     """A terminal program draws its line again and again."""
     secret = KINDS["github"]
     text = "".join(f"\r> key {secret[:end]}" for end in range(len(secret) + 1))
-    shown = Redactor({"MY_TOKEN": secret}).text(text, "stdout")
+    shown = Redactor({"MY_TOKEN": secret}).redact_text(text, "stdout")
     assert pieces(shown, secret) == []
 
 
@@ -186,7 +186,7 @@ def test_the_time_of_a_search_grows_with_the_text_alone(kind: str) -> None:
     data = hostile()[kind]
     began = time.process_time()
     redactor = Redactor({"MY_TOKEN": KINDS["github"]})
-    redactor.learn(data)
+    redactor.learn_secrets(data)
     shown = redactor.redact(data, "stdout")
     assert time.process_time() - began < 10
     assert (len(shown), KINDS["github"].encode() in shown) == (len(data), False)

@@ -10,7 +10,13 @@ import pytest
 from pytest_agentproc.defects import defect
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import NotApplicable, Scenario, loads
-from pytest_agentproc.search import broken, confirm, search, told, written
+from pytest_agentproc.search import (
+    collect_expect_keys,
+    confirm_failure,
+    find_broken_invariant,
+    format_failure_scenario,
+    search,
+)
 from pytest_agentproc.subjects import Function, ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import Verdict, judged
 from tests.benchmarks.search import replays, wrong
@@ -18,7 +24,7 @@ from tests.bundled import all_bundled, bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Played, ScenarioRunner
-    from pytest_agentproc.search import Searched
+    from pytest_agentproc.search import SearchResult
     from pytest_agentproc.vocabulary import RunRequest
 
 _TEXT = """\
@@ -37,7 +43,7 @@ def _wrong(name: str) -> ReferenceSupervisor:
     return wrong(defect(name))
 
 
-def _searched(subject: ReferenceSupervisor, runs: int = 200) -> Searched:
+def _searched(subject: ReferenceSupervisor, runs: int = 200) -> SearchResult:
     return search(loads(_TEXT, "pauses.scenario.yaml"), subject, runs=runs, seed=1)
 
 
@@ -45,7 +51,7 @@ def test_a_tie_of_exit_and_deadline_is_found_and_written_as_a_scenario() -> None
     """Only at the very nanosecond does this supervisor err: a search finds it only if times are drawn at the limits."""
     came = _searched(_wrong("timer-beats-exit"))
     assert came.find is not None
-    text = written(
+    text = format_failure_scenario(
         came.find, subject="timer-beats-exit", seed=1, run=7, replay="agentproc run found --defect x", is_defect=True
     )
     assert (
@@ -170,10 +176,10 @@ def test_a_find_that_real_processes_do_not_repeat_is_the_kit_s_fault() -> None:
     find = _searched(subject).find
     assert find is not None
     other = run_in_model(find.scenario, reference_supervisor())
-    confirmed = confirm(find, subject, cast("ScenarioRunner", _Once(other)))
+    confirmed = confirm_failure(find, subject, cast("ScenarioRunner", _Once(other)))
     assert not confirmed.repeats
     assert [line[:4] for line in confirmed.difference.splitlines()] == ["once", "then"]
-    assert confirm(find, subject, cast("ScenarioRunner", _Once(find.played))).repeats
+    assert confirm_failure(find, subject, cast("ScenarioRunner", _Once(find.played))).repeats
 
 
 def _closed(outcome: str = "") -> Scenario:
@@ -182,7 +188,7 @@ def _closed(outcome: str = "") -> Scenario:
 
 def test_what_the_reference_did_is_what_must_be_true() -> None:
     """The expectations of a find are written from a play; a file that they do not fit would be red for nothing."""
-    keys = told(run_in_model(_closed(), reference_supervisor()))
+    keys = collect_expect_keys(run_in_model(_closed(), reference_supervisor()))
     assert keys == {
         "outcome": "completed",
         "exit_code": 0,
@@ -207,9 +213,9 @@ def test_what_the_reference_did_is_what_must_be_true() -> None:
 def test_a_standing_invariant_needs_no_expectation(changed: dict[str, Any], reason: str) -> None:
     """These hold of every run, whatever its file expects."""
     played = run_in_model(_closed(), reference_supervisor())
-    assert broken(played) == ""
+    assert find_broken_invariant(played) == ""
     assert played.answer is not None
-    assert broken(replace(played, answer=replace(played.answer, **changed))) == reason
+    assert find_broken_invariant(replace(played, answer=replace(played.answer, **changed))) == reason
 
 
 @pytest.mark.slow

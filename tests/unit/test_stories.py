@@ -6,7 +6,7 @@ import pytest
 
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.search import speaks_past_its_end
+from pytest_agentproc.search import has_output_after_end
 from pytest_agentproc.subjects import reference_supervisor
 
 
@@ -30,11 +30,11 @@ from pytest_agentproc.subjects import reference_supervisor
 def test_words_behind_the_last_word_are_no_story(agent: str, script: str, is_told: bool) -> None:
     """Lines without a word of the agent may come, and claude speaks again of tasks begun beside its turn."""
     scenario = loads(f"scenario: x\nagent: {agent}\nscript: {script}\n", "x.scenario.yaml")
-    assert speaks_past_its_end(run_in_model(scenario, reference_supervisor())) is is_told
+    assert has_output_after_end(run_in_model(scenario, reference_supervisor())) is is_told
 
 
 def test_an_agent_that_has_several_prompts_answers_each() -> None:
     """In a session an answer is the end of a turn."""
     text = "scenario: x\nagent: {dialect: pi, mode: rpc}\ndrive: [{prompt: a}, {wait_for: turn 1}, {prompt: b}]\n"
     script = "script: [{wait_for: prompt 1}, {answer: a}, {wait_for: prompt 2}, {answer: b}]\n"
-    assert not speaks_past_its_end(run_in_model(loads(f"{text}{script}", "x.scenario.yaml"), reference_supervisor()))
+    assert not has_output_after_end(run_in_model(loads(f"{text}{script}", "x.scenario.yaml"), reference_supervisor()))

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.capture._draft import Draft, draft
+from pytest_agentproc.capture._draft import Draft, draft_recording
 from pytest_agentproc.capture._identity import identify_agent
-from pytest_agentproc.capture._secrets import Redacted, Redactor
-from pytest_agentproc.capture._targets import record_of, write_private
-from pytest_agentproc.capture._wording import shortened
+from pytest_agentproc.capture._secrets import RedactedSecret, Redactor
+from pytest_agentproc.capture._targets import get_record_path, write_private
+from pytest_agentproc.capture._wording import shorten_output
 from pytest_agentproc.record import Event, Record
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _STREAMS = {"o": "stdout", "e": "stderr", "i": "stdin"}
 
 
 @dataclass(frozen=True)
-class Captured:
+class CaptureResult:
     """What was written.
 
     Args:
@@ -40,13 +40,13 @@ class Captured:
 
     scenario: Path
     record: Path
-    redacted: Sequence[Redacted]
+    redacted: Sequence[RedactedSecret]
     too_short: Sequence[str]
     notes: Sequence[str]
     shortened: int = 0
 
 
-def redacted_record(record: Record, argv: Sequence[str], env: Mapping[str, str], redactor: Redactor) -> Record:
+def redact_record(record: Record, argv: Sequence[str], env: Mapping[str, str], redactor: Redactor) -> Record:
     """Give a record without secrets: every chunk as long as it was.
 
     Args:
@@ -55,31 +55,35 @@ def redacted_record(record: Record, argv: Sequence[str], env: Mapping[str, str],
         env: the environment of the program; only what is known to be harmless is kept of it.
         redactor: knows the secrets, and learns more here.
     """
-    streams = {code: [event.data["bytes"] for event in record.events if _is_of(event, code)] for code in _STREAMS}
-    redactor.learn("\0".join(argv).encode(errors="surrogateescape"))
+    streams = {
+        code: [event.data["bytes"] for event in record.events if _is_stream_chunk(event, code)] for code in _STREAMS
+    }
+    redactor.learn_secrets("\0".join(argv).encode(errors="surrogateescape"))
     for chunks in streams.values():
-        redactor.learn(b"".join(chunks))
+        redactor.learn_secrets(b"".join(chunks))
     for event in record.events:
         if "argv" in event.data:
-            redactor.learn(event.data["argv"].encode(errors="surrogateescape"))
+            redactor.learn_secrets(event.data["argv"].encode(errors="surrogateescape"))
     clean = {code: iter(redactor.redact_chunks(chunks, _STREAMS[code])) for code, chunks in streams.items()}
-    shown = {name: redactor.text(value, "env") for name, value in env.items() if _SHOWN_VARIABLES.fullmatch(name)}
-    words = redactor.words(argv, "argv")
+    shown = {
+        name: redactor.redact_text(value, "env") for name, value in env.items() if _SHOWN_VARIABLES.fullmatch(name)
+    }
+    words = redactor.redact_argv(argv, "argv")
     result = Record({**record.header, "clock": "real", "argv": words, "env": dict(sorted(shown.items()))})
     for event in record.events:
         data: dict[str, Any] = dict(event.data)
-        if _is_of(event, event.code):
+        if _is_stream_chunk(event, event.code):
             data["bytes"] = next(clean[event.code])
         if "argv" in data:
-            data["argv"] = redactor.text(data["argv"], "argv of a descendant")
+            data["argv"] = redactor.redact_text(data["argv"], "argv of a descendant")
         if "process" in data and event.data["process"] != "agent":
-            data["process"] = redactor.text(data["process"], "name of a descendant")
+            data["process"] = redactor.redact_text(data["process"], "name of a descendant")
         result.add(event.at, event.code, data)
     result.header["redacted"] = [str(secret) for secret in redactor.redacted]
     return result
 
 
-def _is_of(event: Event, code: str) -> bool:
+def _is_stream_chunk(event: Event, code: str) -> bool:
     return event.code == code and code in _STREAMS and "bytes" in event.data
 
 
@@ -92,7 +96,7 @@ def write_capture(
     dialect: str = "",
     mode: str = "",
     shorten: int | None = None,
-) -> Captured:
+) -> CaptureResult:
     """Redact a record and write it, and the scenario that does the same.
 
     Args:
@@ -108,24 +112,24 @@ def write_capture(
         UsageError: there is no such dialect or mode.
     """
     redactor = Redactor(env)
-    clean = redacted_record(record, argv, env, redactor)
-    kept = record_of(out)
+    clean = redact_record(record, argv, env, redactor)
+    kept = get_record_path(out)
     write_private(kept, "".join(f"{line}\n" for line in clean.lines()).encode())
-    events, count = shortened(clean.events, shorten) if shorten else (clean.events, 0)
+    events, count = shorten_output(clean.events, shorten) if shorten else (clean.events, 0)
     words = clean.header["argv"]
-    printed = b"".join(event.data["bytes"] for event in events if _is_of(event, "o"))
-    sent = b"".join(event.data["bytes"] for event in events if _is_of(event, "i"))
+    printed = b"".join(event.data["bytes"] for event in events if _is_stream_chunk(event, "o"))
+    sent = b"".join(event.data["bytes"] for event in events if _is_stream_chunk(event, "i"))
     identity = identify_agent(words, printed, dialect, mode, stdin=sent)
-    told = [f"recorded: {_one_line(' '.join(words))}", *(f"redacted: {secret}" for secret in redactor.redacted)]
+    told = [f"recorded: {_format_one_line(' '.join(words))}", *(f"redacted: {secret}" for secret in redactor.redacted)]
     if count:
         told.append(f"shortened: {count} texts to {shorten} characters")
     cut = [clean.header["cut"]] if "cut" in clean.header else []
     told += cut
     claim = f"{PurePath(words[0]).name} as it was recorded"
-    made: Draft = draft(out, events, identity, told, claim)
-    return Captured(out, kept, redactor.redacted, redactor.too_short, [*cut, *made.notes], count)
+    made: Draft = draft_recording(out, events, identity, told, claim)
+    return CaptureResult(out, kept, redactor.redacted, redactor.too_short, [*cut, *made.notes], count)
 
 
-def _one_line(words: str) -> str:
+def _format_one_line(words: str) -> str:
     shown = "".join(letter if letter.isprintable() else " " for letter in words)
     return shown if len(shown) <= 200 else shown[:200] + "..."  # noqa: PLR2004  # a comment is one line

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.search._told import lines_of
+from pytest_agentproc.search._expect_keys import format_expect_lines
 
 if TYPE_CHECKING:
-    from pytest_agentproc.search._find import Find
+    from pytest_agentproc.search._find import FailingSetting
 
 
 _TOLD = ("expect", "should", "info", "catches")
 
 
-def without(text: str, names: tuple[str, ...]) -> str:
+def remove_keys(text: str, names: tuple[str, ...]) -> str:
     """Leave out keys of the file itself, with all that is under them."""
     kept: list[str] = []
     leaving = False
@@ -27,13 +27,13 @@ def without(text: str, names: tuple[str, ...]) -> str:
     return "\n".join(kept).rstrip("\n") + "\n"
 
 
-def expecting(text: str, keys: dict[str, Any]) -> str:
+def replace_expectations(text: str, keys: dict[str, Any]) -> str:
     """Give a closed file's text with other expectations."""
-    return without(text, _TOLD) + "\n".join(lines_of(keys)) + "\n"
+    return remove_keys(text, _TOLD) + "\n".join(format_expect_lines(keys)) + "\n"
 
 
-def written(
-    find: Find, *, subject: str, seed: int, run: int, replay: str, is_defect: bool, explored: bool = False
+def format_failure_scenario(
+    find: FailingSetting, *, subject: str, seed: int, run: int, replay: str, is_defect: bool, explored: bool = False
 ) -> str:
     """Give the text of an ordinary scenario file that plays a find.
 
@@ -52,7 +52,7 @@ def written(
         f"# {' '.join(find.reason.split())}",
         f"# {replay}",
     ]
-    text = without(find.scenario.text, ("catches",)) if is_defect else find.scenario.text
+    text = remove_keys(find.scenario.text, ("catches",)) if is_defect else find.scenario.text
     body = [line for line in text.splitlines() if not line.startswith("#")]
     keys = {
         "leaks",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.search._draws import format_exact_time
 from pytest_agentproc.verdict import returned_at, signals
 from pytest_agentproc.vocabulary import Outcome
 
@@ -18,10 +19,9 @@ _OF_A_TURN = ("outcome", "exit_code", "text", "transcript", "elapsed")
 _OF_OTHERS = ("outcome", "exit_code", "elapsed")
 """The values that a verdict on an ordinary scenario asks of every supervisor; the text only where it is an answer."""
 _ANSWERED = (Outcome.COMPLETED, Outcome.TOOL_USE)
-_UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1000, "ns": 1}
 
 
-def told(played: Played, *, of_others: bool = False) -> dict[str, Any] | None:
+def collect_expect_keys(played: Played, *, of_others: bool = False) -> dict[str, Any] | None:
     """Give what came of a play as expect keys, with their values in the language's words.
 
     Args:
@@ -36,76 +36,71 @@ def told(played: Played, *, of_others: bool = False) -> dict[str, Any] | None:
     if answer is None or played.bound.parts:
         return None
     if of_others:
-        return _of_any(answer)
+        return _collect_common_keys(answer)
     if answer.turns is None:
-        keys: dict[str, Any] = _of_turn(answer)
+        keys: dict[str, Any] = _collect_turn_keys(answer)
     else:
-        keys = {"turns": [_of_turn(turn) for turn in answer.turns]}
-        keys["background"] = [_of_turn(turn) for turn in answer.background or ()]
+        keys = {"turns": [_collect_turn_keys(turn) for turn in answer.turns]}
+        keys["background"] = [_collect_turn_keys(turn) for turn in answer.background or ()]
         keys["status"] = list(answer.statuses or ())
-        keys["spawns"] = [_time(at) for at in _spawns(record)]
+        keys["spawns"] = [format_exact_time(at) for at in _list_spawn_times(record)]
         if answer.viewers:
             views = answer.viewers.items()
             keys["viewers"] = {name: {"status": view.status, "transcript": view.transcript} for name, view in views}
         if answer.called:
-            keys["called"] = [{name: _time(at)} for name, at in answer.called]
-    keys["signals"] = [{name: _time(at)} for name, at in signals(record)]
+            keys["called"] = [{name: format_exact_time(at)} for name, at in answer.called]
+    keys["signals"] = [{name: format_exact_time(at)} for name, at in signals(record)]
     if answer.warnings is not None:
         keys["warnings"] = list(answer.warnings)
     at = returned_at(record)
     if at is not None:
-        keys["returned"] = _time(at)
+        keys["returned"] = format_exact_time(at)
     return keys
 
 
-def _of_any(answer: RunReport) -> dict[str, Any]:
+def _collect_common_keys(answer: RunReport) -> dict[str, Any]:
     if answer.turns is None:
-        return _asked_of_any(answer)
-    keys: dict[str, Any] = {"turns": [_asked_of_any(turn) for turn in answer.turns]}
+        return _collect_common_turn_keys(answer)
+    keys: dict[str, Any] = {"turns": [_collect_common_turn_keys(turn) for turn in answer.turns]}
     keys["background"] = [{"text": turn.text} for turn in answer.background or ()]
     return keys
 
 
-def _asked_of_any(answer: RunReport) -> dict[str, Any]:
-    return _of_turn(answer, (*_OF_OTHERS, "text") if answer.outcome in _ANSWERED else _OF_OTHERS)
+def _collect_common_turn_keys(answer: RunReport) -> dict[str, Any]:
+    return _collect_turn_keys(answer, (*_OF_OTHERS, "text") if answer.outcome in _ANSWERED else _OF_OTHERS)
 
 
-def _of_turn(answer: RunReport, names: tuple[str, ...] = _OF_A_TURN) -> dict[str, Any]:
+def _collect_turn_keys(answer: RunReport, names: tuple[str, ...] = _OF_A_TURN) -> dict[str, Any]:
     found = {name: getattr(answer, name) for name in names}
     made = {name: value for name, value in found.items() if value is not None}
     if "elapsed" in made:
-        made["elapsed"] = _time(made["elapsed"])
+        made["elapsed"] = format_exact_time(made["elapsed"])
     if "outcome" in made:
         made["outcome"] = str(made["outcome"])
     return made
 
 
-def _spawns(record: Record) -> list[int]:
+def _list_spawn_times(record: Record) -> list[int]:
     born = (event for event in record.events if event.code == "p" and "seen" in event.data and "by" not in event.data)
     return [event.at for event in born if event.data.get("parent") == "supervisor"]
 
 
-def _time(nanoseconds: int) -> str:
-    unit = next(unit for unit, worth in _UNITS.items() if nanoseconds % worth == 0)
-    return f"{nanoseconds // _UNITS[unit]}{unit}"
-
-
-def lines_of(keys: dict[str, Any]) -> list[str]:
+def format_expect_lines(keys: dict[str, Any]) -> list[str]:
     """Write expect keys as lines of YAML."""
     lines = ["expect:"]
     for name, value in keys.items():
         if name in ("turns", "background") and value:
-            lines += [f"  {name}:", *(f"    - {_flow(item)}" for item in value)]
+            lines += [f"  {name}:", *(f"    - {_format_inline(item)}" for item in value)]
         else:
-            lines.append(f"  {name}: {_flow(value)}")
+            lines.append(f"  {name}: {_format_inline(value)}")
     return lines
 
 
-def _flow(value: Any) -> str:
+def _format_inline(value: Any) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{name}: {_flow(item)}" for name, item in value.items()) + "}"
+        return "{" + ", ".join(f"{name}: {_format_inline(item)}" for name, item in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(map(_flow, value)) + "]"
+        return "[" + ", ".join(map(_format_inline, value)) + "]"
     if isinstance(value, str) and value.replace("_", "").isalnum() and value.isascii():
         return value if value not in ("true", "false", "null") else json.dumps(value)
     return json.dumps(value, ensure_ascii=False)

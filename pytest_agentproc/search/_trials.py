@@ -1,4 +1,4 @@
-"""Owns a hunt: settings of a scenario, each played once, up to a limit of time. Chooses no setting."""
+"""Owns the trials of a search: settings of a scenario, each played once, up to a limit of time. Chooses no setting."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pytest_agentproc.harness import ScenarioRunner, run_in_model
-from pytest_agentproc.search._draws import Enough
+from pytest_agentproc.search._draws import SearchTimeOver
 from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.vocabulary import Policy, time_names
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.harness import Played
     from pytest_agentproc.scenario import Scenario
-    from pytest_agentproc.search._find import Find
+    from pytest_agentproc.search._find import FailingSetting
     from pytest_agentproc.vocabulary import LimitsRequest, Subject
 
 
@@ -25,7 +25,7 @@ Setting = TypeVar("Setting", bound="tuple[Any, ...]")
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
+class SearchResult:
     """The result of a search.
 
     Args:
@@ -37,7 +37,7 @@ class Searched:
             files with agents that exist. In an exploration, the file's expectations hold in them.
     """
 
-    find: Find | None
+    find: FailingSetting | None
     runs: int
     first: int
     seconds: float
@@ -68,10 +68,10 @@ class Settings(ABC, Generic[Setting]):
         self._reference = _Reference(subject)
 
     @abstractmethod
-    def look(self, setting: Setting) -> Find | None:
+    def try_setting(self, setting: Setting) -> FailingSetting | None:
         """Play one setting, and count it; None: every promise holds there, or it asks nothing."""
 
-    def limits_and_names(self) -> tuple[Mapping[str, int | None], Sequence[str]]:
+    def get_limits_and_names(self) -> tuple[Mapping[str, int | None], Sequence[str]]:
         """Give the limits, and the names of those about which times are tried; of several sessions the first one's.
 
         Times are tried about the limits that the file names; if it names none, about all of such an agent.
@@ -100,7 +100,7 @@ class _Reference(ReferenceSupervisor):
         return self._subject.policy(request)
 
 
-class Hunt(Generic[Setting]):
+class TimedTrials(Generic[Setting]):
     """Try settings until the time is over, each once.
 
     Args:
@@ -119,26 +119,26 @@ class Hunt(Generic[Setting]):
         self._until = self._begun + seconds
         self._shrinking = shrinking
         self._first = 0
-        self._tried: dict[Setting, Find | None] = {}
+        self._tried: dict[Setting, FailingSetting | None] = {}
 
     def require_time(self) -> None:
-        """Raise `Enough` if the time is over."""
+        """Raise `SearchTimeOver` if the time is over."""
         if self._clock() > self._until:
-            raise Enough
+            raise SearchTimeOver
 
-    def fails(self, setting: Setting) -> bool:
-        """Say whether a setting is a find; raises as `require_time`."""
+    def is_failing(self, setting: Setting) -> bool:
+        """Say whether a setting is a find; raises `SearchTimeOver` when the time is over."""
         if setting not in self._tried:
             self.require_time()
-            find = self._tried[setting] = self._settings.look(setting)
+            find = self._tried[setting] = self._settings.try_setting(setting)
             if find is not None and not self._first:
                 self._first = self._settings.runs
                 self._until = self._clock() + self._shrinking
         return self._tried[setting] is not None
 
-    def came(self, best: Setting | None = None) -> Searched:
+    def get_result(self, best: Setting | None = None) -> SearchResult:
         """Say what came of it: the find of the best setting, or else the last find."""
         finds = [find for find in self._tried.values() if find is not None]
         found = self._tried[best] if best is not None else next(reversed(finds), None)
         made = self._settings
-        return Searched(found, made.runs, self._first, self._clock() - self._begun, made.counted)
+        return SearchResult(found, made.runs, self._first, self._clock() - self._begun, made.counted)
