@@ -74,7 +74,7 @@ EXPORT int sched_yield(void) {
   shim_end(&wait);                                \
   if (result == -1 && errno == EINTR) pthread_testcancel()
 
-/* What is ready at once needs no wait, and a wait wakes the coordinator: a shell waits for each byte of a line of 16 MB.
+/* What is ready at once needs no wait, and a wait wakes the coordinator: a shell waits for each byte of a line of 16 MiB.
  * So each of these calls looks first, with the caller's mask, but for WAKE_SIGNAL. */
 
 static const sigset_t *without_wake(const sigset_t *mask, sigset_t *copy) {
