@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 class HastyRestarts(Restarts):
     """Starts a crashed agent again without a pause (P6)."""
 
-    def crash(self, now: int) -> int | None:
-        return None if super().crash(now) is None else 0
+    def plan_restart(self, now: int) -> int | None:
+        return None if super().plan_restart(now) is None else 0
 
 
 class HopefulRestarts(Restarts):
@@ -28,7 +28,7 @@ class HopefulRestarts(Restarts):
 class ForgetfulRestarts(Restarts):
     """Starts a new session after a crash (P6)."""
 
-    def continued(self, session: str | None) -> str:
+    def choose_session(self, session: str | None) -> str:
         """Forget it."""
         return ""
 
@@ -36,8 +36,8 @@ class ForgetfulRestarts(Restarts):
 class SteadyRestarts(Restarts):
     """Waits the same time before every restart (P6)."""
 
-    def crash(self, now: int) -> int | None:
-        return None if super().crash(now) is None else to_nanoseconds(self.backoff or 0)
+    def plan_restart(self, now: int) -> int | None:
+        return None if super().plan_restart(now) is None else to_nanoseconds(self.backoff or 0)
 
 
 class BoundlessRestarts(Restarts):
@@ -73,13 +73,13 @@ class UnforgettingRestarts(Restarts):
 class AbruptLadder(Escalation):
     """Terminates the agent at the instant of the close (P8)."""
 
-    def close(self, now: int) -> None:
-        super().close(now)
+    def start_close_grace(self, now: int) -> None:
+        super().start_close_grace(now)
         self.deadline = now
 
 
 class TrustingLadder(Escalation):
     """Waits for ever for an agent whose stdin has ended (P8)."""
 
-    def close(self, now: int) -> None:
+    def start_close_grace(self, now: int) -> None:
         """Start no timer."""

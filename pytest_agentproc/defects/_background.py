@@ -18,9 +18,9 @@ _HOUR = 3_600_000_000_000
 class OrderRouter(Router):
     """Assigns turns by the order in which they begin, whatever their lines name (B1)."""
 
-    def route(self, meaning: Begun | Said | Ended | Question | Named) -> tuple[int, ...]:
+    def find_turns(self, meaning: Begun | Said | Ended | Question | Named) -> tuple[int, ...]:
         self.is_marked = False
-        return super().route(replace(meaning, marks=()))
+        return super().find_turns(replace(meaning, marks=()))
 
 
 class StaleTurns(Turns):
@@ -30,15 +30,15 @@ class StaleTurns(Turns):
         super().__init__(*args, **more)
         self._unread: list[Said | Ended | Question] = []
 
-    def hear(self, heard: Turned, now: int) -> bytes:
+    def handle_turn_meaning(self, heard: Turned, now: int) -> bytes:
         if self.flight is None:
             if isinstance(heard, Said | Ended | Question) and self.unacknowledged is None:
                 self._unread.append(heard)
                 return b""
-            return super().hear(heard, now)
+            return super().handle_turn_meaning(heard, now)
         mine, (unread, self._unread) = (self.flight.number,), (self._unread, [])
-        told = [super(StaleTurns, self).hear(replace(old, marks=mine), now) for old in unread]
-        return b"".join(told) + super().hear(heard, now)
+        told = [super(StaleTurns, self).handle_turn_meaning(replace(old, marks=mine), now) for old in unread]
+        return b"".join(told) + super().handle_turn_meaning(heard, now)
 
 
 class SuccessTurns(StaleTurns):
@@ -48,11 +48,13 @@ class SuccessTurns(StaleTurns):
         super().__init__(*args, **more)
         self._was_good = True
 
-    def hear(self, heard: Turned, now: int) -> bytes:
-        return Turns.hear(self, heard, now) if self._was_good else super().hear(heard, now)
+    def handle_turn_meaning(self, heard: Turned, now: int) -> bytes:
+        return (
+            Turns.handle_turn_meaning(self, heard, now) if self._was_good else super().handle_turn_meaning(heard, now)
+        )
 
-    def _ended(self, ended: Ended, number: int, now: int) -> None:
-        super()._ended(ended, number, now)
+    def _handle_end(self, ended: Ended, number: int, now: int) -> None:
+        super()._handle_end(ended, number, now)
         if number != BACKGROUND:
             self._was_good = ended.ok
 
@@ -60,8 +62,8 @@ class SuccessTurns(StaleTurns):
 class AcknowledgingTurns(Turns):
     """Accepts any result as the acknowledgement (P3)."""
 
-    def _end_background(self, ended: Ended, now: int) -> None:
-        super()._end_background(ended, now)
+    def _end_background_turn(self, ended: Ended, now: int) -> None:
+        super()._end_background_turn(ended, now)
         self.unacknowledged = self.cancel_deadline = None
 
 
@@ -73,26 +75,26 @@ class DrainingTurns(Turns):
         self._owed = 0
         self._held: tuple[Ended, int] | None = None
 
-    def work(self, worked: Worked, now: int) -> bytes:
+    def handle_work(self, worked: Worked, now: int) -> bytes:
         if isinstance(worked, ToolEnded) and worked.id.startswith("task ") and self.flight is not None:
             self._owed += 1
-        return super().work(worked, now)
+        return super().handle_work(worked, now)
 
-    def _said(self, said: Said, number: int, now: int) -> None:
-        super()._said(said, number, now)
+    def _handle_progress(self, said: Said, number: int, now: int) -> None:
+        super()._handle_progress(said, number, now)
         if number == BACKGROUND and self._held is not None and self.flight is not None:
-            self.flight.answered.take(said)
+            self.flight.answered.add_progress(said)
 
-    def _ended(self, ended: Ended, number: int, now: int) -> None:
+    def _handle_end(self, ended: Ended, number: int, now: int) -> None:
         if number != BACKGROUND and self._owed:
             self._held = (replace(ended, text=None), number)
             return
-        super()._ended(ended, number, now)
+        super()._handle_end(ended, number, now)
         if number == BACKGROUND and self._held is not None:
             self._owed -= 1
             if not self._owed:
                 held, self._held = self._held, None
-                super()._ended(*held, now)
+                super()._handle_end(*held, now)
 
 
 class MixingTurns(Turns):
@@ -102,23 +104,23 @@ class MixingTurns(Turns):
         super().__init__(*args, **more)
         self._stale: list[Said] = []
 
-    def _said(self, said: Said, number: int, now: int) -> None:
+    def _handle_progress(self, said: Said, number: int, now: int) -> None:
         turn = self.flight
         if number == BACKGROUND:
             self._stale.append(said)
         elif turn is not None and turn.number == number:
             stale, self._stale = self._stale, []
             for old in stale:
-                turn.answered.take(old)
-        super()._said(said, number, now)
+                turn.answered.add_progress(old)
+        super()._handle_progress(said, number, now)
 
 
 class AnyResultTurns(Turns):
     """Ends the prompt at a background turn's result (B1)."""
 
-    def _ended(self, ended: Ended, number: int, now: int) -> None:
+    def _handle_end(self, ended: Ended, number: int, now: int) -> None:
         is_taken = number == BACKGROUND and self.flight is not None and self._takes(ended)
-        super()._ended(ended, self.flight.number if is_taken and self.flight is not None else number, now)
+        super()._handle_end(ended, self.flight.number if is_taken and self.flight is not None else number, now)
 
     def _takes(self, ended: Ended) -> bool:
         return True
@@ -138,8 +140,8 @@ class OnceTurns(AnyResultTurns):
         super().__init__(*args, **more)
         self._consumed = 0
 
-    def _ended(self, ended: Ended, number: int, now: int) -> None:
-        super()._ended(ended, number, now)
+    def _handle_end(self, ended: Ended, number: int, now: int) -> None:
+        super()._handle_end(ended, number, now)
         self._consumed = self._consumed + 1 if number == BACKGROUND else 0
 
     def _takes(self, ended: Ended) -> bool:
@@ -149,22 +151,22 @@ class OnceTurns(AnyResultTurns):
 class AnyMessageTurns(Turns):
     """Ends the prompt's turn when a background turn asks for a host tool (B1)."""
 
-    def work(self, worked: Worked, now: int) -> bytes:
-        data, turn = super().work(worked, now), self.flight
+    def handle_work(self, worked: Worked, now: int) -> bytes:
+        data, turn = super().handle_work(worked, now), self.flight
         if turn is None or turn.cause is not None or not self._tools.is_handed_over(worked):
             return data
-        data += self._call_off(turn, Outcome.TOOL_USE, now)
-        self._conclude(turn, Outcome.TOOL_USE, now)
+        data += self._cancel_with_outcome(turn, Outcome.TOOL_USE, now)
+        self._conclude_turn(turn, Outcome.TOOL_USE, now)
         return data
 
 
 class RestlessTurns(Turns):
     """Counts a background turn's words as progress of the prompt (B1)."""
 
-    def _said(self, said: Said, number: int, now: int) -> None:
-        super()._said(said, number, now)
+    def _handle_progress(self, said: Said, number: int, now: int) -> None:
+        super()._handle_progress(said, number, now)
         if number == BACKGROUND and self.flight is not None:
-            self.watchdog.progress(now)
+            self.watchdog.note_progress(now)
 
 
 class AgentTasks(Tasks):
@@ -185,21 +187,21 @@ class EndlessTasks(Tasks):
 class SilentTasks(Tasks):
     """Does not report a task that never ended (B2)."""
 
-    def warn(self) -> list[str]:
-        return [warning for warning in super().warn() if "never ended" not in warning]
+    def describe_lost(self) -> list[str]:
+        return [warning for warning in super().describe_lost() if "never ended" not in warning]
 
 
 class UnconcernedTasks(Tasks):
     """Does not report a task that was stopped (B2)."""
 
-    def warn(self) -> list[str]:
-        return [warning for warning in super().warn() if "were stopped" not in warning]
+    def describe_lost(self) -> list[str]:
+        return [warning for warning in super().describe_lost() if "were stopped" not in warning]
 
 
 class WaitingLadder(Escalation):
     """Waits at close for an agent that waits for its tasks (B2)."""
 
-    def close(self, now: int) -> None:
-        super().close(now)
+    def start_close_grace(self, now: int) -> None:
+        super().start_close_grace(now)
         assert self.deadline is not None
         self.deadline += _HOUR

@@ -27,8 +27,8 @@ class GroupLadder(Escalation):
 class GroupOfSessionLadder(GroupLadder):
     """Signals the agent's process group, and takes the end of the agent for that of all others (T1)."""
 
-    def leftovers(self, now: int) -> list[Command]:
-        return self.finish() if self.has_signalled else super().leftovers(now)
+    def end_leftovers(self, now: int) -> list[Command]:
+        return self.finish() if self.has_signalled else super().end_leftovers(now)
 
 
 class LooseLadder(Escalation):
@@ -42,38 +42,38 @@ class LooseLadder(Escalation):
 class PatientLadder(Escalation):
     """Waits for the exit however long an agent lingers (C1)."""
 
-    def linger(self, now: int, *, is_working: bool = False) -> None:
+    def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
         """Start no timer."""
 
 
 class ProlongedLadder(Escalation):
     """Restarts the grace when the agent prints after its result (C1)."""
 
-    def heard(self, now: int) -> None:
+    def note_output(self, now: int) -> None:
         if self.timer == "linger_grace":
-            self._wait(self.rung, self.timer, now)
+            self._start_timer(self.rung, self.timer, now)
 
 
 class TaskBoundLadder(Escalation):
     """Waits for the exit while the agent's background commands run (C1)."""
 
-    def linger(self, now: int, *, is_working: bool = False) -> None:
+    def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
         if not is_working:
-            super().linger(now)
+            super().start_linger_grace(now)
 
 
 class TaskBlindLadder(Escalation):
     """Gives an agent no time for its background commands (C1)."""
 
-    def linger(self, now: int, *, is_working: bool = False) -> None:
-        super().linger(now)
+    def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
+        super().start_linger_grace(now)
 
 
 class HastyLadder(Escalation):
     """Terminates at the instant of the completion (C1)."""
 
-    def linger(self, now: int, *, is_working: bool = False) -> None:
-        super().linger(now)
+    def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
+        super().start_linger_grace(now)
         self.deadline = now
 
 
@@ -104,21 +104,21 @@ class NoKillLadder(Escalation):
 class DeadFlagLadder(Escalation):
     """Treats 'a signal was sent' as 'the agent is dead' (T1)."""
 
-    def due(self, now: int) -> Command:
-        return self.finish()[-1] if self.has_signalled else super().due(now)
+    def take_due_step(self, now: int) -> Command:
+        return self.finish()[-1] if self.has_signalled else super().take_due_step(now)
 
 
 class ContentLadder(Escalation):
     """Kills no descendant once the terminated agent has ended (T1)."""
 
-    def leftovers(self, now: int) -> list[Command]:
-        return self.finish() if self.has_signalled else super().leftovers(now)
+    def end_leftovers(self, now: int) -> list[Command]:
+        return self.finish() if self.has_signalled else super().end_leftovers(now)
 
 
 class LeavingLadder(Escalation):
     """Leaves the processes that an exited agent has started (T6)."""
 
-    def leftovers(self, now: int) -> list[Command]:
+    def end_leftovers(self, now: int) -> list[Command]:
         return [] if self.has_signalled else self.finish()
 
 

@@ -79,7 +79,7 @@ class EndlessCompactionTools(Tools):
 class UnsettledTools(Tools):
     """Keeps the long limit for a tool whose turn is over (A6)."""
 
-    def settle(self) -> None:
+    def note_turn_end(self) -> None:
         """Forget nothing."""
 
 
@@ -94,9 +94,9 @@ class UnlimitedWatchdog(Watchdog):
 class DurationWatchdog(Watchdog):
     """Applies the limit on a tool's silence to the tool's whole time (A6)."""
 
-    def activity(self, now: int, stream: str, size: int) -> None:
+    def note_activity(self, now: int, stream: str, size: int) -> None:
         kept = self.deadlines.get("internal_tool_timeout")
-        super().activity(now, stream, size)
+        super().note_activity(now, stream, size)
         if kept is not None:
             self.deadlines["internal_tool_timeout"] = kept
 
@@ -134,4 +134,4 @@ class HastyTools(Tools):
     """Ends inside the message that asks for the tool (A7)."""
 
     def is_handed_over(self, meaning: Meaning) -> bool:
-        return isinstance(meaning, ToolStarted) and self.is_hosts(meaning.name)
+        return isinstance(meaning, ToolStarted) and self.is_host_tool(meaning.name)

@@ -24,8 +24,8 @@ from pytest_agentproc.supervisor import (
     SessionDeciders,
     SessionDriver,
     SessionEvent,
-    report,
-    view,
+    report_session,
+    summarize_view,
 )
 from pytest_agentproc.vocabulary import CallbackError, Caller, Role, RunReport
 
@@ -50,7 +50,7 @@ class _Reference:
     session_deciders = SessionDeciders()
 
     def policy(self, request: LimitsRequest) -> Policy:
-        return self.deciders.policy(request.limits, request.dialect)
+        return self.deciders.build_policy(request.limits, request.dialect)
 
 
 REFERENCE = _Reference()
@@ -382,7 +382,7 @@ class SessionHost:
         self._viewers: dict[str, Viewer] = {}
         self._seen: dict[str, list[SessionEvent]] = {}
         self.driver = SessionDriver(machine, spawn, self.bell, now, self._hear, trace)
-        self._session.drive_by(self.driver)
+        self._session.set_driver(self.driver)
 
     def tell(self, caller: Caller, name: str, now: int) -> None:
         """Give the caller the session's reports since the last question, and call the callbacks."""
@@ -401,8 +401,8 @@ class SessionHost:
         """Sum it up, as the reference supervisor does."""
         for name in self._viewers:
             self._read(name)
-        views = {name: view(seen) for name, seen in self._seen.items()}
-        return report(self._session, turns=len(self._turns), views=views, called=self._called)
+        views = {name: summarize_view(seen) for name, seen in self._seen.items()}
+        return report_session(self._session, turns=len(self._turns), views=views, called=self._called)
 
     def _call(self, hook: Hook, now: int) -> None:
         """Do what the session's door does about a callback, which takes no time."""
@@ -410,15 +410,15 @@ class SessionHost:
         self._called.append((use.name, now))
         if use.raises:
             words = f"the callback of hook {use.name} broke: {CallbackError()!r}"
-            self._session.hear(SessionEvent(now, "warning", text=words))
+            self._session.receive_event(SessionEvent(now, "warning", text=words))
         if hook.is_question:
-            self.driver.tell(DecideTool(hook.id, use.allowed and not use.raises))
+            self.driver.queue_intent(DecideTool(hook.id, use.allowed and not use.raises))
 
     def _hear(self, event: SessionEvent) -> None:
         self._events.append(event)
         if self.caller is not None:
             self.caller.has_news = True
-        self._session.hear(event)
+        self._session.receive_event(event)
 
     def _read(self, name: str) -> None:
         self._seen[name] += self._viewers[name].take()
@@ -434,7 +434,7 @@ class SessionHost:
             handler, question = self.role.handler, self._questions[value - 1]
             assert handler is not None
             if question is not None:
-                self.driver.tell(AnswerQuestion(question.id, handler.allowed is True))
+                self.driver.queue_intent(AnswerQuestion(question.id, handler.allowed is True))
         elif deed.kind == "register":
             self._registered.add(value)
             session.on_hook(value, _nothing)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from pytest_agentproc.supervisor import open_session, report
+from pytest_agentproc.supervisor import open_session, report_session
 from pytest_agentproc.vocabulary import CallerAction, LimitsRequest, Policy, RunReport, RunRequest
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Held:
         """Wait until the session stands there."""
         self._note("status", status)
         while self.session.status != status:
-            await self.session.change()
+            await self.session.wait_for_change()
 
     async def cancel(self, number: int | None) -> None:
         """Cancel a turn, or the one in flight."""
@@ -165,7 +165,7 @@ class Live:
         ) as session:
             held = Held(session, order)
             await self._serve(held, order.clock)
-        return report(session, turns=len(held.turns), views={})
+        return report_session(session, turns=len(held.turns), views={})
 
     async def _serve(self, held: Held, clock: Clock) -> None:
         value: Any = held

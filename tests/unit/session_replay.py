@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import Router
-from pytest_agentproc.supervisor._turns import Answered
+from pytest_agentproc.supervisor._turns import TurnAnswer
 from pytest_agentproc.supervisor.dialects import (
     BACKGROUND,
     Begun,
@@ -56,7 +56,7 @@ class _Replay:
         self.seen = Replayed()
         self.count = 0
         self.names: dict[str, str] = {}
-        self.said: dict[int, Answered] = {}
+        self.said: dict[int, TurnAnswer] = {}
 
     def sends(self, value: dict[str, Any]) -> None:
         """Take what the recorded client wrote."""
@@ -65,7 +65,7 @@ class _Replay:
             self.count += 1
             ours = json.loads(self.talk.prompt(self.count, "text"))
             self._rename(value, ours)
-            self.router.deliver(self.count, begins=self.talk.begins_at_once)
+            self.router.note_delivered(self.count, begins=self.talk.begins_at_once)
         elif kind == "abort":
             self._rename(value, json.loads(self.talk.cancel(self.count)))
         elif kind == "control_request" and value["request"]["subtype"] == "initialize":
@@ -93,7 +93,7 @@ class _Replay:
             seen.noise += 1
         elif isinstance(meaning, Declined):
             seen.declined.append(meaning.number)
-            self.router.drop(meaning.number)
+            self.router.drop_turn(meaning.number)
         elif isinstance(meaning, Settled):
             seen.settled.append(meaning.number)
         elif isinstance(meaning, Question):
@@ -103,15 +103,15 @@ class _Replay:
 
     def routes(self, meaning: Named | Begun | Said | Ended) -> None:
         """Give an event to whom the router says."""
-        owners = self.router.route(meaning)
+        owners = self.router.find_turns(meaning)
         for number in self.router.retracted:
-            self.said[BACKGROUND] = self.said.pop(number, Answered())
+            self.said[BACKGROUND] = self.said.pop(number, TurnAnswer())
         for number in owners:
-            answered = self.said.setdefault(number, Answered())
+            answered = self.said.setdefault(number, TurnAnswer())
             if isinstance(meaning, Said):
-                answered.take(meaning)
+                answered.add_progress(meaning)
             elif isinstance(meaning, Ended):
-                answered.finish(meaning)
+                answered.note_end(meaning)
                 del self.said[number]
                 if number == BACKGROUND:
                     self.seen.background.append(answered.text)

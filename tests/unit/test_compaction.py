@@ -80,7 +80,7 @@ def test_a_run_that_compacts_has_the_longer_limit(dialect: str, begins: dict[str
 def test_a_compaction_without_an_end_ends_the_run_at_the_longer_limit() -> None:
     """The error says what the agent was at."""
     machine = running("claude", BEGINS)
-    machine.feed(on.Due(), 60 * SECOND)
+    machine.feed(on.DeadlineReached(), 60 * SECOND)
     assert machine.outcome is Outcome.INACTIVE
     assert machine.error.startswith("no output for 60 s while it compacted its context, after ")
 
@@ -90,7 +90,7 @@ def test_a_tool_that_runs_too_is_named_instead() -> None:
     block = {"type": "tool_use", "id": "t", "name": "Bash", "input": {}}
     asks = {"type": "assistant", "message": {"id": "m", "content": [block]}, "parent_tool_use_id": None}
     machine = running("claude", BEGINS, asks)
-    machine.feed(on.Due(), 61 * SECOND)
+    machine.feed(on.DeadlineReached(), 61 * SECOND)
     assert "while a tool ran" in machine.error
 
 

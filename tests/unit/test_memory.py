@@ -51,8 +51,8 @@ def running(dialect: str = "raw", mode: str = "", policy: Policy = SMALL) -> Mac
 def ended(machine: Machine, status: int = 0) -> Result:
     """Have the agent exit, and give the result."""
     machine.feed(on.Exited(status), 1)
-    machine.feed(on.Swept(alone=True), 1)
-    return machine.result(0)
+    machine.feed(on.TreeSwept(alone=True), 1)
+    return machine.build_result(0)
 
 
 def flood(machine: Machine, stream: str, chunk: bytes, size: int) -> int:

@@ -139,10 +139,10 @@ def test_a_recorded_run_of_codex_comes_to_what_it_was(name: str) -> None:
         elif line.get("event") == "exit":
             status = line["rc"]
             machine.feed(on.Exited(status), at)
-            machine.feed(on.Swept(alone=True), at)
+            machine.feed(on.TreeSwept(alone=True), at)
             break
     assert status is not None
-    result = machine.result(0)
+    result = machine.build_result(0)
     tokens = (result.usage or {}).get("input_tokens")
     assert (result.outcome, result.exit_code, result.text, tokens) == CODEX[name]
     assert (result.agent_status, result.noise) == (status, 0)

@@ -6,7 +6,7 @@ from typing import Any
 
 from pytest_agentproc.supervisor import Policy, SessionEvent, TurnResult
 from pytest_agentproc.supervisor import _events as to
-from pytest_agentproc.supervisor._turns import Answered
+from pytest_agentproc.supervisor._turns import TurnAnswer
 from pytest_agentproc.supervisor.dialects import Ended, Said
 from tests.unit.session_stage import Stage
 
@@ -23,12 +23,12 @@ def results(stage: Stage, kind: str = "outcome") -> list[TurnResult]:
     return [event.result for event in stage.events if event.kind == kind and event.result is not None]
 
 
-def answered(*said: Said) -> Answered:
+def answered(*said: Said) -> TurnAnswer:
     """Collect what is said, to its end."""
-    collected = Answered()
+    collected = TurnAnswer()
     for one in said:
-        collected.take(one)
-    collected.finish(Ended(True))
+        collected.add_progress(one)
+    collected.note_end(Ended(True))
     return collected
 
 
@@ -101,7 +101,7 @@ def test_warnings_are_collected_and_bounded() -> None:
     """The last thousand, and of each its beginning: a session may last for months."""
     stage = pi()
     for number in range(1100):
-        stage.session.hear(SessionEvent(0, "warning", text=f"{number} " + "x" * 2000))
+        stage.session.receive_event(SessionEvent(0, "warning", text=f"{number} " + "x" * 2000))
     assert (len(stage.session.warnings), len(stage.session.warnings[0])) == (1000, 1000)
     assert stage.session.warnings[0].startswith("100 ")
 

@@ -272,9 +272,9 @@ def test_the_order_of_deadlines_stands_when_tools_come_and_go() -> None:
     """At one instant the gentlest is first: progress, prompt, silence, max_runtime (A3)."""
     watchdog = TurnWatchdog(Policy(progress_timeout=9, prompt_timeout=9, inactivity_timeout=8, max_runtime=9))
     watchdog.start(0)
-    watchdog.work(busy=True)
+    watchdog.note_work(busy=True)
     assert list(watchdog.deadlines) == ["progress_timeout", "prompt_timeout", "internal_tool_timeout", "max_runtime"]
-    watchdog.work(busy=False)
+    watchdog.note_work(busy=False)
     assert list(watchdog.deadlines) == ["progress_timeout", "prompt_timeout", "inactivity_timeout", "max_runtime"]
 
 
@@ -283,10 +283,10 @@ def test_tools_make_the_limit_longer_and_never_shorter(inactivity: float | None,
     """And where there is none for silence, there is none for tools."""
     watchdog = TurnWatchdog(Policy(inactivity_timeout=inactivity, internal_tool_timeout=tools, prompt_timeout=None))
     watchdog.start(0)
-    watchdog.work(busy=True)
+    watchdog.note_work(busy=True)
     assert list(watchdog.deadlines) == (["inactivity_timeout"] if inactivity and tools else [])
-    watchdog.rest()
-    watchdog.work(busy=False)
+    watchdog.disarm()
+    watchdog.note_work(busy=False)
     assert watchdog.deadlines == {}
 
 
