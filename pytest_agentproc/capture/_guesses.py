@@ -15,7 +15,7 @@ from pytest_agentproc.capture._replay import duplicate
 from pytest_agentproc.capture._wording import flow, text
 from pytest_agentproc.fake_agents.dialects import encoder
 from pytest_agentproc.supervisor import Framing
-from pytest_agentproc.supervisor.dialects import Setting, decoder, talk
+from pytest_agentproc.supervisor.dialects import Setting, make_decoder, make_talk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -299,7 +299,7 @@ def _meanings(program: dict[str, Any], lines: Sequence[bytes]) -> list[list[Any]
     dialect, mode = program["dialect"], program["mode"]
     is_session = bool(program["serves"])
     decode: Callable[[bytes], Sequence[Any]]
-    decode = talk(dialect, mode, Setting()).decode if is_session else decoder(dialect, mode).decode
+    decode = make_talk(dialect, mode, Setting()).decode if is_session else make_decoder(dialect, mode).decode
     found = []
     for line in lines:
         framed = [*Framing().feed(line)] if line.endswith(b"\n") else []

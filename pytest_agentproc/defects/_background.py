@@ -6,10 +6,25 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import Escalation, Outcome, Router, Tasks, Turns
-from pytest_agentproc.supervisor.dialects import BACKGROUND, Ended, Question, Said, TaskBegun, TaskOver, ToolEnded
+from pytest_agentproc.supervisor.dialects import (
+    BACKGROUND,
+    Question,
+    TaskBegun,
+    TaskOver,
+    ToolEnded,
+    TurnEnded,
+    TurnProgress,
+)
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor.dialects import Begun, Meaning, Named, Spoken, Turned, Worked
+    from pytest_agentproc.supervisor.dialects import (
+        Meaning,
+        PromptNamed,
+        SessionMeaning,
+        TurnBegun,
+        TurnMeaning,
+        WorkMeaning,
+    )
 
 
 _HOUR = 3_600_000_000_000
@@ -18,7 +33,7 @@ _HOUR = 3_600_000_000_000
 class OrderRouter(Router):
     """Assigns turns by the order in which they begin, whatever their lines name (B1)."""
 
-    def find_turns(self, meaning: Begun | Said | Ended | Question | Named) -> tuple[int, ...]:
+    def find_turns(self, meaning: TurnBegun | TurnProgress | TurnEnded | Question | PromptNamed) -> tuple[int, ...]:
         self.is_marked = False
         return super().find_turns(replace(meaning, marks=()))
 
@@ -28,11 +43,11 @@ class StaleTurns(Turns):
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        self._unread: list[Said | Ended | Question] = []
+        self._unread: list[TurnProgress | TurnEnded | Question] = []
 
-    def handle_turn_meaning(self, heard: Turned, now: int) -> bytes:
+    def handle_turn_meaning(self, heard: TurnMeaning, now: int) -> bytes:
         if self.flight is None:
-            if isinstance(heard, Said | Ended | Question) and self.unacknowledged is None:
+            if isinstance(heard, TurnProgress | TurnEnded | Question) and self.unacknowledged is None:
                 self._unread.append(heard)
                 return b""
             return super().handle_turn_meaning(heard, now)
@@ -48,12 +63,12 @@ class SuccessTurns(StaleTurns):
         super().__init__(*args, **more)
         self._was_good = True
 
-    def handle_turn_meaning(self, heard: Turned, now: int) -> bytes:
+    def handle_turn_meaning(self, heard: TurnMeaning, now: int) -> bytes:
         return (
             Turns.handle_turn_meaning(self, heard, now) if self._was_good else super().handle_turn_meaning(heard, now)
         )
 
-    def _handle_end(self, ended: Ended, number: int, now: int) -> None:
+    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         super()._handle_end(ended, number, now)
         if number != BACKGROUND:
             self._was_good = ended.ok
@@ -62,7 +77,7 @@ class SuccessTurns(StaleTurns):
 class AcknowledgingTurns(Turns):
     """Accepts any result as the acknowledgement (P3)."""
 
-    def _end_background_turn(self, ended: Ended, now: int) -> None:
+    def _end_background_turn(self, ended: TurnEnded, now: int) -> None:
         super()._end_background_turn(ended, now)
         self.unacknowledged = self.cancel_deadline = None
 
@@ -73,19 +88,19 @@ class DrainingTurns(Turns):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self._owed = 0
-        self._held: tuple[Ended, int] | None = None
+        self._held: tuple[TurnEnded, int] | None = None
 
-    def handle_work(self, worked: Worked, now: int) -> bytes:
+    def handle_work(self, worked: WorkMeaning, now: int) -> bytes:
         if isinstance(worked, ToolEnded) and worked.id.startswith("task ") and self.flight is not None:
             self._owed += 1
         return super().handle_work(worked, now)
 
-    def _handle_progress(self, said: Said, number: int, now: int) -> None:
+    def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
         super()._handle_progress(said, number, now)
         if number == BACKGROUND and self._held is not None and self.flight is not None:
             self.flight.answered.add_progress(said)
 
-    def _handle_end(self, ended: Ended, number: int, now: int) -> None:
+    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         if number != BACKGROUND and self._owed:
             self._held = (replace(ended, text=None), number)
             return
@@ -102,9 +117,9 @@ class MixingTurns(Turns):
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        self._stale: list[Said] = []
+        self._stale: list[TurnProgress] = []
 
-    def _handle_progress(self, said: Said, number: int, now: int) -> None:
+    def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
         turn = self.flight
         if number == BACKGROUND:
             self._stale.append(said)
@@ -118,18 +133,18 @@ class MixingTurns(Turns):
 class AnyResultTurns(Turns):
     """Ends the prompt at a background turn's result (B1)."""
 
-    def _handle_end(self, ended: Ended, number: int, now: int) -> None:
+    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         is_taken = number == BACKGROUND and self.flight is not None and self._takes(ended)
         super()._handle_end(ended, self.flight.number if is_taken and self.flight is not None else number, now)
 
-    def _takes(self, ended: Ended) -> bool:
+    def _takes(self, ended: TurnEnded) -> bool:
         return True
 
 
 class EmptyResultTurns(AnyResultTurns):
     """Ends the prompt at the empty result of a background turn (B1)."""
 
-    def _takes(self, ended: Ended) -> bool:
+    def _takes(self, ended: TurnEnded) -> bool:
         return not ended.text
 
 
@@ -140,18 +155,18 @@ class OnceTurns(AnyResultTurns):
         super().__init__(*args, **more)
         self._consumed = 0
 
-    def _handle_end(self, ended: Ended, number: int, now: int) -> None:
+    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         super()._handle_end(ended, number, now)
         self._consumed = self._consumed + 1 if number == BACKGROUND else 0
 
-    def _takes(self, ended: Ended) -> bool:
+    def _takes(self, ended: TurnEnded) -> bool:
         return self._consumed > 0
 
 
 class AnyMessageTurns(Turns):
     """Ends the prompt's turn when a background turn asks for a host tool (B1)."""
 
-    def handle_work(self, worked: Worked, now: int) -> bytes:
+    def handle_work(self, worked: WorkMeaning, now: int) -> bytes:
         data, turn = super().handle_work(worked, now), self.flight
         if turn is None or turn.cause is not None or not self._tools.is_handed_over(worked):
             return data
@@ -163,7 +178,7 @@ class AnyMessageTurns(Turns):
 class RestlessTurns(Turns):
     """Counts a background turn's words as progress of the prompt (B1)."""
 
-    def _handle_progress(self, said: Said, number: int, now: int) -> None:
+    def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
         super()._handle_progress(said, number, now)
         if number == BACKGROUND and self.flight is not None:
             self.watchdog.note_progress(now)
@@ -172,14 +187,14 @@ class RestlessTurns(Turns):
 class AgentTasks(Tasks):
     """Tracks background agents as if they were commands (B2)."""
 
-    def feed(self, meaning: Meaning | Spoken) -> None:
+    def feed(self, meaning: Meaning | SessionMeaning) -> None:
         super().feed(replace(meaning, kind=self.KIND) if isinstance(meaning, TaskBegun) else meaning)
 
 
 class EndlessTasks(Tasks):
     """Treats a task that has ended as running (B2)."""
 
-    def feed(self, meaning: Meaning | Spoken) -> None:
+    def feed(self, meaning: Meaning | SessionMeaning) -> None:
         if not isinstance(meaning, TaskOver):
             super().feed(meaning)
 

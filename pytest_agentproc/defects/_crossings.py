@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.supervisor import Router, Turns
-from pytest_agentproc.supervisor.dialects import Ended, Finished, Nested, Said
+from pytest_agentproc.supervisor.dialects import Finished, Nested, TurnEnded, TurnProgress
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Outcome
-    from pytest_agentproc.supervisor.dialects import Replayed, Worked
+    from pytest_agentproc.supervisor.dialects import HistoryReplayed, WorkMeaning
 
 
 class FragileQueueTurns(Turns):
@@ -42,7 +42,7 @@ class UnrefusingTurns(Turns):
 class LateWordsTurns(Turns):
     """Adds a cancelled turn's late words to the next turn (P5)."""
 
-    def _handle_progress(self, said: Said, number: int, now: int) -> None:
+    def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
         if self.flight is None and self.queue:
             self.queue[0].answered.add_progress(said)
         super()._handle_progress(said, number, now)
@@ -53,7 +53,7 @@ class HistoryTurns(Turns):
 
     past = ""
 
-    def show_replayed(self, replayed: Replayed) -> None:
+    def show_replayed(self, replayed: HistoryReplayed) -> None:
         """Keep the agent's words."""
         super().show_replayed(replayed)
         self.past += "" if replayed.is_prompt else replayed.text
@@ -62,7 +62,7 @@ class HistoryTurns(Turns):
         """Begin the answer with them."""
         data = super().deliver_next_prompt(now)
         if data and self.flight is not None:
-            self.flight.answered.add_progress(Said("delta", self.past))
+            self.flight.answered.add_progress(TurnProgress("delta", self.past))
             self.past = ""
         return data
 
@@ -72,7 +72,7 @@ class PastFirstTurns(Turns):
 
     has_past = False
 
-    def show_replayed(self, replayed: Replayed) -> None:
+    def show_replayed(self, replayed: HistoryReplayed) -> None:
         """Let the prompts go."""
         super().show_replayed(replayed)
         self.has_past = True
@@ -87,7 +87,7 @@ class PastFirstTurns(Turns):
 class CancelFirstTurns(Turns):
     """Reports a turn as cancelled although its good result came (P5)."""
 
-    def _handle_end(self, ended: Ended, number: int, now: int) -> None:
+    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         turn = self.flight
         if turn is not None and turn.number == number and turn.cause is not None:
             turn.has_ended = True
@@ -100,11 +100,11 @@ class CancelFirstTurns(Turns):
 class SubagentEndsTurns(Turns):
     """Ends a turn when a sub-agent's turn ends (P5)."""
 
-    def handle_work(self, worked: Worked, now: int) -> bytes:
+    def handle_work(self, worked: WorkMeaning, now: int) -> bytes:
         """Look at the kind of line, and not at the thread that it names."""
         data = super().handle_work(worked, now)
         is_end = isinstance(worked, Nested) and isinstance(worked.meaning, Finished)
-        return data + (self.handle_turn_meaning(Ended(True), now) if is_end else b"")
+        return data + (self.handle_turn_meaning(TurnEnded(True), now) if is_end else b"")
 
 
 class PoisonedTurns(Turns):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_agentproc.supervisor import Hook, Outcome, Policy, Question, TurnRecord, TurnWatchdog
-    from pytest_agentproc.supervisor.dialects import Ended
+    from pytest_agentproc.supervisor.dialects import TurnEnded
 
 
 class LosingHooks(Hooks):
@@ -103,7 +103,7 @@ class TrustingTurns(Turns):
 
     def _handle_question(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
         data = super()._handle_question(question, owners, now)
-        return data if self._has_handler else self._talk.answer(question, allowed=True)
+        return data if self._has_handler else self._talk.encode_answer(question, allowed=True)
 
 
 class IdleDeafTurns(Turns):
@@ -156,7 +156,7 @@ class LenientTurns(Turns):
     def deny_late_questions(self, now: int) -> bytes:
         late = self.questions.withdraw_late(now)
         self._resume_limits(now)
-        return b"".join(self._talk.answer(question, allowed=True) for question in late)
+        return b"".join(self._talk.encode_answer(question, allowed=True) for question in late)
 
 
 class AbandoningTurns(Turns):
@@ -189,7 +189,7 @@ class RepeatingTurns(Turns):
 class ForgettingTurns(Turns):
     """Does not answer a question whose turn is over (P7)."""
 
-    def _handle_end(self, ended: Ended, number: int, now: int) -> None:
+    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         super()._handle_end(ended, number, now)
         self.questions.withdraw_of_turn(number)
 

@@ -6,16 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import Outcome, Turns
-from pytest_agentproc.supervisor.dialects import Ended, Named
+from pytest_agentproc.supervisor.dialects import PromptNamed, TurnEnded
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor.dialects import Said, Turned
+    from pytest_agentproc.supervisor.dialects import TurnMeaning, TurnProgress
 
 
 class AnyGoodTurns(Turns):
     """Takes an error result for a good one (C1)."""
 
-    def _handle_end(self, ended: Ended, number: int, now: int) -> None:
+    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         super()._handle_end(replace(ended, ok=True, error=""), number, now)
 
 
@@ -24,10 +24,10 @@ class ExitOverTurns(Turns):
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        self._held: tuple[Ended, int] | None = None
+        self._held: tuple[TurnEnded, int] | None = None
 
-    def handle_turn_meaning(self, heard: Turned, now: int) -> bytes:
-        if isinstance(heard, Named):
+    def handle_turn_meaning(self, heard: TurnMeaning, now: int) -> bytes:
+        if isinstance(heard, PromptNamed):
             return super().handle_turn_meaning(heard, now)
         held, self._held = self._held, None
         if held is not None:
@@ -38,7 +38,7 @@ class ExitOverTurns(Turns):
         self._held = None
         super().lose_agent(outcome, now, error)
 
-    def _handle_end(self, ended: Ended, number: int, now: int) -> None:
+    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         if ended.ok:
             self._held = (ended, number)
         else:
@@ -48,10 +48,10 @@ class ExitOverTurns(Turns):
 class FirstStopTurns(Turns):
     """Takes the first message that stops for the turn's last, and its stop for the turn's end (C1)."""
 
-    def _handle_progress(self, said: Said, number: int, now: int) -> None:
+    def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
         super()._handle_progress(said, number, now)
         if said.kind == "message" and said.stop_reason == "stop":
-            super()._handle_end(Ended(True, stop_reason=said.stop_reason), number, now)
+            super()._handle_end(TurnEnded(True, stop_reason=said.stop_reason), number, now)
 
 
 class ZeroIsGoodTurns(Turns):

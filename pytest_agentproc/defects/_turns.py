@@ -8,7 +8,7 @@ from pytest_agentproc.supervisor import Outcome, StatusRules, Transcript, Turns
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Status, TurnRecord
-    from pytest_agentproc.supervisor.dialects import Declined, Ended, Said, Turned
+    from pytest_agentproc.supervisor.dialects import PromptDeclined, TurnEnded, TurnMeaning, TurnProgress
 
 
 class KillingTurns(Turns):
@@ -130,7 +130,7 @@ class EarlyCancelTurns(Turns):
 class NamedCancelTurns(Turns):
     """Waits for another acknowledgement after the cancelled turn ended with a good result (P3)."""
 
-    def _handle_end(self, ended: Ended, number: int, now: int) -> None:
+    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         """Wait on after a good result."""
         waiting, deadline = self.unacknowledged, self.cancel_deadline
         super()._handle_end(ended, number, now)
@@ -151,7 +151,7 @@ class EagerTurns(Turns):
 class HearingTurns(Turns):
     """Accepts any word after a cancel as its acknowledgement (P3)."""
 
-    def handle_turn_meaning(self, heard: Turned, now: int) -> bytes:
+    def handle_turn_meaning(self, heard: TurnMeaning, now: int) -> bytes:
         data = super().handle_turn_meaning(heard, now)
         self.unacknowledged = self.cancel_deadline = None
         return data
@@ -210,18 +210,18 @@ class BusyQueueTurns(Turns):
         data = b"" if self.flight.number in sent else data
         more = [turn for turn in self.queue if turn.number not in sent]
         sent.update(turn.number for turn in more)
-        return data + b"".join(self._talk.prompt(turn.number, turn.prompt) for turn in more)
+        return data + b"".join(self._talk.encode_prompt(turn.number, turn.prompt) for turn in more)
 
 
 class StuckQueueTurns(Turns):
     """Drops the prompts that wait when a turn fails (P9)."""
 
-    def _handle_end(self, ended: Ended, number: int, now: int) -> None:
+    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         super()._handle_end(ended, number, now)
         if not ended.ok:
             self.refuse_queued(Outcome.CANCELLED, "the turn before it failed", now)
 
-    def _handle_declined(self, declined: Declined, now: int) -> bytes:
+    def _handle_declined(self, declined: PromptDeclined, now: int) -> bytes:
         """Clear the queue after a refusal, too."""
         self.refuse_queued(Outcome.CANCELLED, "the turn before it failed", now)
         return super()._handle_declined(declined, now)
@@ -232,7 +232,7 @@ class WordsAloneTurns(Turns):
 
     _no_progress = "tool"
 
-    def _handle_progress(self, said: Said, number: int, now: int) -> None:
+    def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
         before = self.watchdog.deadlines.copy()
         super()._handle_progress(said, number, now)
         if said.kind == self._no_progress:

@@ -17,20 +17,20 @@ from pytest_agentproc.supervisor._lifecycle import AgentLifecycle, Status
 from pytest_agentproc.supervisor.dialects import (
     Asked,
     Compaction,
+    HandshakeDone,
+    HandshakeRefused,
+    HistoryReplayed,
     Hook,
-    Malformed,
+    ImmediateReply,
+    MalformedLine,
     Nested,
     Noise,
     Other,
-    Refusal,
-    Replayed,
-    Reply,
+    QuestionWithdrawn,
     TaskBegun,
     TaskOver,
     ToolEnded,
     ToolStarted,
-    Welcome,
-    Withdrawn,
 )
 from pytest_agentproc.vocabulary import Outcome
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.supervisor._events import Command, Event, Intent
     from pytest_agentproc.supervisor._lifecycle import SessionDeciders, SessionTask
-    from pytest_agentproc.supervisor.dialects import Spoken, Tasked
+    from pytest_agentproc.supervisor.dialects import SessionMeaning, TaskMeaning
 
 
 _READY = Status.READY
@@ -74,14 +74,14 @@ class Conversation(AgentLifecycle):
             to.CloseSession: self._handle_close,
         }
         self._meanings: dict[type[Any], Callable[[Any, int], list[Command]]] = {
-            Welcome: self._handle_welcome,
-            Refusal: self._handle_refusal,
-            Replayed: self._handle_replay,
-            Malformed: lambda malformed, now: self._reject_protocol_error(malformed.error, now),
+            HandshakeDone: self._handle_welcome,
+            HandshakeRefused: self._handle_refusal,
+            HistoryReplayed: self._handle_replay,
+            MalformedLine: lambda malformed, now: self._reject_protocol_error(malformed.error, now),
             Noise: self._handle_noise,
-            Reply: lambda reply, now: self._send_reply(reply.data, now),
+            ImmediateReply: lambda reply, now: self._send_reply(reply.data, now),
             Hook: lambda hook, now: self._send_reply(self.hooks.handle_fired(hook, now), now),
-            Withdrawn: self._handle_withdrawal,
+            QuestionWithdrawn: self._handle_withdrawal,
             TaskBegun: self._handle_task,
             TaskOver: self._handle_task,
         }
@@ -180,7 +180,7 @@ class Conversation(AgentLifecycle):
         self.turns.lose_agent(Outcome.PROTOCOL_ERROR, now, why)
         return self._give_up_agent(why, now)
 
-    def _handle_meaning(self, meaning: Spoken, now: int) -> list[Command]:
+    def _handle_meaning(self, meaning: SessionMeaning, now: int) -> list[Command]:
         if isinstance(meaning, Other):
             return []
         understood = self._meanings.get(type(meaning))
@@ -190,24 +190,24 @@ class Conversation(AgentLifecycle):
             return self._send_reply(self.turns.handle_work(meaning, now), now)
         return self._send_reply(self.turns.handle_turn_meaning(meaning, now), now)  # type: ignore[arg-type]  # all others are in the table
 
-    def _handle_welcome(self, welcome: Welcome, now: int) -> list[Command]:
+    def _handle_welcome(self, welcome: HandshakeDone, now: int) -> list[Command]:
         self._is_greeted = self._is_steady
         self._was_ready = self._was_ready or self._is_greeted
         self.session_id = welcome.session_id or self.session_id
         self._timers.pop("handshake_timeout", None)
         return []
 
-    def _handle_refusal(self, refusal: Refusal, now: int) -> list[Command]:
+    def _handle_refusal(self, refusal: HandshakeRefused, now: int) -> list[Command]:
         """Give up on an agent that refuses the handshake; what it says of that later changes nothing."""
         return [] if self._is_greeted else self._give_up_agent(f"it refused: {refusal.error}", now)
 
-    def _handle_replay(self, replayed: Replayed, now: int) -> list[Command]:
+    def _handle_replay(self, replayed: HistoryReplayed, now: int) -> list[Command]:
         """Show the session's past once: the agent of a restart replays what viewers have read."""
         if not self._was_ready:
             self.turns.show_replayed(replayed)
         return []
 
-    def _handle_withdrawal(self, withdrawn: Withdrawn, now: int) -> list[Command]:
+    def _handle_withdrawal(self, withdrawn: QuestionWithdrawn, now: int) -> list[Command]:
         self.hooks.withdraw(withdrawn.id)
         return self._send_reply(self.turns.handle_turn_meaning(withdrawn, now), now)
 
@@ -215,7 +215,7 @@ class Conversation(AgentLifecycle):
         self.noise += 1
         return []
 
-    def _handle_task(self, task: Tasked, now: int) -> list[Command]:
+    def _handle_task(self, task: TaskMeaning, now: int) -> list[Command]:
         self.tasks.feed(task)
         return []
 

@@ -33,7 +33,7 @@ from pytest_agentproc.supervisor._streams import Framing, Outbox
 from pytest_agentproc.supervisor._tools import Tasks, Tools
 from pytest_agentproc.supervisor._turns import Turns
 from pytest_agentproc.supervisor._watchdog import TurnWatchdog
-from pytest_agentproc.supervisor.dialects import Setting, talk
+from pytest_agentproc.supervisor.dialects import Setting, make_talk
 from pytest_agentproc.vocabulary import Dialect, Outcome, Policy, to_nanoseconds
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ class AgentLifecycle(ProcessMachine):
         self._is_greeted = self._is_stopped = False
         self._start_at, self._why = None, ""
         setting = replace(self.task.setting, session=self.restarts.choose_session(self.session_id))
-        self.talk = talk(self.task.dialect, self.task.mode, setting)
+        self.talk = make_talk(self.task.dialect, self.task.mode, setting)
         self.turns.connect(self.talk, made.router(is_marked=self.talk.is_marked), made.tools(self.policy))
         self.hooks.connect(self.talk)
         self.tasks = made.tasks()
@@ -226,7 +226,7 @@ class AgentLifecycle(ProcessMachine):
         limit = self.limits["handshake_timeout"]
         self.has_agent, self.spawned_at = True, now
         self._timers = {} if limit is None else {"handshake_timeout": now + limit}
-        return [*self._watch_open_streams(), *self.feeder.put(self.talk.greet())]
+        return [*self._watch_open_streams(), *self.feeder.put(self.talk.encode_greeting())]
 
     def _handle_spawn_failed(self, event: on.SpawnFailed, now: int) -> list[Command]:
         self.feeder.is_broken = True

@@ -30,7 +30,7 @@ from pytest_agentproc.supervisor._result import Result
 from pytest_agentproc.supervisor._streams import Feeder, Framing
 from pytest_agentproc.supervisor._tools import Tasks, Tools
 from pytest_agentproc.supervisor._watchdog import Watchdog
-from pytest_agentproc.supervisor.dialects import OF_WORK, decoder
+from pytest_agentproc.supervisor.dialects import OF_WORK, make_decoder
 from pytest_agentproc.vocabulary import Dialect, Outcome, Policy
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Machine(ProcessMachine):
         self.prepare_process(
             made.feeder(task.prompt), made.framing(), made.ladder(task.policy), task.policy.max_line_bytes
         )
-        self.decoder = decoder(task.dialect, task.mode)
+        self.decoder = make_decoder(task.dialect, task.mode)
         self.decoder.limit = task.policy.max_transcript_bytes
         self._decode_all = getattr(self.decoder, "decode_all", self._decode_each)
         self.outcome: Outcome | None = None

@@ -162,14 +162,14 @@ class Hooks:
         is_registered = hook.callback in self._registered
         if hook.is_question:
             if len(self._waiting) >= self.MOST:
-                return self._talk.answer_hook(hook, "too many hooks wait")
+                return self._talk.encode_hook_answer(hook, "too many hooks wait")
             self.withdraw(hook.id)
             self._waiting[hook.id] = (hook, now + self._limit)
         elif not is_registered:
             self._keep_fired(hook, now)
         if is_registered:
             self._request_callback(hook)
-        return b"" if hook.is_question else self._talk.answer_hook(hook)
+        return b"" if hook.is_question else self._talk.encode_hook_answer(hook)
 
     def withdraw(self, name: str) -> None:
         """Take note that the agent wants no answer to a hook any more."""
@@ -199,7 +199,7 @@ class Hooks:
         hook, _ = self._waiting.pop(name, (None, 0))
         if hook is None:
             return b""
-        return self._talk.answer_hook(hook, "" if allowed else "denied by the supervising program")
+        return self._talk.encode_hook_answer(hook, "" if allowed else "denied by the supervising program")
 
     # Time.
 
@@ -212,7 +212,7 @@ class Hooks:
             while self._kept and now - self._kept[0][1] > self.LIFE:
                 self._drop_oldest()
             self._sweep_at = now + self.SWEEP if self._kept else None
-        return b"".join(self._talk.answer_hook(hook, "nobody answered the hook in time") for hook in late)
+        return b"".join(self._talk.encode_hook_answer(hook, "nobody answered the hook in time") for hook in late)
 
     def _keep_fired(self, hook: Hook, now: int) -> None:
         size = self._measure_hook(hook)

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.supervisor.dialects import BACKGROUND, Begun, Ended, Named
+from pytest_agentproc.supervisor.dialects import BACKGROUND, PromptNamed, TurnBegun, TurnEnded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_agentproc.supervisor._events import SessionEvent, TurnResult
-    from pytest_agentproc.supervisor.dialects import Question, Said
+    from pytest_agentproc.supervisor.dialects import Question, TurnProgress
 
 
 _BACKGROUND = (BACKGROUND,)
@@ -44,7 +44,7 @@ class Router:
         """Take note of a prompt that went out; `begins` says that its turn begins with that."""
         self.waiting.append(number)
         if begins:
-            self.find_turns(Begun((number,)))
+            self.find_turns(TurnBegun((number,)))
 
     def drop_turn(self, number: int) -> None:
         """Forget a turn that will not run."""
@@ -52,16 +52,16 @@ class Router:
             self.waiting.remove(number)
         self.running = tuple(other for other in self.running if other != number)
 
-    def find_turns(self, meaning: Begun | Said | Ended | Question | Named) -> tuple[int, ...]:
+    def find_turns(self, meaning: TurnBegun | TurnProgress | TurnEnded | Question | PromptNamed) -> tuple[int, ...]:
         """Say which turns an event belongs to; it may be none."""
         marks = meaning.marks
         self.retracted = ()
         self.is_marked = self.is_marked or (bool(marks) and marks != _BACKGROUND)
-        if isinstance(meaning, Named):
+        if isinstance(meaning, PromptNamed):
             return ()
-        if isinstance(meaning, Begun):
+        if isinstance(meaning, TurnBegun):
             return self._begin_turns(marks)
-        if isinstance(meaning, Ended):
+        if isinstance(meaning, TurnEnded):
             return self._end_turns(marks)
         if marks and marks != self.running:
             self._begin_turns(marks)

@@ -17,7 +17,7 @@ from pytest_agentproc.supervisor.dialects import (
 )
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor.dialects import Meaning, Spoken
+    from pytest_agentproc.supervisor.dialects import Meaning, SessionMeaning
     from pytest_agentproc.vocabulary import Policy
 
 
@@ -94,7 +94,7 @@ class Tasks:
         self._others: dict[str, str] = {}
         self._stopped: dict[str, str] = {}
 
-    def feed(self, meaning: Meaning | Spoken) -> None:
+    def feed(self, meaning: Meaning | SessionMeaning) -> None:
         """Take one event."""
         if isinstance(meaning, TaskBegun):
             followed = self.running if meaning.kind == self.KIND else self._others

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.supervisor._events import TurnResult
 from pytest_agentproc.supervisor._questions import Questions
 from pytest_agentproc.supervisor._streams import Transcript
-from pytest_agentproc.supervisor.dialects import BACKGROUND, Declined, Ended, Question, Said, Settled, Withdrawn
+from pytest_agentproc.supervisor.dialects import (
+    BACKGROUND,
+    CancelAnswered,
+    PromptDeclined,
+    Question,
+    QuestionWithdrawn,
+    TurnEnded,
+    TurnProgress,
+)
 from pytest_agentproc.vocabulary import Outcome, exit_code
 
 if TYPE_CHECKING:
@@ -23,7 +31,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor._router import Router
     from pytest_agentproc.supervisor._tools import Tools
     from pytest_agentproc.supervisor._watchdog import TurnWatchdog
-    from pytest_agentproc.supervisor.dialects import Replayed, Talk, Turned, Worked
+    from pytest_agentproc.supervisor.dialects import HistoryReplayed, Talk, TurnMeaning, WorkMeaning
     from pytest_agentproc.vocabulary import Policy
 
 
@@ -73,7 +81,7 @@ class TurnAnswer:
         if self.begun_at is None:
             self.begun_at = now
 
-    def add_progress(self, said: Said) -> str:
+    def add_progress(self, said: TurnProgress) -> str:
         """Take progress: what is whole replaces its pieces.
 
         Returns:
@@ -90,7 +98,7 @@ class TurnAnswer:
             self._add_piece(self._pieces, said.text)
         return ""
 
-    def _add_whole(self, said: Said) -> None:
+    def _add_whole(self, said: TurnProgress) -> None:
         self._pieces = []
         if not said.text:
             return
@@ -122,7 +130,7 @@ class TurnAnswer:
         self._id, self._blocks, self._pieces, self._size = "", [], [], 0
         return pieces
 
-    def note_end(self, ended: Ended) -> None:
+    def note_end(self, ended: TurnEnded) -> None:
         """Take the end of a turn."""
         self.end_message()
         self.text = self.text if ended.text is None else ended.text
@@ -130,7 +138,7 @@ class TurnAnswer:
         self.model = ended.model or self.model
         self.usage = ended.usage or self.usage
 
-    def build_result(self, ended: Ended, now: int) -> TurnResult:
+    def build_result(self, ended: TurnEnded, now: int) -> TurnResult:
         """Take the end of a background turn, and sum it up."""
         self.note_end(ended)
         outcome = Outcome.COMPLETED if ended.ok else Outcome.FAILED
@@ -238,7 +246,7 @@ class Turns:
         turn.has_begun = self._talk.begins_at_once
         self._router.note_delivered(turn.number, begins=turn.has_begun)
         self.watchdog.start(now)
-        data = self._talk.prompt(turn.number, turn.prompt)
+        data = self._talk.encode_prompt(turn.number, turn.prompt)
         turn.size = len(data)
         return data
 
@@ -273,12 +281,12 @@ class Turns:
         self.unacknowledged, self.cancel_deadline = turn, now + grace
         self.watchdog.disarm()
         gone = self.questions.withdraw_of_turn(turn.number)
-        denied = b"".join(self._talk.answer(question, allowed=None) for question in gone)
+        denied = b"".join(self._talk.encode_answer(question, allowed=None) for question in gone)
         return denied + self._send_cancel(turn)
 
     def _send_cancel(self, turn: TurnRecord) -> bytes:
         turn.cancels += 1
-        return self._talk.cancel(turn.number)
+        return self._talk.encode_cancel(turn.number)
 
     def requeue_unread_prompt(self, taken: int) -> None:
         """Put the prompt in flight before the queue, if not a byte of it is among so many that the agent took."""
@@ -330,14 +338,14 @@ class Turns:
 
     # Lines of the agent.
 
-    def handle_turn_meaning(self, heard: Turned, now: int) -> bytes:
+    def handle_turn_meaning(self, heard: TurnMeaning, now: int) -> bytes:
         """Take what the agent said."""
-        if not isinstance(heard, (Said, Ended)):
+        if not isinstance(heard, (TurnProgress, TurnEnded)):
             return self._handle_other(heard, now)
         owners = self._router.find_turns(heard)
         self._return_words()
         self._note_begin(owners, now)
-        if isinstance(heard, Said):
+        if isinstance(heard, TurnProgress):
             for number in owners:
                 self._handle_progress(heard, number, now)
             return b""
@@ -347,7 +355,7 @@ class Turns:
             self._handle_end(heard, number, now)
         return b""
 
-    def show_replayed(self, replayed: Replayed) -> None:
+    def show_replayed(self, replayed: HistoryReplayed) -> None:
         """Show viewers the past of a loaded session, which belongs to no turn (P5)."""
         self._tell("past_prompt" if replayed.is_prompt else "past_message", None, replayed.text)
 
@@ -360,13 +368,13 @@ class Turns:
         for turn in filter(None, map(self._find_live_turn, owners)):
             turn.answered.note_event(now)
 
-    def _handle_other(self, heard: Turned, now: int) -> bytes:
+    def _handle_other(self, heard: TurnMeaning, now: int) -> bytes:
         """Take what is neither words nor an end."""
-        if isinstance(heard, Declined):
+        if isinstance(heard, PromptDeclined):
             return self._handle_declined(heard, now)
-        if isinstance(heard, Settled):
+        if isinstance(heard, CancelAnswered):
             return self._handle_cancel_answered(heard)
-        if isinstance(heard, Withdrawn):
+        if isinstance(heard, QuestionWithdrawn):
             return self._withdraw_question(heard.id, now)
         owners = self._router.find_turns(heard)
         self._note_begin(owners, now)
@@ -386,7 +394,7 @@ class Turns:
                 again += self._send_cancel(turn) if turn.cause is not None else b""
         return again
 
-    def _handle_progress(self, said: Said, number: int, now: int) -> None:
+    def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
         turn = self.flight
         if number == BACKGROUND:
             self._show_message(BACKGROUND, self._background.add_progress(said))
@@ -398,7 +406,7 @@ class Turns:
         else:
             self._tell("late", number, said.text)
 
-    def handle_work(self, worked: Worked, now: int) -> bytes:
+    def handle_work(self, worked: WorkMeaning, now: int) -> bytes:
         """Follow the tools; a message of the turn in flight that asks for one of the host's is its end (A7).
 
         For the caller the turn is over, for the agent it is not. So the session cancels it as after a timeout. Events
@@ -414,7 +422,7 @@ class Turns:
         self._conclude_turn(turn, Outcome.TOOL_USE, now)
         return data
 
-    def _handle_end(self, ended: Ended, number: int, now: int) -> None:
+    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         if number == BACKGROUND:
             self._end_background_turn(ended, now)
             return
@@ -430,7 +438,7 @@ class Turns:
             self._conclude_turn(turn, outcome, now, ended.error if turn.cause is None else "the caller cancelled it")
         self._note_acknowledged(turn)
 
-    def _end_background_turn(self, ended: Ended, now: int) -> None:
+    def _end_background_turn(self, ended: TurnEnded, now: int) -> None:
         said, self._background = self._background, TurnAnswer(self._kept)
         self._show_message(BACKGROUND, said.end_message())
         result = said.build_result(ended, now)
@@ -445,7 +453,7 @@ class Turns:
                 self._background, turn.answered = turn.answered, TurnAnswer(self._kept)
                 turn.has_begun = False
 
-    def _handle_declined(self, declined: Declined, now: int) -> bytes:
+    def _handle_declined(self, declined: PromptDeclined, now: int) -> bytes:
         self._router.drop_turn(declined.number)
         turn = self._find_live_turn(declined.number)
         if turn is not None:
@@ -455,7 +463,7 @@ class Turns:
             self._note_acknowledged(turn)
         return b""
 
-    def _handle_cancel_answered(self, settled: Settled) -> bytes:
+    def _handle_cancel_answered(self, settled: CancelAnswered) -> bytes:
         turn = self.unacknowledged
         if turn is not None and turn.number == settled.number:
             turn.answers += 1
@@ -479,7 +487,7 @@ class Turns:
         asked = question if is_asked or not self._has_handler else None
         self._tell("question", owners[0] if owners else None, question.title, question=asked)
         if not is_asked:
-            return self._talk.answer(question, allowed=None if is_cancelled else False)
+            return self._talk.encode_answer(question, allowed=None if is_cancelled else False)
         self.questions.ask(question, owners, now)
         if is_ours:
             self.watchdog.pause_progress_limits()
@@ -491,13 +499,13 @@ class Turns:
         if question is None:
             return b""
         self._resume_limits(now)
-        return self._talk.answer(question, allowed=allowed)
+        return self._talk.encode_answer(question, allowed=allowed)
 
     def deny_late_questions(self, now: int) -> bytes:
         """Deny the questions that were not answered in time."""
         late = self.questions.withdraw_late(now)
         self._resume_limits(now)
-        return b"".join(self._talk.answer(question, allowed=False) for question in late)
+        return b"".join(self._talk.encode_answer(question, allowed=False) for question in late)
 
     def _withdraw_question(self, name: str, now: int) -> bytes:
         self.questions.withdraw(name)

@@ -138,7 +138,9 @@ class Plain:
         return []
 """,
     "toy_agent/talk.py": """\
-from pytest_agentproc.supervisor.dialects import Begun, Ended, Noise, Other, Refusal, Said, Welcome
+from pytest_agentproc.supervisor.dialects import (
+    HandshakeDone, HandshakeRefused, Noise, Other, TurnBegun, TurnEnded, TurnProgress
+)
 
 
 class Chat:
@@ -147,34 +149,34 @@ class Chat:
     def __init__(self, setting):
         pass
 
-    def greet(self):
+    def encode_greeting(self):
         return b"hello\\n"
 
-    def prompt(self, number, text):
+    def encode_prompt(self, number, text):
         return f"prompt {number} {text}\\n".encode()
 
-    def cancel(self, number):
+    def encode_cancel(self, number):
         return b"cancel\\n"
 
-    def answer(self, question, *, allowed):
+    def encode_answer(self, question, *, allowed):
         return b""
 
-    def answer_hook(self, hook, refusal=""):
+    def encode_hook_answer(self, hook, refusal=""):
         return b""
 
     def decode(self, line):
         word, _, rest = line.decode().partition(" ")
         if word == "welcome":
-            return [Welcome()]
+            return [HandshakeDone()]
         if word == "unwelcome":
-            return [Refusal(rest)]
+            return [HandshakeRefused(rest)]
         mark, text = line[:1], line[1:].decode()
         if mark == b"@":
-            return [Begun((int(text),))]
+            return [TurnBegun((int(text),))]
         if mark == b">":
-            return [Said("message", text)]
+            return [TurnProgress("message", text)]
         if mark in (b"=", b"!"):
-            return [Ended(mark == b"=", error=text)]
+            return [TurnEnded(mark == b"=", error=text)]
         return [Other("beat") if mark == b"~" else Noise(line)]
 """,
     "toy_agent/wrong.py": """\

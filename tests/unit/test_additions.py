@@ -11,7 +11,7 @@ from pytest_agentproc.errors import ScenarioError, UsageError
 from pytest_agentproc.harness import foresee, model_play
 from pytest_agentproc.scenario import BUNDLED, Language, Scenario, loads, with_dialect, with_step
 from pytest_agentproc.subjects import Function, ReferenceSupervisor
-from pytest_agentproc.supervisor.dialects import Setting, decoder
+from pytest_agentproc.supervisor.dialects import Setting, make_decoder
 from pytest_agentproc.vocabulary import Dialect, Policy, ScriptStep
 from tests.plugin.toy import CHAT, PACKAGE, SCENARIO
 
@@ -269,8 +269,8 @@ def test_a_subject_claims_a_contributed_dialect_by_itself(package: Callable[...,
 def test_the_reference_reads_it_without_pytest(package: Callable[..., Dialect]) -> None:
     """The production side needs no plugin, and refuses a mode that there is not."""
     toy = package()
-    assert [str(one) for one in decoder(toy, "loud").decode(b">hi")] == [
-        str(one) for one in decoder(toy).decode(b">hi")
+    assert [str(one) for one in make_decoder(toy, "loud").decode(b">hi")] == [
+        str(one) for one in make_decoder(toy).decode(b">hi")
     ]
     with pytest.raises(UsageError, match="mode is 'soft', but toy has plain, loud"):
-        decoder(toy, "soft")
+        make_decoder(toy, "soft")

@@ -13,7 +13,7 @@ from pytest_agentproc.fake_agents.player import Player
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.supervisor import Completion
-from pytest_agentproc.supervisor.dialects import decoder
+from pytest_agentproc.supervisor.dialects import make_decoder
 from pytest_agentproc.verdict import Verdict, compare
 from pytest_agentproc.vocabulary import DIALECTS, Policy, RunReport
 from tests.unit.encoders import encoder
@@ -158,7 +158,7 @@ def _shape(value: Any) -> Any:
 
 def test_a_real_tool_run_of_pi_is_understood() -> None:
     """The message that asks for the tool completes nothing, the one after it does."""
-    completion, decoding = Completion(), decoder("pi")
+    completion, decoding = Completion(), make_decoder("pi")
     for line in (TRANSCRIPTS / "pi" / "tool.jsonl").read_bytes().splitlines():
         for meaning in decoding.decode(line):
             completion.feed(meaning, 0)

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_agentproc.supervisor import Machine, Outcome, Policy, Task
 from pytest_agentproc.supervisor import _events as on
-from pytest_agentproc.supervisor.dialects import Compaction, Other, Said, decoder, talk
+from pytest_agentproc.supervisor.dialects import Compaction, Other, TurnProgress, make_decoder, make_talk
 from tests.unit.session_stage import Stage
 
 SECOND = 1_000_000_000
@@ -51,7 +51,7 @@ def running(dialect: str, *events: dict[str, Any], policy: Policy = LIMITS) -> M
 )
 def test_claude_announces_a_compaction_and_its_end(events: list[dict[str, Any]], meanings: list[Any]) -> None:
     """Each is said once; a status that is repeated is a sign of life and no progress."""
-    reader = decoder("claude")
+    reader = make_decoder("claude")
     assert [meaning for event in events for meaning in reader.decode(line(event))] == meanings
 
 
@@ -59,10 +59,10 @@ def test_claude_announces_a_compaction_and_its_end(events: list[dict[str, Any]],
 def test_pi_announces_a_compaction_and_its_end(prefix: str) -> None:
     """Older versions have another name for it."""
     begins, ends = {"type": f"{prefix}compaction_start"}, {"type": f"{prefix}compaction_end"}
-    reader, conversation = decoder("pi"), talk("pi")
+    reader, conversation = make_decoder("pi"), make_talk("pi")
     assert reader.decode(line(begins)) + reader.decode(line(ends)) == [BEGUN, OVER]
-    assert conversation.decode(line(begins)) == [Said("tool", "compaction"), BEGUN]
-    assert conversation.decode(line(ends)) == [Said("tool", "compaction"), OVER]
+    assert conversation.decode(line(begins)) == [TurnProgress("tool", "compaction"), BEGUN]
+    assert conversation.decode(line(ends)) == [TurnProgress("tool", "compaction"), OVER]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pytest_agentproc.supervisor import Conversation, Outcome, Policy, Session, 
 from pytest_agentproc.supervisor import _events as to
 from pytest_agentproc.supervisor._streams import Outbox
 from pytest_agentproc.supervisor._turns import TurnAnswer
-from pytest_agentproc.supervisor.dialects import Said
+from pytest_agentproc.supervisor.dialects import TurnProgress
 from tests.unit.session_stage import Stage
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def test_one_event_that_is_longer_than_the_transcript_may_be_is_seen() -> None:
 def test_deltas_without_words_are_not_kept() -> None:
     """A thought, or a delta of a tool's input, is progress and no text."""
     answered = TurnAnswer()
-    answered.add_progress(Said("delta", "a"))
-    said = Said("delta")
+    answered.add_progress(TurnProgress("delta", "a"))
+    said = TurnProgress("delta")
     tracemalloc.start()
     for _ in range(MANY):
         answered.add_progress(said)
