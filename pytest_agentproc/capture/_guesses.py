@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.capture._replay import duplicate
 from pytest_agentproc.capture._wording import flow, text
-from pytest_agentproc.fake_agents.dialects import encoder
+from pytest_agentproc.fake_agents.dialects import make_encoder
 from pytest_agentproc.supervisor import Framing
 from pytest_agentproc.supervisor.dialects import Setting, make_decoder, make_talk
 
@@ -195,7 +195,7 @@ class StepGuesser:
     """
 
     def __init__(self, program: dict[str, Any], lines: Sequence[bytes]) -> None:
-        self._encoder: Any = encoder(program)
+        self._encoder: Any = make_encoder(program)
         self._meanings = _meanings(program, lines)
         self._lines = lines
         self._told = ""

@@ -21,7 +21,7 @@ from signal import Signals
 from types import MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_agentproc.fake_agents.dialects import encoder
+from pytest_agentproc.fake_agents.dialects import make_encoder
 from pytest_agentproc.fake_agents.player import Player
 from pytest_agentproc.vocabulary import DIALECTS
 
@@ -119,14 +119,14 @@ class Replayed:
     def note(self, code: str, data: Any) -> None:
         """Keep nothing."""
 
-    def given(self, names: Sequence[str] | None) -> dict[str, Any]:
+    def read_start_facts(self, names: Sequence[str] | None) -> dict[str, Any]:
         """Tell nothing."""
         return {"argv": [], "env": dict.fromkeys(names or ()), "cwd": "/", "longest": 0}
 
     def is_terminal(self) -> bool:
         return False
 
-    def writable(self, stream: str) -> bool:
+    def can_write(self, stream: str) -> bool:
         """There is always room."""
         return True
 
@@ -148,7 +148,7 @@ class Replayed:
         """Hear a signal."""
         self.caught.add(signum)
 
-    def release(self, signum: int) -> None:
+    def stop_catching(self, signum: int) -> None:
         """Die of it again."""
         self.caught.discard(signum)
 
@@ -166,7 +166,7 @@ class Replayed:
     def kill(self, name: str, signum: int) -> None:
         """Nobody is there."""
 
-    def leave(self, code: int) -> None:
+    def exit_process(self, code: int) -> None:
         """Exit."""
         self.ended = code
         self.take("x", {"code": code})
@@ -190,7 +190,7 @@ def replay(bound: Bound, argv: Sequence[str], prompt: str, given: Sequence[Given
     """
     stage = Replayed()
     program = {**bound.program, "argv": list(argv), "environ": {}, "prompt": prompt}
-    player = Player(program, stage, encoder(program))
+    player = Player(program, stage, make_encoder(program))
     coming = deque(given)
     with contextlib.suppress(_Left):
         _play(player, stage, coming)
@@ -291,7 +291,7 @@ class EncoderCheck:
         self._dialect = dialect
         program: Any = {"dialect": dialect, "mode": mode, "prompt": "hi", "encoder": record.encoder_modules(mode)}
         program["argv"] = list(record.partials) if partials else []
-        self._encoder: Any = encoder(program)
+        self._encoder: Any = make_encoder(program)
         self._prompts = 0
         self._pending: list[Any] = []
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import Host, JumpRule, Move, SystemClock
 from pytest_agentproc.errors import BrokenFake, Deadlock, Spin
-from pytest_agentproc.fake_agents.program import numbered, of_invocation
+from pytest_agentproc.fake_agents.program import make_invocation, number_name
 from pytest_agentproc.harness._actors import Kin, Left, Pipe, Process, World
 from pytest_agentproc.harness._faults import fault_of
 from pytest_agentproc.supervisor import (
@@ -118,7 +118,7 @@ class Model:
             containment: how its tree is held.
         """
         pipes: dict[str, Pipe | None] = {name: self.pipe_type() for name in ("stdin", "stdout", "stderr")}
-        played = of_invocation(program, self._fakes.count(fake) + 1)
+        played = make_invocation(program, self._fakes.count(fake) + 1)
         agent = self.process_type(self, (len(self._fakes),), program["name"], 0, played, pipes)
         agent.kin = Kin(agent, None, "new_session")
         self._fakes.append(fake)
@@ -224,7 +224,7 @@ class Model:
         for process in self.in_order(self._births):
             said = self._fakes[process.path[0]], process.name
             self._names[said] += 1
-            process.name = numbered(process.name, self._names[said])
+            process.name = number_name(process.name, self._names[said])
             parent = self.processes.get(process.path[:-1])
             above = "supervisor" if parent is None else parent.name
             self.tell("p", {"process": process.name, "seen": True, "pid": 0, "parent": above, "line": process.line})

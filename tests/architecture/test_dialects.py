@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.fake_agents.dialects import encoder
+from pytest_agentproc.fake_agents.dialects import make_encoder
 from pytest_agentproc.harness import write_fake
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.supervisor.dialects import VARIANTS, Setting, make_decoder, make_talk
@@ -30,7 +30,7 @@ def test_a_mode_has_all_its_parts(name: str, mode: str, tmp_path: Path) -> None:
     assert plain or record.options.get(mode), "the record has no command line for the mode"
     for has_tasks in (False, True):
         program: Any = {"dialect": name, "mode": mode, "prompt": "", "argv": [], "tasks": has_tasks}
-        made: Any = encoder({**program, "encoder": record.encoder_modules(mode, has_tasks=has_tasks)})
+        made: Any = make_encoder({**program, "encoder": record.encoder_modules(mode, has_tasks=has_tasks)})
         told = {*made.events, *(["nested"] if "nested" in record.steps.get(mode, ()) else [])}
         stated = {*record.steps.get(mode, ())} - {"ask", "request"}
         assert told <= stated if not has_tasks else told == stated

@@ -91,26 +91,26 @@ class Host(Plain):
         self.questions = Questions()
         self._prompts = 0
 
-    def hear(self, request, now):
+    def handle_request(self, request, now):
         word = request.split()[0]
         self._prompts += word == b"prompt"
         if word == b"hello":
             return self._lines.join([b"welcome"]), "handshake"
         return b"", "cancel" if word == b"cancel" else ""
 
-    def late(self):
+    def take_late_answers(self):
         return b""
 
-    def end(self):
+    def note_eof(self):
         pass
 
     def refuse(self, request, error):
         return self._lines.join([b"unwelcome " + error.encode()])
 
-    def has(self, number):
+    def has_prompt(self, number):
         return self._prompts >= number
 
-    def take(self, number, now):
+    def begin_prompt(self, number, now):
         return self._lines.join([b"@%d" % number])
 
     def acknowledge(self, now):

@@ -201,10 +201,10 @@ def test_a_talk_that_cannot_be_made_is_named_too(package: Callable[..., Dialect]
 
 def test_a_host_is_asked_for_more_than_an_encoder(package: Callable[..., Dialect]) -> None:
     """A session calls methods that a run never calls; its words are heard, asked and waited for."""
-    toy = package(ENCODER.replace("def has", "def had"), talk=TALK)
+    toy = package(ENCODER.replace("def has_prompt", "def had"), talk=TALK)
     [problem] = problems("say: a", language=spoken(toy))
     assert problem.endswith(
-        ".encoder lacks has in mode chat: pytest_agentproc.fake_agents.contracts.Host says what it must have"
+        ".encoder lacks has_prompt in mode chat: pytest_agentproc.fake_agents.contracts.Host says what it must have"
     )
 
 
