@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _HOUR = 3_600_000_000_000
 
 
-class OrderRouter(Router):
+class BeginOrderRouter(Router):
     """Assigns turns by the order in which they begin, whatever their lines name (B1)."""
 
     def find_turns(self, meaning: TurnBegun | TurnProgress | TurnEnded | Question | PromptNamed) -> tuple[int, ...]:
@@ -38,7 +38,7 @@ class OrderRouter(Router):
         return super().find_turns(replace(meaning, marks=()))
 
 
-class StaleTurns(Turns):
+class StaleAnswerTurns(Turns):
     """Answers the second prompt with what came between the two (B1)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -52,11 +52,11 @@ class StaleTurns(Turns):
                 return b""
             return super().handle_turn_meaning(heard, now)
         mine, (unread, self._unread) = (self.flight.number,), (self._unread, [])
-        told = [super(StaleTurns, self).handle_turn_meaning(replace(old, marks=mine), now) for old in unread]
+        told = [super(StaleAnswerTurns, self).handle_turn_meaning(replace(old, marks=mine), now) for old in unread]
         return b"".join(told) + super().handle_turn_meaning(heard, now)
 
 
-class SuccessTurns(StaleTurns):
+class GoodResultOnlyTurns(StaleAnswerTurns):
     """Keeps background turns apart only after a good result (B3)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -74,7 +74,7 @@ class SuccessTurns(StaleTurns):
             self._was_good = ended.ok
 
 
-class AcknowledgingTurns(Turns):
+class BackgroundAcknowledgesTurns(Turns):
     """Accepts any result as the acknowledgement (P3)."""
 
     def _end_background_turn(self, ended: TurnEnded, now: int) -> None:
@@ -82,7 +82,7 @@ class AcknowledgingTurns(Turns):
         self.unacknowledged = self.cancel_deadline = None
 
 
-class DrainingTurns(Turns):
+class MergedBackgroundTurns(Turns):
     """Adds a background turn to the prompt's turn in which its notification came (B1)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -112,7 +112,7 @@ class DrainingTurns(Turns):
                 super()._handle_end(*held, now)
 
 
-class MixingTurns(Turns):
+class MixedWordsTurns(Turns):
     """Also shows the words of a background turn in the prompt's turn (B1)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -134,21 +134,21 @@ class AnyResultTurns(Turns):
     """Ends the prompt at a background turn's result (B1)."""
 
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
-        is_taken = number == BACKGROUND and self.flight is not None and self._takes(ended)
+        is_taken = number == BACKGROUND and self.flight is not None and self._ends_prompt(ended)
         super()._handle_end(ended, self.flight.number if is_taken and self.flight is not None else number, now)
 
-    def _takes(self, ended: TurnEnded) -> bool:
+    def _ends_prompt(self, ended: TurnEnded) -> bool:
         return True
 
 
 class EmptyResultTurns(AnyResultTurns):
     """Ends the prompt at the empty result of a background turn (B1)."""
 
-    def _takes(self, ended: TurnEnded) -> bool:
+    def _ends_prompt(self, ended: TurnEnded) -> bool:
         return not ended.text
 
 
-class OnceTurns(AnyResultTurns):
+class SecondBackgroundTurns(AnyResultTurns):
     """Treats the second of two background turns as the prompt's (B2)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -159,7 +159,7 @@ class OnceTurns(AnyResultTurns):
         super()._handle_end(ended, number, now)
         self._consumed = self._consumed + 1 if number == BACKGROUND else 0
 
-    def _takes(self, ended: TurnEnded) -> bool:
+    def _ends_prompt(self, ended: TurnEnded) -> bool:
         return self._consumed > 0
 
 
@@ -175,7 +175,7 @@ class AnyMessageTurns(Turns):
         return data
 
 
-class RestlessTurns(Turns):
+class BackgroundProgressTurns(Turns):
     """Counts a background turn's words as progress of the prompt (B1)."""
 
     def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
@@ -184,14 +184,14 @@ class RestlessTurns(Turns):
             self.watchdog.note_progress(now)
 
 
-class AgentTasks(Tasks):
+class AgentsAsTasks(Tasks):
     """Tracks background agents as if they were commands (B2)."""
 
     def feed(self, meaning: Meaning | SessionMeaning) -> None:
         super().feed(replace(meaning, kind=self.KIND) if isinstance(meaning, TaskBegun) else meaning)
 
 
-class EndlessTasks(Tasks):
+class NeverEndedTasks(Tasks):
     """Treats a task that has ended as running (B2)."""
 
     def feed(self, meaning: Meaning | SessionMeaning) -> None:
@@ -199,21 +199,21 @@ class EndlessTasks(Tasks):
             super().feed(meaning)
 
 
-class SilentTasks(Tasks):
+class UnreportedTasks(Tasks):
     """Does not report a task that never ended (B2)."""
 
     def describe_lost(self) -> list[str]:
         return [warning for warning in super().describe_lost() if "never ended" not in warning]
 
 
-class UnconcernedTasks(Tasks):
+class UnreportedStopTasks(Tasks):
     """Does not report a task that was stopped (B2)."""
 
     def describe_lost(self) -> list[str]:
         return [warning for warning in super().describe_lost() if "were stopped" not in warning]
 
 
-class WaitingLadder(Escalation):
+class TaskWaitingEscalation(Escalation):
     """Waits at close for an agent that waits for its tasks (B2)."""
 
     def start_close_grace(self, now: int) -> None:

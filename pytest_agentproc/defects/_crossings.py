@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import HistoryReplayed, WorkMeaning
 
 
-class FragileQueueTurns(Turns):
+class LostQueueTurns(Turns):
     """Loses the waiting prompts with the agent (P6)."""
 
     def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
@@ -20,7 +20,7 @@ class FragileQueueTurns(Turns):
         self.refuse_queued(outcome, error, now)
 
 
-class RepeatingTurns(Turns):
+class ResentPromptTurns(Turns):
     """Sends the prompt again when its agent has crashed (P6)."""
 
     def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
@@ -32,7 +32,7 @@ class RepeatingTurns(Turns):
         super().lose_agent(outcome, now, error)
 
 
-class UnrefusingTurns(Turns):
+class UnrefusedPromptTurns(Turns):
     """Leaves prompts without an outcome (P6)."""
 
     def refuse_queued(self, outcome: Outcome, error: str, now: int) -> None:
@@ -48,7 +48,7 @@ class LateWordsTurns(Turns):
         super()._handle_progress(said, number, now)
 
 
-class HistoryTurns(Turns):
+class HistoryAnswerTurns(Turns):
     """Begins the next answer with the past of a loaded session (P5)."""
 
     past = ""
@@ -107,7 +107,7 @@ class SubagentEndsTurns(Turns):
         return data + (self.handle_turn_meaning(TurnEnded(True), now) if is_end else b"")
 
 
-class PoisonedTurns(Turns):
+class StaleCancelTurns(Turns):
     """Keeps a cancel that hit nothing for the next turn (P5)."""
 
     is_poisoned = False
@@ -125,7 +125,7 @@ class PoisonedTurns(Turns):
         return data
 
 
-class OrderRouter(Router):
+class ResultOrderRouter(Router):
     """Assigns results by their order, not by their names (P5)."""
 
     def _end_turns(self, marks: tuple[int, ...]) -> tuple[int, ...]:

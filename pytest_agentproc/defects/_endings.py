@@ -25,7 +25,7 @@ class AnyStopCompletion(Completion):
             self.finish(Finished(None, final=False), now)
 
 
-class StubbornCompletion(Completion):
+class NeverWithdrawnCompletion(Completion):
     """Keeps a result although the agent continues after it (C1)."""
 
     def undo_completion(self) -> None:
@@ -40,7 +40,7 @@ class LastResultCompletion(Completion):
         super().finish(meaning, now)
 
 
-class FickleCompletion(Completion):
+class FinalUndoneCompletion(Completion):
     """Keeps waiting when a turn begins after the end (C1)."""
 
     def undo_completion(self) -> None:
@@ -124,7 +124,7 @@ class UncountedNoiseCompletion(Completion):
             super().feed(meaning, now)
 
 
-class HoardingCompletion(Completion):
+class UnlimitedCompletion(Completion):
     """Keeps everything that the agent ever said (F6)."""
 
     def limit_transcript(self, size: int | None) -> None:
@@ -159,7 +159,7 @@ class ExitOverResultEnding(Ending):
         return super().judge_exit(completion, status, watchdog, now, has_completion=has_completion)
 
 
-class DeafEnding(Ending):
+class DroppedErrorEnding(Ending):
     """Drops the error that an agent reported before it exited (C1)."""
 
     def judge_exit(
@@ -189,7 +189,7 @@ class NullCodeEnding(Ending):
         return super().judge_exit(completion, max(status, 0), watchdog, now, has_completion=has_completion)
 
 
-class BlindCodeEnding(Ending):
+class AnyCodeEnding(Ending):
     """Treats every exit as a good one (C4)."""
 
     def judge_exit(
@@ -228,20 +228,20 @@ class FatalPipeEnding(Ending):
         return feeder.is_broken and not feeder.is_delivered
 
 
-class UnstartedEnding(Ending):
+class StartFailureEnding(Ending):
     """Reports an agent that never started as failed (P6)."""
 
     unstarted = Outcome.FAILED
 
 
-class MissingEnding(Ending):
+class AlwaysMissingEnding(Ending):
     """Treats every failure to start as a missing file (P6)."""
 
     def is_missing(self, errno: int) -> bool:
         return True
 
 
-class SilentEnding(Ending):
+class UnexplainedExitEnding(Ending):
     """Reports a death without a result, but not how the agent died (C4)."""
 
     def explain_missing_result(self, told: str, words: str, stderr: bytes) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import TurnEnded
 
 
-class LosingHooks(Hooks):
+class DroppedEarlyHooks(Hooks):
     """Drops a hook that fires before its callback is registered (B4)."""
 
     def register(self, name: str, now: int) -> None:
@@ -22,7 +22,7 @@ class LosingHooks(Hooks):
         super().register(name, now)
 
 
-class RepeatingHooks(Hooks):
+class TwiceCalledHooks(Hooks):
     """Calls the callback twice for one hook (B4)."""
 
     def handle_fired(self, hook: Hook, now: int) -> bytes:
@@ -66,14 +66,14 @@ class AllowingHooks(Hooks):
         return data
 
 
-class DeafHooks(Hooks):
+class IgnoredDenialHooks(Hooks):
     """Lets a tool run that its hook forbids (B4)."""
 
     def decide(self, name: str, *, allowed: bool) -> bytes:
         return super().decide(name, allowed=True)
 
 
-class EndlessHooks(Hooks):
+class UnlimitedHooks(Hooks):
     """Waits without limit for a callback (B4)."""
 
     @property
@@ -90,7 +90,7 @@ class StaleHooks(Hooks):
 _NEVER = 2**62
 
 
-class DeafTurns(Turns):
+class UnansweredTurns(Turns):
     """Answers nothing where there is no handler (P7)."""
 
     def _handle_question(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
@@ -98,7 +98,7 @@ class DeafTurns(Turns):
         return data if self._has_handler else b""
 
 
-class TrustingTurns(Turns):
+class AllowAllTurns(Turns):
     """Allows everything where there is no handler (P7)."""
 
     def _handle_question(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
@@ -106,28 +106,28 @@ class TrustingTurns(Turns):
         return data if self._has_handler else self._talk.encode_answer(question, allowed=True)
 
 
-class IdleDeafTurns(Turns):
+class UnansweredIdleTurns(Turns):
     """Does not answer a question that comes after the result (P7)."""
 
     def _handle_question(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
         return b"" if self.flight is None else super()._handle_question(question, owners, now)
 
 
-class DenyingTurns(Turns):
+class AllowIsDenyTurns(Turns):
     """Denies what the caller allows (P7)."""
 
     def answer_question(self, name: str, now: int, *, allowed: bool) -> bytes:
         return super().answer_question(name, now, allowed=False)
 
 
-class OverrulingTurns(Turns):
+class DenyIsAllowTurns(Turns):
     """Allows what the caller denies (P7)."""
 
     def answer_question(self, name: str, now: int, *, allowed: bool) -> bytes:
         return super().answer_question(name, now, allowed=True)
 
 
-class TwiceTurns(Turns):
+class AnswerTwiceTurns(Turns):
     """Writes the caller's answer twice (P7)."""
 
     def answer_question(self, name: str, now: int, *, allowed: bool) -> bytes:
@@ -142,7 +142,7 @@ class _EndlessQuestions(Questions):
         return None
 
 
-class WaitingTurns(Turns):
+class UnlimitedQuestionTurns(Turns):
     """Waits without limit for the caller's answer (P7)."""
 
     def __init__(self, policy: Policy, watchdog: TurnWatchdog, tell: Callable[..., None], *, has_handler: bool) -> None:
@@ -150,7 +150,7 @@ class WaitingTurns(Turns):
         self.questions = _EndlessQuestions(policy, tell)
 
 
-class LenientTurns(Turns):
+class LateIsAllowedTurns(Turns):
     """Allows a question that got no answer in time (P7)."""
 
     def deny_late_questions(self, now: int) -> bytes:
@@ -159,7 +159,7 @@ class LenientTurns(Turns):
         return b"".join(self._talk.encode_answer(question, allowed=True) for question in late)
 
 
-class AbandoningTurns(Turns):
+class UnansweredCancelTurns(Turns):
     """Does not answer the open question of a cancelled turn (P7)."""
 
     def _cancel_with_outcome(self, turn: TurnRecord, cause: Outcome, now: int) -> bytes:
@@ -178,7 +178,7 @@ class _LateQuestions(Questions):
         return [open_question.question for open_question in late]
 
 
-class RepeatingTurns(Turns):
+class SecondLateAnswerTurns(Turns):
     """Answers a second time when the caller decides late (P7)."""
 
     def __init__(self, policy: Policy, watchdog: TurnWatchdog, tell: Callable[..., None], *, has_handler: bool) -> None:
@@ -186,7 +186,7 @@ class RepeatingTurns(Turns):
         self.questions = _LateQuestions(policy, tell)
 
 
-class ForgettingTurns(Turns):
+class UnansweredEndTurns(Turns):
     """Does not answer a question whose turn is over (P7)."""
 
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
@@ -194,7 +194,7 @@ class ForgettingTurns(Turns):
         self.questions.withdraw_of_turn(number)
 
 
-class HoldingTurns(Turns):
+class HeldWithdrawnTurns(Turns):
     """Waits for an answer that the agent has withdrawn (P2)."""
 
     def _withdraw_question(self, name: str, now: int) -> bytes:

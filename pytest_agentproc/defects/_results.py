@@ -19,7 +19,7 @@ class AnyGoodTurns(Turns):
         super()._handle_end(replace(ended, ok=True, error=""), number, now)
 
 
-class ExitOverTurns(Turns):
+class ExitOverResultTurns(Turns):
     """Believes a good result once the agent has said a word more, and throws it away if it exits first (C1)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -71,7 +71,7 @@ class NullCodeTurns(Turns):
         super().lose_agent(outcome, now, error)
 
 
-class SilentTurns(Turns):
+class UnexplainedExitTurns(Turns):
     """Says nothing of the exit that a turn is lost with (C4)."""
 
     def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:

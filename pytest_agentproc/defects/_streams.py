@@ -38,7 +38,7 @@ class ForgetfulArtifacts(Artifacts):
         return super().build_fields(lost if result.forced else result)
 
 
-class StartedArtifacts(Artifacts):
+class StartedOnlyArtifacts(Artifacts):
     """Writes no result.json if the agent never started (C3)."""
 
     def write_result(self, result: Result) -> None:
@@ -72,10 +72,10 @@ class FirstObjectFraming(Framing):
     """Reads only the first object of a line (F1)."""
 
     def feed(self, data: bytes) -> list[bytes]:
-        return [self._cut(line) for line in super().feed(data)]
+        return [self._cut_first_object(line) for line in super().feed(data)]
 
     @staticmethod
-    def _cut(line: bytes) -> bytes:
+    def _cut_first_object(line: bytes) -> bytes:
         if not line.startswith(b"{"):
             return line
         text = line.decode(errors="surrogateescape")
@@ -95,7 +95,7 @@ class EscapeFraming(Framing):
 _LATER_TYPE = re.compile(rb'"type": ?"rate_limit_event"')
 
 
-class StrictFraming(Framing):
+class StopAtUnknownFraming(Framing):
     """Stops reading at an event of a new type (F2)."""
 
     is_dead = False
@@ -175,7 +175,7 @@ class WriteFirstFeeder(Feeder):
         return super().streams if self.is_delivered or self.is_broken else []
 
 
-class OpenFeeder(Feeder):
+class NeverClosedFeeder(Feeder):
     """Never closes stdin (C1)."""
 
     def end_input(self) -> list[Command]:

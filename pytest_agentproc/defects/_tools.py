@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Policy
 
 
-class IgnorantTools(Tools):
+class UncountedTools(Tools):
     """Keeps the short limit while the agent runs a tool (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
@@ -44,7 +44,7 @@ class FirstEndTools(Tools):
             self.running.clear()
 
 
-class ForgetfulTools(Tools):
+class LaunchEndsAgentTools(Tools):
     """Treats a launched background agent as a tool that has ended (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
@@ -52,7 +52,7 @@ class ForgetfulTools(Tools):
             super().feed(meaning)
 
 
-class EndlessTools(Tools):
+class NeverEndedTools(Tools):
     """Keeps the long limit when the tool has ended (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
@@ -116,7 +116,7 @@ class AnyToolTools(Tools):
         return isinstance(meaning, Asked)
 
 
-class WaitingTools(Tools):
+class NoHandOverTools(Tools):
     """Waits on when the agent has asked for a host tool (A7)."""
 
     def is_handed_over(self, meaning: Meaning) -> bool:
@@ -130,7 +130,7 @@ class NestedHostTools(Tools):
         return super().is_handed_over(meaning.meaning if isinstance(meaning, Nested) else meaning)
 
 
-class HastyTools(Tools):
+class EarlyHandOverTools(Tools):
     """Ends inside the message that asks for the tool (A7)."""
 
     def is_handed_over(self, meaning: Meaning) -> bool:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import PromptDeclined, TurnEnded, TurnMeaning, TurnProgress
 
 
-class KillingTurns(Turns):
+class TimeoutKillsTurns(Turns):
     """Kills the agent whose turn takes too long (P1)."""
 
     def cancel_expired(self, now: int) -> bytes:
@@ -20,7 +20,7 @@ class KillingTurns(Turns):
         return b""
 
 
-class SoftTimeoutTurns(Turns):
+class TimeoutWithoutCancelTurns(Turns):
     """Gives a turn up and sends the agent no cancel (P1)."""
 
     def cancel_expired(self, now: int) -> bytes:
@@ -29,7 +29,7 @@ class SoftTimeoutTurns(Turns):
         return b""
 
 
-class ZombieTurns(Turns):
+class ReadyButDropsTurns(Turns):
     """Says ready after a timeout, and drops every prompt without a word (P1)."""
 
     is_dead = False
@@ -42,7 +42,7 @@ class ZombieTurns(Turns):
         return b"" if self.is_dead else super().deliver_next_prompt(now)
 
 
-class DroppingTurns(Turns):
+class TimeoutDropsQueueTurns(Turns):
     """Drops the prompts that wait when a turn times out (P1)."""
 
     def cancel_expired(self, now: int) -> bytes:
@@ -50,7 +50,7 @@ class DroppingTurns(Turns):
         return super().cancel_expired(now)
 
 
-class GenerousTurns(Turns):
+class CloseCompletesTurns(Turns):
     """Reports the prompts that wait as completed at a close (P3)."""
 
     def refuse_queued(self, outcome: Outcome, error: str, now: int) -> None:
@@ -73,7 +73,7 @@ class SilentTimeoutTurns(Turns):
         return data
 
 
-class StoppingCancelTurns(Turns):
+class CancelEndsAgentTurns(Turns):
     """Ends the agent when the caller cancels a turn (P1)."""
 
     def cancel_turn(self, number: int | None, now: int) -> bytes:
@@ -82,7 +82,7 @@ class StoppingCancelTurns(Turns):
         return data
 
 
-class TimidTurns(Turns):
+class NoCancelLimitTurns(Turns):
     """Waits without limit for the acknowledgement of any cancel (P3)."""
 
     def cancel_expired(self, now: int) -> bytes:
@@ -91,7 +91,7 @@ class TimidTurns(Turns):
         return data
 
 
-class CallerWaitsTurns(Turns):
+class NoCallerCancelLimitTurns(Turns):
     """Waits without limit for the acknowledgement of the caller's cancel (P3)."""
 
     def cancel_turn(self, number: int | None, now: int) -> bytes:
@@ -127,7 +127,7 @@ class EarlyCancelTurns(Turns):
         return b""
 
 
-class NamedCancelTurns(Turns):
+class SecondAcknowledgeTurns(Turns):
     """Waits for another acknowledgement after the cancelled turn ended with a good result (P3)."""
 
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
@@ -138,7 +138,7 @@ class NamedCancelTurns(Turns):
             self.unacknowledged, self.cancel_deadline = waiting, deadline
 
 
-class EagerTurns(Turns):
+class EarlyDeliveryTurns(Turns):
     """Delivers while a cancel is unacknowledged (P3)."""
 
     def deliver_next_prompt(self, now: int) -> bytes:
@@ -148,7 +148,7 @@ class EagerTurns(Turns):
         return data
 
 
-class HearingTurns(Turns):
+class AnyWordAcknowledgesTurns(Turns):
     """Accepts any word after a cancel as its acknowledgement (P3)."""
 
     def handle_turn_meaning(self, heard: TurnMeaning, now: int) -> bytes:
@@ -157,7 +157,7 @@ class HearingTurns(Turns):
         return data
 
 
-class LeakingCancelTurns(Turns):
+class EndsAcknowledgedTurns(Turns):
     """Ends agents that have acknowledged the cancel (P3)."""
 
     def _note_acknowledged(self, turn: TurnRecord) -> None:
@@ -166,7 +166,7 @@ class LeakingCancelTurns(Turns):
         self.cancel_deadline = kept
 
 
-class AgeingTurns(Turns):
+class AgeFromTimeoutTurns(Turns):
     """Counts a waiting prompt's time from the timeout before it (P3)."""
 
     expired_at: int | None = None
@@ -213,7 +213,7 @@ class BusyQueueTurns(Turns):
         return data + b"".join(self._talk.encode_prompt(turn.number, turn.prompt) for turn in more)
 
 
-class StuckQueueTurns(Turns):
+class FailureDropsQueueTurns(Turns):
     """Drops the prompts that wait when a turn fails (P9)."""
 
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
@@ -227,7 +227,7 @@ class StuckQueueTurns(Turns):
         return super()._handle_declined(declined, now)
 
 
-class WordsAloneTurns(Turns):
+class NoToolProgressTurns(Turns):
     """Does not count tool events as progress (P2)."""
 
     _no_progress = "tool"
@@ -239,13 +239,13 @@ class WordsAloneTurns(Turns):
             self.watchdog.deadlines = before
 
 
-class WholeWordsTurns(WordsAloneTurns):
+class NoDeltaProgressTurns(NoToolProgressTurns):
     """Does not count the pieces of a message as progress (P2)."""
 
     _no_progress = "delta"
 
 
-class ZombieStanding(StatusRules):
+class ReadyWhenDeadStatus(StatusRules):
     """Calls a session ready after its agent has ended (P1)."""
 
     def judge_status(
@@ -260,7 +260,7 @@ class ZombieStanding(StatusRules):
         )
 
 
-class ForgetfulTranscript(Transcript):
+class LateViewerTranscript(Transcript):
     """Shows a viewer nothing from before it attached (P4)."""
 
     def find_first_place(self) -> int:

@@ -128,7 +128,7 @@ class NoiseIsProgressWatchdog(Watchdog):
         return True
 
 
-class WordsWatchdog(Watchdog):
+class MessagesOnlyWatchdog(Watchdog):
     """Does not count pieces, tools and sub-agents as progress (A8)."""
 
     def is_progress(self, meaning: Meaning) -> bool:
@@ -142,7 +142,7 @@ class AnyEventWatchdog(Watchdog):
         return not isinstance(meaning, Noise)
 
 
-class RestlessWatchdog(Watchdog):
+class CompletedIsSilentWatchdog(Watchdog):
     """Applies the silence limit to an agent that has completed (A1)."""
 
     def disarm(self) -> None:
@@ -163,7 +163,7 @@ class BytesAreProgressWatchdog(Watchdog):
         self.note_progress(now)
 
 
-class NeverOverTurnWatchdog(TurnWatchdog):
+class UnlimitedTimeTurnWatchdog(TurnWatchdog):
     """Has no limit on the time of a prompt (P1)."""
 
     def __init__(self, policy: Policy) -> None:
@@ -220,7 +220,7 @@ class ClosedIsExitTurnWatchdog(TurnWatchdog):
         return "it has gone" if name == "stdout" else super().explain_expiry(name, now)
 
 
-class RestlessTurnWatchdog(TurnWatchdog):
+class RunsWhileAskedTurnWatchdog(TurnWatchdog):
     """Times out while the caller owes an answer (P2)."""
 
     def pause_progress_limits(self) -> None:
@@ -230,14 +230,14 @@ class RestlessTurnWatchdog(TurnWatchdog):
         """Change nothing."""
 
 
-class SleepingTurnWatchdog(TurnWatchdog):
+class NeverResumedTurnWatchdog(TurnWatchdog):
     """Has no deadline after a question was asked (P2)."""
 
     def resume_progress_limits(self, now: int) -> None:
         """Change nothing."""
 
 
-class TalkedOutTurnWatchdog(TurnWatchdog):
+class WordsResumeTurnWatchdog(TurnWatchdog):
     """Restarts a resting deadline when the agent says something (P2)."""
 
     def note_progress(self, now: int) -> None:
@@ -245,7 +245,7 @@ class TalkedOutTurnWatchdog(TurnWatchdog):
         self.resume_progress_limits(now)
 
 
-class WordyTurnWatchdog(TurnWatchdog):
+class NoiseIsSilenceTurnWatchdog(TurnWatchdog):
     """Counts bytes that are no event as silence (A1)."""
 
     def note_activity(self, now: int, stream: str, size: int) -> None:
@@ -256,7 +256,7 @@ class WordyTurnWatchdog(TurnWatchdog):
         super().note_activity(now, "", 0)
 
 
-class ImpatientTurnWatchdog(TurnWatchdog):
+class RunLimitTurnWatchdog(TurnWatchdog):
     """Keeps a run's limit on silence in sessions (A1)."""
 
     def __init__(self, policy: Policy) -> None:
@@ -274,7 +274,7 @@ class IdleCountsTurnWatchdog(TurnWatchdog):
             self.deadlines[self.silence] += last - now
 
 
-class NeverStillTurnWatchdog(TurnWatchdog):
+class UnlimitedSilenceTurnWatchdog(TurnWatchdog):
     """Has no limit on the silence of a turn (A1)."""
 
     def __init__(self, policy: Policy) -> None:
@@ -302,7 +302,7 @@ class SessionCapTurnWatchdog(TurnWatchdog):
             self.deadlines["max_runtime"] += self.first - now
 
 
-class NeverStallsTurnWatchdog(TurnWatchdog):
+class UnlimitedStallTurnWatchdog(TurnWatchdog):
     """Has no limit on a turn without progress except prompt_timeout (A8)."""
 
     def __init__(self, policy: Policy) -> None:
