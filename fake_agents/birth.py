@@ -43,7 +43,7 @@ def fork(how: str, *, stops: bool = False) -> int:
         Its pid, once it is in the group and session of its way; 0 in the descendant.
     """
     before = pthread_sigmask(SIG_BLOCK, FATAL)
-    pid = _fork(stops=stops) if how == "same_group" else _fork_away(how, stops=stops)
+    pid = _fork(stops=stops) if how == "same_group" else _fork_outside_group(how, stops=stops)
     if pid:
         pthread_sigmask(SIG_SETMASK, before)
     return pid
@@ -52,11 +52,11 @@ def fork(how: str, *, stops: bool = False) -> int:
 def _fork(*, stops: bool) -> int:
     pid = posix.fork()
     if pid and stops:
-        wait_for(pid, posix.WUNTRACED)
+        wait_for_child(pid, posix.WUNTRACED)
     return pid
 
 
-def _fork_away(how: str, *, stops: bool) -> int:
+def _fork_outside_group(how: str, *, stops: bool) -> int:
     """Fork a descendant, and wait until it is out: a signal to the group right after the spawn must not reach it."""
     is_orphan = how in _ORPHANS
     heard, told = posix.pipe()
@@ -66,7 +66,7 @@ def _fork_away(how: str, *, stops: bool) -> int:
         pid = int.from_bytes(posix.read(heard, 4), "little")
         posix.close(heard)
         if is_orphan:
-            wait_for(child)
+            wait_for_child(child)
         return pid or child  # it was killed before it was out
     if how == "daemon":
         posix.setsid()
@@ -82,7 +82,7 @@ def _fork_away(how: str, *, stops: bool) -> int:
     return 0
 
 
-def wait_for(pid: int, options: int = 0) -> None:
+def wait_for_child(pid: int, options: int = 0) -> None:
     """Wait for a child, whichever process reaps it."""
     try:  # noqa: SIM105  # an import that a start would pay for
         posix.waitpid(pid, options)
@@ -98,7 +98,7 @@ def is_alive(child: int) -> bool:
         return False
 
 
-def keep(streams: Container[str]) -> None:
+def keep_streams(streams: Container[str]) -> None:
     """Keep only these standard streams; the others lead to /dev/null."""
     null = posix.open("/dev/null", posix.O_RDWR)
     for number, stream in enumerate(_STREAMS):
@@ -118,18 +118,18 @@ def close_inherited(but: Container[int]) -> None:
                 pass
 
 
-def adopt() -> None:
+def become_subreaper() -> None:
     """Become the parent of all that descendants of this process let go of."""
     import ctypes  # slow to load, and needed by nobody else
 
     ctypes.CDLL(None, use_errno=True).prctl(_SUBREAPER, 1, 0, 0, 0)
 
 
-def renew(state: tuple[Any, ...]) -> None:
+def execute_again(state: tuple[Any, ...]) -> None:
     """Execute this fake's launcher again, with an empty environment, in which its forks are from then on.
 
     Args:
-        state: what `handed_over` gives in the new image.
+        state: what `read_handed_state` gives in the new image.
     """
     if _OPTION in sys._xoptions:  # noqa: SLF001  # private in name only: the documentation tells of it
         return
@@ -140,7 +140,7 @@ def renew(state: tuple[Any, ...]) -> None:
     posix.execve(sys.executable, [python, f"-X{_OPTION}={number}", *command], {})
 
 
-def handed_over() -> tuple[Any, ...] | None:
+def read_handed_state() -> tuple[Any, ...] | None:
     """Give the state that the image before this one handed over; None for a process that was not renewed."""
     number = sys._xoptions.get(_OPTION)  # noqa: SLF001  # as above
     if not isinstance(number, str):

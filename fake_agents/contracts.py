@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         version: int
         questions: Questions
 
-        def hear(self, request: bytes, now: int) -> tuple[bytes, str]:
+        def handle_request(self, request: bytes, now: int) -> tuple[bytes, str]:
             """Take a line of stdin; give the bytes that answer it at once, and a word.
 
             The word is "", "cancel", "fault", "handshake", or "connect": a handshake that names servers of the client.
@@ -56,28 +56,28 @@ if TYPE_CHECKING:
         def drop_servers(self) -> bytes:
             """Wait no longer for the servers of the client; give no bytes (claude)."""
 
-        def late(self) -> bytes:
+        def take_late_answers(self) -> bytes:
             """Give the answers to all requests since the last call, after all immediate answers."""
 
-        def end(self) -> None:
+        def note_eof(self) -> None:
             """Take note that stdin has ended."""
 
         def refuse(self, request: bytes, error: str) -> bytes:
             """Give the bytes that refuse a handshake."""
 
-        def has(self, number: int) -> bool:
+        def has_prompt(self, number: int) -> bool:
             """Say whether that prompt of the session, counted from 1, was received."""
 
-        def take(self, number: int, now: int) -> bytes:
+        def begin_prompt(self, number: int, now: int) -> bytes:
             """Count later words as part of that prompt; give the bytes that begin its turn."""
 
         def acknowledge(self, now: int) -> bytes:
             """Give the bytes that end the turn that was cancelled; none if none was."""
 
-        def receipt(self) -> bytes:
+        def confirm_cancel(self) -> bytes:
             """Give the bytes that say that a cancel was heard, and end nothing; none if none was (claude)."""
 
-        def interrupted(self, now: int) -> bytes:
+        def end_interrupted_turn(self, now: int) -> bytes:
             """Give the bytes that end the turn in hand as a signal interrupts it (claude)."""
 
         def ask(self, fields: dict[str, Any], now: int) -> tuple[Question, bytes]:
@@ -92,13 +92,13 @@ if TYPE_CHECKING:
         def note(self, code: str, data: Any) -> None:
             """Keep something for the record."""
 
-        def given(self, names: Sequence[str] | None) -> dict[str, Any]:
+        def read_start_facts(self, names: Sequence[str] | None) -> dict[str, Any]:
             """Tell arguments, working directory, and these variables of the environment; None: all."""
 
         def is_terminal(self) -> bool:
             """Say whether stdin and stdout are a terminal."""
 
-        def writable(self, stream: str) -> bool:
+        def can_write(self, stream: str) -> bool:
             """Say whether a chunk can be written."""
 
         def write(self, stream: str, data: bytes) -> bool:
@@ -113,7 +113,7 @@ if TYPE_CHECKING:
         def catch(self, signum: int) -> None:
             """Hear a signal."""
 
-        def release(self, signum: int) -> None:
+        def stop_catching(self, signum: int) -> None:
             """Die of a signal again."""
 
         def spawn(self, index: int, fields: dict[str, Any], program: Program) -> None:
@@ -128,7 +128,7 @@ if TYPE_CHECKING:
         def kill(self, name: str, signum: int) -> None:
             """Signal a child that lives, with the whole group if it leads one."""
 
-        def leave(self, code: int) -> None:
+        def exit_process(self, code: int) -> None:
             """Exit."""
 
         def die(self, signum: int) -> None:

@@ -30,13 +30,13 @@ SPARE = "spare"
 _LENGTH = 4
 
 
-def entry(at: int, message: tuple[Any, ...]) -> bytes:
+def encode_entry(at: int, message: tuple[Any, ...]) -> bytes:
     """Give the bytes of one entry."""
     data = marshal.dumps((at, message))
     return len(data).to_bytes(_LENGTH, "little") + data
 
 
-def entries(data: bytes) -> Iterator[Entry]:
+def read_entries(data: bytes) -> Iterator[Entry]:
     """Read a whole diary; a last entry that was cut off is left out."""
     start = 0
     while start + _LENGTH <= len(data):

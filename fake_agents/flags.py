@@ -65,7 +65,7 @@ class _Given:
         return all(map(self.has, conditions.split()))
 
 
-def obey(program: Program, table: Table, known: Container[str]) -> tuple[Program, str]:
+def apply_arguments(program: Program, table: Table, known: Container[str]) -> tuple[Program, str]:
     """Give the program that its `argv` asks for, and the new session that it names; "" if it names none.
 
     Args:
@@ -77,17 +77,17 @@ def obey(program: Program, table: Table, known: Container[str]) -> tuple[Program
         WrongArguments: the script is a session's and the arguments are a run's, or the other way round.
     """
     try:
-        given = _read(table, list(program["argv"]))
+        given = _parse_command_line(table, list(program["argv"]))
         if given.is_foreign:
             return program, ""
-        mode, form = _format(table, given)
-        named = "" if table["trusts"] else _session(program, table["resuming"], given, known, is_stream=not form)
+        mode, form = _find_format(table, given)
+        named = "" if table["trusts"] else _check_session(program, table["resuming"], given, known, is_stream=not form)
     except _Refused as refused:
         code, stderr, stdout = refused.args
         steps: list[Step] = [(0, "bytes", ("stdout", f"{stdout}\n".encode()))] if stdout else []
         steps += [(0, "bytes", ("stderr", f"{stderr}\n".encode()))] if stderr else []
         steps.append((0, "exit", (code,)))
-        return {**_instead(program, steps, keep=False), "serves": False}, ""
+        return {**_replace_steps(program, steps, keep=False), "serves": False}, ""
     kind, other = table["kinds"][mode], table["kinds"][program["mode"]]
     if kind != other:
         raise WrongArguments(
@@ -97,17 +97,17 @@ def obey(program: Program, table: Table, known: Container[str]) -> tuple[Program
     own = {**program, "mode": mode}
     if form:
         own |= {"encoder": [*program["encoder"], _FINAL], "final": (form, *table["errors_to"])}
-    return _with_prompt(own, table, given), named
+    return _take_prompt(own, table, given), named
 
 
-def _instead(program: Program, steps: list[Step], *, keep: bool) -> Program:
+def _replace_steps(program: Program, steps: list[Step], *, keep: bool) -> Program:
     """Begin with these steps, after the report of what the start was given; keep the script's own, or not."""
     old: list[Step] = program["steps"]
     count = next((place for place, step in enumerate(old) if step[1] != "tell"), len(old))
     return {**program, "steps": [*old[:count], *steps, *(old[count:] if keep else ())]}
 
 
-def _with_prompt(program: Program, table: Table, given: _Given) -> Program:
+def _take_prompt(program: Program, table: Table, given: _Given) -> Program:
     """Take the prompt from the arguments; a run without one reads it from stdin, unless its script does."""
     words = given.options.get(table["prompt"], []) if table["prompt"] else given.words
     words = words or given.words
@@ -120,24 +120,26 @@ def _with_prompt(program: Program, table: Table, given: _Given) -> Program:
         return program
     error, code = table["no_prompt"], table["no_prompt_code"] if table["no_prompt"] else 0
     first: Step = (0, "await_prompt_text", (f"{error}\n".encode() if error else b"", code))
-    return _instead(program, [first], keep=True)
+    return _replace_steps(program, [first], keep=True)
 
 
-def _format(table: Table, given: _Given) -> tuple[str, str]:
+def _find_format(table: Table, given: _Given) -> tuple[str, str]:
     """Give the mode that is asked for, and the form in which it is printed."""
     for has, lacks, words in table["conflicts"]:
         if given.holds(has) and not any(map(given.has, lacks.split())):
             usage = table["usage"].get(given.command, "")
-            raise _Refused(table["code"], _say(table["errors"].get("conflict", "{words}"), words=words, usage=usage))
+            raise _Refused(
+                table["code"], _format_message(table["errors"].get("conflict", "{words}"), words=words, usage=usage)
+            )
     mode, form = next((mode, form) for conditions, mode, form in table["formats"] if given.holds(conditions))
     if not mode:
         raise _Refused(1, form)
     return mode, form
 
 
-def _session(program: Program, table: Table, given: _Given, known: Container[str], *, is_stream: bool) -> str:
+def _check_session(program: Program, table: Table, given: _Given, known: Container[str], *, is_stream: bool) -> str:
     """Refuse a session that there is not, and a new one that there is; give the new one's name."""
-    own = next(filter(None, map(_own_session, program["encoder"])))
+    own = next(filter(None, map(_find_own_session, program["encoder"])))
     values = [value for option in table["options"] for value in given.options.get(option, [])]
     if given.command == table["command"] != "":
         values += given.words[:1]
@@ -147,17 +149,17 @@ def _session(program: Program, table: Table, given: _Given, known: Container[str
         fits = value in (own, table["latest"]) or value in known or (table["prefix"] and own.startswith(value))
         words = table["missing"] if _is_uuid(value) else table["odd"]
         if not fits and words:
-            stdout = _say(table["stdout"], value=value) if is_stream and _is_uuid(value) else ""
-            raise _Refused(table["code"], _say(words, value=value), stdout)
+            stdout = _format_message(table["stdout"], value=value) if is_stream and _is_uuid(value) else ""
+            raise _Refused(table["code"], _format_message(words, value=value), stdout)
     new = given.options.get(table["new"], [""])[-1]
     if new and table["invalid"] and not _is_uuid(new):
         raise _Refused(table["code"], table["invalid"])
     if new and (new == own or new in known):
-        raise _Refused(table["code"], _say(table["taken"], value=new))
+        raise _Refused(table["code"], _format_message(table["taken"], value=new))
     return new
 
 
-def _own_session(module: str) -> str:
+def _find_own_session(module: str) -> str:
     return str(getattr(sys.modules.get(module), "SESSION", ""))
 
 
@@ -167,7 +169,7 @@ def _is_uuid(text: str) -> bool:
     )
 
 
-def _read(table: Table, argv: list[str]) -> _Given:
+def _parse_command_line(table: Table, argv: list[str]) -> _Given:
     """Take the command line apart."""
     given = _Given()
     argv.reverse()
@@ -186,9 +188,9 @@ def _read(table: Table, argv: list[str]) -> _Given:
             sign = "=" if options[name][1][0] != "0" else ""
             argv += [] if sign else [f"-{value}"]
         if name not in options:
-            raise _refused(table, given, "unknown", word)
+            raise _make_refusal(table, given, "unknown", word)
         found = options[name]
-        _take(table, given, name, found, _values(table, given, name, found, argv, value if sign else None))
+        _store_option(table, given, name, found, _take_values(table, given, name, found, argv, value if sign else None))
     return given
 
 
@@ -206,22 +208,22 @@ def _take_word(table: Table, given: _Given, word: str) -> None:
     given.words.append(word)
     most = table["words"].get(given.command, len(given.words))
     if len(given.words) > most:
-        raise _refused(table, given, "extra" if most else "command", word)
+        raise _make_refusal(table, given, "extra" if most else "command", word)
 
 
-def _values(
+def _take_values(
     table: Table, given: _Given, name: str, found: Sequence[Any], argv: list[str], value: str | None
 ) -> list[str]:
     """Take the values of an option from what follows it."""
     kind = found[1]
     if kind[0] == "0" and value is not None and "valued" in table["errors"]:
-        raise _refused(table, given, "valued", name, found, value)
+        raise _make_refusal(table, given, "valued", name, found, value)
     if kind[0] == "0":
         return [""]
     may_be_next = bool(argv) and (not argv[-1].startswith("-") or (kind[0] == "1" and table["takes_dashes"]))
     if value is None and not may_be_next:
         if kind[0] == "1":
-            raise _refused(table, given, "missing", name, found)
+            raise _make_refusal(table, given, "missing", name, found)
         return [""]
     values = [argv.pop() if value is None else value]
     while "*" in kind and value is None and argv and not argv[-1].startswith("-"):
@@ -229,35 +231,35 @@ def _values(
     return values
 
 
-def _take(table: Table, given: _Given, name: str, found: Sequence[Any], values: list[str]) -> None:
+def _store_option(table: Table, given: _Given, name: str, found: Sequence[Any], values: list[str]) -> None:
     long, kind, _, choices = found
     if long in ("--help", "--version"):
         told = table["usage"][given.command] if long == "--help" else table["version"]
         raise _Refused(0, told, "") if table["tells_on_stderr"] else _Refused(0, "", told)
     for value in values:
         if choices and value not in choices and f"!{value}" not in choices and (value or kind[0] == "1"):
-            raise _refused(table, given, "choice", name, found, value)
+            raise _make_refusal(table, given, "choice", name, found, value)
     if long in given.options and "repeated" in table["errors"] and "+" not in kind:
-        raise _refused(table, given, "repeated", name, found)
+        raise _make_refusal(table, given, "repeated", name, found)
     given.options.setdefault(long, []).extend(values)
 
 
-def _refused(
+def _make_refusal(
     table: Table, given: _Given, error: str, word: str, found: Sequence[Any] = ("", "", "", ()), value: str = ""
 ) -> _Refused:
     errors, (long, _, shown, choices) = table["errors"], found
     listed = table["joiner"].join(
         f'"{choice}"' if table["quoted"] else choice for choice in choices if choice[0] != "!"
     )
-    listed = _say(errors["choices"], choices=listed) if listed and "choices" in errors else listed
+    listed = _format_message(errors["choices"], choices=listed) if listed and "choices" in errors else listed
     name, usage = word.partition("=")[0], table["usage"].get(given.command, "")
     if "choices" in errors:  # it calls an option by its long name alone
         shown = f"{long} {shown.rpartition(' ')[2]}" if " <" in shown else long
     parts = {"word": word, "name": name, "bare": name.lstrip("-"), "longest": long.lstrip("-"), "shown": shown}
-    return _Refused(table["code"], _say(errors[error], **parts, value=value, choices=listed, usage=usage))
+    return _Refused(table["code"], _format_message(errors[error], **parts, value=value, choices=listed, usage=usage))
 
 
-def _say(form: str, **parts: str) -> str:
+def _format_message(form: str, **parts: str) -> str:
     for name, part in parts.items():
         form = form.replace("{" + name + "}", part)
     return form

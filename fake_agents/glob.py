@@ -13,7 +13,7 @@ def matches(pattern: str | bytes, line: bytes) -> bool:
     """Say whether the whole line fits the pattern, in which `*` is any run of bytes and `?` any single one."""
     pattern = pattern.encode() if isinstance(pattern, str) else pattern
     if b"?" in pattern:
-        return _walks(pattern, line)
+        return _matches_bytewise(pattern, line)
     first, *rest = pattern.split(b"*")
     if not rest:
         return line == first
@@ -28,7 +28,7 @@ def matches(pattern: str | bytes, line: bytes) -> bool:
     return at + len(rest[-1]) <= len(line) and line.endswith(rest[-1])
 
 
-def _walks(pattern: bytes, line: bytes) -> bool:
+def _matches_bytewise(pattern: bytes, line: bytes) -> bool:
     """Say so of a pattern with single bytes that are any, byte by byte."""
     at = mark = start = 0
     star = -1
@@ -47,7 +47,7 @@ def _walks(pattern: bytes, line: bytes) -> bool:
     return all(byte == _ANY for byte in pattern[mark:])
 
 
-def fits(patterns: Sequence[str], words: Sequence[str]) -> bool:
+def matches_in_order(patterns: Sequence[str], words: Sequence[str]) -> bool:
     """Say whether words that fit these patterns stand in a command line, one after the other.
 
     `--name=value` is the same as `--name value`.

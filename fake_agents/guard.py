@@ -10,7 +10,7 @@ import fcntl
 import posix
 import time
 
-from pytest_agentproc.fake_agents.realtime import lifetime_of
+from pytest_agentproc.fake_agents.realtime import limit_lifetime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _held: list[tuple[int, int]] = []
 _harness: list[int] = []
 
 
-def begin(lifetime: float, harness: tuple[int, int] | None) -> None:
+def begin_guard(lifetime: float, harness: tuple[int, int] | None) -> None:
     """Begin as the agent itself.
 
     Args:
@@ -44,19 +44,19 @@ def begin(lifetime: float, harness: tuple[int, int] | None) -> None:
         )
         posix._exit(_GONE)
     pid, started = harness or (int(named or 0), 0)
-    until = time.clock_gettime_ns(time.CLOCK_BOOTTIME) + lifetime_of(int(lifetime * 1e9))
+    until = time.clock_gettime_ns(time.CLOCK_BOOTTIME) + limit_lifetime(int(lifetime * 1e9))
     if pid and not started:
-        started = _started_at(pid) or -1
+        started = _read_start_ticks(pid) or -1
     _held[:] = [(until, 0), (pid, started)]
-    go_on()
+    renew_guard()
 
 
-def state() -> list[tuple[int, int]]:
+def read_state() -> list[tuple[int, int]]:
     """Give the facts that another image of this process needs to continue."""
     return _held
 
 
-def go_on(state: list[tuple[int, int]] | None = None) -> None:
+def renew_guard(state: list[tuple[int, int]] | None = None) -> None:
     """Begin anew as a fork, which inherits no timer, or as another image, with the state that it was given."""
     if state is not None:
         _held[:] = state
@@ -64,7 +64,7 @@ def go_on(state: list[tuple[int, int]] | None = None) -> None:
     _set_timer(until)
     if not pid or (_harness and state is None):
         return
-    if _started_at(pid) != started:
+    if _read_start_ticks(pid) != started:
         _end(pid)
     try:
         low = posix.pidfd_open(pid)
@@ -74,7 +74,7 @@ def go_on(state: list[tuple[int, int]] | None = None) -> None:
     posix.close(low)
 
 
-def descriptors() -> list[int]:
+def list_descriptors() -> list[int]:
     """Give the descriptor that is readable once the harness has ended; none if there is no harness."""
     return _harness
 
@@ -84,7 +84,7 @@ def _end(pid: int) -> None:
     posix._exit(_GONE)
 
 
-def _started_at(pid: int) -> int:
+def _read_start_ticks(pid: int) -> int:
     """Give a process's start in ticks; 0 if there is none."""
     try:
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:

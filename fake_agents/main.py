@@ -15,10 +15,10 @@ import select
 import sys
 
 from pytest_agentproc.fake_agents import birth, wire
-from pytest_agentproc.fake_agents.dialects import encoder
+from pytest_agentproc.fake_agents.dialects import make_encoder
 from pytest_agentproc.fake_agents.player import Endless, Player, Unplayable
-from pytest_agentproc.fake_agents.program import of_invocation
-from pytest_agentproc.fake_agents.stage import Reborn, Stage, hear_signals, settle_signals, stop
+from pytest_agentproc.fake_agents.program import make_invocation
+from pytest_agentproc.fake_agents.stage import Reborn, Stage, settle_signals, stop_process, unblock_signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,14 +48,14 @@ def play(baked: dict[str, Any], path: str) -> None:
     """Play a baked program; counts over several starts are kept beside `path`."""
     settle_signals()
     try:
-        state = birth.handed_over()
-        born = _first(baked, path) if state is None else _again(baked, state)
+        state = birth.read_handed_state()
+        born = _begin_agent(baked, path) if state is None else _continue_descendant(baked, state)
         while True:
             try:
-                _live(baked, *born)
+                _play_program(baked, *born)
             except Reborn as reborn:
                 born = reborn.parent, reborn.index, reborn.fields, reborn.program
-            _become(baked, *born)
+            _begin_descendant(baked, *born)
     except Exception as error:  # noqa: BLE001  # whatever it is, the agent of the scenario did not do it
         _report_fault(baked, error)
         posix._exit(_BROKEN)
@@ -83,7 +83,7 @@ def _report_fault(baked: dict[str, Any], error: Exception) -> str:
     return told
 
 
-def _first(baked: dict[str, Any], path: str) -> Born:
+def _begin_agent(baked: dict[str, Any], path: str) -> Born:
     """Begin as the agent itself, unless the arguments only ask what is installed, or are for another fake."""
     told = baked["probes"].get(tuple(sys.argv[1:]))
     if told is not None:
@@ -92,31 +92,31 @@ def _first(baked: dict[str, Any], path: str) -> Born:
         finally:  # a program that asks on the side may have ended before the answer
             posix._exit(0)
     for pattern, other in baked.get("instead", ()):
-        from pytest_agentproc.fake_agents.glob import fits
+        from pytest_agentproc.fake_agents.glob import matches_in_order
 
-        if fits(pattern, sys.argv[1:]):
+        if matches_in_order(pattern, sys.argv[1:]):
             posix.execv(other, [other, *sys.argv[1:]])
     program = {**baked["program"], "argv": sys.argv[1:], "environ": posix.environ}
     if "then" in program:
-        program = of_invocation(program, _count(path + ".count"))
+        program = make_invocation(program, _count_invocation(path + ".count"))
     table = baked.get("flags")
     if table is not None and sys.argv[1:] != table["own"]:
-        program = _obey(program, table, path + ".sessions")
+        program = _apply_arguments(program, table, path + ".sessions")
     if baked["lifeline"]:
         _hold_lifeline(baked["lifeline"])
     if "guard" in baked:
         from pytest_agentproc.fake_agents import guard
 
-        guard.begin(*baked["guard"])
+        guard.begin_guard(*baked["guard"])
     return 0, -1, {"id": program["name"], "line": 0}, program
 
 
-def _obey(program: Program, table: dict[str, Any], path: str) -> Program:
+def _apply_arguments(program: Program, table: dict[str, Any], path: str) -> Program:
     """Give the program that the arguments ask for."""
     from pytest_agentproc.fake_agents import flags
 
     sessions = _Sessions(path)
-    program, named = flags.obey(program, table, sessions)
+    program, named = flags.apply_arguments(program, table, sessions)
     sessions.close(named)
     return program
 
@@ -149,13 +149,13 @@ class _Sessions:
             posix.close(self._number)
 
 
-def _again(baked: dict[str, Any], state: tuple[Any, ...]) -> Born:
+def _continue_descendant(baked: dict[str, Any], state: tuple[Any, ...]) -> Born:
     """Go on as the descendant that executed this image; it holds its lifeline already."""
     parent, index, fields, program, lifeline, position, guarded = state
     if guarded is not None:
         from pytest_agentproc.fake_agents import guard
 
-        guard.go_on(guarded)
+        guard.renew_guard(guarded)
     if lifeline is not None:
         _lifelines.append(_socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, lifeline))
         posix.set_inheritable(lifeline, False)
@@ -163,47 +163,47 @@ def _again(baked: dict[str, Any], state: tuple[Any, ...]) -> Born:
         from pytest_agentproc.fake_agents import realtime
 
         baked["hub"] = b""
-        realtime.go_on(position, baked)
+        realtime.restore_position(position, baked)
     return parent, index, fields, program
 
 
-def _become(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program) -> None:
+def _begin_descendant(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program) -> None:
     """Begin as a descendant: hold a lifeline, and let go of what the fork inherited and it is not to have."""
     settle_signals()
-    birth.keep(fields["inherits"])
+    birth.keep_streams(fields["inherits"])
     if baked["lifeline"]:
         _hold_lifeline(baked["lifeline"])
     held = [line.fileno() for line in _lifelines]
     if "guard" in baked:
         from pytest_agentproc.fake_agents import guard
 
-        guard.go_on()
-    held += _harness(baked)
+        guard.renew_guard()
+    held += _find_harness(baked)
     if fields.get("closed_fds"):
         birth.close_inherited(held)
     if fields.get("subreaper"):
-        birth.adopt()
+        birth.become_subreaper()
     if fields.get("clear_env"):
-        _renew(baked, (parent, index, fields, program))
+        _execute_again(baked, (parent, index, fields, program))
 
 
-def _renew(baked: dict[str, Any], born: Born) -> None:
+def _execute_again(baked: dict[str, Any], born: Born) -> None:
     lifeline = position = guarded = None
     if "guard" in baked:
         from pytest_agentproc.fake_agents import guard
 
-        guarded = guard.state()
+        guarded = guard.read_state()
     if _lifelines:
         lifeline = _lifelines[0].fileno()
         posix.set_inheritable(lifeline, True)
     if not baked["hub"]:
         from pytest_agentproc.fake_agents import realtime
 
-        position = realtime.position()
-    birth.renew((*born, lifeline, position, guarded))
+        position = realtime.read_position()
+    birth.execute_again((*born, lifeline, position, guarded))
 
 
-def _count(path: str) -> int:
+def _count_invocation(path: str) -> int:
     """Say which invocation this is, from 1: the file has a byte for each, and one comes after the other."""
     counter = posix.open(path, posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND | posix.O_CLOEXEC, 0o600)
     fcntl.flock(counter, fcntl.LOCK_EX)
@@ -213,30 +213,32 @@ def _count(path: str) -> int:
     return number
 
 
-def _live(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program) -> None:
+def _play_program(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program) -> None:
     if baked["hub"]:
-        _live_by_grants(baked, parent, index, fields, program)
+        _play_in_virtual_time(baked, parent, index, fields, program)
         if index >= 0 or not baked.get("diary"):
             posix._exit(_BROKEN)
         baked["hub"] = b""
     if not baked["hub"]:
         from pytest_agentproc.fake_agents import realtime
 
-        realtime.play(baked, parent, index, fields, program, _harness(baked))
+        realtime.play(baked, parent, index, fields, program, _find_harness(baked))
 
 
-def _harness(baked: dict[str, Any]) -> list[int]:
+def _find_harness(baked: dict[str, Any]) -> list[int]:
     """Give the descriptor that is readable once the harness has ended; none if this fake ends with no harness."""
     if "guard" not in baked:
         return []
     from pytest_agentproc.fake_agents import guard
 
-    return guard.descriptors()
+    return guard.list_descriptors()
 
 
-def _live_by_grants(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program) -> None:
+def _play_in_virtual_time(
+    baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program
+) -> None:
     """Play in virtual time; return if there is no virtual run, or if it ends before it lets this process in."""
-    message = wire.hello(baked["token"], parent, index, fields["id"], fields["line"])
+    message = wire.encode_hello(baked["token"], parent, index, fields["id"], fields["line"])
     try:
         link = _connect(baked["hub"])
         is_seen = parent == 0 and posix.getppid() == baked["host"]
@@ -246,10 +248,10 @@ def _live_by_grants(baked: dict[str, Any], parent: int, index: int, fields: dict
     except (ConnectionError, FileNotFoundError):
         return
     _ring_at(link)
-    player = Player(program, stage, encoder(program))  # the hub has its own work with a hello meanwhile
-    hear_signals()
+    player = Player(program, stage, make_encoder(program))  # the hub has its own work with a hello meanwhile
+    unblock_signals()
     if fields.get("stopped"):
-        stop()
+        stop_process()
     try:
         _play_by_grants(player, stage, link)
     except Reborn:
@@ -258,7 +260,7 @@ def _live_by_grants(baked: dict[str, Any], parent: int, index: int, fields: dict
         raise
     except Exception as error:  # noqa: BLE001  # see `play`; the hub hears of it at once
         broken = ("q", {"broken": _report_fault(baked, error)})
-        link.send(wire.tell("B", [*stage.take_notes(), broken]))
+        link.send(wire.encode_notes("B", [*stage.take_notes(), broken]))
         posix._exit(_BROKEN)
 
 
@@ -266,10 +268,10 @@ def _make_stage(link: _socket.socket, parent: int, foreign: Sequence[tuple[int, 
     """Give a stage whose words go to the hub, its death among them unless the hub's process sees that as its parent."""
 
     def send(form: str, notes: list[Any]) -> None:
-        link.send(wire.tell(form, notes))
+        link.send(wire.encode_notes(form, notes))
 
     def tell_death(signum: int, notes: list[Any]) -> None:
-        link.send(wire.death(signum, notes))
+        link.send(wire.encode_death(signum, notes))
 
     return Stage(send, None if is_seen else tell_death, parent, foreign)
 
@@ -286,7 +288,7 @@ def _ring_at(link: _socket.socket) -> None:
 
 
 def _play_by_grants(player: Player, stage: Stage, link: _socket.socket) -> None:
-    receive, send, take, load = link.recv, link.send, stage.take_notes, wire.granted
+    receive, send, take, load = link.recv, link.send, stage.take_notes, wire.decode_grant
     while True:
         try:
             message = receive(16)
@@ -298,10 +300,10 @@ def _play_by_grants(player: Player, stage: Stage, link: _socket.socket) -> None:
             return
         now, ready = load(message)
         events = stage.epoll.poll(0) if ready else []
-        player.grant(now, stage.take_signals(), readable=stage.stdin_ready(events))
+        player.grant(now, stage.take_signals(), readable=stage.can_read_stdin(events))
         wants = player.wants
-        until = now if stage.arm(wants) else player.until
-        send(wire.wait(until, wants, take()))
+        until = now if stage.watch_streams(wants) else player.until
+        send(wire.encode_wait(until, wants, take()))
 
 
 def _connect(address: bytes) -> _socket.socket:

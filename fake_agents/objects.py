@@ -16,23 +16,23 @@ _encode = _json.make_encoder(None, _refuse, _json.encode_basestring, None, ":", 
 _encode_wide = _json.make_encoder(None, _refuse, _json.encode_basestring, None, ": ", ", ", False, False, True)
 
 
-def line(value: object) -> bytes:
+def encode_line(value: object) -> bytes:
     """Give one JSON line without its end."""
     return "".join(_encode(value, 0)).encode()
 
 
-def wide(value: object) -> str:
+def encode_wide(value: object) -> str:
     """Give JSON on one line, with a blank after each colon and comma."""
     return "".join(_encode_wide(value, 0))
 
 
-def pretty(value: object, indent: str = "") -> str:
+def encode_pretty(value: object, indent: str = "") -> str:
     """Give JSON over many lines, each level two blanks deeper, as JavaScript's `JSON.stringify(value, null, 2)`."""
     deeper = indent + "  "
     if isinstance(value, dict) and value:
-        items = [f"{_json.encode_basestring(key)}: {pretty(value[key], deeper)}" for key in value]
+        items = [f"{_json.encode_basestring(key)}: {encode_pretty(value[key], deeper)}" for key in value]
         return "{\n" + deeper + f",\n{deeper}".join(items) + "\n" + indent + "}"
     if isinstance(value, list) and value:
-        items = [pretty(item, deeper) for item in value]
+        items = [encode_pretty(item, deeper) for item in value]
         return "[\n" + deeper + f",\n{deeper}".join(items) + "\n" + indent + "]"
     return "".join(_encode(value, 0))

@@ -12,7 +12,7 @@ main track; that of a session (`serves`) lives on until stdin ends.
 from __future__ import annotations
 
 from pytest_agentproc.fake_agents.glob import matches
-from pytest_agentproc.fake_agents.program import CHUNK, OF_SESSIONS, PIPE, POLITE, READ, descendant, together
+from pytest_agentproc.fake_agents.program import CHUNK, OF_SESSIONS, PIPE, POLITE, READ, count_together, make_descendant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Player:
         self.most_hops = MOST_HOPS
         """In real time there is no such number: a process without a pause forks itself as often as the machine can."""
         self.session: Session | None = None
-        self.main = Track(self._main(program["steps"]))
+        self.main = Track(self._play_main(program["steps"]))
         self.tracks = [self.main]
         if program.get("ignores_signals"):
             for signum in POLITE:
@@ -98,7 +98,7 @@ class Player:
         from pytest_agentproc.fake_agents.session import Session  # a one-shot fake does not pay for it
 
         self.session = Session(self, WHEN)
-        self.tracks.insert(0, Track(self.session.desk()))
+        self.tracks.insert(0, Track(self.session.answer_requests()))
 
     def grant(self, now: int, signals: Sequence[int], *, readable: bool) -> None:
         """Run until every track is parked.
@@ -111,18 +111,18 @@ class Player:
         self.now = now
         self.grants += 1
         for signum in signals:
-            self._heard_signal(signum)
+            self._handle_signal(signum)
         if readable and self.reading and not self.at_eof:
-            self._take_stdin()
+            self._read_stdin()
         moved = True
         while moved:
             moved = False
-            for track in self.in_order():
+            for track in self.list_tracks():
                 if self._is_ready(track) and track in self.tracks:
                     moved = True
-                    self._advance(track)
+                    self._advance_track(track)
 
-    def in_order(self) -> tuple[Track, ...]:
+    def list_tracks(self) -> tuple[Track, ...]:
         """Give the tracks in order of appearance."""
         return tuple(self.tracks)
 
@@ -155,35 +155,35 @@ class Player:
         if kind <= BUSY:
             return track.value is not None and bool(track.value <= self.now)
         if kind == SPACE:
-            return track.since < self.grants and self.stage.writable(track.value)
+            return track.since < self.grants and self.stage.can_write(track.value)
         if kind == LINE:
-            return any(matches(track.value, line) for line in self._cut())
+            return any(matches(track.value, line) for line in self._cut_lines())
         if kind == EOF:
             return self.at_eof
         if kind == WHEN:
             return bool(track.value())
         return kind == SIGNAL and track.since < self.heard
 
-    def _advance(self, track: Track) -> None:
+    def _advance_track(self, track: Track) -> None:
         self.acting = track.key
         try:
             track.kind, track.value = next(track.steps)
         except StopIteration:
             self.tracks.remove(track)
             if track is self.main:
-                self.stage.leave(self.code)
+                self.stage.exit_process(self.code)
             return
         if track.kind == SPACE:
             track.since = self.grants
         elif track.kind == SIGNAL:
             track.since = self.heard
 
-    def _heard_signal(self, signum: int) -> None:
+    def _handle_signal(self, signum: int) -> None:
         self.stage.note("s", signum)
         self.heard += 1
-        self._react(("signal", signum))
+        self._start_reaction(("signal", signum))
 
-    def _take_stdin(self) -> None:
+    def _read_stdin(self) -> None:
         data = self.stage.read(READ)
         if data is None:
             return
@@ -192,15 +192,15 @@ class Player:
         self.at_eof = not data
         if self.session is not None and (self.at_eof or b"\n" in data):
             before = len(self.lines)
-            for line in self._cut()[before:]:
-                if self.session.hear(line):
-                    self._react(("cancel", None))
+            for line in self._cut_lines()[before:]:
+                if self.session.handle_line(line):
+                    self._start_reaction(("cancel", None))
             if self.at_eof:
-                self.session.end()
+                self.session.note_eof()
         if self.at_eof:
-            self._react(("eof", None))
+            self._start_reaction(("eof", None))
 
-    def _cut(self) -> list[bytes]:
+    def _cut_lines(self) -> list[bytes]:
         """Give the lines that came; a prompt is cut into them only on request, and few scripts ask."""
         if self.uncut:
             *lines, rest = b"".join(self.uncut).replace(b"\r\n", b"\n").split(b"\n")
@@ -208,7 +208,7 @@ class Player:
             self.lines += [*lines, rest] if self.at_eof and rest else lines
         return self.lines
 
-    def _react(self, key: Key) -> bool:
+    def _start_reaction(self, key: Key) -> bool:
         steps = self.reactions.get(key)
         if steps is None:
             return False
@@ -216,10 +216,10 @@ class Player:
         self.tracks.append(Track(self.play(steps), key))
         return True
 
-    def _main(self, steps: Sequence[Step]) -> Iterator[Wait]:
+    def _play_main(self, steps: Sequence[Step]) -> Iterator[Wait]:
         yield from self.play(steps)
         if self.session is not None:
-            yield from self.session.serve()
+            yield from self.session.serve_until_eof()
 
     def play(self, steps: Sequence[Step]) -> Generator[Wait, None, bool]:
         """Play steps; return whether one waited for what can never come, so that the track is over."""
@@ -255,7 +255,7 @@ class Player:
 
     def _do_flood(self, stream: str, size: int) -> Iterator[Wait]:
         sizes = range(0, size, CHUNK)
-        return self._emit(stream, (b"x" * min(CHUNK, size - start) for start in sizes), together(size))
+        return self._emit(stream, (b"x" * min(CHUNK, size - start) for start in sizes), count_together(size))
 
     def _do_drip(self, stream: str, data: bytes | None, text: str, every: int, until: int | None) -> Iterator[Wait]:
         start = self.now
@@ -272,13 +272,13 @@ class Player:
         return self._write("stdout", self.encoder.events[kind](value, self.now))
 
     def _do_tell(self, names: Sequence[str] | None) -> None:
-        self.stage.note("g", self.stage.given(names))
+        self.stage.note("g", self.stage.read_start_facts(names))
 
     def _do_need_terminal(self) -> Iterator[Wait]:
         """End as a CLI does that can only talk to a human."""
         if not self.stage.is_terminal():
             yield from self._write("stderr", b"error: stdin is not a terminal\n")
-            self.stage.leave(1)
+            self.stage.exit_process(1)
 
     def _do_burn_cpu(self, duration: int | None) -> Iterator[Wait]:
         yield (BUSY, None if duration is None else self.now + duration)
@@ -292,7 +292,7 @@ class Player:
         yield (SIGNAL, None)
         for signum in POLITE:
             if ("signal", signum) not in self.reactions:
-                self.stage.release(signum)
+                self.stage.stop_catching(signum)
 
     def _do_await_eof(self) -> Iterator[Wait]:
         yield (EOF, None)
@@ -300,12 +300,12 @@ class Player:
     def _do_await_prompt_text(self, error: bytes, code: int) -> Iterator[Wait]:
         """Wait for a prompt on stdin, as a CLI does that has none among its arguments; without one it ends."""
         yield (EOF, None)
-        if not self._cut():
+        if not self._cut_lines():
             yield from self._write("stderr", error)
-            self.stage.leave(code)
+            self.stage.exit_process(code)
 
     def _do_await_stdin(self, pattern: str) -> Iterator[Wait]:
-        while not (found := [index for index, line in enumerate(self._cut()) if matches(pattern, line)]):
+        while not (found := [index for index, line in enumerate(self._cut_lines()) if matches(pattern, line)]):
             yield (LINE, pattern)
         del self.lines[: found[0] + 1]
 
@@ -346,17 +346,17 @@ class Player:
                 raise Endless(f"it forked itself {self.most_hops} times, and nothing ended it")
             self.program = {**self.program, "hops": hops}
             self._spawn_child({**fields, "how": "new_session"}, None)
-        self.stage.leave(0)
+        self.stage.exit_process(0)
 
     def _spawn_child(self, fields: dict[str, Any], steps: Sequence[Step] | None) -> None:
-        self.stage.spawn(self.children, fields, descendant(self.program, fields, steps))
+        self.stage.spawn(self.children, fields, make_descendant(self.program, fields, steps))
         self.children += 1
 
     def _do_kill(self, name: str, signum: int) -> None:
         self.stage.kill(name, signum)
 
     def _do_exit(self, code: int) -> None:
-        self.stage.leave(code)
+        self.stage.exit_process(code)
 
     def _do_die(self, signum: int) -> None:
         self.stage.die(signum)
@@ -376,13 +376,13 @@ class Player:
         piece = self.program.get("chunk")
         size = piece or CHUNK
         chunks = (data[start : start + size] for start in range(0, len(data), size))
-        made = self._emit(stream, chunks, together(len(data)) if piece is None else 1)
-        return made if self.session is None or stream != "stdout" else self.session.in_turn(made)
+        made = self._emit(stream, chunks, count_together(len(data)) if piece is None else 1)
+        return made if self.session is None or stream != "stdout" else self.session.write_exclusively(made)
 
     def _emit(self, stream: str, chunks: Iterable[bytes], together: int) -> Iterator[Wait]:
         """Write chunks: the first at once if there is room, and then this number together in each further grant."""
         for number, chunk in enumerate(chunks):
-            if (number and not number % together) or not self.stage.writable(stream):
+            if (number and not number % together) or not self.stage.can_write(stream):
                 self.waits += 1
                 if self.waits > MOST_WAITS:
                     raise Endless(f"it waited {MOST_WAITS} times for room to write, and nothing ended it")
@@ -390,6 +390,6 @@ class Player:
             if not self.stage.write(stream, chunk):
                 if self.reactions.get(_EPIPE) == []:
                     return  # ignored: the track goes on without its words
-                if self.acting == _EPIPE or not self._react(_EPIPE):
+                if self.acting == _EPIPE or not self._start_reaction(_EPIPE):
                     self.stage.die(PIPE)
                 yield (NEVER, None)

@@ -98,7 +98,7 @@ FATAL = (1, 2, 3, 10, 12, 15)
 """The signals whose default is death and that a descendant tells of as it dies: its parent is not the supervisor."""
 
 
-def argument(program: Program, *names: str) -> str:
+def find_argument(program: Program, *names: str) -> str:
     """Give the value after the first of these options on the command line, apart or after `=`; "" if none is there."""
     words = program.get("argv", ())
     for place, word in enumerate(words):
@@ -108,16 +108,16 @@ def argument(program: Program, *names: str) -> str:
     return ""
 
 
-def of_invocation(program: Program, number: int) -> Program:
+def make_invocation(program: Program, number: int) -> Program:
     """Give what one invocation plays, counted from 1, under its own name: agent, agent 2, agent 3."""
-    name = numbered(program["name"], number)
+    name = number_name(program["name"], number)
     then = program.get("then")
     if number == 1 or not then:
         return {**program, "name": name}
     return {**program, "name": name, "steps": then[min(number - 1, len(then)) - 1]}
 
 
-def descendant(program: Program, fields: dict[str, Any], steps: Sequence[Step] | None) -> Program:
+def make_descendant(program: Program, fields: dict[str, Any], steps: Sequence[Step] | None) -> Program:
     """Give the program of a spawned process: its own script, or living on, or re-forking, for the time it is given."""
     line = fields["line"]
     deaf: list[Step] = (
@@ -134,11 +134,11 @@ def descendant(program: Program, fields: dict[str, Any], steps: Sequence[Step] |
     return {**program, **own, "steps": deaf + play}
 
 
-def numbered(name: str, number: int) -> str:
+def number_name(name: str, number: int) -> str:
     """Name the process by its name and its number among processes of that name."""
     return name if number == 1 else f"{name} {number}"
 
 
-def together(size: int) -> int:
+def count_together(size: int) -> int:
     """Say how many chunks of a write of this size go together in a grant, as long as there is room."""
     return ROOM // CHUNK if size > ROOM else 1

@@ -61,12 +61,12 @@ class Questions:
         self.asked.append(question)
         return question
 
-    def find(self, key: Any) -> Question | None:
+    def find_open(self, key: Any) -> Question | None:
         """Give the first open question with that id, which is of the same type, too."""
-        same = (question for question in self.open() if type(question.key) is type(key) and question.key == key)
+        same = (question for question in self.list_open() if type(question.key) is type(key) and question.key == key)
         return next(same, None)
 
-    def open(self) -> list[Question]:
+    def list_open(self) -> list[Question]:
         """Give the questions that wait for an answer."""
         return [question for question in self.asked if not question.answer]
 
@@ -75,7 +75,7 @@ class Questions:
         question.answer = answer
         self._news.append(question)
 
-    def news(self) -> list[Question]:
+    def take_news(self) -> list[Question]:
         """Give what was answered since the last call."""
         news, self._news = self._news, []
         return news

@@ -16,9 +16,9 @@ import sys
 import time
 
 from pytest_agentproc.fake_agents import diary
-from pytest_agentproc.fake_agents.dialects import encoder
+from pytest_agentproc.fake_agents.dialects import make_encoder
 from pytest_agentproc.fake_agents.player import Player
-from pytest_agentproc.fake_agents.stage import Stage, hear_signals, stop
+from pytest_agentproc.fake_agents.stage import Stage, stop_process, unblock_signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ _VIRTUAL = _OFFSET == _NO_OFFSET
 """Nothing is made faster in virtual time. A test in it fails once nobody can move: there no fake needs a lifetime."""
 
 
-def lifetime_of(limit: int) -> int:
+def limit_lifetime(limit: int) -> int:
     """Give the nanoseconds that a fake may live: in virtual time a day at least, since silences cost nothing."""
     return max(limit, _DAY) if _VIRTUAL else limit
 
@@ -83,7 +83,7 @@ class _Time:
         self.moment = self.zero
         """The machine's instant at which the player was last let go on: nothing that it tells came before."""
 
-    def move(self, until: int | None) -> int:
+    def move_to_now(self, until: int | None) -> int:
         """Move to the present instant, or to the awaited one if it has passed; return the lateness."""
         self.moment = time.monotonic_ns()
         present = self._instant(self.moment)
@@ -167,13 +167,13 @@ def play(
 ) -> None:
     """Play to the end, and keep a diary if there is a folder for it; `harness` is readable once the harness is gone."""
     if not _times:
-        _times.append(_Time(_started_at(), baked.get("scale", 1)))
+        _times.append(_Time(_read_start_instant(), baked.get("scale", 1)))
     times = _times[0]
     if fields.get("every") == 0:
-        times.move(None)  # who forks again and again without a pause has no instants of its own to keep to
+        times.move_to_now(None)  # who forks again and again without a pause has no instants of its own to keep to
     started = times.zero if index < 0 else time.monotonic_ns()
-    book = _diary(baked["diary"], is_root=index < 0) if baked.get("diary") else None
-    tell = _unheard if book is None else _writer(book)
+    book = _open_diary(baked["diary"], is_root=index < 0) if baked.get("diary") else None
+    tell = _discard_entry if book is None else _make_writer(book)
     tell(started, "H", parent, index, fields["id"], fields["line"])
 
     def send(_form: str, notes: list[Any]) -> None:
@@ -186,13 +186,13 @@ def play(
     if "lifetime" in baked and not _HEARD:
         lifetime, debugged = baked["lifetime"]
         notice = baked["notice"] if index < 0 and not _VIRTUAL else None  # below a coordinator a wait costs nothing
-        life = _Lifetime(times.zero - times.offset + lifetime_of(lifetime), debugged, notice)
+        life = _Lifetime(times.zero - times.offset + limit_lifetime(lifetime), debugged, notice)
     stage = Stage(send, None if book is None else tell_death, parent)
-    player = Player(program, stage, encoder(program))
+    player = Player(program, stage, make_encoder(program))
     player.most_hops = sys.maxsize
-    hear_signals()
+    unblock_signals()
     if fields.get("stopped"):
-        stop()
+        stop_process()
     try:
         _play(player, stage, times, tell, harness, life)
     finally:  # only a forked child comes here: the diary is its parent's
@@ -200,12 +200,12 @@ def play(
             posix.close(book)
 
 
-def position() -> tuple[int, int, int]:
+def read_position() -> tuple[int, int, int]:
     """Give the instant on the machine's clock from which this fake counts, its present instant, and the offset."""
     return _times[0].zero, _times[0].now, _times[0].offset
 
 
-def go_on(position: tuple[int, int, int], baked: dict[str, Any]) -> None:
+def restore_position(position: tuple[int, int, int], baked: dict[str, Any]) -> None:
     """Count on from where another image of this process had come to."""
     zero, now, offset = position
     times = _Time(zero, baked.get("scale", 1), offset)
@@ -221,7 +221,7 @@ def _play(player: Player, stage: Stage, times: _Time, tell: Any, harness: list[i
     for number in harness:
         stage.epoll.register(number, 1)
     try:
-        _play_on(player, stage, times, tell, bell, harness, life)
+        _play_until_end(player, stage, times, tell, bell, harness, life)
     finally:  # only a forked child comes here: these are its parent's
         _signal.set_wakeup_fd(-1)
         stage.epoll.close()
@@ -229,12 +229,12 @@ def _play(player: Player, stage: Stage, times: _Time, tell: Any, harness: list[i
         posix.close(ring)
 
 
-def _play_on(
+def _play_until_end(
     player: Player, stage: Stage, times: _Time, tell: Any, bell: int, harness: list[int], life: _Lifetime | None
 ) -> None:
     events: list[tuple[int, int]] = []
     if player.session is None:  # in a session the first steps say how requests are answered, so they come first
-        stage.arm(player.wants)
+        stage.watch_streams(player.wants)
         events = stage.epoll.poll(0)  # input that is there before the first step is read with it
     latest = 0
     while True:
@@ -242,20 +242,20 @@ def _play_on(
             posix.read(bell, 64)
         if harness and any(number == harness[0] for number, _ in events):
             posix.kill(posix.getpid(), 9)
-        late = times.move(player.until)
+        late = times.move_to_now(player.until)
         if late > latest and player.until is not None:
             latest = late
             tell(times.moment, "L", late)
-        player.grant(times.now, stage.take_signals(), readable=stage.stdin_ready(events))
+        player.grant(times.now, stage.take_signals(), readable=stage.can_read_stdin(events))
         if notes := stage.take_notes():
             tell(times.moment, "N", notes)
-        is_ready = stage.arm(player.wants) or player.burns
+        is_ready = stage.watch_streams(player.wants) or player.burns
         until = player.until
         wait = 0 if is_ready else -1 if until is None else times.milliseconds_until(until) / 1000
         events = stage.epoll.poll(wait) if life is None else life.poll(stage.epoll, wait, player.line, tell)
 
 
-def _diary(folder: str, *, is_root: bool) -> int:
+def _open_diary(folder: str, *, is_root: bool) -> int:
     """Open this process's diary; a process that starts after the folder's removal has no test and ends."""
     flags = posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND | posix.O_CLOEXEC
     path = f"{folder}/{posix.getpid()}"
@@ -273,20 +273,20 @@ def _diary(folder: str, *, is_root: bool) -> int:
     return high
 
 
-def _writer(book: int) -> Any:
+def _make_writer(book: int) -> Any:
     """Give what writes into a diary: an instant, and the words of an entry."""
 
     def tell(at: int, *message: Any) -> None:
-        posix.write(book, diary.entry(at, message))
+        posix.write(book, diary.encode_entry(at, message))
 
     return tell
 
 
-def _unheard(*words: object) -> None:
+def _discard_entry(*words: object) -> None:
     """Write it nowhere: no folder was given for a diary."""
 
 
-def _started_at() -> int:
+def _read_start_instant() -> int:
     """Give the instant at which this process was started, on the monotonic clock; never before it was."""
     if _PAGE is not None:
         return time.monotonic_ns()

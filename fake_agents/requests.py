@@ -26,7 +26,7 @@ class _Context:
 _scan = _json.make_scanner(_Context())  # type: ignore[arg-type]  # it takes whatever has these names
 
 
-def read(request: bytes) -> dict[str, Any] | None:
+def parse_request(request: bytes) -> dict[str, Any] | None:
     """Give the object that a line holds; None: it holds none."""
     text = request.decode("utf-8", "replace").strip("\ufeff \t\r\n")
     try:
@@ -36,7 +36,7 @@ def read(request: bytes) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and end == len(text) else None
 
 
-def text_of(content: Any) -> str:
+def join_text(content: Any) -> str:
     """Give the text of a prompt: a string, or blocks of which some have text."""
     if isinstance(content, str):
         return content

@@ -58,18 +58,18 @@ class Session:
             kind, value = _AT_ONCE
         self._handshake = (kind, value)
 
-    def hear(self, request: bytes) -> bool:
+    def handle_line(self, request: bytes) -> bool:
         """Take one line of stdin; return whether it cancels the turn."""
         if not request:
             return False
         self._has_heard = True
-        reply, event = self._host.hear(request, self._player.now)
+        reply, event = self._host.handle_request(request, self._player.now)
         if event == "fault":
             self._player.stage.write("stderr", reply)
-            self._player.stage.leave(1)
+            self._player.stage.exit_process(1)
         elif event in ("handshake", "connect"):
             self._is_shaken = True
-            self._shake(request, reply)
+            self._answer_handshake(request, reply)
             if event == "connect":
                 is_withheld = self._handshake[0] in ("never", "error")
                 self._player.begin_track(self._drop_servers(), self._player.now + (0 if is_withheld else _CONNECTS))
@@ -80,22 +80,22 @@ class Session:
         self._note_no_handshake()
         return event == "cancel"
 
-    def end(self) -> None:
+    def note_eof(self) -> None:
         """Take the end of stdin."""
-        self._host.end()
+        self._host.note_eof()
         self._note_news()
 
     def _note_news(self) -> None:
-        for question in self._host.questions.news():
+        for question in self._host.questions.take_news():
             self._player.stage.note("q", question.news)
 
     def _note_no_handshake(self) -> None:
         """Note that a prompt came first, if the script withholds a handshake that was not requested."""
-        if self._handshake != _AT_ONCE and not self._is_shaken and self._host.has(1):
+        if self._handshake != _AT_ONCE and not self._is_shaken and self._host.has_prompt(1):
             self._is_shaken = True
             self._player.stage.note("q", {"begun_without": "handshake"})
 
-    def _shake(self, request: bytes, reply: bytes) -> None:
+    def _answer_handshake(self, request: bytes, reply: bytes) -> None:
         kind, value = self._handshake
         if kind == "error":
             self._replies.append(self._host.refuse(request, value))
@@ -107,35 +107,35 @@ class Session:
     def _drop_servers(self) -> Iterator[Wait]:
         yield from self._player.write(self._host.drop_servers())
 
-    def desk(self) -> Iterator[Wait]:
+    def answer_requests(self) -> Iterator[Wait]:
         """Answer the requests that the dialect answers by itself; end the lines that no other track ends, for ever."""
         while True:
-            yield self._until(lambda: self._has_heard or self._rest is not None)
+            yield self._wait_for_opinion(lambda: self._has_heard or self._rest is not None)
             if self._rest is not None:
-                yield from self._go_on()
+                yield from self._finish_lines()
                 continue
-            reply, self._replies, self._has_heard = b"".join(self._replies) + self._host.late(), [], False
+            reply, self._replies, self._has_heard = b"".join(self._replies) + self._host.take_late_answers(), [], False
             yield from self._player.write(reply)
 
-    def serve(self) -> Iterator[Wait]:
+    def serve_until_eof(self) -> Iterator[Wait]:
         """Live on until stdin ends, unless the script reacts to that; of its tracks the reactions stay."""
         player = self._player
         desk = player.tracks[0]
         player.tracks = [track for track in player.tracks if track in (desk, player.main) or track.key is not None]
-        yield self._until(self._is_over)
+        yield self._wait_for_opinion(self._is_over)
         player.code = self._host.code
 
     def do_await_prompt(self, number: int) -> Generator[Wait, None, bool]:
         """Wait for a prompt and take it in hand; return whether it can never come."""
-        yield self._until(lambda: self._host.has(number) or self._is_over())
-        if not self._host.has(number):
+        yield self._wait_for_opinion(lambda: self._host.has_prompt(number) or self._is_over())
+        if not self._host.has_prompt(number):
             return True
-        yield from self._player.write(self._host.take(number, self._player.now))
+        yield from self._player.write(self._host.begin_prompt(number, self._player.now))
         return False
 
     def do_await_cancel(self) -> Generator[Wait, None, bool]:
         """Wait for a cancel that was not waited for; return whether it can never come."""
-        yield self._until(lambda: self._cancels > self._awaited or self._is_over())
+        yield self._wait_for_opinion(lambda: self._cancels > self._awaited or self._is_over())
         if self._cancels == self._awaited:
             return True
         self._awaited += 1
@@ -143,7 +143,7 @@ class Session:
 
     def do_receipt(self) -> Iterator[Wait]:
         """Say that the cancel was heard."""
-        return self._player.write(self._host.receipt())
+        return self._player.write(self._host.confirm_cancel())
 
     def do_acknowledge(self) -> Iterator[Wait]:
         """End the cancelled turn."""
@@ -151,7 +151,7 @@ class Session:
 
     def do_interrupted(self) -> Iterator[Wait]:
         """End the turn in hand."""
-        return self._player.write(self._host.interrupted(self._player.now))
+        return self._player.write(self._host.end_interrupted_turn(self._player.now))
 
     def do_ask(
         self, fields: dict[str, Any], allowed: Sequence[Step], denied: Sequence[Step], unanswered: Sequence[Step]
@@ -165,7 +165,7 @@ class Session:
         patience = (
             None if limit is None else self._player.begin_track(self._give_up(question), self._player.now + limit)
         )
-        yield self._until(lambda: bool(question.answer) or self._is_over())
+        yield self._wait_for_opinion(lambda: bool(question.answer) or self._is_over())
         if patience in self._player.tracks and not question.given_up:
             self._player.tracks.remove(patience)  # one that gives up writes its line to the end
         if question.dismissed:
@@ -181,15 +181,15 @@ class Session:
         self._note_news()
         yield from self._player.write(data)
 
-    def in_turn(self, writing: Iterator[Wait]) -> Iterator[Wait]:
+    def write_exclusively(self, writing: Iterator[Wait]) -> Iterator[Wait]:
         """Write whole lines: while one track waits for room, no other begins."""
         while self._writer is not None:
-            yield self._until(lambda: self._writer is None or self._rest is not None)
+            yield self._wait_for_opinion(lambda: self._writer is None or self._rest is not None)
             if self._rest is not None:
-                yield from self._go_on()
+                yield from self._finish_lines()
         yield from self._write(writing)
 
-    def _go_on(self) -> Iterator[Wait]:
+    def _finish_lines(self) -> Iterator[Wait]:
         assert self._rest is not None
         rest, self._rest = self._rest, None
         return self._write(rest)
@@ -208,5 +208,5 @@ class Session:
     def _is_over(self) -> bool:
         return self._player.at_eof and _EOF not in self._player.reactions
 
-    def _until(self, opinion: Opinion) -> tuple[int, Any]:
+    def _wait_for_opinion(self, opinion: Opinion) -> tuple[int, Any]:
         return (self._when, opinion)

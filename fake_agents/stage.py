@@ -7,7 +7,7 @@ import select
 import sys
 from _signal import SIG_DFL, SIG_IGN, SIG_SETMASK, SIGCHLD, pthread_sigmask, signal
 
-from pytest_agentproc.fake_agents.birth import fork, is_alive, wait_for
+from pytest_agentproc.fake_agents.birth import fork, is_alive, wait_for_child
 from pytest_agentproc.fake_agents.program import CHUNK, ENVIRON, FATAL, FULL, LEADERS, LONGEST, PARENT
 
 TYPE_CHECKING = False
@@ -52,7 +52,7 @@ class Stage:
     """The effects of a player on the world.
 
     Args:
-        send: sends notes without parking, as `fake_agents.wire.tell` has it.
+        send: sends notes without parking, as `fake_agents.wire.encode_notes` has it.
         tell_death: called with a signal's number before dying of it; None: the parent sees it by itself.
         parent: the pid of the fake that spawned this one; 0 if none did.
         foreign: (device, inode) of a file with a reader outside the experiment: a write there takes its time.
@@ -81,11 +81,11 @@ class Stage:
         self._size = 0
         for stream, poll in self._room.items():
             poll.register(_NUMBERS[stream], select.POLLOUT)
-        self._foreign = {stream for stream, number in _NUMBERS.items() if number and _identity(number) in foreign}
+        self._foreign = {stream for stream, number in _NUMBERS.items() if number and _read_identity(number) in foreign}
         self.always.update(_NUMBERS[stream] for stream in self._foreign)
         if tell_death is not None:
             for signum in FATAL:
-                signal(signum, self._perish)
+                signal(signum, self._handle_fatal_signal)
 
     def note(self, code: str, data: Any) -> None:
         """Keep a note for the record; it travels with the next message."""
@@ -95,13 +95,13 @@ class Stage:
             if self._size > FULL:
                 self._send("N", self.take_notes())
 
-    def given(self, names: Sequence[str] | None) -> dict[str, Any]:
+    def read_start_facts(self, names: Sequence[str] | None) -> dict[str, Any]:
         """Tell arguments, working directory, and these variables of the environment (None: all), as text."""
-        found = _environment() if names is None else {name: posix.environ.get(name.encode()) for name in names}
+        found = _read_environment() if names is None else {name: posix.environ.get(name.encode()) for name in names}
         return {
-            "argv": [_shown(word.encode("utf-8", "surrogateescape")) for word in sys.argv[1:101]],
-            "env": {name: None if value is None else _shown(value) for name, value in found.items()},
-            "cwd": _shown(posix.getcwdb()),
+            "argv": [_decode_word(word.encode("utf-8", "surrogateescape")) for word in sys.argv[1:101]],
+            "env": {name: None if value is None else _decode_word(value) for name, value in found.items()},
+            "cwd": _decode_word(posix.getcwdb()),
             "longest": LONGEST,
         }
 
@@ -110,7 +110,7 @@ class Stage:
         notes, self.notes, self._size = self.notes, [], 0
         return notes
 
-    def arm(self, wants: tuple[bool, bool, bool]) -> bool:
+    def watch_streams(self, wants: tuple[bool, bool, bool]) -> bool:
         """Watch exactly these streams; return whether one of them is ready at all times (a file, /dev/null)."""
         if [*wants] == self._armed:
             return False
@@ -128,7 +128,7 @@ class Stage:
                     self._armed[number] = wanted
         return forever
 
-    def stdin_ready(self, events: list[tuple[int, int]]) -> bool:
+    def can_read_stdin(self, events: list[tuple[int, int]]) -> bool:
         """Say whether stdin can be read without blocking."""
         return 0 in self.always or (bool(events) and any(number == 0 for number, _ in events))
 
@@ -136,7 +136,7 @@ class Stage:
         """Say whether stdin and stdout are a terminal."""
         return posix.isatty(0) and posix.isatty(1)
 
-    def writable(self, stream: str) -> bool:
+    def can_write(self, stream: str) -> bool:
         """Say whether a chunk can be written without blocking; a broken pipe can."""
         return stream in self._foreign or bool(self._room[stream].poll(0))
 
@@ -144,7 +144,7 @@ class Stage:
         """Write one chunk; return False if there is no reader any more."""
         try:
             if stream in self._foreign:
-                self._pour(stream, data)
+                self._write_all(stream, data)
             else:
                 posix.write(_NUMBERS[stream], data)
         except OSError:
@@ -155,7 +155,7 @@ class Stage:
             self._send("N", self.take_notes())  # it took as long as it took: whoever waits for a word hears one
         return True
 
-    def _pour(self, stream: str, data: bytes) -> None:
+    def _write_all(self, stream: str, data: bytes) -> None:
         """Write all of it in real time, whether or not the descriptor blocks."""
         while data:
             self._room[stream].poll()
@@ -174,7 +174,7 @@ class Stage:
     def close(self, stream: str) -> None:
         """Close a stream for good; the number stays taken, so that nothing else gets it."""
         number = _NUMBERS[stream]
-        self.arm_off(number)
+        self.forget_stream(number)
         self.note("c", stream)
         if number == 0 and _is_kept():
             self.note("q", {"kept": stream})
@@ -182,7 +182,7 @@ class Stage:
         posix.dup2(null, number)
         posix.close(null)
 
-    def arm_off(self, number: int) -> None:
+    def forget_stream(self, number: int) -> None:
         """Forget a stream that is about to be closed."""
         if self._armed[number]:
             self.epoll.unregister(number)
@@ -192,17 +192,17 @@ class Stage:
         """Hear a signal from now on instead of dying of it."""
         if signum not in self._caught:
             self._caught.add(signum)
-            signal(signum, self._hear)
+            signal(signum, self._handle_signal)
 
-    def release(self, signum: int) -> None:
+    def stop_catching(self, signum: int) -> None:
         """Die of a signal again."""
         self._caught.discard(signum)
-        signal(signum, SIG_DFL if self._tell_death is None else self._perish)
+        signal(signum, SIG_DFL if self._tell_death is None else self._handle_fatal_signal)
 
-    def _perish(self, signum: int, frame: object) -> None:
+    def _handle_fatal_signal(self, signum: int, frame: object) -> None:
         self.die(signum)
 
-    def _hear(self, signum: int, frame: object) -> None:
+    def _handle_signal(self, signum: int, frame: object) -> None:
         self.signals.append(signum)
 
     def take_signals(self) -> list[int]:
@@ -223,21 +223,21 @@ class Stage:
         self._children[fields["id"]] = pid, fields["how"] in LEADERS
         if stays:
             self._unreaped.add(pid)
-            signal(SIGCHLD, self._reap)
-            self._reap(SIGCHLD, None)
+            signal(SIGCHLD, self._reap_children)
+            self._reap_children(SIGCHLD, None)
         self.note("p", (index, pid, fields["id"], fields["line"]))
 
-    def _reap(self, signum: int, frame: object) -> None:
+    def _reap_children(self, signum: int, frame: object) -> None:
         """Wait for every dead child, its own and adopted ones, except the intended zombies."""
         pid = posix.getpid()
         with open(f"/proc/{pid}/task/{pid}/children", "rb", buffering=0) as file:
             children = {int(child) for child in file.read().split()}
         for child in children - self._unreaped:
-            wait_for(child, posix.WNOHANG)
+            wait_for_child(child, posix.WNOHANG)
 
     def watch(self, name: str) -> None:
         """Have the end of a child, or of the parent, wake the player, once."""
-        if self._is_kin(name) and name not in self._ends:
+        if self._is_parent_or_child(name) and name not in self._ends:
             try:
                 end = posix.pidfd_open(self._pid_of(name))
             except ProcessLookupError:  # it ended, and was reaped, since the look before: `is_gone` says so
@@ -259,7 +259,7 @@ class Stage:
 
     def kill(self, name: str, signum: int) -> None:
         """Signal the parent, or a child, with the group if it leads one; the pid of an ended one may be any other's."""
-        if self._is_kin(name):
+        if self._is_parent_or_child(name):
             pid, leads = (self._parent, False) if name == PARENT else self._children[name]
             try:
                 (posix.killpg if leads else posix.kill)(pid, signum)
@@ -269,13 +269,13 @@ class Stage:
     def _pid_of(self, name: str) -> int:
         return self._parent if name == PARENT else self._children[name][0]
 
-    def _is_kin(self, name: str) -> bool:
+    def _is_parent_or_child(self, name: str) -> bool:
         """Say whether a process is this one's parent still, or a child that lives."""
         if name == PARENT:
             return posix.getppid() == self._parent
         return name in self._children and is_alive(self._pid_of(name))
 
-    def leave(self, code: int) -> None:
+    def exit_process(self, code: int) -> None:
         """Exit now, flushing nothing."""
         self._send("B", [*self.take_notes(), ("x", code)])
         posix._exit(code)
@@ -294,7 +294,7 @@ class Stage:
 _KILL, _STOP = 9, 19
 
 
-def _identity(number: int) -> tuple[int, int]:
+def _read_identity(number: int) -> tuple[int, int]:
     try:
         found = posix.fstat(number)
     except OSError:  # it was closed before the start
@@ -302,7 +302,7 @@ def _identity(number: int) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def _environment() -> dict[str, bytes | None]:
+def _read_environment() -> dict[str, bytes | None]:
     """Give the environment by name, as much as a message holds."""
     found: dict[str, bytes | None] = {}
     size = 0
@@ -314,7 +314,7 @@ def _environment() -> dict[str, bytes | None]:
     return found
 
 
-def _shown(word: bytes) -> str:
+def _decode_word(word: bytes) -> str:
     return word[:LONGEST].decode("utf-8", "replace")
 
 
@@ -325,11 +325,11 @@ def settle_signals() -> None:
     signal(SIGCHLD, SIG_IGN)
 
 
-def hear_signals() -> None:
+def unblock_signals() -> None:
     """Unblock every signal: signals that came meanwhile arrive now."""
     pthread_sigmask(SIG_SETMASK, [])
 
 
-def stop() -> None:
+def stop_process() -> None:
     """Stop this process, until a signal continues or kills it."""
     posix.kill(posix.getpid(), _STOP)

@@ -32,41 +32,41 @@ LONGEST_ADDRESS = 107
 """So many bytes of a path fit into the address of a socket."""
 
 
-def hello(token: bytes, parent: int, index: int, name: str, line: int) -> bytes:
+def encode_hello(token: bytes, parent: int, index: int, name: str, line: int) -> bytes:
     """Introduce a process: root agents have index -1."""
     return token + marshal.dumps((parent, index, name, line))
 
 
-def introduced(message: bytes) -> Any:
+def decode_hello(message: bytes) -> Any:
     """Read a hello, once its token is known."""
     return marshal.loads(memoryview(message)[TOKEN:])
 
 
-def wait(until: int | None, wants: tuple[bool, bool, bool], notes: list[Any]) -> bytes:
+def encode_wait(until: int | None, wants: tuple[bool, bool, bool], notes: list[Any]) -> bytes:
     """Say 'parked until', and for room or data on which of stdin, stdout, stderr."""
     return marshal.dumps(("W", until, wants, notes))
 
 
-def tell(form: str, notes: list[Any]) -> bytes:
+def encode_notes(form: str, notes: list[Any]) -> bytes:
     """Send notes without parking: N (more to come) or B (bye)."""
     return marshal.dumps((form, notes))
 
 
-def death(signum: int, notes: list[Any]) -> bytes:
+def encode_death(signum: int, notes: list[Any]) -> bytes:
     """Say of which signal this process dies."""
     return marshal.dumps(("D", signum, notes))
 
 
-def grant(now: int, *, ready: bool) -> bytes:
+def encode_grant(now: int, *, ready: bool) -> bytes:
     """Let a fake continue."""
     return now.to_bytes(8, "little") + (b"\1" if ready else b"\0")
 
 
-def granted(message: bytes) -> tuple[int, bool]:
+def decode_grant(message: bytes) -> tuple[int, bool]:
     """Read a grant."""
     return int.from_bytes(message[:8], "little"), message[8] == 1
 
 
-def load(message: bytes | bytearray) -> Any:
+def decode_message(message: bytes | bytearray) -> Any:
     """Read a fake's message, other than a wake; the bytes after it do not matter."""
     return marshal.loads(message)

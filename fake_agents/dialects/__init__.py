@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.program import Program
 
 
-def encoder(program: Program) -> Encoder:
+def make_encoder(program: Program) -> Encoder:
     """Give the encoder of the program, which names the modules that it needs; the last one has it."""
     name = program["encoder"][-1]
     if name not in sys.modules:

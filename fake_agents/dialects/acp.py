@@ -58,19 +58,19 @@ class Encoder(Host):
             "event": self.event,
         }
 
-    def _noted(self, method: str, params: dict[str, Any]) -> str:
-        is_cancel = method == "session/cancel" and self._is_open(params.get("sessionId"))
-        return self._cancel() if is_cancel else ""
+    def _handle_notification(self, method: str, params: dict[str, Any]) -> str:
+        is_cancel = method == "session/cancel" and self._is_known_session(params.get("sessionId"))
+        return self._handle_cancel() if is_cancel else ""
 
-    def _requested(self, number: Any, method: str, params: dict[str, Any], now: int) -> tuple[list[bytes], str]:
+    def _handle_method(self, number: Any, method: str, params: dict[str, Any], now: int) -> tuple[list[bytes], str]:
         """Answer a request; a prompt is answered by the end of its turn, and a cancel of one by the script."""
         if method == "session/prompt" and params.get("sessionId") in self._sessions:
             self._open.append(len(self.prompts))
             self.prompts.append((number, params["sessionId"]))
             return [], ""
-        return self._answered(number, method, params), "handshake" if method == "initialize" else ""
+        return self._answer_request(number, method, params), "handshake" if method == "initialize" else ""
 
-    def take(self, number: int, now: int) -> bytes:
+    def begin_prompt(self, number: int, now: int) -> bytes:
         """Have the updates go to the prompt's session; its turn begins without a word."""
         self._hand = self.prompts[number - 1][1]
         if number - 1 in self._open:
@@ -82,53 +82,59 @@ class Encoder(Host):
         """Give the failure of every tool that runs, and the response: cancelled."""
         if not self._is_cancelled:
             return b""
-        events = [self._tool_update(number, "failed", "") for number in list(self._tools)]
-        return self._join([*events, *self._ended("cancelled")])
+        events = [self._encode_tool_update(number, "failed", "") for number in list(self._tools)]
+        return self._join_lines([*events, *self._end_turn("cancelled")])
 
     def ask(self, fields: dict[str, Any], now: int) -> tuple[Question, bytes]:
         """Open a question; give the request of a permission, once or not, or any other."""
         own = len(self.questions.asked)
         key = own if fields["id"] is None else fields["id"]
-        session = {"sessionId": self._session()}
+        session = {"sessionId": self._find_session()}
         if fields["kind"] == "request":
             question = self.questions.ask(key, fields)
-            return question, self._join([self._request(key, fields["name"], {**session, **fields["params"]})])
+            return question, self._join_lines(
+                [self._encode_request(key, fields["name"], {**session, **fields["params"]})]
+            )
         tool = next((number for number, name in self._tools.items() if name == fields["name"]), f"call_{own}")
         call = {"toolCallId": tool, "title": fields["name"], "kind": self._kinds.get(tool, "other")}
         call = {**call, "status": "pending", "rawInput": {}}
-        asked = self._request(key, "session/request_permission", {**session, "toolCall": call, "options": _OPTIONS})
-        return self.questions.ask(key, fields, tool), self._join([asked])
+        asked = self._encode_request(
+            key, "session/request_permission", {**session, "toolCall": call, "options": _OPTIONS}
+        )
+        return self.questions.ask(key, fields, tool), self._join_lines([asked])
 
     def say(self, text: str, stop: str | None, now: int) -> bytes:
         """Give a chunk of the agent's message; a stop reason ends the turn."""
-        return self._join([self._chunk("agent_message_chunk", text), *(self._ended(stop) if stop else [])])
+        return self._join_lines(
+            [self._encode_chunk("agent_message_chunk", text), *(self._end_turn(stop) if stop else [])]
+        )
 
     def answer(self, text: str, now: int) -> bytes:
         """Give a chunk and the response."""
-        return self._join([self._chunk("agent_message_chunk", text), *self._ended("end_turn")])
+        return self._join_lines([self._encode_chunk("agent_message_chunk", text), *self._end_turn("end_turn")])
 
     def result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the response, after a chunk if there is a text; an error is a JSON-RPC error that has it."""
         if fields["is_error"]:
-            return self._join(self._ended("", error=fields["text"] or "Internal error"))
+            return self._join_lines(self._end_turn("", error=fields["text"] or "Internal error"))
         text = fields["text"]
-        chunks = [] if text is None else [self._chunk("agent_message_chunk", text)]
+        chunks = [] if text is None else [self._encode_chunk("agent_message_chunk", text)]
         more = {"_meta": fields["usage"]} if fields.get("usage") else {}
-        return self._join([*chunks, *self._ended("end_turn", more)])
+        return self._join_lines([*chunks, *self._end_turn("end_turn", more)])
 
     def delta(self, text: str, now: int) -> bytes:
         """Give a chunk of the agent's message: a text in pieces is several of them."""
-        return self._join([self._chunk("agent_message_chunk", text)])
+        return self._join_lines([self._encode_chunk("agent_message_chunk", text)])
 
     def think(self, text: str, now: int) -> bytes:
         """Give a chunk of a thought."""
-        return self._join([self._chunk("agent_thought_chunk", text)])
+        return self._join_lines([self._encode_chunk("agent_thought_chunk", text)])
 
     def plan(self, entries: list[str | dict[str, Any]], now: int) -> bytes:
         """Give the whole plan, yet to be done where it does not say; it replaces an earlier one."""
         known = [entry if isinstance(entry, dict) else {"content": entry} for entry in entries]
         told = [{"content": "", "priority": "medium", "status": "pending", **entry} for entry in known]
-        return self._join([self._update({"sessionUpdate": "plan", "entries": told})])
+        return self._join_lines([self._encode_update({"sessionUpdate": "plan", "entries": told})])
 
     def tool(self, fields: dict[str, Any], now: int) -> bytes:
         """Give a tool call in progress."""
@@ -138,47 +144,47 @@ class Encoder(Host):
         call = {"sessionUpdate": "tool_call", "toolCallId": number, "title": fields["name"], "kind": kind}
         more = {"status": "in_progress", "rawInput": fields["input"]}
         about = {"locations": fields.get("locations", []), "content": []}
-        return self._join([self._update({**call, **more, **about})])
+        return self._join_lines([self._encode_update({**call, **more, **about})])
 
     def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the end of a tool call."""
         failed = fields["error"] is not None
         told = fields["error"] if failed else fields["output"]
-        return self._join([self._tool_update(fields["id"], "failed" if failed else "completed", told)])
+        return self._join_lines([self._encode_tool_update(fields["id"], "failed" if failed else "completed", told)])
 
     def event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an update of the session, or else a message as it stands, but for the id of a prompt."""
         if "sessionUpdate" in value:
-            return self._join([self._update(value)])
-        return self._join([self._as_it_stands(value)])
+            return self._join_lines([self._encode_update(value)])
+        return self._join_lines([self._encode_as_is(value)])
 
-    def _answered(self, number: Any, method: str, params: dict[str, Any]) -> list[bytes]:
+    def _answer_request(self, number: Any, method: str, params: dict[str, Any]) -> list[bytes]:
         if method == "initialize":
-            return [self._respond(number, {"protocolVersion": self.version, **_INITIALIZED})]
+            return [self._encode_response(number, {"protocolVersion": self.version, **_INITIALIZED})]
         if method == "session/new" or (method in _KNOWN and "sessionId" in params):
-            return self._opened(number, method, params)
+            return self._open_session(number, method, params)
         if method in _SETTING:
-            return [self._set_to(number, method, params)]
+            return [self._set_option(number, method, params)]
         if method in ("session/prompt", *_KNOWN):
-            return [self._fail(number, PARAMS, "Invalid params")]
+            return [self._encode_error(number, PARAMS, "Invalid params")]
         if method in _EMPTY:
-            return [self._respond(number, {})]
-        return [self._fail(number, METHOD, "Method not found", {"method": method})]
+            return [self._encode_response(number, {})]
+        return [self._encode_error(number, METHOD, "Method not found", {"method": method})]
 
-    def _opened(self, number: Any, method: str, params: dict[str, Any]) -> list[bytes]:
+    def _open_session(self, number: Any, method: str, params: dict[str, Any]) -> list[bytes]:
         """Give the response with a session, after its past if it is loaded."""
         is_new = method == "session/new"
         session = f"sess_{len(self._sessions) + 1}" if is_new else str(params["sessionId"])
         self._sessions.append(session)
         past = self.history if method == "session/load" else ()
-        told = (said if who == "event" else _said(_CHUNKS[who], said) for who, said in past)
+        told = (said if who == "event" else _make_chunk(_CHUNKS[who], said) for who, said in past)
         own = {"sessionId": session} if is_new else {}
         return [
-            *(self._update(update, session) for update in told),
-            self._respond(number, {**own, **self._settings(session)}),
+            *(self._encode_update(update, session) for update in told),
+            self._encode_response(number, {**own, **self._list_settings(session)}),
         ]
 
-    def _settings(self, session: str) -> dict[str, Any]:
+    def _list_settings(self, session: str) -> dict[str, Any]:
         """Give the modes and the options of a session, as far as the script has some."""
         told: dict[str, Any] = {}
         if self.modes:
@@ -197,55 +203,57 @@ class Encoder(Host):
             ]
         return told
 
-    def _set_to(self, number: Any, method: str, params: dict[str, Any]) -> bytes:
+    def _set_option(self, number: Any, method: str, params: dict[str, Any]) -> bytes:
         """Set a mode or an option, if the session, the option and the value are known."""
         session, is_mode = str(params.get("sessionId")), method == "session/set_mode"
         name = str(params.get("configId"))
         value: Any = params.get("modeId" if is_mode else "value")
         if session not in self._sessions or value not in (self.modes if is_mode else self.options.get(name, ())):
-            return self._fail(number, PARAMS, "Invalid params")
+            return self._encode_error(number, PARAMS, "Invalid params")
         self._set[session, "mode" if is_mode else f"option {name}"] = value
-        told = {} if is_mode else {"configOptions": self._settings(session)["configOptions"]}
-        return self._respond(number, told)
+        told = {} if is_mode else {"configOptions": self._list_settings(session)["configOptions"]}
+        return self._encode_response(number, told)
 
-    def _decided(self, question: Question, result: dict[str, Any]) -> None:
+    def _settle_permission(self, question: Question, result: dict[str, Any]) -> None:
         """Take an answer; an error, or an option that was not offered, is none of allowing."""
         outcome = result.get("outcome")
         told = outcome if isinstance(outcome, dict) else {}
         if told.get("outcome") == "cancelled":
-            self._dismiss(question)
+            self._dismiss_question(question)
         else:
             is_allowed = told.get("outcome") == "selected" and told.get("optionId") == _OPTIONS[0]["optionId"]
             self.questions.settle(question, ALLOW if is_allowed else DENY)
 
-    def _is_open(self, session: Any) -> bool:
+    def _is_known_session(self, session: Any) -> bool:
         return any(self.prompts[index][1] == session for index in self._open)
 
-    def _ended(self, stop: str, more: dict[str, Any] | None = None, error: str = "") -> list[bytes]:
+    def _end_turn(self, stop: str, more: dict[str, Any] | None = None, error: str = "") -> list[bytes]:
         """End the turn in hand, if there is one."""
         self._is_cancelled = False
         if not self._open:
             return []
         number, _ = self.prompts[self._open.pop(0)]
         if error:
-            return [self._fail(number, INTERNAL, error)]
-        return [self._respond(number, {"stopReason": stop, **(more or {})})]
+            return [self._encode_error(number, INTERNAL, error)]
+        return [self._encode_response(number, {"stopReason": stop, **(more or {})})]
 
-    def _chunk(self, kind: str, text: str) -> bytes:
-        return self._update(_said(kind, text))
+    def _encode_chunk(self, kind: str, text: str) -> bytes:
+        return self._encode_update(_make_chunk(kind, text))
 
-    def _tool_update(self, number: str, status: str, text: str) -> bytes:
+    def _encode_tool_update(self, number: str, status: str, text: str) -> bytes:
         content = [{"type": "content", "content": {"type": "text", "text": text}}] if text else []
         update = {"sessionUpdate": "tool_call_update", "toolCallId": number, "status": status}
         about = {"title": self._tools.pop(number, number), "content": content, "kind": self._kinds.get(number, "other")}
-        return self._update({**update, **about})
+        return self._encode_update({**update, **about})
 
-    def _update(self, update: dict[str, Any], session: str = "") -> bytes:
-        return self._notify("session/update", {"sessionId": session or self._session(), "update": update})
+    def _encode_update(self, update: dict[str, Any], session: str = "") -> bytes:
+        return self._encode_notification(
+            "session/update", {"sessionId": session or self._find_session(), "update": update}
+        )
 
-    def _session(self) -> str:
+    def _find_session(self) -> str:
         return self._hand or (self._sessions[-1] if self._sessions else "")
 
 
-def _said(kind: str, text: str) -> dict[str, Any]:
+def _make_chunk(kind: str, text: str) -> dict[str, Any]:
     return {"sessionUpdate": kind, "content": {"type": "text", "text": text}}

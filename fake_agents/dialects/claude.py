@@ -21,12 +21,12 @@ from pytest_agentproc.fake_agents.dialects.claude_forms import (
     SUBAGENT_STATS,
     UNSTOPPED,
     USAGE,
-    ended,
-    granted,
+    build_tool_result,
+    describe_permission,
 )
 from pytest_agentproc.fake_agents.lines import Lines
-from pytest_agentproc.fake_agents.objects import line, wide
-from pytest_agentproc.fake_agents.program import argument
+from pytest_agentproc.fake_agents.objects import encode_line, encode_wide
+from pytest_agentproc.fake_agents.program import find_argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ class Encoder:
 
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
-        self._model = program.get("model") or argument(program, "--model") or "claude-sonnet-4-5"
-        self._session = argument(program, "--session-id", "--resume", "-r") or SESSION
+        self._model = program.get("model") or find_argument(program, "--model") or "claude-sonnet-4-5"
+        self._session = find_argument(program, "--session-id", "--resume", "-r") or SESSION
         self._streams = "--include-partial-messages" in program.get("argv", ())
         self._is_alone = "final" in program
         self._obeys = program.get("obeys", False)
@@ -78,9 +78,9 @@ class Encoder:
         """Give a block of text, or the rest of the one of which pieces were told; a stop reason closes its message."""
         events = self._begin()
         if text or self._pieces is None:
-            events += self._piece(text, now)
+            events += self._encode_piece(text, now)
         events += self._end_text(now)
-        return self._lines.join([*events, *(self._close(None, stop) if stop else [])])
+        return self._lines.join([*events, *(self._close_message(None, stop) if stop else [])])
 
     def answer(self, text: str, now: int) -> bytes:
         """Give the last message and the result."""
@@ -89,31 +89,31 @@ class Encoder:
 
     def result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the result; its text is the last one said if it has none of its own."""
-        events = [*self._begin(), *self._end_text(now), *self._close(None, "end_turn")]
+        events = [*self._begin(), *self._end_text(now), *self._close_message(None, "end_turn")]
         subtype, text = fields.get("subtype", "success"), fields["text"]
         if subtype != "success":
             told: dict[str, Any] = {"errors": [text or subtype]}
             reason = REASONS.get(subtype, subtype.removeprefix("error_"))
         elif fields["is_error"]:
             text, reason, self._stop = text or "API Error", "api_error", "stop_sequence"
-            events.append(self._failure(text, now))
+            events.append(self._encode_failure(text, now))
             told = {"api_error_status": 400, "api_error_type": "invalid_request_error", "result": text}
         else:
             reason = "completed"
             told = {"api_error_status": None, "result": self._said if text is None else text, "ttft_ms": 1}
-        events.append(self._result(told, reason, {**fields, "subtype": subtype}, now))
+        events.append(self._encode_result(told, reason, {**fields, "subtype": subtype}, now))
         return self._lines.join(events)
 
     def delta(self, text: str, now: int) -> bytes:
         """Give a piece of a text that the next text ends, or whatever else does."""
-        return self._lines.join([*self._begin(), *self._piece(text, now)])
+        return self._lines.join([*self._begin(), *self._encode_piece(text, now)])
 
     def nested(self, fields: dict[str, Any], now: int) -> bytes:
         """Give a text of a sub-agent's; a stop reason closes its message."""
         parent, text, stop = fields["parent"], fields["text"], fields.get("stop")
         deltas = [{"type": "text_delta", "text": text}]
-        events = [*self._begin(), *self._block(parent, {**_NO_TEXT, "text": text}, {"text": ""}, deltas, now)]
-        return self._lines.join([*events, *(self._close(parent, stop) if stop else [])])
+        events = [*self._begin(), *self._encode_block(parent, {**_NO_TEXT, "text": text}, {"text": ""}, deltas, now)]
+        return self._lines.join([*events, *(self._close_message(parent, stop) if stop else [])])
 
     def think(self, thought: str | dict[str, Any], now: int) -> bytes:
         """Give a thought, or a sub-agent's."""
@@ -121,7 +121,7 @@ class Encoder:
         text = thought if isinstance(thought, str) else thought["text"]
         block = {"type": "thinking", "thinking": text, "signature": "c2ln"}
         deltas = [{"type": "thinking_delta", "thinking": text}, {"type": "signature_delta", "signature": "c2ln"}]
-        events = self._block(parent, block, {"thinking": "", "signature": ""}, deltas, now)
+        events = self._encode_block(parent, block, {"thinking": "", "signature": ""}, deltas, now)
         return self._lines.join([*self._begin(), *events])
 
     def tool(self, fields: dict[str, Any], now: int) -> bytes:
@@ -129,9 +129,9 @@ class Encoder:
         parent, number = fields.get("parent"), fields["id"]
         self._tools[number] = fields
         block = {"type": "tool_use", "id": number, "name": fields["name"], "input": fields["input"]}
-        deltas = [{"type": "input_json_delta", "partial_json": wide(fields["input"])}]
-        events = [*self._begin(), *self._block(parent, block, {"input": {}}, deltas, now)]
-        return self._lines.join([*events, *([] if fields.get("more") else self._close(parent, "tool_use"))])
+        deltas = [{"type": "input_json_delta", "partial_json": encode_wide(fields["input"])}]
+        events = [*self._begin(), *self._encode_block(parent, block, {"input": {}}, deltas, now)]
+        return self._lines.join([*events, *([] if fields.get("more") else self._close_message(parent, "tool_use"))])
 
     def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the result of a tool."""
@@ -139,50 +139,52 @@ class Encoder:
         output = fields["error"] if failed else fields["output"]
         tool = self._tools.get(number, {})
         self._turns += tool.get("parent") is None
-        more = self._outcome(number, output, failed=failed)
+        more = self._describe_tool_outcome(number, output, failed=failed)
         if fields.get("refused"):
             more = {"tool_use_result": f"Error: {output}"}
-        message = {"role": "user", "content": [ended(fields, tool.get("name", ""))]}
-        return self._lines.join([*self._begin(), self._line("user", message, tool.get("parent"), now, more)])
+        message = {"role": "user", "content": [build_tool_result(fields, tool.get("name", ""))]}
+        return self._lines.join([*self._begin(), self._encode_line("user", message, tool.get("parent"), now, more)])
 
-    def _outcome(self, number: str, output: str, *, failed: bool) -> dict[str, Any]:
+    def _describe_tool_outcome(self, number: str, output: str, *, failed: bool) -> dict[str, Any]:
         """Give what the end of a tool has beside its message."""
         told = {"stdout": output, "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": not output}
         return {
             "tool_use_result": f"Error: {output}" if failed else told,
-            "tool_result_meta": [{"id": number, **self._decision(number)}],
+            "tool_result_meta": [{"id": number, **self._describe_decision(number)}],
         }
 
-    def _decision(self, number: str) -> dict[str, Any]:
+    def _describe_decision(self, number: str) -> dict[str, Any]:
         """Say why a tool may run: the client allowed it, or was not asked."""
         tool = self._tools.get(number, {})
-        return self._decisions.get(number) or granted(tool.get("name", ""), tool.get("allowed_by"))
+        return self._decisions.get(number) or describe_permission(tool.get("name", ""), tool.get("allowed_by"))
 
     def event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands; a part of a message only if the arguments ask for parts."""
         is_unwanted = self._obeys and not self._streams and value.get("type") == "stream_event"
-        return b"" if is_unwanted else self._lines.join([line(value)])
+        return b"" if is_unwanted else self._lines.join([encode_line(value)])
 
     def known_line(self, value: dict[str, Any], now: int) -> bytes:
         """Give a line beside the turns; all but a sign of life name the session."""
-        own = {} if value["type"] == "keep_alive" else {"uuid": self._uuid(), "session_id": self._session}
-        return self._lines.join([line({**value, **own})])
+        own = {} if value["type"] == "keep_alive" else {"uuid": self._make_uuid(), "session_id": self._session}
+        return self._lines.join([encode_line({**value, **own})])
 
     def _begin(self) -> list[bytes]:
         if self._begun:
             return []
         self._begun = True
         head = {"type": "system", "subtype": "init", "cwd": "/", "session_id": self._session}
-        return [line({**head, **INIT, "model": self._model, "uuid": self._uuid(), **self._mark("init")})]
+        return [
+            encode_line({**head, **INIT, "model": self._model, "uuid": self._make_uuid(), **self._mark_line("init")})
+        ]
 
-    def _mark(self, kind: str) -> dict[str, Any]:
+    def _mark_line(self, kind: str) -> dict[str, Any]:
         """Give what a line of that kind has beside its own: nothing where there is but one prompt."""
         return {}
 
-    def _piece(self, text: str, now: int) -> list[bytes]:
+    def _encode_piece(self, text: str, now: int) -> list[bytes]:
         events = self._open_block(None, _NO_TEXT, now) if self._streams and self._pieces is None else []
         self._pieces = (self._pieces or "") + text
-        return [*events, *self._deltas(None, [{"type": "text_delta", "text": text}])]
+        return [*events, *self._encode_deltas(None, [{"type": "text_delta", "text": text}])]
 
     def _end_text(self, now: int, more: dict[str, Any] | None = None) -> list[bytes]:
         """Give the whole line of the text of which pieces were told, and the end of its block if there are parts."""
@@ -192,7 +194,7 @@ class Encoder:
         self._said, self._pieces = self._pieces, None
         return [*events, *self._end_block(None, {**_NO_TEXT, "text": self._said}, now, more)]
 
-    def _abandon(self, now: int) -> tuple[list[bytes], list[bytes]]:
+    def _abandon_message(self, now: int) -> tuple[list[bytes], list[bytes]]:
         """End the open message as an interrupt does; give the lines before and after the line about that."""
         text = self._end_text(now, {"aborted": True})
         if None not in self._open or not self._streams:
@@ -201,30 +203,33 @@ class Encoder:
         number, index = self._open.pop(None)
         delta = {"type": "message_delta", "context_management": None, "delta": NO_STOP, "usage": ABANDONED_USAGE}
         left = {"abandoned_blocks": {"api_message_id": number, "from_block_index": index}}
-        ends = [self._part(None, number, delta), self._part(None, number, {"type": "message_stop"}, {}, left)]
+        ends = [
+            self._encode_part(None, number, delta),
+            self._encode_part(None, number, {"type": "message_stop"}, {}, left),
+        ]
         return text[:1], [*text[1:], *ends]
 
-    def _block(
+    def _encode_block(
         self, parent: str | None, block: dict[str, Any], empty: dict[str, Any], deltas: list[dict[str, Any]], now: int
     ) -> list[bytes]:
         """Give one block, after a text that is not ended yet."""
         events = [] if parent else self._end_text(now)
         events += self._open_block(parent, {**block, **empty}, now)
-        return [*events, *self._deltas(parent, deltas), *self._end_block(parent, block, now)]
+        return [*events, *self._encode_deltas(parent, deltas), *self._end_block(parent, block, now)]
 
     def _open_block(self, parent: str | None, block: dict[str, Any], now: int) -> list[bytes]:
         """Begin a block, and a message if none is open."""
-        events = [] if parent in self._open else self._start(parent)
+        events = [] if parent in self._open else self._start_message(parent)
         number, index = self._open[parent]
         begin = {"type": "content_block_start", "index": index, "content_block": block}
-        return [*events, self._part(parent, number, begin)] if self._streams else events
+        return [*events, self._encode_part(parent, number, begin)] if self._streams else events
 
-    def _deltas(self, parent: str | None, deltas: list[dict[str, Any]]) -> list[bytes]:
+    def _encode_deltas(self, parent: str | None, deltas: list[dict[str, Any]]) -> list[bytes]:
         if not self._streams:
             return []
         number, index = self._open[parent]
         parts = [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
-        return [self._part(parent, number, part) for part in parts]
+        return [self._encode_part(parent, number, part) for part in parts]
 
     def _end_block(
         self, parent: str | None, block: dict[str, Any], now: int, more: dict[str, Any] | None = None
@@ -233,30 +238,30 @@ class Encoder:
         number, index = self._open[parent]
         self._open[parent] = (number, index + 1)
         message = {**self._about(number), "content": [block], **UNSTOPPED, "context_management": None}
-        whole = self._line("assistant", message, parent, now, more or {})
+        whole = self._encode_line("assistant", message, parent, now, more or {})
         end = {"type": "content_block_stop", "index": index}
-        return [whole, self._part(parent, number, end)] if self._streams else [whole]
+        return [whole, self._encode_part(parent, number, end)] if self._streams else [whole]
 
-    def _start(self, parent: str | None) -> list[bytes]:
+    def _start_message(self, parent: str | None) -> list[bytes]:
         self._number += 1
         number = f"msg_{self._number:02}"
         self._messages.append(number)
         self._open[parent] = (number, 0)
-        events = self._request() if parent is None else []
+        events = self._announce_request() if parent is None else []
         if not self._streams:
             return events
         message = {**self._about(number), "content": [], **UNSTOPPED}
         start = {"type": "message_start", "message": message}
-        return [*events, self._part(parent, number, start, {"ttft_ms": 1, "thinking_display": "updates"})]
+        return [*events, self._encode_part(parent, number, start, {"ttft_ms": 1, "thinking_display": "updates"})]
 
-    def _request(self) -> list[bytes]:
+    def _announce_request(self) -> list[bytes]:
         """Say that the model is asked for a message."""
         if not self._streams:
             return []
         asks = {"type": "system", "subtype": "status", "status": "requesting", "session_id": self._session}
-        return [line({**asks, "uuid": self._uuid(), **self._mark("status")})]
+        return [encode_line({**asks, "uuid": self._make_uuid(), **self._mark_line("status")})]
 
-    def _close(self, parent: str | None, stop: str | None) -> list[bytes]:
+    def _close_message(self, parent: str | None, stop: str | None) -> list[bytes]:
         if parent not in self._open:
             return []
         number, _ = self._open.pop(parent)
@@ -265,12 +270,12 @@ class Encoder:
             return []
         delta = {"stop_reason": stop, "stop_sequence": None}
         parts = ({"type": "message_delta", "delta": delta, "usage": MESSAGE_USAGE}, {"type": "message_stop"})
-        return [self._part(parent, number, part) for part in parts]
+        return [self._encode_part(parent, number, part) for part in parts]
 
     def _about(self, number: str) -> dict[str, Any]:
         return {"id": number, "type": "message", "role": "assistant", "model": self._model}
 
-    def _part(
+    def _encode_part(
         self,
         parent: str | None,
         number: str,
@@ -279,32 +284,36 @@ class Encoder:
         last: dict[str, Any] | None = None,
     ) -> bytes:
         head = {"type": "stream_event", "event": part, "session_id": self._session, "parent_tool_use_id": parent}
-        mark = self._mark(part["type"])
-        return line({**head, "uuid": self._uuid(), **(more or {}), "api_message_id": number, **mark, **(last or {})})
+        mark = self._mark_line(part["type"])
+        return encode_line(
+            {**head, "uuid": self._make_uuid(), **(more or {}), "api_message_id": number, **mark, **(last or {})}
+        )
 
-    def _line(self, kind: str, message: dict[str, Any], parent: str | None, now: int, more: dict[str, Any]) -> bytes:
+    def _encode_line(
+        self, kind: str, message: dict[str, Any], parent: str | None, now: int, more: dict[str, Any]
+    ) -> bytes:
         head: dict[str, Any] = {"type": kind, "message": message, "parent_tool_use_id": parent}
         tail: dict[str, Any] = {}
         if parent is not None:
             asked = self._tools.get(parent, {}).get("input", {})
-            head["agent_id"] = self._agent(parent)
+            head["agent_id"] = self._name_agent(parent)
             tail = {"subagent_type": asked.get("subagent_type", "general-purpose")}
             tail["task_description"] = asked.get("description", parent)
-        when = {"session_id": self._session, "uuid": self._uuid(), "timestamp": stamp(now)}
-        return line({**head, **when, **tail, **more, **self._mark(kind)})
+        when = {"session_id": self._session, "uuid": self._make_uuid(), "timestamp": format_time(now)}
+        return encode_line({**head, **when, **tail, **more, **self._mark_line(kind)})
 
-    def _agent(self, parent: str) -> str:
+    def _name_agent(self, parent: str) -> str:
         """Name the sub-agent that a tool has started."""
         return "a1c38911bda2f6eeb"
 
-    def _failure(self, text: str, now: int) -> bytes:
+    def _encode_failure(self, text: str, now: int) -> bytes:
         """Give the message that claude writes itself when its model cannot be reached."""
         own = {"content": [{"type": "text", "text": text}], "context_management": None}
-        message = {"diagnostics": None, "id": self._uuid(), **FAILED, **own}
+        message = {"diagnostics": None, "id": self._make_uuid(), **FAILED, **own}
         more = {"error": "unknown", "is_api_error_message": True, "api_error_status": 400}
-        return self._line("assistant", message, None, now, {**more, "api_error_type": "invalid_request_error"})
+        return self._encode_line("assistant", message, None, now, {**more, "api_error_type": "invalid_request_error"})
 
-    def _result(self, told: dict[str, Any], reason: str, fields: dict[str, Any], now: int) -> bytes:
+    def _encode_result(self, told: dict[str, Any], reason: str, fields: dict[str, Any], now: int) -> bytes:
         count, milliseconds = len(self._messages), now // 1_000_000
         order = USAGE if count else {"output_tokens_details": None, **USAGE}
         usage = {**order, "input_tokens": 10 * count, "output_tokens": 5 * count, **(fields["usage"] or {})}
@@ -312,7 +321,7 @@ class Encoder:
         models = {self._model: used} if count else {}
         begun = {"begun_message_ids": self._messages} if self._streams else {}
         times = {"ttft_stream_ms": 1, "time_to_request_ms": 1, "first_content_frame_ms": 1}
-        return line(
+        return encode_line(
             {
                 "duration_api_ms": milliseconds,
                 "stop_reason": self._stop,
@@ -324,7 +333,7 @@ class Encoder:
                 **({"terminal_reason": reason} if reason else {}),
                 "fast_mode_state": "off",
                 "fast_mode_disabled_reason": "sdk_opt_in_required",
-                **self._mark("origin"),
+                **self._mark_line("origin"),
                 "subagent_stats": {**SUBAGENT_STATS, **self._subagents},
                 "safety_stops": 0,
                 "is_error": fields["is_error"],
@@ -333,17 +342,17 @@ class Encoder:
                 **told,
                 "type": "result",
                 "duration_ms": milliseconds,
-                "uuid": self._uuid(),
+                "uuid": self._make_uuid(),
                 **(begun if "api_error_type" not in told else {}),
                 **(times if "ttft_ms" in told else {}),
-                **self._mark("result"),
+                **self._mark_line("result"),
                 "queued_turn_count": 0,
                 "result_index": self._index,
                 **({} if self._is_alone else {"model_usage_since_last_result": models}),
             }
         )
 
-    def _uuid(self) -> str:
+    def _make_uuid(self) -> str:
         self._count += 1
         return f"00000000-0000-4000-8000-{self._count:012}"
 
@@ -351,7 +360,7 @@ class Encoder:
 _NO_TEXT = {"type": "text", "text": ""}
 
 
-def stamp(now: int) -> str:
+def format_time(now: int) -> str:
     """Give the time of day at an instant."""
     seconds, milliseconds = divmod(BASE_MS + now // 1_000_000, 1000)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{milliseconds:03}Z"

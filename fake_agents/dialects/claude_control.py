@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_agentproc.fake_agents.objects import line
+from pytest_agentproc.fake_agents.objects import encode_line
 from pytest_agentproc.fake_agents.questions import ALLOW, DENY
 
 TYPE_CHECKING = False
@@ -51,25 +51,25 @@ DECISIONS: dict[tuple[str, str], dict[str, Any]] = {
 """What the end of a tool says of the answer."""
 
 
-def success(heard: dict[str, Any], response: dict[str, Any], more: dict[str, Any] | None = None) -> bytes:
+def encode_success(heard: dict[str, Any], response: dict[str, Any], more: dict[str, Any] | None = None) -> bytes:
     """Give the good response to a request of the client's."""
     told = {"subtype": "success", "request_id": heard.get("request_id"), "response": response, **(more or {})}
-    return line({"type": "control_response", "response": told})
+    return encode_line({"type": "control_response", "response": told})
 
 
-def initialized(heard: dict[str, Any], asked: dict[str, Any]) -> bytes:
+def encode_initialized(heard: dict[str, Any], asked: dict[str, Any]) -> bytes:
     """Give the answer to `initialize`; it speaks of hooks if there are any."""
     told = {key: value for key, value in _INITIALIZED.items() if key != "hooks_applied" or asked.get("hooks")}
-    return success(heard, told, _PENDING)
+    return encode_success(heard, told, _PENDING)
 
 
-def failed(heard: dict[str, Any], error: dict[str, Any]) -> bytes:
+def encode_failure(heard: dict[str, Any], error: dict[str, Any]) -> bytes:
     """Give the response to a request that fails."""
     told = {"subtype": "error", "request_id": heard.get("request_id"), **error}
-    return line({"type": "control_response", "response": told})
+    return encode_line({"type": "control_response", "response": told})
 
 
-def about_which(fields: dict[str, Any], running: dict[str, dict[str, Any]], questions: Questions) -> dict[str, Any]:
+def find_asked_tool(fields: dict[str, Any], running: dict[str, dict[str, Any]], questions: Questions) -> dict[str, Any]:
     """Find the tool that a question is about, which runs: one not asked about before, else the last, else a new one.
 
     A permission is asked for a tool of its name; a hook hears about any tool.
@@ -86,7 +86,7 @@ def about_which(fields: dict[str, Any], running: dict[str, dict[str, Any]], ques
     return (fresh[:1] or able[-1:] or [unseen])[0]
 
 
-def asking(question: Question, call: dict[str, Any], about: dict[str, Any]) -> bytes:
+def encode_question(question: Question, call: dict[str, Any], about: dict[str, Any]) -> bytes:
     """Give the request: whether the tool may be used, or what a hook says to it.
 
     Args:
@@ -96,14 +96,16 @@ def asking(question: Question, call: dict[str, Any], about: dict[str, Any]) -> b
     """
     if question.fields["kind"] == "hook":
         request = {"subtype": "hook_callback", "callback_id": question.fields["name"]}
-        return _request(question, {**request, "input": _told(question, call, about), "tool_use_id": call["id"]})
+        return _encode_request(
+            question, {**request, "input": _build_hook_input(question, call, about), "tool_use_id": call["id"]}
+        )
     told = {"tool_name": call["name"], "display_name": call["name"], "input": call["input"]}
     about_it = {key: call["input"][key] for key in ("description",) if key in call["input"]}
     more = {"permission_suggestions": [], **question.fields.get("told", {}), "tool_use_id": call["id"]}
-    return _request(question, {"subtype": "can_use_tool", **told, **about_it, **more})
+    return _encode_request(question, {"subtype": "can_use_tool", **told, **about_it, **more})
 
 
-def _told(question: Question, call: dict[str, Any], about: dict[str, Any]) -> dict[str, Any]:
+def _build_hook_input(question: Question, call: dict[str, Any], about: dict[str, Any]) -> dict[str, Any]:
     event = question.fields["event"]
     session = about["session_id"]
     told = {"session_id": session, "transcript_path": f"/home/u/{session}.jsonl", "cwd": "/"}
@@ -118,12 +120,12 @@ def _told(question: Question, call: dict[str, Any], about: dict[str, Any]) -> di
     return {**told, "tool_response": response, "tool_use_id": call["id"], "duration_ms": 0}
 
 
-def withdrawn(question: Question) -> bytes:
+def encode_withdrawal(question: Question) -> bytes:
     """Give the line that takes a question back."""
-    return line({"type": "control_cancel_request", "request_id": question.key})
+    return encode_line({"type": "control_cancel_request", "request_id": question.key})
 
 
-def answer_of(question: Question, response: dict[str, Any]) -> str:
+def read_answer(question: Question, response: dict[str, Any]) -> str:
     """Read an answer. Every answer except "allow" denies the tool, an error too; a hook's no denies the tool."""
     told = response.get("response")
     told = told if isinstance(told, dict) and response.get("subtype") == "success" else {}
@@ -135,5 +137,5 @@ def answer_of(question: Question, response: dict[str, Any]) -> str:
     return DENY if is_denied else ALLOW
 
 
-def _request(question: Question, request: dict[str, Any]) -> bytes:
-    return line({"type": "control_request", "request_id": question.key, "request": request})
+def _encode_request(question: Question, request: dict[str, Any]) -> bytes:
+    return encode_line({"type": "control_request", "request_id": question.key, "request": request})

@@ -128,13 +128,13 @@ _AGENTS = ("Task", "Agent")
 _REASONS = {"subcommands": "subcommandResults"}
 
 
-def granted(name: str, allowed_by: str | None) -> dict[str, Any]:
+def describe_permission(name: str, allowed_by: str | None) -> dict[str, Any]:
     """Say why a tool of that name may run without a question; sub-agents may run without a reason."""
     reason = {} if name in _AGENTS else {"reason_type": _REASONS.get(allowed_by or "", "rule")}
     return {"permission_decision": {"decision": "accept", "source": "config", **reason}}
 
 
-def ended(fields: dict[str, Any], name: str) -> dict[str, Any]:
+def build_tool_result(fields: dict[str, Any], name: str) -> dict[str, Any]:
     """Give the block that reports to the model how a tool of that name has ended."""
     number, error, output = fields["id"], fields["error"], fields["output"]
     if error is not None:

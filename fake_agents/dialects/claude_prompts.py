@@ -25,21 +25,21 @@ class Prompts:
         self._unseen: list[int] = []
         self._marked: set[str] = set()
 
-    def queue(self, prompt: Prompt, now: int) -> int:
+    def queue_prompt(self, prompt: Prompt, now: int) -> int:
         """Take a prompt that comes; give its place, counted from 0."""
         self._came.append({**prompt, "at": now})
         self.waiting.append(len(self._came) - 1)
         return len(self._came) - 1
 
-    def has(self, number: int) -> bool:
+    def has_own_turn(self, number: int) -> bool:
         """Say whether the prompt, counted from 1, has or had a turn of its own: a swallowed prompt never has."""
         return len(self._came) >= number and number - 1 not in self._swallowed
 
-    def open(self, hand: list[int], *, is_own: bool) -> None:
+    def begin_turn(self, hand: list[int], *, is_own: bool) -> None:
         """Begin a turn; a turn that is not the prompt's own leaves the prompt in hand, and unseen."""
         self.hand, self._unseen, self._marked = hand, list(hand) if is_own else [], set()
 
-    def swallow(self) -> list[int]:
+    def swallow_waiting(self) -> list[int]:
         """Have the turn take what waits."""
         swallowed, self.waiting = self.waiting, []
         self.hand += swallowed
@@ -47,22 +47,22 @@ class Prompts:
         self._swallowed.update(swallowed)
         return swallowed
 
-    def unseen(self) -> list[Prompt]:
+    def take_unseen(self) -> list[Prompt]:
         """Give what the turn has taken up since the last call."""
         unseen, self._unseen = self._unseen, []
         return [self._came[index] for index in unseen]
 
-    def uuid(self, index: int) -> str | None:
+    def find_uuid(self, index: int) -> str | None:
         """Give the prompt's own uuid, if its line had one."""
         return self._came[index].get("uuid")
 
-    def queued(self) -> list[str]:
+    def list_queued_uuids(self) -> list[str]:
         """Give the uuids of what waits."""
-        return [uuid for uuid in map(self.uuid, self.waiting) if uuid is not None]
+        return [uuid for uuid in map(self.find_uuid, self.waiting) if uuid is not None]
 
-    def mark(self, kind: str, epoch: int) -> dict[str, Any]:
+    def build_marks(self, kind: str, epoch: int) -> dict[str, Any]:
         """Give the fields of such a line about the prompts in hand; instants count from a time of day, in ms."""
-        uuids = [uuid for uuid in map(self.uuid, self.hand) if uuid is not None]
+        uuids = [uuid for uuid in map(self.find_uuid, self.hand) if uuid is not None]
         if not uuids or kind not in _MARKED or kind in self._marked:
             return {}
         if kind in _AGAIN:

@@ -26,7 +26,7 @@ _STOPPED = (
 )
 
 
-def _last(call: str, questions: Questions) -> Question | None:
+def _find_last_question(call: str, questions: Questions) -> Question | None:
     """Find the last question that was asked before that tool began."""
     before = [
         question for question in questions.asked if question.tool == call and question.fields["event"] == "PreToolUse"
@@ -34,18 +34,18 @@ def _last(call: str, questions: Questions) -> Question | None:
     return before[-1] if before else None
 
 
-def rejection(call: str, questions: Questions) -> str:
+def explain_rejection(call: str, questions: Questions) -> str:
     """Give the output of a tool that an interrupt ended: had it begun, or was it still asked about?"""
-    question = _last(call, questions)
+    question = _find_last_question(call, questions)
     return REJECTED if question is not None and question.answer == CANCELLED else REJECTED + _STOPPED
 
 
-def outcome(call: str, error: str, questions: Questions, *, is_interrupted: bool) -> dict[str, Any] | None:
+def describe_failed_tool(call: str, error: str, questions: Questions, *, is_interrupted: bool) -> dict[str, Any] | None:
     """Give the extra fields at the end of a failed tool; None: only the fields of any failure."""
     if is_interrupted:
         meta = {"id": call, "non_execution_kind": "user-rejected"}
         return {"tool_use_result": "User rejected tool use", "tool_result_meta": [meta]}
-    question = _last(call, questions)
+    question = _find_last_question(call, questions)
     if question is None or question.answer not in ("", CANCELLED):
         return None
     if question.given_up:

@@ -6,9 +6,9 @@ The first prompt waits until each server has given its tools.
 
 from __future__ import annotations
 
-from pytest_agentproc.fake_agents.objects import line
-from pytest_agentproc.fake_agents.program import argument
-from pytest_agentproc.fake_agents.requests import read, text_of
+from pytest_agentproc.fake_agents.objects import encode_line
+from pytest_agentproc.fake_agents.program import find_argument
+from pytest_agentproc.fake_agents.requests import join_text, parse_request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Servers:
     """
 
     def __init__(self, program: Program, uuid: Callable[[], str]) -> None:
-        config = read(argument(program, "--mcp-config").encode()) or {}
+        config = parse_request(find_argument(program, "--mcp-config").encode()) or {}
         given = config.get("mcpServers")
         given = given if isinstance(given, dict) else {}
         self._named = [name for name, of in given.items() if isinstance(of, dict) and of.get("type") == "sdk"]
@@ -67,25 +67,25 @@ class Servers:
         more = asked.get("sdkMcpServers")
         names = [*self._named, *(more if isinstance(more, list) else ())]
         self._servers = {str(name): _Server(str(name)) for name in names}
-        return [self._shake(server, "initialize", _HELLO) for server in self._servers.values()]
+        return [self._encode_handshake(server, "initialize", _HELLO) for server in self._servers.values()]
 
-    def take(self, key: Any, response: dict[str, Any]) -> list[bytes]:
+    def handle_handshake_answer(self, key: Any, response: dict[str, Any]) -> list[bytes]:
         """Take the answer to a message of a handshake; give the messages that follow."""
         server, method = self._handshakes.pop(key, (None, ""))
         if server is None or server.state != _PENDING:
             return []
-        result, _ = answer_of(response)
+        result, _ = read_server_answer(response)
         if result is None:
             server.state = _FAILED
             return []
         if method != "tools/list":
-            return [self._shake(server, "tools/list" if method == _BEGUN else _BEGUN)]
+            return [self._encode_handshake(server, "tools/list" if method == _BEGUN else _BEGUN)]
         tools = result.get("tools")
         server.tools = [str(tool.get("name")) for tool in tools if isinstance(tool, dict)] if tools else []
         server.state = _CONNECTED
         return []
 
-    def drop(self) -> None:
+    def drop_pending(self) -> None:
         """Wait no longer for servers that have not given their tools."""
         for server in self._servers.values():
             server.state = _FAILED if server.state == _PENDING else server.state
@@ -95,7 +95,7 @@ class Servers:
         """Whether a server has not given its tools, and may still do so."""
         return any(server.state == _PENDING for server in self._servers.values())
 
-    def told(self, tools: list[str]) -> dict[str, Any]:
+    def describe_servers(self, tools: list[str]) -> dict[str, Any]:
         """Give the fields of `init` about servers and tools, if there are servers."""
         if not self._servers:
             return {}
@@ -104,32 +104,32 @@ class Servers:
         listed = [{"name": server.name, "status": server.state, "source": "sdk"} for server in servers]
         return {"tools": [*tools, *own], "mcp_servers": listed}
 
-    def about(self, block: dict[str, Any]) -> dict[str, Any]:
+    def describe_tool(self, block: dict[str, Any]) -> dict[str, Any]:
         """Give the field of a message about a tool of a server."""
-        server, tool = self._find(str(block["name"]))
+        server, tool = self._find_server(str(block["name"]))
         if server is None:
             return {}
         shown = {"display_name": tool.replace("_", " ").capitalize(), "server_display_name": server.name}
         return {"tool_use_meta": [{"id": block["id"], **shown, "tool_name": tool}]}
 
-    def call(self, key: str, call: dict[str, Any]) -> tuple[int, bytes] | None:
+    def encode_call(self, key: str, call: dict[str, Any]) -> tuple[int, bytes] | None:
         """Give the number of a call in its server's session and its control request; None: there is no such tool."""
-        server, tool = self._find(call["name"])
+        server, tool = self._find_server(call["name"])
         if server is None:
             return None
         number = server.messages
         meta = {"claudecode/toolUseId": call["id"], "progressToken": number}
         given = {"name": tool, "arguments": call["input"], "_meta": meta}
-        return number, self._message(server, self._numbered(server, "tools/call", given), key)
+        return number, self._encode_message(server, self._number_request(server, "tools/call", given), key)
 
-    def cancel(self, name: str, number: int) -> bytes:
+    def encode_cancel(self, name: str, number: int) -> bytes:
         """Give the message that cancels the call of a tool of that name."""
-        server, _ = self._find(name)
+        server, _ = self._find_server(name)
         assert server is not None
         about = {"requestId": number, "reason": "AbortError: remote-cancel"}
-        return self._message(server, {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": about})
+        return self._encode_message(server, {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": about})
 
-    def _find(self, name: str) -> tuple[_Server | None, str]:
+    def _find_server(self, name: str) -> tuple[_Server | None, str]:
         """Find the connected server that has a tool, and the tool's own name."""
         for server in self._servers.values():
             tool = name.removeprefix(f"mcp__{server.name}__")
@@ -137,23 +137,23 @@ class Servers:
                 return server, tool
         return None, ""
 
-    def _shake(self, server: _Server, method: str, params: dict[str, Any] | None = None) -> bytes:
+    def _encode_handshake(self, server: _Server, method: str, params: dict[str, Any] | None = None) -> bytes:
         key = self._uuid()
         self._handshakes[key] = server, method
         is_note = method == _BEGUN
-        message = {"jsonrpc": "2.0", "method": method} if is_note else self._numbered(server, method, params)
-        return self._message(server, message, key)
+        message = {"jsonrpc": "2.0", "method": method} if is_note else self._number_request(server, method, params)
+        return self._encode_message(server, message, key)
 
-    def _numbered(self, server: _Server, method: str, params: dict[str, Any] | None) -> dict[str, Any]:
+    def _number_request(self, server: _Server, method: str, params: dict[str, Any] | None) -> dict[str, Any]:
         number, server.messages = server.messages, server.messages + 1
         return {"method": method, **({"params": params} if params else {}), "jsonrpc": "2.0", "id": number}
 
-    def _message(self, server: _Server, message: dict[str, Any], key: str = "") -> bytes:
+    def _encode_message(self, server: _Server, message: dict[str, Any], key: str = "") -> bytes:
         request = {"subtype": "mcp_message", "server_name": server.name, "message": message}
-        return line({"type": "control_request", "request_id": key or self._uuid(), "request": request})
+        return encode_line({"type": "control_request", "request_id": key or self._uuid(), "request": request})
 
 
-def answer_of(response: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
+def read_server_answer(response: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
     """Read the answer to a message: its result, or None and the error. A tool reports its error within its result."""
     told = response.get("response")
     message = told.get("mcp_response") if isinstance(told, dict) else None
@@ -162,4 +162,4 @@ def answer_of(response: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
     result, error = message.get("result"), message.get("error")
     if not isinstance(result, dict):
         return None, str(error.get("message")) if isinstance(error, dict) else "the server gave no result"
-    return (None, text_of(result.get("content"))) if result.get("isError") else (result, "")
+    return (None, join_text(result.get("content"))) if result.get("isError") else (result, "")

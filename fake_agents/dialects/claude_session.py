@@ -8,21 +8,26 @@ from __future__ import annotations
 
 from pytest_agentproc.fake_agents.dialects.claude_control import (
     DECISIONS,
-    about_which,
-    answer_of,
-    asking,
-    failed,
-    initialized,
-    success,
-    withdrawn,
+    encode_failure,
+    encode_initialized,
+    encode_question,
+    encode_success,
+    encode_withdrawal,
+    find_asked_tool,
+    read_answer,
 )
 from pytest_agentproc.fake_agents.dialects.claude_forms import INIT
-from pytest_agentproc.fake_agents.dialects.claude_refusals import ABORTED, REJECTED, outcome, rejection
+from pytest_agentproc.fake_agents.dialects.claude_refusals import (
+    ABORTED,
+    REJECTED,
+    describe_failed_tool,
+    explain_rejection,
+)
 from pytest_agentproc.fake_agents.dialects.claude_servers import UNSENT, Servers
-from pytest_agentproc.fake_agents.dialects.claude_servers import answer_of as called
+from pytest_agentproc.fake_agents.dialects.claude_servers import read_server_answer as called
 from pytest_agentproc.fake_agents.dialects.claude_turns import Turns
 from pytest_agentproc.fake_agents.questions import ANSWERED, CANCELLED, DENY, REFUSED, Questions
-from pytest_agentproc.fake_agents.requests import read
+from pytest_agentproc.fake_agents.requests import parse_request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +45,7 @@ class Encoder(Turns):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         self.questions = Questions()
-        self._servers = Servers(program, self._uuid)
+        self._servers = Servers(program, self._make_uuid)
         self._results: dict[str, dict[str, Any]] = {}
         self._calls: dict[str, dict[str, Any]] = {}
         self._interrupts: list[dict[str, Any]] = []
@@ -50,16 +55,16 @@ class Encoder(Turns):
         more = {"task": self.task, "task_done": self.task_done, "background_turn": self.background_turn}
         self.events = {**self.events, **more}
 
-    def hear(self, request: bytes, now: int) -> tuple[bytes, str]:
+    def handle_request(self, request: bytes, now: int) -> tuple[bytes, str]:
         """Queue a prompt, answer a control request; an interrupt of a turn is the script's to answer."""
-        heard = read(request)
+        heard = parse_request(request)
         if heard is None:
             told = f"Error parsing streaming input line (type=unknown, {len(request)} chars): SyntaxError\n"
             return told.encode(), "fault"
         if heard.get("type") in ("user", "control_response"):
             is_prompt = heard["type"] == "user"
-            return self._joined(
-                self._queue(heard, now) if is_prompt else self._take_decision(heard.get("response"))
+            return self._join_lines(
+                self._queue_prompt(heard, now) if is_prompt else self._handle_decision(heard.get("response"))
             ), ""
         asked = heard.get("request")
         if heard.get("type") != "control_request" or not isinstance(asked, dict):
@@ -67,95 +72,95 @@ class Encoder(Turns):
         if asked.get("subtype") == "interrupt" and (self._in_turn or self._prompts.waiting):
             self._interrupts.append(heard)
             self._cut = self._ends
-            return self._joined(self._withdraw()), "cancel"
+            return self._join_lines(self._withdraw_questions()), "cancel"
         if asked.get("subtype") != "initialize":
-            return self._joined(self._answered(heard, asked, now)), ""
-        events = [*self._servers.connect(asked), initialized(heard, asked)]
-        return self._joined(events), "connect" if self._servers.are_pending else "handshake"
+            return self._join_lines(self._answer_request(heard, asked, now)), ""
+        events = [*self._servers.connect(asked), encode_initialized(heard, asked)]
+        return self._join_lines(events), "connect" if self._servers.are_pending else "handshake"
 
-    def has(self, number: int) -> bool:
+    def has_prompt(self, number: int) -> bool:
         """Say whether the prompt was received; the first one waits for the servers of the client."""
-        return not self._servers.are_pending and super().has(number)
+        return not self._servers.are_pending and super().has_prompt(number)
 
     def drop_servers(self) -> bytes:
         """Wait no longer for the servers of the client."""
-        self._servers.drop()
+        self._servers.drop_pending()
         return b""
 
-    def end(self) -> None:
+    def note_eof(self) -> None:
         """Note that stdin has ended: an agent that stays for its tasks is not idle."""
         self._is_ended = True
-        self._servers.drop()
-        for question in self.questions.open():
+        self._servers.drop_pending()
+        for question in self.questions.list_open():
             if question.fields["kind"] == "request":
                 self._settle_call(question, None, UNSENT)
 
-    def late(self) -> bytes:
+    def take_late_answers(self) -> bytes:
         """Give nothing: all is answered at once."""
         return b""
 
     def refuse(self, request: bytes, error: str) -> bytes:
         """Give the control response that refuses `initialize`."""
-        return self._lines.join([failed(read(request) or {}, {"error": error})])
+        return self._lines.join([encode_failure(parse_request(request) or {}, {"error": error})])
 
-    def receipt(self) -> bytes:
+    def confirm_cancel(self) -> bytes:
         """Give the control response alone: it is received, and the interrupted turn runs to its end."""
-        return self._joined(self._heard())
+        return self._join_lines(self._encode_owed_responses())
 
     def acknowledge(self, now: int) -> bytes:
         """Give the control response, what the interrupt leaves of the turn, and its error result."""
         if not self._interrupts:
             return b""
         waiting = self._prompts.waiting
-        made = b"" if self._in_turn or not waiting else self.take(waiting[0] + 1, now)
-        events = self._heard()
+        made = b"" if self._in_turn or not waiting else self.begin_prompt(waiting[0] + 1, now)
+        events = self._encode_owed_responses()
         self._interrupts, self._receipts = [], 0
         if self._cut == self._ends and self._in_turn:  # else the turn ended before, by itself
-            events += [*self._replay(), *self._abort_turn(now), *self._over()]
-        return made + self._joined(events)
+            events += [*self._replay_unseen(), *self._abort_turn(now), *self._end_turn()]
+        return made + self._join_lines(events)
 
     def result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the result; an interrupt that the prompt's own result crosses is answered after it, as claude does."""
         is_own = not self._run
         made = super().result(fields, now)
-        return made + (self.receipt() if is_own else b"")
+        return made + (self.confirm_cancel() if is_own else b"")
 
-    def interrupted(self, now: int) -> bytes:
+    def end_interrupted_turn(self, now: int) -> bytes:
         """Give the rest of the turn after a signal, and its error result; after that claude exits silently."""
         if not self._in_turn:
             return b""
-        events = [*self._replay(), *self._abort_turn(now, by_signal=True)]
-        self._over()
-        return self._joined(events)
+        events = [*self._replay_unseen(), *self._abort_turn(now, by_signal=True)]
+        self._end_turn()
+        return self._join_lines(events)
 
     def ask(self, fields: dict[str, Any], now: int) -> tuple[Question, bytes]:
         """Open a question about the running tool, or about an unseen one; give the control request."""
         if fields["kind"] == "request":
-            return self._call(fields)
-        call = about_which(fields, self._calls, self.questions)
+            return self._call_server_tool(fields)
+        call = find_asked_tool(fields, self._calls, self.questions)
         if fields["event"] == "Stop":
-            call = {"id": self._uuid()}
-        key = self._uuid() if fields["id"] is None else fields["id"]
+            call = {"id": self._make_uuid()}
+        key = self._make_uuid() if fields["id"] is None else fields["id"]
         question = self.questions.ask(key, fields, call["id"], in_turn=self._in_turn)
-        state = self._state("requires_action") if fields["kind"] == "permission" else []
-        started = self._tasks.started_by(call["id"])
+        state = self._encode_state("requires_action") if fields["kind"] == "permission" else []
+        started = self._tasks.find_started_by(call["id"])
         about: dict[str, Any] = {
             "session_id": self._session,
             "prompt_id": f"00000000-0000-4000-9000-{self._taken:012}",
             "said": self._said,
         }
-        about |= {"tasks": self._tasks.hooked(), "response": {"backgroundTaskId": started} if started else {}}
-        return question, self._joined([*state, asking(question, call, about)])
+        about |= {"tasks": self._tasks.describe_running(), "response": {"backgroundTaskId": started} if started else {}}
+        return question, self._join_lines([*state, encode_question(question, call, about)])
 
-    def _call(self, fields: dict[str, Any]) -> tuple[Question, bytes]:
+    def _call_server_tool(self, fields: dict[str, Any]) -> tuple[Question, bytes]:
         """Call the tool of the client's server that a tool of the script names."""
-        call, key = self._calls[fields["tool"]], fields["id"] or self._uuid()
-        told = self._servers.call(key, call)
+        call, key = self._calls[fields["tool"]], fields["id"] or self._make_uuid()
+        told = self._servers.encode_call(key, call)
         about = {"name": call["name"], "event": "", "message": told[0] if told else 0}
         question = self.questions.ask(key, {**fields, **about}, call["id"], in_turn=self._in_turn)
         if told is None:
             self._settle_call(question, None, f"Error: No such tool available: {call['name']}", refused=True)
-        return question, self._joined([told[1]] if told else [])
+        return question, self._join_lines([told[1]] if told else [])
 
     def _settle_call(self, question: Question, result: dict[str, Any] | None, error: str, **more: bool) -> None:
         """Keep the answer of a server for the end of the tool."""
@@ -167,7 +172,7 @@ class Encoder(Turns):
         """Take an unanswered question back; give the lines that say so."""
         question.given_up = True
         self.questions.settle(question, CANCELLED)
-        return self._joined([withdrawn(question)])
+        return self._join_lines([encode_withdrawal(question)])
 
     def tool(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the block that asks for a tool."""
@@ -181,9 +186,9 @@ class Encoder(Turns):
 
         The ends of tasks that were folded into the turn are carried, too.
         """
-        started = self._tasks.started_by(fields["id"])
+        started = self._tasks.find_started_by(fields["id"])
         if started and not fields["output"]:
-            fields = {**fields, "output": self._tasks.output(started)}
+            fields = {**fields, "output": self._tasks.describe_output(started)}
         if not fields["output"] and fields["error"] is None:
             fields = {**fields, **self._results.get(fields["id"], {})}
         made = super().tool_done(fields, now)
@@ -192,23 +197,23 @@ class Encoder(Turns):
             return made
         self._running.remove(fields["id"])
         carried, self._folded = self._folded, []
-        made += self._joined([event for line in carried for event in self._replay_prompt(line)])
+        made += self._join_lines([event for line in carried for event in self._replay_prompt(line)])
         if not self._prompts.hand or self._run:
-            return made + self._joined(self._ask_model())
-        swallowed = [] if self._is_aborting else self._prompts.swallow()
-        events = [event for index in swallowed for event in self._lifecycle(index, "started")]
-        return made + self._joined([*events, *self._ask_model()])
+            return made + self._join_lines(self._ask_model())
+        swallowed = [] if self._is_aborting else self._prompts.swallow_waiting()
+        events = [event for index in swallowed for event in self._encode_lifecycle(index, "started")]
+        return made + self._join_lines([*events, *self._ask_model()])
 
     def task(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the task's start; around it the start and the end of its tool, unless the end is a step of its own."""
         if "tool" in fields:
             call = self._calls.get(fields["tool"], {"id": fields["tool"], "input": {}})
-            return self._counted(self._tasks.start(fields, call))
+            return self._encode_and_count(self._tasks.start_task(fields, call))
         number, is_agent = fields["id"], fields["kind"] == "local_agent"
         about = {"prompt": number} if is_agent else {"command": number}
         call = {"id": f"toolu_{number}", "name": "Task" if is_agent else "Bash"}
         call["input"] = {**about, "description": number, "run_in_background": True}
-        made = self.tool(call, now) + self._counted(self._tasks.start(fields, call))
+        made = self.tool(call, now) + self._encode_and_count(self._tasks.start_task(fields, call))
         return made + self.tool_done({"id": call["id"], "output": "", "error": None}, now)
 
     def nested(self, fields: dict[str, Any], now: int) -> bytes:
@@ -218,30 +223,30 @@ class Encoder(Turns):
 
     def task_done(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the end of a background task; the model hears about a folded one with the next tool's result."""
-        fields = {**fields, "report": self._reports.get(self._tasks.call_of(fields["id"]))}
+        fields = {**fields, "report": self._reports.get(self._tasks.find_call(fields["id"]))}
         if fields["in_same_turn"]:
-            self._folded.append({**self._tasks.folded(fields), "at": now})
-        return self._counted(self._tasks.end(fields, now))
+            self._folded.append({**self._tasks.build_folded_prompt(fields), "at": now})
+        return self._encode_and_count(self._tasks.end_task(fields, now))
 
     def background_turn(self, fields: dict[str, Any], now: int) -> bytes:
         """Begin a turn that no prompt asked for, after an empty turn if there is one."""
-        events, number = self._running_again(), fields["task"]
+        events, number = self._announce_running(), fields["task"]
         if fields["empty_result_first"]:
-            self._open_turn(self._prompts.hand, self._tasks.take_other(number))
-            events += [*self._begin(), self._empty()]
-        self._open_turn(self._prompts.hand, self._tasks.take(number))
-        return self._joined([*events, *self._begin(), *self._ask_model()])
+            self._open_turn(self._prompts.hand, self._tasks.take_other_run(number))
+            events += [*self._begin(), self._encode_empty_result()]
+        self._open_turn(self._prompts.hand, self._tasks.take_run(number))
+        return self._join_lines([*events, *self._begin(), *self._ask_model()])
 
-    def _take_decision(self, response: Any) -> list[bytes]:
+    def _handle_decision(self, response: Any) -> list[bytes]:
         """Take the answer to a question; ignore an answer to none."""
         told = response if isinstance(response, dict) else {}
-        question = self.questions.find(told.get("request_id"))
+        question = self.questions.find_open(told.get("request_id"))
         if question is None:
-            return self._servers.take(told.get("request_id"), told)
+            return self._servers.handle_handshake_answer(told.get("request_id"), told)
         if question.fields["kind"] == "request":
             self._settle_call(question, *called(told))
             return []
-        answer, kind = answer_of(question, told), question.fields["kind"]
+        answer, kind = read_answer(question, told), question.fields["kind"]
         self.questions.settle(question, answer)
         is_before, call = question.fields["event"] == "PreToolUse", self._calls.get(question.tool)
         if is_before and (kind, answer) in DECISIONS:
@@ -249,91 +254,97 @@ class Encoder(Turns):
         if is_before and answer == DENY and call is not None:
             about = {"tool_name": call["name"], "tool_use_id": call["id"], "tool_input": call["input"]}
             self._denials.append(about)
-        return self._state("idle" if self._is_idle else "running") if kind == "permission" else []
+        return self._encode_state("idle" if self._is_idle else "running") if kind == "permission" else []
 
-    def _withdraw(self) -> list[bytes]:
+    def _withdraw_questions(self) -> list[bytes]:
         """Take back what was asked within the turn that is interrupted."""
-        asked = [question for question in self.questions.open() if question.in_turn]
+        asked = [question for question in self.questions.list_open() if question.in_turn]
         for question in asked:
             self.questions.settle(question, CANCELLED)
         return [
-            self._servers.cancel(question.fields["name"], question.fields["message"])
+            self._servers.encode_cancel(question.fields["name"], question.fields["message"])
             if question.fields["kind"] == "request"
-            else withdrawn(question)
+            else encode_withdrawal(question)
             for question in asked
         ]
 
-    def _counted(self, told: list[tuple[str, dict[str, Any]]]) -> bytes:
+    def _encode_and_count(self, told: list[tuple[str, dict[str, Any]]]) -> bytes:
         """Tell of a task, and have the results know of the sub-agents."""
-        self._subagents = self._tasks.subagents()
-        return self._told(told)
+        self._subagents = self._tasks.count_subagents()
+        return self._encode_task_lines(told)
 
-    def _told(self, told: list[tuple[str, dict[str, Any]]]) -> bytes:
-        return self._joined([self._system(subtype, fields) for subtype, fields in told])
+    def _encode_task_lines(self, told: list[tuple[str, dict[str, Any]]]) -> bytes:
+        return self._join_lines([self._encode_system_line(subtype, fields) for subtype, fields in told])
 
-    def _answered(self, heard: dict[str, Any], asked: dict[str, Any], now: int) -> list[bytes]:
+    def _answer_request(self, heard: dict[str, Any], asked: dict[str, Any], now: int) -> list[bytes]:
         kind = asked.get("subtype")
         if kind == "interrupt":
-            return [success(heard, {"still_queued": []})]
+            return [encode_success(heard, {"still_queued": []})]
         if kind == "stop_task":
             number = str(asked.get("task_id"))
-            if not self._tasks.runs(number):
-                return [success(heard, {})]
-            ended = self._tasks.end({"id": number, "status": "stopped"}, now)
-            told = [self._system(subtype, fields) for subtype, fields in ended]
-            return [*told, success(heard, {}), *(self._state("idle") if self._is_idle else [])]
+            if not self._tasks.is_running(number):
+                return [encode_success(heard, {})]
+            ended = self._tasks.end_task({"id": number, "status": "stopped"}, now)
+            told = [self._encode_system_line(subtype, fields) for subtype, fields in ended]
+            return [*told, encode_success(heard, {}), *(self._encode_state("idle") if self._is_idle else [])]
         if kind in _WITHOUT_DATA:
-            return [success(heard, {})]
+            return [encode_success(heard, {})]
         error = f"Unsupported control request subtype: {kind}"
-        return [failed(heard, {"error": error, "error_code": "unsupported_request"})]
+        return [encode_failure(heard, {"error": error, "error_code": "unsupported_request"})]
 
-    def _heard(self) -> list[bytes]:
+    def _encode_owed_responses(self) -> list[bytes]:
         """Give the control responses that are still owed."""
         owed, self._receipts = self._interrupts[self._receipts :], len(self._interrupts)
-        queued = self._prompts.queued()
-        return [success(request, {"still_queued": queued}) for request in owed]
+        queued = self._prompts.list_queued_uuids()
+        return [encode_success(request, {"still_queued": queued}) for request in owed]
 
     def _abort_turn(self, now: int, *, by_signal: bool = False) -> list[bytes]:
-        tools, (before, behind) = self._running[:], self._abandon(now)
+        tools, (before, behind) = self._running[:], self._abandon_message(now)
         events = [*self._begin(), *before]
         self._is_aborting = True  # an interrupt leaves in the queue what is there
         for number in tools:
-            ended = {"id": number, "output": "", "error": REJECTED if by_signal else rejection(number, self.questions)}
+            ended = {
+                "id": number,
+                "output": "",
+                "error": REJECTED if by_signal else explain_rejection(number, self.questions),
+            }
             events.append(self.tool_done(ended, now).rstrip(b"\r\n"))
         self._is_aborting = False
         text = "[Request interrupted by user" + (" for tool use]" if tools else "]")
         block = {"type": "text", "text": text}
-        events.append(self._line("user", {"role": "user", "content": [block]}, None, now, {}))
+        events.append(self._encode_line("user", {"role": "user", "content": [block]}, None, now, {}))
         events += behind
         if not tools:
             self._stop = None
         self.code, self._turns = 1, self._turns + 1
         told = {"errors": [ABORTED + ("tool_use" if tools else "null")]}
         fields = {"is_error": True, "subtype": "error_during_execution", "usage": None}
-        return [*events, self._result(told, "aborted_tools" if tools else "aborted_streaming", fields, now)]
+        return [*events, self._encode_result(told, "aborted_tools" if tools else "aborted_streaming", fields, now)]
 
-    def _mark(self, kind: str) -> dict[str, Any]:
-        more = self._servers.told(INIT["tools"]) if kind == "init" else {}  # type: ignore[arg-type]  # a list of names
-        return {**super()._mark(kind), **more}
+    def _mark_line(self, kind: str) -> dict[str, Any]:
+        more = self._servers.describe_servers(INIT["tools"]) if kind == "init" else {}  # type: ignore[arg-type]  # a list of names
+        return {**super()._mark_line(kind), **more}
 
     def _end_block(
         self, parent: str | None, block: dict[str, Any], now: int, more: dict[str, Any] | None = None
     ) -> list[bytes]:
-        about = self._servers.about(block) if block["type"] == "tool_use" else {}
+        about = self._servers.describe_tool(block) if block["type"] == "tool_use" else {}
         return super()._end_block(parent, block, now, {**(more or {}), **about})
 
-    def _agent(self, parent: str) -> str:
-        return self._tasks.started_by(parent) or super()._agent(parent)
+    def _name_agent(self, parent: str) -> str:
+        return self._tasks.find_started_by(parent) or super()._name_agent(parent)
 
-    def _outcome(self, number: str, output: Any, *, failed: bool) -> dict[str, Any]:
-        more = outcome(number, output, self.questions, is_interrupted=self._is_aborting) if failed else None
+    def _describe_tool_outcome(self, number: str, output: Any, *, failed: bool) -> dict[str, Any]:
+        more = (
+            describe_failed_tool(number, output, self.questions, is_interrupted=self._is_aborting) if failed else None
+        )
         if more is not None:
             return more
-        made = super()._outcome(number, output, failed=failed)
+        made = super()._describe_tool_outcome(number, output, failed=failed)
         if isinstance(output, list):
             made["tool_use_result"] = output
-        started = self._tasks.started_by(number)
+        started = self._tasks.find_started_by(number)
         if started and not failed:
-            launched = self._tasks.launched(started, self._model)
+            launched = self._tasks.describe_launch(started, self._model)
             made["tool_use_result"] = launched or {**made["tool_use_result"], "stdout": "", "backgroundTaskId": started}
         return made

@@ -33,7 +33,7 @@ class Tasks:
         self._running: list[str] = []
         self._over: list[str] = []
 
-    def start(self, fields: dict[str, Any], call: dict[str, Any]) -> Told:
+    def start_task(self, fields: dict[str, Any], call: dict[str, Any]) -> Told:
         """Give the lines for a task that a tool's call starts; in the foreground the long call itself is the task."""
         number, kind, is_behind = fields["id"], fields["kind"], not fields.get("foreground")
         text = call["input"].get("description", number)
@@ -52,7 +52,7 @@ class Tasks:
         self._running.append(number)
         return [self._list_tasks(), begun]
 
-    def end(self, fields: dict[str, Any], now: int) -> Told:
+    def end_task(self, fields: dict[str, Any], now: int) -> Told:
         """Give the lines for a task's end: the update, the notification, and which tasks are left."""
         number, status = fields["id"], fields["status"]
         if number in self._running:
@@ -60,19 +60,19 @@ class Tasks:
             self._over += [] if fields.get("in_same_turn") or status == "stopped" else [number]
         if number in self._known:
             self._known[number] = {**self._known[number], "ended": status}
-        known, is_signalled = self._of(number), fields.get("signalled", False)
+        known, is_signalled = self._find_task(number), fields.get("signalled", False)
         about = {"task_id": number, "run_id": known["run"]}
         patch = {"status": _PATCHES.get(status, status), "end_time": now // 1_000_000}
         file = _OUTPUT if known["behind"] and not is_signalled else ""
         told = {"tool_use_id": known["call"]["id"], "status": status, "output_file": file}
         reported = {} if fields.get("report") is None else {"summary_is_report": True, "usage": _USAGE}
-        notified = ("task_notification", {**about, **told, "summary": self._summary(fields), **reported})
+        notified = ("task_notification", {**about, **told, "summary": self._summarize_end(fields), **reported})
         updated = ("task_updated", {**about, "patch": patch})
         if not known["behind"]:
             return [notified]
         return [*([notified, updated] if is_signalled else [updated, notified]), self._list_tasks()]
 
-    def subagents(self) -> dict[str, Any]:
+    def count_subagents(self) -> dict[str, Any]:
         """Give the fields of a result about the sub-agents so far, if there are any."""
         agents = [task for task in self._known.values() if task["kind"] == "local_agent"]
         asked = [agent["call"]["input"].get("run_in_background") for agent in agents]
@@ -90,7 +90,7 @@ class Tasks:
             "by_type": {name: types.count(name) for name in types},
         }
 
-    def runs(self, number: str) -> bool:
+    def is_running(self, number: str) -> bool:
         """Say whether it runs in the background."""
         return number in self._running
 
@@ -104,22 +104,22 @@ class Tasks:
         """Whether one runs in the background."""
         return bool(self._running)
 
-    def take(self, number: str) -> str:
+    def take_run(self, number: str) -> str:
         """Have a turn be about a task; give its run."""
         if number in self._over:
             self._over.remove(number)
-        return str(self._of(number)["run"])
+        return str(self._find_task(number)["run"])
 
-    def take_other(self, number: str) -> str:
+    def take_other_run(self, number: str) -> str:
         """Have an empty turn be about the first other task that is over and had none; give its run."""
-        return self.take(next((task for task in self._over if task != number), number))
+        return self.take_run(next((task for task in self._over if task != number), number))
 
-    def started_by(self, call: str) -> str:
+    def find_started_by(self, call: str) -> str:
         """Name the background task that a call of a tool started, if one did."""
         found = (number for number, task in self._known.items() if task["behind"] and task["call"]["id"] == call)
         return next(found, "")
 
-    def hooked(self) -> list[dict[str, Any]]:
+    def describe_running(self) -> list[dict[str, Any]]:
         """Give a hook's fields about the running tasks."""
         return [
             {
@@ -133,13 +133,13 @@ class Tasks:
             if number in self._running
         ]
 
-    def call_of(self, number: str) -> str:
+    def find_call(self, number: str) -> str:
         """Name the tool that started it."""
-        return str(self._of(number)["call"]["id"])
+        return str(self._find_task(number)["call"]["id"])
 
-    def launched(self, number: str, model: str) -> dict[str, Any] | None:
+    def describe_launch(self, number: str, model: str) -> dict[str, Any] | None:
         """Give the fields about a sub-agent's start beside the tool's output; None for a command."""
-        known = self._of(number)
+        known = self._find_task(number)
         if known["kind"] != "local_agent":
             return None
         asked = {"description": known["description"], "resolvedModel": model}
@@ -147,22 +147,22 @@ class Tasks:
         head = {"isAsync": True, "status": "async_launched", "agentId": number}
         return {**head, **asked, "outputFile": _OUTPUT, "canReadOutputFile": True, "canContinueAgent": True}
 
-    def output(self, number: str) -> str | list[dict[str, Any]]:
+    def describe_output(self, number: str) -> str | list[dict[str, Any]]:
         """Give what the tool that started it is said to have given."""
-        if self._of(number)["kind"] == "local_agent":
+        if self._find_task(number)["kind"] == "local_agent":
             return [{"type": "text", "text": _AGENT_LAUNCHED}]
         return _LAUNCHED.format(number, _OUTPUT)
 
-    def folded(self, fields: dict[str, Any]) -> dict[str, Any]:
+    def build_folded_prompt(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Give the words to the model about a task's end within a turn, as if they were a prompt."""
-        known = self._of(fields["id"])
+        known = self._find_task(fields["id"])
         told = {"task-id": fields["id"], "tool-use-id": known["call"]["id"], "output-file": _OUTPUT}
-        told |= {"status": fields["status"], "summary": self._summary(fields)}
+        told |= {"status": fields["status"], "summary": self._summarize_end(fields)}
         lines = [f"<{name}>{value}</{name}>" for name, value in told.items()]
         content = "\n".join(["<task-notification>", *lines, "</task-notification>"])
-        return {"message": {"role": "user", "content": content}, "origin": origin(known["run"])}
+        return {"message": {"role": "user", "content": content}, "origin": build_origin(known["run"])}
 
-    def _of(self, number: str) -> dict[str, Any]:
+    def _find_task(self, number: str) -> dict[str, Any]:
         unseen = {"run": "", "kind": "local_bash", "description": number, "behind": True}
         return self._known.get(number, {**unseen, "call": {"id": f"toolu_{number}", "input": {}}})
 
@@ -176,8 +176,8 @@ class Tasks:
             tasks.append({**about, "description": known["description"]})
         return "background_tasks_changed", {"tasks": tasks}
 
-    def _summary(self, fields: dict[str, Any]) -> str:
-        known, status = self._of(fields["id"]), fields["status"]
+    def _summarize_end(self, fields: dict[str, Any]) -> str:
+        known, status = self._find_task(fields["id"]), fields["status"]
         if fields.get("report") is not None:
             return str(fields["report"])
         if status == "stopped" or not known["behind"]:
@@ -187,6 +187,6 @@ class Tasks:
         return f'Background command "{known["description"]}" {status} {how}'
 
 
-def origin(run: str) -> dict[str, Any]:
+def build_origin(run: str) -> dict[str, Any]:
     """Say which task has a turn begin, or a prompt written."""
     return {"kind": "task-notification", "producer": "session-task", "runId": run}

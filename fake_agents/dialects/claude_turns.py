@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from pytest_agentproc.fake_agents.dialects import claude
 from pytest_agentproc.fake_agents.dialects.claude_prompts import Prompts
-from pytest_agentproc.fake_agents.dialects.claude_tasks import Tasks, origin
-from pytest_agentproc.fake_agents.objects import line
-from pytest_agentproc.fake_agents.requests import read
+from pytest_agentproc.fake_agents.dialects.claude_tasks import Tasks, build_origin
+from pytest_agentproc.fake_agents.objects import encode_line
+from pytest_agentproc.fake_agents.requests import parse_request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,46 +45,46 @@ class Turns(claude.Encoder):
         self._run: str | None = None
         self._running: list[str] = []
 
-    def has(self, number: int) -> bool:
+    def has_prompt(self, number: int) -> bool:
         """Say whether the prompt has, or had, a turn of its own: a swallowed prompt never has."""
-        return self._prompts.has(number)
+        return self._prompts.has_own_turn(number)
 
-    def take(self, number: int, now: int) -> bytes:
+    def begin_prompt(self, number: int, now: int) -> bytes:
         """Begin the prompt's turn."""
         waiting = self._prompts.waiting
         if number - 1 not in waiting:
             return b""
         waiting.remove(number - 1)
         self._open_turn([number - 1], None)
-        return self._joined([*self._lifecycle(number - 1, "started"), *self._begin(), *self._ask_model()])
+        return self._join_lines([*self._encode_lifecycle(number - 1, "started"), *self._begin(), *self._ask_model()])
 
     def result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the result, which ends the turn; the exit code is the last one's."""
         self.code = 1 if fields["is_error"] else 0
-        swallowed = [event for index in self._prompts.hand[1:] for event in self._lifecycle(index, "completed")]
-        return self._joined(swallowed) + super().result(fields, now) + self._joined(self._over())
+        swallowed = [event for index in self._prompts.hand[1:] for event in self._encode_lifecycle(index, "completed")]
+        return self._join_lines(swallowed) + super().result(fields, now) + self._join_lines(self._end_turn())
 
     @property
     def _in_turn(self) -> bool:
         return bool(self._prompts.hand or self._run)
 
-    def _queue(self, heard: dict[str, Any], now: int) -> list[bytes]:
-        index = self._prompts.queue(heard, now)
-        running, queued = self._running_again(), self._lifecycle(index, "queued")
+    def _queue_prompt(self, heard: dict[str, Any], now: int) -> list[bytes]:
+        index = self._prompts.queue_prompt(heard, now)
+        running, queued = self._announce_running(), self._encode_lifecycle(index, "queued")
         return [*running, *queued] if index == 0 else [*queued, *running]
 
     def _open_turn(self, hand: list[int], run: str | None) -> None:
-        self._prompts.open(hand, is_own=run is None)
+        self._prompts.begin_turn(hand, is_own=run is None)
         self._run, self._begun, self._messages, self._denials = run, False, [], []
         self._said, self._stop, self._turns, self._is_asked = "", None, 1, False
         self._taken += 1
 
-    def _over(self) -> list[bytes]:
+    def _end_turn(self) -> list[bytes]:
         """End the turn."""
         self._ends += 1
         self._index += 1
         own = self._prompts.hand[:1] if not self._run else []
-        events = [event for index in own for event in self._lifecycle(index, "completed")]
+        events = [event for index in own for event in self._encode_lifecycle(index, "completed")]
         if not self._run:
             self._prompts.hand = []
         self._run, self._running, self._begun = None, [], not self._prompts.hand
@@ -96,35 +96,35 @@ class Turns(claude.Encoder):
         ):
             return events
         self._is_idle = True
-        return [*events, *self._state("idle")]
+        return [*events, *self._encode_state("idle")]
 
-    def _empty(self) -> bytes:
+    def _encode_empty_result(self) -> bytes:
         """Give the result without a message that comes first when two tasks end together."""
         fields = {"is_error": False, "subtype": "success", "usage": None}
         self._turns = 0
-        made = read(self._result({"result": ""}, "", fields, 0)) or {}
+        made = parse_request(self._encode_result({"result": ""}, "", fields, 0)) or {}
         self._index += 1
-        return line({**{key: made[key] for key in _EMPTY_FIRST}, **made})
+        return encode_line({**{key: made[key] for key in _EMPTY_FIRST}, **made})
 
-    def _mark(self, kind: str) -> dict[str, Any]:
+    def _mark_line(self, kind: str) -> dict[str, Any]:
         """Say whose turn it is, where the real CLI does."""
         if kind == "origin":
-            return {"origin": origin(self._run)} if self._run else {}
-        return {} if self._run else self._prompts.mark(kind, claude.BASE_MS)
+            return {"origin": build_origin(self._run)} if self._run else {}
+        return {} if self._run else self._prompts.build_marks(kind, claude.BASE_MS)
 
     def _ask_model(self) -> list[bytes]:
         """Say at once that the model is asked, if no tool runs any more and its last message has ended."""
         if self._is_aborting or self._is_asked or self._running or None in self._open:
             return []
         self._is_asked = True
-        return super()._request()
+        return super()._announce_request()
 
-    def _request(self) -> list[bytes]:
+    def _announce_request(self) -> list[bytes]:
         asked, self._is_asked = self._is_asked, False
-        return [*([] if asked else super()._request()), *self._replay()]
+        return [*([] if asked else super()._announce_request()), *self._replay_unseen()]
 
-    def _replay(self) -> list[bytes]:
-        return [event for prompt in self._prompts.unseen() for event in self._replay_prompt(prompt)]
+    def _replay_unseen(self) -> list[bytes]:
+        return [event for prompt in self._prompts.take_unseen() for event in self._replay_prompt(prompt)]
 
     def _replay_prompt(self, prompt: dict[str, Any]) -> list[bytes]:
         """Give a user line back, where the client asks for that."""
@@ -136,31 +136,35 @@ class Turns(claude.Encoder):
             "session_id": self._session,
             "parent_tool_use_id": None,
         }
-        own = {"uuid": prompt.get("uuid") or self._uuid(), "timestamp": claude.stamp(prompt["at"]), "isReplay": True}
+        own = {
+            "uuid": prompt.get("uuid") or self._make_uuid(),
+            "timestamp": claude.format_time(prompt["at"]),
+            "isReplay": True,
+        }
         origin = {"origin": prompt["origin"]} if "origin" in prompt else {}
-        return [line({**head, **own, **origin})]
+        return [encode_line({**head, **own, **origin})]
 
-    def _running_again(self) -> list[bytes]:
+    def _announce_running(self) -> list[bytes]:
         if not self._is_idle:
             return []
         self._is_idle = False
-        return self._state("running")
+        return self._encode_state("running")
 
-    def _state(self, state: str) -> list[bytes]:
+    def _encode_state(self, state: str) -> list[bytes]:
         if not self._has_states:
             return []
-        return [self._system("session_state_changed", {"state": state, **self._state_more})]
+        return [self._encode_system_line("session_state_changed", {"state": state, **self._state_more})]
 
-    def _lifecycle(self, index: int, state: str) -> list[bytes]:
-        uuid = self._prompts.uuid(index)
+    def _encode_lifecycle(self, index: int, state: str) -> list[bytes]:
+        uuid = self._prompts.find_uuid(index)
         if uuid is None:
             return []
         told = {"type": "command_lifecycle", "command_uuid": uuid, "state": state}
-        return [line({**told, "uuid": self._uuid(), "session_id": self._session})]
+        return [encode_line({**told, "uuid": self._make_uuid(), "session_id": self._session})]
 
-    def _system(self, subtype: str, fields: dict[str, Any]) -> bytes:
+    def _encode_system_line(self, subtype: str, fields: dict[str, Any]) -> bytes:
         head = {"type": "system", "subtype": subtype, **fields}
-        return line({**head, "uuid": self._uuid(), "session_id": self._session})
+        return encode_line({**head, "uuid": self._make_uuid(), "session_id": self._session})
 
-    def _joined(self, events: list[bytes]) -> bytes:
+    def _join_lines(self, events: list[bytes]) -> bytes:
         return self._lines.join(events) if events else b""

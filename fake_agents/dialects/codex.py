@@ -9,7 +9,7 @@ exit code 1.
 from __future__ import annotations
 
 from pytest_agentproc.fake_agents.lines import Lines
-from pytest_agentproc.fake_agents.objects import line
+from pytest_agentproc.fake_agents.objects import encode_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Encoder:
 
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
-        self._thread = _resumed_thread(program.get("argv", ())) or SESSION
+        self._thread = _find_resumed_thread(program.get("argv", ())) or SESSION
         self._has_thread = self._has_turn = False
         self._count = 0
         self._tools: dict[str, dict[str, Any]] = {}
@@ -55,7 +55,7 @@ class Encoder:
 
     def say(self, text: str, stop: str | None, now: int) -> bytes:
         """Give a message."""
-        return self._tell(self._item("completed", {"type": "agent_message", "text": text}))
+        return self._encode_events(self._build_item("completed", {"type": "agent_message", "text": text}))
 
     def answer(self, text: str, now: int) -> bytes:
         """Give the last message and the turn's end."""
@@ -67,34 +67,34 @@ class Encoder:
         if fields["is_error"]:
             message = text or "error"
             error = {"type": "error", "message": message}
-            return self._tell(error, *self._end_plan(), {"type": "turn.failed", "error": {"message": message}})
-        said = [] if text is None else [self._item("completed", {"type": "agent_message", "text": text})]
+            return self._encode_events(error, *self._end_plan(), {"type": "turn.failed", "error": {"message": message}})
+        said = [] if text is None else [self._build_item("completed", {"type": "agent_message", "text": text})]
         end = {"type": "turn.completed", "usage": {**_USAGE, **(fields["usage"] or {})}}
-        return self._tell(*said, *self._end_plan(), end)
+        return self._encode_events(*said, *self._end_plan(), end)
 
     def begin(self, what: str, now: int) -> bytes:
         """Give the start of the thread and of the turn, if they are still to come."""
-        started = self._started()
+        started = self._begin_turn()
         return self._lines.join(started) if started else b""
 
     def notice(self, text: str, now: int) -> bytes:
         """Give an item about a problem that ends nothing; it starts the thread, and not the turn."""
-        told = self._item("completed", {"type": "error", "message": text})
-        return self._lines.join([*self._open_thread(), line(told)])
+        told = self._build_item("completed", {"type": "error", "message": text})
+        return self._lines.join([*self._open_thread(), encode_line(told)])
 
     def think(self, text: str, now: int) -> bytes:
         """Give a thought."""
-        return self._tell(self._item("completed", {"type": "reasoning", "text": text}))
+        return self._encode_events(self._build_item("completed", {"type": "reasoning", "text": text}))
 
     def plan(self, entries: list[str], now: int) -> bytes:
         """Give the whole list of what is to be done; the first begins an item, which ends with the turn."""
         items = [{"text": entry, "completed": False} for entry in entries]
         if self._plan is None:
-            begun = self._item("started", {"type": "todo_list", "items": items})
+            begun = self._build_item("started", {"type": "todo_list", "items": items})
             self._plan = begun["item"]
-            return self._tell(begun)
+            return self._encode_events(begun)
         self._plan = {**self._plan, "items": items}
-        return self._tell({"type": "item.updated", "item": self._plan})
+        return self._encode_events({"type": "item.updated", "item": self._plan})
 
     def _end_plan(self) -> list[dict[str, Any]]:
         plan, self._plan = self._plan, None
@@ -108,9 +108,9 @@ class Encoder:
         else:
             about = {"server": "fake", "tool": fields["name"], "arguments": fields["input"]}
             told = {"type": "mcp_tool_call", **about, "result": None, "error": None}
-        started = self._item("started", {**told, "status": "in_progress"})
+        started = self._build_item("started", {**told, "status": "in_progress"})
         self._tools[fields["id"]] = started["item"]
-        return self._tell(started)
+        return self._encode_events(started)
 
     def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the end of a tool."""
@@ -126,30 +126,30 @@ class Encoder:
         else:
             end = {"error": {"message": error}}
         status = "completed" if error is None else "failed"
-        return self._tell({"type": "item.completed", "item": {**item, **end, "status": status}})
+        return self._encode_events({"type": "item.completed", "item": {**item, **end, "status": status}})
 
     def event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands."""
-        return self._lines.join([line(value)])
+        return self._lines.join([encode_line(value)])
 
-    def _tell(self, *events: dict[str, Any]) -> bytes:
-        return self._lines.join([*self._started(), *(line(event) for event in events)])
+    def _encode_events(self, *events: dict[str, Any]) -> bytes:
+        return self._lines.join([*self._begin_turn(), *(encode_line(event) for event in events)])
 
     def _open_thread(self) -> list[bytes]:
         is_new, self._has_thread = not self._has_thread, True
-        return [line({"type": "thread.started", "thread_id": self._thread})] if is_new else []
+        return [encode_line({"type": "thread.started", "thread_id": self._thread})] if is_new else []
 
-    def _started(self) -> list[bytes]:
+    def _begin_turn(self) -> list[bytes]:
         opened, is_new, self._has_turn = self._open_thread(), not self._has_turn, True
-        return [*opened, line({"type": "turn.started"})] if is_new else opened
+        return [*opened, encode_line({"type": "turn.started"})] if is_new else opened
 
-    def _item(self, kind: str, told: dict[str, Any]) -> dict[str, Any]:
+    def _build_item(self, kind: str, told: dict[str, Any]) -> dict[str, Any]:
         number = f"item_{self._count}"
         self._count += 1
         return {"type": f"item.{kind}", "item": {"id": number, **told}}
 
 
-def _resumed_thread(argv: Sequence[str]) -> str:
+def _find_resumed_thread(argv: Sequence[str]) -> str:
     """Give the id of the thread that the arguments resume: the first word after `resume` that is no option."""
     words = iter(argv)
     if "resume" not in words or "--last" in argv:

@@ -11,9 +11,9 @@ A tool named `command_execution` runs a command, every other one is a tool of an
 from __future__ import annotations
 
 from pytest_agentproc.fake_agents.dialects.json_rpc import REQUEST, Host
-from pytest_agentproc.fake_agents.objects import line
+from pytest_agentproc.fake_agents.objects import encode_line
 from pytest_agentproc.fake_agents.questions import ALLOW, DENY
-from pytest_agentproc.fake_agents.requests import text_of
+from pytest_agentproc.fake_agents.requests import join_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Encoder(Host):
         self._where: list[str] = []
         """The thread of each prompt."""
         self._hand = SESSION
-        self._turn = _turn_id(0)
+        self._turn = _format_turn_id(0)
         self._begun = self._requests = self._count = 0
         self._is_due = False
         """Whether the model has answered since the last report of its usage."""
@@ -86,40 +86,42 @@ class Encoder(Host):
 
     # Requests of the client.
 
-    def _unreadable(self) -> list[bytes]:
+    def _refuse_unreadable(self) -> list[bytes]:
         return []
 
-    def _requested(self, number: Any, method: str, params: dict[str, Any], now: int) -> tuple[list[bytes], str]:
+    def _handle_method(self, number: Any, method: str, params: dict[str, Any], now: int) -> tuple[list[bytes], str]:
         if method == "initialize" and not self._is_greeted:
             self._is_greeted = True
-            return [self._respond(number, _GREETING)], "handshake"
+            return [self._encode_response(number, _GREETING)], "handshake"
         if method == "initialize" or not self._is_greeted:
-            return [self._fail(number, REQUEST, "Already initialized" if self._is_greeted else "Not initialized")], ""
+            return [
+                self._encode_error(number, REQUEST, "Already initialized" if self._is_greeted else "Not initialized")
+            ], ""
         thread = params.get("threadId")
         if method not in _TURNS or thread not in self._threads:
-            return self._answered(number, method, params, now), ""
+            return self._answer_request(number, method, params, now), ""
         if method == "turn/interrupt":
-            return self._interrupted(number, self._open.get(thread), str(params.get("turnId")))
+            return self._handle_interrupt(number, self._open.get(thread), str(params.get("turnId")))
         if method == "thread/compact/start":
-            return self._compacted(number, thread, now), ""
-        return self._prompted(number, method, params, now), ""
+            return self._handle_compaction(number, thread, now), ""
+        return self._handle_prompt(number, method, params, now), ""
 
-    def _interrupted(self, number: Any, turn: str | None, expected: str) -> tuple[list[bytes], str]:
+    def _handle_interrupt(self, number: Any, turn: str | None, expected: str) -> tuple[list[bytes], str]:
         if turn != expected:
             told = f"expected active turn id {expected} but found {turn}" if turn else "no active turn to interrupt"
-            return [self._fail(number, REQUEST, told)], ""
+            return [self._encode_error(number, REQUEST, told)], ""
         self._interrupts.append((turn, number))
-        return [], self._cancel()
+        return [], self._handle_cancel()
 
-    def _prompted(self, number: Any, method: str, params: dict[str, Any], now: int) -> list[bytes]:
+    def _handle_prompt(self, number: Any, method: str, params: dict[str, Any], now: int) -> list[bytes]:
         """Keep a prompt for the script; while a turn is under way the real CLI takes it into that turn."""
-        thread, text = params["threadId"], text_of(params.get("input"))
+        thread, text = params["threadId"], join_text(params.get("input"))
         turn, expected = self._open.get(thread), params.get("expectedTurnId")
         if method == "turn/steer" and turn != expected:
             told = f"expected active turn id `{expected}` but found `{turn}`" if turn else "no active turn to steer"
-            return [self._fail(number, REQUEST, told)]
+            return [self._encode_error(number, REQUEST, told)]
         if turn is None:
-            turn = _turn_id(len(self.prompts) + 1)
+            turn = _format_turn_id(len(self.prompts) + 1)
             if not self._open:
                 self._hand, self._turn = thread, turn
             self._open[thread] = turn
@@ -127,42 +129,48 @@ class Encoder(Host):
             self.prompts.append((number, text))
             return []
         hand, self._hand, self._turn = (self._hand, self._turn), thread, turn
-        answer = {"turnId": turn} if method == "turn/steer" else {"turn": self._as_turn("inProgress")}
-        told_now = [self._respond(number, answer), *self._heard(text, now)]
+        answer = {"turnId": turn} if method == "turn/steer" else {"turn": self._describe_turn("inProgress")}
+        told_now = [self._encode_response(number, answer), *self._encode_prompt_item(text, now)]
         self._hand, self._turn = hand
         return told_now
 
-    def _compacted(self, number: Any, thread: str, now: int) -> list[bytes]:
+    def _handle_compaction(self, number: Any, thread: str, now: int) -> list[bytes]:
         """Give the answer, and the turn in which the thread is compacted; it interrupts the thread's turn in hand."""
-        ended = self._ended("interrupted", now) if self._open.get(thread) == self._turn else []
-        item = {"type": "contextCompaction", "id": self._own_id("compaction")}
+        ended = self._end_turn("interrupted", now) if self._open.get(thread) == self._turn else []
+        item = {"type": "contextCompaction", "id": self._make_id("compaction")}
         hand = self._hand, self._turn, self._begun, self._final
-        self._hand, self._turn, self._begun, self._final = thread, _turn_id(_COMPACTION + self._count), now, None
-        events = [self._item(kind, item, now) for kind in ("started", "completed")]
-        told = [self._respond(number, {}), *ended, *self._begun_turn(now), *events, *self._closed("completed", now)]
+        self._hand, self._turn, self._begun, self._final = thread, _format_turn_id(_COMPACTION + self._count), now, None
+        events = [self._encode_item(kind, item, now) for kind in ("started", "completed")]
+        told = [
+            self._encode_response(number, {}),
+            *ended,
+            *self._begin_turn(now),
+            *events,
+            *self._close_turn("completed", now),
+        ]
         self._hand, self._turn, self._begun, self._final = hand
         return told
 
-    def _answered(self, number: Any, method: str, params: dict[str, Any], now: int) -> list[bytes]:
+    def _answer_request(self, number: Any, method: str, params: dict[str, Any], now: int) -> list[bytes]:
         name = params.get("threadId")
         if method == "thread/start" or (method == "thread/resume" and name in (SESSION, *self._threads)):
             count = len(self._threads)
             thread = str(name) if name else f"{SESSION[:-12]}{count:012}" if count else SESSION
             self._threads.append(thread)
             self._hand = self._hand if self._open else thread
-            told = self._thread(thread, now)
-            started = [self._notice("thread/started", {"thread": told}, now)] if method == "thread/start" else []
-            return [self._respond(number, {"thread": told, **self._about()}), *started]
+            told = self._describe_thread(thread, now)
+            started = [self._encode_notice("thread/started", {"thread": told}, now)] if method == "thread/start" else []
+            return [self._encode_response(number, {"thread": told, **self._about()}), *started]
         if name is not None and name not in self._threads:
             what = "no rollout found for thread id" if method == "thread/resume" else "thread not found:"
-            return [self._fail(number, REQUEST, f"{what} {name}")]
+            return [self._encode_error(number, REQUEST, f"{what} {name}")]
         if name is None and method in _IN_THREAD:
-            return [self._fail(number, REQUEST, "Invalid request: missing field `threadId`")]
+            return [self._encode_error(number, REQUEST, "Invalid request: missing field `threadId`")]
         if method in _LISTS:
-            return [self._respond(number, {"data": [], "nextCursor": None})]
+            return [self._encode_response(number, {"data": [], "nextCursor": None})]
         if method == "account/read":
-            return [self._respond(number, {"account": None, "requiresOpenaiAuth": False})]
-        return [self._fail(number, REQUEST, f"Invalid request: unknown variant `{method}`")]
+            return [self._encode_response(number, {"account": None, "requiresOpenaiAuth": False})]
+        return [self._encode_error(number, REQUEST, f"Invalid request: unknown variant `{method}`")]
 
     def _about(self) -> dict[str, Any]:
         return {
@@ -181,7 +189,7 @@ class Encoder(Host):
             "multiAgentMode": "explicitRequestOnly",
         }
 
-    def _thread(self, thread: str, now: int) -> dict[str, Any]:
+    def _describe_thread(self, thread: str, now: int) -> dict[str, Any]:
         place = {"environmentId": "local", "cwd": _CWD, "runtimeWorkspaceRoots": [_CWD]}
         none = ("section", "sectionEnteredAt", "projectId")
         last = ("threadSource", "agentNickname", "agentRole", "gitInfo", "name", "daybreakEnabled")
@@ -199,7 +207,7 @@ class Encoder(Host):
             "modelProvider": "fake",
             "model": self._model,
             "reasoningEffort": None,
-            **dict.fromkeys(("createdAt", "updatedAt", "recencyAt"), _seconds(now)),
+            **dict.fromkeys(("createdAt", "updatedAt", "recencyAt"), _to_seconds(now)),
             "status": {"type": "idle"},
             "path": f"/rollout-{thread}.jsonl",
             "cwd": _CWD,
@@ -213,28 +221,28 @@ class Encoder(Host):
 
     # Turns.
 
-    def take(self, number: int, now: int) -> bytes:
+    def begin_prompt(self, number: int, now: int) -> bytes:
         """Answer the prompt with its turn, and begin the turn."""
         request, text = self.prompts[number - 1]
-        self._hand, self._turn, self._begun, self._final = self._where[number - 1], _turn_id(number), now, None
+        self._hand, self._turn, self._begun, self._final = self._where[number - 1], _format_turn_id(number), now, None
         self._open[self._hand] = self._turn
-        accepted = self._respond(request, {"turn": self._as_turn("inProgress")})
-        return self._join([accepted, *self._begun_turn(now), *self._heard(text, now)])
+        accepted = self._encode_response(request, {"turn": self._describe_turn("inProgress")})
+        return self._join_lines([accepted, *self._begin_turn(now), *self._encode_prompt_item(text, now)])
 
-    def _begun_turn(self, now: int) -> list[bytes]:
-        started = self._of_thread({"turn": self._as_turn("inProgress", now)})
-        return [self._status("active", now), self._notice("turn/started", started, now)]
+    def _begin_turn(self, now: int) -> list[bytes]:
+        started = self._add_thread_id({"turn": self._describe_turn("inProgress", now)})
+        return [self._encode_status("active", now), self._encode_notice("turn/started", started, now)]
 
     def acknowledge(self, now: int) -> bytes:
         """Answer the interrupt, and end the turn; a tool that runs gets no end."""
         if not self._is_cancelled:
             return b""
         self._tools.clear()
-        return self._join([*self._tell_usage(now), *self._ended("interrupted", now)])
+        return self._join_lines([*self._encode_usage(now), *self._end_turn("interrupted", now)])
 
     def say(self, text: str, stop: str | None, now: int) -> bytes:
         """Give a message, or the rest of the one that comes in pieces."""
-        return self._join(self._message(text, now))
+        return self._join_lines(self._encode_message(text, now))
 
     def answer(self, text: str, now: int) -> bytes:
         """Give the last message and the turn's end."""
@@ -246,26 +254,28 @@ class Encoder(Host):
         if fields["is_error"]:
             error = {"message": text or "error", "codexErrorInfo": "other"}
             error = {**error, "additionalDetails": None, "misalignment": None}
-            told = self._of_turn({"error": error, "willRetry": False})
-            events = [self._status("systemError", now), self._notice("error", told, now)]
-            return self._join([*events, *self._ended("failed", now, error)])
-        said = [] if text is None and self._said is None else self._message(text or "", now)
+            told = self._add_turn_id({"error": error, "willRetry": False})
+            events = [self._encode_status("systemError", now), self._encode_notice("error", told, now)]
+            return self._join_lines([*events, *self._end_turn("failed", now, error)])
+        said = [] if text is None and self._said is None else self._encode_message(text or "", now)
         self._is_due = self._is_due or bool(usage)
-        return self._join([*said, *self._tell_usage(now, usage), *self._ended("completed", now)])
+        return self._join_lines([*said, *self._encode_usage(now, usage), *self._end_turn("completed", now)])
 
-    def _ended(self, status: str, now: int, error: dict[str, Any] | None = None) -> list[bytes]:
-        answers = [self._respond(number, {}) for turn, number in self._interrupts if turn == self._turn]
+    def _end_turn(self, status: str, now: int, error: dict[str, Any] | None = None) -> list[bytes]:
+        answers = [self._encode_response(number, {}) for turn, number in self._interrupts if turn == self._turn]
         self._interrupts = [(turn, number) for turn, number in self._interrupts if turn != self._turn]
         self._is_cancelled, self._said = bool(self._interrupts), None
         self._open.pop(self._hand, None)
-        return [*answers, *self._closed(status, now, error)]
+        return [*answers, *self._close_turn(status, now, error)]
 
-    def _closed(self, status: str, now: int, error: dict[str, Any] | None = None) -> list[bytes]:
-        told = self._of_thread({"turn": self._as_turn(status, now, error)})
-        idle = [] if error else [self._status("idle", now)]
-        return [*idle, self._notice("turn/completed", told, now)]
+    def _close_turn(self, status: str, now: int, error: dict[str, Any] | None = None) -> list[bytes]:
+        told = self._add_thread_id({"turn": self._describe_turn(status, now, error)})
+        idle = [] if error else [self._encode_status("idle", now)]
+        return [*idle, self._encode_notice("turn/completed", told, now)]
 
-    def _as_turn(self, status: str, now: int | None = None, error: dict[str, Any] | None = None) -> dict[str, Any]:
+    def _describe_turn(
+        self, status: str, now: int | None = None, error: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
         is_over, final = status != "inProgress", self._final if status == "completed" else None
         return {
             "id": self._turn,
@@ -274,12 +284,12 @@ class Encoder(Host):
             "itemsView": "summary" if final else "notLoaded",
             "status": status,
             "error": error,
-            "startedAt": None if now is None else _seconds(self._begun),
-            "completedAt": _seconds(now) if is_over and now is not None else None,
+            "startedAt": None if now is None else _to_seconds(self._begun),
+            "completedAt": _to_seconds(now) if is_over and now is not None else None,
             "durationMs": (now - self._begun) // 1_000_000 if is_over and now is not None else None,
         }
 
-    def _tell_usage(self, now: int, usage: dict[str, Any] | None = None) -> list[bytes]:
+    def _encode_usage(self, now: int, usage: dict[str, Any] | None = None) -> list[bytes]:
         """Tell what the model used, once for each of its answers."""
         if not self._is_due:
             return []
@@ -287,49 +297,51 @@ class Encoder(Host):
         self._requests += 1
         total = {name: count * self._requests for name, count in _USAGE.items()} | (usage or {})
         told = {"tokenUsage": {"total": total, "last": _USAGE, "modelContextWindow": 258400}}
-        return [self._notice("thread/tokenUsage/updated", self._of_turn(told), now)]
+        return [self._encode_notice("thread/tokenUsage/updated", self._add_turn_id(told), now)]
 
     # Items.
 
     def delta(self, text: str, now: int) -> bytes:
         """Give a piece of the message that the next text ends."""
-        return self._join(self._piece(text, now))
+        return self._join_lines(self._encode_piece(text, now))
 
-    def _piece(self, text: str, now: int) -> list[bytes]:
+    def _encode_piece(self, text: str, now: int) -> list[bytes]:
         begun = []
         if self._said is None:
-            self._said = self._new_message("")
-            begun = [self._item("started", self._said, now)]
+            self._said = self._start_message("")
+            begun = [self._encode_item("started", self._said, now)]
         self._said = {**self._said, "text": self._said["text"] + text}
-        told = self._of_turn({"itemId": self._said["id"], "delta": text})
-        return [*begun, self._notice("item/agentMessage/delta", told, now)]
+        told = self._add_turn_id({"itemId": self._said["id"], "delta": text})
+        return [*begun, self._encode_notice("item/agentMessage/delta", told, now)]
 
-    def _message(self, text: str, now: int) -> list[bytes]:
+    def _encode_message(self, text: str, now: int) -> list[bytes]:
         self._is_due = True
         if self._said is None:
-            self._final = self._new_message(text)
-            return [self._item(kind, self._final, now) for kind in ("started", "completed")]
-        events = self._piece(text, now) if text else []
+            self._final = self._start_message(text)
+            return [self._encode_item(kind, self._final, now) for kind in ("started", "completed")]
+        events = self._encode_piece(text, now) if text else []
         self._final, self._said = self._said, None
-        return [*events, self._item("completed", self._final, now)]
+        return [*events, self._encode_item("completed", self._final, now)]
 
-    def _new_message(self, text: str) -> dict[str, Any]:
-        return {"type": "agentMessage", "id": self._own_id("msg"), "text": text} | dict.fromkeys(
+    def _start_message(self, text: str) -> dict[str, Any]:
+        return {"type": "agentMessage", "id": self._make_id("msg"), "text": text} | dict.fromkeys(
             ("phase", "memoryCitation", "delivery", "questions")
         )
 
     def think(self, text: str, now: int) -> bytes:
         """Give a summary of what the model thinks."""
-        item = {"type": "reasoning", "id": self._own_id("rs"), "summary": [], "content": []}
-        delta = self._of_turn({"itemId": item["id"], "delta": text, "summaryIndex": 0})
-        told = self._notice("item/reasoning/summaryTextDelta", delta, now)
-        end = self._item("completed", {**item, "summary": [text]}, now)
-        return self._join([self._item("started", item, now), told, end])
+        item = {"type": "reasoning", "id": self._make_id("rs"), "summary": [], "content": []}
+        delta = self._add_turn_id({"itemId": item["id"], "delta": text, "summaryIndex": 0})
+        told = self._encode_notice("item/reasoning/summaryTextDelta", delta, now)
+        end = self._encode_item("completed", {**item, "summary": [text]}, now)
+        return self._join_lines([self._encode_item("started", item, now), told, end])
 
     def plan(self, entries: list[str], now: int) -> bytes:
         """Give the whole list of what is to be done."""
         steps = [{"step": entry, "status": "pending"} for entry in entries]
-        return self._join([self._notice("turn/plan/updated", self._of_turn({"explanation": None, "plan": steps}), now)])
+        return self._join_lines(
+            [self._encode_notice("turn/plan/updated", self._add_turn_id({"explanation": None, "plan": steps}), now)]
+        )
 
     def tool(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the start of a tool."""
@@ -346,7 +358,7 @@ class Encoder(Host):
             item |= {"status": "inProgress", "arguments": fields["input"]}
             item |= dict.fromkeys(("result", "error", "durationMs"))
         self._tools[fields["id"]] = item
-        return self._join([self._item("started", item, now)])
+        return self._join_lines([self._encode_item("started", item, now)])
 
     def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the end of a tool; a command that was denied is declined."""
@@ -363,8 +375,8 @@ class Encoder(Host):
             end = {"status": status, "durationMs": 0, "result": {"content": content, "structuredContent": None}}
         else:
             end = {"status": status, "durationMs": 0, "error": {"message": error}}
-        usage = [] if self._tools else self._tell_usage(now)
-        return self._join([self._item("completed", {**item, **end}, now), *usage])
+        usage = [] if self._tools else self._encode_usage(now)
+        return self._join_lines([self._encode_item("completed", {**item, **end}, now), *usage])
 
     def event(self, value: dict[str, Any], now: int) -> bytes:
         """Give a message as it stands, but for the id of a prompt; an item and an error get the ids of their turn."""
@@ -372,9 +384,9 @@ class Encoder(Host):
             self._open.pop(self._hand, None)
         kind = str(value.get("method"))
         if kind.startswith(("item/", "error")):
-            at = {f"{kind[5:]}AtMs": _ms(now)} if kind in ("item/started", "item/completed") else {}
-            value = {**value, "params": self._of_turn({**at, **(value.get("params") or {})})}
-        return self._join([self._as_it_stands(value)])
+            at = {f"{kind[5:]}AtMs": _to_milliseconds(now)} if kind in ("item/started", "item/completed") else {}
+            value = {**value, "params": self._add_turn_id({**at, **(value.get("params") or {})})}
+        return self._join_lines([self._encode_as_is(value)])
 
     # Requests of the agent.
 
@@ -384,10 +396,16 @@ class Encoder(Host):
         key = own if fields["id"] is None else fields["id"]
         if fields["kind"] == "request":
             question = self.questions.ask(key, fields)
-            return question, self._join([self._request(key, name, self._of_turn(fields["params"]))])
+            return question, self._join_lines([self._encode_request(key, name, self._add_turn_id(fields["params"]))])
         called = (number for number, item in self._tools.items() if name in (item.get("command"), item.get("tool")))
         tool = next(called, f"call_{own}")
-        about = {"itemId": tool, "startedAtMs": _ms(now), "environmentId": "local", "command": name, "cwd": _CWD}
+        about = {
+            "itemId": tool,
+            "startedAtMs": _to_milliseconds(now),
+            "environmentId": "local",
+            "command": name,
+            "cwd": _CWD,
+        }
         rule = name.split()
         about |= {"commandActions": [{"type": "unknown", "command": name}], "proposedExecpolicyAmendment": rule}
         about["availableDecisions"] = [
@@ -395,22 +413,24 @@ class Encoder(Host):
             {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": rule}},
             "cancel",
         ]
-        asked = self._request(key, "item/commandExecution/requestApproval", {"kind": "command", **self._of_turn(about)})
-        waiting = self._status("active", now, "waitingOnApproval")
-        return self.questions.ask(key, fields, tool), self._join([waiting, asked])
+        asked = self._encode_request(
+            key, "item/commandExecution/requestApproval", {"kind": "command", **self._add_turn_id(about)}
+        )
+        waiting = self._encode_status("active", now, "waitingOnApproval")
+        return self.questions.ask(key, fields, tool), self._join_lines([waiting, asked])
 
-    def _answer(self, heard: dict[str, Any], now: int) -> list[bytes]:
-        question = self.questions.find(heard.get("id"))
-        super()._answer(heard, now)
+    def _handle_answer(self, heard: dict[str, Any], now: int) -> list[bytes]:
+        question = self.questions.find_open(heard.get("id"))
+        super()._handle_answer(heard, now)
         if question is None or not question.answer:
             return []
-        told = self._notice("serverRequest/resolved", self._of_thread({"requestId": question.key}), now)
-        return [told] if question.fields["kind"] == "request" else [told, self._status("active", now)]
+        told = self._encode_notice("serverRequest/resolved", self._add_thread_id({"requestId": question.key}), now)
+        return [told] if question.fields["kind"] == "request" else [told, self._encode_status("active", now)]
 
-    def _decided(self, question: Question, result: dict[str, Any]) -> None:
+    def _settle_permission(self, question: Question, result: dict[str, Any]) -> None:
         decision = result.get("decision")
         if decision == "cancel":
-            self._dismiss(question)
+            self._dismiss_question(question)
         else:
             is_allowed = decision in _ACCEPTS or isinstance(decision, dict)
             self.questions.settle(question, ALLOW if is_allowed else DENY)
@@ -419,41 +439,41 @@ class Encoder(Host):
 
     # Parts of messages.
 
-    def _heard(self, text: str, now: int) -> list[bytes]:
+    def _encode_prompt_item(self, text: str, now: int) -> list[bytes]:
         """Give the item of a prompt."""
         content = [{"type": "text", "text": text, "text_elements": []}]
-        item = {"type": "userMessage", "id": self._own_id("user"), "clientId": None, "content": content}
-        return [self._item(kind, item, now) for kind in ("started", "completed")]
+        item = {"type": "userMessage", "id": self._make_id("user"), "clientId": None, "content": content}
+        return [self._encode_item(kind, item, now) for kind in ("started", "completed")]
 
-    def _item(self, kind: str, item: dict[str, Any], now: int) -> bytes:
-        at = {f"{kind}AtMs": _ms(now)}
-        return self._notice(f"item/{kind}", {"item": item, **self._of_turn({}), **at}, now)
+    def _encode_item(self, kind: str, item: dict[str, Any], now: int) -> bytes:
+        at = {f"{kind}AtMs": _to_milliseconds(now)}
+        return self._encode_notice(f"item/{kind}", {"item": item, **self._add_turn_id({}), **at}, now)
 
-    def _status(self, kind: str, now: int, *flags: str) -> bytes:
+    def _encode_status(self, kind: str, now: int, *flags: str) -> bytes:
         status = {"type": kind, **({"activeFlags": list(flags)} if kind == "active" else {})}
-        return self._notice("thread/status/changed", self._of_thread({"status": status}), now)
+        return self._encode_notice("thread/status/changed", self._add_thread_id({"status": status}), now)
 
-    def _notice(self, method: str, params: dict[str, Any], now: int) -> bytes:
-        return line({"method": method, "params": params, "emittedAtMs": _ms(now)})
+    def _encode_notice(self, method: str, params: dict[str, Any], now: int) -> bytes:
+        return encode_line({"method": method, "params": params, "emittedAtMs": _to_milliseconds(now)})
 
-    def _of_thread(self, told: dict[str, Any]) -> dict[str, Any]:
+    def _add_thread_id(self, told: dict[str, Any]) -> dict[str, Any]:
         return {"threadId": self._hand, **told}
 
-    def _of_turn(self, told: dict[str, Any]) -> dict[str, Any]:
-        return {**self._of_thread({}), "turnId": self._turn, **told}
+    def _add_turn_id(self, told: dict[str, Any]) -> dict[str, Any]:
+        return {**self._add_thread_id({}), "turnId": self._turn, **told}
 
-    def _own_id(self, kind: str) -> str:
+    def _make_id(self, kind: str) -> str:
         self._count += 1
         return f"{kind}_{self._count}"
 
 
-def _turn_id(number: int) -> str:
+def _format_turn_id(number: int) -> str:
     return f"01a20072-0000-7000-8000-{number:012}"
 
 
-def _ms(now: int) -> int:
+def _to_milliseconds(now: int) -> int:
     return _BASE_MS + now // 1_000_000
 
 
-def _seconds(now: int) -> int:
-    return _ms(now) // 1000
+def _to_seconds(now: int) -> int:
+    return _to_milliseconds(now) // 1000

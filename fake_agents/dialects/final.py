@@ -5,7 +5,7 @@ It stands after a dialect's own encoder, which makes the events: nothing of them
 
 from __future__ import annotations
 
-from pytest_agentproc.fake_agents.dialects import encoder
+from pytest_agentproc.fake_agents.dialects import make_encoder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ class Encoder:
 
     def __init__(self, program: Program) -> None:
         self._form, self.error_stream, self._error = program["final"]
-        self._events: AnyEncoder = encoder({**program, "encoder": program["encoder"][:-1]})
+        self._events: AnyEncoder = make_encoder({**program, "encoder": program["encoder"][:-1]})
         self._said = self._piece = ""
-        self.events: Events = {name: self._silent(made) for name, made in self._events.events.items()}
+        self.events: Events = {name: self._silence(made) for name, made in self._events.events.items()}
         if "delta" in self.events:
-            self.events = {**self.events, "delta": self._delta}
+            self.events = {**self.events, "delta": self._keep_delta}
 
     def say(self, text: str, stop: str | None, now: int) -> bytes:
         """Keep the text: it may be the last one."""
@@ -40,26 +40,26 @@ class Encoder:
 
     def answer(self, text: str, now: int) -> bytes:
         """Give the text, or the last line of the events."""
-        return self._end(self._events.answer(text, now), text)
+        return self._encode_end(self._events.answer(text, now), text)
 
     def result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the text or the error, or the last line of the events."""
         made, text = self._events.result(fields, now), fields["text"]
         if fields["is_error"]:
-            return self._end(made, self._error.replace("{text}", text or "error"))
-        return self._end(made, (self._said + self._piece) if text is None else text)
+            return self._encode_end(made, self._error.replace("{text}", text or "error"))
+        return self._encode_end(made, (self._said + self._piece) if text is None else text)
 
-    def _end(self, events: bytes, text: str) -> bytes:
+    def _encode_end(self, events: bytes, text: str) -> bytes:
         if self._form == "text":
             return f"{text}\n".encode()
         return events.rstrip(b"\n").rpartition(b"\n")[2] + b"\n"
 
-    def _delta(self, text: str, now: int) -> bytes:
+    def _keep_delta(self, text: str, now: int) -> bytes:
         self._events.events["delta"](text, now)
         self._piece += text
         return b""
 
-    def _silent(self, made: Any) -> Any:
+    def _silence(self, made: Any) -> Any:
         def keep(value: Any, now: int) -> bytes:
             made(value, now)
             return b""

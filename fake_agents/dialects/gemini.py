@@ -10,8 +10,8 @@ from __future__ import annotations
 import time
 
 from pytest_agentproc.fake_agents.lines import Lines
-from pytest_agentproc.fake_agents.objects import line, pretty
-from pytest_agentproc.fake_agents.program import argument
+from pytest_agentproc.fake_agents.objects import encode_line, encode_pretty
+from pytest_agentproc.fake_agents.program import find_argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class _Json:
 
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
-        self._model = program.get("model") or argument(program, "-m", "--model") or _MODEL
+        self._model = program.get("model") or find_argument(program, "-m", "--model") or _MODEL
         self._said = ""
         self.events: Events = {}
 
@@ -86,13 +86,13 @@ class _Json:
         """Give the object: with a response, or with an error."""
         if fields["is_error"]:
             error = {"type": "Error", "message": fields["text"] or "error", "code": 1}
-            return pretty({"session_id": SESSION, "error": error}).encode() + b"\n"
+            return encode_pretty({"session_id": SESSION, "error": error}).encode() + b"\n"
         response = self._said + (fields["text"] or "")
-        stats = {**self._stats(now // 1_000_000), **(fields["usage"] or {})}
-        made = pretty({"session_id": SESSION, "response": response, "stats": stats})
+        stats = {**self._build_stats(now // 1_000_000), **(fields["usage"] or {})}
+        made = encode_pretty({"session_id": SESSION, "response": response, "stats": stats})
         return self._lines.join(made.encode().split(b"\n"))
 
-    def _stats(self, duration: int) -> dict[str, Any]:
+    def _build_stats(self, duration: int) -> dict[str, Any]:
         api = {**_NO_REQUESTS, "totalLatencyMs": duration}
         roles = {"main": {**api, "tokens": _NO_PARTS}}
         model = {"api": {**api, "errorsByType": {}}, "tokens": _NO_PARTS, "roles": roles}
@@ -113,7 +113,7 @@ class _Stream:
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
         self._prompt = program.get("prompt", "")
-        self._model = program.get("model") or argument(program, "-m", "--model") or _MODEL
+        self._model = program.get("model") or find_argument(program, "-m", "--model") or _MODEL
         self._begun = False
         self._tools = 0
         self.events: Events = {
@@ -135,7 +135,7 @@ class _Stream:
 
     def say(self, text: str, stop: str | None, now: int) -> bytes:
         """Give a delta of the assistant's message."""
-        return self._lines.join([*self._begin(now), self._said(text, now)])
+        return self._lines.join([*self._begin(now), self._encode_message(text, now)])
 
     def answer(self, text: str, now: int) -> bytes:
         """Give a delta and the result."""
@@ -148,48 +148,48 @@ class _Stream:
         if fields["is_error"]:
             end["error"] = {"type": "unknown", "message": fields["text"] or "error"}
         elif fields["text"] is not None:
-            events.append(self._said(fields["text"], now))
+            events.append(self._encode_message(fields["text"], now))
         stats: dict[str, Any] = {**_NO_TOKENS, "duration_ms": now // 1_000_000, "tool_calls": self._tools}
         stats["models"] = {self._model: _NO_TOKENS}
         end["stats"] = {**stats, **(fields["usage"] or {})}
-        return self._lines.join([*events, self._event("result", now, end)])
+        return self._lines.join([*events, self._encode_event("result", now, end)])
 
     def tool(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the start of a tool of the agent's own."""
         self._tools += 1
         told = {"tool_name": fields["name"], "tool_id": fields["id"], "parameters": fields["input"]}
-        return self._lines.join([*self._begin(now), self._event("tool_use", now, told)])
+        return self._lines.join([*self._begin(now), self._encode_event("tool_use", now, told)])
 
     def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the end of a tool."""
         told = {"tool_id": fields["id"], "status": "success", "output": fields["output"]}
         if fields["error"] is not None:
             told |= {"status": "error", "error": {"type": "unknown", "message": fields["error"]}}
-        return self._lines.join([*self._begin(now), self._event("tool_result", now, told)])
+        return self._lines.join([*self._begin(now), self._encode_event("tool_result", now, told)])
 
     def event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands."""
-        return self._lines.join([line(value)])
+        return self._lines.join([encode_line(value)])
 
     def _begin(self, now: int) -> list[bytes]:
         if self._begun:
             return []
         self._begun = True
         return [
-            self._event("init", now, {"session_id": SESSION, "model": self._model}),
-            self._event("message", now, {"role": "user", "content": self._prompt}),
+            self._encode_event("init", now, {"session_id": SESSION, "model": self._model}),
+            self._encode_event("message", now, {"role": "user", "content": self._prompt}),
         ]
 
-    def _said(self, text: str, now: int) -> bytes:
-        return self._event("message", now, {"role": "assistant", "content": text, "delta": True})
+    def _encode_message(self, text: str, now: int) -> bytes:
+        return self._encode_event("message", now, {"role": "assistant", "content": text, "delta": True})
 
-    def _event(self, kind: str, now: int, fields: dict[str, Any]) -> bytes:
-        return line({"type": kind, "timestamp": _stamp(now), **fields})
+    def _encode_event(self, kind: str, now: int, fields: dict[str, Any]) -> bytes:
+        return encode_line({"type": kind, "timestamp": _format_time(now), **fields})
 
 
 _MODES: dict[str, type[_Text | _Json | _Stream]] = {"text": _Text, "json": _Json, "stream": _Stream}
 
 
-def _stamp(now: int) -> str:
+def _format_time(now: int) -> str:
     seconds, milliseconds = divmod(_BASE_MS + now // 1_000_000, 1000)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{milliseconds:03}Z"

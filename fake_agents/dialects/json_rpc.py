@@ -7,9 +7,9 @@ in the track that asks.
 from __future__ import annotations
 
 from pytest_agentproc.fake_agents.lines import Lines
-from pytest_agentproc.fake_agents.objects import line
+from pytest_agentproc.fake_agents.objects import encode_line
 from pytest_agentproc.fake_agents.questions import ANSWERED, CANCELLED, REFUSED, Questions
-from pytest_agentproc.fake_agents.requests import read
+from pytest_agentproc.fake_agents.requests import parse_request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ class Host:
     options: Mapping[str, Sequence[str]] = {}
     header: dict[str, str] = {"jsonrpc": "2.0"}  # noqa: RUF012  # a constant; `typing` is not loaded in a fake
 
-    _requested: Callable[[Any, str, dict[str, Any], int], tuple[list[bytes], str]]
-    """A dialect's own: takes the id, the method and the parameters of a request; gives what `hear` gives."""
-    _decided: Callable[[Question, dict[str, Any]], None]
+    _handle_method: Callable[[Any, str, dict[str, Any], int], tuple[list[bytes], str]]
+    """A dialect's own: takes the id, the method and the parameters of a request; gives what `handle_request` gives."""
+    _settle_permission: Callable[[Question, dict[str, Any]], None]
     """A dialect's own: settles the question for a permission by its answer; that of an error is empty."""
 
     def __init__(self, program: Program) -> None:
@@ -48,91 +48,91 @@ class Host:
         self._lines = Lines(program)
         self._is_cancelled = False
 
-    def hear(self, request: bytes, now: int) -> tuple[bytes, str]:
+    def handle_request(self, request: bytes, now: int) -> tuple[bytes, str]:
         """Take a line: a request, a notification, or the answer to a request of the agent's."""
-        heard = read(request)
+        heard = parse_request(request)
         if heard is None:
-            return self._join(self._unreadable()), ""
+            return self._join_lines(self._refuse_unreadable()), ""
         method, params = heard.get("method"), heard.get("params")
         params = params if isinstance(params, dict) else {}
         if not isinstance(method, str):
-            return self._join(self._answer(heard, now)), ""
+            return self._join_lines(self._handle_answer(heard, now)), ""
         if "id" not in heard:
-            return b"", self._noted(method, params)
-        events, event = self._requested(heard["id"], method, params, now)
-        return self._join(events), event
+            return b"", self._handle_notification(method, params)
+        events, event = self._handle_method(heard["id"], method, params, now)
+        return self._join_lines(events), event
 
-    def end(self) -> None:
+    def note_eof(self) -> None:
         """Take note that stdin has ended, which changes no line."""
 
-    def late(self) -> bytes:
+    def take_late_answers(self) -> bytes:
         """Give nothing: all is answered at once."""
         return b""
 
     def refuse(self, request: bytes, error: str) -> bytes:
         """Give the response that refuses `initialize`."""
-        return self._join([self._fail((read(request) or {}).get("id"), INTERNAL, error)])
+        return self._join_lines([self._encode_error((parse_request(request) or {}).get("id"), INTERNAL, error)])
 
-    def has(self, number: int) -> bool:
+    def has_prompt(self, number: int) -> bool:
         """Say whether the prompt was received."""
         return len(self.prompts) >= number
 
-    def _unreadable(self) -> list[bytes]:
-        return [self._fail(None, PARSE, "Parse error")]
+    def _refuse_unreadable(self) -> list[bytes]:
+        return [self._encode_error(None, PARSE, "Parse error")]
 
-    def _noted(self, method: str, params: dict[str, Any]) -> str:
-        """Take a notification; give what `hear` gives as an event."""
+    def _handle_notification(self, method: str, params: dict[str, Any]) -> str:
+        """Take a notification; give what `handle_request` gives as an event."""
         return ""
 
-    def _answer(self, heard: dict[str, Any], now: int) -> list[bytes]:
+    def _handle_answer(self, heard: dict[str, Any], now: int) -> list[bytes]:
         """Take the answer to a request."""
         if "result" not in heard and "error" not in heard:
-            return [self._fail(heard.get("id"), REQUEST, "Invalid request")]
-        question, result = self.questions.find(heard.get("id")), heard.get("result")
+            return [self._encode_error(heard.get("id"), REQUEST, "Invalid request")]
+        question, result = self.questions.find_open(heard.get("id")), heard.get("result")
         if question is None:
             return []
         if question.fields["kind"] == "request":
             self.questions.settle(question, REFUSED if "error" in heard else ANSWERED)
         else:
-            self._decided(question, result if isinstance(result, dict) else {})
+            self._settle_permission(question, result if isinstance(result, dict) else {})
         return []
 
-    def _cancel(self) -> str:
+    def _handle_cancel(self) -> str:
         """Take a cancel of the turn; a client may answer what is open first, and cancel then."""
         self._is_cancelled = True
         for question in self.questions.asked:
             question.dismissed = False
         return "cancel"
 
-    def _dismiss(self, question: Question) -> None:
+    def _dismiss_question(self, question: Question) -> None:
         """Take the answer that no answer is given, which denies unless the turn is cancelled."""
         question.dismissed = not self._is_cancelled
         self.questions.settle(question, CANCELLED)
 
-    def _as_it_stands(self, value: dict[str, Any]) -> bytes:
+    def _encode_as_is(self, value: dict[str, Any]) -> bytes:
         """Give a message as it stands, but for an id such as `prompt 1`: that is the id of the prompt's request."""
         word, _, number = str(value.get("id")).partition(" ")
         if word == "prompt" and number.isdecimal() and 1 <= int(number) <= len(self.prompts):
             value = {**value, "id": self.prompts[int(number) - 1][0]}
-        return line(value)
+        return encode_line(value)
 
-    def _join(self, events: list[bytes]) -> bytes:
+    def _join_lines(self, events: list[bytes]) -> bytes:
         """Give the bytes of these messages; of none, nothing."""
         return self._lines.join(events)
 
-    def _request(self, number: Any, method: str, params: dict[str, Any]) -> bytes:
+    def _encode_request(self, number: Any, method: str, params: dict[str, Any]) -> bytes:
         """Give a request."""
-        return line({**self.header, "id": number, "method": method, "params": params})
+        return encode_line({**self.header, "id": number, "method": method, "params": params})
 
-    def _notify(self, method: str, params: dict[str, Any]) -> bytes:
+    def _encode_notification(self, method: str, params: dict[str, Any]) -> bytes:
         """Give a notification."""
-        return line({**self.header, "method": method, "params": params})
+        return encode_line({**self.header, "method": method, "params": params})
 
-    def _respond(self, number: Any, result: dict[str, Any]) -> bytes:
+    def _encode_response(self, number: Any, result: dict[str, Any]) -> bytes:
         """Give a response."""
-        return line({**self.header, "id": number, "result": result})
+        return encode_line({**self.header, "id": number, "result": result})
 
-    def _fail(self, number: Any, code: int, message: str, data: dict[str, Any] | None = None) -> bytes:
+    def _encode_error(self, number: Any, code: int, message: str, data: dict[str, Any] | None = None) -> bytes:
         """Give a response that refuses."""
         error = {"code": code, "message": message, **({"data": data} if data else {})}
-        return line({**self.header, "id": number, "error": error})
+        return encode_line({**self.header, "id": number, "error": error})

@@ -7,8 +7,8 @@ when it has ended. A step ends with its last tool, or with the answer. An error 
 from __future__ import annotations
 
 from pytest_agentproc.fake_agents.lines import Lines
-from pytest_agentproc.fake_agents.objects import line
-from pytest_agentproc.fake_agents.program import argument
+from pytest_agentproc.fake_agents.objects import encode_line
+from pytest_agentproc.fake_agents.program import find_argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Encoder:
 
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
-        self._session = argument(program, "-s", "--session") or SESSION
+        self._session = find_argument(program, "-s", "--session") or SESSION
         self._parts = self._messages = 0
         self._is_open = False
         self._tools: dict[str, tuple[dict[str, Any], int]] = {}
@@ -43,7 +43,7 @@ class Encoder:
 
     def say(self, text: str, stop: str | None, now: int) -> bytes:
         """Give a text."""
-        return self._lines.join([*self._started(now), self._text(text, now)])
+        return self._lines.join([*self._start_step(now), self._encode_text(text, now)])
 
     def answer(self, text: str, now: int) -> bytes:
         """Give the last text and the step's end."""
@@ -54,13 +54,13 @@ class Encoder:
         text = fields["text"]
         if fields["is_error"]:
             error = {"name": "UnknownError", "data": {"message": text or "error"}}
-            return self._lines.join([self._line("error", now, error=error)])
-        said = [] if text is None else [self._text(text, now)]
-        return self._lines.join([*self._started(now), *said, self._ended("stop", now, fields["usage"])])
+            return self._lines.join([self._encode_line("error", now, error=error)])
+        said = [] if text is None else [self._encode_text(text, now)]
+        return self._lines.join([*self._start_step(now), *said, self._end_step("stop", now, fields["usage"])])
 
     def begin(self, what: str, now: int) -> bytes:
         """Give the start of the step, if it is still to come."""
-        return self._lines.join(self._started(now))
+        return self._lines.join(self._start_step(now))
 
     def tool(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the start of the step, if it is still to come: a tool that runs is silent."""
@@ -78,41 +78,41 @@ class Encoder:
             end["title"] = str(given.get("command", "")) if is_shell else ""
         else:
             end = {"status": "error", "input": given, "error": error}
-        state = {**end, "time": _span(start, now)}
-        told = self._part("tool_use", now, type="tool", tool=name, callID=fields["id"], state=state)
-        return self._lines.join([told, *([] if self._tools else [self._ended("tool-calls", now, None)])])
+        state = {**end, "time": _build_span(start, now)}
+        told = self._encode_part("tool_use", now, type="tool", tool=name, callID=fields["id"], state=state)
+        return self._lines.join([told, *([] if self._tools else [self._end_step("tool-calls", now, None)])])
 
     def event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands."""
-        return self._lines.join([line(value)])
+        return self._lines.join([encode_line(value)])
 
-    def _started(self, now: int) -> list[bytes]:
+    def _start_step(self, now: int) -> list[bytes]:
         if self._is_open:
             return []
         self._is_open = True
         self._messages += 1
-        return [self._part("step_start", now, type="step-start")]
+        return [self._encode_part("step_start", now, type="step-start")]
 
-    def _text(self, text: str, now: int) -> bytes:
-        return self._part("text", now, type="text", text=text, time=_span(now, now))
+    def _encode_text(self, text: str, now: int) -> bytes:
+        return self._encode_part("text", now, type="text", text=text, time=_build_span(now, now))
 
-    def _ended(self, reason: str, now: int, usage: dict[str, Any] | None) -> bytes:
+    def _end_step(self, reason: str, now: int, usage: dict[str, Any] | None) -> bytes:
         self._is_open = False
         tokens = {**_TOKENS, **(usage or {})}
-        return self._part("step_finish", now, reason=reason, type="step-finish", tokens=tokens, cost=0)
+        return self._encode_part("step_finish", now, reason=reason, type="step-finish", tokens=tokens, cost=0)
 
-    def _part(self, kind: str, now: int, **told: Any) -> bytes:
+    def _encode_part(self, kind: str, now: int, **told: Any) -> bytes:
         self._parts += 1
         ids = {"id": f"prt_{self._parts:026}", "messageID": f"msg_{self._messages:026}", "sessionID": self._session}
-        return self._line(kind, now, part={**ids, **told})
+        return self._encode_line(kind, now, part={**ids, **told})
 
-    def _line(self, kind: str, now: int, **told: Any) -> bytes:
-        return line({"type": kind, "timestamp": _ms(now), "sessionID": self._session, **told})
-
-
-def _span(start: int, end: int) -> dict[str, int]:
-    return {"start": _ms(start), "end": _ms(end)}
+    def _encode_line(self, kind: str, now: int, **told: Any) -> bytes:
+        return encode_line({"type": kind, "timestamp": _to_milliseconds(now), "sessionID": self._session, **told})
 
 
-def _ms(now: int) -> int:
+def _build_span(start: int, end: int) -> dict[str, int]:
+    return {"start": _to_milliseconds(start), "end": _to_milliseconds(end)}
+
+
+def _to_milliseconds(now: int) -> int:
     return _BASE_MS + now // 1_000_000

@@ -8,8 +8,8 @@ for a tool, which comes in one piece.
 from __future__ import annotations
 
 from pytest_agentproc.fake_agents.lines import Lines
-from pytest_agentproc.fake_agents.objects import line, wide
-from pytest_agentproc.fake_agents.program import argument
+from pytest_agentproc.fake_agents.objects import encode_line, encode_wide
+from pytest_agentproc.fake_agents.program import find_argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ class Encoder:
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
         self._prompt = program.get("prompt", "")
-        self._provider = argument(program, "--provider") or "fake"
-        self._model = program.get("model") or argument(program, "--model") or "m1"
+        self._provider = find_argument(program, "--provider") or "fake"
+        self._model = program.get("model") or find_argument(program, "--model") or "m1"
         self._begun = False
         self._messages: list[dict[str, Any]] = []
         self._open: dict[str, Any] | None = None
@@ -68,175 +68,200 @@ class Encoder:
 
     def say(self, text: str, stop: str | None, now: int) -> bytes:
         """Give the events of one assistant message; without a stop reason it asks for a tool."""
-        return self._lines.join([*self._begin(now), *self._message(text, stop or "toolUse", now, {})])
+        return self._lines.join([*self._begin(now), *self._encode_message(text, stop or "toolUse", now, {})])
 
     def answer(self, text: str, now: int) -> bytes:
         """Give the events of the last message and of the agent's end."""
-        return self._lines.join([*self._begin(now), *self._message(text, "stop", now, {}), *self._end(now)])
+        return self._lines.join([*self._begin(now), *self._encode_message(text, "stop", now, {}), *self._end_run(now)])
 
     def result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the agent's end, after a message if there is a text or an error to tell."""
         events = self._begin(now)
         more = {"usage": {**_NO_USAGE, **fields["usage"]}} if fields.get("usage") else {}
         if fields["is_error"]:
-            events += self._message("", "error", now, {**more, "errorMessage": fields["text"] or "error"})
+            events += self._encode_message("", "error", now, {**more, "errorMessage": fields["text"] or "error"})
         elif fields["text"] is not None or more or self._open:
-            events += self._message(fields["text"] or "", "stop", now, more)
-        return self._lines.join([*events, *self._end(now)])
+            events += self._encode_message(fields["text"] or "", "stop", now, more)
+        return self._lines.join([*events, *self._end_run(now)])
 
     def delta(self, text: str, now: int) -> bytes:
         """Give a piece of the text that the next message ends."""
-        return self._lines.join([*self._begin(now), *self._piece(text, now)])
+        return self._lines.join([*self._begin(now), *self._encode_piece(text, now)])
 
     def think(self, text: str, now: int) -> bytes:
         """Give a thought, which begins the message that the next text or tool ends."""
-        events = [*self._begin(now), *self._start(now), *self._shut()]
+        events = [*self._begin(now), *self._start_message(now), *self._end_text()]
         index = len(self._blocks)
         self._blocks.append({"type": "thinking", "thinking": text})
-        partial = line(self._partial())
+        partial = encode_line(self._build_partial())
         parts: Parts = (
             ("thinking_start", {}),
             ("thinking_delta", {"delta": text}),
             ("thinking_end", {"content": text}),
         )
-        return self._lines.join([*events, *(_update(index, part, partial, partial) for part in parts)])
+        return self._lines.join([*events, *(_encode_update(index, part, partial, partial) for part in parts)])
 
     def tool(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the message that asks for a tool of the agent's own, and the tool's start."""
         name, number = fields["name"], fields["id"]
         self._tools[number] = name
-        events = [*self._begin(now), *self._start(now), *self._call(fields)]
+        events = [*self._begin(now), *self._start_message(now), *self._encode_call(fields)]
         about = {"toolCallId": number, "toolName": name, "args": fields["input"]}
-        events.append(line({"type": "tool_execution_start", **about}))
+        events.append(encode_line({"type": "tool_execution_start", **about}))
         if name in _STREAMS:
-            events.append(line({"type": "tool_execution_update", **about, "partialResult": {"content": []}}))
+            events.append(encode_line({"type": "tool_execution_update", **about, "partialResult": {"content": []}}))
         return self._lines.join(events)
 
-    def _call(self, fields: dict[str, Any]) -> list[bytes]:
+    def _encode_call(self, fields: dict[str, Any]) -> list[bytes]:
         """Give the call of a tool, which comes in one piece, and the message's end.
 
         As it is printed, `partial` is ahead of `message`: it is what the message has become by then. A text before it
         ends only as the message does.
         """
         text, self._said = self._said, None
-        self._blocks += [] if text is None else [_text(text)]
-        index, args = len(self._blocks), wide(fields["input"])
+        self._blocks += [] if text is None else [_build_text_part(text)]
+        index, args = len(self._blocks), encode_wide(fields["input"])
         call = {"type": "toolCall", "id": fields["id"], "name": fields["name"], "arguments": fields["input"]}
         begun = [*self._blocks, {**call, "partialArgs": args, "streamIndex": 0}]
         self._blocks.append(call)
-        whole = line(self._whole("toolUse", {}))
-        ahead, behind = self._partial("toolUse", begun), line(self._partial("stop", begun))
+        whole = encode_line(self._build_whole("toolUse", {}))
+        ahead, behind = self._build_partial("toolUse", begun), encode_line(self._build_partial("stop", begun))
         events = [
-            _update(index, ("toolcall_start", {}), line(ahead), behind),
-            _update(index, ("toolcall_delta", {"delta": args}), line({**ahead, "responseModel": _SERVED}), line(ahead)),
-            _update(index, ("toolcall_end", {"toolCall": call}), whole, whole),
+            _encode_update(index, ("toolcall_start", {}), encode_line(ahead), behind),
+            _encode_update(
+                index,
+                ("toolcall_delta", {"delta": args}),
+                encode_line({**ahead, "responseModel": _SERVED}),
+                encode_line(ahead),
+            ),
+            _encode_update(index, ("toolcall_end", {"toolCall": call}), whole, whole),
         ]
         if text is not None:
-            events.insert(2, _update(index - 1, ("text_end", {"content": text}), whole, whole))
-        return [*events, *self._finish("toolUse", {})]
+            events.insert(2, _encode_update(index - 1, ("text_end", {"content": text}), whole, whole))
+        return [*events, *self._finish_message("toolUse", {})]
 
     def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the tool's end and result; after the last one that runs a new turn begins."""
-        return self._lines.join([*self._begin(now), *self._tool_done(fields, now)])
+        return self._lines.join([*self._begin(now), *self._end_tool(fields, now)])
 
-    def _tool_done(self, fields: dict[str, Any], now: int) -> list[bytes]:
+    def _end_tool(self, fields: dict[str, Any], now: int) -> list[bytes]:
         number, failed = fields["id"], fields["error"] is not None
         content = [{"type": "text", "text": fields["error"] if failed else fields["output"]}]
         details: dict[str, Any] = {"details": {}} if failed else {}
         about = {"toolCallId": number, "toolName": self._tools.pop(number, number)}
         end = {"type": "tool_execution_end", **about, "result": {"content": content, **details}, "isError": failed}
         result = {"role": "toolResult", **about, "content": content, **details, "isError": failed}
-        result["timestamp"] = self._stamp(now)
+        result["timestamp"] = self._make_timestamp(now)
         asked = [message for message in self._messages if message["role"] == "assistant"][-1:]
         self._messages.append(result)
         self._results.append(result)
         told = [{"type": kind, "message": result} for kind in ("message_start", "message_end")]
-        events = [line(event) for event in (end, *told)]
+        events = [encode_line(event) for event in (end, *told)]
         if not failed and fields["output"] and about["toolName"] in _STREAMS:
-            events.insert(0, self._so_far(about, content, asked))
+            events.insert(0, self._encode_progress(about, content, asked))
         if not self._tools:
             turn = {"type": "turn_end", "message": asked[0] if asked else None, "toolResults": self._results}
-            events += [line(turn), line({"type": "turn_start"})]
+            events += [encode_line(turn), encode_line({"type": "turn_start"})]
             self._results = []
         return events
 
-    def _so_far(self, about: dict[str, Any], content: list[dict[str, Any]], asked: list[dict[str, Any]]) -> bytes:
+    def _encode_progress(
+        self, about: dict[str, Any], content: list[dict[str, Any]], asked: list[dict[str, Any]]
+    ) -> bytes:
         calls = asked[0]["content"] if asked else []
         args: dict[str, Any] = next((call["arguments"] for call in calls if call.get("id") == about["toolCallId"]), {})
         partial = {"content": content, "details": {}}
-        return line({"type": "tool_execution_update", **about, "args": args, "partialResult": partial})
+        return encode_line({"type": "tool_execution_update", **about, "args": args, "partialResult": partial})
 
     def event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands."""
-        return self._lines.join([line(value)])
+        return self._lines.join([encode_line(value)])
 
     def _begin(self, now: int) -> list[bytes]:
         if self._begun:
             return []
         self._begun = True
-        return [*self._head(), line({"type": "agent_start"}), line({"type": "turn_start"}), *self._asked(now)]
+        return [
+            *self._encode_header(),
+            encode_line({"type": "agent_start"}),
+            encode_line({"type": "turn_start"}),
+            *self._encode_prompt(now),
+        ]
 
-    def _head(self) -> list[bytes]:
+    def _encode_header(self) -> list[bytes]:
         header = {"type": "session", "version": 3, "id": SESSION}
-        return [line({**header, "timestamp": "2026-11-21T23:31:13.000Z", "cwd": "/"})]
+        return [encode_line({**header, "timestamp": "2026-11-21T23:31:13.000Z", "cwd": "/"})]
 
-    def _asked(self, now: int) -> list[bytes]:
+    def _encode_prompt(self, now: int) -> list[bytes]:
         """Give the prompt's own message."""
-        user = {"role": "user", "content": [{"type": "text", "text": self._prompt}], "timestamp": self._stamp(now)}
+        user = {
+            "role": "user",
+            "content": [{"type": "text", "text": self._prompt}],
+            "timestamp": self._make_timestamp(now),
+        }
         self._messages.append(user)
-        return [line({"type": kind, "message": user}) for kind in ("message_start", "message_end")]
+        return [encode_line({"type": kind, "message": user}) for kind in ("message_start", "message_end")]
 
-    def _message(self, text: str, stop: str, now: int, more: dict[str, Any]) -> list[bytes]:
+    def _encode_message(self, text: str, stop: str, now: int, more: dict[str, Any]) -> list[bytes]:
         """Give a message, or what is still to come of the one that streams; an error begins as what it is."""
         if "errorMessage" in more and self._open is None:
             self._open = {**self._about(now), **more, "stopReason": stop}
-            return [line({"type": "message_start", "message": self._open}), *self._finish(stop, {})]
-        events = self._start(now)
+            return [encode_line({"type": "message_start", "message": self._open}), *self._finish_message(stop, {})]
+        events = self._start_message(now)
         if text:
-            events += self._piece(text, now)
-        return [*events, *self._shut(stop, more), *self._finish(stop, more)]
+            events += self._encode_piece(text, now)
+        return [*events, *self._end_text(stop, more), *self._finish_message(stop, more)]
 
-    def _start(self, now: int) -> list[bytes]:
+    def _start_message(self, now: int) -> list[bytes]:
         """Begin a message, unless one streams."""
         if self._open is not None:
             return []
         self._open = self._about(now)
-        return [line({"type": "message_start", "message": self._open})]
+        return [encode_line({"type": "message_start", "message": self._open})]
 
-    def _piece(self, text: str, now: int) -> list[bytes]:
+    def _encode_piece(self, text: str, now: int) -> list[bytes]:
         """Give a piece of text; what came so far goes with it."""
-        events, is_first = self._start(now), self._said is None
+        events, is_first = self._start_message(now), self._said is None
         self._said = (self._said or "") + text
-        index, partial = len(self._blocks), line(self._partial("stop", [*self._blocks, _text(self._said)]))
+        index, partial = (
+            len(self._blocks),
+            encode_line(self._build_partial("stop", [*self._blocks, _build_text_part(self._said)])),
+        )
         parts: Parts = (("text_start", {}), ("text_delta", {"delta": text}))
-        return [*events, *(_update(index, part, partial, partial) for part in parts[not is_first :])]
+        return [*events, *(_encode_update(index, part, partial, partial) for part in parts[not is_first :])]
 
-    def _shut(self, stop: str = "", more: dict[str, Any] | None = None) -> list[bytes]:
+    def _end_text(self, stop: str = "", more: dict[str, Any] | None = None) -> list[bytes]:
         """End the text that is in pieces, if one is; with a stop reason the message ends there, too."""
         if self._said is None:
             return []
         said, index, self._said = self._said, len(self._blocks), None
-        self._blocks.append(_text(said))
-        state = line(self._whole(stop, more or {}) if stop else self._partial())
-        return [_update(index, ("text_end", {"content": said}), state, state)]
+        self._blocks.append(_build_text_part(said))
+        state = encode_line(self._build_whole(stop, more or {}) if stop else self._build_partial())
+        return [_encode_update(index, ("text_end", {"content": said}), state, state)]
 
-    def _finish(self, stop: str, more: dict[str, Any]) -> list[bytes]:
+    def _finish_message(self, stop: str, more: dict[str, Any]) -> list[bytes]:
         """Give the message's end."""
-        message = self._whole(stop, more)
+        message = self._build_whole(stop, more)
         self._open, self._blocks = None, []
         self._messages.append(message)
-        return [line({"type": "message_end", "message": message})]
+        return [encode_line({"type": "message_end", "message": message})]
 
     def _about(self, now: int) -> dict[str, Any]:
         about = {"api": "openai-completions", "provider": self._provider, "model": self._model, "usage": _NO_USAGE}
-        return {"role": "assistant", "content": [], **about, "stopReason": "stop", "timestamp": self._stamp(now)}
+        return {
+            "role": "assistant",
+            "content": [],
+            **about,
+            "stopReason": "stop",
+            "timestamp": self._make_timestamp(now),
+        }
 
-    def _partial(self, stop: str = "stop", content: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    def _build_partial(self, stop: str = "stop", content: list[dict[str, Any]] | None = None) -> dict[str, Any]:
         """Give the message as far as it has come."""
         content = self._blocks if content is None else content
         return {**(self._open or {}), "content": content, "stopReason": stop, "responseId": _RESPONSE}
 
-    def _whole(self, stop: str, more: dict[str, Any]) -> dict[str, Any]:
+    def _build_whole(self, stop: str, more: dict[str, Any]) -> dict[str, Any]:
         """Give the message as it ends; a server that gave no content told nothing of itself."""
         message = {**(self._open or {}), "content": self._blocks, "stopReason": stop}
         is_broken = "errorMessage" in message or "errorMessage" in more
@@ -246,24 +271,24 @@ class Encoder:
             message["responseModel"] = _SERVED
         return {**message, **more}
 
-    def _end(self, now: int) -> list[bytes]:
-        return [self._turn_end(), line({"type": "agent_end", "messages": self._messages})]
+    def _end_run(self, now: int) -> list[bytes]:
+        return [self._encode_turn_end(), encode_line({"type": "agent_end", "messages": self._messages})]
 
-    def _turn_end(self) -> bytes:
+    def _encode_turn_end(self) -> bytes:
         last = self._messages[-1] if self._messages else None
-        return line({"type": "turn_end", "message": last, "toolResults": []})
+        return encode_line({"type": "turn_end", "message": last, "toolResults": []})
 
-    def _stamp(self, now: int) -> int:
+    def _make_timestamp(self, now: int) -> int:
         return _BASE_MS + now // 1_000_000
 
 
-def _text(text: str) -> dict[str, Any]:
+def _build_text_part(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
-def _update(index: int, part: Part, partial: bytes, message: bytes) -> bytes:
+def _encode_update(index: int, part: Part, partial: bytes, message: bytes) -> bytes:
     """Give an update of a message; both of its states are lines already, since a text may be long."""
     kind, fields = part
-    event = line({"type": kind, "contentIndex": index, **fields})[:-1]
+    event = encode_line({"type": kind, "contentIndex": index, **fields})[:-1]
     head = b'{"type":"message_update","assistantMessageEvent":' + event
     return head + b',"partial":' + partial + b'},"message":' + message + b"}"

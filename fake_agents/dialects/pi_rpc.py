@@ -8,9 +8,9 @@ Requests after an abort are answered only after the abort.
 from __future__ import annotations
 
 from pytest_agentproc.fake_agents.dialects import pi
-from pytest_agentproc.fake_agents.objects import line
+from pytest_agentproc.fake_agents.objects import encode_line
 from pytest_agentproc.fake_agents.questions import ALLOW, DENY, Questions
-from pytest_agentproc.fake_agents.requests import read
+from pytest_agentproc.fake_agents.requests import parse_request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,43 +48,43 @@ class Encoder(pi.Encoder):
         self._news: list[bytes] = []
         self._queued: dict[str, list[str]] = {"steering": [], "followUp": []}
 
-    def hear(self, request: bytes, now: int) -> tuple[bytes, str]:
+    def handle_request(self, request: bytes, now: int) -> tuple[bytes, str]:
         """Answer a command; an abort of a run is the script's to answer."""
-        command = read(request)
+        command = parse_request(request)
         if command is None:
-            return self._lines.join([_response({}, "parse", error="Failed to parse command")]), ""
+            return self._lines.join([_encode_response({}, "parse", error="Failed to parse command")]), ""
         if command.get("type") == "abort" and self._is_busy:
             self._aborts.append(command)
             return b"", "cancel"
         if command.get("type") == "extension_ui_response":
-            self._answer(command)
+            self._handle_answer(command)
             return b"", ""
         if self._aborts:
             self._behind.append(command)
             return b"", ""
-        was_busy, events = self._is_busy, self._answered(command, now)
+        was_busy, events = self._is_busy, self._answer_command(command, now)
         if was_busy or self._responses:
             self._responses += events
-            events = self._taken_news()
+            events = self._take_news()
         return self._lines.join(events) if events else b"", ""
 
-    def late(self) -> bytes:
+    def take_late_answers(self) -> bytes:
         """Give the responses of a busy agent: what it queued meanwhile comes before all of them."""
         responses, self._responses = self._responses, []
         return self._lines.join(responses) if responses else b""
 
-    def end(self) -> None:
+    def note_eof(self) -> None:
         """Take note that stdin has ended, which changes no line."""
 
     def refuse(self, request: bytes, error: str) -> bytes:
         """Give nothing: there is no handshake."""
         return b""
 
-    def has(self, number: int) -> bool:
+    def has_prompt(self, number: int) -> bool:
         """Say whether the prompt was accepted."""
         return self._prompts >= number
 
-    def take(self, number: int, now: int) -> bytes:
+    def begin_prompt(self, number: int, now: int) -> bytes:
         """Give nothing: a run begins as its prompt is accepted."""
         return b""
 
@@ -96,39 +96,39 @@ class Encoder(pi.Encoder):
         error = "Request was aborted"
         if self._tools:
             error += "."
-            made = [self._tool_done({"id": number, "error": "Command aborted"}, now) for number in list(self._tools)]
+            made = [self._end_tool({"id": number, "error": "Command aborted"}, now) for number in list(self._tools)]
             events += [event for told in made for event in told]
-        events += self._message("", "aborted", now, {"errorMessage": error})
-        return self._lines.join([*events, *self._end(now)])
+        events += self._encode_message("", "aborted", now, {"errorMessage": error})
+        return self._lines.join([*events, *self._end_run(now)])
 
     def ask(self, fields: dict[str, Any], now: int) -> tuple[Question, bytes]:
         """Open a question; give what an extension sends that wants a yes or a no."""
         name, own = fields["name"], f"00000000-0000-4000-8000-{len(self.questions.asked) + 1:012}"
         question = self.questions.ask(own if fields["id"] is None else fields["id"], fields)
         told = {"type": "extension_ui_request", "id": question.key, "method": "confirm"}
-        return question, self._lines.join([line({**told, "title": name, "message": f"Allow {name}?"})])
+        return question, self._lines.join([encode_line({**told, "title": name, "message": f"Allow {name}?"})])
 
-    def _answer(self, command: dict[str, Any]) -> None:
-        question = self.questions.find(command.get("id"))
+    def _handle_answer(self, command: dict[str, Any]) -> None:
+        question = self.questions.find_open(command.get("id"))
         if question is None:
             return
         is_allowed = command.get("confirmed") is True and command.get("cancelled") is not True
         self.questions.settle(question, ALLOW if is_allowed else DENY)  # to an extension cancelled is a no
 
-    def _answered(self, command: dict[str, Any], now: int) -> list[bytes]:
+    def _answer_command(self, command: dict[str, Any], now: int) -> list[bytes]:
         kind = str(command.get("type"))
         if kind in ("prompt", "steer", "follow_up"):
             return self._accept_prompt(command, kind, now)
         if kind == "abort":
-            return [_response(command, kind)]
-        data = self._known(kind)
+            return [_encode_response(command, kind)]
+        data = self._find_requested_data(kind)
         if data is not None or kind in _TOLD:
-            return [_response(command, kind, data=data)]
-        return [_response(command, kind, error=f"Unknown command: {kind}")]
+            return [_encode_response(command, kind, data=data)]
+        return [_encode_response(command, kind, error=f"Unknown command: {kind}")]
 
-    def _known(self, kind: str) -> dict[str, Any] | None:
+    def _find_requested_data(self, kind: str) -> dict[str, Any] | None:
         if kind == "get_state":
-            return self._state()
+            return self._describe_state()
         if kind == "get_messages":
             return {"messages": [*self._past, *self._messages]}
         return _ASKED.get(kind)
@@ -137,18 +137,18 @@ class Encoder(pi.Encoder):
         message = str(command.get("message", ""))
         queue = _QUEUES.get(str(command.get("streamingBehavior")) if kind == "prompt" and self._is_busy else kind)
         if queue is None and self._is_busy:
-            return [_response(command, kind, error=_BUSY)]
+            return [_encode_response(command, kind, error=_BUSY)]
         self._prompts += 1
         if queue is not None:
             self._queued[queue].append(message)
-            self._news.append(self._queue())
-            return [_response(command, kind)]
+            self._news.append(self._encode_queue())
+            return [_encode_response(command, kind)]
         self._past += self._messages
         self._prompt, self._messages = message, []
         self._is_busy, self._begun = True, False
-        return [_response(command, kind), *self._begin(now)]
+        return [_encode_response(command, kind), *self._begin(now)]
 
-    def _state(self) -> dict[str, Any]:
+    def _describe_state(self) -> dict[str, Any]:
         pending = sum(len(queue) for queue in self._queued.values())
         return {
             "isStreaming": self._is_busy,
@@ -158,47 +158,49 @@ class Encoder(pi.Encoder):
             "pendingMessageCount": pending,
         }
 
-    def _taken_news(self) -> list[bytes]:
+    def _take_news(self) -> list[bytes]:
         news, self._news = self._news, []
         return news
 
-    def _queue(self) -> bytes:
-        return line({"type": "queue_update", **self._queued})
+    def _encode_queue(self) -> bytes:
+        return encode_line({"type": "queue_update", **self._queued})
 
-    def _head(self) -> list[bytes]:
+    def _encode_header(self) -> list[bytes]:
         return []  # no header in this mode
 
-    def _tool_done(self, fields: dict[str, Any], now: int) -> list[bytes]:
+    def _end_tool(self, fields: dict[str, Any], now: int) -> list[bytes]:
         """Steer, once the last tool has ended."""
-        events = super()._tool_done(fields, now)
-        return events if self._tools else [*events, *self._taken("steering", now)]
+        events = super()._end_tool(fields, now)
+        return events if self._tools else [*events, *self._take_queued("steering", now)]
 
-    def _end(self, now: int) -> list[bytes]:
+    def _end_run(self, now: int) -> list[bytes]:
         """Go on with what is queued, or end."""
         for queue in ("steering", "followUp"):
             if self._queued[queue]:
-                return [self._turn_end(), line({"type": "turn_start"}), *self._taken(queue, now)]
+                return [self._encode_turn_end(), encode_line({"type": "turn_start"}), *self._take_queued(queue, now)]
         self._is_busy = False
-        return [*super()._end(now), *self._freed(now)]
+        return [*super()._end_run(now), *self._answer_waiting(now)]
 
-    def _freed(self, now: int) -> list[bytes]:
+    def _answer_waiting(self, now: int) -> list[bytes]:
         """Answer the aborts of a run that is over, whatever ended it, and the requests after them."""
         behind, self._behind = self._behind, []
-        events = [_response(abort, "abort") for abort in self._aborts]
+        events = [_encode_response(abort, "abort") for abort in self._aborts]
         self._aborts = []
         for command in behind:
-            responses = self._answered(command, now)
-            events += [*self._taken_news(), *responses]
+            responses = self._answer_command(command, now)
+            events += [*self._take_news(), *responses]
         return events
 
-    def _taken(self, queue: str, now: int) -> list[bytes]:
+    def _take_queued(self, queue: str, now: int) -> list[bytes]:
         if not self._queued[queue]:
             return []
         self._prompt = self._queued[queue].pop(0)
-        return [self._queue(), *self._asked(now)]
+        return [self._encode_queue(), *self._encode_prompt(now)]
 
 
-def _response(command: dict[str, Any], kind: str, *, error: str = "", data: dict[str, Any] | None = None) -> bytes:
+def _encode_response(
+    command: dict[str, Any], kind: str, *, error: str = "", data: dict[str, Any] | None = None
+) -> bytes:
     number = {"id": command["id"]} if "id" in command else {}
     more: dict[str, Any] = {"error": error} if error else {} if data is None else {"data": data}
-    return line({**number, "type": "response", "command": kind, "success": not error, **more})
+    return encode_line({**number, "type": "response", "command": kind, "success": not error, **more})

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.capture._replay import copy_encoder
 from pytest_agentproc.capture._wording import format_inline, format_text
-from pytest_agentproc.fake_agents.dialects import encoder
+from pytest_agentproc.fake_agents.dialects import make_encoder
 from pytest_agentproc.supervisor import Framing
-from pytest_agentproc.supervisor.dialects import Setting, decoder, talk
+from pytest_agentproc.supervisor.dialects import Setting, make_decoder, make_talk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -196,7 +196,7 @@ class StepGuesser:
     """
 
     def __init__(self, program: dict[str, Any], lines: Sequence[bytes]) -> None:
-        self._encoder: Any = encoder(program)
+        self._encoder: Any = make_encoder(program)
         self._meanings = _decode_lines(program, lines)
         self._lines = lines
         self._told = ""
@@ -297,7 +297,7 @@ def _decode_lines(program: dict[str, Any], lines: Sequence[bytes]) -> list[list[
     dialect, mode = program["dialect"], program["mode"]
     is_session = bool(program["serves"])
     decode: Callable[[bytes], Sequence[Any]]
-    decode = talk(dialect, mode, Setting()).decode if is_session else decoder(dialect, mode).decode
+    decode = make_talk(dialect, mode, Setting()).decode if is_session else make_decoder(dialect, mode).decode
     found = []
     for line in lines:
         framed = [*Framing().feed(line)] if line.endswith(b"\n") else []

@@ -21,7 +21,7 @@ from signal import Signals
 from types import MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_agentproc.fake_agents.dialects import encoder
+from pytest_agentproc.fake_agents.dialects import make_encoder
 from pytest_agentproc.fake_agents.player import Player
 from pytest_agentproc.vocabulary import DIALECTS
 
@@ -121,14 +121,14 @@ class ReplayStage:
     def note(self, code: str, data: Any) -> None:
         """Keep nothing."""
 
-    def given(self, names: Sequence[str] | None) -> dict[str, Any]:
+    def read_start_facts(self, names: Sequence[str] | None) -> dict[str, Any]:
         """Tell nothing."""
         return {"argv": [], "env": dict.fromkeys(names or ()), "cwd": "/", "longest": 0}
 
     def is_terminal(self) -> bool:
         return False
 
-    def writable(self, stream: str) -> bool:
+    def can_write(self, stream: str) -> bool:
         """There is always room."""
         return True
 
@@ -150,7 +150,7 @@ class ReplayStage:
         """Hear a signal."""
         self.caught.add(signum)
 
-    def release(self, signum: int) -> None:
+    def stop_catching(self, signum: int) -> None:
         """Die of it again."""
         self.caught.discard(signum)
 
@@ -168,7 +168,7 @@ class ReplayStage:
     def kill(self, name: str, signum: int) -> None:
         """Nobody is there."""
 
-    def leave(self, code: int) -> None:
+    def exit_process(self, code: int) -> None:
         """Exit."""
         self.ended = code
         self.take("x", {"code": code})
@@ -192,7 +192,7 @@ def replay_agent(bound: Bound, argv: Sequence[str], prompt: str, given: Sequence
     """
     stage = ReplayStage()
     program = {**bound.program, "argv": list(argv), "environ": {}, "prompt": prompt}
-    player = Player(program, stage, encoder(program))
+    player = Player(program, stage, make_encoder(program))
     coming = deque(given)
     with contextlib.suppress(_ReplayEnded):
         _run_player(player, stage, coming)
@@ -293,7 +293,7 @@ class EncoderCheck:
         self._dialect = dialect
         program: Any = {"dialect": dialect, "mode": mode, "prompt": "hi", "encoder": record.encoder_modules(mode)}
         program["argv"] = list(record.partials) if partials else []
-        self._encoder: Any = encoder(program)
+        self._encoder: Any = make_encoder(program)
         self._prompts = 0
         self._pending: list[Any] = []
 

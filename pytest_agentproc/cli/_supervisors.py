@@ -82,7 +82,7 @@ def load_subject(name: str | None, command: str | None = None, defect: str | Non
         if defect not in defects.NAMES:
             hint = did_you_mean(defect, defects.NAMES, "agentproc list --json prints them: `catches`")
             raise UsageError(f"--defect {defect}: there is no such defect", hint)
-        made = defects.defect(defect)
+        made = defects.find_defect(defect)
         return ReferenceSupervisor(defect, made.deciders, made.session_deciders)
     here = str(Path.cwd())
     if here not in sys.path:

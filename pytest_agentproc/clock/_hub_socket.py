@@ -174,7 +174,7 @@ class Door:
         token = message[: wire.TOKEN]
         # The token is compared as bytes. To decode first would let any process of this user feed the parser.
         if descriptors and token in tokens:
-            yield Hello(link, pid, descriptors[0], token, wire.introduced(message))
+            yield Hello(link, pid, descriptors[0], token, wire.decode_hello(message))
             return
         link.close()
         # A refused message may have carried descriptors: open ones would be a leak that the sender controls.

@@ -89,7 +89,7 @@ class Participant:
         """
         self.state = State.RUNNING
         try:  # noqa: SIM105  # this is done at every step, and a context manager counts there
-            os.write(self._number, wire.grant(now, ready=ready))
+            os.write(self._number, wire.encode_grant(now, ready=ready))
         except OSError:
             pass
 

@@ -18,7 +18,7 @@ from pytest_agentproc.clock._hub_socket import Door
 from pytest_agentproc.clock._participant import Participant, State
 from pytest_agentproc.clock._wrappers import Wrappers, ancestors
 from pytest_agentproc.fake_agents import wire
-from pytest_agentproc.fake_agents.program import numbered
+from pytest_agentproc.fake_agents.program import number_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -223,7 +223,7 @@ class ParticipantRegistry:
             participant.woken = True
             self._rule.ask(participant.path)
         else:
-            self._take(participant, wire.load(self._buffer))
+            self._take(participant, wire.decode_message(self._buffer))
 
     def _take(self, participant: Participant, said: tuple[Any, ...]) -> None:
         form = said[0]
@@ -335,7 +335,7 @@ class ParticipantRegistry:
         for birth in sorted(self._births, key=lambda birth: birth.path):
             said = birth.token, birth.name
             self._names[said] += 1
-            birth.name = numbered(birth.name, self._names[said])
+            birth.name = number_name(birth.name, self._names[said])
             parent = self.participants.get(birth.path[:-1])
             above = "supervisor" if parent is None else parent.name
             born = {"process": birth.name, "seen": True, "pid": birth.pid, "parent": above, "line": birth.line}

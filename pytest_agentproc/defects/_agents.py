@@ -11,36 +11,36 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Policy
 
 
-class HastyRestarts(Restarts):
+class ImmediateRestarts(Restarts):
     """Starts a crashed agent again without a pause (P6)."""
 
-    def crash(self, now: int) -> int | None:
-        return None if super().crash(now) is None else 0
+    def plan_restart(self, now: int) -> int | None:
+        return None if super().plan_restart(now) is None else 0
 
 
-class HopefulRestarts(Restarts):
+class HandshakelessRestarts(Restarts):
     """Starts an agent again that never did its handshake (P6)."""
 
     def is_given_up(self, *, was_ready: bool) -> bool:
         return False
 
 
-class ForgetfulRestarts(Restarts):
+class NewSessionRestarts(Restarts):
     """Starts a new session after a crash (P6)."""
 
-    def continued(self, session: str | None) -> str:
+    def choose_session(self, session: str | None) -> str:
         """Forget it."""
         return ""
 
 
-class SteadyRestarts(Restarts):
+class ConstantDelayRestarts(Restarts):
     """Waits the same time before every restart (P6)."""
 
-    def crash(self, now: int) -> int | None:
-        return None if super().crash(now) is None else to_nanoseconds(self.backoff or 0)
+    def plan_restart(self, now: int) -> int | None:
+        return None if super().plan_restart(now) is None else to_nanoseconds(self.backoff or 0)
 
 
-class BoundlessRestarts(Restarts):
+class UncappedDelayRestarts(Restarts):
     """Doubles the time before a restart without end (P6)."""
 
     def __init__(self, policy: Policy) -> None:
@@ -48,7 +48,7 @@ class BoundlessRestarts(Restarts):
         self.LONGEST = (self.backoff or 0) * 2**self.MOST
 
 
-class EndlessRestarts(Restarts):
+class UnlimitedRestarts(Restarts):
     """Starts an agent again however often it crashes (P6)."""
 
     MOST = 50
@@ -64,22 +64,22 @@ class NoRestarts(Restarts):
     MOST = 0
 
 
-class UnforgettingRestarts(Restarts):
+class NeverResetRestarts(Restarts):
     """Never forgets old crashes (P6)."""
 
     WINDOW = 1 << 62
 
 
-class AbruptLadder(Escalation):
+class NoCloseGraceEscalation(Escalation):
     """Terminates the agent at the instant of the close (P8)."""
 
-    def close(self, now: int) -> None:
-        super().close(now)
+    def start_close_grace(self, now: int) -> None:
+        super().start_close_grace(now)
         self.deadline = now
 
 
-class TrustingLadder(Escalation):
+class NoCloseTimerEscalation(Escalation):
     """Waits for ever for an agent whose stdin has ended (P8)."""
 
-    def close(self, now: int) -> None:
+    def start_close_grace(self, now: int) -> None:
         """Start no timer."""

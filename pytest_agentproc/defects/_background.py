@@ -6,200 +6,217 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import Escalation, Outcome, Router, Tasks, Turns
-from pytest_agentproc.supervisor.dialects import BACKGROUND, Ended, Question, Said, TaskBegun, TaskOver, ToolEnded
+from pytest_agentproc.supervisor.dialects import (
+    BACKGROUND,
+    Question,
+    TaskBegun,
+    TaskOver,
+    ToolEnded,
+    TurnEnded,
+    TurnProgress,
+)
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor.dialects import Begun, Meaning, Named, Spoken, Turned, Worked
+    from pytest_agentproc.supervisor.dialects import (
+        Meaning,
+        PromptNamed,
+        SessionMeaning,
+        TurnBegun,
+        TurnMeaning,
+        WorkMeaning,
+    )
 
 
 _HOUR = 3_600_000_000_000
 
 
-class OrderRouter(Router):
+class BeginOrderRouter(Router):
     """Assigns turns by the order in which they begin, whatever their lines name (B1)."""
 
-    def route(self, meaning: Begun | Said | Ended | Question | Named) -> tuple[int, ...]:
+    def find_turns(self, meaning: TurnBegun | TurnProgress | TurnEnded | Question | PromptNamed) -> tuple[int, ...]:
         self.is_marked = False
-        return super().route(replace(meaning, marks=()))
+        return super().find_turns(replace(meaning, marks=()))
 
 
-class StaleTurns(Turns):
+class StaleAnswerTurns(Turns):
     """Answers the second prompt with what came between the two (B1)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        self._unread: list[Said | Ended | Question] = []
+        self._unread: list[TurnProgress | TurnEnded | Question] = []
 
-    def hear(self, heard: Turned, now: int) -> bytes:
+    def handle_turn_meaning(self, heard: TurnMeaning, now: int) -> bytes:
         if self.flight is None:
-            if isinstance(heard, Said | Ended | Question) and self.unacknowledged is None:
+            if isinstance(heard, TurnProgress | TurnEnded | Question) and self.unacknowledged is None:
                 self._unread.append(heard)
                 return b""
-            return super().hear(heard, now)
+            return super().handle_turn_meaning(heard, now)
         mine, (unread, self._unread) = (self.flight.number,), (self._unread, [])
-        told = [super(StaleTurns, self).hear(replace(old, marks=mine), now) for old in unread]
-        return b"".join(told) + super().hear(heard, now)
+        told = [super(StaleAnswerTurns, self).handle_turn_meaning(replace(old, marks=mine), now) for old in unread]
+        return b"".join(told) + super().handle_turn_meaning(heard, now)
 
 
-class SuccessTurns(StaleTurns):
+class GoodResultOnlyTurns(StaleAnswerTurns):
     """Keeps background turns apart only after a good result (B3)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self._was_good = True
 
-    def hear(self, heard: Turned, now: int) -> bytes:
-        return Turns.hear(self, heard, now) if self._was_good else super().hear(heard, now)
+    def handle_turn_meaning(self, heard: TurnMeaning, now: int) -> bytes:
+        return (
+            Turns.handle_turn_meaning(self, heard, now) if self._was_good else super().handle_turn_meaning(heard, now)
+        )
 
-    def _ended(self, ended: Ended, number: int, now: int) -> None:
-        super()._ended(ended, number, now)
+    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
+        super()._handle_end(ended, number, now)
         if number != BACKGROUND:
             self._was_good = ended.ok
 
 
-class AcknowledgingTurns(Turns):
+class BackgroundAcknowledgesTurns(Turns):
     """Accepts any result as the acknowledgement (P3)."""
 
-    def _end_background(self, ended: Ended, now: int) -> None:
-        super()._end_background(ended, now)
+    def _end_background_turn(self, ended: TurnEnded, now: int) -> None:
+        super()._end_background_turn(ended, now)
         self.unacknowledged = self.cancel_deadline = None
 
 
-class DrainingTurns(Turns):
+class MergedBackgroundTurns(Turns):
     """Adds a background turn to the prompt's turn in which its notification came (B1)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self._owed = 0
-        self._held: tuple[Ended, int] | None = None
+        self._held: tuple[TurnEnded, int] | None = None
 
-    def work(self, worked: Worked, now: int) -> bytes:
+    def handle_work(self, worked: WorkMeaning, now: int) -> bytes:
         if isinstance(worked, ToolEnded) and worked.id.startswith("task ") and self.flight is not None:
             self._owed += 1
-        return super().work(worked, now)
+        return super().handle_work(worked, now)
 
-    def _said(self, said: Said, number: int, now: int) -> None:
-        super()._said(said, number, now)
+    def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
+        super()._handle_progress(said, number, now)
         if number == BACKGROUND and self._held is not None and self.flight is not None:
-            self.flight.answered.take(said)
+            self.flight.answered.add_progress(said)
 
-    def _ended(self, ended: Ended, number: int, now: int) -> None:
+    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         if number != BACKGROUND and self._owed:
             self._held = (replace(ended, text=None), number)
             return
-        super()._ended(ended, number, now)
+        super()._handle_end(ended, number, now)
         if number == BACKGROUND and self._held is not None:
             self._owed -= 1
             if not self._owed:
                 held, self._held = self._held, None
-                super()._ended(*held, now)
+                super()._handle_end(*held, now)
 
 
-class MixingTurns(Turns):
+class MixedWordsTurns(Turns):
     """Also shows the words of a background turn in the prompt's turn (B1)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        self._stale: list[Said] = []
+        self._stale: list[TurnProgress] = []
 
-    def _said(self, said: Said, number: int, now: int) -> None:
+    def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
         turn = self.flight
         if number == BACKGROUND:
             self._stale.append(said)
         elif turn is not None and turn.number == number:
             stale, self._stale = self._stale, []
             for old in stale:
-                turn.answered.take(old)
-        super()._said(said, number, now)
+                turn.answered.add_progress(old)
+        super()._handle_progress(said, number, now)
 
 
 class AnyResultTurns(Turns):
     """Ends the prompt at a background turn's result (B1)."""
 
-    def _ended(self, ended: Ended, number: int, now: int) -> None:
-        is_taken = number == BACKGROUND and self.flight is not None and self._takes(ended)
-        super()._ended(ended, self.flight.number if is_taken and self.flight is not None else number, now)
+    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
+        is_taken = number == BACKGROUND and self.flight is not None and self._ends_prompt(ended)
+        super()._handle_end(ended, self.flight.number if is_taken and self.flight is not None else number, now)
 
-    def _takes(self, ended: Ended) -> bool:
+    def _ends_prompt(self, ended: TurnEnded) -> bool:
         return True
 
 
 class EmptyResultTurns(AnyResultTurns):
     """Ends the prompt at the empty result of a background turn (B1)."""
 
-    def _takes(self, ended: Ended) -> bool:
+    def _ends_prompt(self, ended: TurnEnded) -> bool:
         return not ended.text
 
 
-class OnceTurns(AnyResultTurns):
+class SecondBackgroundTurns(AnyResultTurns):
     """Treats the second of two background turns as the prompt's (B2)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self._consumed = 0
 
-    def _ended(self, ended: Ended, number: int, now: int) -> None:
-        super()._ended(ended, number, now)
+    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
+        super()._handle_end(ended, number, now)
         self._consumed = self._consumed + 1 if number == BACKGROUND else 0
 
-    def _takes(self, ended: Ended) -> bool:
+    def _ends_prompt(self, ended: TurnEnded) -> bool:
         return self._consumed > 0
 
 
 class AnyMessageTurns(Turns):
     """Ends the prompt's turn when a background turn asks for a host tool (B1)."""
 
-    def work(self, worked: Worked, now: int) -> bytes:
-        data, turn = super().work(worked, now), self.flight
+    def handle_work(self, worked: WorkMeaning, now: int) -> bytes:
+        data, turn = super().handle_work(worked, now), self.flight
         if turn is None or turn.cause is not None or not self._tools.is_handed_over(worked):
             return data
-        data += self._call_off(turn, Outcome.TOOL_USE, now)
-        self._conclude(turn, Outcome.TOOL_USE, now)
+        data += self._cancel_with_outcome(turn, Outcome.TOOL_USE, now)
+        self._conclude_turn(turn, Outcome.TOOL_USE, now)
         return data
 
 
-class RestlessTurns(Turns):
+class BackgroundProgressTurns(Turns):
     """Counts a background turn's words as progress of the prompt (B1)."""
 
-    def _said(self, said: Said, number: int, now: int) -> None:
-        super()._said(said, number, now)
+    def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
+        super()._handle_progress(said, number, now)
         if number == BACKGROUND and self.flight is not None:
-            self.watchdog.progress(now)
+            self.watchdog.note_progress(now)
 
 
-class AgentTasks(Tasks):
+class AgentsAsTasks(Tasks):
     """Tracks background agents as if they were commands (B2)."""
 
-    def feed(self, meaning: Meaning | Spoken) -> None:
+    def feed(self, meaning: Meaning | SessionMeaning) -> None:
         super().feed(replace(meaning, kind=self.KIND) if isinstance(meaning, TaskBegun) else meaning)
 
 
-class EndlessTasks(Tasks):
+class NeverEndedTasks(Tasks):
     """Treats a task that has ended as running (B2)."""
 
-    def feed(self, meaning: Meaning | Spoken) -> None:
+    def feed(self, meaning: Meaning | SessionMeaning) -> None:
         if not isinstance(meaning, TaskOver):
             super().feed(meaning)
 
 
-class SilentTasks(Tasks):
+class UnreportedTasks(Tasks):
     """Does not report a task that never ended (B2)."""
 
-    def warn(self) -> list[str]:
-        return [warning for warning in super().warn() if "never ended" not in warning]
+    def describe_lost(self) -> list[str]:
+        return [warning for warning in super().describe_lost() if "never ended" not in warning]
 
 
-class UnconcernedTasks(Tasks):
+class UnreportedStopTasks(Tasks):
     """Does not report a task that was stopped (B2)."""
 
-    def warn(self) -> list[str]:
-        return [warning for warning in super().warn() if "were stopped" not in warning]
+    def describe_lost(self) -> list[str]:
+        return [warning for warning in super().describe_lost() if "were stopped" not in warning]
 
 
-class WaitingLadder(Escalation):
+class TaskWaitingEscalation(Escalation):
     """Waits at close for an agent that waits for its tasks (B2)."""
 
-    def close(self, now: int) -> None:
-        super().close(now)
+    def start_close_grace(self, now: int) -> None:
+        super().start_close_grace(now)
         assert self.deadline is not None
         self.deadline += _HOUR

@@ -26,7 +26,7 @@ class Defect:
     session_deciders: SessionDeciders = field(default_factory=SessionDeciders)
 
 
-def described(wrong: type) -> tuple[str, str]:
+def read_rule_and_story(wrong: type) -> tuple[str, str]:
     """Read the rule that a wrong judgement breaks, and its story, from the first line of its class."""
     story, _, rule = (wrong.__doc__ or "").partition("\n")[0].rpartition(" (")
     return rule.removesuffix(")."), story[:1].lower() + story[1:]

@@ -25,10 +25,10 @@ class AnyStopCompletion(Completion):
             self.finish(Finished(None, final=False), now)
 
 
-class StubbornCompletion(Completion):
+class NeverWithdrawnCompletion(Completion):
     """Keeps a result although the agent continues after it (C1)."""
 
-    def resume(self) -> None:
+    def undo_completion(self) -> None:
         """Stay."""
 
 
@@ -40,12 +40,12 @@ class LastResultCompletion(Completion):
         super().finish(meaning, now)
 
 
-class FickleCompletion(Completion):
+class FinalUndoneCompletion(Completion):
     """Keeps waiting when a turn begins after the end (C1)."""
 
-    def resume(self) -> None:
+    def undo_completion(self) -> None:
         self.final = False
-        super().resume()
+        super().undo_completion()
 
 
 class StopAloneCompletion(Completion):
@@ -124,78 +124,78 @@ class UncountedNoiseCompletion(Completion):
             super().feed(meaning, now)
 
 
-class HoardingCompletion(Completion):
+class UnlimitedCompletion(Completion):
     """Keeps everything that the agent ever said (F6)."""
 
-    def limit_to(self, size: int | None) -> None:
+    def limit_transcript(self, size: int | None) -> None:
         """Hear of no limit."""
 
 
 class TimerFirstEnding(Ending):
     """Reports inactive when the agent exits at the very instant of the limit (A4)."""
 
-    def on_exit(
+    def judge_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
     ) -> Outcome:
-        due = watchdog.due(now)
-        return due[1] if due else super().on_exit(completion, status, watchdog, now, has_completion=has_completion)
+        due = watchdog.find_expired_limit(now)
+        return due[1] if due else super().judge_exit(completion, status, watchdog, now, has_completion=has_completion)
 
 
 class LateResultEnding(Ending):
     """Accepts an answer that comes while it ends a silent agent (A1)."""
 
-    def stands(self, outcome: Outcome | None, completion: Completion) -> bool:
+    def has_final_outcome(self, outcome: Outcome | None, completion: Completion) -> bool:
         return outcome is not None and completion.at is None
 
 
 class ExitOverResultEnding(Ending):
     """Throws a good result away for an exit code (C1)."""
 
-    def on_exit(
+    def judge_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
     ) -> Outcome:
         if status > 0:
             return Outcome.FAILED
-        return super().on_exit(completion, status, watchdog, now, has_completion=has_completion)
+        return super().judge_exit(completion, status, watchdog, now, has_completion=has_completion)
 
 
-class DeafEnding(Ending):
+class DroppedErrorEnding(Ending):
     """Drops the error that an agent reported before it exited (C1)."""
 
-    def on_exit(
+    def judge_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
     ) -> Outcome:
         completion.error = ""
-        return super().on_exit(completion, status, watchdog, now, has_completion=has_completion)
+        return super().judge_exit(completion, status, watchdog, now, has_completion=has_completion)
 
 
 class ZeroIsGoodEnding(Ending):
     """Treats exit 0 as a good result (C2)."""
 
-    def on_exit(
+    def judge_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
     ) -> Outcome:
         if status == 0:
             return Outcome.COMPLETED
-        return super().on_exit(completion, status, watchdog, now, has_completion=has_completion)
+        return super().judge_exit(completion, status, watchdog, now, has_completion=has_completion)
 
 
 class NullCodeEnding(Ending):
     """Treats a death by signal as exit 0 (C4)."""
 
-    def on_exit(
+    def judge_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
     ) -> Outcome:
-        return super().on_exit(completion, max(status, 0), watchdog, now, has_completion=has_completion)
+        return super().judge_exit(completion, max(status, 0), watchdog, now, has_completion=has_completion)
 
 
-class BlindCodeEnding(Ending):
+class AnyCodeEnding(Ending):
     """Treats every exit as a good one (C4)."""
 
-    def on_exit(
+    def judge_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
     ) -> Outcome:
-        return super().on_exit(completion, min(status, 0), watchdog, now, has_completion=has_completion)
+        return super().judge_exit(completion, min(status, 0), watchdog, now, has_completion=has_completion)
 
 
 class PipeEndEnding(Ending):
@@ -208,16 +208,16 @@ class PipeEndEnding(Ending):
 class RawCodeEnding(Ending):
     """Exits with the agent's own code, forced or not (C1)."""
 
-    def exit_code(self, outcome: Outcome, status: int | None, *, forced: bool, executable: bool) -> int:
+    def choose_exit_code(self, outcome: Outcome, status: int | None, *, forced: bool, executable: bool) -> int:
         if status is not None and status >= 0:
             return status
-        return super().exit_code(outcome, status, forced=forced, executable=executable)
+        return super().choose_exit_code(outcome, status, forced=forced, executable=executable)
 
 
 class MismatchEnding(Ending):
     """Reports each code that does not fit as a contradiction (C1)."""
 
-    def warnings(self, outcome: Outcome, status: int | None, *, forced: bool) -> list[str]:
+    def find_warnings(self, outcome: Outcome, status: int | None, *, forced: bool) -> list[str]:
         return [] if (status == 0) is (outcome is Outcome.COMPLETED) else ["exit_contradicts_result"]
 
 
@@ -228,21 +228,21 @@ class FatalPipeEnding(Ending):
         return feeder.is_broken and not feeder.is_delivered
 
 
-class UnstartedEnding(Ending):
+class StartFailureEnding(Ending):
     """Reports an agent that never started as failed (P6)."""
 
     unstarted = Outcome.FAILED
 
 
-class MissingEnding(Ending):
+class AlwaysMissingEnding(Ending):
     """Treats every failure to start as a missing file (P6)."""
 
     def is_missing(self, errno: int) -> bool:
         return True
 
 
-class SilentEnding(Ending):
+class UnexplainedExitEnding(Ending):
     """Reports a death without a result, but not how the agent died (C4)."""
 
-    def explain(self, told: str, words: str, stderr: bytes) -> str:
+    def explain_missing_result(self, told: str, words: str, stderr: bytes) -> str:
         return told

@@ -12,26 +12,26 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Policy
 
 
-class DirectChildLadder(Escalation):
+class DirectChildEscalation(Escalation):
     """Signals the agent itself and never its descendants (T1)."""
 
     reach = "agent"
 
 
-class GroupLadder(Escalation):
+class GroupEscalation(Escalation):
     """Signals the agent's process group, but no process that left it (T1)."""
 
     reach = "group"
 
 
-class GroupOfSessionLadder(GroupLadder):
+class SessionGroupEscalation(GroupEscalation):
     """Signals the agent's process group, and takes the end of the agent for that of all others (T1)."""
 
-    def leftovers(self, now: int) -> list[Command]:
-        return self.finish() if self.has_signalled else super().leftovers(now)
+    def end_leftovers(self, now: int) -> list[Command]:
+        return self.finish() if self.has_signalled else super().end_leftovers(now)
 
 
-class LooseLadder(Escalation):
+class GroupContainmentEscalation(Escalation):
     """Holds the tree by its group, whatever containment was asked for (T6)."""
 
     def __init__(self, policy: Policy) -> None:
@@ -39,45 +39,45 @@ class LooseLadder(Escalation):
         self.containment = "group"
 
 
-class PatientLadder(Escalation):
+class NoLingerTimerEscalation(Escalation):
     """Waits for the exit however long an agent lingers (C1)."""
 
-    def linger(self, now: int, *, is_working: bool = False) -> None:
+    def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
         """Start no timer."""
 
 
-class ProlongedLadder(Escalation):
+class ProlongedLingerEscalation(Escalation):
     """Restarts the grace when the agent prints after its result (C1)."""
 
-    def heard(self, now: int) -> None:
+    def note_output(self, now: int) -> None:
         if self.timer == "linger_grace":
-            self._wait(self.rung, self.timer, now)
+            self._start_timer(self.rung, self.timer, now)
 
 
-class TaskBoundLadder(Escalation):
+class TaskBoundEscalation(Escalation):
     """Waits for the exit while the agent's background commands run (C1)."""
 
-    def linger(self, now: int, *, is_working: bool = False) -> None:
+    def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
         if not is_working:
-            super().linger(now)
+            super().start_linger_grace(now)
 
 
-class TaskBlindLadder(Escalation):
+class TaskBlindEscalation(Escalation):
     """Gives an agent no time for its background commands (C1)."""
 
-    def linger(self, now: int, *, is_working: bool = False) -> None:
-        super().linger(now)
+    def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
+        super().start_linger_grace(now)
 
 
-class HastyLadder(Escalation):
+class NoLingerGraceEscalation(Escalation):
     """Terminates at the instant of the completion (C1)."""
 
-    def linger(self, now: int, *, is_working: bool = False) -> None:
-        super().linger(now)
+    def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
+        super().start_linger_grace(now)
         self.deadline = now
 
 
-class OneGraceLadder(Escalation):
+class OneGraceEscalation(Escalation):
     """Waits for the long grace also after a good end (C1)."""
 
     def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
@@ -85,14 +85,14 @@ class OneGraceLadder(Escalation):
         return super().terminate(now)
 
 
-class KillOnlyLadder(Escalation):
+class KillOnlyEscalation(Escalation):
     """Kills where it should terminate (T1)."""
 
     def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
         return replace(super().terminate(now, leftovers=leftovers), name="KILL")
 
 
-class NoKillLadder(Escalation):
+class NoKillEscalation(Escalation):
     """Waits for ever for an agent that ignores TERM (T1)."""
 
     def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
@@ -101,35 +101,35 @@ class NoKillLadder(Escalation):
         return signal
 
 
-class DeadFlagLadder(Escalation):
+class TermIsDeathEscalation(Escalation):
     """Treats 'a signal was sent' as 'the agent is dead' (T1)."""
 
-    def due(self, now: int) -> Command:
-        return self.finish()[-1] if self.has_signalled else super().due(now)
+    def take_due_step(self, now: int) -> Command:
+        return self.finish()[-1] if self.has_signalled else super().take_due_step(now)
 
 
-class ContentLadder(Escalation):
+class UnkilledDescendantEscalation(Escalation):
     """Kills no descendant once the terminated agent has ended (T1)."""
 
-    def leftovers(self, now: int) -> list[Command]:
-        return self.finish() if self.has_signalled else super().leftovers(now)
+    def end_leftovers(self, now: int) -> list[Command]:
+        return self.finish() if self.has_signalled else super().end_leftovers(now)
 
 
-class LeavingLadder(Escalation):
+class LeftDescendantEscalation(Escalation):
     """Leaves the processes that an exited agent has started (T6)."""
 
-    def leftovers(self, now: int) -> list[Command]:
+    def end_leftovers(self, now: int) -> list[Command]:
         return [] if self.has_signalled else self.finish()
 
 
-class ZombieLadder(Escalation):
+class UnreapedAgentEscalation(Escalation):
     """Never reaps the agent (T3)."""
 
     def finish(self) -> list[Command]:
         return super().finish()[-1:]
 
 
-class LeavingAbandonment(Abandonment):
+class LeftAgentAbandonment(Abandonment):
     """Leaves the agent alive when it is cancelled itself (T4)."""
 
     def end(self, ports: Ports) -> int:
@@ -137,7 +137,7 @@ class LeavingAbandonment(Abandonment):
         return 0
 
 
-class AskingAbandonment(Abandonment):
+class TermOnlyAbandonment(Abandonment):
     """Sends TERM when it is cancelled, and does not wait (T4)."""
 
     def end(self, ports: Ports) -> int:

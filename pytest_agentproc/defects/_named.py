@@ -15,7 +15,7 @@ DEFECTS: dict[str, Defect] = {made.name: made for made in (*OF_RUNS, *OF_SESSION
 NAMES = tuple(DEFECTS)
 
 
-def defect(name: str) -> Defect:
+def find_defect(name: str) -> Defect:
     """Give a defect by its name.
 
     Raises:

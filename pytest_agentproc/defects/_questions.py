@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_agentproc.supervisor import Hook, Outcome, Policy, Question, TurnRecord, TurnWatchdog
-    from pytest_agentproc.supervisor.dialects import Ended
+    from pytest_agentproc.supervisor.dialects import TurnEnded
 
 
-class LosingHooks(Hooks):
+class DroppedEarlyHooks(Hooks):
     """Drops a hook that fires before its callback is registered (B4)."""
 
     def register(self, name: str, now: int) -> None:
@@ -22,13 +22,13 @@ class LosingHooks(Hooks):
         super().register(name, now)
 
 
-class RepeatingHooks(Hooks):
+class TwiceCalledHooks(Hooks):
     """Calls the callback twice for one hook (B4)."""
 
-    def fire(self, hook: Hook, now: int) -> bytes:
-        data = super().fire(hook, now)
+    def handle_fired(self, hook: Hook, now: int) -> bytes:
+        data = super().handle_fired(hook, now)
         if hook.callback in self._registered and not hook.is_question:
-            self._call(hook)
+            self._request_callback(hook)
         return data
 
     def register(self, name: str, now: int) -> None:
@@ -36,14 +36,14 @@ class RepeatingHooks(Hooks):
         super().register(name, now)
         for hook, at, _ in kept:
             if hook.callback == name and now - at <= self.LIFE:
-                self._call(hook)
+                self._request_callback(hook)
 
 
 class BlockingHooks(Hooks):
     """Makes the agent wait for a callback that may never come (B4)."""
 
-    def fire(self, hook: Hook, now: int) -> bytes:
-        data = super().fire(hook, now)
+    def handle_fired(self, hook: Hook, now: int) -> bytes:
+        data = super().handle_fired(hook, now)
         if hook.is_question or hook.callback in self._registered:
             return data
         self._waiting[hook.id] = (hook, now + self._limit)
@@ -59,21 +59,21 @@ class BlockingHooks(Hooks):
 class AllowingHooks(Hooks):
     """Lets a tool run whose hook has no callback yet (B4)."""
 
-    def fire(self, hook: Hook, now: int) -> bytes:
-        data = super().fire(hook, now)
+    def handle_fired(self, hook: Hook, now: int) -> bytes:
+        data = super().handle_fired(hook, now)
         if hook.is_question and hook.callback not in self._registered:
             return data + self.decide(hook.id, allowed=True)
         return data
 
 
-class DeafHooks(Hooks):
+class IgnoredDenialHooks(Hooks):
     """Lets a tool run that its hook forbids (B4)."""
 
     def decide(self, name: str, *, allowed: bool) -> bytes:
         return super().decide(name, allowed=True)
 
 
-class EndlessHooks(Hooks):
+class UnlimitedHooks(Hooks):
     """Waits without limit for a callback (B4)."""
 
     @property
@@ -90,48 +90,48 @@ class StaleHooks(Hooks):
 _NEVER = 2**62
 
 
-class DeafTurns(Turns):
+class UnansweredTurns(Turns):
     """Answers nothing where there is no handler (P7)."""
 
-    def _asked(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
-        data = super()._asked(question, owners, now)
+    def _handle_question(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
+        data = super()._handle_question(question, owners, now)
         return data if self._has_handler else b""
 
 
-class TrustingTurns(Turns):
+class AllowAllTurns(Turns):
     """Allows everything where there is no handler (P7)."""
 
-    def _asked(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
-        data = super()._asked(question, owners, now)
-        return data if self._has_handler else self._talk.answer(question, allowed=True)
+    def _handle_question(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
+        data = super()._handle_question(question, owners, now)
+        return data if self._has_handler else self._talk.encode_answer(question, allowed=True)
 
 
-class IdleDeafTurns(Turns):
+class UnansweredIdleTurns(Turns):
     """Does not answer a question that comes after the result (P7)."""
 
-    def _asked(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
-        return b"" if self.flight is None else super()._asked(question, owners, now)
+    def _handle_question(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
+        return b"" if self.flight is None else super()._handle_question(question, owners, now)
 
 
-class DenyingTurns(Turns):
+class AllowIsDenyTurns(Turns):
     """Denies what the caller allows (P7)."""
 
-    def answer(self, name: str, now: int, *, allowed: bool) -> bytes:
-        return super().answer(name, now, allowed=False)
+    def answer_question(self, name: str, now: int, *, allowed: bool) -> bytes:
+        return super().answer_question(name, now, allowed=False)
 
 
-class OverrulingTurns(Turns):
+class DenyIsAllowTurns(Turns):
     """Allows what the caller denies (P7)."""
 
-    def answer(self, name: str, now: int, *, allowed: bool) -> bytes:
-        return super().answer(name, now, allowed=True)
+    def answer_question(self, name: str, now: int, *, allowed: bool) -> bytes:
+        return super().answer_question(name, now, allowed=True)
 
 
-class TwiceTurns(Turns):
+class AnswerTwiceTurns(Turns):
     """Writes the caller's answer twice (P7)."""
 
-    def answer(self, name: str, now: int, *, allowed: bool) -> bytes:
-        return super().answer(name, now, allowed=allowed) * 2
+    def answer_question(self, name: str, now: int, *, allowed: bool) -> bytes:
+        return super().answer_question(name, now, allowed=allowed) * 2
 
 
 class _EndlessQuestions(Questions):
@@ -142,7 +142,7 @@ class _EndlessQuestions(Questions):
         return None
 
 
-class WaitingTurns(Turns):
+class UnlimitedQuestionTurns(Turns):
     """Waits without limit for the caller's answer (P7)."""
 
     def __init__(self, policy: Policy, watchdog: TurnWatchdog, tell: Callable[..., None], *, has_handler: bool) -> None:
@@ -150,21 +150,21 @@ class WaitingTurns(Turns):
         self.questions = _EndlessQuestions(policy, tell)
 
 
-class LenientTurns(Turns):
+class LateIsAllowedTurns(Turns):
     """Allows a question that got no answer in time (P7)."""
 
-    def deny_due(self, now: int) -> bytes:
+    def deny_late_questions(self, now: int) -> bytes:
         late = self.questions.withdraw_late(now)
-        self._go_on(now)
-        return b"".join(self._talk.answer(question, allowed=True) for question in late)
+        self._resume_limits(now)
+        return b"".join(self._talk.encode_answer(question, allowed=True) for question in late)
 
 
-class AbandoningTurns(Turns):
+class UnansweredCancelTurns(Turns):
     """Does not answer the open question of a cancelled turn (P7)."""
 
-    def _call_off(self, turn: TurnRecord, cause: Outcome, now: int) -> bytes:
-        self.questions.withdraw_of(turn.number)
-        return super()._call_off(turn, cause, now)
+    def _cancel_with_outcome(self, turn: TurnRecord, cause: Outcome, now: int) -> bytes:
+        self.questions.withdraw_of_turn(turn.number)
+        return super()._cancel_with_outcome(turn, cause, now)
 
 
 class _LateQuestions(Questions):
@@ -178,7 +178,7 @@ class _LateQuestions(Questions):
         return [open_question.question for open_question in late]
 
 
-class RepeatingTurns(Turns):
+class SecondLateAnswerTurns(Turns):
     """Answers a second time when the caller decides late (P7)."""
 
     def __init__(self, policy: Policy, watchdog: TurnWatchdog, tell: Callable[..., None], *, has_handler: bool) -> None:
@@ -186,16 +186,16 @@ class RepeatingTurns(Turns):
         self.questions = _LateQuestions(policy, tell)
 
 
-class ForgettingTurns(Turns):
+class UnansweredEndTurns(Turns):
     """Does not answer a question whose turn is over (P7)."""
 
-    def _ended(self, ended: Ended, number: int, now: int) -> None:
-        super()._ended(ended, number, now)
-        self.questions.withdraw_of(number)
+    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
+        super()._handle_end(ended, number, now)
+        self.questions.withdraw_of_turn(number)
 
 
-class HoldingTurns(Turns):
+class HeldWithdrawnTurns(Turns):
     """Waits for an answer that the agent has withdrawn (P2)."""
 
-    def _withdraw(self, name: str, now: int) -> bytes:
+    def _withdraw_question(self, name: str, now: int) -> bytes:
         return b""

@@ -6,73 +6,73 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import Outcome, Turns
-from pytest_agentproc.supervisor.dialects import Ended, Named
+from pytest_agentproc.supervisor.dialects import PromptNamed, TurnEnded
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor.dialects import Said, Turned
+    from pytest_agentproc.supervisor.dialects import TurnMeaning, TurnProgress
 
 
 class AnyGoodTurns(Turns):
     """Takes an error result for a good one (C1)."""
 
-    def _ended(self, ended: Ended, number: int, now: int) -> None:
-        super()._ended(replace(ended, ok=True, error=""), number, now)
+    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
+        super()._handle_end(replace(ended, ok=True, error=""), number, now)
 
 
-class ExitOverTurns(Turns):
+class ExitOverResultTurns(Turns):
     """Believes a good result once the agent has said a word more, and throws it away if it exits first (C1)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        self._held: tuple[Ended, int] | None = None
+        self._held: tuple[TurnEnded, int] | None = None
 
-    def hear(self, heard: Turned, now: int) -> bytes:
-        if isinstance(heard, Named):
-            return super().hear(heard, now)
+    def handle_turn_meaning(self, heard: TurnMeaning, now: int) -> bytes:
+        if isinstance(heard, PromptNamed):
+            return super().handle_turn_meaning(heard, now)
         held, self._held = self._held, None
         if held is not None:
-            super()._ended(*held, now)
-        return super().hear(heard, now)
+            super()._handle_end(*held, now)
+        return super().handle_turn_meaning(heard, now)
 
-    def lose(self, outcome: Outcome, now: int, error: str) -> None:
+    def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
         self._held = None
-        super().lose(outcome, now, error)
+        super().lose_agent(outcome, now, error)
 
-    def _ended(self, ended: Ended, number: int, now: int) -> None:
+    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         if ended.ok:
             self._held = (ended, number)
         else:
-            super()._ended(ended, number, now)
+            super()._handle_end(ended, number, now)
 
 
 class FirstStopTurns(Turns):
     """Takes the first message that stops for the turn's last, and its stop for the turn's end (C1)."""
 
-    def _said(self, said: Said, number: int, now: int) -> None:
-        super()._said(said, number, now)
+    def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
+        super()._handle_progress(said, number, now)
         if said.kind == "message" and said.stop_reason == "stop":
-            super()._ended(Ended(True, stop_reason=said.stop_reason), number, now)
+            super()._handle_end(TurnEnded(True, stop_reason=said.stop_reason), number, now)
 
 
 class ZeroIsGoodTurns(Turns):
     """Takes exit 0 for a good result (C2)."""
 
-    def lose(self, outcome: Outcome, now: int, error: str) -> None:
+    def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
         is_good = outcome is Outcome.AGENT_LOST and self.ended_with[0] == 0
-        super().lose(Outcome.COMPLETED if is_good else outcome, now, "" if is_good else error)
+        super().lose_agent(Outcome.COMPLETED if is_good else outcome, now, "" if is_good else error)
 
 
 class NullCodeTurns(Turns):
     """Takes a death by signal for exit 0 (C4)."""
 
-    def lose(self, outcome: Outcome, now: int, error: str) -> None:
+    def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
         status, forced, executable = self.ended_with
         self.ended_with = (0 if status is not None and status < 0 else status, forced, executable)
-        super().lose(outcome, now, error)
+        super().lose_agent(outcome, now, error)
 
 
-class SilentTurns(Turns):
+class UnexplainedExitTurns(Turns):
     """Says nothing of the exit that a turn is lost with (C4)."""
 
-    def lose(self, outcome: Outcome, now: int, error: str) -> None:
-        super().lose(outcome, now, "" if outcome is Outcome.AGENT_LOST else error)
+    def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
+        super().lose_agent(outcome, now, "" if outcome is Outcome.AGENT_LOST else error)

@@ -18,32 +18,32 @@ if TYPE_CHECKING:
 class FatalArtifacts(Artifacts):
     """Fails a run because an artifact could not be written (C3)."""
 
-    def amend(self, result: Result) -> Result:
-        amended = super().amend(result)
+    def warn_of_unwritten(self, result: Result) -> Result:
+        amended = super().warn_of_unwritten(result)
         return replace(amended, outcome=Outcome.FAILED, exit_code=1) if self.unwritten else amended
 
 
 class SilentArtifacts(Artifacts):
     """Does not report an artifact that it could not write (C3)."""
 
-    def amend(self, result: Result) -> Result:
+    def warn_of_unwritten(self, result: Result) -> Result:
         return result
 
 
 class ForgetfulArtifacts(Artifacts):
     """Leaves out of result.json what a forced agent had reported (C3)."""
 
-    def fields(self, result: Result) -> dict[str, Any]:
+    def build_fields(self, result: Result) -> dict[str, Any]:
         lost = replace(result, text=None, stop_reason=None, model=None, usage=None)
-        return super().fields(lost if result.forced else result)
+        return super().build_fields(lost if result.forced else result)
 
 
-class StartedArtifacts(Artifacts):
+class StartedOnlyArtifacts(Artifacts):
     """Writes no result.json if the agent never started (C3)."""
 
-    def tell(self, result: Result) -> None:
+    def write_result(self, result: Result) -> None:
         if result.outcome is not Outcome.SPAWN_FAILED:
-            super().tell(result)
+            super().write_result(result)
 
 
 class DecodingArtifacts(Artifacts):
@@ -72,10 +72,10 @@ class FirstObjectFraming(Framing):
     """Reads only the first object of a line (F1)."""
 
     def feed(self, data: bytes) -> list[bytes]:
-        return [self._cut(line) for line in super().feed(data)]
+        return [self._cut_first_object(line) for line in super().feed(data)]
 
     @staticmethod
-    def _cut(line: bytes) -> bytes:
+    def _cut_first_object(line: bytes) -> bytes:
         if not line.startswith(b"{"):
             return line
         text = line.decode(errors="surrogateescape")
@@ -95,7 +95,7 @@ class EscapeFraming(Framing):
 _LATER_TYPE = re.compile(rb'"type": ?"rate_limit_event"')
 
 
-class StrictFraming(Framing):
+class StopAtUnknownFraming(Framing):
     """Stops reading at an event of a new type (F2)."""
 
     is_dead = False
@@ -119,14 +119,14 @@ class BomFraming(Framing):
 class CarriageFraming(Framing):
     """Treats the carriage return at a line's end as text (F1)."""
 
-    def _clean(self, line: bytes) -> bytes:
-        return super()._clean(line) + b"\r" * line.endswith(b"\r")
+    def _strip_line(self, line: bytes) -> bytes:
+        return super()._strip_line(line) + b"\r" * line.endswith(b"\r")
 
 
 class WholeLineFraming(Framing):
     """Counts a CRLF as part of the line before it (F3)."""
 
-    def _fits(self, line: bytes | bytearray) -> bool:
+    def _is_short_enough(self, line: bytes | bytearray) -> bool:
         return not self.is_too_long(len(line))
 
 
@@ -155,7 +155,7 @@ class ShortLineFraming(Framing):
 class EndlessFeeder(Feeder):
     """Keeps watching a stream that has ended (A5)."""
 
-    def ended(self, stream: str) -> None:
+    def note_stream_end(self, stream: str) -> None:
         """Take note of nothing."""
 
 
@@ -175,9 +175,9 @@ class WriteFirstFeeder(Feeder):
         return super().streams if self.is_delivered or self.is_broken else []
 
 
-class OpenFeeder(Feeder):
+class NeverClosedFeeder(Feeder):
     """Never closes stdin (C1)."""
 
-    def end(self) -> list[Command]:
-        super().end()
+    def end_input(self) -> list[Command]:
+        super().end_input()
         return []

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Policy
 
 
-class IgnorantTools(Tools):
+class UncountedTools(Tools):
     """Keeps the short limit while the agent runs a tool (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
@@ -44,7 +44,7 @@ class FirstEndTools(Tools):
             self.running.clear()
 
 
-class ForgetfulTools(Tools):
+class LaunchEndsAgentTools(Tools):
     """Treats a launched background agent as a tool that has ended (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
@@ -52,7 +52,7 @@ class ForgetfulTools(Tools):
             super().feed(meaning)
 
 
-class EndlessTools(Tools):
+class NeverEndedTools(Tools):
     """Keeps the long limit when the tool has ended (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
@@ -79,7 +79,7 @@ class EndlessCompactionTools(Tools):
 class UnsettledTools(Tools):
     """Keeps the long limit for a tool whose turn is over (A6)."""
 
-    def settle(self) -> None:
+    def note_turn_end(self) -> None:
         """Forget nothing."""
 
 
@@ -94,9 +94,9 @@ class UnlimitedWatchdog(Watchdog):
 class DurationWatchdog(Watchdog):
     """Applies the limit on a tool's silence to the tool's whole time (A6)."""
 
-    def activity(self, now: int, stream: str, size: int) -> None:
+    def note_activity(self, now: int, stream: str, size: int) -> None:
         kept = self.deadlines.get("internal_tool_timeout")
-        super().activity(now, stream, size)
+        super().note_activity(now, stream, size)
         if kept is not None:
             self.deadlines["internal_tool_timeout"] = kept
 
@@ -116,7 +116,7 @@ class AnyToolTools(Tools):
         return isinstance(meaning, Asked)
 
 
-class WaitingTools(Tools):
+class NoHandOverTools(Tools):
     """Waits on when the agent has asked for a host tool (A7)."""
 
     def is_handed_over(self, meaning: Meaning) -> bool:
@@ -130,8 +130,8 @@ class NestedHostTools(Tools):
         return super().is_handed_over(meaning.meaning if isinstance(meaning, Nested) else meaning)
 
 
-class HastyTools(Tools):
+class EarlyHandOverTools(Tools):
     """Ends inside the message that asks for the tool (A7)."""
 
     def is_handed_over(self, meaning: Meaning) -> bool:
-        return isinstance(meaning, ToolStarted) and self.is_hosts(meaning.name)
+        return isinstance(meaning, ToolStarted) and self.is_host_tool(meaning.name)

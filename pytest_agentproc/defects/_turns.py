@@ -8,59 +8,59 @@ from pytest_agentproc.supervisor import Outcome, StatusRules, Transcript, Turns
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Status, TurnRecord
-    from pytest_agentproc.supervisor.dialects import Declined, Ended, Said, Turned
+    from pytest_agentproc.supervisor.dialects import PromptDeclined, TurnEnded, TurnMeaning, TurnProgress
 
 
-class KillingTurns(Turns):
+class TimeoutKillsTurns(Turns):
     """Kills the agent whose turn takes too long (P1)."""
 
-    def expire(self, now: int) -> bytes:
-        super().expire(now)
+    def cancel_expired(self, now: int) -> bytes:
+        super().cancel_expired(now)
         self.cancel_deadline = now
         return b""
 
 
-class SoftTimeoutTurns(Turns):
+class TimeoutWithoutCancelTurns(Turns):
     """Gives a turn up and sends the agent no cancel (P1)."""
 
-    def expire(self, now: int) -> bytes:
-        super().expire(now)
+    def cancel_expired(self, now: int) -> bytes:
+        super().cancel_expired(now)
         self.unacknowledged = self.cancel_deadline = None
         return b""
 
 
-class ZombieTurns(Turns):
+class ReadyButDropsTurns(Turns):
     """Says ready after a timeout, and drops every prompt without a word (P1)."""
 
     is_dead = False
 
-    def expire(self, now: int) -> bytes:
+    def cancel_expired(self, now: int) -> bytes:
         self.is_dead = True
-        return super().expire(now)
+        return super().cancel_expired(now)
 
-    def deliver(self, now: int) -> bytes:
-        return b"" if self.is_dead else super().deliver(now)
+    def deliver_next_prompt(self, now: int) -> bytes:
+        return b"" if self.is_dead else super().deliver_next_prompt(now)
 
 
-class DroppingTurns(Turns):
+class TimeoutDropsQueueTurns(Turns):
     """Drops the prompts that wait when a turn times out (P1)."""
 
-    def expire(self, now: int) -> bytes:
-        self.refuse(Outcome.CANCELLED, "the session was reset", now)
-        return super().expire(now)
+    def cancel_expired(self, now: int) -> bytes:
+        self.refuse_queued(Outcome.CANCELLED, "the session was reset", now)
+        return super().cancel_expired(now)
 
 
-class GenerousTurns(Turns):
+class CloseCompletesTurns(Turns):
     """Reports the prompts that wait as completed at a close (P3)."""
 
-    def refuse(self, outcome: Outcome, error: str, now: int) -> None:
-        super().refuse(Outcome.COMPLETED if outcome is Outcome.STOPPED else outcome, error, now)
+    def refuse_queued(self, outcome: Outcome, error: str, now: int) -> None:
+        super().refuse_queued(Outcome.COMPLETED if outcome is Outcome.STOPPED else outcome, error, now)
 
 
 class SilentTimeoutTurns(Turns):
     """Reports a timeout to no viewer (P1)."""
 
-    def expire(self, now: int) -> bytes:
+    def cancel_expired(self, now: int) -> bytes:
         tell = self._tell
 
         def muted(kind: str, turn: int | None = None, text: str = "", **more: Any) -> None:
@@ -68,34 +68,34 @@ class SilentTimeoutTurns(Turns):
                 tell(kind, turn, text, **more)
 
         self._tell = muted
-        data = super().expire(now)
+        data = super().cancel_expired(now)
         self._tell = tell
         return data
 
 
-class StoppingCancelTurns(Turns):
+class CancelEndsAgentTurns(Turns):
     """Ends the agent when the caller cancels a turn (P1)."""
 
-    def cancel(self, number: int | None, now: int) -> bytes:
-        data = super().cancel(number, now)
+    def cancel_turn(self, number: int | None, now: int) -> bytes:
+        data = super().cancel_turn(number, now)
         self.cancel_deadline = None if self.unacknowledged is None else now
         return data
 
 
-class TimidTurns(Turns):
+class NoCancelLimitTurns(Turns):
     """Waits without limit for the acknowledgement of any cancel (P3)."""
 
-    def expire(self, now: int) -> bytes:
-        data = super().expire(now)
+    def cancel_expired(self, now: int) -> bytes:
+        data = super().cancel_expired(now)
         self.cancel_deadline = None
         return data
 
 
-class CallerWaitsTurns(Turns):
+class NoCallerCancelLimitTurns(Turns):
     """Waits without limit for the acknowledgement of the caller's cancel (P3)."""
 
-    def cancel(self, number: int | None, now: int) -> bytes:
-        data = super().cancel(number, now)
+    def cancel_turn(self, number: int | None, now: int) -> bytes:
+        data = super().cancel_turn(number, now)
         self.cancel_deadline = None
         return data
 
@@ -103,8 +103,8 @@ class CallerWaitsTurns(Turns):
 class HastyCancelTurns(Turns):
     """Waits kill_grace instead of cancel_grace for an acknowledgement (P3)."""
 
-    def expire(self, now: int) -> bytes:
-        data = super().expire(now)
+    def cancel_expired(self, now: int) -> bytes:
+        data = super().cancel_expired(now)
         grace = self._limits["kill_grace"]
         assert grace is not None
         self.cancel_deadline = None if self.unacknowledged is None else now + grace
@@ -114,69 +114,69 @@ class HastyCancelTurns(Turns):
 class DoubleCancelTurns(Turns):
     """Writes every cancel twice (P5)."""
 
-    def _cancel(self, turn: TurnRecord) -> bytes:
+    def _send_cancel(self, turn: TurnRecord) -> bytes:
         """Make sure that the agent gets it."""
-        return super()._cancel(turn) * 2
+        return super()._send_cancel(turn) * 2
 
 
 class EarlyCancelTurns(Turns):
     """Does not repeat a cancel that came before its turn began (P3)."""
 
-    def _begun(self, owners: tuple[int, ...]) -> bytes:
-        super()._begun(owners)
+    def _handle_begin(self, owners: tuple[int, ...]) -> bytes:
+        super()._handle_begin(owners)
         return b""
 
 
-class NamedCancelTurns(Turns):
+class SecondAcknowledgeTurns(Turns):
     """Waits for another acknowledgement after the cancelled turn ended with a good result (P3)."""
 
-    def _ended(self, ended: Ended, number: int, now: int) -> None:
+    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         """Wait on after a good result."""
         waiting, deadline = self.unacknowledged, self.cancel_deadline
-        super()._ended(ended, number, now)
+        super()._handle_end(ended, number, now)
         if ended.ok and waiting is not None:
             self.unacknowledged, self.cancel_deadline = waiting, deadline
 
 
-class EagerTurns(Turns):
+class EarlyDeliveryTurns(Turns):
     """Delivers while a cancel is unacknowledged (P3)."""
 
-    def deliver(self, now: int) -> bytes:
+    def deliver_next_prompt(self, now: int) -> bytes:
         waiting, self.unacknowledged = self.unacknowledged, None
-        data = super().deliver(now)
+        data = super().deliver_next_prompt(now)
         self.unacknowledged = waiting
         return data
 
 
-class HearingTurns(Turns):
+class AnyWordAcknowledgesTurns(Turns):
     """Accepts any word after a cancel as its acknowledgement (P3)."""
 
-    def hear(self, heard: Turned, now: int) -> bytes:
-        data = super().hear(heard, now)
+    def handle_turn_meaning(self, heard: TurnMeaning, now: int) -> bytes:
+        data = super().handle_turn_meaning(heard, now)
         self.unacknowledged = self.cancel_deadline = None
         return data
 
 
-class LeakingCancelTurns(Turns):
+class EndsAcknowledgedTurns(Turns):
     """Ends agents that have acknowledged the cancel (P3)."""
 
-    def _acknowledge(self, turn: TurnRecord) -> None:
+    def _note_acknowledged(self, turn: TurnRecord) -> None:
         kept = self.cancel_deadline
-        super()._acknowledge(turn)
+        super()._note_acknowledged(turn)
         self.cancel_deadline = kept
 
 
-class AgeingTurns(Turns):
+class AgeFromTimeoutTurns(Turns):
     """Counts a waiting prompt's time from the timeout before it (P3)."""
 
     expired_at: int | None = None
 
-    def expire(self, now: int) -> bytes:
+    def cancel_expired(self, now: int) -> bytes:
         self.expired_at = now
-        return super().expire(now)
+        return super().cancel_expired(now)
 
-    def deliver(self, now: int) -> bytes:
-        data = super().deliver(now)
+    def deliver_next_prompt(self, now: int) -> bytes:
+        data = super().deliver_next_prompt(now)
         if data and self.expired_at is not None:
             self.watchdog.start(self.expired_at)
         return data
@@ -185,71 +185,73 @@ class AgeingTurns(Turns):
 class MisaimedCancelTurns(Turns):
     """Cancels the turn in flight instead of the prompt that waits (P9)."""
 
-    def cancel(self, number: int | None, now: int) -> bytes:
-        return super().cancel(None, now)
+    def cancel_turn(self, number: int | None, now: int) -> bytes:
+        return super().cancel_turn(None, now)
 
 
 class NewestFirstTurns(Turns):
     """Delivers the newest prompt first (P9)."""
 
-    def deliver(self, now: int) -> bytes:
+    def deliver_next_prompt(self, now: int) -> bytes:
         if self.flight is None and self.unacknowledged is None:
             self.queue.rotate(1)
-        return super().deliver(now)
+        return super().deliver_next_prompt(now)
 
 
 class BusyQueueTurns(Turns):
     """Writes every prompt although one is in flight (P9)."""
 
-    def deliver(self, now: int) -> bytes:
+    def deliver_next_prompt(self, now: int) -> bytes:
         sent = vars(self).setdefault("sent", set())
-        data = super().deliver(now)
+        data = super().deliver_next_prompt(now)
         if not data:
             return data
         assert self.flight is not None
         data = b"" if self.flight.number in sent else data
         more = [turn for turn in self.queue if turn.number not in sent]
         sent.update(turn.number for turn in more)
-        return data + b"".join(self._talk.prompt(turn.number, turn.prompt) for turn in more)
+        return data + b"".join(self._talk.encode_prompt(turn.number, turn.prompt) for turn in more)
 
 
-class StuckQueueTurns(Turns):
+class FailureDropsQueueTurns(Turns):
     """Drops the prompts that wait when a turn fails (P9)."""
 
-    def _ended(self, ended: Ended, number: int, now: int) -> None:
-        super()._ended(ended, number, now)
+    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
+        super()._handle_end(ended, number, now)
         if not ended.ok:
-            self.refuse(Outcome.CANCELLED, "the turn before it failed", now)
+            self.refuse_queued(Outcome.CANCELLED, "the turn before it failed", now)
 
-    def _take_declined(self, declined: Declined, now: int) -> bytes:
+    def _handle_declined(self, declined: PromptDeclined, now: int) -> bytes:
         """Clear the queue after a refusal, too."""
-        self.refuse(Outcome.CANCELLED, "the turn before it failed", now)
-        return super()._take_declined(declined, now)
+        self.refuse_queued(Outcome.CANCELLED, "the turn before it failed", now)
+        return super()._handle_declined(declined, now)
 
 
-class WordsAloneTurns(Turns):
+class NoToolProgressTurns(Turns):
     """Does not count tool events as progress (P2)."""
 
     _no_progress = "tool"
 
-    def _said(self, said: Said, number: int, now: int) -> None:
+    def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
         before = self.watchdog.deadlines.copy()
-        super()._said(said, number, now)
+        super()._handle_progress(said, number, now)
         if said.kind == self._no_progress:
             self.watchdog.deadlines = before
 
 
-class WholeWordsTurns(WordsAloneTurns):
+class NoDeltaProgressTurns(NoToolProgressTurns):
     """Does not count the pieces of a message as progress (P2)."""
 
     _no_progress = "delta"
 
 
-class ZombieStanding(StatusRules):
+class ReadyWhenDeadStatus(StatusRules):
     """Calls a session ready after its agent has ended (P1)."""
 
-    def judge(self, *, is_closing: bool, has_failed: bool, is_asking: bool, is_able: bool, had_agent: bool) -> Status:
-        return super().judge(
+    def judge_status(
+        self, *, is_closing: bool, has_failed: bool, is_asking: bool, is_able: bool, had_agent: bool
+    ) -> Status:
+        return super().judge_status(
             is_closing=is_closing,
             has_failed=has_failed,
             is_asking=is_asking,
@@ -258,8 +260,8 @@ class ZombieStanding(StatusRules):
         )
 
 
-class ForgetfulTranscript(Transcript):
+class LateViewerTranscript(Transcript):
     """Shows a viewer nothing from before it attached (P4)."""
 
-    def begin(self) -> int:
+    def find_first_place(self) -> int:
         return self.total

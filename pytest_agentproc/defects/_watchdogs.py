@@ -19,7 +19,7 @@ _SECOND = 1_000_000_000
 class DurationWatchdog(Watchdog):
     """Applies the inactivity limit to the whole duration (A1)."""
 
-    def activity(self, now: int, stream: str, size: int) -> None:
+    def note_activity(self, now: int, stream: str, size: int) -> None:
         self.count += size
         self.last_activity = now
 
@@ -27,16 +27,16 @@ class DurationWatchdog(Watchdog):
 class ExpiredWatchdog(Watchdog):
     """Ends an agent whose output waits to be read (A4)."""
 
-    def _wind(self, now: int, *names: str) -> None:
-        super()._wind(now, *(name for name in names if self.deadlines.get(name, now + 1) > now))
+    def _move_deadlines(self, now: int, *names: str) -> None:
+        super()._move_deadlines(now, *(name for name in names if self.deadlines.get(name, now + 1) > now))
 
 
 class OwnWritesWatchdog(Watchdog):
     """Counts its own writes as activity (A1)."""
 
-    def wrote(self, now: int) -> None:
+    def note_own_write(self, now: int) -> None:
         if self.is_armed:
-            self.activity(now, "stdin", 0)
+            self.note_activity(now, "stdin", 0)
 
 
 class StderrBlindWatchdog(Watchdog):
@@ -54,9 +54,9 @@ class FirstOutputWatchdog(Watchdog):
         if not self.count:
             self.deadlines.pop(self.silence, None)
 
-    def activity(self, now: int, stream: str, size: int) -> None:
+    def note_activity(self, now: int, stream: str, size: int) -> None:
         is_first = not self.count
-        super().activity(now, stream, size)
+        super().note_activity(now, stream, size)
         if is_first:
             self.arm(now)
 
@@ -98,27 +98,27 @@ class DoubleTimerWatchdog(Watchdog):
 class HarsherFirstWatchdog(Watchdog):
     """Prefers the harsher of two limits at one instant (A3)."""
 
-    def due(self, now: int) -> tuple[str, Outcome] | None:
+    def find_expired_limit(self, now: int) -> tuple[str, Outcome] | None:
         self.deadlines = dict(reversed(self.deadlines.items()))
-        return super().due(now)
+        return super().find_expired_limit(now)
 
 
 class ClosedIsExitWatchdog(Watchdog):
     """Stops its timers when stdout ends (A5)."""
 
-    def ended(self, now: int, stream: str) -> None:
-        super().ended(now, stream)
+    def note_stream_end(self, now: int, stream: str) -> None:
+        super().note_stream_end(now, stream)
         if stream == "stdout":
-            self.rest()
+            self.disarm()
 
 
 class ClosedIsActivityWatchdog(Watchdog):
     """Counts the end of a stream as output (A5)."""
 
-    def ended(self, now: int, stream: str) -> None:
-        super().ended(now, stream)
+    def note_stream_end(self, now: int, stream: str) -> None:
+        super().note_stream_end(now, stream)
         if self.deadlines:
-            self.activity(now, stream, 0)
+            self.note_activity(now, stream, 0)
 
 
 class NoiseIsProgressWatchdog(Watchdog):
@@ -128,7 +128,7 @@ class NoiseIsProgressWatchdog(Watchdog):
         return True
 
 
-class WordsWatchdog(Watchdog):
+class MessagesOnlyWatchdog(Watchdog):
     """Does not count pieces, tools and sub-agents as progress (A8)."""
 
     def is_progress(self, meaning: Meaning) -> bool:
@@ -142,28 +142,28 @@ class AnyEventWatchdog(Watchdog):
         return not isinstance(meaning, Noise)
 
 
-class RestlessWatchdog(Watchdog):
+class CompletedIsSilentWatchdog(Watchdog):
     """Applies the silence limit to an agent that has completed (A1)."""
 
-    def rest(self) -> None:
+    def disarm(self) -> None:
         """Disarm nothing."""
 
-    def due(self, now: int) -> tuple[str, Outcome] | None:
-        due = super().due(now)
+    def find_expired_limit(self, now: int) -> tuple[str, Outcome] | None:
+        due = super().find_expired_limit(now)
         if due:
-            super().rest()
+            super().disarm()
         return due
 
 
 class BytesAreProgressWatchdog(Watchdog):
     """Counts every byte as progress (A8)."""
 
-    def activity(self, now: int, stream: str, size: int) -> None:
-        super().activity(now, stream, size)
-        self.progress(now)
+    def note_activity(self, now: int, stream: str, size: int) -> None:
+        super().note_activity(now, stream, size)
+        self.note_progress(now)
 
 
-class NeverOverTurnWatchdog(TurnWatchdog):
+class UnlimitedTimeTurnWatchdog(TurnWatchdog):
     """Has no limit on the time of a prompt (P1)."""
 
     def __init__(self, policy: Policy) -> None:
@@ -174,9 +174,9 @@ class NeverOverTurnWatchdog(TurnWatchdog):
 class DurationTurnWatchdog(TurnWatchdog):
     """Moves the deadline at no progress (P2)."""
 
-    def progress(self, now: int) -> None:
+    def note_progress(self, now: int) -> None:
         kept = self.deadlines.get("prompt_timeout")
-        super().progress(now)
+        super().note_progress(now)
         if kept is not None:
             self.deadlines["prompt_timeout"] = kept
 
@@ -184,79 +184,79 @@ class DurationTurnWatchdog(TurnWatchdog):
 class ExpiredTurnWatchdog(TurnWatchdog):
     """Times out though progress waits to be read (A4)."""
 
-    def _wind(self, now: int, *names: str) -> None:
-        super()._wind(now, *(name for name in names if self.deadlines.get(name, now + 1) > now))
+    def _move_deadlines(self, now: int, *names: str) -> None:
+        super()._move_deadlines(now, *(name for name in names if self.deadlines.get(name, now + 1) > now))
 
 
 class BytesMoveTurnWatchdog(TurnWatchdog):
     """Counts every byte of a turn as progress (P2)."""
 
-    def activity(self, now: int, stream: str, size: int) -> None:
-        super().activity(now, stream, size)
-        self.progress(now)
+    def note_activity(self, now: int, stream: str, size: int) -> None:
+        super().note_activity(now, stream, size)
+        self.note_progress(now)
 
 
 class ClosedIsProgressTurnWatchdog(TurnWatchdog):
     """Takes the end of a stream for a sign of life (A5)."""
 
-    def ended(self, now: int, stream: str) -> None:
-        super().ended(now, stream)
-        self.activity(now, stream, 0)
-        self.progress(now)
+    def note_stream_end(self, now: int, stream: str) -> None:
+        super().note_stream_end(now, stream)
+        self.note_activity(now, stream, 0)
+        self.note_progress(now)
 
 
 class ClosedIsExitTurnWatchdog(TurnWatchdog):
     """Treats the end of stdout as the exit (A5)."""
 
-    def ended(self, now: int, stream: str) -> None:
-        super().ended(now, stream)
+    def note_stream_end(self, now: int, stream: str) -> None:
+        super().note_stream_end(now, stream)
         if stream == "stdout" and self.deadlines:
             self.deadlines["prompt_timeout"] = now
 
-    def due(self, now: int) -> tuple[str, Outcome] | None:
-        return ("stdout", Outcome.AGENT_LOST) if "stdout" in self.closed else super().due(now)
+    def find_expired_limit(self, now: int) -> tuple[str, Outcome] | None:
+        return ("stdout", Outcome.AGENT_LOST) if "stdout" in self.closed else super().find_expired_limit(now)
 
-    def explain(self, name: str, now: int) -> str:
-        return "it has gone" if name == "stdout" else super().explain(name, now)
+    def explain_expiry(self, name: str, now: int) -> str:
+        return "it has gone" if name == "stdout" else super().explain_expiry(name, now)
 
 
-class RestlessTurnWatchdog(TurnWatchdog):
+class RunsWhileAskedTurnWatchdog(TurnWatchdog):
     """Times out while the caller owes an answer (P2)."""
 
-    def hold(self) -> None:
+    def pause_progress_limits(self) -> None:
         """Change nothing."""
 
-    def go_on(self, now: int) -> None:
+    def resume_progress_limits(self, now: int) -> None:
         """Change nothing."""
 
 
-class SleepingTurnWatchdog(TurnWatchdog):
+class NeverResumedTurnWatchdog(TurnWatchdog):
     """Has no deadline after a question was asked (P2)."""
 
-    def go_on(self, now: int) -> None:
+    def resume_progress_limits(self, now: int) -> None:
         """Change nothing."""
 
 
-class TalkedOutTurnWatchdog(TurnWatchdog):
+class WordsResumeTurnWatchdog(TurnWatchdog):
     """Restarts a resting deadline when the agent says something (P2)."""
 
-    def progress(self, now: int) -> None:
-        super().progress(now)
-        self.go_on(now)
+    def note_progress(self, now: int) -> None:
+        super().note_progress(now)
+        self.resume_progress_limits(now)
 
 
-class WordyTurnWatchdog(TurnWatchdog):
+class NoiseIsSilenceTurnWatchdog(TurnWatchdog):
     """Counts bytes that are no event as silence (A1)."""
 
-    def activity(self, now: int, stream: str, size: int) -> None:
+    def note_activity(self, now: int, stream: str, size: int) -> None:
         """Change nothing."""
 
-    def progress(self, now: int) -> None:
-        super().progress(now)
-        super().activity(now, "", 0)
+    def note_progress(self, now: int) -> None:
+        super().note_progress(now)
+        super().note_activity(now, "", 0)
 
 
-class ImpatientTurnWatchdog(TurnWatchdog):
+class RunLimitTurnWatchdog(TurnWatchdog):
     """Keeps a run's limit on silence in sessions (A1)."""
 
     def __init__(self, policy: Policy) -> None:
@@ -274,7 +274,7 @@ class IdleCountsTurnWatchdog(TurnWatchdog):
             self.deadlines[self.silence] += last - now
 
 
-class NeverStillTurnWatchdog(TurnWatchdog):
+class UnlimitedSilenceTurnWatchdog(TurnWatchdog):
     """Has no limit on the silence of a turn (A1)."""
 
     def __init__(self, policy: Policy) -> None:
@@ -302,7 +302,7 @@ class SessionCapTurnWatchdog(TurnWatchdog):
             self.deadlines["max_runtime"] += self.first - now
 
 
-class NeverStallsTurnWatchdog(TurnWatchdog):
+class UnlimitedStallTurnWatchdog(TurnWatchdog):
     """Has no limit on a turn without progress except prompt_timeout (A8)."""
 
     def __init__(self, policy: Policy) -> None:

@@ -17,7 +17,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.clock import told
-from pytest_agentproc.fake_agents.dialects import encoder
+from pytest_agentproc.fake_agents.dialects import make_encoder
 from pytest_agentproc.fake_agents.player import Player
 from pytest_agentproc.fake_agents.program import PARENT
 from pytest_agentproc.vocabulary import SIGNALS, signal_name
@@ -293,7 +293,7 @@ class Process:
         self._watched: dict[str, Process] = {}
         self.wakers: list[Callable[[], bool]] = []
         """The wait is over as soon as one of these is true; before the first grant it waits for nothing."""
-        self.player = self.player_type(program, self, encoder(program))
+        self.player = self.player_type(program, self, make_encoder(program))
 
     # Actions of the player.
 
@@ -303,14 +303,14 @@ class Process:
         else:
             self.model.record_action(*told({"process": self.name}, code, data))
 
-    def given(self, names: Sequence[str] | None) -> dict[str, Any]:
+    def read_start_facts(self, names: Sequence[str] | None) -> dict[str, Any]:
         given: dict[str, Any] = self.player.program["given"]
         return {**given, "env": {name: given["env"].get(name) for name in (given["env"] if names is None else names)}}
 
     def is_terminal(self) -> bool:
         return False
 
-    def writable(self, stream: str) -> bool:
+    def can_write(self, stream: str) -> bool:
         pipe = self.pipes[stream]
         return pipe is None or pipe.is_writable()
 
@@ -336,7 +336,7 @@ class Process:
     def catch(self, signum: int) -> None:
         self.caught.add(signum)
 
-    def release(self, signum: int) -> None:
+    def stop_catching(self, signum: int) -> None:
         self.caught.discard(signum)
 
     def spawn(self, index: int, fields: dict[str, Any], program: dict[str, Any]) -> None:
@@ -373,7 +373,7 @@ class Process:
         child = self._spawned.get(name)
         return child if child is not None and child.is_alive and child.kin.parent is self.kin else None
 
-    def leave(self, code: int) -> None:
+    def exit_process(self, code: int) -> None:
         self.end({"code": code})
         raise ProcessEnded
 

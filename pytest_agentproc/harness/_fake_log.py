@@ -15,7 +15,7 @@ from pytest_agentproc import machine
 from pytest_agentproc.clock import SystemClock, told
 from pytest_agentproc.errors import KitError, UsageError
 from pytest_agentproc.fake_agents import diary
-from pytest_agentproc.fake_agents.program import numbered
+from pytest_agentproc.fake_agents.program import number_name
 from pytest_agentproc.harness._bystanders import is_fake_command, read_boot_ticks, read_fake_command, read_life_state
 from pytest_agentproc.procfs import has_memory, iterate_pids, read_command_words, read_stat
 from pytest_agentproc.record import Event, Record
@@ -291,7 +291,7 @@ class FakeLog:
         kept: list[_ProcessLog] = []
         for path in sorted(path for path in self.folder.iterdir() if path.name != diary.SPARE):  # that one is renamed
             log: _ProcessLog | None = None
-            for at, message in diary.entries(path.read_bytes()):
+            for at, message in diary.read_entries(path.read_bytes()):
                 if message[0] == "H":
                     parent, index, name, line = message[1:]
                     born = _ProcessLog(int(path.name), parent, index, name, line, at)
@@ -305,7 +305,7 @@ class FakeLog:
         names: Counter[str] = Counter()
         for log in kept:
             names[log.name] += 1
-            log.name = numbered(log.name, names[log.name])
+            log.name = number_name(log.name, names[log.name])
         return kept
 
     def _list_unlogged_pids(self, kept: Collection[int]) -> list[int]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import Host, JumpRule, Move, SystemClock
 from pytest_agentproc.errors import BrokenFake, Deadlock, Spin
-from pytest_agentproc.fake_agents.program import numbered, of_invocation
+from pytest_agentproc.fake_agents.program import make_invocation, number_name
 from pytest_agentproc.harness._actors import ModelAgent, Pipe, Process, ProcessEnded, TreeMember
 from pytest_agentproc.harness._faults import describe_model_fault
 from pytest_agentproc.supervisor import (
@@ -24,8 +24,8 @@ from pytest_agentproc.supervisor import (
     SessionDeciders,
     SessionDriver,
     SessionEvent,
-    report,
-    view,
+    report_session,
+    summarize_view,
 )
 from pytest_agentproc.vocabulary import CallbackError, Caller, Role, RunReport
 
@@ -50,7 +50,7 @@ class _Reference:
     session_deciders = SessionDeciders()
 
     def policy(self, request: LimitsRequest) -> Policy:
-        return self.deciders.policy(request.limits, request.dialect)
+        return self.deciders.build_policy(request.limits, request.dialect)
 
 
 REFERENCE = _Reference()
@@ -118,7 +118,7 @@ class Model:
             containment: how its tree is held.
         """
         pipes: dict[str, Pipe | None] = {name: self.pipe_type() for name in ("stdin", "stdout", "stderr")}
-        played = of_invocation(program, self._fakes.count(fake) + 1)
+        played = make_invocation(program, self._fakes.count(fake) + 1)
         agent = self.process_type(self, (len(self._fakes),), program["name"], 0, played, pipes)
         agent.kin = TreeMember(agent, None, "new_session")
         self._fakes.append(fake)
@@ -224,7 +224,7 @@ class Model:
         for process in self.sort_in_spawn_order(self._births):
             said = self._fakes[process.path[0]], process.name
             self._names[said] += 1
-            process.name = numbered(process.name, self._names[said])
+            process.name = number_name(process.name, self._names[said])
             parent = self.processes.get(process.path[:-1])
             above = "supervisor" if parent is None else parent.name
             self.record_action(
@@ -384,7 +384,7 @@ class SessionHost:
         self._viewers: dict[str, Viewer] = {}
         self._seen: dict[str, list[SessionEvent]] = {}
         self.driver = SessionDriver(machine, spawn, self.bell, now, self._receive_event, trace)
-        self._session.drive_by(self.driver)
+        self._session.set_driver(self.driver)
 
     def report_to_caller(self, caller: Caller, name: str, now: int) -> None:
         """Give the caller the session's reports since the last question, and call the callbacks."""
@@ -403,8 +403,8 @@ class SessionHost:
         """Sum it up, as the reference supervisor does."""
         for name in self._viewers:
             self._read_viewer(name)
-        views = {name: view(seen) for name, seen in self._seen.items()}
-        return report(self._session, turns=len(self._turns), views=views, called=self._called)
+        views = {name: summarize_view(seen) for name, seen in self._seen.items()}
+        return report_session(self._session, turns=len(self._turns), views=views, called=self._called)
 
     def _call_hook(self, hook: Hook, now: int) -> None:
         """Do what the session's door does about a callback, which takes no time."""
@@ -412,15 +412,15 @@ class SessionHost:
         self._called.append((use.name, now))
         if use.raises:
             words = f"the callback of hook {use.name} broke: {CallbackError()!r}"
-            self._session.hear(SessionEvent(now, "warning", text=words))
+            self._session.receive_event(SessionEvent(now, "warning", text=words))
         if hook.is_question:
-            self.driver.tell(DecideTool(hook.id, use.allowed and not use.raises))
+            self.driver.queue_intent(DecideTool(hook.id, use.allowed and not use.raises))
 
     def _receive_event(self, event: SessionEvent) -> None:
         self._events.append(event)
         if self.caller is not None:
             self.caller.has_news = True
-        self._session.hear(event)
+        self._session.receive_event(event)
 
     def _read_viewer(self, name: str) -> None:
         self._seen[name] += self._viewers[name].take()
@@ -436,7 +436,7 @@ class SessionHost:
             handler, question = self.role.handler, self._questions[value - 1]
             assert handler is not None
             if question is not None:
-                self.driver.tell(AnswerQuestion(question.id, handler.allowed is True))
+                self.driver.queue_intent(AnswerQuestion(question.id, handler.allowed is True))
         elif deed.kind == "register":
             self._registered.add(value)
             session.on_hook(value, _ignore_hook)

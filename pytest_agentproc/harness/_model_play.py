@@ -119,8 +119,8 @@ def _play(bound: Bound, subject: _Judges, model: type[Model]) -> Played:
         if caller is not None:
             answers.append(caller.build_report())
         elif machine is not None and not answers:
-            result = machine.result(0, made.now(), containment=made.drivers[0].containment)
-            answers.append((kept.finish(result) if kept else result).answer())
+            result = machine.build_result(0, made.now(), containment=made.drivers[0].containment)
+            answers.append((kept.finish(result) if kept else result).to_report())
         record.add(made.now(), "m", {"process": "supervisor", "returned": True})
 
     if bound.blocked is not None:
@@ -170,7 +170,7 @@ def _make_departure(
         answers.append(NOBODY)
         if kept:
             machine.stop(now, status, "the run was given up: CancelledError")
-            kept.finish(machine.result(0, now, containment=driver.containment))
+            kept.finish(machine.build_result(0, now, containment=driver.containment))
         model.drop_driver(0)
 
     return ModelDeparture(deed, go)
@@ -194,7 +194,7 @@ def add_run(model: Model, bound: Bound, subject: _Judges, kept: Artifacts | None
     dialect = scenario.added_dialect or scenario.dialect
     argv = ("agent", *build_command_line(scenario))
     machine = Machine(Task(dialect, prompt.encode(), bound.policy, scenario.mode, argv), subject.deciders)
-    keep = kept.take if kept else None
+    keep = kept.log_event if kept else None
     spawn = _make_spawner(model, bound)
     model.drivers.append(model.driver_type(machine, spawn, model.now, model.record.add, keep))
     return machine

@@ -192,7 +192,7 @@ class _StepwisePlayer(Player):
         """Live on: for its competitors an agent that re-forks is one process, whatever its number of forks."""
         end = fields["until"]
         yield (NEVER, None) if end is None else (TIME, end)
-        self.stage.leave(0)
+        self.stage.exit_process(0)
 
     def _is_ready(self, track: Track) -> bool:
         if track.kind == _NEXT_GRANT:

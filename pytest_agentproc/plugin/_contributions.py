@@ -71,7 +71,7 @@ def find_chosen_defect(config: pytest.Config) -> Defect | None:
     from pytest_agentproc import defects
 
     if name in defects.NAMES:
-        return defects.defect(name)
+        return defects.find_defect(name)
     added = config.stash.get(_DEFECTS, None)
     if added is None:
         added = config.stash[_DEFECTS] = _collect_defects(config)

@@ -37,7 +37,10 @@ _FAKES = "pytest_agentproc.fake_agents"
 _OF_THE_KIT = tuple(f"{_FAKES}.{name}" for name in ("lines", "objects", "program", "questions", "requests"))
 """What an encoder of another package may import beside the standard library and its own parts."""
 _OF_ENCODERS = ("say", "answer", "result")
-_OF_HOSTS = ("hear", "late", "end", "refuse", "has", "take", "acknowledge")
+_OF_HOSTS = (
+    *("handle_request", "take_late_answers", "note_eof", "refuse"),
+    *("has_prompt", "begin_prompt", "acknowledge"),
+)
 
 
 class _InspectedConversation:

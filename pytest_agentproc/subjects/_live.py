@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from pytest_agentproc.supervisor import open_session, report
+from pytest_agentproc.supervisor import open_session, report_session
 from pytest_agentproc.vocabulary import NANOSECONDS, CallerAction, LimitsRequest, Policy, RunReport, RunRequest
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class HeldSession:
         """Wait until the session has this status."""
         self._record_action("status", status)
         while self.session.status != status:
-            await self.session.change()
+            await self.session.wait_for_change()
 
     async def cancel_turn(self, number: int | None) -> None:
         """Cancel a turn, or the one in flight."""
@@ -162,7 +162,7 @@ class LiveSupervisor:
         ) as session:
             held = HeldSession(session, order)
             await self._serve_calls(held, order.clock)
-        return report(session, turns=len(held.turns), views={})
+        return report_session(session, turns=len(held.turns), views={})
 
     async def _serve_calls(self, held: HeldSession, clock: Clock) -> None:
         value: Any = held

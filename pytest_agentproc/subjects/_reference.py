@@ -36,7 +36,7 @@ class ReferenceSupervisor:
 
     def policy(self, request: LimitsRequest) -> Policy:
         """Keep the limits of the dialect, but for those of the request; see `Deciders`."""
-        return self.deciders.policy(request.limits, request.dialect)
+        return self.deciders.build_policy(request.limits, request.dialect)
 
     async def run(self, order: RunRequest) -> RunReport:
         """Run the agent once, or hold a session with it, or one with each of several."""
@@ -57,7 +57,7 @@ class ReferenceSupervisor:
             deciders=self.deciders,
             trace=order.trace,
         )
-        return result.answer()
+        return result.to_report()
 
 
 def reference_supervisor() -> ReferenceSupervisor:
@@ -72,7 +72,7 @@ class _FullFolder(Folder):
     it. Files are made and renamed for real, and written bytes meet the kernel's own "no space left" at /dev/full.
     """
 
-    def create(self, path: Path) -> int:
+    def create_file(self, path: Path) -> int:
         """Make the file, and give a descriptor that takes no byte."""
-        os.close(super().create(path))
+        os.close(super().create_file(path))
         return os.open("/dev/full", os.O_WRONLY)

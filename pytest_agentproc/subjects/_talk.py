@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from pytest_agentproc.record import mark_session
-from pytest_agentproc.supervisor import open_session, report, view
+from pytest_agentproc.supervisor import open_session, report_session, summarize_view
 from pytest_agentproc.vocabulary import NANOSECONDS, CallbackError, Caller, Role, RunReport
 
 if TYPE_CHECKING:
@@ -130,8 +130,8 @@ class _DrivenSession:
 
     def make_report(self) -> RunReport:
         """Make the report of the session, once it is over."""
-        views = {name: view(events) for name, events in self._seen.items()}
-        return report(self._session, turns=len(self._turns), views=views, called=self._called)
+        views = {name: summarize_view(events) for name, events in self._seen.items()}
+        return report_session(self._session, turns=len(self._turns), views=views, called=self._called)
 
     # Reports of the session.
 

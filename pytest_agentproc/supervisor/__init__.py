@@ -23,7 +23,7 @@ from pytest_agentproc.supervisor._events import AnswerQuestion, Command, DecideT
 from pytest_agentproc.supervisor._lifecycle import Restarts, SessionDeciders, SessionTask, Status, StatusRules
 from pytest_agentproc.supervisor._machine import Deciders, Machine, Task
 from pytest_agentproc.supervisor._questions import Hooks, Questions
-from pytest_agentproc.supervisor._result import Result, report, view
+from pytest_agentproc.supervisor._result import Result, report_session, summarize_view
 from pytest_agentproc.supervisor._router import Router, Transcript
 from pytest_agentproc.supervisor._run import run_once
 from pytest_agentproc.supervisor._session import Session, Turn, Viewer, open_session
@@ -85,7 +85,7 @@ __all__ = [
     "Viewer",
     "Watchdog",
     "open_session",
-    "report",
+    "report_session",
     "run_once",
-    "view",
+    "summarize_view",
 ]

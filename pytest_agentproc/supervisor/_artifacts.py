@@ -81,55 +81,61 @@ class Artifacts:
         self._store = store
         self._headline = headline
         for name in _LOGS:
-            self._attempt(name, store.begin, name)
+            self._try_store(name, store.begin, name)
 
-    def take(self, event: Event, meanings: list[Meaning], now: int) -> None:
+    def log_event(self, event: Event, meanings: list[Meaning], now: int) -> None:
         """Keep what came of one event of the machine, at an instant of the run's clock."""
         if isinstance(event, Output):
             self.write(f"{event.stream}.log", event.data)
         if meanings:
             at = (now - self._headline.started) / NANOSECONDS
-            self.write("events.jsonl", _lines(_json({"at": at, **_words(item)}, _EVENT) for item in _each(meanings)))
+            self.write(
+                "events.jsonl",
+                _encode_lines(
+                    _encode_json({"at": at, **_describe_meaning(item)}, _EVENT)
+                    for item in _split_joined_lines(meanings)
+                ),
+            )
             texts = [
                 meaning.text
                 for meaning in meanings
                 if isinstance(meaning, (Message, Line)) and meaning.text is not None
             ]
             if texts:
-                self.write("transcript.log", _lines(texts))
+                self.write("transcript.log", _encode_lines(texts))
 
     def write(self, name: str, data: bytes) -> None:
         """Write bytes behind those of a log."""
-        self._attempt(name, self._store.write, name, data)
+        self._try_store(name, self._store.write, name, data)
 
     def finish(self, result: Result) -> Result:
         """Show the logs, write the result down, and give the result with all that could not be written."""
         for name in _LOGS:
-            self._attempt(name, self._store.finish, name)
-        self.tell(self.amend(result))
-        return self.amend(result)
+            self._try_store(name, self._store.finish, name)
+        self.write_result(self.warn_of_unwritten(result))
+        return self.warn_of_unwritten(result)
 
-    def tell(self, result: Result) -> None:
+    def write_result(self, result: Result) -> None:
         """Write a result down: every one is, also that of an agent that never started."""
-        self._attempt(_RESULT, self._store.begin, _RESULT)
-        self.write(_RESULT, _lines([_json(self.fields(result), _OBJECT)]))
-        self._attempt(_RESULT, self._store.finish, _RESULT)
+        self._try_store(_RESULT, self._store.begin, _RESULT)
+        self.write(_RESULT, _encode_lines([_encode_json(self.build_fields(result), _OBJECT)]))
+        self._try_store(_RESULT, self._store.finish, _RESULT)
 
-    def amend(self, result: Result) -> Result:
+    def warn_of_unwritten(self, result: Result) -> Result:
         """Give a result that warns of what could not be written; nothing else of it changes."""
         if not self.unwritten:
             return result
         return replace(result, warnings=(*result.warnings, INCOMPLETE), unwritten=dict(self.unwritten))
 
-    def fields(self, result: Result) -> dict[str, Any]:
+    def build_fields(self, result: Result) -> dict[str, Any]:
         """Give the fields of result.json."""
         headline = self._headline
         own = {
             "run_id": headline.run_id,
             "argv": headline.argv,
             "cwd": headline.cwd,
-            "started_at": _stamp(headline.started_at, 0),
-            "ended_at": _stamp(headline.started_at, result.returned),
+            "started_at": _format_date(headline.started_at, 0),
+            "ended_at": _format_date(headline.started_at, result.returned),
             "elapsed": result.elapsed / NANOSECONDS,
             "returned": result.returned / NANOSECONDS,
             "requested_model": headline.requested_model,
@@ -137,7 +143,7 @@ class Artifacts:
         }
         return {name: own[name] if name in own else getattr(result, name) for name in RESULT_FIELDS}
 
-    def _attempt(self, name: str, action: Callable[..., None], *args: Any) -> None:
+    def _try_store(self, name: str, action: Callable[..., None], *args: Any) -> None:
         if name in self.unwritten:
             return
         try:
@@ -147,7 +153,7 @@ class Artifacts:
             self._store.drop(name)
 
 
-def _stamp(start: datetime, after: int) -> str | None:
+def _format_date(start: datetime, after: int) -> str | None:
     """Write the date that is this number of nanoseconds after a start. Virtual time may pass the last possible date."""
     try:
         moment = start + timedelta(microseconds=after // 1000)
@@ -156,11 +162,11 @@ def _stamp(start: datetime, after: int) -> str | None:
     return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def _lines(texts: Iterable[str]) -> bytes:
+def _encode_lines(texts: Iterable[str]) -> bytes:
     return "".join(f"{text}\n" for text in texts).encode(errors="backslashreplace")
 
 
-def _each(meanings: list[Meaning]) -> Iterator[Meaning]:
+def _split_joined_lines(meanings: list[Meaning]) -> Iterator[Meaning]:
     """Part lines that came together: each is an event of its own."""
     for meaning in meanings:
         if type(meaning) is Line:
@@ -169,33 +175,33 @@ def _each(meanings: list[Meaning]) -> Iterator[Meaning]:
             yield meaning
 
 
-def _words(meaning: Meaning) -> dict[str, Any]:
+def _describe_meaning(meaning: Meaning) -> dict[str, Any]:
     """Name an event and its fields. Leave out the fields that the event does not set."""
     kind = type(meaning)
     words: dict[str, Any] = {"event": kind.__name__.lower()}
     for name in _NAMES[kind]:
         value = getattr(meaning, name)
         if value is not None and value != _UNSAID.get(name):
-            words[name] = _words(value) if type(value) in _NAMES else value
+            words[name] = _describe_meaning(value) if type(value) in _NAMES else value
     return words
 
 
 _UNSAID = {"is_over": False, "is_torn": False, "lines": 1, "is_progress": True, "was_stopped": False}
 
 
-def _json(value: Any, encoder: json.JSONEncoder) -> str:
+def _encode_json(value: Any, encoder: json.JSONEncoder) -> str:
     try:
         return encoder.encode(value)
     except (ValueError, RecursionError):
         return encoder.encode(_make_writable(value))
 
 
-def _decode(value: object) -> str:
+def _decode_value(value: object) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
-_EVENT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_decode)
-_OBJECT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_decode, indent=2)
+_EVENT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_decode_value)
+_OBJECT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_decode_value, indent=2)
 
 
 def _make_writable(value: Any, depth: int = 0) -> Any:
@@ -244,9 +250,9 @@ class Folder:
     def begin(self, name: str) -> None:
         """See `Store`."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._open[name] = self.create(self._part(name))
+        self._open[name] = self.create_file(self._find_part_path(name))
 
-    def create(self, path: Path) -> int:
+    def create_file(self, path: Path) -> int:
         """Make a file that was not there, for its owner alone, and give a descriptor to write to."""
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
 
@@ -259,7 +265,7 @@ class Folder:
     def finish(self, name: str) -> None:
         """See `Store`."""
         os.close(self._open.pop(name))
-        self._part(name).replace(self.path / name)
+        self._find_part_path(name).replace(self.path / name)
 
     def drop(self, name: str) -> None:
         """See `Store`."""
@@ -267,7 +273,7 @@ class Folder:
             if name in self._open:
                 os.close(self._open.pop(name))
         with contextlib.suppress(OSError):
-            self._part(name).unlink()
+            self._find_part_path(name).unlink()
 
-    def _part(self, name: str) -> Path:
+    def _find_part_path(self, name: str) -> Path:
         return self.path / f"{name}{self._suffix}"

@@ -17,20 +17,20 @@ from pytest_agentproc.supervisor._lifecycle import AgentLifecycle, Status
 from pytest_agentproc.supervisor.dialects import (
     Asked,
     Compaction,
+    HandshakeDone,
+    HandshakeRefused,
+    HistoryReplayed,
     Hook,
-    Malformed,
+    ImmediateReply,
+    MalformedLine,
     Nested,
     Noise,
     Other,
-    Refusal,
-    Replayed,
-    Reply,
+    QuestionWithdrawn,
     TaskBegun,
     TaskOver,
     ToolEnded,
     ToolStarted,
-    Welcome,
-    Withdrawn,
 )
 from pytest_agentproc.vocabulary import Outcome
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.supervisor._events import Command, Event, Intent
     from pytest_agentproc.supervisor._lifecycle import SessionDeciders, SessionTask
-    from pytest_agentproc.supervisor.dialects import Spoken, Tasked
+    from pytest_agentproc.supervisor.dialects import SessionMeaning, TaskMeaning
 
 
 _READY = Status.READY
@@ -63,43 +63,47 @@ class Conversation(AgentLifecycle):
         super().__init__(task, deciders)
         self._standing = self._made.standing()
         self._wishes: dict[type[Any], Callable[[Any, int], list[Command]]] = {
-            to.Prompt: self._prompt,
-            to.CancelTurn: lambda wish, now: self.feeder.put(self.turns.cancel(wish.number, now)),
-            to.AnswerQuestion: lambda wish, now: self.feeder.put(self.turns.answer(wish.id, now, allowed=wish.allowed)),
-            to.RegisterHook: self._register,
+            to.Prompt: self._handle_prompt,
+            to.CancelTurn: lambda wish, now: self.feeder.put(self.turns.cancel_turn(wish.number, now)),
+            to.AnswerQuestion: lambda wish, now: self.feeder.put(
+                self.turns.answer_question(wish.id, now, allowed=wish.allowed)
+            ),
+            to.RegisterHook: self._handle_register,
             to.DecideTool: lambda wish, _: self.feeder.put(self.hooks.decide(wish.id, allowed=wish.allowed)),
-            to.StopAgent: self._stop,
-            to.CloseSession: self._close,
+            to.StopAgent: self._handle_stop,
+            to.CloseSession: self._handle_close,
         }
         self._meanings: dict[type[Any], Callable[[Any, int], list[Command]]] = {
-            Welcome: self._welcome,
-            Refusal: self._refused,
-            Replayed: self._replayed,
-            Malformed: lambda malformed, now: self._reject(malformed.error, now),
-            Noise: self._noted,
-            Reply: lambda reply, now: self._reply(reply.data, now),
-            Hook: lambda hook, now: self._reply(self.hooks.fire(hook, now), now),
-            Withdrawn: self._withdrawn,
-            TaskBegun: self._followed,
-            TaskOver: self._followed,
+            HandshakeDone: self._handle_welcome,
+            HandshakeRefused: self._handle_refusal,
+            HistoryReplayed: self._handle_replay,
+            MalformedLine: lambda malformed, now: self._reject_protocol_error(malformed.error, now),
+            Noise: self._handle_noise,
+            ImmediateReply: lambda reply, now: self._send_reply(reply.data, now),
+            Hook: lambda hook, now: self._send_reply(self.hooks.handle_fired(hook, now), now),
+            QuestionWithdrawn: self._handle_withdrawal,
+            TaskBegun: self._handle_task,
+            TaskOver: self._handle_task,
         }
         self._expiries: dict[str, Callable[[int], list[Command]]] = {
-            "permission_timeout": lambda now: self.feeder.put(self.turns.deny_due(now)),
-            "cancel_grace": self._unacknowledged,
-            "handshake_timeout": lambda now: self._part("it did not answer in time", now),
-            "restart_backoff": self._restart,
+            "permission_timeout": lambda now: self.feeder.put(self.turns.deny_late_questions(now)),
+            "cancel_grace": self._handle_cancel_timeout,
+            "handshake_timeout": lambda now: self._give_up_agent("it did not answer in time", now),
+            "restart_backoff": self._restart_agent,
         }
 
     def feed(self, event: Event, now: int) -> list[Command]:
         """Take one event at an instant (nanoseconds); return what to do about it, in order."""
         self._now = now
         commands = self._answers[type(event)](event, now)
-        return commands if type(event) is on.Ready else self._follow(commands, now)  # to read changes nothing yet
+        return (
+            commands if type(event) is on.Ready else self._deliver_and_publish(commands, now)
+        )  # to read changes nothing yet
 
-    def hear(self, intent: Intent, now: int) -> list[Command]:
+    def handle_intent(self, intent: Intent, now: int) -> list[Command]:
         """Take one intent of the caller."""
         self._now = now
-        return self._follow(self._wishes[type(intent)](intent, now), now)
+        return self._deliver_and_publish(self._wishes[type(intent)](intent, now), now)
 
     @property
     def deadlines(self) -> dict[str, int]:
@@ -123,21 +127,21 @@ class Conversation(AgentLifecycle):
 
     # After each event.
 
-    def _follow(self, commands: list[Command], now: int) -> list[Command]:
+    def _deliver_and_publish(self, commands: list[Command], now: int) -> list[Command]:
         """Deliver what may be delivered, say what the status is, and tell the viewers."""
-        self._stand()
-        if self.state is _READY and (data := self.turns.deliver(now)):
+        self._update_status()
+        if self.state is _READY and (data := self.turns.deliver_next_prompt(now)):
             commands = [*commands, *self.feeder.put(data)]
             assert self.turns.flight is not None
             self.turns.flight.sent_to = self.feeder.put_in
-            self._stand()
+            self._update_status()
         if not self._news:
             return commands
         told, self._news = self._news, []
         return [*map(on.Publish, told), *commands]
 
-    def _stand(self) -> None:
-        status = self._standing.judge(
+    def _update_status(self) -> None:
+        status = self._standing.judge_status(
             is_closing=self._is_closing,
             has_failed=self.failure is not None,
             is_asking=self.turns.flight is not None,
@@ -146,135 +150,137 @@ class Conversation(AgentLifecycle):
         )
         if status is not self.state:
             self.state = status
-            self._tell("status", None, status.value)
+            self._publish("status", None, status.value)
 
-    def _tell(self, kind: str, turn: int | None = None, text: str = "", **more: Any) -> None:
+    def _publish(self, kind: str, turn: int | None = None, text: str = "", **more: Any) -> None:
         if kind == "error":
-            self.turns.seal()
+            self.turns.end_messages()
         self._news.append(to.SessionEvent(self._now, kind, turn, text, **more))
 
     # Streams.
 
-    def _stir(self, event: on.Output, now: int) -> None:
+    def _note_output(self, event: on.Output, now: int) -> None:
         if event.data and self.turns.flight is not None:
-            self.turns.watchdog.activity(now, event.stream, len(event.data))
+            self.turns.watchdog.note_activity(now, event.stream, len(event.data))
 
-    def _understand(self, lines: list[bytes], now: int) -> list[Command]:
+    def _handle_lines(self, lines: list[bytes], now: int) -> list[Command]:
         commands: list[Command] = []
         for line in lines:
             for meaning in self.talk.decode(line):
-                if due := self._mean(meaning, now):
+                if due := self._handle_meaning(meaning, now):
                     commands += due
         if self.framing.is_overlong:
-            commands += self._reject(f"a line of more than {self.framing.limit} bytes", now)
+            commands += self._reject_protocol_error(f"a line of more than {self.framing.limit} bytes", now)
         return commands
 
-    def _reject(self, why: str, now: int) -> list[Command]:
+    def _reject_protocol_error(self, why: str, now: int) -> list[Command]:
         """Give up on an agent that does not keep to the protocol (F3)."""
         if not self._is_steady:
             return []
-        self.turns.lose(Outcome.PROTOCOL_ERROR, now, why)
-        return self._part(why, now)
+        self.turns.lose_agent(Outcome.PROTOCOL_ERROR, now, why)
+        return self._give_up_agent(why, now)
 
-    def _mean(self, meaning: Spoken, now: int) -> list[Command]:
+    def _handle_meaning(self, meaning: SessionMeaning, now: int) -> list[Command]:
         if isinstance(meaning, Other):
             return []
         understood = self._meanings.get(type(meaning))
         if understood is not None:
             return understood(meaning, now)
         if isinstance(meaning, _OF_WORK):
-            return self._reply(self.turns.work(meaning, now), now)
-        return self._reply(self.turns.hear(meaning, now), now)  # type: ignore[arg-type]  # all others are in the table
+            return self._send_reply(self.turns.handle_work(meaning, now), now)
+        return self._send_reply(self.turns.handle_turn_meaning(meaning, now), now)  # type: ignore[arg-type]  # all others are in the table
 
-    def _welcome(self, welcome: Welcome, now: int) -> list[Command]:
+    def _handle_welcome(self, welcome: HandshakeDone, now: int) -> list[Command]:
         self._is_greeted = self._is_steady
         self._was_ready = self._was_ready or self._is_greeted
         self.session_id = welcome.session_id or self.session_id
         self._timers.pop("handshake_timeout", None)
         return []
 
-    def _refused(self, refusal: Refusal, now: int) -> list[Command]:
+    def _handle_refusal(self, refusal: HandshakeRefused, now: int) -> list[Command]:
         """Give up on an agent that refuses the handshake; what it says of that later changes nothing."""
-        return [] if self._is_greeted else self._part(f"it refused: {refusal.error}", now)
+        return [] if self._is_greeted else self._give_up_agent(f"it refused: {refusal.error}", now)
 
-    def _replayed(self, replayed: Replayed, now: int) -> list[Command]:
+    def _handle_replay(self, replayed: HistoryReplayed, now: int) -> list[Command]:
         """Show the session's past once: the agent of a restart replays what viewers have read."""
         if not self._was_ready:
-            self.turns.replay(replayed)
+            self.turns.show_replayed(replayed)
         return []
 
-    def _withdrawn(self, withdrawn: Withdrawn, now: int) -> list[Command]:
+    def _handle_withdrawal(self, withdrawn: QuestionWithdrawn, now: int) -> list[Command]:
         self.hooks.withdraw(withdrawn.id)
-        return self._reply(self.turns.hear(withdrawn, now), now)
+        return self._send_reply(self.turns.handle_turn_meaning(withdrawn, now), now)
 
-    def _noted(self, noise: Noise, now: int) -> list[Command]:
+    def _handle_noise(self, noise: Noise, now: int) -> list[Command]:
         self.noise += 1
         return []
 
-    def _followed(self, task: Tasked, now: int) -> list[Command]:
+    def _handle_task(self, task: TaskMeaning, now: int) -> list[Command]:
         self.tasks.feed(task)
         return []
 
-    def _reply(self, data: bytes, now: int) -> list[Command]:
+    def _send_reply(self, data: bytes, now: int) -> list[Command]:
         if not data:
             return []
-        commands = self.feeder.reply(data)
-        return commands + (self._reject("it asks and reads no answers", now) if self.feeder.is_ignored else [])
+        commands = self.feeder.put_reply(data)
+        return commands + (
+            self._reject_protocol_error("it asks and reads no answers", now) if self.feeder.is_ignored else []
+        )
 
     # Deadlines.
 
-    def _due(self, event: on.Due, now: int) -> list[Command]:
+    def _handle_deadline(self, event: on.DeadlineReached, now: int) -> list[Command]:
         deadlines = self.deadlines
         name = min(deadlines, key=deadlines.__getitem__)
         if name in self.turns.watchdog.deadlines:
-            return self.feeder.put(self.turns.expire(now))
+            return self.feeder.put(self.turns.cancel_expired(now))
         if name in self.hooks.deadlines:
-            return self.feeder.put(self.hooks.due(now))
-        return self._expiries.get(name, self._climb)(now)
+            return self.feeder.put(self.hooks.expire_old(now))
+        return self._expiries.get(name, self._take_escalation_step)(now)
 
-    def _unacknowledged(self, now: int) -> list[Command]:
-        self._tell("error", None, "the cancel was not acknowledged: the agent is forced to stop")
+    def _handle_cancel_timeout(self, now: int) -> list[Command]:
+        self._publish("error", None, "the cancel was not acknowledged: the agent is forced to stop")
         return self._force_stop(now)
 
-    def _restart(self, now: int) -> list[Command]:
+    def _restart_agent(self, now: int) -> list[Command]:
         self._timers = {}
-        return self._renew()
+        return self._prepare_new_agent()
 
-    def _climb(self, now: int) -> list[Command]:
+    def _take_escalation_step(self, now: int) -> list[Command]:
         if self.ladder.rung is EscalationStep.TERMINATE and not self._is_closing:
             turn, why = self.turns.flight, "stdin was closed, and the agent lives on"
             missing = turn is not None and turn.sent_to > self.feeder.taken
-            self._why = self._complain(why)
-            self.turns.lose(Outcome.INPUT_FAILED if missing else Outcome.AGENT_LOST, now, why)
-        return self._signal(self.ladder.due(now))
+            self._why = self._report_failure(why)
+            self.turns.lose_agent(Outcome.INPUT_FAILED if missing else Outcome.AGENT_LOST, now, why)
+        return self._note_signal(self.ladder.take_due_step(now))
 
     # The caller.
 
-    def _prompt(self, wish: to.Prompt, now: int) -> list[Command]:
-        self.turns.ask(wish.number, wish.text)
+    def _handle_prompt(self, wish: to.Prompt, now: int) -> list[Command]:
+        self.turns.queue_prompt(wish.number, wish.text)
         if self._is_closing:
-            self.turns.refuse(Outcome.STOPPED, "the session is closed", now)
+            self.turns.refuse_queued(Outcome.STOPPED, "the session is closed", now)
         elif self.failure is not None:
-            self.turns.refuse(*self.failure, now)
+            self.turns.refuse_queued(*self.failure, now)
         return []
 
-    def _register(self, wish: to.RegisterHook, now: int) -> list[Command]:
+    def _handle_register(self, wish: to.RegisterHook, now: int) -> list[Command]:
         self.hooks.register(wish.name, now)
         return []
 
-    def _stop(self, wish: to.StopAgent, now: int) -> list[Command]:
-        self._tell("stop")
+    def _handle_stop(self, wish: to.StopAgent, now: int) -> list[Command]:
+        self._publish("stop")
         return self._force_stop(now)
 
-    def _close(self, wish: to.CloseSession, now: int) -> list[Command]:
+    def _handle_close(self, wish: to.CloseSession, now: int) -> list[Command]:
         if self._is_closing:
             return []
         self._is_closing = True
         self._timers = {}
-        self.turns.lose(Outcome.STOPPED, now, "the session was closed")
-        self.turns.refuse(Outcome.STOPPED, "the session was closed", now)
+        self.turns.lose_agent(Outcome.STOPPED, now, "the session was closed")
+        self.turns.refuse_queued(Outcome.STOPPED, "the session was closed", now)
         if not self.has_agent:
             return [on.Finish()]
         if self._is_steady:
-            self.ladder.close(now)
-        return self.feeder.end()
+            self.ladder.start_close_grace(now)
+        return self.feeder.end_input()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_agentproc.supervisor._events import Command, Event
-    from pytest_agentproc.supervisor._life import Life
+    from pytest_agentproc.supervisor._life import ProcessMachine
     from pytest_agentproc.supervisor.dialects import Meaning
 
 
@@ -67,13 +67,13 @@ class Driver:
 
     def __init__(
         self,
-        machine: Life,
+        machine: ProcessMachine,
         spawn: Callable[[str], Ports],
         now: Callable[[], int],
         trace: Callable[[int, str, dict[str, Any]], None] | None = None,
         keep: Callable[[Event, list[Meaning], int], None] | None = None,
     ) -> None:
-        self.machine: Life = machine
+        self.machine: ProcessMachine = machine
         self.ports: Ports | None = None
         self.deadline: int | None = None
         """See `Watched`."""
@@ -106,7 +106,7 @@ class Driver:
             self._containment = self.ports.containment
         return self._containment
 
-    def let_go(self) -> None:
+    def release_handlers(self) -> None:
         """Carry nothing out any more: its methods, which it holds, hold it."""
         self._execute.clear()
 
@@ -123,27 +123,27 @@ class Driver:
         ports = self.ports
         if ports is None:
             self._feed(on.Start(), now)
-            return self._after(self._wind(), now)
-        has_news = self._see(ports, now)
-        return self._after(self._fire(now, has_news=has_news), now)
+            return self._trace_changes(self._update_deadline(), now)
+        has_news = self._feed_ready_events(ports, now)
+        return self._trace_changes(self._fire_deadline(now, has_news=has_news), now)
 
     def describe(self) -> str:
         """See `Watched`."""
         return "waits for output or the exit of its agent, and no timer runs"
 
-    def _see(self, ports: Ports, now: int) -> bool:
+    def _feed_ready_events(self, ports: Ports, now: int) -> bool:
         """Tell of all that is there; return whether there was anything."""
         ready = ports.poll()
         for stream in self.order:
             if stream in ready:
                 self._feed(_READY[stream], now)
         if "exit" in ready:
-            self._see_exit(ports, now)
+            self._feed_exit(ports, now)
         elif "members" in ready:
-            self._feed(on.Swept(ports.is_alone()), now)
+            self._feed(on.TreeSwept(ports.is_alone()), now)
         return bool(ready)
 
-    def _fire(self, now: int, *, has_news: bool) -> dict[str, int]:
+    def _fire_deadline(self, now: int, *, has_news: bool) -> dict[str, int]:
         """Tell of the deadline if it has come; return the timers that then run.
 
         One that stood at this very instant already is not told beside news: there may be more to come of what the
@@ -151,32 +151,32 @@ class Driver:
         zero length, which the news set, waits for no process.
         """
         stood = self.deadline
-        timers = self._wind()
+        timers = self._update_deadline()
         if self.deadline is None or self.deadline > now or (has_news and stood == now):
             return timers
         if not self._done:
-            self._note("t", {"process": "supervisor", "timer": _first(timers, now), "fired": True})
-            self._feed(on.Due(), now)
-            timers = self._wind()
+            self._trace_now("t", {"process": "supervisor", "timer": _find_due_timer(timers, now), "fired": True})
+            self._feed(on.DeadlineReached(), now)
+            timers = self._update_deadline()
         return timers
 
-    def _wind(self) -> dict[str, int]:
+    def _update_deadline(self) -> dict[str, int]:
         """Find out when to look again whatever happens; return the timers that run."""
         timers = self.machine.deadlines
         self.deadline = min(timers.values()) if timers else None
         return timers
 
-    def _see_exit(self, ports: Ports, now: int) -> None:
+    def _feed_exit(self, ports: Ports, now: int) -> None:
         """Read the bytes that came before the exit, then report it: the poll may have been between the two (C4)."""
         for stream in tuple(self.machine.feeder.streams):
             self._feed(_READY[stream], now)
         status = ports.status()
-        self._note("x", {"process": "agent", "by": "supervisor", **_exit_words(status)})
+        self._trace_now("x", {"process": "agent", "by": "supervisor", **_describe_exit(status)})
         self._feed(on.Exited(status), now)
 
     def _feed(self, event: Event, now: int) -> None:
         """Feed an event; each answer goes in before the next command goes out."""
-        self._carry_out(self._tell(event, now))
+        self._carry_out(self._pass_to_machine(event, now))
 
     def _carry_out(self, commands: list[Command]) -> None:
         left, execute = commands[::-1], self._execute
@@ -184,9 +184,9 @@ class Driver:
             command = left.pop()
             answer = execute[type(command)](command)
             if answer is not None:
-                left += self._tell(answer, self._now())[::-1]
+                left += self._pass_to_machine(answer, self._now())[::-1]
 
-    def _tell(self, event: Event, now: int) -> list[Command]:
+    def _pass_to_machine(self, event: Event, now: int) -> list[Command]:
         commands = self.machine.feed(event, now)
         if self._keep is not None:
             self._keep(event, self.machine.meanings, now)
@@ -202,71 +202,73 @@ class Driver:
         return on.Spawned(self.ports.pid)
 
     def _do_watch(self, command: on.Watch) -> None:
-        self._world().watch(command.stream, wanted=command.wanted)
+        self._require_ports().watch(command.stream, wanted=command.wanted)
 
     def _do_read(self, command: on.Read) -> Event | None:
         stream = command.stream
-        data = self._world().read(stream, command.limit)
+        data = self._require_ports().read(stream, command.limit)
         if data is None:
             return None
         if not data:
-            self._note(_CODES[stream], {"process": "agent", "by": "supervisor", "eof": True})
+            self._trace_now(_CODES[stream], {"process": "agent", "by": "supervisor", "eof": True})
             return on.Eof(stream)
         size = len(data)
-        self._note(_CODES[stream], {"process": "agent", "by": "supervisor", "size": size})
+        self._trace_now(_CODES[stream], {"process": "agent", "by": "supervisor", "size": size})
         return on.Output(stream, data, size < command.limit)
 
     def _do_write(self, command: on.Write) -> Event | None:
         try:
-            count = self._world().write(command.data)
+            count = self._require_ports().write(command.data)
         except BrokenPipeError:
-            self._note("i", {"process": "agent", "by": "supervisor", "broken": True})
-            return on.Broken()
+            self._trace_now("i", {"process": "agent", "by": "supervisor", "broken": True})
+            return on.StdinBroken()
         if count is None:
             return None
-        self._note("i", {"process": "agent", "by": "supervisor", "size": count})
+        self._trace_now("i", {"process": "agent", "by": "supervisor", "size": count})
         return on.Wrote(count)
 
     def _do_close(self, command: on.Close) -> None:
-        self._note("i", {"process": "agent", "by": "supervisor", "closed": True})
-        self._world().close_stdin()
+        self._trace_now("i", {"process": "agent", "by": "supervisor", "closed": True})
+        self._require_ports().close_stdin()
 
     def _do_signal(self, command: on.Signal) -> Event:
-        self._note("s", {"process": command.reach, "by": "supervisor", "signal": command.name})
-        world = self._world()
+        self._trace_now("s", {"process": command.reach, "by": "supervisor", "signal": command.name})
+        world = self._require_ports()
         (world.terminate if command.name == "TERM" else world.kill)(command.reach)
         return on.Signalled()
 
     def _do_sweep(self, command: on.Sweep) -> Event:
-        return on.Swept(self._world().is_alone())
+        return on.TreeSwept(self._require_ports().is_alone())
 
     def _do_reap(self, command: on.Reap) -> None:
-        self._world().reap()
+        self._require_ports().reap()
 
     def _do_finish(self, command: on.Finish) -> None:
         self._done = True
 
-    def _world(self) -> Ports:
+    def _require_ports(self) -> Ports:
         assert self.ports is not None
         return self.ports
 
     # The supervisor's side of the record.
 
-    def _after(self, timers: dict[str, int], now: int) -> bool:
+    def _trace_changes(self, timers: dict[str, int], now: int) -> bool:
         machine, trace = self.machine, self._trace
         if trace is not None:
             if timers != self._timers:
-                self._note_timers(trace, now, dict(timers))
+                self._trace_timers(trace, now, dict(timers))
             if machine.outcome is not None and not self._told:
                 self._told = True
                 trace(now, "m", {"process": "supervisor", "outcome": machine.outcome.value})
         return self._done
 
-    def _note(self, code: str, data: dict[str, Any]) -> None:
+    def _trace_now(self, code: str, data: dict[str, Any]) -> None:
         if self._trace is not None:
             self._trace(self._now(), code, data)
 
-    def _note_timers(self, trace: Callable[[int, str, dict[str, Any]], None], now: int, timers: dict[str, int]) -> None:
+    def _trace_timers(
+        self, trace: Callable[[int, str, dict[str, Any]], None], now: int, timers: dict[str, int]
+    ) -> None:
         before, self._timers = self._timers, timers
         for name, instant in timers.items():
             if before.get(name) != instant:
@@ -280,9 +282,9 @@ _CODES = {"stdout": "o", "stderr": "e"}
 _READY = {stream: on.Ready(stream) for stream in ("stdin", "stdout", "stderr")}
 
 
-def _first(deadlines: dict[str, int], now: int) -> str:
+def _find_due_timer(deadlines: dict[str, int], now: int) -> str:
     return min((name for name, at in deadlines.items() if at <= now), key=lambda name: deadlines[name])
 
 
-def _exit_words(status: int) -> dict[str, Any]:
+def _describe_exit(status: int) -> dict[str, Any]:
     return {"code": status} if status >= 0 else {"signal": signal_name(-status)}

@@ -48,7 +48,7 @@ def explain_exit(status: int, now: int, spawned_at: int, output_at: int | None) 
     """
     since = spawned_at if output_at is None else output_at
     what = "its start, without any output" if output_at is None else "its last output"
-    return f"{_how(status)}, {round((now - since) / 1e9, 3):g} s after {what}"  # nobody reads microseconds
+    return f"{_describe_status(status)}, {round((now - since) / 1e9, 3):g} s after {what}"  # nobody reads microseconds
 
 
 def explain_start(reason: str, errno: int) -> str:
@@ -56,7 +56,7 @@ def explain_start(reason: str, errno: int) -> str:
     return f"{reason} (errno {errno})" if errno else reason
 
 
-def with_command(argv: Sequence[str], words: str) -> str:
+def prefix_command(argv: Sequence[str], words: str) -> str:
     """Put the agent's command before a sentence; a long command is cut."""
     command = shlex.join(argv)
     if len(command) > _LONGEST_COMMAND:
@@ -64,7 +64,7 @@ def with_command(argv: Sequence[str], words: str) -> str:
     return f"{command}: {words}" if command else words
 
 
-def with_stderr(words: str, stderr: bytes) -> str:
+def append_stderr(words: str, stderr: bytes) -> str:
     """Put the end of stderr after a sentence: its last lines, if there is anything in them."""
     tail = stderr.rstrip()[-_LONGEST_STDERR:]
     if len(tail) < len(stderr.rstrip()):
@@ -73,14 +73,14 @@ def with_stderr(words: str, stderr: bytes) -> str:
     return f"{words}: {text}" if text else words
 
 
-def _how(status: int) -> str:
+def _describe_status(status: int) -> str:
     if status < 0:
-        return f"{_name(-status) or f'signal {-status}'} ended the agent"
-    name = _name(status - _SHELLS)
+        return f"{_name_signal(-status) or f'signal {-status}'} ended the agent"
+    name = _name_signal(status - _SHELLS)
     return f"the agent exited with code {status}" + (f" (128 + {name})" if name else "")
 
 
-def _name(number: int) -> str:
+def _name_signal(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -107,7 +107,7 @@ class Completion:
         self.noise = 0
         self._is_torn = False
 
-    def limit_to(self, size: int | None) -> None:
+    def limit_transcript(self, size: int | None) -> None:
         """Keep this number of bytes of the transcript from now on, the last ones; None: all of them (F6)."""
         self.messages = Transcript(size)
 
@@ -116,14 +116,14 @@ class Completion:
         if isinstance(meaning, Other):
             return
         if isinstance(meaning, Message):
-            self._keep(meaning)
+            self._keep_message(meaning)
         elif isinstance(meaning, Line):
             self.has_lines = True
             self.messages.add_lines(meaning.text)
         elif isinstance(meaning, Finished):
             self.finish(meaning, now)
         elif isinstance(meaning, Resumed):
-            self.resume()
+            self.undo_completion()
         elif isinstance(meaning, Noise):
             self.noise += meaning.lines
         elif isinstance(meaning, Failure):
@@ -163,13 +163,13 @@ class Completion:
             self.ok = True
         self.final = self.final or meaning.final
 
-    def resume(self) -> None:
+    def undo_completion(self) -> None:
         """Take a completion back that was not final."""
         if not self.final:
             self.at = self.ok = None
             self.error = ""
 
-    def _keep(self, message: Message) -> None:
+    def _keep_message(self, message: Message) -> None:
         if message.text is not None:
             self.messages.add(message.text)
             self._is_torn = self._is_torn or message.is_torn
@@ -195,16 +195,16 @@ class Ending:
         """Say whether a run fails for a prompt that was not read: only once the agent lives on in silence (F5)."""
         return silent and feeder.is_broken and not feeder.is_delivered
 
-    def stands(self, outcome: Outcome | None, completion: Completion) -> bool:
+    def has_final_outcome(self, outcome: Outcome | None, completion: Completion) -> bool:
         """Say whether a run has its outcome when its agent ends. Later events change nothing (A1)."""
         return outcome is not None
 
-    def on_exit(
+    def judge_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
     ) -> Outcome:
         """Say the outcome of a run whose agent exited by itself; exit beats a deadline of the same instant (A4)."""
         if completion.at is not None:
-            return self.of_result(completion)
+            return self.judge_completion(completion)
         if has_completion:
             is_told = bool(completion.error) and status > 0
             return Outcome.FAILED if is_told else Outcome.INCOMPLETE
@@ -212,11 +212,11 @@ class Ending:
             return Outcome.INCOMPLETE
         return Outcome.COMPLETED if status == 0 else Outcome.FAILED
 
-    def of_result(self, completion: Completion) -> Outcome:
+    def judge_completion(self, completion: Completion) -> Outcome:
         """Say the outcome of a completion."""
         return Outcome.COMPLETED if completion.ok else Outcome.FAILED
 
-    def explain(self, told: str, words: str, stderr: bytes) -> str:
+    def explain_missing_result(self, told: str, words: str, stderr: bytes) -> str:
         """Explain an exit without a result.
 
         Args:
@@ -224,13 +224,13 @@ class Ending:
             words: how it exited, and when.
             stderr: the end of what it printed there; it is quoted if the agent had no words of its own.
         """
-        return f"{told}; {words}" if told else with_stderr(words, stderr)
+        return f"{told}; {words}" if told else append_stderr(words, stderr)
 
-    def exit_code(self, outcome: Outcome, status: int | None, *, forced: bool, executable: bool) -> int:
+    def choose_exit_code(self, outcome: Outcome, status: int | None, *, forced: bool, executable: bool) -> int:
         """Say what the supervising program should exit with."""
         return exit_code(outcome, status, forced=forced, executable=executable)
 
-    def warnings(self, outcome: Outcome, status: int | None, *, forced: bool) -> list[str]:
+    def find_warnings(self, outcome: Outcome, status: int | None, *, forced: bool) -> list[str]:
         """Warn of a good result and then a self-chosen exit code."""
         if outcome is Outcome.COMPLETED and not forced and status is not None and status > 0:
             return ["exit_contradicts_result"]
@@ -269,20 +269,20 @@ class Escalation:
         self.deadline: int | None = None
         self._kill_grace = "kill_grace"
 
-    def linger(self, now: int, *, is_working: bool = False) -> None:
+    def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
         """Give the agent its grace after a completion, a longer one if commands of its own still run (C1)."""
         self._kill_grace = "linger_kill_grace"
         more = self.limits["background_grace"] if is_working else None
-        self._wait(EscalationStep.TERMINATE, "linger_grace", now + (more or 0))
+        self._start_timer(EscalationStep.TERMINATE, "linger_grace", now + (more or 0))
 
-    def heard(self, now: int) -> None:
+    def note_output(self, now: int) -> None:
         """Take note of output in a grace: it makes none longer (C1)."""
 
-    def close(self, now: int) -> None:
+    def start_close_grace(self, now: int) -> None:
         """Give the agent of a session its grace after the end of its stdin (P8)."""
-        self._wait(EscalationStep.TERMINATE, "close_grace", now)
+        self._start_timer(EscalationStep.TERMINATE, "close_grace", now)
 
-    def withdraw(self) -> None:
+    def stop_waiting(self) -> None:
         """Stop waiting: the completion was taken back."""
         if self.rung is EscalationStep.TERMINATE:
             self.rung, self.deadline, self.timer = EscalationStep.NONE, None, ""
@@ -291,22 +291,22 @@ class Escalation:
         """Terminate now; the kill comes after its grace."""
         if leftovers:
             self._kill_grace = "leftover_kill_grace"
-        self._wait(EscalationStep.KILL, self._kill_grace, now)
+        self._start_timer(EscalationStep.KILL, self._kill_grace, now)
         return Signal("TERM", self.reach)
 
-    def signalled(self, now: int) -> None:
+    def restart_kill_grace(self, now: int) -> None:
         """Count the grace from the instant at which the signals have gone out: finding a tree takes real time."""
         if self.rung is EscalationStep.KILL and self.deadline is not None:
-            self._wait(EscalationStep.KILL, self.timer, now)
+            self._start_timer(EscalationStep.KILL, self.timer, now)
 
-    def due(self, now: int) -> Command:
+    def take_due_step(self, now: int) -> Command:
         """Take the step whose instant has come."""
         if self.rung is EscalationStep.TERMINATE:
             return self.terminate(now)
         self.rung, self.deadline, self.timer = EscalationStep.DONE, None, ""
         return Signal("KILL", self.reach)
 
-    def leftovers(self, now: int) -> list[Command]:
+    def end_leftovers(self, now: int) -> list[Command]:
         """Say what to do about descendants that a dead agent left: terminate, unless that is under way (T6)."""
         return [] if self.has_signalled else [self.terminate(now, leftovers=True)]
 
@@ -320,7 +320,7 @@ class Escalation:
         """Whether TERM was sent."""
         return self.rung in _SIGNALLED
 
-    def _wait(self, rung: EscalationStep, grace: str, now: int) -> None:
+    def _start_timer(self, rung: EscalationStep, grace: str, now: int) -> None:
         limit = self.limits[grace]
         assert limit is not None
         self.rung, self.timer, self.deadline = rung, grace, now + limit

@@ -67,7 +67,7 @@ class Wrote:
 
 
 @dataclass(slots=True)
-class Broken:
+class StdinBroken:
     """The agent no longer reads its stdin."""
 
 
@@ -79,7 +79,7 @@ class Exited:
 
 
 @dataclass(slots=True)
-class Swept:
+class TreeSwept:
     """Whether no descendant is left."""
 
     alone: bool
@@ -91,7 +91,7 @@ class Signalled:
 
 
 @dataclass(slots=True)
-class Due:
+class DeadlineReached:
     """The machine's deadline has come."""
 
 
@@ -123,7 +123,7 @@ class Read:
 
 @dataclass(slots=True)
 class Write:
-    """Write to stdin; answered by Wrote or Broken."""
+    """Write to stdin; answered by Wrote or StdinBroken."""
 
     data: memoryview
 
@@ -146,7 +146,7 @@ class Signal:
 
 @dataclass(slots=True)
 class Sweep:
-    """Look for descendants that are left; answered by Swept."""
+    """Look for descendants that are left; answered by TreeSwept."""
 
 
 @dataclass(slots=True)
@@ -166,7 +166,20 @@ class Finish:
     """Nothing is left to be done."""
 
 
-Event = Start | Spawned | SpawnFailed | Ready | Output | Eof | Wrote | Broken | Exited | Swept | Signalled | Due
+Event = (
+    Start
+    | Spawned
+    | SpawnFailed
+    | Ready
+    | Output
+    | Eof
+    | Wrote
+    | StdinBroken
+    | Exited
+    | TreeSwept
+    | Signalled
+    | DeadlineReached
+)
 Command = Spawn | Watch | Read | Write | Close | Signal | Sweep | Reap | Publish | Finish
 
 

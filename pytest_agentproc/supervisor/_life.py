@@ -28,7 +28,7 @@ _MOST_READS = 16
 """So often a stream is read in one look: as much as a pipe can hold, so that who prints without end blocks no loop."""
 
 
-class Life(ABC):
+class ProcessMachine(ABC):
     """Follow one process at a time.
 
     `status` is its exit code, or minus a signal's number, once it has ended. `forced` says that our signal was sent
@@ -44,7 +44,7 @@ class Life(ABC):
     status: int | None
     forced: bool
 
-    def begin(self, feeder: Feeder, framing: Framing, ladder: Escalation, max_line_bytes: int) -> None:
+    def prepare_process(self, feeder: Feeder, framing: Framing, ladder: Escalation, max_line_bytes: int) -> None:
         """Be ready for a new process."""
         self.feeder, self.framing, self.ladder = feeder, framing, ladder
         framing.limit = max_line_bytes
@@ -58,21 +58,21 @@ class Life(ABC):
         self._to_read: dict[str, list[Command]] = {stream: [on.Read(stream, feeder.READ_LIMIT)] for stream in _STREAMS}
         self._watched: list[str] = []
 
-    def listen(self) -> None:
+    def register_handlers(self) -> None:
         """Say who answers which event."""
         self._answers: dict[type[Any], Callable[[Any, int], list[Command]]] = {
-            on.Start: self._start,
-            on.Spawned: self._spawned,
-            on.SpawnFailed: self._spawn_failed,
-            on.Ready: self._ready,
-            on.Output: self._output,
-            on.Eof: self._eof,
-            on.Wrote: self._wrote,
-            on.Broken: self._broken,
-            on.Exited: self._exited,
-            on.Swept: self._swept,
-            on.Signalled: self._signalled,
-            on.Due: self._due,
+            on.Start: self._handle_start,
+            on.Spawned: self._handle_spawned,
+            on.SpawnFailed: self._handle_spawn_failed,
+            on.Ready: self._handle_ready,
+            on.Output: self._handle_output,
+            on.Eof: self._handle_eof,
+            on.Wrote: self._handle_wrote,
+            on.StdinBroken: self._handle_broken_stdin,
+            on.Exited: self._handle_exit,
+            on.TreeSwept: self._handle_swept,
+            on.Signalled: self._handle_signalled,
+            on.DeadlineReached: self._handle_deadline,
         }
 
     @property
@@ -82,23 +82,23 @@ class Life(ABC):
 
     # Streams.
 
-    def _ready(self, event: on.Ready, now: int) -> list[Command]:
+    def _handle_ready(self, event: on.Ready, now: int) -> list[Command]:
         if event.stream != "stdin":
             self._reads = 0
             return self._to_read[event.stream]
         return [] if self.feeder.is_closed else [on.Write(self.feeder.rest)]
 
     def _close_stdin(self) -> list[Command]:
-        return [on.Watch("stdin", False), *self.feeder.end(), *self._watch()]
+        return [on.Watch("stdin", False), *self.feeder.end_input(), *self._watch_open_streams()]
 
-    def _watch(self) -> list[Command]:
+    def _watch_open_streams(self) -> list[Command]:
         """Watch the streams that are to be read now, and no others."""
         before, self._watched = self._watched, list(self.feeder.streams)
         changed = [stream for stream in _STREAMS if (stream in before) is not (stream in self._watched)]
         return [on.Watch(stream, stream in self._watched) for stream in changed]
 
-    def _output(self, event: on.Output, now: int) -> list[Command]:
-        self._stir(event, now)
+    def _handle_output(self, event: on.Output, now: int) -> list[Command]:
+        self._note_output(event, now)
         if event.data:
             self.output_at = now
         self._reads += 1
@@ -107,15 +107,15 @@ class Life(ABC):
         if event.stream == "stderr":
             self._stderr.add(event.data)
             return more
-        return self._understand(self.framing.feed(event.data), now) + more
+        return self._handle_lines(self.framing.feed(event.data), now) + more
 
     # The end.
 
-    def _signalled(self, event: on.Signalled, now: int) -> list[Command]:
-        self.ladder.signalled(now)
+    def _handle_signalled(self, event: on.Signalled, now: int) -> list[Command]:
+        self.ladder.restart_kill_grace(now)
         return []
 
-    def _signal(self, command: Command) -> list[Command]:
+    def _note_signal(self, command: Command) -> list[Command]:
         """Signal. Once the agent has ended, a sweep says whether any process is left to wait for."""
         if self.status is None:
             self.forced = True
@@ -135,24 +135,24 @@ class Life(ABC):
     def deadline(self) -> int | None: ...
 
     @abstractmethod
-    def _stir(self, event: on.Output, now: int) -> None: ...
+    def _note_output(self, event: on.Output, now: int) -> None: ...
     @abstractmethod
-    def _understand(self, lines: list[bytes], now: int) -> list[Command]: ...
+    def _handle_lines(self, lines: list[bytes], now: int) -> list[Command]: ...
     @abstractmethod
-    def _start(self, event: on.Start, now: int) -> list[Command]: ...
+    def _handle_start(self, event: on.Start, now: int) -> list[Command]: ...
     @abstractmethod
-    def _spawned(self, event: on.Spawned, now: int) -> list[Command]: ...
+    def _handle_spawned(self, event: on.Spawned, now: int) -> list[Command]: ...
     @abstractmethod
-    def _spawn_failed(self, event: on.SpawnFailed, now: int) -> list[Command]: ...
+    def _handle_spawn_failed(self, event: on.SpawnFailed, now: int) -> list[Command]: ...
     @abstractmethod
-    def _eof(self, event: on.Eof, now: int) -> list[Command]: ...
+    def _handle_eof(self, event: on.Eof, now: int) -> list[Command]: ...
     @abstractmethod
-    def _wrote(self, event: on.Wrote, now: int) -> list[Command]: ...
+    def _handle_wrote(self, event: on.Wrote, now: int) -> list[Command]: ...
     @abstractmethod
-    def _broken(self, event: on.Broken, now: int) -> list[Command]: ...
+    def _handle_broken_stdin(self, event: on.StdinBroken, now: int) -> list[Command]: ...
     @abstractmethod
-    def _exited(self, event: on.Exited, now: int) -> list[Command]: ...
+    def _handle_exit(self, event: on.Exited, now: int) -> list[Command]: ...
     @abstractmethod
-    def _swept(self, event: on.Swept, now: int) -> list[Command]: ...
+    def _handle_swept(self, event: on.TreeSwept, now: int) -> list[Command]: ...
     @abstractmethod
-    def _due(self, event: on.Due, now: int) -> list[Command]: ...
+    def _handle_deadline(self, event: on.DeadlineReached, now: int) -> list[Command]: ...

@@ -21,19 +21,19 @@ from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor._ending import (
     Ending,
     Escalation,
+    append_stderr,
     explain_exit,
     explain_start,
-    with_command,
-    with_stderr,
+    prefix_command,
 )
-from pytest_agentproc.supervisor._life import Life
+from pytest_agentproc.supervisor._life import ProcessMachine
 from pytest_agentproc.supervisor._questions import Hooks
 from pytest_agentproc.supervisor._router import Router, Transcript
 from pytest_agentproc.supervisor._streams import Framing, Outbox
 from pytest_agentproc.supervisor._tools import Tasks, Tools
 from pytest_agentproc.supervisor._turns import Turns
 from pytest_agentproc.supervisor._watchdog import TurnWatchdog
-from pytest_agentproc.supervisor.dialects import Setting, talk
+from pytest_agentproc.supervisor.dialects import Setting, make_talk
 from pytest_agentproc.vocabulary import Dialect, Outcome, Policy, to_nanoseconds
 
 if TYPE_CHECKING:
@@ -67,11 +67,11 @@ class Restarts:
         """Say whether another start is useless: so it is if no agent of the session has ever done its handshake."""
         return not was_ready
 
-    def continued(self, session: str | None) -> str:
+    def choose_session(self, session: str | None) -> str:
         """Give the session that a new agent continues, if its dialect can; "" for a new one."""
         return session or ""
 
-    def crash(self, now: int) -> int | None:
+    def plan_restart(self, now: int) -> int | None:
         """Take note of a crash; say how long to wait before the next start, or None: do not start again."""
         self._crashes = [at for at in self._crashes if now - at < self.WINDOW]
         if self.backoff is None or len(self._crashes) >= self.MOST:
@@ -106,7 +106,9 @@ EDGES = {
 class StatusRules:
     """Say where a session stands; nothing is remembered, so nothing can lie."""
 
-    def judge(self, *, is_closing: bool, has_failed: bool, is_asking: bool, is_able: bool, had_agent: bool) -> Status:
+    def judge_status(
+        self, *, is_closing: bool, has_failed: bool, is_asking: bool, is_able: bool, had_agent: bool
+    ) -> Status:
         """Give the status.
 
         Args:
@@ -141,9 +143,9 @@ class SessionTask:
     setting: Setting = field(default_factory=Setting)
     has_handler: bool = False
 
-    def complaint(self, why: str, stderr: bytes) -> str:
+    def describe_failure(self, why: str, stderr: bytes) -> str:
         """Tell what is wrong with an agent: its command, why, the end of its stderr."""
-        return with_command(self.argv, with_stderr(why, stderr))
+        return prefix_command(self.argv, append_stderr(why, stderr))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +168,7 @@ class SessionDeciders:
 _KILLED = -9
 
 
-class AgentLifecycle(Life):
+class AgentLifecycle(ProcessMachine):
     """Follow the agents of one session.
 
     `has_agent` says that an agent lives, or a descendant of it. `failure` is why none comes any more.
@@ -188,71 +190,71 @@ class AgentLifecycle(Life):
         self.failure: tuple[Outcome, str] | None = None
         self.agent_status: int | None = None
         self.was_forced = False
-        self.turns = made.turns(self.policy, made.watchdog(self.policy), self._tell, has_handler=task.has_handler)
-        self.hooks = made.hooks(self.policy, self._tell)
+        self.turns = made.turns(self.policy, made.watchdog(self.policy), self._publish, has_handler=task.has_handler)
+        self.hooks = made.hooks(self.policy, self._publish)
         self.restarts = made.restarts(self.policy)
         self._was_ready = self._was_ended = self._is_greeted = self.has_agent = False
         self._is_closing = self._is_stopped = self._is_sweeping = False
         self._start_at: int | None = None
         self._why = ""
         self._timers: dict[str, int] = {}
-        self._renew()
-        self.listen()
+        self._prepare_new_agent()
+        self.register_handlers()
 
     @abstractmethod
-    def _tell(self, kind: str, turn: int | None = None, text: str = "", **more: Any) -> None: ...
+    def _publish(self, kind: str, turn: int | None = None, text: str = "", **more: Any) -> None: ...
 
     # Beginning.
 
-    def _renew(self) -> list[Command]:
+    def _prepare_new_agent(self) -> list[Command]:
         """Be ready for a new agent, and start it."""
         made = self._made
-        self.begin(Outbox(), made.framing(), made.ladder(self.policy), self.policy.max_line_bytes)
+        self.prepare_process(Outbox(), made.framing(), made.ladder(self.policy), self.policy.max_line_bytes)
         self._is_greeted = self._is_stopped = False
         self._start_at, self._why = None, ""
-        setting = replace(self.task.setting, session=self.restarts.continued(self.session_id))
-        self.talk = talk(self.task.dialect, self.task.mode, setting)
+        setting = replace(self.task.setting, session=self.restarts.choose_session(self.session_id))
+        self.talk = make_talk(self.task.dialect, self.task.mode, setting)
         self.turns.connect(self.talk, made.router(is_marked=self.talk.is_marked), made.tools(self.policy))
         self.hooks.connect(self.talk)
         self.tasks = made.tasks()
         return [on.Spawn(self.ladder.containment)]
 
-    def _start(self, event: on.Start, now: int) -> list[Command]:
+    def _handle_start(self, event: on.Start, now: int) -> list[Command]:
         return [on.Spawn(self.ladder.containment)]
 
-    def _spawned(self, event: on.Spawned, now: int) -> list[Command]:
+    def _handle_spawned(self, event: on.Spawned, now: int) -> list[Command]:
         limit = self.limits["handshake_timeout"]
         self.has_agent, self.spawned_at = True, now
         self._timers = {} if limit is None else {"handshake_timeout": now + limit}
-        return [*self._watch(), *self.feeder.put(self.talk.greet())]
+        return [*self._watch_open_streams(), *self.feeder.put(self.talk.encode_greeting())]
 
-    def _spawn_failed(self, event: on.SpawnFailed, now: int) -> list[Command]:
+    def _handle_spawn_failed(self, event: on.SpawnFailed, now: int) -> list[Command]:
         self.feeder.is_broken = True
         self.turns.ended_with = (None, False, Ending().is_missing(event.errno))
-        self._lament(Outcome.SPAWN_FAILED, self._complain(explain_start(event.reason, event.errno)), now)
-        return self._next(now)
+        self._decide_restart(Outcome.SPAWN_FAILED, self._report_failure(explain_start(event.reason, event.errno)), now)
+        return self._continue_without_agent(now)
 
     # Streams.
 
-    def _eof(self, event: on.Eof, now: int) -> list[Command]:
-        self.feeder.ended(event.stream)
-        self.turns.watchdog.ended(now, event.stream)
-        return self._watch()
+    def _handle_eof(self, event: on.Eof, now: int) -> list[Command]:
+        self.feeder.note_stream_end(event.stream)
+        self.turns.watchdog.note_stream_end(now, event.stream)
+        return self._watch_open_streams()
 
-    def _wrote(self, event: on.Wrote, now: int) -> list[Command]:
-        self.feeder.wrote(event.count)
-        return self.feeder.pause()
+    def _handle_wrote(self, event: on.Wrote, now: int) -> list[Command]:
+        self.feeder.note_written(event.count)
+        return self.feeder.watch_while_pending()
 
-    def _broken(self, event: on.Broken, now: int) -> list[Command]:
+    def _handle_broken_stdin(self, event: on.StdinBroken, now: int) -> list[Command]:
         """Give an agent that reads no more its grace to leave: it cannot be talked to (F5)."""
         self.feeder.is_broken = True
         if self._is_steady and self.ladder.deadline is None:
-            self.ladder.close(now)
-        return self.feeder.end()
+            self.ladder.start_close_grace(now)
+        return self.feeder.end_input()
 
     # The end.
 
-    def abandon(self, status: int) -> None:
+    def note_abandoned(self, status: int) -> None:
         """Take note of how the agent ended that the driver abandoned."""
         if self.status is None:
             self.agent_status, self.was_forced = status, self.forced or status == _KILLED
@@ -262,81 +264,81 @@ class AgentLifecycle(Life):
         """Whether an agent lives that is not being ended."""
         return self.has_agent and self.status is None and not self.ladder.has_signalled
 
-    def _part(self, why: str, now: int) -> list[Command]:
+    def _give_up_agent(self, why: str, now: int) -> list[Command]:
         """Give up on an agent that cannot be talked to; if none ever could, the handshake has failed (P6)."""
         self._timers.pop("handshake_timeout", None)
         if not self._is_steady:
             return []
-        self._why = self._complain(why)
+        self._why = self._report_failure(why)
         if not self._was_ready:
-            self._lament(Outcome.HANDSHAKE_FAILED, self._why, now)
-        return self._force(now)
+            self._decide_restart(Outcome.HANDSHAKE_FAILED, self._why, now)
+        return self._terminate_agent(now)
 
     def _force_stop(self, now: int) -> list[Command]:
         if not self._is_steady:
             return []
-        self.turns.lose(Outcome.STOPPED, now, "the agent was forced to stop")
+        self.turns.lose_agent(Outcome.STOPPED, now, "the agent was forced to stop")
         self._is_stopped = self._was_ended = True
-        return self._force(now)
+        return self._terminate_agent(now)
 
-    def _force(self, now: int) -> list[Command]:
+    def _terminate_agent(self, now: int) -> list[Command]:
         self._timers = {}
-        return self._signal(self.ladder.terminate(now))
+        return self._note_signal(self.ladder.terminate(now))
 
-    def _exited(self, event: on.Exited, now: int) -> list[Command]:
+    def _handle_exit(self, event: on.Exited, now: int) -> list[Command]:
         self.status = event.status
-        self._understand(self.framing.flush(), now)
+        self._handle_lines(self.framing.flush(), now)
         if not self.feeder.is_broken:
-            self.turns.take_back(self.feeder.taken)
+            self.turns.requeue_unread_prompt(self.feeder.taken)
         self.feeder.is_broken = True
         words = explain_exit(event.status, now, self.spawned_at, self.output_at)
         self.agent_status, self.was_forced = event.status, self.forced
         self.turns.ended_with = (event.status, self.forced, True)
-        self.turns.lose(Outcome.AGENT_LOST, now, with_stderr(words, self.stderr_tail))
+        self.turns.lose_agent(Outcome.AGENT_LOST, now, append_stderr(words, self.stderr_tail))
         was_greeted, self._is_greeted, self._was_ended = self._is_greeted, False, True
         self._timers, self._is_sweeping = {}, True
-        self.hooks.lose()
-        for lost in self.tasks.warn():
-            self._tell("warning", None, lost)
+        self.hooks.drop_waiting()
+        for lost in self.tasks.describe_lost():
+            self._publish("warning", None, lost)
         if self._is_stopped and self.restarts.backoff is not None:
             self._start_at = now
         elif not self._is_closing:
             lost = Outcome.AGENT_LOST if was_greeted else Outcome.HANDSHAKE_FAILED
-            self._lament(lost, self._why or self._complain(words), now)
+            self._decide_restart(lost, self._why or self._report_failure(words), now)
         return [on.Sweep()]
 
-    def _complain(self, why: str) -> str:
-        error = self.task.complaint(why, self.stderr_tail)
-        self._tell("error", None, error)
+    def _report_failure(self, why: str) -> str:
+        error = self.task.describe_failure(why, self.stderr_tail)
+        self._publish("error", None, error)
         return error
 
-    def _lament(self, outcome: Outcome, error: str, now: int) -> None:
+    def _decide_restart(self, outcome: Outcome, error: str, now: int) -> None:
         """Decide about a next start: a first one that failed was the last; then come the restarts, until too many."""
         if self.failure is not None:
             return
         is_given_up = self.restarts.is_given_up(was_ready=self._was_ready)
-        delay = None if is_given_up else self.restarts.crash(now)
+        delay = None if is_given_up else self.restarts.plan_restart(now)
         if delay is None:
             self.failure = (Outcome.AGENT_LOST if self._was_ready else outcome, error)
-            self.turns.refuse(*self.failure, now)
+            self.turns.refuse_queued(*self.failure, now)
         else:
             self._start_at = now + delay
 
-    def _swept(self, event: on.Swept, now: int) -> list[Command]:
+    def _handle_swept(self, event: on.TreeSwept, now: int) -> list[Command]:
         if not self._is_sweeping:
             return []
         if not event.alone:
-            return self.ladder.leftovers(now)
+            return self.ladder.end_leftovers(now)
         self._is_sweeping = self.has_agent = False
         self.ladder.deadline = None
-        self._tell("exit", None, str(self.status))
-        return [on.Reap(), *self._next(now)]
+        self._publish("exit", None, str(self.status))
+        return [on.Reap(), *self._continue_without_agent(now)]
 
-    def _next(self, now: int) -> list[Command]:
+    def _continue_without_agent(self, now: int) -> list[Command]:
         """Say what follows, now that no process lives."""
         if self._is_closing:
             return [on.Finish()]
         if self._start_at is not None and self._start_at <= now:
-            return self._renew()
+            return self._prepare_new_agent()
         self._timers = {} if self._start_at is None else {"restart_backoff": self._start_at}
         return []

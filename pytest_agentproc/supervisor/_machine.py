@@ -23,14 +23,14 @@ from pytest_agentproc.supervisor._ending import (
     EscalationStep,
     explain_exit,
     explain_start,
-    with_command,
+    prefix_command,
 )
-from pytest_agentproc.supervisor._life import Life
+from pytest_agentproc.supervisor._life import ProcessMachine
 from pytest_agentproc.supervisor._result import Result
 from pytest_agentproc.supervisor._streams import Feeder, Framing
 from pytest_agentproc.supervisor._tools import Tasks, Tools
 from pytest_agentproc.supervisor._watchdog import Watchdog
-from pytest_agentproc.supervisor.dialects import OF_WORK, decoder
+from pytest_agentproc.supervisor.dialects import OF_WORK, make_decoder
 from pytest_agentproc.vocabulary import Dialect, Outcome, Policy
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Deciders:
     abandonment: Callable[[], Abandonment] = Abandonment
     one_number: Callable[[float], Policy] = Policy.of_silence
 
-    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
+    def build_policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
         """Give a dialect's limits but for the overrides; a limit of silence alone is the one-number form (A9)."""
         silence = overrides.get("inactivity_timeout")
         if silence is not None and len(overrides) == 1:
@@ -98,7 +98,7 @@ class Deciders:
         return Policy.for_dialect(dialect, **overrides)
 
 
-class Machine(Life):
+class Machine(ProcessMachine):
     """Supervise one run.
 
     Args:
@@ -114,17 +114,19 @@ class Machine(Life):
         self.tools = made.tools(task.policy)
         self.tasks = made.tasks()
         self.completion = made.completion()
-        self.completion.limit_to(task.policy.max_transcript_bytes)
+        self.completion.limit_transcript(task.policy.max_transcript_bytes)
         self.ending = made.ending()
-        self.begin(made.feeder(task.prompt), made.framing(), made.ladder(task.policy), task.policy.max_line_bytes)
-        self.decoder = decoder(task.dialect, task.mode)
+        self.prepare_process(
+            made.feeder(task.prompt), made.framing(), made.ladder(task.policy), task.policy.max_line_bytes
+        )
+        self.decoder = make_decoder(task.dialect, task.mode)
         self.decoder.limit = task.policy.max_transcript_bytes
         self._decode_all = getattr(self.decoder, "decode_all", self._decode_each)
         self.outcome: Outcome | None = None
         self.outcome_at: int | None = None
         self.error = ""
         self.executable = True
-        self.listen()
+        self.register_handlers()
 
     def feed(self, event: Event, now: int) -> list[Command]:
         """Take one event at an instant (nanoseconds); return what to do about it, in order.
@@ -153,65 +155,65 @@ class Machine(Life):
 
     # Beginning.
 
-    def _start(self, event: on.Start, now: int) -> list[Command]:
+    def _handle_start(self, event: on.Start, now: int) -> list[Command]:
         return [on.Spawn(self.ladder.containment)]
 
-    def _spawned(self, event: on.Spawned, now: int) -> list[Command]:
+    def _handle_spawned(self, event: on.Spawned, now: int) -> list[Command]:
         self.state = State.RUNNING
         self.spawned_at = now
         self.watchdog.start(now)
         delivered = self.feeder.is_delivered
-        return [*self._watch(), *(self.feeder.end() if delivered else [on.Watch("stdin", True)])]
+        return [*self._watch_open_streams(), *(self.feeder.end_input() if delivered else [on.Watch("stdin", True)])]
 
-    def _spawn_failed(self, event: on.SpawnFailed, now: int) -> list[Command]:
+    def _handle_spawn_failed(self, event: on.SpawnFailed, now: int) -> list[Command]:
         self.executable = self.ending.is_missing(event.errno)
         why = explain_start(event.reason, event.errno)
-        self._conclude(self.ending.unstarted, now, with_command(self.task.argv, why))
+        self._conclude(self.ending.unstarted, now, prefix_command(self.task.argv, why))
         self.state = State.DONE
         return [on.Finish()]
 
     # Streams.
 
-    def _wrote(self, event: on.Wrote, now: int) -> list[Command]:
-        self.feeder.wrote(event.count)
-        self.watchdog.wrote(now)
+    def _handle_wrote(self, event: on.Wrote, now: int) -> list[Command]:
+        self.feeder.note_written(event.count)
+        self.watchdog.note_own_write(now)
         return self._close_stdin() if self.feeder.is_delivered else []
 
-    def _broken(self, event: on.Broken, now: int) -> list[Command]:
+    def _handle_broken_stdin(self, event: on.StdinBroken, now: int) -> list[Command]:
         self.feeder.is_broken = True
-        return [*self._close_stdin(), *self._lose_input(now, silent=False)]
+        return [*self._close_stdin(), *self._fail_if_input_lost(now, silent=False)]
 
-    def _eof(self, event: on.Eof, now: int) -> list[Command]:
-        self.feeder.ended(event.stream)
-        self.watchdog.ended(now, event.stream)
-        return [*self._watch(), *self._see_gone(now)]
+    def _handle_eof(self, event: on.Eof, now: int) -> list[Command]:
+        self.feeder.note_stream_end(event.stream)
+        self.watchdog.note_stream_end(now, event.stream)
+        return [*self._watch_open_streams(), *self._handle_agent_gone(now)]
 
-    def _stir(self, event: on.Output, now: int) -> None:
+    def _note_output(self, event: on.Output, now: int) -> None:
         stream, data, dog = event.stream, event.data, self.watchdog
         if self.state is _RUNNING and dog.is_armed and dog.is_activity(stream, data):
-            dog.activity(now, stream, len(data))
+            dog.note_activity(now, stream, len(data))
         elif self.state is State.ENDING:
-            self.ladder.heard(now)
+            self.ladder.note_output(now)
 
-    def _understand(self, lines: list[bytes], now: int) -> list[Command]:
+    def _handle_lines(self, lines: list[bytes], now: int) -> list[Command]:
         commands: list[Command] = []
-        mean = self._mean
+        mean = self._handle_meaning
         for meaning in self._decode_all(lines):
             if due := mean(meaning, now):
                 commands += due
-        return [*commands, *self._refuse_line(now)] if self.framing.is_overlong else commands
+        return [*commands, *self._refuse_long_line(now)] if self.framing.is_overlong else commands
 
     def _decode_each(self, lines: list[bytes]) -> list[Meaning]:
         decode = self.decoder.decode
         return [meaning for line in lines for meaning in decode(line)]
 
-    def _refuse_line(self, now: int) -> list[Command]:
+    def _refuse_long_line(self, now: int) -> list[Command]:
         """Give up on an agent that prints a line without end (F3); what is completed stands."""
         if self.state is not State.RUNNING:
             return []
-        return self._give_up(Outcome.PROTOCOL_ERROR, f"a line of more than {self.framing.limit} bytes", now)
+        return self._give_up_agent(Outcome.PROTOCOL_ERROR, f"a line of more than {self.framing.limit} bytes", now)
 
-    def _mean(self, meaning: Meaning, now: int) -> list[Command]:
+    def _handle_meaning(self, meaning: Meaning, now: int) -> list[Command]:
         """Follow the completion: it begins the linger, and ends it if it is taken back."""
         if self.outcome is _TOOL_USE:
             return []
@@ -220,80 +222,82 @@ class Machine(Life):
         self.meanings.append(meaning)
         completion.feed(meaning, now)
         if dog.last_progress != now and dog.is_progress(meaning):
-            dog.progress(now)
+            dog.note_progress(now)
         if is_of_work:
             self.tasks.feed(meaning)  # also what an agent says of them as it is ended
         if (completion.at is before and not is_of_work) or self.state not in _ALIVE or self.ladder.has_signalled:
             return []
         if is_of_work:
             self.tools.feed(meaning)
-            dog.work(busy=self.tools.is_busy, doing=self.tools.doing)
+            dog.note_work(busy=self.tools.is_busy, doing=self.tools.doing)
             if self.state is _RUNNING and self.tools.is_handed_over(meaning):
-                return self._hand_over(now)
+                return self._hand_over_to_host(now)
         if before is None and completion.at is not None:
             self.state = State.ENDING
-            dog.rest()
-            self.ladder.linger(now, is_working=bool(self.tasks.running))
+            dog.disarm()
+            self.ladder.start_linger_grace(now, is_working=bool(self.tasks.running))
         elif before is not None and completion.at is None:
             self.state = _RUNNING
-            self.ladder.withdraw()
+            self.ladder.stop_waiting()
             dog.last_activity = now
             dog.arm(now)
         return []
 
-    def _hand_over(self, now: int) -> list[Command]:
+    def _hand_over_to_host(self, now: int) -> list[Command]:
         """End at a message that asks for a tool of the host's (A7). Later lines belong to the next run."""
         self._conclude(Outcome.TOOL_USE, now)
         if self.status is not None:
             return []
         self.state = State.ENDING
-        return self._signal(self.ladder.terminate(now))
+        return self._note_signal(self.ladder.terminate(now))
 
     # Ending.
 
-    def _due(self, event: on.Due, now: int) -> list[Command]:
+    def _handle_deadline(self, event: on.DeadlineReached, now: int) -> list[Command]:
         if self.ladder.deadline is not None and self.ladder.deadline <= now:
             if self.ladder.rung is EscalationStep.TERMINATE:
                 self._conclude_result()
-            return self._signal(self.ladder.due(now))
-        due = self.watchdog.due(now)
+            return self._note_signal(self.ladder.take_due_step(now))
+        due = self.watchdog.find_expired_limit(now)
         if due is None:
             return []
         name, outcome = due
-        lost = self._lose_input(now, silent=True) if outcome is Outcome.INACTIVE else []
-        return lost or self._give_up(outcome, self.watchdog.explain(name, now), now)
+        lost = self._fail_if_input_lost(now, silent=True) if outcome is Outcome.INACTIVE else []
+        return lost or self._give_up_agent(outcome, self.watchdog.explain_expiry(name, now), now)
 
-    def _lose_input(self, now: int, *, silent: bool) -> list[Command]:
+    def _fail_if_input_lost(self, now: int, *, silent: bool) -> list[Command]:
         """Give up on a prompt that the agent does not read, if it is time to (F5)."""
         if self.outcome is not None or not self.ending.is_input_lost(self.feeder, silent=silent):
             return []
-        return self._give_up(Outcome.INPUT_FAILED, f"stdin was closed with {len(self.feeder.rest)} bytes to write", now)
+        return self._give_up_agent(
+            Outcome.INPUT_FAILED, f"stdin was closed with {len(self.feeder.rest)} bytes to write", now
+        )
 
-    def _give_up(self, outcome: Outcome, message: str, now: int) -> list[Command]:
+    def _give_up_agent(self, outcome: Outcome, message: str, now: int) -> list[Command]:
         self._conclude(outcome, now, message)
         self.state = State.ENDING
-        return self._signal(self.ladder.terminate(now))
+        return self._note_signal(self.ladder.terminate(now))
 
-    def _exited(self, event: on.Exited, now: int) -> list[Command]:
+    def _handle_exit(self, event: on.Exited, now: int) -> list[Command]:
         self.status = event.status
-        return self._see_gone(now)
+        return self._handle_agent_gone(now)
 
-    def _see_gone(self, now: int) -> list[Command]:
+    def _handle_agent_gone(self, now: int) -> list[Command]:
         """Conclude and sweep, once, when the agent has ended."""
         is_over = self.state in (State.SWEEPING, State.DONE)
         if is_over or not self.ending.is_gone(self.status, self.feeder.streams):
             return []
         assert self.status is not None
-        self._understand(self.framing.flush(), now)
+        self._handle_lines(self.framing.flush(), now)
         for meaning in self.decoder.end(self.stderr_tail):
-            self._mean(meaning, now)
-        if not self.ending.stands(self.outcome, self.completion):
+            self._handle_meaning(meaning, now)
+        if not self.ending.has_final_outcome(self.outcome, self.completion):
             self.outcome = None
             has = self.decoder.has_completion
-            outcome = self.ending.on_exit(self.completion, self.status, self.watchdog, now, has_completion=has)
+            outcome = self.ending.judge_exit(self.completion, self.status, self.watchdog, now, has_completion=has)
             at = now if self.completion.at is None else self.completion.at
             self._conclude(outcome, at, "" if outcome is Outcome.COMPLETED else self._explain_end(now))
-        self.watchdog.rest()
+        self.watchdog.disarm()
         self.state = State.SWEEPING
         return [on.Sweep()] if self.ladder.reach == "tree" else self._finish()
 
@@ -304,12 +308,12 @@ class Machine(Life):
             return told
         assert self.status is not None
         words = explain_exit(self.status, now, self.spawned_at, self.output_at)
-        return self.ending.explain(told, words, self.stderr_tail)
+        return self.ending.explain_missing_result(told, words, self.stderr_tail)
 
-    def _swept(self, event: on.Swept, now: int) -> list[Command]:
+    def _handle_swept(self, event: on.TreeSwept, now: int) -> list[Command]:
         if self.state is not State.SWEEPING:
             return []
-        return self._finish() if event.alone else self.ladder.leftovers(now)
+        return self._finish() if event.alone else self.ladder.end_leftovers(now)
 
     def _finish(self) -> list[Command]:
         self.state = State.DONE
@@ -332,15 +336,15 @@ class Machine(Life):
 
     def _conclude_result(self) -> None:
         assert self.completion.at is not None
-        self._conclude(self.ending.of_result(self.completion), self.completion.at, self.completion.error)
+        self._conclude(self.ending.judge_completion(self.completion), self.completion.at, self.completion.error)
 
     def _conclude(self, outcome: Outcome, at: int, error: str = "") -> None:
         if self.outcome is None:
             self.outcome, self.outcome_at = outcome, at
             self.error = error
-            self.watchdog.rest()
+            self.watchdog.disarm()
 
-    def result(
+    def build_result(
         self, started: int, ended: int | None = None, leaks: Sequence[int] = (), containment: str | None = None
     ) -> Result:
         """Sum the finished run up.
@@ -357,7 +361,7 @@ class Machine(Life):
         completion, status, forced = self.completion, self.status, self.forced
         return Result(
             outcome=outcome,
-            exit_code=self.ending.exit_code(outcome, status, forced=forced, executable=self.executable),
+            exit_code=self.ending.choose_exit_code(outcome, status, forced=forced, executable=self.executable),
             agent_status=status,
             forced=forced,
             text=completion.text,
@@ -367,9 +371,9 @@ class Machine(Life):
             usage=completion.usage,
             error=self.error,
             warnings=(
-                *self.ending.warnings(outcome, status, forced=forced),
+                *self.ending.find_warnings(outcome, status, forced=forced),
                 *completion.warnings,
-                *self.tasks.warn(),
+                *self.tasks.describe_lost(),
             ),
             noise=completion.noise,
             stderr_tail=self.stderr_tail,

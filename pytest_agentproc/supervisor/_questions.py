@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Open:
+class _OpenQuestion:
     """A question, the turns that it belongs to, and the instant at which it is denied."""
 
     question: Question
@@ -43,7 +43,7 @@ class Questions:
         assert limit is not None
         self._limit = limit
         self._tell = tell
-        self._open: dict[str, _Open] = {}
+        self._open: dict[str, _OpenQuestion] = {}
 
     def __len__(self) -> int:
         return len(self._open)
@@ -61,9 +61,9 @@ class Questions:
     def ask(self, question: Question, owners: tuple[int, ...], now: int) -> None:
         """Take a question; one of the same name is withdrawn."""
         self.withdraw(question.id)
-        self._open[question.id] = _Open(question, owners, now + self._limit)
+        self._open[question.id] = _OpenQuestion(question, owners, now + self._limit)
 
-    def answer(self, name: str) -> Question | None:
+    def take_answered(self, name: str) -> Question | None:
         """Give the question that its caller answers, if it is open still."""
         open_question = self._open.pop(name, None)
         return None if open_question is None else open_question.question
@@ -79,24 +79,28 @@ class Questions:
                 question=open_question.question,
             )
 
-    def withdraw_of(self, number: int) -> list[Question]:
+    def withdraw_of_turn(self, number: int) -> list[Question]:
         """Forget the questions of a turn. The questions of a background turn stay, as it continues."""
-        return self._drop([open_question for open_question in self._open.values() if number in open_question.owners])
+        return self._withdraw_each(
+            [open_question for open_question in self._open.values() if number in open_question.owners]
+        )
 
     def withdraw_late(self, now: int) -> list[Question]:
         """Forget the questions that were not answered in time."""
-        return self._drop([open_question for open_question in self._open.values() if open_question.deadline <= now])
+        return self._withdraw_each(
+            [open_question for open_question in self._open.values() if open_question.deadline <= now]
+        )
 
     def withdraw_all(self) -> None:
         """Forget everything, because the agent that asked has ended."""
-        self._drop(list(self._open.values()))
+        self._withdraw_each(list(self._open.values()))
 
-    def _drop(self, gone: list[_Open]) -> list[Question]:
+    def _withdraw_each(self, gone: list[_OpenQuestion]) -> list[Question]:
         for open_question in gone:
             self.withdraw(open_question.question.id)
         return [open_question.question for open_question in gone]
 
-    def has_of(self, number: int) -> bool:
+    def has_open_in_turn(self, number: int) -> bool:
         """Say whether a question of a turn is open."""
         return any(number in open_question.owners for open_question in self._open.values())
 
@@ -138,7 +142,7 @@ class Hooks:
         """Speak to a new agent process; what waited in the old one waits no more."""
         self._talk = talk
 
-    def lose(self) -> None:
+    def drop_waiting(self) -> None:
         """Note that the agent has ended: no question waits for an answer any more."""
         for name in tuple(self._waiting):
             self.withdraw(name)
@@ -153,25 +157,25 @@ class Hooks:
 
     # Lines of the agent.
 
-    def fire(self, hook: Hook, now: int) -> bytes:
+    def handle_fired(self, hook: Hook, now: int) -> bytes:
         """Take a hook."""
         is_registered = hook.callback in self._registered
         if hook.is_question:
             if len(self._waiting) >= self.MOST:
-                return self._talk.answer_hook(hook, "too many hooks wait")
+                return self._talk.encode_hook_answer(hook, "too many hooks wait")
             self.withdraw(hook.id)
             self._waiting[hook.id] = (hook, now + self._limit)
         elif not is_registered:
-            self._keep(hook, now)
+            self._keep_fired(hook, now)
         if is_registered:
-            self._call(hook)
-        return b"" if hook.is_question else self._talk.answer_hook(hook)
+            self._request_callback(hook)
+        return b"" if hook.is_question else self._talk.encode_hook_answer(hook)
 
     def withdraw(self, name: str) -> None:
         """Take note that the agent wants no answer to a hook any more."""
         hook, _ = self._waiting.pop(name, (None, 0))
         if hook is not None:
-            self._tell("withdrawn", None, _title(hook), hook=hook)
+            self._tell("withdrawn", None, _format_title(hook), hook=hook)
 
     # Calls of the caller.
 
@@ -184,53 +188,53 @@ class Hooks:
                 self._kept.append((hook, at, size))
                 self._size += size
             elif now - at <= self.LIFE:
-                self._call(hook)
+                self._request_callback(hook)
         self._sweep_at = self._sweep_at if self._kept else None
         for hook, _ in self._waiting.values():
             if hook.callback == name:
-                self._call(hook)
+                self._request_callback(hook)
 
     def decide(self, name: str, *, allowed: bool) -> bytes:
         """Let a tool run that waits, or deny it, as its callback said."""
         hook, _ = self._waiting.pop(name, (None, 0))
         if hook is None:
             return b""
-        return self._talk.answer_hook(hook, "" if allowed else "denied by the supervising program")
+        return self._talk.encode_hook_answer(hook, "" if allowed else "denied by the supervising program")
 
     # Time.
 
-    def due(self, now: int) -> bytes:
+    def expire_old(self, now: int) -> bytes:
         """Deny what waited for too long, and throw away what was kept for too long."""
         late = [hook for hook, at in self._waiting.values() if at <= now]
         for hook in late:
             self.withdraw(hook.id)
         if self._sweep_at is not None and self._sweep_at <= now:
             while self._kept and now - self._kept[0][1] > self.LIFE:
-                self._drop()
+                self._drop_oldest()
             self._sweep_at = now + self.SWEEP if self._kept else None
-        return b"".join(self._talk.answer_hook(hook, "nobody answered the hook in time") for hook in late)
+        return b"".join(self._talk.encode_hook_answer(hook, "nobody answered the hook in time") for hook in late)
 
-    def _keep(self, hook: Hook, now: int) -> None:
-        size = self._size_of(hook)
+    def _keep_fired(self, hook: Hook, now: int) -> None:
+        size = self._measure_hook(hook)
         self._kept.append((hook, now, size))
         self._size += size
         while len(self._kept) > self.MOST or (self._size > self.MOST_SIZE and len(self._kept) > 1):
-            self._drop()
+            self._drop_oldest()
         if self._sweep_at is None:
             self._sweep_at = now + self.SWEEP
 
-    def _size_of(self, hook: Hook) -> int:
+    def _measure_hook(self, hook: Hook) -> int:
         try:
             return len(repr(hook))
         except RecursionError:  # nested so deeply that it can be read, but not be written
             return self.MOST_SIZE
 
-    def _drop(self) -> None:
+    def _drop_oldest(self) -> None:
         self._size -= self._kept.popleft()[2]
 
-    def _call(self, hook: Hook) -> None:
-        self._tell("hook", None, _title(hook), hook=hook)
+    def _request_callback(self, hook: Hook) -> None:
+        self._tell("hook", None, _format_title(hook), hook=hook)
 
 
-def _title(hook: Hook) -> str:
+def _format_title(hook: Hook) -> str:
     return f"{hook.event} {hook.title}".strip()

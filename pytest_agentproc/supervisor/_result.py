@@ -62,7 +62,7 @@ class Result:
     containment: str | None = None
     unwritten: Mapping[str, str] = field(default_factory=dict)
 
-    def answer(self) -> RunReport:
+    def to_report(self) -> RunReport:
         """Put the result into the words of a verdict."""
         told = {name: getattr(self, name) for name in _TOLD}
         return RunReport(**(told | {"outcome": self.outcome.value}))
@@ -76,7 +76,7 @@ _SHOWN = frozenset({"message", "error"})
 """The kinds of events that a viewer's transcript is made of."""
 
 
-def report(
+def report_session(
     session: Session, *, turns: int, views: Mapping[str, View], called: Sequence[tuple[str, int]] = ()
 ) -> RunReport:
     """Sum a session up.
@@ -91,8 +91,8 @@ def report(
     results = {event.turn: event.result for event in events if event.kind == "outcome"}
     background = [event.result for event in events if event.kind == "background"]
     return RunReport(
-        turns=tuple(_answer(results.get(number)) for number in range(1, turns + 1)),
-        background=tuple(_answer(result) for result in background if result and result.text),
+        turns=tuple(_report_turn(results.get(number)) for number in range(1, turns + 1)),
+        background=tuple(_report_turn(result) for result in background if result and result.text),
         statuses=("starting", *(event.text for event in events if event.kind == "status")),
         viewers=dict(views),
         called=tuple(called),
@@ -105,14 +105,14 @@ def report(
     )
 
 
-def view(events: Collection[SessionEvent]) -> View:
+def summarize_view(events: Collection[SessionEvent]) -> View:
     """Say what a viewer makes of the events that it saw."""
     statuses = [event.text for event in events if event.kind == "status"]
     told = [event.text for event in events if event.kind in _SHOWN]
     return View(statuses[-1] if statuses else "starting", "\n".join(told))
 
 
-def _answer(result: TurnResult | None) -> RunReport:
+def _report_turn(result: TurnResult | None) -> RunReport:
     if result is None:
         return RunReport()
     told = {name: getattr(result, name) for name in _REPORTED}

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.supervisor.dialects import BACKGROUND, Begun, Ended, Named
+from pytest_agentproc.supervisor.dialects import BACKGROUND, PromptNamed, TurnBegun, TurnEnded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_agentproc.supervisor._events import SessionEvent, TurnResult
-    from pytest_agentproc.supervisor.dialects import Question, Said
+    from pytest_agentproc.supervisor.dialects import Question, TurnProgress
 
 
 _BACKGROUND = (BACKGROUND,)
@@ -40,36 +40,36 @@ class Router:
         self.waiting: list[int] = []
         self.is_marked = is_marked
 
-    def deliver(self, number: int, *, begins: bool) -> None:
+    def note_delivered(self, number: int, *, begins: bool) -> None:
         """Take note of a prompt that went out; `begins` says that its turn begins with that."""
         self.waiting.append(number)
         if begins:
-            self.route(Begun((number,)))
+            self.find_turns(TurnBegun((number,)))
 
-    def drop(self, number: int) -> None:
+    def drop_turn(self, number: int) -> None:
         """Forget a turn that will not run."""
         if number in self.waiting:
             self.waiting.remove(number)
         self.running = tuple(other for other in self.running if other != number)
 
-    def route(self, meaning: Begun | Said | Ended | Question | Named) -> tuple[int, ...]:
+    def find_turns(self, meaning: TurnBegun | TurnProgress | TurnEnded | Question | PromptNamed) -> tuple[int, ...]:
         """Say which turns an event belongs to; it may be none."""
         marks = meaning.marks
         self.retracted = ()
         self.is_marked = self.is_marked or (bool(marks) and marks != _BACKGROUND)
-        if isinstance(meaning, Named):
+        if isinstance(meaning, PromptNamed):
             return ()
-        if isinstance(meaning, Begun):
-            return self._begin(marks)
-        if isinstance(meaning, Ended):
-            return self._end(marks)
+        if isinstance(meaning, TurnBegun):
+            return self._begin_turns(marks)
+        if isinstance(meaning, TurnEnded):
+            return self._end_turns(marks)
         if marks and marks != self.running:
-            self._begin(marks)
+            self._begin_turns(marks)
         return marks or self.running
 
-    def _begin(self, marks: tuple[int, ...]) -> tuple[int, ...]:
+    def _begin_turns(self, marks: tuple[int, ...]) -> tuple[int, ...]:
         if not marks:
-            return self._begin_unnamed()
+            return self._begin_unnamed_turn()
         if marks == _BACKGROUND:
             self.running = _BACKGROUND
             return _BACKGROUND
@@ -80,7 +80,7 @@ class Router:
         self.running = new if self.running == _BACKGROUND else self.running + new
         return new
 
-    def _begin_unnamed(self) -> tuple[int, ...]:
+    def _begin_unnamed_turn(self) -> tuple[int, ...]:
         if not self.running:
             if self.is_marked or not self.waiting:
                 self.running = _BACKGROUND
@@ -88,9 +88,9 @@ class Router:
                 self.running = (self.waiting.pop(0),)
         return self.running
 
-    def _end(self, marks: tuple[int, ...]) -> tuple[int, ...]:
+    def _end_turns(self, marks: tuple[int, ...]) -> tuple[int, ...]:
         if marks == _BACKGROUND:
-            return self._end_background()
+            return self._end_background_turn()
         if marks:
             if any(mark in self.waiting for mark in marks) or any(mark in self.running for mark in marks):
                 self.waiting = [number for number in self.waiting if number not in marks]
@@ -102,7 +102,7 @@ class Router:
             return (self.waiting.pop(0),)
         return who
 
-    def _end_background(self) -> tuple[int, ...]:
+    def _end_background_turn(self) -> tuple[int, ...]:
         """End a background turn; what was taken for a prompt's turn till now has yet to begin."""
         if self.running not in ((), _BACKGROUND):
             self.retracted = self.running
@@ -133,15 +133,15 @@ class Transcript:
         """Keep one more; of all but the last the oldest go when there is too much."""
         self.events.append(event)
         self.total += 1
-        self._size += _size_of(event)
+        self._size += _measure_event(event)
         while self._size > LONGEST and len(self.events) > 1:
-            self._size -= _size_of(self.events.popleft())
+            self._size -= _measure_event(self.events.popleft())
 
-    def begin(self) -> int:
+    def find_first_place(self) -> int:
         """Give the place at which a viewer begins that attaches now: the beginning (P4)."""
         return 0
 
-    def read(self, place: int) -> tuple[SessionEvent, int] | None:
+    def read_event(self, place: int) -> tuple[SessionEvent, int] | None:
         """Give the event at a place, or the oldest kept event after it, and the next place; None: not yet there."""
         if place >= self.total:
             return None
@@ -150,23 +150,23 @@ class Transcript:
         return self.events[place - gone], place + 1
 
 
-def _size_of(event: SessionEvent) -> int:
+def _measure_event(event: SessionEvent) -> int:
     size = _EVENT + len(event.text)
     if event.result is not None:
-        size += size_of_result(event.result)
+        size += measure_result(event.result)
     if event.question is not None:
-        size += _length(event.question.detail)
+        size += _measure_value(event.question.detail)
     if event.hook is not None:
-        size += _length(event.hook.detail)
+        size += _measure_value(event.hook.detail)
     return size
 
 
-def size_of_result(result: TurnResult) -> int:
+def measure_result(result: TurnResult) -> int:
     """Say how many characters a turn's result counts."""
-    return _EVENT + len(result.text or "") + len(result.transcript) + len(result.error) + _length(result.usage)
+    return _EVENT + len(result.text or "") + len(result.transcript) + len(result.error) + _measure_value(result.usage)
 
 
-def _length(value: Mapping[str, object] | None) -> int:
+def _measure_value(value: Mapping[str, object] | None) -> int:
     try:
         return len(repr(value))
     except RecursionError:

@@ -14,7 +14,7 @@ from pytest_agentproc.errors import UsageError
 from pytest_agentproc.supervisor._artifacts import Artifacts, Folder, RunHeader
 from pytest_agentproc.supervisor._driver import Abandonment, Driver
 from pytest_agentproc.supervisor._machine import Deciders, Machine, Task
-from pytest_agentproc.supervisor._spawn import check_command, spawner
+from pytest_agentproc.supervisor._spawn import check_command, make_spawner
 from pytest_agentproc.vocabulary import Dialect, Policy
 
 if TYPE_CHECKING:
@@ -71,16 +71,16 @@ async def run_once(
     """
     made = deciders or Deciders()
     check_command(argv, cwd, env, 'run_once(["pi", "--mode", "json"])')
-    policy = _limits(dialect, policy, timeout, made)
+    policy = _choose_policy(dialect, policy, timeout, made)
     clock = clock or current_clock() or SystemClock()
     data = prompt.encode() if isinstance(prompt, str) else prompt
     machine = Machine(Task(dialect, data, policy, mode, argv), made)
     kept = None
     if artifacts is not None:
         store = Folder(artifacts) if isinstance(artifacts, (str, os.PathLike)) else artifacts
-        kept = made.artifacts(store, _headline(argv, cwd, run_id, model, clock.instant()))
-    spawn = spawner(argv, cwd, env, clock)
-    driver = Driver(machine, spawn, clock.instant, trace, kept.take if kept else None)
+        kept = made.artifacts(store, _build_header(argv, cwd, run_id, model, clock.instant()))
+    spawn = make_spawner(argv, cwd, env, clock)
+    driver = Driver(machine, spawn, clock.instant, trace, kept.log_event if kept else None)
     return await _supervise(driver, machine, clock, kept, made.abandonment())
 
 
@@ -92,7 +92,7 @@ async def _supervise(
 
     def sum_up() -> Result:
         leaks = driver.ports.leaks() if driver.ports is not None else ()
-        result = machine.result(started, clock.instant(), leaks, driver.containment)
+        result = machine.build_result(started, clock.instant(), leaks, driver.containment)
         return kept.finish(result) if kept else result
 
     try:
@@ -104,13 +104,13 @@ async def _supervise(
             sum_up()
         raise
     finally:
-        driver.let_go()
+        driver.release_handlers()
     if driver.ports is not None:
         driver.ports.close()
     return sum_up()
 
 
-def _limits(dialect: str | Dialect, policy: Policy | None, timeout: float | None, deciders: Deciders) -> Policy:
+def _choose_policy(dialect: str | Dialect, policy: Policy | None, timeout: float | None, deciders: Deciders) -> Policy:
     """Give the limits of a run, or refuse a caller's mistake."""
     if timeout is None:
         return policy or Policy.for_dialect(dialect)
@@ -122,7 +122,9 @@ def _limits(dialect: str | Dialect, policy: Policy | None, timeout: float | None
     return deciders.one_number(timeout)
 
 
-def _headline(argv: Sequence[str], cwd: str | None, run_id: str | None, model: str | None, started: int) -> RunHeader:
+def _build_header(
+    argv: Sequence[str], cwd: str | None, run_id: str | None, model: str | None, started: int
+) -> RunHeader:
     place = Path(cwd or "")
     with contextlib.suppress(OSError):  # here is gone; the spawn will tell
         place = place.absolute()

@@ -18,9 +18,9 @@ from pytest_agentproc.supervisor import _events as to
 from pytest_agentproc.supervisor._conversation import Conversation
 from pytest_agentproc.supervisor._events import SessionEvent, TurnResult
 from pytest_agentproc.supervisor._lifecycle import SessionDeciders, SessionTask
-from pytest_agentproc.supervisor._router import LONGEST, Transcript, size_of_result
-from pytest_agentproc.supervisor._session_driver import Attendant, Mute, SessionDriver
-from pytest_agentproc.supervisor._spawn import check_command, spawner
+from pytest_agentproc.supervisor._router import LONGEST, Transcript, measure_result
+from pytest_agentproc.supervisor._session_driver import CallbackRunner, MissingWakeup, SessionDriver
+from pytest_agentproc.supervisor._spawn import check_command, make_spawner
 from pytest_agentproc.supervisor.dialects import Setting
 from pytest_agentproc.tree import Wakeup
 from pytest_agentproc.vocabulary import DIALECTS, Continued, Dialect, Outcome, Policy
@@ -74,9 +74,9 @@ class Turn:
 
     def cancel(self) -> None:
         """Cancel this turn, also while it is queued. A turn that is over stays as it is."""
-        self._session.tell(to.CancelTurn(self.number))
+        self._session.send_intent(to.CancelTurn(self.number))
 
-    def finish(self, result: TurnResult) -> None:
+    def set_result(self, result: TurnResult) -> None:
         """Give it its result."""
         self.result = result
         if self._done is not None:
@@ -88,7 +88,7 @@ class Viewer:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._next = session.log.begin()
+        self._next = session.log.find_first_place()
         self._is_attached = True
 
     def __aiter__(self) -> Viewer:
@@ -96,23 +96,23 @@ class Viewer:
 
     async def __anext__(self) -> SessionEvent:
         while self._is_attached:
-            event = self._read()
+            event = self._read_next()
             if event is not None:
                 return event
             if self._session.is_over:
                 break
-            await self._session.change()
+            await self._session.wait_for_change()
         raise StopAsyncIteration
 
     def take(self) -> list[SessionEvent]:
         """Give what there is to be seen and was not yet, without waiting."""
         found: list[SessionEvent] = []
-        while self._is_attached and (event := self._read()) is not None:
+        while self._is_attached and (event := self._read_next()) is not None:
             found.append(event)
         return found
 
-    def _read(self) -> SessionEvent | None:
-        found = self._session.log.read(self._next)
+    def _read_next(self) -> SessionEvent | None:
+        found = self._session.log.read_event(self._next)
         if found is None:
             return None
         event, self._next = found
@@ -132,7 +132,7 @@ _WORDS = frozenset({"delta", "late", "message", "past_message", "past_prompt", "
 """Events that are for viewers alone."""
 
 
-class _Stop:
+class _StopRequest:
     """The caller's word to stop, and how many agents had gone when it was heard."""
 
     def __init__(self) -> None:
@@ -166,12 +166,12 @@ class Session:
         self._count = 0
         self._background_size = 0
         self._exits = 0
-        self._stops: deque[_Stop] = deque()
-        self._attendant = Attendant()
+        self._stops: deque[_StopRequest] = deque()
+        self._attendant = CallbackRunner()
         self._callbacks: dict[str, HookCallback] = {}
         self._warnings: deque[str] = deque(maxlen=_MOST_WARNINGS)
         self._changed: anyio.Event | None = None
-        self._mute: Mute | None = None
+        self._mute: MissingWakeup | None = None
 
     # The caller's requests and questions.
 
@@ -244,15 +244,15 @@ class Session:
         self._count += 1
         turn = self._turns[self._count] = Turn(self, self._count)
         if self.is_over:
-            self._turns.pop(turn.number).finish(_OVER)
+            self._turns.pop(turn.number).set_result(_OVER)
         else:
-            self.tell(to.Prompt(turn.number, text))
+            self.send_intent(to.Prompt(turn.number, text))
         return turn
 
     def cancel(self) -> None:
         """Cancel the turn in flight, if there is one; the agent lives on."""
         flight = self._machine.turns.flight
-        self.tell(to.CancelTurn(None if flight is None else flight.number))
+        self.send_intent(to.CancelTurn(None if flight is None else flight.number))
 
     def stop(self) -> Coroutine[Any, Any, None]:
         """Terminate the agent with its whole tree, and kill it if it does not go within `kill_grace`.
@@ -260,25 +260,25 @@ class Session:
         The call takes effect at once; awaiting it waits until no process of the agent is left. A new agent is started,
         to which the queued prompts go.
         """
-        stop = _Stop()
+        stop = _StopRequest()
         if not self.is_over:
             self._stops.append(stop)
-            self.tell(to.StopAgent())
-        return self._until(lambda: self._is_stopped(stop))
+            self.send_intent(to.StopAgent())
+        return self._wait_until(lambda: self._is_stopped(stop))
 
     def close(self) -> Coroutine[Any, Any, None]:
         """End the session: the end of stdin, `close_grace`, TERM, `kill_grace`, KILL.
 
         The call takes effect at once; awaiting it waits until no process is left.
         """
-        self.tell(to.CloseSession())
-        return self._until(lambda: self.is_over)
+        self.send_intent(to.CloseSession())
+        return self._wait_until(lambda: self.is_over)
 
-    async def _until(self, is_true: Callable[[], bool]) -> None:
+    async def _wait_until(self, is_true: Callable[[], bool]) -> None:
         while not is_true():
-            await self.change()
+            await self.wait_for_change()
 
-    def _is_stopped(self, stop: _Stop) -> bool:
+    def _is_stopped(self, stop: _StopRequest) -> bool:
         is_gone = stop.after is not None and (self._exits > stop.after or not self._machine.has_agent)
         return self.is_over or is_gone
 
@@ -296,7 +296,7 @@ class Session:
                 the tool is denied and the callback is cancelled.
         """
         self._callbacks[name] = callback
-        self.tell(to.RegisterHook(name))
+        self.send_intent(to.RegisterHook(name))
 
     def attach(self) -> Viewer:
         """Attach a viewer, which sees everything from the beginning."""
@@ -304,14 +304,14 @@ class Session:
 
     # The methods that the door and the driver call.
 
-    def drive_by(self, driver: SessionDriver) -> None:
+    def set_driver(self, driver: SessionDriver) -> None:
         """Get the driver, which in its turn tells this session."""
         self._driver = driver
 
-    def mute(self, error: OSError) -> Mute:
+    def make_missing_wakeup(self, error: OSError) -> MissingWakeup:
         """Give what stands for the session's descriptor, if there is none left."""
-        self._mute = Mute(error)
-        self._mute.wake = self._wake
+        self._mute = MissingWakeup(error)
+        self._mute.wake = self._wake_waiters
         return self._mute
 
     async def run(self) -> None:
@@ -320,21 +320,21 @@ class Session:
             if self._mute is None:
                 await self._clock.drive(self._driver)
             while self._mute is not None and not self._driver.look():
-                await self.change()
+                await self.wait_for_change()
         finally:
             self._driver.abandon()
             self.is_over = True
             while self._turns:
-                self._turns.popitem()[1].finish(_OVER)
-            self._wake()
+                self._turns.popitem()[1].set_result(_OVER)
+            self._wake_waiters()
 
-    async def attend(self, group: TaskGroup) -> None:
+    async def answer_agent(self, group: TaskGroup) -> None:
         """Have the caller's handler and callbacks answer what the agent asks, each in a task of its own (P7, B4)."""
         while not self.is_over:
-            self._attendant.begin(group)
-            await self.change()
+            self._attendant.start_waiting(group)
+            await self.wait_for_change()
 
-    async def _ask(self, question: Question) -> None:
+    async def _ask_handler(self, question: Question) -> None:
         assert self._permission is not None
         allowed = False
         try:
@@ -342,64 +342,64 @@ class Session:
         except Exception as error:  # noqa: BLE001  # a handler that breaks refuses, and the agent goes on
             self._warn(f"the permission handler broke: {error!r}")
         finally:
-            if self._attendant.is_wanted(question):
-                self.tell(to.AnswerQuestion(question.id, allowed))
+            if self._attendant.is_running(question):
+                self.send_intent(to.AnswerQuestion(question.id, allowed))
 
-    async def _call(self, hook: Hook) -> None:
+    async def _call_hook(self, hook: Hook) -> None:
         allowed = False
         try:
             allowed = await self._callbacks[hook.callback](hook) is not False
         except Exception as error:  # noqa: BLE001  # a callback that breaks forbids, and the agent goes on
             self._warn(f"the callback of hook {hook.callback} broke: {error!r}")
         finally:
-            if hook.is_question and self._attendant.is_wanted(hook):
-                self.tell(to.DecideTool(hook.id, allowed))
+            if hook.is_question and self._attendant.is_running(hook):
+                self.send_intent(to.DecideTool(hook.id, allowed))
 
     def _warn(self, words: str) -> None:
-        self.hear(to.SessionEvent(self._clock.instant(), "warning", text=words))
+        self.receive_event(to.SessionEvent(self._clock.instant(), "warning", text=words))
 
-    def tell(self, intent: to.Intent) -> None:
+    def send_intent(self, intent: to.Intent) -> None:
         """Pass an intent on."""
         if not self.is_over:
-            self._driver.tell(intent)
+            self._driver.queue_intent(intent)
 
-    async def change(self) -> None:
+    async def wait_for_change(self) -> None:
         """Wait for the next event or the end."""
         self._changed = self._changed or anyio.Event()
         await self._changed.wait()
 
-    def hear(self, event: SessionEvent) -> None:
+    def receive_event(self, event: SessionEvent) -> None:
         """Take what the driver publishes."""
         self.log.add(event)
         if event.kind not in _WORDS:
-            self._react(event)
-        self._wake()
+            self._handle_event(event)
+        self._wake_waiters()
 
-    def _react(self, event: SessionEvent) -> None:
+    def _handle_event(self, event: SessionEvent) -> None:
         if event.kind == "warning":
             self._warnings.append(event.text[:_LONGEST_WARNING])
         if event.kind == "outcome" and event.turn in self._turns and event.result is not None:
-            self._turns.pop(event.turn).finish(event.result)
+            self._turns.pop(event.turn).set_result(event.result)
         elif event.kind == "background" and event.result is not None:
-            self._keep(event.result)
+            self._keep_background_result(event.result)
         elif event.kind == "exit":
             self._exits += 1
         elif event.kind == "stop" and self._stops:
             self._stops.popleft().after = self._exits
         elif event.kind == "withdrawn":
-            self._attendant.recall(event.question or event.hook)
+            self._attendant.cancel(event.question or event.hook)
         elif event.question is not None and self._permission is not None:
-            self._attendant.send(event.question, partial(self._ask, event.question))
+            self._attendant.schedule(event.question, partial(self._ask_handler, event.question))
         elif event.hook is not None and event.hook.callback in self._callbacks:
-            self._attendant.send(event.hook, partial(self._call, event.hook))
+            self._attendant.schedule(event.hook, partial(self._call_hook, event.hook))
 
-    def _keep(self, result: TurnResult) -> None:
+    def _keep_background_result(self, result: TurnResult) -> None:
         self.background.append(result)
-        self._background_size += size_of_result(result)
+        self._background_size += measure_result(result)
         while self._background_size > LONGEST and len(self.background) > 1:
-            self._background_size -= size_of_result(self.background.popleft())
+            self._background_size -= measure_result(self.background.popleft())
 
-    def _wake(self) -> None:
+    def _wake_waiters(self) -> None:
         changed, self._changed = self._changed, None
         if changed is not None:
             changed.set()
@@ -452,7 +452,7 @@ async def open_session(
             continue in a dialect that has none, or a /proc that shows another pid namespace.
     """
     check_command(argv, cwd, env, 'open_session(["pi", ...])')
-    name = _name(dialect, hooks, continues)
+    name = _check_dialect(dialect, hooks, continues)
     clock = clock or current_clock() or SystemClock()
     own = uuid.uuid4().hex if key is None else key
     setting = Setting(str(Path.cwd() / (cwd or "")), own, tuple((hooks or {}).items()), continues=continues)
@@ -461,21 +461,21 @@ async def open_session(
     made = deciders or SessionDeciders()
     machine = Conversation(task, made)
     session = Session(machine, clock, permission, made.transcript())
-    driver = SessionDriver(machine, spawner(argv, cwd, env, clock), _bell(session), clock.instant, session.hear, trace)
-    session.drive_by(driver)
-    async with _driven(session, driver):
+    spawn, wakeup = make_spawner(argv, cwd, env, clock), _open_wakeup(session)
+    driver = SessionDriver(machine, spawn, wakeup, clock.instant, session.receive_event, trace)
+    async with _drive_session(session, driver):
         yield session
 
 
-def _bell(session: Session) -> Wakeup | Mute:
+def _open_wakeup(session: Session) -> Wakeup | MissingWakeup:
     """Give the session its descriptor, or what stands for one if none is left."""
     try:
         return Wakeup()
     except OSError as error:
-        return session.mute(error)
+        return session.make_missing_wakeup(error)
 
 
-def _name(dialect: str | Dialect, hooks: Mapping[str, str] | None, continues: Continued | None) -> str:
+def _check_dialect(dialect: str | Dialect, hooks: Mapping[str, str] | None, continues: Continued | None) -> str:
     """Give the dialect's name, if it has the hooks that are asked for, and opens sessions by name if one is named."""
     name = dialect.name if isinstance(dialect, Dialect) else dialect
     record = dialect if isinstance(dialect, Dialect) else DIALECTS.get(dialect)
@@ -487,13 +487,14 @@ def _name(dialect: str | Dialect, hooks: Mapping[str, str] | None, continues: Co
 
 
 @asynccontextmanager
-async def _driven(session: Session, driver: SessionDriver) -> AsyncIterator[None]:
+async def _drive_session(session: Session, driver: SessionDriver) -> AsyncIterator[None]:
     """Drive a session for as long as a block lasts, and close it then."""
+    session.set_driver(driver)
     broken: Exception | None = None
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(session.run)
-            group.start_soon(session.attend, group)
+            group.start_soon(session.answer_agent, group)
             try:
                 yield
             except Exception as error:  # noqa: BLE001  # it goes on below, as itself and not within a group

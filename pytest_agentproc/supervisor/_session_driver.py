@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor._events import Event, Intent, SessionEvent
 
 
-class _Errand:
+class _CallbackTask:
     """Something to run, on behalf of what the agent wants."""
 
     def __init__(self, cause: object, work: Callable[[], Awaitable[None]]) -> None:
@@ -38,50 +38,50 @@ class _Errand:
         with anyio.CancelScope() as self._scope:
             await self._work()
 
-    def end(self) -> None:
+    def cancel(self) -> None:
         """Cancel it, where it stands."""
         self.is_recalled = True
         if self._scope is not None:
             self._scope.cancel()
 
 
-class Attendant:
+class CallbackRunner:
     """Hold the errands of a session: those that wait to be begun, and those that run."""
 
     def __init__(self) -> None:
-        self._waiting: deque[_Errand] = deque()
-        self._running: list[_Errand] = []
+        self._waiting: deque[_CallbackTask] = deque()
+        self._running: list[_CallbackTask] = []
 
-    def send(self, cause: object, work: Callable[[], Awaitable[None]]) -> None:
+    def schedule(self, cause: object, work: Callable[[], Awaitable[None]]) -> None:
         """Have something run, soon."""
-        self._waiting.append(_Errand(cause, work))
+        self._waiting.append(_CallbackTask(cause, work))
 
-    def recall(self, cause: object) -> None:
+    def cancel(self, cause: object) -> None:
         """End what runs on behalf of a cause, or forget it if it was not begun."""
         self._waiting = deque(errand for errand in self._waiting if errand.cause is not cause)
         for errand in self._running:
             if errand.cause is cause:
-                errand.end()
+                errand.cancel()
 
-    def is_wanted(self, cause: object) -> bool:
+    def is_running(self, cause: object) -> bool:
         """Say whether what runs on behalf of a cause was not recalled."""
         return any(errand.cause is cause and not errand.is_recalled for errand in self._running)
 
-    def begin(self, group: TaskGroup) -> None:
+    def start_waiting(self, group: TaskGroup) -> None:
         """Begin everything that waits."""
         while self._waiting:
             errand = self._waiting.popleft()
             self._running.append(errand)
-            group.start_soon(self._run, errand)
+            group.start_soon(self._run_task, errand)
 
-    async def _run(self, errand: _Errand) -> None:
+    async def _run_task(self, errand: _CallbackTask) -> None:
         try:
             await errand.run()
         finally:
             self._running.remove(errand)
 
 
-class Rings(Protocol):
+class SessionWakeup(Protocol):
     """One descriptor for a whole session: readable when the caller rang, or when the agent of the day has news."""
 
     @property
@@ -93,7 +93,7 @@ class Rings(Protocol):
     def close(self) -> None: ...
 
 
-class Mute:
+class MissingWakeup:
     """The wakeup of a session that got no descriptor: it can start no agent, and fails.
 
     Args:
@@ -108,20 +108,20 @@ class Mute:
         """The event that wakes the session instead."""
 
     def ring(self) -> None:
-        """See `Rings`."""
+        """See `SessionWakeup`."""
         self.wake()
 
     def hush(self) -> None:
-        """See `Rings`."""
+        """See `SessionWakeup`."""
 
     def follow(self, descriptor: int) -> None:
-        """See `Rings`."""
+        """See `SessionWakeup`."""
 
     def leave(self, descriptor: int) -> None:
-        """See `Rings`."""
+        """See `SessionWakeup`."""
 
     def close(self) -> None:
-        """See `Rings`."""
+        """See `SessionWakeup`."""
 
 
 class SessionDriver(Driver):
@@ -142,7 +142,7 @@ class SessionDriver(Driver):
         self,
         machine: Conversation,
         spawn: Callable[[str], Ports],
-        bell: Rings,
+        bell: SessionWakeup,
         now: Callable[[], int],
         listen: Callable[[SessionEvent], None],
         trace: Callable[[int, str, dict[str, Any]], None] | None = None,
@@ -159,7 +159,7 @@ class SessionDriver(Driver):
         """See `Watched`: it is the same for every agent of the session."""
         return self._bell.descriptor
 
-    def tell(self, intent: Intent) -> None:
+    def queue_intent(self, intent: Intent) -> None:
         """Take an intent of the caller: the next look hears it."""
         self._intents.append(intent)
         self._bell.ring()
@@ -173,11 +173,11 @@ class SessionDriver(Driver):
             self._has_begun = True
             self._feed(on.Start(), now)
         elif self.ports is not None:
-            has_news = self._see(self.ports, now) or has_news
+            has_news = self._feed_ready_events(self.ports, now) or has_news
         self._bell.hush()
         while self._intents and not self._done:
-            self._carry_out(self.machine.hear(self._intents.popleft(), now))
-        return self._after(self._fire(now, has_news=has_news), now)
+            self._carry_out(self.machine.handle_intent(self._intents.popleft(), now))
+        return self._trace_changes(self._fire_deadline(now, has_news=has_news), now)
 
     def describe(self) -> str:
         """See `Watched`."""
@@ -189,11 +189,11 @@ class SessionDriver(Driver):
         ports, self.ports = self.ports, None
         self._done = True
         if ports is not None:
-            self.machine.abandon(ports.abandon())
+            self.machine.note_abandoned(ports.abandon())
         self._bell.close()
 
     def _do_spawn(self, command: on.Spawn) -> Event:
-        if isinstance(self._bell, Mute):
+        if isinstance(self._bell, MissingWakeup):
             return on.SpawnFailed(self._bell.errno, self._bell.reason)
         answer = super()._do_spawn(command)
         if self.ports is not None:
@@ -203,12 +203,12 @@ class SessionDriver(Driver):
     def _do_reap(self, command: on.Reap) -> None:
         super()._do_reap(command)
         self._containment = self.containment
-        ports, self.ports = self._world(), None
+        ports, self.ports = self._require_ports(), None
         self._bell.leave(ports.descriptor)
         ports.close()
 
     def _do_publish(self, command: on.Publish) -> None:
         self.news = True
         event = command.event
-        self._note("m", {"process": "supervisor", **event.show()})
+        self._trace_now("m", {"process": "supervisor", **event.show()})
         self._listen(event)

@@ -36,7 +36,7 @@ class Framing:
         if self.is_overlong:
             return []
         if b"\n" not in data:
-            self._keep(data)
+            self._keep_rest(data)
             return []
         text = data
         if self._rest:
@@ -44,26 +44,26 @@ class Framing:
             self._rest.clear()
         *lines, rest = text.split(b"\n")
         if self.is_too_long(max(map(len, lines))):
-            fitting = list(takewhile(self._fits, lines))
+            fitting = list(takewhile(self._is_short_enough, lines))
             self.is_overlong, lines = len(fitting) < len(lines), fitting
         if rest:
-            self._keep(rest)
+            self._keep_rest(rest)
         if self._begun and b"\r" not in text:
             return lines
-        clean = self._clean
+        clean = self._strip_line
         return [clean(line) for line in lines]
 
     def is_too_long(self, size: int) -> bool:
         """Say whether a line of this size, without its end, is longer than a line may be (F3)."""
         return size > self.limit
 
-    def _fits(self, line: bytes | bytearray) -> bool:
+    def _is_short_enough(self, line: bytes | bytearray) -> bool:
         """Say whether a line fits that may have the first half of its end with it."""
         return not self.is_too_long(len(line) - line.endswith(b"\r"))
 
-    def _keep(self, data: bytes) -> None:
+    def _keep_rest(self, data: bytes) -> None:
         self._rest += data
-        self.is_overlong = self.is_overlong or not self._fits(self._rest)
+        self.is_overlong = self.is_overlong or not self._is_short_enough(self._rest)
         if self.is_overlong:
             self._rest.clear()
 
@@ -71,9 +71,9 @@ class Framing:
         """Return the last line, if it had no end."""
         rest = bytes(self._rest)
         self._rest.clear()
-        return [self._clean(rest)] if rest else []
+        return [self._strip_line(rest)] if rest else []
 
-    def _clean(self, line: bytes) -> bytes:
+    def _strip_line(self, line: bytes) -> bytes:
         if not self._begun:
             self._begun = True
             line = line.removeprefix(_BOM)
@@ -146,14 +146,14 @@ class Transcript:
         self._new.append(text)
         self._weight += len(text) + _OBJECT
         if self._weight > _BATCH:
-            self._put_away()
+            self._flush_new()
 
     def add_lines(self, text: str) -> None:
         """Take messages of one line each, which LF parts from one another."""
         self.add(text)
         self.last = text[text.rfind("\n") + 1 :]
 
-    def _put_away(self) -> None:
+    def _flush_new(self) -> None:
         if self._new:
             data = "\n".join(self._new).encode(errors=_ERRORS)
             self._tail.add(b"\n" + data if self._has_begun else data)
@@ -162,12 +162,12 @@ class Transcript:
     @property
     def is_cut(self) -> bool:
         """Whether there was more than is kept."""
-        self._put_away()
+        self._flush_new()
         return self._limit is not None and self._tail.size > self._limit
 
     def __str__(self) -> str:
         if self._limit is None or not self.is_cut or self.last is None:
-            self._put_away()
+            self._flush_new()
             return bytes(self._tail).decode(errors=_ERRORS)
         if len(self.last.encode(errors=_ERRORS)) >= self._limit:
             return self.last
@@ -204,16 +204,16 @@ class Feeder:
         """Whether the whole prompt was taken."""
         return not self._rest
 
-    def wrote(self, count: int) -> None:
+    def note_written(self, count: int) -> None:
         """Take note of bytes that were taken."""
         self._rest = self._rest[count:]
 
-    def ended(self, stream: str) -> None:
+    def note_stream_end(self, stream: str) -> None:
         """Take note of a stream's end: it is read no more."""
         if stream in self._open:
             self._open.remove(stream)
 
-    def end(self) -> list[Command]:
+    def end_input(self) -> list[Command]:
         """End the agent's input: the prompt is written, or the agent does not read it (C1)."""
         self.is_closed = True
         return [Close()]
@@ -242,9 +242,9 @@ class Outbox(Feeder):
         else:
             self._rest = memoryview(data)
         self.put_in += len(data)
-        return self._watch(wanted=True)
+        return self._watch_stdin(wanted=True)
 
-    def reply(self, data: bytes) -> list[Command]:
+    def put_reply(self, data: bytes) -> list[Command]:
         """Add bytes that the agent itself asked for."""
         self._answers += len(data)
         return self.put(data)
@@ -254,26 +254,26 @@ class Outbox(Feeder):
         """Whether the agent asks on and on and reads no answers."""
         return self._answers > self.MOST_ANSWERS
 
-    def wrote(self, count: int) -> None:
+    def note_written(self, count: int) -> None:
         """Take note of bytes that were taken."""
-        super().wrote(count)
+        super().note_written(count)
         self.taken += count
         if not self._rest:
             self._rest, self._next = memoryview(b"".join(self._next)), []
         if not self._rest:
             self._answers = 0
 
-    def pause(self) -> list[Command]:
+    def watch_while_pending(self) -> list[Command]:
         """Have stdin watched only as long as there is something to write."""
-        return self._watch(wanted=not self.is_delivered)
+        return self._watch_stdin(wanted=not self.is_delivered)
 
-    def end(self) -> list[Command]:
+    def end_input(self) -> list[Command]:
         """End the agent's input, once."""
         self._rest, self._next = memoryview(b""), []
-        watch = self._watch(wanted=False)
-        return [] if self.is_closed else [*watch, *super().end()]
+        watch = self._watch_stdin(wanted=False)
+        return [] if self.is_closed else [*watch, *super().end_input()]
 
-    def _watch(self, *, wanted: bool) -> list[Command]:
+    def _watch_stdin(self, *, wanted: bool) -> list[Command]:
         if wanted is self._is_watched:
             return []
         self._is_watched = wanted

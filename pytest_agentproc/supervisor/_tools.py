@@ -17,7 +17,7 @@ from pytest_agentproc.supervisor.dialects import (
 )
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor.dialects import Meaning, Spoken
+    from pytest_agentproc.supervisor.dialects import Meaning, SessionMeaning
     from pytest_agentproc.vocabulary import Policy
 
 
@@ -42,7 +42,7 @@ class Tools:
     def feed(self, meaning: Meaning) -> None:
         """Take one event."""
         if isinstance(meaning, ToolStarted):
-            if len(self.running) < MOST_TOOLS and not self.is_hosts(meaning.name):
+            if len(self.running) < MOST_TOOLS and not self.is_host_tool(meaning.name):
                 self.running.add(meaning.id[:LONGEST_ID])
                 if meaning.name == _AGENT:
                     self._agents.add(meaning.id[:LONGEST_ID])
@@ -52,7 +52,7 @@ class Tools:
         elif isinstance(meaning, Compaction):
             self.is_compacting = not meaning.is_over
 
-    def settle(self) -> None:
+    def note_turn_end(self) -> None:
         """Take note that a session's turn is over: nothing of it is in flight any more but agents that it launched."""
         self.running &= self._agents
         self.is_compacting = False
@@ -67,13 +67,13 @@ class Tools:
         """The work that the agent is busy with, in a clause."""
         return "it compacted its context" if self.is_compacting and not self.running else "a tool ran"
 
-    def is_hosts(self, name: str) -> bool:
+    def is_host_tool(self, name: str) -> bool:
         """Say whether a tool is executed by the host."""
         return any(fnmatchcase(name, pattern) for pattern in self.host_tools)
 
     def is_handed_over(self, meaning: Meaning) -> bool:
         """Say whether it is the host's turn: a message that asks for a tool of its is complete (A7)."""
-        return isinstance(meaning, Asked) and any(self.is_hosts(name) for name in meaning.names)
+        return isinstance(meaning, Asked) and any(self.is_host_tool(name) for name in meaning.names)
 
 
 _MOST_NAMED = 10
@@ -94,16 +94,16 @@ class Tasks:
         self._others: dict[str, str] = {}
         self._stopped: dict[str, str] = {}
 
-    def feed(self, meaning: Meaning | Spoken) -> None:
+    def feed(self, meaning: Meaning | SessionMeaning) -> None:
         """Take one event."""
         if isinstance(meaning, TaskBegun):
             followed = self.running if meaning.kind == self.KIND else self._others
             if len(followed) < MOST_TOOLS:
                 followed[meaning.id[:LONGEST_ID]] = meaning.title[:_LONGEST_TITLE]
         elif isinstance(meaning, TaskOver):
-            self._end(meaning)
+            self._end_task(meaning)
 
-    def _end(self, over: TaskOver) -> None:
+    def _end_task(self, over: TaskOver) -> None:
         name = over.id[:LONGEST_ID]
         title = self.running.pop(name, None)
         if title is None:
@@ -111,13 +111,13 @@ class Tasks:
         if title is not None and over.was_stopped and len(self._stopped) < MOST_TOOLS:
             self._stopped[name] = title
 
-    def warn(self) -> list[str]:
+    def describe_lost(self) -> list[str]:
         """Name, after the agent's end, the tasks whose work is lost: no end was reported, or they were stopped."""
         lost = {"never ended": {**self.running, **self._others}, "were stopped": self._stopped}
-        return [f"background tasks {how}: {_named(tasks)}" for how, tasks in lost.items() if tasks]
+        return [f"background tasks {how}: {_format_tasks(tasks)}" for how, tasks in lost.items() if tasks]
 
 
-def _named(tasks: dict[str, str]) -> str:
+def _format_tasks(tasks: dict[str, str]) -> str:
     names = [f"{name} ({title})" if title else name for name, title in tasks.items()]
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return ", ".join(names[:_MOST_NAMED]) + more

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.supervisor._events import TurnResult
 from pytest_agentproc.supervisor._questions import Questions
 from pytest_agentproc.supervisor._streams import Transcript
-from pytest_agentproc.supervisor.dialects import BACKGROUND, Declined, Ended, Question, Said, Settled, Withdrawn
+from pytest_agentproc.supervisor.dialects import (
+    BACKGROUND,
+    CancelAnswered,
+    PromptDeclined,
+    Question,
+    QuestionWithdrawn,
+    TurnEnded,
+    TurnProgress,
+)
 from pytest_agentproc.vocabulary import Outcome, exit_code
 
 if TYPE_CHECKING:
@@ -23,7 +31,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor._router import Router
     from pytest_agentproc.supervisor._tools import Tools
     from pytest_agentproc.supervisor._watchdog import TurnWatchdog
-    from pytest_agentproc.supervisor.dialects import Replayed, Talk, Turned, Worked
+    from pytest_agentproc.supervisor.dialects import HistoryReplayed, Talk, TurnMeaning, WorkMeaning
     from pytest_agentproc.vocabulary import Policy
 
 
@@ -31,7 +39,7 @@ _LONGEST = 16 * 1024**2
 """So many characters of a message that comes in pieces are kept."""
 
 
-class Answered:
+class TurnAnswer:
     """Collect what the agent says in one turn, a prompt's or its own.
 
     `begun_at` is the instant of its first event; None before that.
@@ -68,47 +76,47 @@ class Answered:
         """Whether anything was said."""
         return self.text is not None or bool(self._blocks or self._pieces)
 
-    def begin(self, now: int) -> None:
+    def note_event(self, now: int) -> None:
         """Take note of an event of the turn; the first is its beginning."""
         if self.begun_at is None:
             self.begun_at = now
 
-    def take(self, said: Said) -> str:
+    def add_progress(self, said: TurnProgress) -> str:
         """Take progress: what is whole replaces its pieces.
 
         Returns:
-            what `seal` returns, if the progress ends a message that came in pieces; else "".
+            what `end_message` returns, if the progress ends a message that came in pieces; else "".
         """
         self.stop_reason = said.stop_reason or self.stop_reason
         self.model = said.model or self.model
         self.usage = said.usage or self.usage
         if said.kind == "message":
-            self._take_whole(said)
+            self._add_whole(said)
         elif said.is_end:
-            return self.seal()
+            return self.end_message()
         elif said.kind == "delta":
-            self._add(self._pieces, said.text)
+            self._add_piece(self._pieces, said.text)
         return ""
 
-    def _take_whole(self, said: Said) -> None:
+    def _add_whole(self, said: TurnProgress) -> None:
         self._pieces = []
         if not said.text:
             return
         if not said.id or said.id != self._id:
-            self.seal()
+            self.end_message()
         self._id = said.id
-        self._add(self._blocks, said.text)
+        self._add_piece(self._blocks, said.text)
         if not said.id:
-            self.seal()
+            self.end_message()
 
-    def _add(self, parts: list[str], text: str) -> None:
+    def _add_piece(self, parts: list[str], text: str) -> None:
         if text and self._size < _LONGEST:
             parts.append(text)
             self._size += len(text)
         else:
             self._is_torn = self._is_torn or bool(text)
 
-    def seal(self) -> str:
+    def end_message(self) -> str:
         """End the message under way: its blocks, and the pieces of a block that did not come.
 
         Returns:
@@ -122,17 +130,17 @@ class Answered:
         self._id, self._blocks, self._pieces, self._size = "", [], [], 0
         return pieces
 
-    def finish(self, ended: Ended) -> None:
+    def note_end(self, ended: TurnEnded) -> None:
         """Take the end of a turn."""
-        self.seal()
+        self.end_message()
         self.text = self.text if ended.text is None else ended.text
         self.stop_reason = ended.stop_reason or self.stop_reason
         self.model = ended.model or self.model
         self.usage = ended.usage or self.usage
 
-    def result(self, ended: Ended, now: int) -> TurnResult:
+    def build_result(self, ended: TurnEnded, now: int) -> TurnResult:
         """Take the end of a background turn, and sum it up."""
-        self.finish(ended)
+        self.note_end(ended)
         outcome = Outcome.COMPLETED if ended.ok else Outcome.FAILED
         elapsed = 0 if self.begun_at is None else now - self.begun_at
         told = (self.text, self.stop_reason, self.model, self.usage, ended.error, elapsed, self.transcript)
@@ -154,7 +162,7 @@ class TurnRecord:
     def __init__(self, number: int, prompt: str, limit: int | None = None) -> None:
         self.number = number
         self.prompt = prompt
-        self.answered = Answered(limit)
+        self.answered = TurnAnswer(limit)
         self.delivered_at: int | None = None
         self.size = self.sent_to = 0
         self.outcome: Outcome | None = None
@@ -168,10 +176,10 @@ class TurnRecord:
 
     def conclude(self, outcome: Outcome, now: int, error: str = "") -> None:
         """End it, once."""
-        self.answered.seal()
+        self.answered.end_message()
         self.outcome, self.outcome_at, self.error = outcome, now, error
 
-    def result(self, status: int | None, *, forced: bool, executable: bool) -> TurnResult:
+    def build_result(self, status: int | None, *, forced: bool, executable: bool) -> TurnResult:
         """Sum it up; the arguments are those of `exit_code`."""
         outcome, answered = self.outcome, self.answered
         assert outcome is not None
@@ -211,7 +219,7 @@ class Turns:
         self._tell = tell
         self._has_handler = has_handler
         self._kept = policy.max_transcript_bytes
-        self._background = Answered(self._kept)
+        self._background = TurnAnswer(self._kept)
         self._talk: Talk
         self._router: Router
         self._tools: Tools
@@ -219,293 +227,293 @@ class Turns:
     def connect(self, talk: Talk, router: Router, tools: Tools) -> None:
         """Speak to a new agent process."""
         self._talk, self._router, self._tools = talk, router, tools
-        self.watchdog.connect()
+        self.watchdog.watch_new_agent()
         self.ended_with = (None, False, True)
 
     # Prompts and their ends.
 
-    def ask(self, number: int, text: str) -> None:
+    def queue_prompt(self, number: int, text: str) -> None:
         """Queue a prompt."""
         self.queue.append(TurnRecord(number, text, self._kept))
         self._tell("prompt", number, text)
 
-    def deliver(self, now: int) -> bytes:
+    def deliver_next_prompt(self, now: int) -> bytes:
         """Put the next prompt in flight, if it may go."""
         if self.flight is not None or self.unacknowledged is not None or not self.queue:
             return b""
         turn = self.flight = self.queue.popleft()
         turn.delivered_at = now
         turn.has_begun = self._talk.begins_at_once
-        self._router.deliver(turn.number, begins=turn.has_begun)
+        self._router.note_delivered(turn.number, begins=turn.has_begun)
         self.watchdog.start(now)
-        data = self._talk.prompt(turn.number, turn.prompt)
+        data = self._talk.encode_prompt(turn.number, turn.prompt)
         turn.size = len(data)
         return data
 
-    def cancel(self, number: int | None, now: int) -> bytes:
+    def cancel_turn(self, number: int | None, now: int) -> bytes:
         """Cancel a turn, or the one in flight. A queued turn ends at once; a cancelled turn stays cancelled."""
         for turn in tuple(self.queue):
             if turn.number == number:
                 self.queue.remove(turn)
-                self._conclude(turn, Outcome.CANCELLED, now, "cancelled before it was delivered")
+                self._conclude_turn(turn, Outcome.CANCELLED, now, "cancelled before it was delivered")
         flight = self.flight
         if flight is None or number not in (None, flight.number) or flight.cause is not None:
             return b""
-        return self._call_off(flight, Outcome.CANCELLED, now)
+        return self._cancel_with_outcome(flight, Outcome.CANCELLED, now)
 
-    def expire(self, now: int) -> bytes:
+    def cancel_expired(self, now: int) -> bytes:
         """Cancel the turn in flight because its time is up: it has its outcome, the agent lives (P1)."""
-        due, turn = self.watchdog.due(now), self.flight
+        due, turn = self.watchdog.find_expired_limit(now), self.flight
         if due is None or turn is None:
             return b""
         name, outcome = due
-        why = self.watchdog.explain(name, now)
-        data = self._call_off(turn, outcome, now)
+        why = self.watchdog.explain_expiry(name, now)
+        data = self._cancel_with_outcome(turn, outcome, now)
         error = f"{why}: the turn was cancelled, the agent lives on"
         self._tell("error", turn.number, error)
-        self._conclude(turn, outcome, now, error)
+        self._conclude_turn(turn, outcome, now, error)
         return data
 
-    def _call_off(self, turn: TurnRecord, cause: Outcome, now: int) -> bytes:
+    def _cancel_with_outcome(self, turn: TurnRecord, cause: Outcome, now: int) -> bytes:
         grace = self._limits["cancel_grace"]
         assert grace is not None
         turn.cause = cause
         self.unacknowledged, self.cancel_deadline = turn, now + grace
-        self.watchdog.rest()
-        gone = self.questions.withdraw_of(turn.number)
-        denied = b"".join(self._talk.answer(question, allowed=None) for question in gone)
-        return denied + self._cancel(turn)
+        self.watchdog.disarm()
+        gone = self.questions.withdraw_of_turn(turn.number)
+        denied = b"".join(self._talk.encode_answer(question, allowed=None) for question in gone)
+        return denied + self._send_cancel(turn)
 
-    def _cancel(self, turn: TurnRecord) -> bytes:
+    def _send_cancel(self, turn: TurnRecord) -> bytes:
         turn.cancels += 1
-        return self._talk.cancel(turn.number)
+        return self._talk.encode_cancel(turn.number)
 
-    def take_back(self, taken: int) -> None:
+    def requeue_unread_prompt(self, taken: int) -> None:
         """Put the prompt in flight before the queue, if not a byte of it is among so many that the agent took."""
         turn = self.flight
         if turn is not None and turn.cause is None and turn.sent_to - turn.size >= taken:
             self.queue.appendleft(turn)
             turn.delivered_at = self.flight = None
-            self.watchdog.rest()
+            self.watchdog.disarm()
 
-    def lose(self, outcome: Outcome, now: int, error: str) -> None:
+    def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
         """The agent has ended, or is being ended: nothing is in flight any more."""
         if self.flight is not None:
-            self._conclude(self.flight, self.flight.cause or outcome, now, error)
+            self._conclude_turn(self.flight, self.flight.cause or outcome, now, error)
         self.unacknowledged = self.cancel_deadline = None
         self.questions.withdraw_all()
-        self.seal()
-        self._background = Answered(self._kept)
+        self.end_messages()
+        self._background = TurnAnswer(self._kept)
 
-    def refuse(self, outcome: Outcome, error: str, now: int) -> None:
+    def refuse_queued(self, outcome: Outcome, error: str, now: int) -> None:
         """No agent will come: every queued prompt ends."""
         while self.queue:
-            self._conclude(self.queue.popleft(), outcome, now, error)
+            self._conclude_turn(self.queue.popleft(), outcome, now, error)
 
-    def seal(self) -> None:
+    def end_messages(self) -> None:
         """End the messages under way: viewers read what came in pieces before they read what comes next."""
         if self.flight is not None:
-            self._show(self.flight.number, self.flight.answered.seal())
-        self._show(BACKGROUND, self._background.seal())
+            self._show_message(self.flight.number, self.flight.answered.end_message())
+        self._show_message(BACKGROUND, self._background.end_message())
 
-    def _show(self, number: int, pieces: str) -> None:
+    def _show_message(self, number: int, pieces: str) -> None:
         """Show viewers a message whole that came in pieces only."""
         if pieces:
             self._tell("message", number, pieces)
 
-    def _conclude(self, turn: TurnRecord, outcome: Outcome, now: int, error: str = "") -> None:
-        self._show(turn.number, turn.answered.seal())
+    def _conclude_turn(self, turn: TurnRecord, outcome: Outcome, now: int, error: str = "") -> None:
+        self._show_message(turn.number, turn.answered.end_message())
         turn.conclude(outcome, now, error)
         if turn is self.flight:
             self.flight = None
-            self.watchdog.rest()
+            self.watchdog.disarm()
         self._warn_of_cut(turn.number, turn.answered)
         status, forced, executable = self.ended_with
-        result = turn.result(status, forced=forced, executable=executable)
+        result = turn.build_result(status, forced=forced, executable=executable)
         self._tell("outcome", turn.number, outcome.value, result=result)
 
-    def _warn_of_cut(self, number: int, answered: Answered) -> None:
+    def _warn_of_cut(self, number: int, answered: TurnAnswer) -> None:
         if answered.is_cut:
             self._tell("warning", number, "transcript_truncated")
 
     # Lines of the agent.
 
-    def hear(self, heard: Turned, now: int) -> bytes:
+    def handle_turn_meaning(self, heard: TurnMeaning, now: int) -> bytes:
         """Take what the agent said."""
-        if not isinstance(heard, (Said, Ended)):
-            return self._follow(heard, now)
-        owners = self._router.route(heard)
-        self._give_back()
+        if not isinstance(heard, (TurnProgress, TurnEnded)):
+            return self._handle_other(heard, now)
+        owners = self._router.find_turns(heard)
+        self._return_words()
         self._note_begin(owners, now)
-        if isinstance(heard, Said):
+        if isinstance(heard, TurnProgress):
             for number in owners:
-                self._said(heard, number, now)
+                self._handle_progress(heard, number, now)
             return b""
-        self._tools.settle()
-        self.watchdog.work(busy=self._tools.is_busy, doing=self._tools.doing)
+        self._tools.note_turn_end()
+        self.watchdog.note_work(busy=self._tools.is_busy, doing=self._tools.doing)
         for number in owners:
-            self._ended(heard, number, now)
+            self._handle_end(heard, number, now)
         return b""
 
-    def replay(self, replayed: Replayed) -> None:
+    def show_replayed(self, replayed: HistoryReplayed) -> None:
         """Show viewers the past of a loaded session, which belongs to no turn (P5)."""
         self._tell("past_prompt" if replayed.is_prompt else "past_message", None, replayed.text)
 
     def _note_begin(self, owners: tuple[int, ...], now: int) -> None:
         """Note when turns begin. Forget a background turn that said nothing when a prompt's turn continues."""
         if BACKGROUND in owners:
-            self._background.begin(now)
+            self._background.note_event(now)
         elif owners and not self._background.has_words:
             self._background.begun_at = None
-        for turn in filter(None, map(self._live, owners)):
-            turn.answered.begin(now)
+        for turn in filter(None, map(self._find_live_turn, owners)):
+            turn.answered.note_event(now)
 
-    def _follow(self, heard: Turned, now: int) -> bytes:
+    def _handle_other(self, heard: TurnMeaning, now: int) -> bytes:
         """Take what is neither words nor an end."""
-        if isinstance(heard, Declined):
-            return self._take_declined(heard, now)
-        if isinstance(heard, Settled):
-            return self._settled(heard)
-        if isinstance(heard, Withdrawn):
-            return self._withdraw(heard.id, now)
-        owners = self._router.route(heard)
+        if isinstance(heard, PromptDeclined):
+            return self._handle_declined(heard, now)
+        if isinstance(heard, CancelAnswered):
+            return self._handle_cancel_answered(heard)
+        if isinstance(heard, QuestionWithdrawn):
+            return self._withdraw_question(heard.id, now)
+        owners = self._router.find_turns(heard)
         self._note_begin(owners, now)
-        return self._asked(heard, owners, now) if isinstance(heard, Question) else self._begun(owners)
+        return self._handle_question(heard, owners, now) if isinstance(heard, Question) else self._handle_begin(owners)
 
-    def _live(self, number: int) -> TurnRecord | None:
+    def _find_live_turn(self, number: int) -> TurnRecord | None:
         known = (self.flight, self.unacknowledged)
         return next((turn for turn in known if turn is not None and turn.number == number), None)
 
-    def _begun(self, owners: tuple[int, ...]) -> bytes:
+    def _handle_begin(self, owners: tuple[int, ...]) -> bytes:
         """Follow a beginning; a cancel that went out before it had nothing to cancel, and goes out again."""
         again = b""
         for number in owners:
-            turn = self._live(number)
+            turn = self._find_live_turn(number)
             if turn is not None and not turn.has_begun:
                 turn.has_begun = True
-                again += self._cancel(turn) if turn.cause is not None else b""
+                again += self._send_cancel(turn) if turn.cause is not None else b""
         return again
 
-    def _said(self, said: Said, number: int, now: int) -> None:
+    def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
         turn = self.flight
         if number == BACKGROUND:
-            self._show(BACKGROUND, self._background.take(said))
+            self._show_message(BACKGROUND, self._background.add_progress(said))
             self._tell(said.kind, BACKGROUND, said.text)
         elif turn is not None and turn.number == number:
-            self._show(number, turn.answered.take(said))
-            self.watchdog.progress(now)
+            self._show_message(number, turn.answered.add_progress(said))
+            self.watchdog.note_progress(now)
             self._tell(said.kind, number, said.text)
         else:
             self._tell("late", number, said.text)
 
-    def work(self, worked: Worked, now: int) -> bytes:
+    def handle_work(self, worked: WorkMeaning, now: int) -> bytes:
         """Follow the tools; a message of the turn in flight that asks for one of the host's is its end (A7).
 
         For the caller the turn is over, for the agent it is not. So the session cancels it as after a timeout. Events
         before the acknowledgement are late; then the next prompt is delivered.
         """
         self._tools.feed(worked)
-        self.watchdog.work(busy=self._tools.is_busy, doing=self._tools.doing)
+        self.watchdog.note_work(busy=self._tools.is_busy, doing=self._tools.doing)
         turn = self.flight
         is_its_own = turn is not None and turn.cause is None and turn.number in self._router.running
         if turn is None or not is_its_own or not self._tools.is_handed_over(worked):
             return b""
-        data = self._call_off(turn, Outcome.TOOL_USE, now)
-        self._conclude(turn, Outcome.TOOL_USE, now)
+        data = self._cancel_with_outcome(turn, Outcome.TOOL_USE, now)
+        self._conclude_turn(turn, Outcome.TOOL_USE, now)
         return data
 
-    def _ended(self, ended: Ended, number: int, now: int) -> None:
+    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         if number == BACKGROUND:
-            self._end_background(ended, now)
+            self._end_background_turn(ended, now)
             return
-        turn = self._live(number)
+        turn = self._find_live_turn(number)
         if turn is None:
             self._tell("late", number, ended.text or "")
             return
         turn.has_ended = True
         if turn is self.flight:
-            self._show(number, turn.answered.seal())
-            turn.answered.finish(ended)
+            self._show_message(number, turn.answered.end_message())
+            turn.answered.note_end(ended)
             outcome = Outcome.COMPLETED if ended.ok else turn.cause or Outcome.FAILED
-            self._conclude(turn, outcome, now, ended.error if turn.cause is None else "the caller cancelled it")
-        self._acknowledge(turn)
+            self._conclude_turn(turn, outcome, now, ended.error if turn.cause is None else "the caller cancelled it")
+        self._note_acknowledged(turn)
 
-    def _end_background(self, ended: Ended, now: int) -> None:
-        said, self._background = self._background, Answered(self._kept)
-        self._show(BACKGROUND, said.seal())
-        result = said.result(ended, now)
+    def _end_background_turn(self, ended: TurnEnded, now: int) -> None:
+        said, self._background = self._background, TurnAnswer(self._kept)
+        self._show_message(BACKGROUND, said.end_message())
+        result = said.build_result(ended, now)
         self._warn_of_cut(BACKGROUND, said)
         self._tell("background", BACKGROUND, said.text or "", result=result)
 
-    def _give_back(self) -> None:
+    def _return_words(self) -> None:
         """Give words to the background turn that they turned out to be of."""
         for number in self._router.retracted:
-            turn = self._live(number)
+            turn = self._find_live_turn(number)
             if turn is not None:
-                self._background, turn.answered = turn.answered, Answered(self._kept)
+                self._background, turn.answered = turn.answered, TurnAnswer(self._kept)
                 turn.has_begun = False
 
-    def _take_declined(self, declined: Declined, now: int) -> bytes:
-        self._router.drop(declined.number)
-        turn = self._live(declined.number)
+    def _handle_declined(self, declined: PromptDeclined, now: int) -> bytes:
+        self._router.drop_turn(declined.number)
+        turn = self._find_live_turn(declined.number)
         if turn is not None:
             turn.has_ended = True
             if turn is self.flight:
-                self._conclude(turn, turn.cause or Outcome.FAILED, now, declined.error)
-            self._acknowledge(turn)
+                self._conclude_turn(turn, turn.cause or Outcome.FAILED, now, declined.error)
+            self._note_acknowledged(turn)
         return b""
 
-    def _settled(self, settled: Settled) -> bytes:
+    def _handle_cancel_answered(self, settled: CancelAnswered) -> bytes:
         turn = self.unacknowledged
         if turn is not None and turn.number == settled.number:
             turn.answers += 1
-            self._acknowledge(turn)
+            self._note_acknowledged(turn)
         return b""
 
-    def _acknowledge(self, turn: TurnRecord) -> None:
+    def _note_acknowledged(self, turn: TurnRecord) -> None:
         is_through = turn.has_ended and (turn.answers >= turn.cancels or not self._talk.answers_cancel)
         if turn is self.unacknowledged and is_through:
             self.unacknowledged = self.cancel_deadline = None
 
     # Questions.
 
-    def _asked(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
+    def _handle_question(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
         turn = self.flight
         is_ours = turn is not None and turn.number in owners
-        is_cancelled = any(live.cause is not None for live in map(self._live, owners) if live is not None)
+        is_cancelled = any(live.cause is not None for live in map(self._find_live_turn, owners) if live is not None)
         if is_ours and not is_cancelled:
-            self.watchdog.progress(now)
+            self.watchdog.note_progress(now)
         is_asked = self._has_handler and not is_cancelled and not self.questions.is_full
         asked = question if is_asked or not self._has_handler else None
         self._tell("question", owners[0] if owners else None, question.title, question=asked)
         if not is_asked:
-            return self._talk.answer(question, allowed=None if is_cancelled else False)
+            return self._talk.encode_answer(question, allowed=None if is_cancelled else False)
         self.questions.ask(question, owners, now)
         if is_ours:
-            self.watchdog.hold()
+            self.watchdog.pause_progress_limits()
         return b""
 
-    def answer(self, name: str, now: int, *, allowed: bool) -> bytes:
+    def answer_question(self, name: str, now: int, *, allowed: bool) -> bytes:
         """Answer a question that is still open."""
-        question = self.questions.answer(name)
+        question = self.questions.take_answered(name)
         if question is None:
             return b""
-        self._go_on(now)
-        return self._talk.answer(question, allowed=allowed)
+        self._resume_limits(now)
+        return self._talk.encode_answer(question, allowed=allowed)
 
-    def deny_due(self, now: int) -> bytes:
+    def deny_late_questions(self, now: int) -> bytes:
         """Deny the questions that were not answered in time."""
         late = self.questions.withdraw_late(now)
-        self._go_on(now)
-        return b"".join(self._talk.answer(question, allowed=False) for question in late)
+        self._resume_limits(now)
+        return b"".join(self._talk.encode_answer(question, allowed=False) for question in late)
 
-    def _withdraw(self, name: str, now: int) -> bytes:
+    def _withdraw_question(self, name: str, now: int) -> bytes:
         self.questions.withdraw(name)
-        self._go_on(now)
+        self._resume_limits(now)
         return b""
 
-    def _go_on(self, now: int) -> None:
+    def _resume_limits(self, now: int) -> None:
         """Have the prompt's deadline run again, once the caller owes its turn no answer."""
         turn = self.flight
-        if turn is not None and turn.cause is None and not self.questions.has_of(turn.number):
-            self.watchdog.go_on(now)
+        if turn is not None and turn.cause is None and not self.questions.has_open_in_turn(turn.number):
+            self.watchdog.resume_progress_limits(now)

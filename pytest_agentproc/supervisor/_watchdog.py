@@ -51,13 +51,13 @@ class Watchdog:
     def arm(self, now: int) -> None:
         """Arm (again) from the last progress, the last activity and the start."""
         self.deadlines = {
-            name: self._since(name) + limit
+            name: self._find_start_instant(name) + limit
             for name, limit in self.limits.items()
             if limit is not None and (name not in _OF_SILENCE or name == self.silence)
         }
         self.is_armed = True
 
-    def _since(self, name: str) -> int:
+    def _find_start_instant(self, name: str) -> int:
         if name in _OF_PROGRESS:
             return self.last_progress
         return self.last_activity if name in _OF_SILENCE else self.started
@@ -66,13 +66,13 @@ class Watchdog:
         """Say whether output shows that the agent works: any byte does, of either stream (A1)."""
         return bool(data)
 
-    def activity(self, now: int, stream: str, size: int) -> None:
+    def note_activity(self, now: int, stream: str, size: int) -> None:
         """Take note of bytes."""
         self.count += size
         self.last_activity = now
-        self._wind(now, self.silence)
+        self._move_deadlines(now, self.silence)
 
-    def wrote(self, now: int) -> None:
+    def note_own_write(self, now: int) -> None:
         """Take note of what the supervisor wrote itself: that says nothing of the agent (A1)."""
 
     @property
@@ -82,7 +82,7 @@ class Watchdog:
         is_longer = short is not None and (long is None or long > short)
         return "internal_tool_timeout" if self.is_busy and is_longer else "inactivity_timeout"
 
-    def work(self, *, busy: bool, doing: str = "a tool ran") -> None:
+    def note_work(self, *, busy: bool, doing: str = "a tool ran") -> None:
         """Take note of whether the agent works in silence, and at what, in a clause."""
         self.doing = doing
         before, self.is_busy = self.silence, busy
@@ -97,22 +97,22 @@ class Watchdog:
         """Say whether a line shows that the work continues: an event of it does, and text; noise does not (A8)."""
         return meaning.is_progress if isinstance(meaning, Other) else not isinstance(meaning, Noise)
 
-    def progress(self, now: int) -> None:
+    def note_progress(self, now: int) -> None:
         """Take note of an event."""
         self.last_progress = now
-        self._wind(now, *_OF_PROGRESS)
+        self._move_deadlines(now, *_OF_PROGRESS)
 
-    def _wind(self, now: int, *names: str) -> None:
+    def _move_deadlines(self, now: int, *names: str) -> None:
         for name in names:
             limit = self.limits.get(name)
             if name in self.deadlines and limit is not None:
                 self.deadlines[name] = now + limit
 
-    def ended(self, now: int, stream: str) -> None:
+    def note_stream_end(self, now: int, stream: str) -> None:
         """Take note of a closed stream, which is neither activity nor exit: the deadlines stand (A5)."""
         self.closed.append(stream)
 
-    def rest(self) -> None:
+    def disarm(self) -> None:
         """Disarm everything."""
         self.deadlines = {}
         self.is_armed = False
@@ -122,28 +122,27 @@ class Watchdog:
         """The earliest deadline."""
         return min(self.deadlines.values()) if self.deadlines else None
 
-    def due(self, now: int) -> tuple[str, Outcome] | None:
+    def find_expired_limit(self, now: int) -> tuple[str, Outcome] | None:
         """Say which limit has run out, by (instant, rank), and what the run or the turn ends as."""
         for name, deadline in sorted(self.deadlines.items(), key=lambda item: item[1]):
             if deadline <= now:
                 return name, LIMIT_OUTCOMES[name]
         return None
 
-    def explain(self, name: str, now: int) -> str:
+    def explain_expiry(self, name: str, now: int) -> str:
         """Say in a sentence how long the agent was silent, or ran, and after how many bytes."""
         if name == "max_runtime":
-            return f"still running after {(now - self.started) / 1e9:g} s{self._output()}"
+            return f"still running after {(now - self.started) / 1e9:g} s{self._describe_output()}"
         if name in _OF_PROGRESS:
-            return f"no progress for {(now - self.last_progress) / 1e9:g} s{self._output()}"
+            return f"no progress for {(now - self.last_progress) / 1e9:g} s{self._describe_output()}"
         running = f" while {self.doing}" if name == "internal_tool_timeout" else ""
-        return (
-            f"no output for {(now - self.last_activity) / 1e9:g} s{running}, after {self.count} bytes{self._closed()}"
-        )
+        silent = (now - self.last_activity) / 1e9
+        return f"no output for {silent:g} s{running}, after {self.count} bytes{self._describe_closed()}"
 
-    def _output(self) -> str:
+    def _describe_output(self) -> str:
         return f", with {self.count} bytes of output"
 
-    def _closed(self) -> str:
+    def _describe_closed(self) -> str:
         return f", and {' and '.join(self.closed)} closed" if self.closed else ""
 
 
@@ -156,27 +155,27 @@ class TurnWatchdog(Watchdog):
 
     LIMITS = (*_OF_PROGRESS, *_OF_SILENCE, "max_runtime")
 
-    def connect(self) -> None:
+    def watch_new_agent(self) -> None:
         """Watch a new agent process: its streams are open, and no tool of it runs."""
         self.closed = []
-        self.work(busy=False)
+        self.note_work(busy=False)
 
-    def hold(self) -> None:
+    def pause_progress_limits(self) -> None:
         """Let the limits that wait for progress rest: the caller owes an answer."""
         self.deadlines = {name: at for name, at in self.deadlines.items() if name not in _OF_PROGRESS}
 
-    def go_on(self, now: int) -> None:
+    def resume_progress_limits(self, now: int) -> None:
         """Wait for progress again, from now."""
         self.last_progress = now
         again = {name: limit for name in _OF_PROGRESS if (limit := self.limits[name]) is not None}
         self.deadlines = {**{name: now + limit for name, limit in again.items()}, **self.deadlines}
 
-    def explain(self, name: str, now: int) -> str:
+    def explain_expiry(self, name: str, now: int) -> str:
         """Say in a sentence how long the agent was silent, or ran."""
         if name in _OF_SILENCE:
             running = f" while {self.doing}" if name == "internal_tool_timeout" else ""
-            return f"no output for {(now - self.last_activity) / 1e9:g} s{running}{self._closed()}"
-        return super().explain(name, now) + ("" if name == "max_runtime" else self._closed())
+            return f"no output for {(now - self.last_activity) / 1e9:g} s{running}{self._describe_closed()}"
+        return super().explain_expiry(name, now) + ("" if name == "max_runtime" else self._describe_closed())
 
-    def _output(self) -> str:
+    def _describe_output(self) -> str:
         return ""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.record import select_session
-from pytest_agentproc.supervisor.dialects import objects
+from pytest_agentproc.supervisor.dialects import parse_objects
 from pytest_agentproc.verdict._rows import PlayedPart
 from pytest_agentproc.vocabulary import RunReport, signal_number
 
@@ -175,7 +175,7 @@ def lines_without_event(record: Record) -> list[str]:
         # A piece that was not kept whole may hold anything: it makes no line odd.
         printed.setdefault(event.data["process"], []).append(data if isinstance(data, bytes) else b"\n")
     lines = (line for pieces in printed.values() for line in b"".join(pieces).split(b"\n"))
-    return [line.decode(errors="replace") for line in lines if objects(line) is None]
+    return [line.decode(errors="replace") for line in lines if parse_objects(line) is None]
 
 
 def last_step(record: Record, process: str = "agent") -> int | None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _OF_DECODERS = ("has_completion", "limit", "decode", "end")
 _OF_TALKS = (
     *("is_marked", "begins_at_once", "answers_cancel"),
-    *("greet", "prompt", "cancel", "answer", "answer_hook", "decode"),
+    *("encode_greeting", "encode_prompt", "encode_cancel", "encode_answer", "encode_hook_answer", "decode"),
 )
 _BY_MODE = ("options", "encoders", "task_encoders", "told_by", "steps")
 _MODULE = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.fake_agents.dialects import encoder
+from pytest_agentproc.fake_agents.dialects import make_encoder
 from pytest_agentproc.harness import write_fake
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.supervisor.dialects import VARIANTS, Setting, decoder, talk
+from pytest_agentproc.supervisor.dialects import VARIANTS, Setting, make_decoder, make_talk
 from pytest_agentproc.vocabulary import DIALECTS
 from tests.architecture.sources import ROOT, imports
 
@@ -25,12 +25,12 @@ def test_a_mode_has_all_its_parts(name: str, mode: str, tmp_path: Path) -> None:
     record = DIALECTS[name]
     is_session = mode in record.talks
     assert f"{name} {mode}" in VARIANTS
-    assert (talk(name, mode, Setting()) if is_session else decoder(name, mode)) is not None
+    assert (make_talk(name, mode, Setting()) if is_session else make_decoder(name, mode)) is not None
     plain = name == "raw" or (name, mode) == ("acp", "session")  # neither has an option for its mode
     assert plain or record.options.get(mode), "the record has no command line for the mode"
     for has_tasks in (False, True):
         program: Any = {"dialect": name, "mode": mode, "prompt": "", "argv": [], "tasks": has_tasks}
-        made: Any = encoder({**program, "encoder": record.encoder_modules(mode, has_tasks=has_tasks)})
+        made: Any = make_encoder({**program, "encoder": record.encoder_modules(mode, has_tasks=has_tasks)})
         told = {*made.events, *(["nested"] if "nested" in record.steps.get(mode, ()) else [])}
         stated = {*record.steps.get(mode, ())} - {"ask", "request"}
         assert told <= stated if not has_tasks else told == stated

@@ -91,7 +91,7 @@ def model_together(bounds: Sequence[Bound], model_type: type[Model] = Model) -> 
 
     def over() -> None:
         number = next(number for number in model.over if answers[number] is None)
-        answers[number] = machines[number].result(0).answer()
+        answers[number] = machines[number].build_result(0).to_report()
         tagged[number].add(model.now(), "m", {"process": "supervisor", "returned": True})
 
     model.on_over = over

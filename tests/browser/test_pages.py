@@ -114,7 +114,7 @@ def drawn(name: str, defect: str = "") -> str:
     """Play a scenario of the corpus in the model, and draw its page."""
     subject = reference_supervisor()
     if defect:
-        made = defects.defect(defect)
+        made = defects.find_defect(defect)
         subject = ReferenceSupervisor(defect, made.deciders, made.session_deciders)
     played = run_in_model(bundled(name), subject)
     rows = compare(played)

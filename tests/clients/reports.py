@@ -85,7 +85,7 @@ def _server(version: str) -> Command:
 
 
 def _defective(name: str) -> ReferenceSupervisor:
-    made = defects.defect(name)
+    made = defects.find_defect(name)
     return ReferenceSupervisor(name, made.deciders, made.session_deciders)
 
 

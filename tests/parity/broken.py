@@ -111,8 +111,8 @@ class TracksFromTheEnd(Model):
 
     class Actor(Process):
         class Backwards(Player):
-            def in_order(self) -> tuple[Track, ...]:
-                return super().in_order()[::-1]
+            def list_tracks(self) -> tuple[Track, ...]:
+                return super().list_tracks()[::-1]
 
         player_type = Backwards
 
@@ -124,8 +124,8 @@ class ReactionsFirst(Model):
 
     class Actor(Process):
         class Eager(Player):
-            def in_order(self) -> tuple[Track, ...]:
-                return tuple(sorted(super().in_order(), key=lambda track: track.key is None))
+            def list_tracks(self) -> tuple[Track, ...]:
+                return tuple(sorted(super().list_tracks(), key=lambda track: track.key is None))
 
         player_type = Eager
 

@@ -91,26 +91,26 @@ class Host(Plain):
         self.questions = Questions()
         self._prompts = 0
 
-    def hear(self, request, now):
+    def handle_request(self, request, now):
         word = request.split()[0]
         self._prompts += word == b"prompt"
         if word == b"hello":
             return self._lines.join([b"welcome"]), "handshake"
         return b"", "cancel" if word == b"cancel" else ""
 
-    def late(self):
+    def take_late_answers(self):
         return b""
 
-    def end(self):
+    def note_eof(self):
         pass
 
     def refuse(self, request, error):
         return self._lines.join([b"unwelcome " + error.encode()])
 
-    def has(self, number):
+    def has_prompt(self, number):
         return self._prompts >= number
 
-    def take(self, number, now):
+    def begin_prompt(self, number, now):
         return self._lines.join([b"@%d" % number])
 
     def acknowledge(self, now):
@@ -138,7 +138,9 @@ class Plain:
         return []
 """,
     "toy_agent/talk.py": """\
-from pytest_agentproc.supervisor.dialects import Begun, Ended, Noise, Other, Refusal, Said, Welcome
+from pytest_agentproc.supervisor.dialects import (
+    HandshakeDone, HandshakeRefused, Noise, Other, TurnBegun, TurnEnded, TurnProgress
+)
 
 
 class Chat:
@@ -147,34 +149,34 @@ class Chat:
     def __init__(self, setting):
         pass
 
-    def greet(self):
+    def encode_greeting(self):
         return b"hello\\n"
 
-    def prompt(self, number, text):
+    def encode_prompt(self, number, text):
         return f"prompt {number} {text}\\n".encode()
 
-    def cancel(self, number):
+    def encode_cancel(self, number):
         return b"cancel\\n"
 
-    def answer(self, question, *, allowed):
+    def encode_answer(self, question, *, allowed):
         return b""
 
-    def answer_hook(self, hook, refusal=""):
+    def encode_hook_answer(self, hook, refusal=""):
         return b""
 
     def decode(self, line):
         word, _, rest = line.decode().partition(" ")
         if word == "welcome":
-            return [Welcome()]
+            return [HandshakeDone()]
         if word == "unwelcome":
-            return [Refusal(rest)]
+            return [HandshakeRefused(rest)]
         mark, text = line[:1], line[1:].decode()
         if mark == b"@":
-            return [Begun((int(text),))]
+            return [TurnBegun((int(text),))]
         if mark == b">":
-            return [Said("message", text)]
+            return [TurnProgress("message", text)]
         if mark in (b"=", b"!"):
-            return [Ended(mark == b"=", error=text)]
+            return [TurnEnded(mark == b"=", error=text)]
         return [Other("beat") if mark == b"~" else Noise(line)]
 """,
     "toy_agent/wrong.py": """\

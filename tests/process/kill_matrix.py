@@ -31,7 +31,7 @@ Defects x scenarios: the expect keys that a defect turns red, * where the scenar
 
 def red_keys(scenario: Scenario, name: str) -> list[str]:
     """Play a scenario against a defect in the model, and list the keys that failed."""
-    made = defects.defect(name)
+    made = defects.find_defect(name)
     if (made.session_deciders if scenario.is_session else made.deciders) == _REFERENCE[scenario.is_session]:
         return []  # it is the reference supervisor here
     played = run_in_model(scenario, ReferenceSupervisor(name, made.deciders, made.session_deciders))
@@ -40,7 +40,7 @@ def red_keys(scenario: Scenario, name: str) -> list[str]:
 
 def _block(name: str) -> str:
     """Write what one defect turns red."""
-    defect = defects.defect(name)
+    defect = defects.find_defect(name)
     width = max(len(scenario.id) for scenario in all_bundled())
     lines = [f"\n{defect.name} ({defect.breaks}): {defect.story}\n"]
     for scenario in all_bundled():

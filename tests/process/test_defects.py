@@ -35,7 +35,7 @@ CLAIMS = [(scenario, defect, key) for scenario in all_bundled() for defect, key 
 
 
 def _subject(defect: str) -> ReferenceSupervisor:
-    made = defects.defect(defect)
+    made = defects.find_defect(defect)
     return ReferenceSupervisor(defect, made.deciders, made.session_deciders)
 
 

@@ -24,16 +24,16 @@ pytestmark = pytest.mark.once
 class ForgetfulTurns(Turns):
     """Ends what waits for an agent that is forced to stop as lost with it (P3: delivered, or `agent_lost`)."""
 
-    def lose(self, outcome: Outcome, now: int, error: str) -> None:
+    def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
         """Clear the queue, too."""
-        super().lose(outcome, now, error)
+        super().lose_agent(outcome, now, error)
         if outcome is Outcome.STOPPED:
-            self.refuse(Outcome.AGENT_LOST, error, now)
+            self.refuse_queued(Outcome.AGENT_LOST, error, now)
 
 
 def _wait_for_the_next(monkeypatch: pytest.MonkeyPatch) -> SessionDeciders:
     """Start the next agent after `restart_backoff`, even after an end by the supervisor (P6 speaks of crashes)."""
-    exited = vars(AgentLifecycle)["_exited"]
+    exited = vars(AgentLifecycle)["_handle_exit"]
 
     def slow(self: Any, event: Exited, now: int) -> list[Command]:
         commands: list[Command] = exited(self, event, now)
@@ -41,7 +41,7 @@ def _wait_for_the_next(monkeypatch: pytest.MonkeyPatch) -> SessionDeciders:
             self._start_at = now + int(self.policy.restart_backoff * NANOSECONDS)
         return commands
 
-    monkeypatch.setattr(AgentLifecycle, "_exited", slow)
+    monkeypatch.setattr(AgentLifecycle, "_handle_exit", slow)
     return SessionDeciders()
 
 

@@ -102,14 +102,14 @@ def test_a_defect_is_red_in_real_time(lab: ScenarioRunner, defect: str, name: st
     """On the key on which it is red in virtual time."""
     told = scenario(name)
     assert told.catches[defect] == key
-    assert key in red(played(lab, told, subjects.ReferenceSupervisor(defect, defects.defect(defect).deciders)))
+    assert key in red(played(lab, told, subjects.ReferenceSupervisor(defect, defects.find_defect(defect).deciders)))
 
 
 def test_who_does_not_return_is_given_up(lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """That fails the outcome, and ends the agent."""
     monkeypatch.setattr(_pace, "_FINISH", 0.5)
     run = played(
-        lab, scenario("lingers-deaf"), subjects.ReferenceSupervisor("w", defects.defect("waits-for-exit").deciders)
+        lab, scenario("lingers-deaf"), subjects.ReferenceSupervisor("w", defects.find_defect("waits-for-exit").deciders)
     )
     (outcome,) = [row for row in compare(run) if row.key == "outcome"]
     assert (outcome.verdict, outcome.seen) == (

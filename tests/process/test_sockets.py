@@ -157,7 +157,7 @@ def test_a_process_that_says_nothing_or_nonsense_stops_nobody(stand: Stand) -> N
 def test_nothing_is_decoded_without_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Code that reads marshal trusts its input; the descriptor that came with it is closed again."""
     decoded: list[bytes] = []
-    monkeypatch.setattr(wire, "introduced", decoded.append)
+    monkeypatch.setattr(wire, "decode_hello", decoded.append)
     with contextlib.closing(Door()) as door:
         door.place(str(tmp_path))
         door.open()
@@ -193,7 +193,7 @@ def test_a_hello_may_come_late(tmp_path: Path) -> None:
         door.open()
         link.connect(door.address)
         assert list(door.hellos({b"t" * 16})) == []
-        message = wire.hello(b"t" * 16, 7, 1, "helper", 3)
+        message = wire.encode_hello(b"t" * 16, 7, 1, "helper", 3)
         socket.send_fds(link, [message], [0])
         [hello] = door.hellos({b"t" * 16})
         hello.link.close()

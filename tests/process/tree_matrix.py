@@ -167,7 +167,7 @@ def subject_of(cell: Cell) -> Subject:
         program = _FAULTY if cell.subject == "faulty command" else _SOUND
         return Command([sys.executable, "-c", program, "{inactivity_timeout}", "{agent}"], name=cell.subject)
     if cell.subject == "direct child only":
-        made = defects.defect("direct-child-only")
+        made = defects.find_defect("direct-child-only")
         return ReferenceSupervisor(cell.subject, made.deciders, made.session_deciders)
     return reference_supervisor()
 

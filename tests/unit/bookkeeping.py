@@ -43,11 +43,11 @@ class Book:
         if code in "isq":
             self.done.append((code, data))
 
-    def given(self, names: Sequence[str] | None) -> dict[str, Any]:
+    def read_start_facts(self, names: Sequence[str] | None) -> dict[str, Any]:
         """Tell of no variable."""
         return {"env": dict.fromkeys(names or ())}
 
-    def writable(self, stream: str) -> bool:
+    def can_write(self, stream: str) -> bool:
         """Say whether there is room, or no reader to make any."""
         return stream in self.broken or self.room[stream] > 0
 
@@ -75,7 +75,7 @@ class Book:
         """Keep it."""
         self.done.append(("catch", signum))
 
-    def release(self, signum: int) -> None:
+    def stop_catching(self, signum: int) -> None:
         """Keep it."""
         self.done.append(("release", signum))
 
@@ -95,7 +95,7 @@ class Book:
         """Keep it."""
         self.done.append(("kill", name, signum))
 
-    def leave(self, code: int) -> None:
+    def exit_process(self, code: int) -> None:
         """Keep the code, and end."""
         self.done.append(("exit", code))
         raise Gone

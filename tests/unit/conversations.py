@@ -44,10 +44,10 @@ class Conversation:
     def hear(self, *requests: bytes) -> None:
         """Send requests."""
         for request in requests:
-            reply, event = self.host.hear(request, 0)
+            reply, event = self.host.handle_request(request, 0)
             self._data += reply
             self.events += [event] * (event not in ("", "handshake"))
-        self._data += self.host.late()
+        self._data += self.host.take_late_answers()
 
     def tell(self, name: str, *args: Any) -> None:
         """Have the fake do a step."""

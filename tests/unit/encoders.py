@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_agentproc.fake_agents.dialects import encoder as made_encoder
+from pytest_agentproc.fake_agents.dialects import make_encoder as made_encoder
 from pytest_agentproc.vocabulary import DIALECTS
 
 

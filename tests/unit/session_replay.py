@@ -7,27 +7,27 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import Router
-from pytest_agentproc.supervisor._turns import Answered
+from pytest_agentproc.supervisor._turns import TurnAnswer
 from pytest_agentproc.supervisor.dialects import (
     BACKGROUND,
-    Begun,
-    Declined,
-    Ended,
-    Named,
+    CancelAnswered,
+    HandshakeDone,
     Noise,
+    PromptDeclined,
+    PromptNamed,
     Question,
-    Said,
     Setting,
-    Settled,
-    Welcome,
-    talk,
+    TurnBegun,
+    TurnEnded,
+    TurnProgress,
+    make_talk,
 )
 from tests.architecture.sources import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pytest_agentproc.supervisor.dialects import Spoken, Talk
+    from pytest_agentproc.supervisor.dialects import SessionMeaning, Talk
 
 __all__ = ["TIMED", "Replayed", "replay"]
 
@@ -51,25 +51,25 @@ class _Replay:
     """Follow one conversation; the recorded names of prompts and cancels become those that the reference gives."""
 
     def __init__(self, dialect: str) -> None:
-        self.talk: Talk = talk(dialect, "", Setting("/work", "key"))
+        self.talk: Talk = make_talk(dialect, "", Setting("/work", "key"))
         self.router = Router(is_marked=self.talk.is_marked)
         self.seen = Replayed()
         self.count = 0
         self.names: dict[str, str] = {}
-        self.said: dict[int, Answered] = {}
+        self.said: dict[int, TurnAnswer] = {}
 
     def sends(self, value: dict[str, Any]) -> None:
         """Take what the recorded client wrote."""
         kind = value.get("type")
         if kind in ("prompt", "user"):
             self.count += 1
-            ours = json.loads(self.talk.prompt(self.count, "text"))
+            ours = json.loads(self.talk.encode_prompt(self.count, "text"))
             self._rename(value, ours)
-            self.router.deliver(self.count, begins=self.talk.begins_at_once)
+            self.router.note_delivered(self.count, begins=self.talk.begins_at_once)
         elif kind == "abort":
-            self._rename(value, json.loads(self.talk.cancel(self.count)))
+            self._rename(value, json.loads(self.talk.encode_cancel(self.count)))
         elif kind == "control_request" and value["request"]["subtype"] == "initialize":
-            self._rename(value, json.loads(self.talk.greet()))
+            self._rename(value, json.loads(self.talk.encode_greeting()))
 
     def _rename(self, value: dict[str, Any], ours: dict[str, Any]) -> None:
         for name in ("id", "uuid", "request_id"):
@@ -84,34 +84,34 @@ class _Replay:
         for meaning in self.talk.decode(line.encode()):
             self.hears(meaning)
 
-    def hears(self, meaning: Spoken) -> None:
+    def hears(self, meaning: SessionMeaning) -> None:
         """Take a meaning."""
         seen = self.seen
-        if isinstance(meaning, Welcome):
+        if isinstance(meaning, HandshakeDone):
             seen.is_welcome = True
         elif isinstance(meaning, Noise):
             seen.noise += 1
-        elif isinstance(meaning, Declined):
+        elif isinstance(meaning, PromptDeclined):
             seen.declined.append(meaning.number)
-            self.router.drop(meaning.number)
-        elif isinstance(meaning, Settled):
+            self.router.drop_turn(meaning.number)
+        elif isinstance(meaning, CancelAnswered):
             seen.settled.append(meaning.number)
         elif isinstance(meaning, Question):
             seen.questions.append(meaning.title)
-        elif isinstance(meaning, Named | Begun | Said | Ended):
+        elif isinstance(meaning, PromptNamed | TurnBegun | TurnProgress | TurnEnded):
             self.routes(meaning)
 
-    def routes(self, meaning: Named | Begun | Said | Ended) -> None:
+    def routes(self, meaning: PromptNamed | TurnBegun | TurnProgress | TurnEnded) -> None:
         """Give an event to whom the router says."""
-        owners = self.router.route(meaning)
+        owners = self.router.find_turns(meaning)
         for number in self.router.retracted:
-            self.said[BACKGROUND] = self.said.pop(number, Answered())
+            self.said[BACKGROUND] = self.said.pop(number, TurnAnswer())
         for number in owners:
-            answered = self.said.setdefault(number, Answered())
-            if isinstance(meaning, Said):
-                answered.take(meaning)
-            elif isinstance(meaning, Ended):
-                answered.finish(meaning)
+            answered = self.said.setdefault(number, TurnAnswer())
+            if isinstance(meaning, TurnProgress):
+                answered.add_progress(meaning)
+            elif isinstance(meaning, TurnEnded):
+                answered.note_end(meaning)
                 del self.said[number]
                 if number == BACKGROUND:
                     self.seen.background.append(answered.text)

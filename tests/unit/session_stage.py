@@ -164,7 +164,7 @@ class Stage:
 
     def _hear(self, event: SessionEvent) -> None:
         self.events.append(event)
-        self.session.hear(event)
+        self.session.receive_event(event)
 
     def _spawn(self, _containment: str) -> _Agent:
         if self.failures:
@@ -223,7 +223,7 @@ class Stage:
     def tells(self, *intents: to.Intent) -> None:
         """Have the caller say something."""
         for intent in intents:
-            self.driver.tell(intent)
+            self.driver.queue_intent(intent)
         self.look()
 
     def prompt(self, text: str = "ask") -> int:

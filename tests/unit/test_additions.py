@@ -11,7 +11,7 @@ from pytest_agentproc.errors import ScenarioError, UsageError
 from pytest_agentproc.harness import forecast_run, run_in_model
 from pytest_agentproc.scenario import BUNDLED, Language, Scenario, add_dialect, add_step, loads
 from pytest_agentproc.subjects import Function, ReferenceSupervisor
-from pytest_agentproc.supervisor.dialects import Setting, decoder
+from pytest_agentproc.supervisor.dialects import Setting, make_decoder
 from pytest_agentproc.vocabulary import Dialect, Policy, ScriptStep
 from tests.plugin.toy import CHAT, PACKAGE, SCENARIO
 
@@ -201,10 +201,10 @@ def test_a_talk_that_cannot_be_made_is_named_too(package: Callable[..., Dialect]
 
 def test_a_host_is_asked_for_more_than_an_encoder(package: Callable[..., Dialect]) -> None:
     """A session calls methods that a run never calls; its words are heard, asked and waited for."""
-    toy = package(ENCODER.replace("def has", "def had"), talk=TALK)
+    toy = package(ENCODER.replace("def has_prompt", "def had"), talk=TALK)
     [problem] = problems("say: a", language=spoken(toy))
     assert problem.endswith(
-        ".encoder lacks has in mode chat: pytest_agentproc.fake_agents.contracts.Host says what it must have"
+        ".encoder lacks has_prompt in mode chat: pytest_agentproc.fake_agents.contracts.Host says what it must have"
     )
 
 
@@ -269,8 +269,8 @@ def test_a_subject_claims_a_contributed_dialect_by_itself(package: Callable[...,
 def test_the_reference_reads_it_without_pytest(package: Callable[..., Dialect]) -> None:
     """The production side needs no plugin, and refuses a mode that there is not."""
     toy = package()
-    assert [str(one) for one in decoder(toy, "loud").decode(b">hi")] == [
-        str(one) for one in decoder(toy).decode(b">hi")
+    assert [str(one) for one in make_decoder(toy, "loud").decode(b">hi")] == [
+        str(one) for one in make_decoder(toy).decode(b">hi")
     ]
     with pytest.raises(UsageError, match="mode is 'soft', but toy has plain, loud"):
-        decoder(toy, "soft")
+        make_decoder(toy, "soft")

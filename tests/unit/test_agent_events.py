@@ -13,7 +13,7 @@ from pytest_agentproc.fake_agents.player import Player
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.supervisor import Completion
-from pytest_agentproc.supervisor.dialects import decoder
+from pytest_agentproc.supervisor.dialects import make_decoder
 from pytest_agentproc.verdict import Verdict, compare
 from pytest_agentproc.vocabulary import DIALECTS, Policy, RunReport
 from tests.unit.encoders import encoder
@@ -34,13 +34,13 @@ class _Stage:
     def note(self, code: str, data: Any) -> None:
         self.notes.append((code, data))
 
-    def given(self, names: Any) -> dict[str, Any]:
+    def read_start_facts(self, names: Any) -> dict[str, Any]:
         return {"names": names}
 
     def is_terminal(self) -> bool:
         return False
 
-    def writable(self, stream: str) -> bool:
+    def can_write(self, stream: str) -> bool:
         return True
 
     def write(self, stream: str, data: bytes) -> bool:
@@ -55,7 +55,7 @@ class _Stage:
     def catch(self, signum: int) -> None:
         self.note("catch", signum)
 
-    def release(self, signum: int) -> None:
+    def stop_catching(self, signum: int) -> None:
         self.note("release", signum)
 
     def spawn(self, index: int, fields: dict[str, Any], program: dict[str, Any]) -> None:
@@ -70,7 +70,7 @@ class _Stage:
     def kill(self, name: str, signum: int) -> None:
         self.note("kill", (name, signum))
 
-    def leave(self, code: int) -> None:
+    def exit_process(self, code: int) -> None:
         self.left.append(code)
 
     def die(self, signum: int) -> None:
@@ -158,7 +158,7 @@ def _shape(value: Any) -> Any:
 
 def test_a_real_tool_run_of_pi_is_understood() -> None:
     """The message that asks for the tool completes nothing, the one after it does."""
-    completion, decoding = Completion(), decoder("pi")
+    completion, decoding = Completion(), make_decoder("pi")
     for line in (TRANSCRIPTS / "pi" / "tool.jsonl").read_bytes().splitlines():
         for meaning in decoding.decode(line):
             completion.feed(meaning, 0)

@@ -42,20 +42,20 @@ def ended(store: Store, *events: on.Event) -> Result:
     """Keep a run of events, a second each, that ends with exit code 3."""
     keeper, machine = kept(store)
     instant = HEADLINE.started
-    for event in (*events, on.Exited(3), on.Swept(alone=True)):
+    for event in (*events, on.Exited(3), on.TreeSwept(alone=True)):
         instant += SECOND
         machine.feed(event, instant)
-        keeper.take(event, machine.meanings, instant)
-    return keeper.finish(machine.result(HEADLINE.started, instant))
+        keeper.log_event(event, machine.meanings, instant)
+    return keeper.finish(machine.build_result(HEADLINE.started, instant))
 
 
 def events_of(*meanings: Meaning) -> list[dict[str, Any]]:
     """Write meanings down, and read the lines back."""
     store = MemoryStore()
     keeper, machine = kept(store)
-    keeper.take(on.Due(), list(meanings), HEADLINE.started + SECOND // 2)
+    keeper.log_event(on.DeadlineReached(), list(meanings), HEADLINE.started + SECOND // 2)
     machine.feed(on.Exited(0), HEADLINE.started + SECOND)
-    keeper.finish(machine.result(HEADLINE.started))
+    keeper.finish(machine.build_result(HEADLINE.started))
     return [json.loads(line) for line in store.files["events.jsonl"].splitlines()]
 
 
@@ -110,7 +110,7 @@ def test_a_run_may_end_after_the_last_date() -> None:
     store = MemoryStore()
     keeper, machine = kept(store)
     machine.feed(on.Exited(0), HEADLINE.started)
-    keeper.finish(machine.result(HEADLINE.started, HEADLINE.started + 10**9 * 86400 * 366 * 9000))
+    keeper.finish(machine.build_result(HEADLINE.started, HEADLINE.started + 10**9 * 86400 * 366 * 9000))
     assert json.loads(store.files["result.json"])["ended_at"] is None
 
 
@@ -210,7 +210,7 @@ def test_a_stream_of_64_mib_grows_no_memory(tmp_path: Path) -> None:
     tracemalloc.start()
     try:
         for _ in range(1024):
-            keeper.take(chunk, [], SECOND)
+            keeper.log_event(chunk, [], SECOND)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -265,7 +265,7 @@ def test_a_run_that_its_caller_gave_up_is_stopped_or_what_it_was() -> None:
     stopped.feed(on.Start(), 0)
     stopped.feed(on.Spawned(7), 0)
     stopped.stop(SECOND, -9, "given up")
-    result = stopped.result(0)
+    result = stopped.build_result(0)
     assert (result.outcome, result.exit_code, result.agent_status, result.forced) == ("stopped", 130, -9, True)
     assert (result.error, result.elapsed) == ("given up", SECOND)
 
@@ -275,11 +275,11 @@ def test_a_run_that_its_caller_gave_up_is_stopped_or_what_it_was() -> None:
     event = {"type": "message_end", "message": {"role": "assistant", "content": "done", "stopReason": "stop"}}
     completed.feed(output(json.dumps(event).encode() + b"\n"), SECOND)
     completed.stop(2 * SECOND, 0, "given up")
-    result = completed.result(0)
+    result = completed.build_result(0)
     assert (result.outcome, result.exit_code, result.agent_status, result.forced) == ("completed", 0, 0, False)
     assert (result.error, result.elapsed, result.text) == ("", SECOND, "done")
 
     unstarted = Machine(Task("raw", b"", Policy()))
     unstarted.stop(0, None, "given up")
-    result = unstarted.result(0)
+    result = unstarted.build_result(0)
     assert (result.outcome, result.exit_code, result.agent_status, result.forced) == ("stopped", 130, None, False)

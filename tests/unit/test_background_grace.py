@@ -47,15 +47,15 @@ def test_the_outcome_is_that_of_the_result() -> None:
     """Its instant too: the grace is the agent's, and the caller has what it asked for."""
     machine = finished(STARTED)
     machine.feed(on.Exited(0), 50 * SECOND)
-    machine.feed(on.Swept(alone=True), 50 * SECOND)
+    machine.feed(on.TreeSwept(alone=True), 50 * SECOND)
     assert (machine.outcome, machine.outcome_at) == (Outcome.COMPLETED, SECOND)
 
 
 def over(machine: Machine, status: int = 0) -> Result:
     """Have the agent exit, alone, and sum its run up."""
     machine.feed(on.Exited(status), 70 * SECOND)
-    machine.feed(on.Swept(alone=True), 70 * SECOND)
-    return machine.result(0)
+    machine.feed(on.TreeSwept(alone=True), 70 * SECOND)
+    return machine.build_result(0)
 
 
 def told(machine: Machine, *lines: dict[str, Any]) -> Machine:
@@ -91,7 +91,7 @@ def test_a_task_that_begins_after_the_result_is_followed_too() -> None:
 def test_a_task_that_dies_with_the_agent_is_named() -> None:
     """A report that an agent makes while it is being ended counts: it is the last word about the task."""
     machine = finished(STARTED, grace=0.0)
-    assert machine.feed(on.Due(), 5 * SECOND // 4) == [Signal("TERM")]
+    assert machine.feed(on.DeadlineReached(), 5 * SECOND // 4) == [Signal("TERM")]
     stopped = {**ENDED, "status": "stopped"}
     assert over(told(machine, stopped), 143).warnings == ("background tasks were stopped: b",)
 

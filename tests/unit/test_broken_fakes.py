@@ -36,7 +36,7 @@ expect: {outcome: completed}
 
 
 def _wrong(name: str) -> ReferenceSupervisor:
-    made = defects.defect(name)
+    made = defects.find_defect(name)
     return ReferenceSupervisor(name, made.deciders, made.session_deciders)
 
 

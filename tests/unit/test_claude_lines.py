@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.supervisor import Setting, Watchdog
-from pytest_agentproc.supervisor.dialects import Said, ToolEnded, ToolStarted, decoder, talk
+from pytest_agentproc.supervisor.dialects import ToolEnded, ToolStarted, TurnProgress, make_decoder, make_talk
 from pytest_agentproc.vocabulary import DIALECTS, Policy
 from tests.architecture.sources import ROOT
 from tests.unit.conversations import Conversation
@@ -54,7 +54,7 @@ def test_the_page_and_this_table_have_every_line() -> None:
 @pytest.mark.parametrize("name", PROGRESS)
 def test_a_line_is_progress_of_a_run_if_the_table_says_so(name: str) -> None:
     """Every one is activity: that is a matter of bytes."""
-    decoding = decoder("claude", "print")
+    decoding = make_decoder("claude", "print")
     if name == "compacted":
         decoding.decode(printed("compacting"))
     dog = Watchdog(Policy())
@@ -64,15 +64,15 @@ def test_a_line_is_progress_of_a_run_if_the_table_says_so(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in PROGRESS if name != "compact_boundary"])
 def test_a_line_is_progress_of_a_session_if_the_table_says_so(name: str) -> None:
     """A boundary after a compaction that is over already says nothing new."""
-    talking = talk("claude", "session", Setting())
+    talking = make_talk("claude", "session", Setting())
     if name == "compacted":
         talking.decode(printed("compacting"))
-    assert any(isinstance(meaning, Said) for meaning in talking.decode(printed(name))) is PROGRESS[name]
+    assert any(isinstance(meaning, TurnProgress) for meaning in talking.decode(printed(name))) is PROGRESS[name]
 
 
 def test_a_hook_is_in_flight_until_its_response() -> None:
     """Two hooks at a time are two."""
-    decoding = decoder("claude", "print")
+    decoding = make_decoder("claude", "print")
     names = ("hook_started", "hook_started", "hook_response")
     found = [decoding.decode(printed(name, hook_id=key)) for name, key in zip(names, "aba", strict=True)]
     name = LINES["hook_started"]["hook_name"]

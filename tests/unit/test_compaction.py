@@ -9,7 +9,7 @@ import pytest
 
 from pytest_agentproc.supervisor import Machine, Outcome, Policy, Task
 from pytest_agentproc.supervisor import _events as on
-from pytest_agentproc.supervisor.dialects import Compaction, Other, Said, decoder, talk
+from pytest_agentproc.supervisor.dialects import Compaction, Other, TurnProgress, make_decoder, make_talk
 from tests.unit.session_stage import Stage
 
 SECOND = 1_000_000_000
@@ -51,7 +51,7 @@ def running(dialect: str, *events: dict[str, Any], policy: Policy = LIMITS) -> M
 )
 def test_claude_announces_a_compaction_and_its_end(events: list[dict[str, Any]], meanings: list[Any]) -> None:
     """Each is said once; a status that is repeated is a sign of life and no progress."""
-    reader = decoder("claude")
+    reader = make_decoder("claude")
     assert [meaning for event in events for meaning in reader.decode(line(event))] == meanings
 
 
@@ -59,10 +59,10 @@ def test_claude_announces_a_compaction_and_its_end(events: list[dict[str, Any]],
 def test_pi_announces_a_compaction_and_its_end(prefix: str) -> None:
     """Older versions have another name for it."""
     begins, ends = {"type": f"{prefix}compaction_start"}, {"type": f"{prefix}compaction_end"}
-    reader, conversation = decoder("pi"), talk("pi")
+    reader, conversation = make_decoder("pi"), make_talk("pi")
     assert reader.decode(line(begins)) + reader.decode(line(ends)) == [BEGUN, OVER]
-    assert conversation.decode(line(begins)) == [Said("tool", "compaction"), BEGUN]
-    assert conversation.decode(line(ends)) == [Said("tool", "compaction"), OVER]
+    assert conversation.decode(line(begins)) == [TurnProgress("tool", "compaction"), BEGUN]
+    assert conversation.decode(line(ends)) == [TurnProgress("tool", "compaction"), OVER]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_run_that_compacts_has_the_longer_limit(dialect: str, begins: dict[str
 def test_a_compaction_without_an_end_ends_the_run_at_the_longer_limit() -> None:
     """The error says what the agent was at."""
     machine = running("claude", BEGINS)
-    machine.feed(on.Due(), 60 * SECOND)
+    machine.feed(on.DeadlineReached(), 60 * SECOND)
     assert machine.outcome is Outcome.INACTIVE
     assert machine.error.startswith("no output for 60 s while it compacted its context, after ")
 
@@ -90,7 +90,7 @@ def test_a_tool_that_runs_too_is_named_instead() -> None:
     block = {"type": "tool_use", "id": "t", "name": "Bash", "input": {}}
     asks = {"type": "assistant", "message": {"id": "m", "content": [block]}, "parent_tool_use_id": None}
     machine = running("claude", BEGINS, asks)
-    machine.feed(on.Due(), 61 * SECOND)
+    machine.feed(on.DeadlineReached(), 61 * SECOND)
     assert "while a tool ran" in machine.error
 
 

@@ -55,27 +55,27 @@ def test_a_limit_that_is_off_never_comes() -> None:
 def test_nothing_is_due_before_its_instant_and_at_it_it_is() -> None:
     """Limits are exact to the nanosecond."""
     dog = watchdog()
-    assert dog.due(10 * SECOND - 1) is None
-    assert dog.due(10 * SECOND) == ("inactivity_timeout", Outcome.INACTIVE)
+    assert dog.find_expired_limit(10 * SECOND - 1) is None
+    assert dog.find_expired_limit(10 * SECOND) == ("inactivity_timeout", Outcome.INACTIVE)
 
 
 def test_activity_moves_one_limit_and_not_the_other() -> None:
     """A run that talks for ever is not silent, but it has run for too long in the end (A1, A2)."""
     dog = watchdog()
-    dog.activity(9 * SECOND, "stderr", 1)
+    dog.note_activity(9 * SECOND, "stderr", 1)
     assert dog.deadlines == {"inactivity_timeout": 19 * SECOND, "max_runtime": 60 * SECOND}
-    dog.activity(59 * SECOND, "stdout", 1)
-    assert dog.due(60 * SECOND) == ("max_runtime", Outcome.OVERRAN)
+    dog.note_activity(59 * SECOND, "stdout", 1)
+    assert dog.find_expired_limit(60 * SECOND) == ("max_runtime", Outcome.OVERRAN)
 
 
 def test_at_one_instant_silence_is_told_before_the_runtime() -> None:
     """Among equals the gentler word wins (A3)."""
-    assert watchdog(60.0).due(60 * SECOND) == ("inactivity_timeout", Outcome.INACTIVE)
+    assert watchdog(60.0).find_expired_limit(60 * SECOND) == ("inactivity_timeout", Outcome.INACTIVE)
 
 
 def test_a_late_look_tells_of_the_limit_that_came_first() -> None:
     """A host that was away must not swap what happened."""
-    assert watchdog(10.0, 4.0).due(100 * SECOND) == ("max_runtime", Outcome.OVERRAN)
+    assert watchdog(10.0, 4.0).find_expired_limit(100 * SECOND) == ("max_runtime", Outcome.OVERRAN)
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
@@ -89,16 +89,16 @@ def test_a_closed_stream_moves_no_limit() -> None:
     """It is neither activity nor exit (A5)."""
     dog = watchdog()
     before = dict(dog.deadlines)
-    dog.ended(5 * SECOND, "stdout")
+    dog.note_stream_end(5 * SECOND, "stdout")
     assert dog.deadlines == before
 
 
 def test_a_watchdog_at_rest_has_no_limit_until_it_is_armed_again() -> None:
     """A completion that is taken back brings the old limits back."""
     dog = watchdog()
-    dog.rest()
-    assert (dog.deadline, dog.due(100 * SECOND)) == (None, None)
-    dog.activity(8 * SECOND, "stdout", 1)
+    dog.disarm()
+    assert (dog.deadline, dog.find_expired_limit(100 * SECOND)) == (None, None)
+    dog.note_activity(8 * SECOND, "stdout", 1)
     assert dog.deadline is None
     dog.arm(9 * SECOND)
     assert dog.deadlines == {"inactivity_timeout": 18 * SECOND, "max_runtime": 60 * SECOND}
@@ -107,13 +107,13 @@ def test_a_watchdog_at_rest_has_no_limit_until_it_is_armed_again() -> None:
 def test_a_watchdog_explains_itself() -> None:
     """The sentence says what a person would ask: how long, after how much, and what was closed."""
     dog = watchdog()
-    dog.activity(2 * SECOND, "stdout", 5)
-    assert dog.explain("inactivity_timeout", 12 * SECOND + SECOND // 2) == "no output for 10.5 s, after 5 bytes"
-    assert dog.explain("max_runtime", 60 * SECOND) == "still running after 60 s, with 5 bytes of output"
-    dog.ended(3 * SECOND, "stdout")
-    dog.ended(4 * SECOND, "stderr")
+    dog.note_activity(2 * SECOND, "stdout", 5)
+    assert dog.explain_expiry("inactivity_timeout", 12 * SECOND + SECOND // 2) == "no output for 10.5 s, after 5 bytes"
+    assert dog.explain_expiry("max_runtime", 60 * SECOND) == "still running after 60 s, with 5 bytes of output"
+    dog.note_stream_end(3 * SECOND, "stdout")
+    dog.note_stream_end(4 * SECOND, "stderr")
     closed = "no output for 10 s, after 5 bytes, and stdout and stderr closed"
-    assert dog.explain("inactivity_timeout", 12 * SECOND) == closed
+    assert dog.explain_expiry("inactivity_timeout", 12 * SECOND) == closed
 
 
 # Ladder.
@@ -122,11 +122,11 @@ def test_a_watchdog_explains_itself() -> None:
 def test_a_good_end_is_lingered_terminated_and_killed() -> None:
     """Each step has the grace of a good end (C1)."""
     ladder = Escalation(POLICY)
-    ladder.linger(0)
+    ladder.start_linger_grace(0)
     assert (ladder.timer, ladder.deadline, ladder.has_signalled) == ("linger_grace", SECOND, False)
-    assert ladder.due(SECOND) == Signal("TERM")
+    assert ladder.take_due_step(SECOND) == Signal("TERM")
     assert (ladder.timer, ladder.deadline, ladder.has_signalled) == ("linger_kill_grace", 3 * SECOND, True)
-    assert ladder.due(3 * SECOND) == Signal("KILL")
+    assert ladder.take_due_step(3 * SECOND) == Signal("KILL")
     assert (ladder.timer, ladder.deadline, ladder.rung) == ("", None, EscalationStep.DONE)
 
 
@@ -140,34 +140,34 @@ def test_a_bad_end_has_the_longer_grace() -> None:
 def test_a_grace_counts_from_the_signal_that_was_sent() -> None:
     """A host that was away sends late and still waits in full."""
     ladder = Escalation(POLICY)
-    ladder.linger(0)
-    ladder.due(4 * SECOND)
+    ladder.start_linger_grace(0)
+    ladder.take_due_step(4 * SECOND)
     assert ladder.deadline == 6 * SECOND
 
 
 def test_a_linger_that_is_withdrawn_waits_for_nothing() -> None:
     """The agent continues, and must not be terminated at the old instant."""
     ladder = Escalation(POLICY)
-    ladder.linger(0)
-    ladder.withdraw()
+    ladder.start_linger_grace(0)
+    ladder.stop_waiting()
     assert (ladder.rung, ladder.timer, ladder.deadline) == (EscalationStep.NONE, "", None)
 
 
 def test_nothing_is_withdrawn_after_the_signal() -> None:
     """TERM cannot be taken back, so neither can the grace after it."""
     ladder = Escalation(POLICY)
-    ladder.linger(0)
-    ladder.due(SECOND)
-    ladder.withdraw()
+    ladder.start_linger_grace(0)
+    ladder.take_due_step(SECOND)
+    ladder.stop_waiting()
     assert (ladder.rung, ladder.deadline) == (EscalationStep.KILL, 3 * SECOND)
 
 
 def test_leftovers_are_terminated_with_a_grace_of_their_own_and_once() -> None:
     """The agent has ended well or ill by itself; its descendants are only in the way (T6)."""
     ladder = Escalation(POLICY)
-    assert ladder.leftovers(SECOND) == [Signal("TERM")]
+    assert ladder.end_leftovers(SECOND) == [Signal("TERM")]
     assert (ladder.timer, ladder.deadline) == ("leftover_kill_grace", 4 * SECOND)
-    assert ladder.leftovers(2 * SECOND) == []
+    assert ladder.end_leftovers(2 * SECOND) == []
 
 
 def test_the_ladder_ends_with_the_agent_reaped() -> None:
@@ -258,13 +258,13 @@ def test_a_result_decides_and_without_one_the_exit(
     meanings: list[Meaning], status: int, has_completion: bool, expected: Outcome
 ) -> None:
     """The exit code of an agent that has said how it went adds nothing; of one that should have, it is not enough."""
-    outcome = Ending().on_exit(completion(*meanings), status, watchdog(), 0, has_completion=has_completion)
+    outcome = Ending().judge_exit(completion(*meanings), status, watchdog(), 0, has_completion=has_completion)
     assert outcome is expected
 
 
 def test_an_exit_at_a_limits_instant_is_an_exit() -> None:
     """Exit beats the timer (A4)."""
-    assert Ending().on_exit(Completion(), 0, watchdog(), 10 * SECOND, has_completion=False) is Outcome.COMPLETED
+    assert Ending().judge_exit(Completion(), 0, watchdog(), 10 * SECOND, has_completion=False) is Outcome.COMPLETED
 
 
 @pytest.mark.parametrize("streams", [[], ["stdout"], ["stdout", "stderr"]])
@@ -312,7 +312,7 @@ def test_a_good_result_with_a_bad_exit_is_a_warning(
     outcome: Outcome, status: int, forced: bool, expected: list[str]
 ) -> None:
     """The result stands; a contradiction of the agent is reported, unless we caused it."""
-    assert Ending().warnings(outcome, status, forced=forced) == expected
+    assert Ending().find_warnings(outcome, status, forced=forced) == expected
 
 
 # Feeder.
@@ -321,9 +321,9 @@ def test_a_good_result_with_a_bad_exit_is_a_warning(
 def test_a_feeder_hands_out_what_is_left() -> None:
     """Every byte goes out once and in order, however few are taken at a time."""
     feeder = Feeder(b"abcdef")
-    feeder.wrote(4)
+    feeder.note_written(4)
     assert (bytes(feeder.rest), feeder.is_delivered) == (b"ef", False)
-    feeder.wrote(2)
+    feeder.note_written(2)
     assert feeder.is_delivered
 
 
@@ -331,11 +331,18 @@ def test_a_stream_is_read_until_its_end() -> None:
     """Its end may be reported twice."""
     feeder = Feeder(b"")
     for _ in range(2):
-        feeder.ended("stdout")
+        feeder.note_stream_end("stdout")
         assert feeder.streams == ["stderr"]
 
 
 def test_a_backoff_is_doubled_before_it_is_rounded() -> None:
     """A third of a second is no whole number of nanoseconds, and two thirds are not twice the one above (P6)."""
     restarts = Restarts(Policy(restart_backoff=1 / 3))
-    assert [restarts.crash(0) for _ in range(6)] == [333333334, 666666667, 1333333334, 2666666667, 5333333334, None]
+    assert [restarts.plan_restart(0) for _ in range(6)] == [
+        333333334,
+        666666667,
+        1333333334,
+        2666666667,
+        5333333334,
+        None,
+    ]

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_agentproc.supervisor import Machine, Policy, Task
 from pytest_agentproc.supervisor import _events as on
-from pytest_agentproc.supervisor._ending import explain_exit, explain_start, with_command, with_stderr
+from pytest_agentproc.supervisor._ending import append_stderr, explain_exit, explain_start, prefix_command
 from tests.unit.session_stage import Stage
 
 SECOND = 1_000_000_000
@@ -19,7 +19,7 @@ def error_of(dialect: str, *events: object) -> str:
     machine.feed(on.Spawned(7), SECOND)
     for number, event in enumerate(events, 2):
         machine.feed(event, number * SECOND)  # type: ignore[arg-type]  # the tests give events alone
-    return machine.result(SECOND).error
+    return machine.build_result(SECOND).error
 
 
 def printed(text: str, stream: str = "stdout") -> on.Output:
@@ -95,21 +95,21 @@ def test_a_code_above_128_names_the_signal_if_there_is_one(status: int, words: s
 def test_the_end_of_stderr_is_bounded_and_begins_with_a_whole_line() -> None:
     """A stack trace of many pages is for the log."""
     stderr = b"".join(b"line %d\n" % number for number in range(1000)) + b"\n\n"
-    words = with_stderr("it ended", stderr)
+    words = append_stderr("it ended", stderr)
     assert words.startswith("it ended: line ")
     assert words.endswith("line 998\nline 999")
     assert len(words) < 1020
-    assert with_stderr("it ended", b"x" * 5000) == "it ended: " + "x" * 1000
+    assert append_stderr("it ended", b"x" * 5000) == "it ended: " + "x" * 1000
 
 
 def test_blank_stderr_adds_nothing() -> None:
     """There is nothing to read in it."""
-    assert with_stderr("it ended", b" \n\n") == "it ended"
+    assert append_stderr("it ended", b" \n\n") == "it ended"
 
 
 def test_a_long_command_is_cut() -> None:
     """The prompt may be part of it."""
-    words = with_command(["pi", "x" * 5000], "no")
+    words = prefix_command(["pi", "x" * 5000], "no")
     assert words.startswith("pi xxx")
     assert words.endswith("...: no")
     assert len(words) < 1020

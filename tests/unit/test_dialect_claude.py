@@ -19,7 +19,7 @@ from pytest_agentproc.supervisor.dialects import (
     TaskBegun,
     ToolEnded,
     ToolStarted,
-    decoder,
+    make_decoder,
 )
 from pytest_agentproc.vocabulary import Policy
 
@@ -52,7 +52,7 @@ def frame(*chunks: bytes) -> tuple[bytes, ...]:
 
 def meanings(lines: tuple[bytes, ...]) -> list[Any]:
     """Decode the lines of one run to its end."""
-    decoding = decoder("claude")
+    decoding = make_decoder("claude")
     found = [meaning for line in lines for meaning in decoding.decode(line)]
     return [*found, *decoding.end(b"")]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.supervisor import Completion, Framing, Tools
-from pytest_agentproc.supervisor.dialects import Message, Other, ToolEnded, ToolStarted, decoder
+from pytest_agentproc.supervisor.dialects import Message, Other, ToolEnded, ToolStarted, make_decoder
 from pytest_agentproc.vocabulary import Policy
 from tests.unit.encoders import encoder
 
@@ -38,7 +38,7 @@ def frame(*chunks: bytes) -> tuple[bytes, ...]:
 
 def understand(lines: tuple[bytes, ...]) -> Read:
     """Follow what the lines of one run mean."""
-    completion, tools, decoding = Completion(), Tools(Policy()), decoder("codex")
+    completion, tools, decoding = Completion(), Tools(Policy()), make_decoder("codex")
     for line in lines:
         for meaning in decoding.decode(line):
             completion.feed(meaning, 0)
@@ -106,7 +106,7 @@ def test_an_item_is_in_flight_until_it_is_completed() -> None:
         for what in ("todo_list", "agent_message", "reasoning", "web_search")
         for state in ("started", "updated", "completed")
     ]
-    decoding = decoder("codex")
+    decoding = make_decoder("codex")
     assert [decoding.decode(line) for line in frame(transcript(*events))] == [
         *([Other("item.started")], [Other("item.updated")], [Other("item.completed")]),
         *([Other("item.started")], [Other("item.updated")], [Message("x")]),

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.supervisor import Completion, Framing
-from pytest_agentproc.supervisor.dialects import decoder
+from pytest_agentproc.supervisor.dialects import make_decoder
 from tests.unit.encoders import encoder
 
 TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts" / "gemini"
@@ -31,7 +31,7 @@ class Read:
 
 def read(mode: str, *chunks: bytes, stderr: bytes = b"") -> Read:
     """Decode the chunks of one run to its end."""
-    framing, completion, decoding = Framing(), Completion(), decoder("gemini", mode)
+    framing, completion, decoding = Framing(), Completion(), make_decoder("gemini", mode)
     lines = [line for chunk in chunks for line in framing.feed(chunk)]
     for line in [*lines, *framing.flush()]:
         for meaning in decoding.decode(line):
@@ -155,4 +155,4 @@ def test_the_fake_prints_the_object_of_the_real_cli() -> None:
 def test_an_unknown_mode_is_refused() -> None:
     """A caller who misspells it must not get another decoder."""
     with pytest.raises(UsageError, match="mode is 'stream-json', but gemini has text, json, stream"):
-        decoder("gemini", "stream-json")
+        make_decoder("gemini", "stream-json")

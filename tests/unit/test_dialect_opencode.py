@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.supervisor._ending import Completion
-from pytest_agentproc.supervisor.dialects import ToolEnded, ToolStarted, decoder
+from pytest_agentproc.supervisor.dialects import ToolEnded, ToolStarted, make_decoder
 from tests.unit.encoders import encoder
 
 _IDS = {"id": "prt_1", "messageID": "msg_1", "sessionID": "ses_1"}
@@ -28,7 +28,7 @@ ERROR = _line("error", error={"name": "APIError", "data": {"message": "refused",
 
 
 def _read(*lines: bytes) -> Completion:
-    completion, decoding = Completion(), decoder("opencode")
+    completion, decoding = Completion(), make_decoder("opencode")
     for now, line in enumerate(lines):
         for meaning in decoding.decode(line):
             completion.feed(meaning, now)
@@ -72,7 +72,7 @@ def test_a_line_that_is_no_event_is_noise() -> None:
 def test_a_tool_is_known_only_when_it_has_ended() -> None:
     """Nothing is printed while it runs."""
     told = {**_IDS, "type": "tool", "tool": "bash", "callID": "c1", "state": {"status": "completed"}}
-    assert decoder("opencode").decode(_line("tool_use", part=told)) == [ToolStarted("c1", "bash"), ToolEnded("c1")]
+    assert make_decoder("opencode").decode(_line("tool_use", part=told)) == [ToolStarted("c1", "bash"), ToolEnded("c1")]
 
 
 def _printed(*steps: tuple[str, Any], argv: tuple[str, ...] = ()) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.supervisor import Completion, Framing
-from pytest_agentproc.supervisor.dialects import decoder
+from pytest_agentproc.supervisor.dialects import make_decoder
 from tests.unit.encoders import encoder
 
 TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts" / "pi"
@@ -38,7 +38,7 @@ def frame(*chunks: bytes) -> tuple[bytes, ...]:
 
 def understand(lines: tuple[bytes, ...]) -> Read:
     """Decode the lines of one run to its end."""
-    completion, decoding = Completion(), decoder("pi")
+    completion, decoding = Completion(), make_decoder("pi")
     for line in lines:
         for meaning in decoding.decode(line):
             completion.feed(meaning, 0)

@@ -67,9 +67,9 @@ def play(agent: Any, rnd: random.Random) -> str:
         "say": lambda: agent.say("a", rnd.choice([None, "stop"]), 0),
         "answer": lambda: agent.answer("a", 0),
         "result": lambda: agent.result(result, 0),
-        "hear": lambda: agent.hear(json.dumps(rnd.choice(_HEARD)).encode(), 0),
-        "take": lambda: agent.take(rnd.randrange(1, 5), 0),
-        "late": getattr(agent, "late", bytes),
+        "hear": lambda: agent.handle_request(json.dumps(rnd.choice(_HEARD)).encode(), 0),
+        "take": lambda: agent.begin_prompt(rnd.randrange(1, 5), 0),
+        "late": getattr(agent, "take_late_answers", bytes),
         "acknowledge": lambda: agent.acknowledge(0),
         "ask": lambda: ask(agent, number, rnd.choice(["allow", "deny"])),
     }

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.supervisor.dialects import Noise, decoder, talk
-from pytest_agentproc.supervisor.dialects._json import objects
+from pytest_agentproc.supervisor.dialects import Noise, make_decoder, make_talk
+from pytest_agentproc.supervisor.dialects._json import parse_objects
 
 TITLE = b"\x1b]0;dotfiles: ready\x07"
 SEQUENCES = {
@@ -39,7 +39,7 @@ def meanings(variant: str, line: bytes) -> list[Any]:
     """Say what a line means in a dialect and mode."""
     dialect, mode = variant.split()
     is_session = mode in ("session", "rpc")
-    return [*(talk(dialect, mode) if is_session else decoder(dialect, mode)).decode(line)]
+    return [*(make_talk(dialect, mode) if is_session else make_decoder(dialect, mode)).decode(line)]
 
 
 @pytest.mark.parametrize("variant", FRAMES)
@@ -52,7 +52,7 @@ def test_an_escape_sequence_in_front_of_a_frame_costs_nothing(variant: str, sequ
 @pytest.mark.parametrize("line", [b'{"a": 1}%s', b'{"a": 1}%s{"b": 2}', b'{"a": 1} %s {"b": 2}'])
 def test_nor_does_one_after_a_frame_or_between_two(line: bytes) -> None:
     """It stands where the program happened to print it."""
-    assert objects(line % TITLE) == objects(line % b"")
+    assert parse_objects(line % TITLE) == parse_objects(line % b"")
 
 
 @pytest.mark.parametrize(
@@ -61,13 +61,13 @@ def test_nor_does_one_after_a_frame_or_between_two(line: bytes) -> None:
 )
 def test_all_else_that_is_no_frame_stays_noise(line: bytes) -> None:
     """Only whole escape sequences are passed over; a line of nothing else says nothing."""
-    assert objects(line) is None
+    assert parse_objects(line) is None
     assert meanings("pi json", line) == [Noise(line)]
 
 
 def test_a_line_of_escape_sequences_is_noise_in_gemini_too() -> None:
     """Its object may begin on the next line."""
-    reader = decoder("gemini", "json")
+    reader = make_decoder("gemini", "json")
     assert reader.decode(TITLE) == [Noise(TITLE)]
     assert not reader.decode(TITLE + b"{")
     assert len(reader.decode(b'"response": "x"}\x1b[0m')) == 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from pytest_agentproc.defects import defect
+from pytest_agentproc.defects import find_defect
 from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import apply_moves, find_movables, loads, restate_times
@@ -75,7 +75,7 @@ _SEVERAL = 10
 
 
 def _wrong(name: str) -> ReferenceSupervisor:
-    made = defect(name)
+    made = find_defect(name)
     return ReferenceSupervisor(name, made.deciders, made.session_deciders)
 
 

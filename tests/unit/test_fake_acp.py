@@ -209,7 +209,7 @@ def test_a_cancelled_prompt_is_answered_as_cancelled() -> None:
     talk.hear(request(None, "session/cancel", sessionId="sess_1"))
     assert talk.events == []
     talk.hear(prompt(7), prompt(8))
-    talk.tell("take", 1)
+    talk.tell("begin_prompt", 1)
     talk.tell("tool", TOOL)
     talk.printed()
     talk.hear(request(None, "session/cancel", sessionId="sess_1"))
@@ -221,7 +221,7 @@ def test_a_cancelled_prompt_is_answered_as_cancelled() -> None:
     talk.tell("acknowledge")
     talk.tell("say", "late", None)
     assert [one["method"] for one in talk.printed()] == ["session/update"]
-    talk.tell("take", 2)
+    talk.tell("begin_prompt", 2)
     talk.tell("answer", "done")
     assert talk.printed()[-1] == {"jsonrpc": "2.0", "id": 8, "result": {"stopReason": "end_turn"}}
     talk.tell("answer", "to nobody")
@@ -233,11 +233,11 @@ def test_a_turn_ends_with_the_reason_that_it_is_told() -> None:
     talk = talk_to_a_new_session()
     talk.hear(prompt("x"), prompt("y"), prompt("z"))
     talk.printed()
-    talk.tell("take", 2)
+    talk.tell("begin_prompt", 2)
     talk.tell("say", "no", "refusal")
-    talk.tell("take", 3)
+    talk.tell("begin_prompt", 3)
     talk.tell("result", {"text": "broken", "is_error": True, "usage": None})
-    talk.tell("take", 1)
+    talk.tell("begin_prompt", 1)
     talk.tell("think", "hm")
     talk.tell("event", {"jsonrpc": "2.0", "method": "x"})
     talk.tell("result", {"text": None, "is_error": False, "usage": {"quota": 1}})

@@ -31,7 +31,7 @@ def in_a_turn(**program: Any) -> Conversation:
     """Talk to a claude that has a prompt in hand and a tool that runs."""
     talk = Conversation("claude", "session", **program)
     talk.hear(PROMPT)
-    talk.tell("take", 1)
+    talk.tell("begin_prompt", 1)
     talk.tell("tool", {"id": "t", "name": "Bash", "input": COMMAND})
     talk.printed()
     return talk
@@ -41,7 +41,7 @@ def test_a_permission_is_asked_as_claude_asks_it() -> None:
     """The state before, the tool's own id and input, the state after the answer; the tool's end says who allowed."""
     talk, real = Conversation("claude", "session", **READS), seen("perm")
     talk.hear(*told("perm")[:2])
-    talk.tell("take", 1)
+    talk.tell("begin_prompt", 1)
     call = next(one for one in real if one["type"] == "assistant")["message"]["content"][0]
     talk.tell("tool", {key: call[key] for key in ("id", "name", "input")})
     question = talk.ask("permission", "Bash")
@@ -136,7 +136,7 @@ def test_a_question_outside_a_turn_outlives_an_interrupt_and_is_about_a_tool_tha
     talk = Conversation("claude", "session")
     first, second = talk.ask("permission", "Bash"), talk.ask("hook", "h")
     talk.hear(PROMPT)
-    talk.tell("take", 1)
+    talk.tell("begin_prompt", 1)
     talk.hear(INTERRUPT)
     assert (first.answer, second.answer) == ("", "")
     requests = [one["request"] for one in talk.printed() if one["type"] == "control_request"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.supervisor import Completion
-from pytest_agentproc.supervisor.dialects import Asked, Nested, ToolEnded, ToolStarted, decoder
+from pytest_agentproc.supervisor.dialects import Asked, Nested, ToolEnded, ToolStarted, make_decoder
 from tests.unit.encoders import encoder
 
 TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts" / "claude"
@@ -35,7 +35,7 @@ def fake(program: dict[str, Any], *calls: tuple[Any, ...]) -> bytes:
 
 def meanings(data: bytes) -> list[Any]:
     """Decode a run to its end."""
-    decoding = decoder("claude")
+    decoding = make_decoder("claude")
     found = [meaning for line in data.removeprefix(b"\xef\xbb\xbf").splitlines() for meaning in decoding.decode(line)]
     return [*found, *decoding.end(b"")]
 

@@ -39,9 +39,9 @@ def connected() -> Conversation:
     talk = Conversation("claude", "session")
     talk.hear(coded(INITIALIZE), coded(PROMPT))
     for result in ({}, {}, {"tools": [{"name": "add"}]}):
-        assert not talk.host.has(1)
+        assert not talk.host.has_prompt(1)
         answer(talk, next(line for line in talk.printed() if line["type"] == "control_request"), result=result)
-    talk.tell("take", 1)
+    talk.tell("begin_prompt", 1)
     talk.tell("tool", TOOL)
     return talk
 
@@ -90,7 +90,7 @@ def test_the_end_of_stdin_ends_a_call() -> None:
     """No answer can come any more."""
     talk = connected()
     question, _ = call(talk)
-    talk.host.end()
+    talk.host.note_eof()
     assert question.answer == "refused"
     assert ended(talk)[0].startswith("The tool call was interrupted before a result was received.")
 

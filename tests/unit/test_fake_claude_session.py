@@ -56,12 +56,12 @@ def test_a_background_turn_behind_the_next_prompt_is_told_by_its_marks() -> None
     """Lines with a uuid are answered with it; the background turn has none, and its result an origin."""
     talk, (initialize, first, second) = Conversation("claude", "session", **PARTIAL), told("bg-overlap-uuid")
     talk.hear(initialize, first)
-    talk.tell("take", 1)
+    talk.tell("begin_prompt", 1)
     talk.tell("task", TASK)
     talk.tell("answer", "answer one")
     made = talk.printed()
     talk.hear(second)
-    talk.tell("take", 2)
+    talk.tell("begin_prompt", 2)
     talk.tell("task_done", {"id": "b", "status": "completed", "in_same_turn": False})
     talk.tell("answer", "answer two")
     talk.tell("background_turn", {"task": "b", "empty_result_first": False})
@@ -76,7 +76,7 @@ def test_two_tasks_that_end_together_give_an_empty_result_first() -> None:
     """It has no text, no reason and no message; state lines come where the environment asks for them."""
     talk, real = Conversation("claude", "session", **WHOLE), seen("bg-two")
     talk.hear(*told("bg-two")[:2])
-    talk.tell("take", 1)
+    talk.tell("begin_prompt", 1)
     talk.tell("task", TASK)
     talk.tell("task", {**TASK, "id": "c"})
     talk.tell("answer", "answer one")
@@ -86,7 +86,7 @@ def test_two_tasks_that_end_together_give_an_empty_result_first() -> None:
     talk.tell("background_turn", {"task": "c", "empty_result_first": True})
     talk.tell("answer", "bg noted")
     talk.hear(told("bg-two")[2])
-    talk.tell("take", 2)
+    talk.tell("begin_prompt", 2)
     talk.tell("answer", "answer two")
     begin = next(index for index, event in enumerate(real) if event.get("subtype") == "task_updated")
     assert summary(talk.printed()) == summary(real[begin:])
@@ -97,11 +97,11 @@ def test_a_task_that_ends_while_a_tool_runs_is_told_with_that_tools_result() -> 
     name = "bg-overlap-tool-partial-replay"
     talk, (initialize, first, second) = Conversation("claude", "session", **REPLAYS), told(name)
     talk.hear(initialize, first)
-    talk.tell("take", 1)
+    talk.tell("begin_prompt", 1)
     talk.tell("task", TASK)
     talk.tell("answer", "answer one")
     talk.hear(second)
-    talk.tell("take", 2)
+    talk.tell("begin_prompt", 2)
     talk.tell("tool", {"id": "t", "name": "Bash", "input": {}})
     talk.tell("task_done", {"id": "b", "status": "completed", "in_same_turn": True})
     talk.tell("task", {"id": "f", "kind": "local_bash", "tool": "t", "foreground": True})
@@ -127,13 +127,13 @@ def test_an_interrupt_while_a_tool_runs_ends_the_tool_and_the_turn() -> None:
     """A control response, the tool's end, the interrupted user line, an error result; the next prompt is answered."""
     talk, (initialize, first, interrupt, second) = Conversation("claude", "session", **WHOLE), told("interrupt-tool")
     talk.hear(initialize, first)
-    talk.tell("take", 1)
+    talk.tell("begin_prompt", 1)
     talk.tell("tool", {"id": "t", "name": "Bash", "input": {"command": "sleep 1", "description": "d"}})
     talk.hear(interrupt, second)
     assert talk.events == ["cancel"]
     talk.tell("acknowledge")
     assert talk.host.code == 1
-    talk.tell("take", 2)
+    talk.tell("begin_prompt", 2)
     talk.tell("answer", "answer two")
     assert talk.host.code == 0
     assert summary(talk.printed()) == summary(seen("interrupt-tool"))
@@ -143,9 +143,9 @@ def test_a_receipt_is_the_control_response_alone_and_is_given_once() -> None:
     """The turn is ended later by all the rest; an interrupt in between has its response then."""
     talk, (initialize, first, interrupt, _) = Conversation("claude", "session", **WHOLE), told("interrupt-tool")
     talk.hear(initialize, first)
-    talk.tell("take", 1)
+    talk.tell("begin_prompt", 1)
     talk.hear(interrupt)
-    receipts = [talk.host.receipt(), talk.host.receipt()]
+    receipts = [talk.host.confirm_cancel(), talk.host.confirm_cancel()]
     assert [data.count(b'"type":"control_response"') for data in receipts] == [receipts[0].count(b"\n"), 0] == [1, 0]
     talk.printed()
     talk.hear(interrupt)
@@ -158,12 +158,12 @@ def test_an_interrupt_while_text_streams_closes_its_message() -> None:
     """As in the real one: the text so far is printed as a whole, marked as aborted."""
     talk, (initialize, first, *rest) = Conversation("claude", "session", **PARTIAL), told("interrupt-overlap")
     talk.hear(initialize, first)
-    talk.tell("take", 1)
+    talk.tell("begin_prompt", 1)
     for piece in ("a lo", "ng s", "trea", "med "):
         talk.tell("delta", piece)
     talk.hear(*rest)
     talk.tell("acknowledge")
-    talk.tell("take", 2)
+    talk.tell("begin_prompt", 2)
     talk.tell("answer", "answer two")
     assert_alike(talk.printed(), seen("interrupt-overlap"))
 
@@ -173,11 +173,11 @@ def test_user_lines_are_replayed_where_they_are_asked_for() -> None:
     name = "interrupt-overlap-nopartial-replay"
     talk, (initialize, first, *rest) = Conversation("claude", "session", **REPLAYS), told(name)
     talk.hear(initialize, first)
-    talk.tell("take", 1)
+    talk.tell("begin_prompt", 1)
     talk.tell("delta", "a long streamed answer with many")
     talk.hear(*rest)
     talk.tell("acknowledge")
-    talk.tell("take", 2)
+    talk.tell("begin_prompt", 2)
     talk.tell("answer", "answer two")
     assert_alike(talk.printed(), seen(name))
 
@@ -186,24 +186,24 @@ def test_a_prompt_that_comes_while_a_tool_runs_is_swallowed() -> None:
     """There is one result for both; a script that waits for the second one's turn waits for ever."""
     talk, (initialize, first, second) = Conversation("claude", "session", **WHOLE), told("two-prompts-midtool-uuid")
     talk.hear(initialize, first)
-    talk.tell("take", 1)
+    talk.tell("begin_prompt", 1)
     talk.tell("tool", {"id": "t", "name": "Bash", "input": {"command": "sleep 2; echo a", "description": "d"}})
     talk.hear(second)
     talk.tell("tool_done", {"id": "t", "output": "a", "error": None})
     talk.tell("answer", "answer one")
     assert_alike(talk.printed(), seen("two-prompts-midtool-uuid"))
-    assert not talk.host.has(2)
+    assert not talk.host.has_prompt(2)
 
 
 def test_an_interrupt_of_nothing_is_answered_at_once() -> None:
     """And nothing else is printed."""
     talk, (initialize, first, interrupt, second) = Conversation("claude", "session", **WHOLE), told("interrupt-idle")
     talk.hear(initialize, first)
-    talk.tell("take", 1)
+    talk.tell("begin_prompt", 1)
     talk.tell("answer", "answer one")
     talk.hear(interrupt, second)
     assert talk.events == []
-    talk.tell("take", 2)
+    talk.tell("begin_prompt", 2)
     talk.tell("answer", "answer two")
     assert_alike(talk.printed(), seen("interrupt-idle"))
 
@@ -212,7 +212,7 @@ def test_an_interrupt_that_the_result_crosses_is_answered_after_the_result() -> 
     """The real CLI answers every control request; a client that waits for the response is not kept waiting."""
     talk, (initialize, first, interrupt, _) = Conversation("claude", "session", **WHOLE), told("interrupt-idle")
     talk.hear(initialize, first)
-    talk.tell("take", 1)
+    talk.tell("begin_prompt", 1)
     talk.hear(interrupt)
     talk.tell("answer", "answer one")
     kinds = [event["type"] for event in talk.printed()]
@@ -224,11 +224,11 @@ def test_an_interrupt_of_a_turn_that_ended_by_itself_spares_the_next_one() -> No
     """An agent that acknowledges late answers the interrupt, and aborts no later turn."""
     talk, (initialize, first, interrupt, second) = Conversation("claude", "session", **WHOLE), told("interrupt-idle")
     talk.hear(initialize, first)
-    talk.tell("take", 1)
+    talk.tell("begin_prompt", 1)
     talk.hear(interrupt)
     talk.tell("answer", "answer one")
     talk.hear(second)
-    talk.tell("take", 2)
+    talk.tell("begin_prompt", 2)
     talk.tell("acknowledge")
     talk.tell("answer", "answer two")
     results = [event["result"] for event in talk.printed() if event["type"] == "result"]
@@ -239,7 +239,7 @@ def test_stop_task_ends_a_task_and_no_turn_follows() -> None:
     """The response comes after the task's lines; of a task that there is not, at once."""
     talk = Conversation("claude", "session", **WHOLE)
     talk.hear(*told("bg-stop-task")[:2])
-    talk.tell("take", 1)
+    talk.tell("begin_prompt", 1)
     talk.tell("task", TASK)
     talk.tell("answer", "a")
     talk.printed()
@@ -268,7 +268,7 @@ def test_control_requests_are_answered_by_the_dialect() -> None:
     assert good == {"subtype": "success", "request_id": "a", "response": {}}
     error = "Unsupported control request subtype: bogus"
     assert bad == {"subtype": "error", "request_id": "b", "error": error, "error_code": "unsupported_request"}
-    reply, event = talk.host.hear(b"not json", 0)
+    reply, event = talk.host.handle_request(b"not json", 0)
     assert (reply[:35], event) == (b"Error parsing streaming input line ", "fault")
 
 
@@ -276,7 +276,7 @@ def test_without_uuid_and_environment_there_are_no_marks_and_no_states() -> None
     """As the real CLI, which prints them for those who ask."""
     talk = Conversation("claude", "session")
     talk.hear(b'{"type":"user","message":{"role":"user","content":"hi"},"parent_tool_use_id":null}')
-    talk.tell("take", 1)
+    talk.tell("begin_prompt", 1)
     talk.tell("answer", "done")
     made = talk.printed()
     assert [event.get("subtype", event["type"]) for event in made] == ["init", "assistant", "success"]

@@ -22,7 +22,7 @@ def with_tasks(*numbers: str) -> Conversation:
     """Talk to a claude that has tasks, in a turn that continues."""
     talk = Conversation("claude", "session", **READS)
     talk.hear(prompt())
-    talk.tell("take", 1)
+    talk.tell("begin_prompt", 1)
     for number in numbers:
         talk.tell("task", {"id": number, "kind": "local_bash"})
     talk.printed()
@@ -111,11 +111,11 @@ def test_the_session_is_not_idle_while_a_background_turn_is_owed() -> None:
 def test_behind_the_end_of_stdin_it_is_idle_only_without_tasks() -> None:
     """It stays for them."""
     talk = with_tasks("b")
-    talk.host.end()
+    talk.host.note_eof()
     talk.tell("answer", "one")
     assert kinds(talk.printed())[-1] == "success"
     talk = with_tasks()
-    talk.host.end()
+    talk.host.note_eof()
     talk.tell("answer", "one")
     assert kinds(talk.printed())[-1] == "idle"
 
@@ -125,7 +125,7 @@ def test_only_the_first_prompt_comes_behind_the_state_that_it_brings_about() -> 
     talk = Conversation("claude", "session", **READS)
     talk.hear(prompt("u"))
     assert kinds(talk.printed()) == ["running", "queued"]
-    talk.tell("take", 1)
+    talk.tell("begin_prompt", 1)
     talk.tell("answer", "one")
     talk.printed()
     talk.hear(prompt("v"))
@@ -144,7 +144,7 @@ def test_what_was_denied_stands_in_the_result_of_its_turn() -> None:
     talk.tell("tool_done", {"id": "t", "output": "", "error": "no"})
     talk.tell("answer", "one")
     talk.hear(prompt())
-    talk.tell("take", 2)
+    talk.tell("begin_prompt", 2)
     talk.tell("answer", "two")
     first, second = [one["permission_denials"] for one in talk.printed() if one["type"] == "result"]
     assert first == [{"tool_name": "Bash", "tool_use_id": "t", "tool_input": TOOL["input"]}]

@@ -41,7 +41,7 @@ def talk_in_a_turn() -> Conversation:
     """Ask, and have the script take the prompt."""
     talk = talk_in_a_thread()
     talk.hear(prompt(2))
-    talk.tell("take", 1)
+    talk.tell("begin_prompt", 1)
     talk.printed()
     return talk
 
@@ -78,7 +78,7 @@ def test_every_line_fits_the_schema_of_the_release() -> None:
         methods[number] = method
         talk.hear(request(number, method, **({"threadId": THREAD} if method == "thread/resume" else {})))
     talk.hear(prompt(2))
-    talk.tell("take", 1)
+    talk.tell("begin_prompt", 1)
     for step, value in (("think", "hm"), ("plan", ["a"]), ("delta", "o"), ("tool", COMMAND), ("tool", MCP)):
         talk.tell(step, value)
     talk.tell("say", "ne", None)
@@ -93,7 +93,7 @@ def test_every_line_fits_the_schema_of_the_release() -> None:
     for number, step in ((3, "fail"), (4, "interrupt")):
         methods |= {number: "turn/start", 9: "turn/interrupt"}
         talk.hear(prompt(number))
-        talk.tell("take", number - 1)
+        talk.tell("begin_prompt", number - 1)
         if step == "fail":
             talk.tell("result", {"text": "boom", "is_error": True, "usage": None})
         else:
@@ -112,7 +112,7 @@ def test_a_turn_is_told_as_the_real_one_tells_it() -> None:
     talk.printed()
     talk.hear(prompt(2))
     assert talk.printed() == []
-    talk.tell("take", 1)
+    talk.tell("begin_prompt", 1)
     talk.tell("say", "see", None)
     talk.tell("tool", COMMAND)
     talk.tell("tool_done", {"id": "t", **DONE})
@@ -206,10 +206,10 @@ def test_two_threads_of_one_server_have_ids_and_turns_of_their_own() -> None:
     talk.hear(request(4, "turn/start", threadId=second, input=[{"type": "text", "text": "hi"}]))
     talk.tell("say", "first", None)
     assert {message["params"]["threadId"] for message in talk.printed()} == {THREAD}
-    assert talk.host.has(2)
+    assert talk.host.has_prompt(2)
     talk.tell("answer", "done")
     talk.printed()
-    talk.tell("take", 2)
+    talk.tell("begin_prompt", 2)
     talk.tell("answer", "done")
     assert {message["params"]["threadId"] for message in talk.printed()[1:]} == {second}
 
@@ -220,7 +220,7 @@ def test_a_prompt_during_a_turn_joins_it() -> None:
     talk.hear(prompt(3, "more"))
     answer, started, _ = talk.printed()
     assert answer["result"]["turn"]["id"] == started["params"]["turnId"] == "01a20072-0000-7000-8000-000000000001"
-    assert not talk.host.has(2)
+    assert not talk.host.has_prompt(2)
 
 
 @pytest.mark.parametrize(

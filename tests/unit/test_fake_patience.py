@@ -59,7 +59,7 @@ def in_a_turn() -> Conversation:
     """Talk to a claude whose tool is asked about."""
     talk = Conversation("claude", "session")
     talk.hear(PROMPT)
-    talk.tell("take", 1)
+    talk.tell("begin_prompt", 1)
     talk.tell("tool", TOOL)
     return talk
 

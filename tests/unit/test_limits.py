@@ -45,12 +45,12 @@ def test_progress_is_an_event_and_activity_a_byte() -> None:
     """Bytes wind the one limit up, events both."""
     watchdog = Watchdog(Policy(progress_timeout=10, inactivity_timeout=30))
     watchdog.start(0)
-    watchdog.activity(9 * SECOND, "stdout", 1)
+    watchdog.note_activity(9 * SECOND, "stdout", 1)
     assert watchdog.deadlines == {"progress_timeout": 10 * SECOND, "inactivity_timeout": 39 * SECOND}
-    watchdog.progress(9 * SECOND)
-    assert watchdog.due(18 * SECOND) is None
-    assert watchdog.due(19 * SECOND) == ("progress_timeout", Outcome.STALLED)
-    assert watchdog.explain("progress_timeout", 19 * SECOND) == "no progress for 10 s, with 1 bytes of output"
+    watchdog.note_progress(9 * SECOND)
+    assert watchdog.find_expired_limit(18 * SECOND) is None
+    assert watchdog.find_expired_limit(19 * SECOND) == ("progress_timeout", Outcome.STALLED)
+    assert watchdog.explain_expiry("progress_timeout", 19 * SECOND) == "no progress for 10 s, with 1 bytes of output"
     assert [watchdog.is_progress(meaning) for meaning in (Other("tool"), Line(""), Noise(b"x"))] == [True, True, False]
 
 
@@ -58,9 +58,9 @@ def test_a_limit_that_rests_is_not_wound_up() -> None:
     """After the outcome no event may arm a deadline again."""
     watchdog = Watchdog(Policy(progress_timeout=10))
     watchdog.start(0)
-    watchdog.rest()
-    watchdog.progress(1)
-    watchdog.activity(1, "stdout", 1)
+    watchdog.disarm()
+    watchdog.note_progress(1)
+    watchdog.note_activity(1, "stdout", 1)
     assert watchdog.deadlines == {}
 
 
@@ -68,9 +68,9 @@ def test_all_limits_at_one_instant_end_as_the_gentlest() -> None:
     """Progress, then inactivity, then the longest runtime (A3)."""
     watchdog = Watchdog(Policy(progress_timeout=5, inactivity_timeout=5, max_runtime=5))
     watchdog.start(0)
-    assert watchdog.due(5 * SECOND) == ("progress_timeout", Outcome.STALLED)
+    assert watchdog.find_expired_limit(5 * SECOND) == ("progress_timeout", Outcome.STALLED)
     del watchdog.deadlines["progress_timeout"]
-    assert watchdog.due(5 * SECOND) == ("inactivity_timeout", Outcome.INACTIVE)
+    assert watchdog.find_expired_limit(5 * SECOND) == ("inactivity_timeout", Outcome.INACTIVE)
 
 
 def test_a_timeout_and_a_policy_are_one_too_many() -> None:

@@ -49,9 +49,9 @@ def test_a_run_that_ends_by_itself_is_swept_and_reaped() -> None:
     machine = running()
     assert machine.feed(said(b"hello\n"), SECOND) == []
     assert machine.feed(on.Exited(0), 2 * SECOND) == [on.Sweep()]
-    assert machine.feed(on.Swept(alone=True), 2 * SECOND) == FINISH
+    assert machine.feed(on.TreeSwept(alone=True), 2 * SECOND) == FINISH
     assert (machine.state, machine.deadline) == (State.DONE, None)
-    result = machine.result(0)
+    result = machine.build_result(0)
     assert (result.outcome, result.exit_code, result.text) == (Outcome.COMPLETED, 0, "hello")
     assert (result.elapsed, result.forced) == (2 * SECOND, False)
 
@@ -60,11 +60,11 @@ def test_leftovers_are_terminated_and_killed_before_the_run_is_over() -> None:
     """The outcome is that of the exit, and the agent stays unreaped as long as anyone is signalled (T2, T6)."""
     machine = running()
     machine.feed(on.Exited(0), SECOND)
-    assert machine.feed(on.Swept(alone=False), SECOND) == [TERM]
-    assert machine.feed(on.Swept(alone=False), 2 * SECOND) == []
+    assert machine.feed(on.TreeSwept(alone=False), SECOND) == [TERM]
+    assert machine.feed(on.TreeSwept(alone=False), 2 * SECOND) == []
     assert machine.deadlines == {"leftover_kill_grace": 4 * SECOND}
-    assert machine.feed(on.Due(), 4 * SECOND) == [KILL]
-    assert machine.feed(on.Swept(alone=True), 3 * SECOND) == FINISH
+    assert machine.feed(on.DeadlineReached(), 4 * SECOND) == [KILL]
+    assert machine.feed(on.TreeSwept(alone=True), 3 * SECOND) == FINISH
     assert (machine.outcome, machine.outcome_at, machine.forced) == (Outcome.COMPLETED, SECOND, False)
 
 
@@ -73,10 +73,10 @@ def test_a_completion_is_lingered_and_terminated() -> None:
     machine = running("pi")
     machine.feed(event(STOP), SECOND)
     assert (machine.state, machine.deadlines) == (State.ENDING, {"linger_grace": 2 * SECOND})
-    assert machine.feed(on.Due(), 2 * SECOND) == [TERM]
+    assert machine.feed(on.DeadlineReached(), 2 * SECOND) == [TERM]
     assert machine.feed(on.Exited(-15), 3 * SECOND) == [on.Sweep()]
-    assert machine.feed(on.Swept(alone=True), 3 * SECOND) == FINISH
-    result = machine.result(0)
+    assert machine.feed(on.TreeSwept(alone=True), 3 * SECOND) == FINISH
+    result = machine.build_result(0)
     assert (result.outcome, result.elapsed, result.forced, result.exit_code) == (Outcome.COMPLETED, SECOND, True, 0)
 
 
@@ -94,7 +94,7 @@ def test_a_completion_stands_once_the_agent_is_signalled() -> None:
     """The last output of a dying agent cannot take anything back."""
     machine = running("pi")
     machine.feed(event(STOP), SECOND)
-    machine.feed(on.Due(), 2 * SECOND)
+    machine.feed(on.DeadlineReached(), 2 * SECOND)
     machine.feed(event({"type": "turn_start"}), 3 * SECOND)
     machine.feed(on.Exited(0), 3 * SECOND)
     assert (machine.outcome, machine.outcome_at) == (Outcome.COMPLETED, SECOND)
@@ -105,13 +105,13 @@ def test_a_silent_agent_is_terminated_and_killed() -> None:
     machine = running()
     machine.feed(said(b".", "stderr"), SECOND)
     assert machine.deadline == 11 * SECOND
-    assert machine.feed(on.Due(), 11 * SECOND) == [TERM]
+    assert machine.feed(on.DeadlineReached(), 11 * SECOND) == [TERM]
     assert machine.deadlines == {"kill_grace": 16 * SECOND}
     assert machine.feed(said(b"wait\n"), 12 * SECOND) == []
-    assert machine.feed(on.Due(), 16 * SECOND) == [KILL]
+    assert machine.feed(on.DeadlineReached(), 16 * SECOND) == [KILL]
     machine.feed(on.Exited(-9), 16 * SECOND)
-    assert machine.feed(on.Swept(alone=True), 16 * SECOND) == FINISH
-    result = machine.result(0)
+    assert machine.feed(on.TreeSwept(alone=True), 16 * SECOND) == FINISH
+    result = machine.build_result(0)
     assert (result.outcome, result.elapsed, result.exit_code) == (Outcome.INACTIVE, 11 * SECOND, 124)
     assert result.error == "no output for 10 s, after 1 bytes"
 
@@ -120,7 +120,7 @@ def test_output_at_the_instant_of_the_limit_is_in_time() -> None:
     """It is fed first, and then nothing is due."""
     machine = running()
     machine.feed(said(b"."), 10 * SECOND)
-    assert machine.feed(on.Due(), 10 * SECOND) == []
+    assert machine.feed(on.DeadlineReached(), 10 * SECOND) == []
     assert (machine.outcome, machine.deadline) == (None, 20 * SECOND)
 
 
@@ -128,7 +128,7 @@ def test_an_exit_at_the_instant_of_the_limit_beats_the_timer() -> None:
     """An agent that made it in time is not told that it was too slow (A4)."""
     machine = running()
     machine.feed(on.Exited(0), 10 * SECOND)
-    assert machine.feed(on.Due(), 10 * SECOND) == []
+    assert machine.feed(on.DeadlineReached(), 10 * SECOND) == []
     assert (machine.outcome, machine.forced) == (Outcome.COMPLETED, False)
 
 
@@ -182,16 +182,16 @@ def test_a_prompt_that_nobody_reads_fails_the_run_once_it_is_silent() -> None:
     """A broken pipe alone ends nothing; with it, the silence has a better name (F5)."""
     machine = running(prompt=b"prompt")
     machine.feed(on.Wrote(2), 0)
-    assert machine.feed(on.Broken(), SECOND) == [on.Watch("stdin", False), on.Close()]
+    assert machine.feed(on.StdinBroken(), SECOND) == [on.Watch("stdin", False), on.Close()]
     assert (machine.outcome, machine.deadline) == (None, 10 * SECOND)
-    assert machine.feed(on.Due(), 10 * SECOND) == [TERM]
+    assert machine.feed(on.DeadlineReached(), 10 * SECOND) == [TERM]
     assert (machine.outcome, machine.error) == (Outcome.INPUT_FAILED, "stdin was closed with 4 bytes to write")
 
 
 def test_an_agent_that_needs_no_prompt_may_leave_it() -> None:
     """`head -1` and its kind close their input and succeed (F5)."""
     machine = running(prompt=b"prompt")
-    machine.feed(on.Broken(), SECOND)
+    machine.feed(on.StdinBroken(), SECOND)
     machine.feed(on.Exited(0), 2 * SECOND)
     assert machine.outcome is Outcome.COMPLETED
 
@@ -203,7 +203,7 @@ def test_an_agent_that_cannot_be_started_ends_the_run(errno: int, code: int) -> 
     machine.feed(on.Start(), 5)
     assert machine.feed(on.SpawnFailed(errno, "agent: no"), 5) == [on.Finish()]
     assert (machine.state, machine.deadline) == (State.DONE, None)
-    result = machine.result(5)
+    result = machine.build_result(5)
     assert (result.outcome, result.exit_code) == (Outcome.SPAWN_FAILED, code)
     assert result.error == f"agent: no (errno {errno})"
     assert (result.agent_status, result.elapsed) == (None, 0)
@@ -305,9 +305,15 @@ def test_the_answer_to_a_command_is_fed_before_the_next_command() -> None:
     answers: dict[type[Any], list[Command]] = {
         on.Ready: [on.Read("stdout", 9), TERM, on.Reap()],
         on.Output: [on.Sweep(), on.Watch("stdout", False)],
-        on.Swept: [on.Close()],
+        on.TreeSwept: [on.Close()],
     }
-    told = [on.Ready("stdout"), "read stdout", on.Output("stdout", b"x", drained=True), "sweep", on.Swept(alone=True)]
+    told = [
+        on.Ready("stdout"),
+        "read stdout",
+        on.Output("stdout", b"x", drained=True),
+        "sweep",
+        on.TreeSwept(alone=True),
+    ]
     assert looked(answers, "stdout") == [*told, "close", "watch stdout", "terminate", on.Signalled(), "reap"]
 
 
@@ -326,4 +332,4 @@ def test_a_look_takes_the_streams_before_the_exit() -> None:
 
 def test_dead_descendants_are_a_reason_to_sweep() -> None:
     """Their descriptors say it; a look finds the processes that are left."""
-    assert looked({}, "members") == ["sweep", on.Swept(alone=True)]
+    assert looked({}, "members") == ["sweep", on.TreeSwept(alone=True)]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pytest_agentproc.supervisor import Machine, Outcome, Policy, Task, _tools
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor._streams import Tail, Transcript
-from pytest_agentproc.supervisor.dialects import Line, Message, Noise, _claude_speakers, _gemini, decoder
+from pytest_agentproc.supervisor.dialects import Line, Message, Noise, _claude_speakers, _gemini, make_decoder
 from pytest_agentproc.supervisor.dialects._raw import RawDecoder
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ def running(dialect: str = "raw", mode: str = "", policy: Policy = SMALL) -> Mac
 def ended(machine: Machine, status: int = 0) -> Result:
     """Have the agent exit, and give the result."""
     machine.feed(on.Exited(status), 1)
-    machine.feed(on.Swept(alone=True), 1)
-    return machine.result(0)
+    machine.feed(on.TreeSwept(alone=True), 1)
+    return machine.build_result(0)
 
 
 def flood(machine: Machine, stream: str, chunk: bytes, size: int) -> int:
@@ -240,7 +240,7 @@ def test_the_warnings_of_an_exit_and_of_a_transcript_stand_side_by_side() -> Non
 
 def test_a_message_of_deltas_keeps_its_end_and_no_torn_character() -> None:
     """It came on many lines, so that no line's length bounds it."""
-    decoding = decoder("gemini", "stream")
+    decoding = make_decoder("gemini", "stream")
     decoding.limit = 4
     for text in ("ab", "\u20ac", "c"):
         delta = {"type": "message", "role": "assistant", "content": text, "delta": True}
@@ -252,7 +252,7 @@ def test_a_message_of_deltas_keeps_its_end_and_no_torn_character() -> None:
 
 def test_an_object_that_is_given_up_counts_its_lines_as_noise() -> None:
     """Blank ones do not count, as they do not elsewhere."""
-    decoding = decoder("gemini", "json")
+    decoding = make_decoder("gemini", "json")
     for line in (b"{", b"", b'  "a": 1,', b" "):
         assert decoding.decode(line) == []
     assert decoding.end(b"") == [Noise(b'{\n\n  "a": 1,\n \n', 2)]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.fake_agents.glob import _walks, matches
+from pytest_agentproc.fake_agents.glob import _matches_bytewise, matches
 from pytest_agentproc.fake_agents.player import Player
-from pytest_agentproc.fake_agents.program import OF_SESSIONS, OPS, POLITE, descendant
+from pytest_agentproc.fake_agents.program import OF_SESSIONS, OPS, POLITE, make_descendant
 from pytest_agentproc.fake_agents.session import Session
 from tests.unit.bookkeeping import FOR_EVER, INT, PIPE, TERM, Play, out, reacts, say, script
 
@@ -254,7 +254,7 @@ def test_what_reforks_for_ever_never_stops() -> None:
 
 def test_a_deaf_descendant_is_deaf_from_its_birth() -> None:
     """A signal may come before its first grant, above all if it is stopped until then."""
-    spawned = descendant(
+    spawned = make_descendant(
         {"dialect": "raw"}, {"id": "d", "line": 1, "inherits": [], "ignores_signals": True, "for": None}, None
     )
     play = Play(program=spawned)
@@ -265,7 +265,7 @@ def test_a_deaf_descendant_is_deaf_from_its_birth() -> None:
 def test_a_cleared_environment_is_empty_for_the_program_too() -> None:
     """The bytes that a dialect reads from it are not there, for its children neither."""
     fields = {"id": "d", "line": 1, "inherits": [], "ignores_signals": False, "for": None, "clear_env": True}
-    assert descendant({"dialect": "raw", "environ": {b"A": b"1"}}, fields, None)["environ"] == {}
+    assert make_descendant({"dialect": "raw", "environ": {b"A": b"1"}}, fields, None)["environ"] == {}
 
 
 def test_a_busy_track_waits_like_a_silent_one_and_says_that_it_burns() -> None:
@@ -306,7 +306,7 @@ def test_a_pattern_fits_a_whole_line_whichever_way_it_is_looked_for(
     for lines, wanted in ((fits, True), (fits_not, False)):
         for line in lines:
             assert matches(pattern, line.encode()) is wanted, line
-            assert _walks(pattern.encode(), line.encode()) is wanted, line
+            assert _matches_bytewise(pattern.encode(), line.encode()) is wanted, line
 
 
 def test_lines_that_came_before_anybody_asked_for_one_are_whole() -> None:

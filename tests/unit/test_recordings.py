@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pytest_agentproc.supervisor import Framing, Machine, Outcome, Policy, Task
 from pytest_agentproc.supervisor import _events as on
-from pytest_agentproc.supervisor.dialects import Malformed, Noise, Setting, decoder, talk
+from pytest_agentproc.supervisor.dialects import MalformedLine, Noise, Setting, make_decoder, make_talk
 from tests.architecture.sources import ROOT
 
 if TYPE_CHECKING:
@@ -61,11 +61,11 @@ def meanings(name: str, chunks: list[bytes]) -> list[Any]:
     framing = Framing()
     told: list[Any] = []
     if mode in ("session", "rpc"):
-        talking = talk(dialect, "", Setting("/work", "key"))
+        talking = make_talk(dialect, "", Setting("/work", "key"))
         for lines in (*map(framing.feed, chunks), framing.flush()):
             told += [meaning for line in lines for meaning in talking.decode(line)]
         return told
-    decoding = decoder(dialect, mode)
+    decoding = make_decoder(dialect, mode)
     for lines in (*map(framing.feed, chunks), framing.flush()):
         told += [meaning for line in lines for meaning in decoding.decode(line)]
     return told + list(decoding.end(b""))
@@ -75,7 +75,7 @@ def meanings(name: str, chunks: list[bytes]) -> list[Any]:
 def test_every_line_of_a_recording_is_a_known_event(name: str) -> None:
     """The real CLI never prints an odd line: an odd line would be a hole in the decoder."""
     told = meanings(name, [b"\n".join(printed(DATA / name)) + b"\n"])
-    odd = [meaning for meaning in told if isinstance(meaning, Malformed | Noise)]
+    odd = [meaning for meaning in told if isinstance(meaning, MalformedLine | Noise)]
     assert len(odd) == NOISE.get(name, 0), odd
 
 
@@ -139,10 +139,10 @@ def test_a_recorded_run_of_codex_comes_to_what_it_was(name: str) -> None:
         elif line.get("event") == "exit":
             status = line["rc"]
             machine.feed(on.Exited(status), at)
-            machine.feed(on.Swept(alone=True), at)
+            machine.feed(on.TreeSwept(alone=True), at)
             break
     assert status is not None
-    result = machine.result(0)
+    result = machine.build_result(0)
     tokens = (result.usage or {}).get("input_tokens")
     assert (result.outcome, result.exit_code, result.text, tokens) == CODEX[name]
     assert (result.agent_status, result.noise) == (status, 0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from pytest_agentproc.defects import defect
+from pytest_agentproc.defects import find_defect
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import NotApplicable, Scenario, loads
 from pytest_agentproc.search import (
@@ -40,7 +40,7 @@ covers: [A1]
 
 
 def _wrong(name: str) -> ReferenceSupervisor:
-    return wrong(defect(name))
+    return wrong(find_defect(name))
 
 
 def _searched(subject: ReferenceSupervisor, runs: int = 200) -> SearchResult:
@@ -245,4 +245,4 @@ def test_a_timing_defect_of_each_kind_is_found_soon(name: str, file: str) -> Non
     opened = bundled(f"open-{file}")
     came = search(opened, _wrong(name), runs=300, seed=0, shrinking=0.0)
     assert came.find is not None
-    assert replays(came.find, defect(name)) == ""
+    assert replays(came.find, find_defect(name)) == ""

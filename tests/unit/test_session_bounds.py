@@ -11,8 +11,8 @@ from pytest_agentproc.clock import SystemClock
 from pytest_agentproc.supervisor import Conversation, Outcome, Policy, Session, SessionEvent, SessionTask, TurnResult
 from pytest_agentproc.supervisor import _events as to
 from pytest_agentproc.supervisor._streams import Outbox
-from pytest_agentproc.supervisor._turns import Answered
-from pytest_agentproc.supervisor.dialects import Said
+from pytest_agentproc.supervisor._turns import TurnAnswer
+from pytest_agentproc.supervisor.dialects import TurnProgress
 from tests.unit.session_stage import Stage
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def test_events_without_words_fill_the_transcript_too() -> None:
     """The oldest go first, also where none of them has a text."""
     session = door()
     for number in range(MANY):
-        session.hear(SessionEvent(number, "delta", 1))
+        session.receive_event(SessionEvent(number, "delta", 1))
     assert session.log.total == MANY
     assert len(session.transcript) < MANY
 
@@ -41,8 +41,8 @@ def test_the_results_in_a_transcript_count() -> None:
     session = door()
     for number in range(200):
         result = TurnResult(Outcome.COMPLETED, 0, str(number) + LONG)
-        session.hear(SessionEvent(0, "outcome", number, "completed", result))
-        session.hear(SessionEvent(0, "background", 0, "", result))
+        session.receive_event(SessionEvent(0, "outcome", number, "completed", result))
+        session.receive_event(SessionEvent(0, "background", 0, "", result))
     assert len(session.transcript) < 40
     assert len(session.background) < 40
     assert session.background[-1].text == "199" + LONG
@@ -51,8 +51,8 @@ def test_the_results_in_a_transcript_count() -> None:
 def test_one_event_that_is_longer_than_the_transcript_may_be_is_seen() -> None:
     """Such as the prompt itself: a viewer gets it, and continues."""
     session = door()
-    session.hear(SessionEvent(0, "prompt", 1, LONG * 20))
-    session.hear(SessionEvent(1, "prompt", 2, LONG * 20))
+    session.receive_event(SessionEvent(0, "prompt", 1, LONG * 20))
+    session.receive_event(SessionEvent(1, "prompt", 2, LONG * 20))
 
     async def first() -> int:
         return (await anext(session.attach())).at
@@ -62,16 +62,16 @@ def test_one_event_that_is_longer_than_the_transcript_may_be_is_seen() -> None:
 
 def test_deltas_without_words_are_not_kept() -> None:
     """A thought, or a delta of a tool's input, is progress and no text."""
-    answered = Answered()
-    answered.take(Said("delta", "a"))
-    said = Said("delta")
+    answered = TurnAnswer()
+    answered.add_progress(TurnProgress("delta", "a"))
+    said = TurnProgress("delta")
     tracemalloc.start()
     for _ in range(MANY):
-        answered.take(said)
+        answered.add_progress(said)
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert kept < MANY
-    answered.seal()
+    answered.end_message()
     assert answered.text == "a"
 
 
@@ -83,10 +83,10 @@ def test_what_is_put_behind_a_long_prompt_is_not_copied_with_it() -> None:
     for _ in range(1000):
         outbox.put(b"answer\n")
     assert outbox.rest.obj is prompt
-    outbox.wrote(1024**2)
+    outbox.note_written(1024**2)
     assert bytes(outbox.rest) == b"answer\n" * 1000
-    outbox.wrote(7000)
-    commands: list[Command] = outbox.pause()
+    outbox.note_written(7000)
+    commands: list[Command] = outbox.watch_while_pending()
     assert (outbox.is_delivered, outbox.taken, len(commands)) == (True, outbox.put_in, 1)
 
 

@@ -72,14 +72,14 @@ class _Told:
     def __init__(self) -> None:
         self.intents: list[to.Intent] = []
 
-    def tell(self, intent: to.Intent) -> None:
+    def queue_intent(self, intent: to.Intent) -> None:
         self.intents.append(intent)
 
 
 def door(machine: Conversation) -> tuple[Session, _Told]:
     """Make a session as its caller has it, driven by the test."""
     session, driver = Session(machine, SystemClock(), None), _Told()
-    session.drive_by(driver)  # type: ignore[arg-type]
+    session.set_driver(driver)  # type: ignore[arg-type]
     return session, driver
 
 
@@ -116,8 +116,8 @@ def test_stop_does_not_wait_for_the_next_agent() -> None:
             async with anyio.create_task_group() as group:
                 group.start_soon(session.stop)
                 await anyio.wait_all_tasks_blocked()
-                session.hear(SessionEvent(0, "stop"))
-                session.hear(SessionEvent(0, "exit"))
+                session.receive_event(SessionEvent(0, "stop"))
+                session.receive_event(SessionEvent(0, "exit"))
 
     anyio.run(host)
 
@@ -132,10 +132,10 @@ def test_a_handler_that_breaks_in_any_way_refuses(broken: Callable[[], type[Base
 
     async def host() -> None:
         session = Session(Conversation(SessionTask(["agent"], "acp", has_handler=True)), SystemClock(), handler)
-        session.drive_by(told)  # type: ignore[arg-type]
+        session.set_driver(told)  # type: ignore[arg-type]
         async with anyio.create_task_group() as group:
-            group.start_soon(session.attend, group)
-            session.hear(SessionEvent(0, "question", question=Question("q", "rm")))
+            group.start_soon(session.answer_agent, group)
+            session.receive_event(SessionEvent(0, "question", question=Question("q", "rm")))
             await anyio.wait_all_tasks_blocked()
             await anyio.wait_all_tasks_blocked()
             assert told.intents

@@ -21,7 +21,7 @@ from pytest_agentproc.supervisor import (
     open_session,
 )
 from pytest_agentproc.supervisor import _events as to
-from pytest_agentproc.supervisor.dialects import Setting, talk
+from pytest_agentproc.supervisor.dialects import Setting, make_talk
 from tests.unit.session_stage import Stage
 
 if TYPE_CHECKING:
@@ -130,10 +130,10 @@ def test_what_is_kept_has_a_bound_in_size() -> None:
     """A hook tells all that its tool said; the newest is kept always."""
     calls: list[Hook] = []
     hooks = Hooks(Policy(), lambda *_, hook: calls.append(hook))
-    hooks.connect(talk("claude", "", Setting()))
+    hooks.connect(make_talk("claude", "", Setting()))
     for number in range(3):
-        hooks.fire(Hook(str(number), "mine", "PostToolUse", detail={"x": "y" * 7 * 1024**2}), 0)
-    hooks.fire(Hook("last", "mine", "PostToolUse", detail={"x": "y" * 20 * 1024**2}), 0)
+        hooks.handle_fired(Hook(str(number), "mine", "PostToolUse", detail={"x": "y" * 7 * 1024**2}), 0)
+    hooks.handle_fired(Hook("last", "mine", "PostToolUse", detail={"x": "y" * 20 * 1024**2}), 0)
     hooks.register("mine", 0)
     assert [hook.id for hook in calls] == ["last"]
 
@@ -145,9 +145,9 @@ def test_a_hook_that_is_nested_too_deeply_is_kept_as_a_big_one() -> None:
         deep = [deep]
     calls: list[Hook] = []
     hooks = Hooks(Policy(), lambda *_, hook: calls.append(hook))
-    hooks.connect(talk("claude", "", Setting()))
-    hooks.fire(Hook("first", "mine", "PostToolUse"), 0)
-    hooks.fire(Hook("deep", "mine", "PostToolUse", detail={"x": deep}), 0)
+    hooks.connect(make_talk("claude", "", Setting()))
+    hooks.handle_fired(Hook("first", "mine", "PostToolUse"), 0)
+    hooks.handle_fired(Hook("deep", "mine", "PostToolUse", detail={"x": deep}), 0)
     hooks.register("mine", 0)
     assert [hook.id for hook in calls] == ["deep"]
 
@@ -219,14 +219,14 @@ def test_too_many_tools_that_wait_are_denied_at_once() -> None:
 def test_the_handshake_announces_the_hooks() -> None:
     """For every tool, and without a timeout of the agent's own."""
     hooks = (("before", "PreToolUse"), ("after", "PostToolUse"), ("too", "PreToolUse"))
-    [line] = talk("claude", "", Setting(hooks=hooks)).greet().splitlines()
+    [line] = make_talk("claude", "", Setting(hooks=hooks)).encode_greeting().splitlines()
     assert b'"hooks": {"PreToolUse": [{"matcher": null, "hookCallbackIds": ["before"]}' in line
     assert b'{"matcher": null, "hookCallbackIds": ["too"]}], "PostToolUse": ' in line
 
 
 def test_a_hook_that_does_not_say_what_happened_is_what_was_announced() -> None:
     """A hook that may forbid is never mistaken for a hook that may not."""
-    speech = talk("claude", "", Setting(hooks=(("mine", "PreToolUse"),)))
+    speech = make_talk("claude", "", Setting(hooks=(("mine", "PreToolUse"),)))
     request = b'{"subtype": "hook_callback", "callback_id": "mine"}'
     told = speech.decode(b'{"type": "control_request", "request_id": "r", "request": ' + request + b"}")
     assert told == [Hook("r", "mine", "PreToolUse")]
@@ -247,8 +247,8 @@ def test_the_judgement_about_hooks_is_replaceable() -> None:
     """A defect may let every tool run."""
 
     class Careless(Hooks):
-        def fire(self, hook: Hook, now: int) -> bytes:
-            return self._talk.answer_hook(hook)
+        def handle_fired(self, hook: Hook, now: int) -> bytes:
+            return self._talk.encode_hook_answer(hook)
 
     stage = Claude(SessionDeciders(hooks=Careless))
     stage.fires("r", "PreToolUse")
@@ -264,7 +264,7 @@ class Told:
     def __init__(self) -> None:
         self.intents: list[to.Intent] = []
 
-    def tell(self, intent: to.Intent) -> None:
+    def queue_intent(self, intent: to.Intent) -> None:
         """Keep it."""
         self.intents.append(intent)
 
@@ -275,18 +275,18 @@ def decided(
     """Have a callback called; give what the session then says, and its warnings."""
     session = Session(Conversation(SessionTask(["agent"], "claude")), SystemClock(), None)
     driver = Told()
-    session.drive_by(driver)  # type: ignore[arg-type]
+    session.set_driver(driver)  # type: ignore[arg-type]
     hook = Hook("r", "mine", event)
 
     async def host() -> None:
         with anyio.fail_after(5):
             async with anyio.create_task_group() as group:
-                group.start_soon(session.attend, group)
+                group.start_soon(session.answer_agent, group)
                 session.on_hook("mine", callback)
-                session.hear(SessionEvent(0, "hook", hook=hook))
+                session.receive_event(SessionEvent(0, "hook", hook=hook))
                 await anyio.wait_all_tasks_blocked()
                 if withdrawn:
-                    session.hear(SessionEvent(0, "withdrawn", hook=hook))
+                    session.receive_event(SessionEvent(0, "withdrawn", hook=hook))
                     await anyio.wait_all_tasks_blocked()
                 group.cancel_scope.cancel()
 

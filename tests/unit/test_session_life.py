@@ -311,7 +311,7 @@ def test_a_session_that_cannot_cancel_is_not_ready() -> None:
 def test_a_descendant_that_ends_while_the_agent_lives_ends_nothing() -> None:
     """A sweep is for what an agent left; this one is at work."""
     stage = ready()
-    assert stage.machine.feed(on.Swept(alone=True), 0) == []
+    assert stage.machine.feed(on.TreeSwept(alone=True), 0) == []
     assert stage.status == "ready"
 
 

@@ -139,17 +139,17 @@ def test_the_handler_of_a_withdrawn_question_is_cancelled(*, begun: bool) -> Non
         return True
 
     session = Session(Conversation(SessionTask(["agent"], "acp", has_handler=True)), SystemClock(), handler)
-    session.drive_by(Told())  # type: ignore[arg-type]
+    session.set_driver(Told())  # type: ignore[arg-type]
     question = Question("q", "rm")
 
     async def host() -> None:
         with anyio.fail_after(5):
             async with anyio.create_task_group() as group:
-                session.hear(SessionEvent(0, "question", 1, question=question))
+                session.receive_event(SessionEvent(0, "question", 1, question=question))
                 if begun:
-                    group.start_soon(session.attend, group)
+                    group.start_soon(session.answer_agent, group)
                     await anyio.wait_all_tasks_blocked()
-                session.hear(SessionEvent(0, "withdrawn", 1, question=question))
+                session.receive_event(SessionEvent(0, "withdrawn", 1, question=question))
                 await anyio.wait_all_tasks_blocked()
                 group.cancel_scope.cancel()
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from pytest_agentproc.supervisor import Policy, SessionEvent, TurnResult
 from pytest_agentproc.supervisor import _events as to
-from pytest_agentproc.supervisor._turns import Answered
-from pytest_agentproc.supervisor.dialects import Ended, Said
+from pytest_agentproc.supervisor._turns import TurnAnswer
+from pytest_agentproc.supervisor.dialects import TurnEnded, TurnProgress
 from tests.unit.session_stage import Stage
 
 
@@ -23,12 +23,12 @@ def results(stage: Stage, kind: str = "outcome") -> list[TurnResult]:
     return [event.result for event in stage.events if event.kind == kind and event.result is not None]
 
 
-def answered(*said: Said) -> Answered:
+def answered(*said: TurnProgress) -> TurnAnswer:
     """Collect what is said, to its end."""
-    collected = Answered()
+    collected = TurnAnswer()
     for one in said:
-        collected.take(one)
-    collected.finish(Ended(True))
+        collected.add_progress(one)
+    collected.note_end(TurnEnded(True))
     return collected
 
 
@@ -85,15 +85,20 @@ def test_a_background_turn_has_a_transcript_of_its_own() -> None:
 def test_blocks_of_one_name_are_one_message() -> None:
     """A message may come block by block, with a tool's result in between."""
     said = answered(
-        Said("message", "a", id="m"), Said("tool"), Said("message", "b", id="m"), Said("message", "c", id="n")
+        TurnProgress("message", "a", id="m"),
+        TurnProgress("tool"),
+        TurnProgress("message", "b", id="m"),
+        TurnProgress("message", "c", id="n"),
     )
     assert (said.text, said.transcript) == ("c", "ab\nc")
 
 
 def test_pieces_are_no_message_where_the_whole_follows() -> None:
     """A sub-agent's tool in between ends nothing; only what comes in pieces alone ends at a tool."""
-    whole = answered(Said("delta", "a"), Said("tool"), Said("delta", "b"), Said("message", "ab"))
-    pieces = answered(Said("delta", "a"), Said("tool", is_end=True), Said("delta", "b"))
+    whole = answered(
+        TurnProgress("delta", "a"), TurnProgress("tool"), TurnProgress("delta", "b"), TurnProgress("message", "ab")
+    )
+    pieces = answered(TurnProgress("delta", "a"), TurnProgress("tool", is_end=True), TurnProgress("delta", "b"))
     assert (whole.transcript, pieces.transcript) == ("ab", "a\nb")
 
 
@@ -101,7 +106,7 @@ def test_warnings_are_collected_and_bounded() -> None:
     """The last thousand, and of each its beginning: a session may last for months."""
     stage = pi()
     for number in range(1100):
-        stage.session.hear(SessionEvent(0, "warning", text=f"{number} " + "x" * 2000))
+        stage.session.receive_event(SessionEvent(0, "warning", text=f"{number} " + "x" * 2000))
     assert (len(stage.session.warnings), len(stage.session.warnings[0])) == (1000, 1000)
     assert stage.session.warnings[0].startswith("100 ")
 

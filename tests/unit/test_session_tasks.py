@@ -141,7 +141,7 @@ def test_many_tasks_are_named_in_short() -> None:
         tasks.feed(TaskBegun(f"t{number}", "local_bash", "x" * 1000))
     tasks.feed(TaskOver("t0"))
     tasks.feed(TaskOver("unknown"))
-    [warning] = tasks.warn()
+    [warning] = tasks.describe_lost()
     assert warning.startswith("background tasks never ended: t1 (xxx")
     assert warning.endswith(") and 1 more")
     assert len(warning) < 1000
@@ -151,7 +151,7 @@ def test_the_judgement_about_tasks_is_replaceable() -> None:
     """A defect may forget them."""
 
     class Forgetful(Tasks):
-        def warn(self) -> list[str]:
+        def describe_lost(self) -> list[str]:
             return []
 
     stage = Claude(SessionDeciders(tasks=Forgetful))

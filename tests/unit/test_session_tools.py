@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.supervisor import Policy, SessionDeciders, Tools, TurnWatchdog
-from pytest_agentproc.supervisor.dialects import Asked, Setting, ToolEnded, ToolStarted, talk
+from pytest_agentproc.supervisor.dialects import Asked, Setting, ToolEnded, ToolStarted, make_talk
 from tests.unit.session_stage import Stage
 
 POLICY = Policy(inactivity_timeout=10, internal_tool_timeout=40, host_tools=("Read", "mcp__*"))
@@ -272,9 +272,9 @@ def test_the_order_of_deadlines_stands_when_tools_come_and_go() -> None:
     """At one instant the gentlest is first: progress, prompt, silence, max_runtime (A3)."""
     watchdog = TurnWatchdog(Policy(progress_timeout=9, prompt_timeout=9, inactivity_timeout=8, max_runtime=9))
     watchdog.start(0)
-    watchdog.work(busy=True)
+    watchdog.note_work(busy=True)
     assert list(watchdog.deadlines) == ["progress_timeout", "prompt_timeout", "internal_tool_timeout", "max_runtime"]
-    watchdog.work(busy=False)
+    watchdog.note_work(busy=False)
     assert list(watchdog.deadlines) == ["progress_timeout", "prompt_timeout", "inactivity_timeout", "max_runtime"]
 
 
@@ -283,16 +283,16 @@ def test_tools_make_the_limit_longer_and_never_shorter(inactivity: float | None,
     """And where there is none for silence, there is none for tools."""
     watchdog = TurnWatchdog(Policy(inactivity_timeout=inactivity, internal_tool_timeout=tools, prompt_timeout=None))
     watchdog.start(0)
-    watchdog.work(busy=True)
+    watchdog.note_work(busy=True)
     assert list(watchdog.deadlines) == (["inactivity_timeout"] if inactivity and tools else [])
-    watchdog.rest()
-    watchdog.work(busy=False)
+    watchdog.disarm()
+    watchdog.note_work(busy=False)
     assert watchdog.deadlines == {}
 
 
 def test_an_acp_tool_that_is_told_only_when_it_is_done_is_not_in_flight() -> None:
     """Some agents report a tool once, afterwards."""
-    speech = talk("acp", "", Setting("/work", "key"))
+    speech = make_talk("acp", "", Setting("/work", "key"))
     update = b'{"sessionUpdate": "tool_call", "toolCallId": "t", "title": "Read", "status": "completed"}'
     meanings = speech.decode(b'{"jsonrpc": "2.0", "method": "session/update", "params": {"update": ' + update + b"}}")
     assert ToolEnded("t") in meanings

@@ -38,8 +38,8 @@ def test_a_flood_of_events_is_bounded_and_the_newest_are_kept() -> None:
     session = Stage().session
     viewer = session.attach()
     for number in range(100_000):
-        session.hear(SessionEvent(number, "delta", 0))
-    session.hear(SessionEvent(100_000, "message", 0, "x" * 1_000_000))
+        session.receive_event(SessionEvent(number, "delta", 0))
+    session.receive_event(SessionEvent(100_000, "message", 0, "x" * 1_000_000))
     assert len(session.transcript) < 84_000
     assert given(viewer) == session.transcript[0]
     assert given(viewer) == session.transcript[1]

@@ -108,35 +108,37 @@ def test_a_tool_makes_the_limit_longer_and_never_shorter(short: Any, long: Any, 
     """One number for silence also holds in a tool (A9); a caller that switched it off gets no other."""
     dog = watchdog(short, long)
     before = dict(dog.deadlines)
-    dog.work(busy=True)
+    dog.note_work(busy=True)
     assert dog.deadlines == {"max_runtime": 90 * SECOND, **{name: at * SECOND for name, at in deadlines.items()}}
-    dog.work(busy=False)
+    dog.note_work(busy=False)
     assert dog.deadlines == before
 
 
 def test_the_ordinary_limit_counts_from_the_last_byte_again() -> None:
     """Also after a time in which no limit on silence held."""
     dog = watchdog(10, None)
-    dog.work(busy=True)
-    dog.activity(70 * SECOND, "stdout", 1)
-    dog.work(busy=False)
+    dog.note_work(busy=True)
+    dog.note_activity(70 * SECOND, "stdout", 1)
+    dog.note_work(busy=False)
     assert dog.deadlines["inactivity_timeout"] == 80 * SECOND
 
 
 def test_a_watchdog_at_rest_is_not_armed_by_a_tool() -> None:
     """The agent's words in its grace must not start a limit."""
     dog = watchdog(10, 60)
-    dog.rest()
-    dog.work(busy=True)
+    dog.disarm()
+    dog.note_work(busy=True)
     assert dog.deadlines == {}
 
 
 def test_a_silent_tool_is_explained() -> None:
     """The reader must see which of the two limits it was."""
     dog = watchdog(10, 60)
-    dog.work(busy=True)
-    assert dog.due(60 * SECOND) == ("internal_tool_timeout", Outcome.INACTIVE)
-    assert dog.explain("internal_tool_timeout", 60 * SECOND) == "no output for 60 s while a tool ran, after 0 bytes"
+    dog.note_work(busy=True)
+    assert dog.find_expired_limit(60 * SECOND) == ("internal_tool_timeout", Outcome.INACTIVE)
+    assert (
+        dog.explain_expiry("internal_tool_timeout", 60 * SECOND) == "no output for 60 s while a tool ran, after 0 bytes"
+    )
 
 
 def test_the_machine_follows_a_tool_from_its_line_to_its_result() -> None:
@@ -157,8 +159,8 @@ def test_a_run_that_is_handed_over_is_terminated_and_hears_no_more() -> None:
     assert machine.feed(told, SECOND) == [Signal("TERM")]
     assert machine.deadlines == {"kill_grace": 6 * SECOND}
     assert machine.feed(on.Exited(143), 2 * SECOND) == [on.Sweep()]
-    machine.feed(on.Swept(alone=True), 2 * SECOND)
-    result = machine.result(0)
+    machine.feed(on.TreeSwept(alone=True), 2 * SECOND)
+    result = machine.build_result(0)
     assert (result.outcome, result.exit_code, result.elapsed) == (Outcome.TOOL_USE, 0, SECOND)
     assert (result.text, result.noise, result.forced, result.warnings) == (None, 0, True, ())
 
@@ -186,4 +188,4 @@ def test_an_exit_decides_about_an_error_that_was_told(error: str, status: int, o
     completion, dog = Completion(), watchdog(10, 60)
     completion.feed(Failure("once"), 0)
     completion.feed(Failure(error), 0)
-    assert Ending().on_exit(completion, status, dog, 0, has_completion=True) is outcome
+    assert Ending().judge_exit(completion, status, dog, 0, has_completion=True) is outcome

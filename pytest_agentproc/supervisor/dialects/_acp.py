@@ -13,10 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor.dialects._base import Asked, Other, ToolEnded, ToolStarted
 from pytest_agentproc.supervisor.dialects._json_rpc import RpcTalk
-from pytest_agentproc.supervisor.dialects._talk import Ended, Question, Refusal, Replayed, Reply, Said, Welcome
+from pytest_agentproc.supervisor.dialects._talk import (
+    HandshakeDone,
+    HandshakeRefused,
+    HistoryReplayed,
+    ImmediateReply,
+    Question,
+    TurnEnded,
+    TurnProgress,
+)
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor.dialects._talk import Setting, Spoken
+    from pytest_agentproc.supervisor.dialects._talk import SessionMeaning, Setting
 
 
 _INITIALIZE, _OPEN = 0, 1
@@ -40,67 +48,67 @@ class AcpTalk(RpcTalk):
         self._session = ""
         self._awaited = _INITIALIZE
         self.readers |= {
-            "notification session/update": self._take_update,
-            "request session/request_permission": self._asked,
+            "notification session/update": self._read_update_line,
+            "request session/request_permission": self._read_question,
         }
 
-    def greet(self) -> bytes:
+    def encode_greeting(self) -> bytes:
         """Begin the handshake."""
-        return self.request(_INITIALIZE, "initialize", {"protocolVersion": 1, "clientCapabilities": _ABLE})
+        return self.encode_request(_INITIALIZE, "initialize", {"protocolVersion": 1, "clientCapabilities": _ABLE})
 
-    def prompt(self, number: int, text: str) -> bytes:
+    def encode_prompt(self, number: int, text: str) -> bytes:
         """Give the prompt of a turn; its number is in the request's id."""
         words = {"sessionId": self._session, "prompt": [{"type": "text", "text": text}]}
-        return self.request(number - 1 + _FIRST_PROMPT, "session/prompt", words)
+        return self.encode_request(number - 1 + _FIRST_PROMPT, "session/prompt", words)
 
-    def cancel(self, number: int) -> bytes:
+    def encode_cancel(self, number: int) -> bytes:
         """Cancel what runs; there is no answer but the turn's end."""
-        return self.notify("session/cancel", sessionId=self._session)
+        return self.encode_notification("session/cancel", sessionId=self._session)
 
-    def answer(self, question: Question, *, allowed: bool | None) -> bytes:
+    def encode_answer(self, question: Question, *, allowed: bool | None) -> bytes:
         """Choose the option that allows or rejects once, or for ever if there is no other."""
-        options = _dicts(question.detail.get("options"))
+        options = _as_dicts(question.detail.get("options"))
         wanted = {True: _ALLOW, False: _REJECT, None: ()}[allowed]
         chosen = [option for kind in wanted for option in options if option.get("kind") == kind]
         outcome: dict[str, Any] = {"outcome": "cancelled"}
         if chosen:
             outcome = {"outcome": "selected", "optionId": chosen[0].get("optionId")}
-        return self.respond(question, {"outcome": outcome})
+        return self.encode_response(question, {"outcome": outcome})
 
     # Responses.
 
-    def _answered(self, number: int, told: dict[str, Any], error: str) -> list[Spoken]:
+    def _read_own_response(self, number: int, told: dict[str, Any], error: str) -> list[SessionMeaning]:
         if number < 0:
             return [Other("response")]
         if number in (_INITIALIZE, _OPEN):
-            return self._take_greeting(number, told, error) if number == self._awaited else [Other("response")]
-        return [_end(number - _FIRST_PROMPT + 1, told, error)]
+            return self._read_handshake(number, told, error) if number == self._awaited else [Other("response")]
+        return [_read_turn_end(number - _FIRST_PROMPT + 1, told, error)]
 
-    def _take_greeting(self, number: int, told: dict[str, Any], error: str) -> list[Spoken]:
+    def _read_handshake(self, number: int, told: dict[str, Any], error: str) -> list[SessionMeaning]:
         self._awaited += 1
         if error:
-            return [Refusal(error)]
+            return [HandshakeRefused(error)]
         if number == _INITIALIZE:
-            return [self._open(told)]
+            return [self._request_session(told)]
         self._session = self._session or str(told.get("sessionId", ""))
-        return [Welcome(self._session)] if self._session else [Refusal("session/new gave no sessionId")]
+        return [HandshakeDone(self._session)] if self._session else [HandshakeRefused("session/new gave no sessionId")]
 
-    def _open(self, told: dict[str, Any]) -> Spoken:
+    def _request_session(self, told: dict[str, Any]) -> SessionMeaning:
         """Ask for a new session, or for the one that the caller continues, if the agent can open that."""
         where = {"cwd": self.setting.cwd, "mcpServers": []}
         known = self.setting.continues
         if known is None:
-            return Reply(self.request(_OPEN, "session/new", where))
-        able = _dict(told.get("agentCapabilities"))
-        more = _dict(able.get("sessionCapabilities"))
+            return ImmediateReply(self.encode_request(_OPEN, "session/new", where))
+        able = _as_dict(told.get("agentCapabilities"))
+        more = _as_dict(able.get("sessionCapabilities"))
         if not (able.get("loadSession") if known.how == "load" else more.get("resume") is not None):
-            return Refusal(f"it has no session/{known.how}")
+            return HandshakeRefused(f"it has no session/{known.how}")
         self._session = known.id
-        return Reply(self.request(_OPEN, f"session/{known.how}", {"sessionId": known.id, **where}))
+        return ImmediateReply(self.encode_request(_OPEN, f"session/{known.how}", {"sessionId": known.id, **where}))
 
     # Requests and notifications.
 
-    def _take_update(self, value: dict[str, Any]) -> list[Spoken]:
+    def _read_update_line(self, value: dict[str, Any]) -> list[SessionMeaning]:
         params = value.get("params")
         update = params.get("update") if isinstance(params, dict) else None
         if not isinstance(params, dict) or not isinstance(update, dict):
@@ -109,48 +117,50 @@ class AcpTalk(RpcTalk):
             return [Other("session/update of another session")]
         return self._read_update(update)
 
-    def _read_update(self, update: dict[str, Any]) -> list[Spoken]:
+    def _read_update(self, update: dict[str, Any]) -> list[SessionMeaning]:
         kind = update.get("sessionUpdate")
-        text = str(_dict(update.get("content")).get("text", ""))
+        text = str(_as_dict(update.get("content")).get("text", ""))
         if self._awaited == _OPEN:
             is_said = kind in ("user_message_chunk", "agent_message_chunk")
-            return [Replayed(text, is_prompt=kind == "user_message_chunk") if is_said else Other("session/update")]
+            return [
+                HistoryReplayed(text, is_prompt=kind == "user_message_chunk") if is_said else Other("session/update")
+            ]
         if kind == "agent_message_chunk":
-            return [Said("delta", text)]
+            return [TurnProgress("delta", text)]
         if kind == "agent_thought_chunk":
-            return [Said("delta")]
+            return [TurnProgress("delta")]
         if kind in ("tool_call", "tool_call_update"):
-            return _tool(update)
+            return _read_tool(update)
         return [Other(f"session/update {kind}")]
 
-    def _asked(self, value: dict[str, Any]) -> list[Spoken]:
+    def _read_question(self, value: dict[str, Any]) -> list[SessionMeaning]:
         params = value.get("params")
-        detail = _dict(params)
-        call = _dict(detail.get("toolCall"))
+        detail = _as_dict(params)
+        call = _as_dict(detail.get("toolCall"))
         title = str(call.get("title") or call.get("toolCallId") or "")
         return [Question(json.dumps(value.get("id")), title, detail)]
 
 
-def _end(number: int, told: dict[str, Any], error: str) -> Ended:
+def _read_turn_end(number: int, told: dict[str, Any], error: str) -> TurnEnded:
     stop = told.get("stopReason")
     if error or not isinstance(stop, str):
-        return Ended(False, (number,), error=error or "the response has no stopReason")
-    return Ended(stop not in _BAD, (number,), stop_reason=stop, error=stop if stop in _BAD else "")
+        return TurnEnded(False, (number,), error=error or "the response has no stopReason")
+    return TurnEnded(stop not in _BAD, (number,), stop_reason=stop, error=stop if stop in _BAD else "")
 
 
-def _tool(update: dict[str, Any]) -> list[Spoken]:
+def _read_tool(update: dict[str, Any]) -> list[SessionMeaning]:
     """Follow a tool; it is asked for, and in flight, from its announcement."""
     name = str(update.get("title") or "")
     number = str(update.get("toolCallId"))
-    said = Said("tool", name or str(update.get("toolCallId") or ""), is_end=True)
+    said = TurnProgress("tool", name or str(update.get("toolCallId") or ""), is_end=True)
     if update.get("status") in _OVER:
         return [said, ToolEnded(number)]
     return [said] if update.get("sessionUpdate") != "tool_call" else [said, Asked((name,)), ToolStarted(number, name)]
 
 
-def _dict(value: object) -> dict[str, Any]:
+def _as_dict(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _dicts(value: object) -> list[dict[str, Any]]:
+def _as_dicts(value: object) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

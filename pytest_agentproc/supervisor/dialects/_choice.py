@@ -22,7 +22,7 @@ VARIANTS = tuple(f"{name} {mode}" for name, record in RECORDS.items() for mode i
 """Each mode of each, as `gemini stream`."""
 
 
-def decoder(dialect: str | Dialect, mode: str = "") -> Decoder:
+def make_decoder(dialect: str | Dialect, mode: str = "") -> Decoder:
     """Make the decoder of a dialect.
 
     Args:
@@ -32,11 +32,11 @@ def decoder(dialect: str | Dialect, mode: str = "") -> Decoder:
     Raises:
         UsageError: the dialect or the mode is unknown.
     """
-    made: Decoder = _record(dialect, DIALECTS, "").decoder(mode)
+    made: Decoder = _find_dialect(dialect, DIALECTS, "").decoder(mode)
     return made
 
 
-def talk(dialect: str | Dialect, mode: str = "", setting: Setting | None = None) -> Talk:
+def make_talk(dialect: str | Dialect, mode: str = "", setting: Setting | None = None) -> Talk:
     """Make the conversation of a dialect with one agent process.
 
     Args:
@@ -47,11 +47,11 @@ def talk(dialect: str | Dialect, mode: str = "", setting: Setting | None = None)
     Raises:
         UsageError: the dialect or the mode is unknown, or holds no sessions.
     """
-    made: Talk = _record(dialect, SESSIONS, " for a session").talk(mode, setting or Setting())
+    made: Talk = _find_dialect(dialect, SESSIONS, " for a session").talk(mode, setting or Setting())
     return made
 
 
-def _record(dialect: str | Dialect, names: Iterable[str], what: str) -> Dialect:
+def _find_dialect(dialect: str | Dialect, names: Iterable[str], what: str) -> Dialect:
     if isinstance(dialect, Dialect):
         return dialect
     if dialect not in names:

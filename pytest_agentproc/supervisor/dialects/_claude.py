@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor.dialects._base import Finished, Noise, Other, TaskBegun, TaskOver
-from pytest_agentproc.supervisor.dialects._claude_speakers import Speakers, word
+from pytest_agentproc.supervisor.dialects._claude_speakers import Speakers, as_text
 from pytest_agentproc.supervisor.dialects._claude_tasks import SystemLines
 from pytest_agentproc.supervisor.dialects._json import ObjectDecoder
 
@@ -42,55 +42,55 @@ class ClaudePrintDecoder(ObjectDecoder):
 
     def end(self, stderr: bytes) -> list[Meaning]:
         """Give the messages that were begun, if their end never came."""
-        return [] if self._is_over else self._speakers.end()
+        return [] if self._is_over else self._speakers.end_messages()
 
-    def _meanings(self, event: dict[str, Any], line: bytes) -> list[Meaning]:
+    def _read_event(self, event: dict[str, Any], line: bytes) -> list[Meaning]:
         kind = event.get("type")
         if not isinstance(kind, str):
             return [Noise(line)]
         if kind == "assistant":
-            self._system_lines.note(event)
+            self._system_lines.note_stop_requests(event)
         if self._is_over:
-            return self._after(kind, event)
+            return self._read_after_result(kind, event)
         if kind == "result":
-            return self._result(event)
+            return self._read_result(event)
         if kind == "system":
-            return self._system(event)
+            return self._read_system(event)
         self._speakers.limit = self.limit
-        return self._speakers.hear(kind, event) or [Other(kind, is_progress=kind not in _SIGNS)]
+        return self._speakers.read_line(kind, event) or [Other(kind, is_progress=kind not in _SIGNS)]
 
-    def _after(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
+    def _read_after_result(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
         """Follow background tasks to their end; nothing else counts after the result."""
-        told = self._system_lines.follow(event) if kind == "system" else []
+        told = self._system_lines.read_line(event) if kind == "system" else []
         return [meaning for meaning in told if isinstance(meaning, (TaskBegun, TaskOver))] or [Other(kind)]
 
-    def _system(self, event: dict[str, Any]) -> list[Meaning]:
+    def _read_system(self, event: dict[str, Any]) -> list[Meaning]:
         if event.get("subtype") == "init":
-            self._model = word(event.get("model"))
-        return [*self._system_lines.follow(event)]
+            self._model = as_text(event.get("model"))
+        return [*self._system_lines.read_line(event)]
 
-    def _result(self, event: dict[str, Any]) -> list[Meaning]:
+    def _read_result(self, event: dict[str, Any]) -> list[Meaning]:
         origin = event.get("origin")
         if isinstance(origin, dict) and origin.get("kind") == "task-notification":
-            self._speakers.forget()
+            self._speakers.forget_messages()
             return [Other("result")]
-        told = self._speakers.end()
+        told = self._speakers.end_messages()
         self._is_over = True
-        usage, text = event.get("usage"), word(event.get("result"))
+        usage, text = event.get("usage"), as_text(event.get("result"))
         ok = event.get("subtype") == "success" and event.get("is_error") is not True
         finished = Finished(
             ok,
             final=True,
-            error="" if ok else _error(event),
+            error="" if ok else _find_error(event),
             model=self._model,
             usage=usage if isinstance(usage, dict) else None,
             text=text or None,
-            stop_reason=word(event.get("stop_reason")),
+            stop_reason=as_text(event.get("stop_reason")),
         )
         return [*told, finished]
 
 
-def _error(event: dict[str, Any]) -> str:
+def _find_error(event: dict[str, Any]) -> str:
     errors = event.get("errors")
     told = "; ".join(str(error) for error in errors) if isinstance(errors, list) else ""
-    return told or word(event.get("result")) or str(event.get("subtype") or "error")
+    return told or as_text(event.get("result")) or str(event.get("subtype") or "error")

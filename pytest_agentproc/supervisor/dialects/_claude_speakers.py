@@ -42,25 +42,27 @@ class Speakers:
         self.limit = limit
         self._speakers: dict[str | None, _Speaker] = {}
 
-    def hear(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
+    def read_line(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
         """Take a line. A line of the agent's own gives nothing if it means only that the agent continues."""
         parent = event.get("parent_tool_use_id")
         if parent is None:
-            return self._speaker(None).hear(kind, event)
-        return [Nested(meaning) for meaning in self._speaker(str(parent)).hear(kind, event) or [Other(kind)]]
+            return self._find_speaker(None).read_line(kind, event)
+        return [Nested(meaning) for meaning in self._find_speaker(str(parent)).read_line(kind, event) or [Other(kind)]]
 
-    def end(self) -> list[Meaning]:
+    def end_messages(self) -> list[Meaning]:
         """End every speaker's message, the agent's own last."""
         own = self._speakers.pop(None, _Speaker(self.limit))
-        told: list[Meaning] = [Nested(meaning) for speaker in self._speakers.values() for meaning in speaker.end()]
-        self.forget()
-        return [*told, *own.end()]
+        told: list[Meaning] = [
+            Nested(meaning) for speaker in self._speakers.values() for meaning in speaker.end_message()
+        ]
+        self.forget_messages()
+        return [*told, *own.end_message()]
 
-    def forget(self) -> None:
+    def forget_messages(self) -> None:
         """Forget every message that has not ended."""
         self._speakers = {}
 
-    def _speaker(self, parent: str | None) -> _Speaker:
+    def _find_speaker(self, parent: str | None) -> _Speaker:
         """Give the agent itself, or the sub-agent of a tool. If there are too many, forget the oldest ones."""
         parent = None if parent is None else parent[:LONGEST_ID]
         if parent not in self._speakers:
@@ -80,36 +82,36 @@ class _Speaker:
 
     def __init__(self, limit: int | None) -> None:
         self._limit = limit
-        self._clear()
+        self._clear_message()
 
-    def hear(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
+    def read_line(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
         """Take a line of its own; return what it means beside going on."""
         if kind == "stream_event":
             inner = event.get("event")
-            return self._hear_part(inner) if isinstance(inner, dict) else []
+            return self._read_part(inner) if isinstance(inner, dict) else []
         message = event.get("message")
         if not isinstance(message, dict):
             return []
         if kind == "assistant":
-            return self._hear_blocks(message)
-        results = _blocks(message, "tool_result") if kind == "user" else []
+            return self._read_blocks(message)
+        results = _find_blocks(message, "tool_result") if kind == "user" else []
         return [ToolEnded(str(block.get("tool_use_id"))) for block in results]
 
-    def end(self) -> list[Meaning]:
+    def end_message(self) -> list[Meaning]:
         """End the message under way, if there is one."""
         if not self._is_begun:
             return []
         if self._deltas is not None:
-            self._say(bytes(self._deltas))
+            self._add_text(bytes(self._deltas))
         text = None if self._text is None else str(self._text)
         is_torn = self._text is not None and self._text.is_cut
         told: list[Meaning] = [Message(text, self._stop, self._model, self._usage, is_torn)]
         if self._tools:
             told.append(Asked(tuple(self._tools.values())))
-        self._clear()
+        self._clear_message()
         return told
 
-    def _clear(self) -> None:
+    def _clear_message(self) -> None:
         self._is_begun = False
         self._id: object = None
         self._text: Tail | None = None
@@ -119,69 +121,69 @@ class _Speaker:
         self._model: str | None = None
         self._usage: dict[str, Any] | None = None
 
-    def _begin(self, message: dict[str, Any]) -> list[Meaning]:
-        told = self.end()
+    def _begin_message(self, message: dict[str, Any]) -> list[Meaning]:
+        told = self.end_message()
         self._is_begun, self._id = True, message.get("id")
-        self._learn(message)
+        self._note_metadata(message)
         return told
 
-    def _learn(self, message: dict[str, Any]) -> None:
-        model, usage = word(message.get("model")), message.get("usage")
+    def _note_metadata(self, message: dict[str, Any]) -> None:
+        model, usage = as_text(message.get("model")), message.get("usage")
         self._model = self._model if model in (None, _NO_MODEL) else model
         self._usage = usage if isinstance(usage, dict) else self._usage
-        self._stop = word(message.get("stop_reason")) or self._stop
+        self._stop = as_text(message.get("stop_reason")) or self._stop
 
-    def _hear_part(self, part: dict[str, Any]) -> list[Meaning]:
+    def _read_part(self, part: dict[str, Any]) -> list[Meaning]:
         kind = part.get("type")
         if kind == "message_start":
-            return self._begin(_object(part.get("message")))
+            return self._begin_message(_as_dict(part.get("message")))
         if kind == "message_stop":
-            return self.end()
+            return self.end_message()
         if kind == "content_block_start":
-            block = _object(part.get("content_block"))
-            return [self._ask(block)] if block.get("type") == "tool_use" else []
-        delta = _object(part.get("delta"))
+            block = _as_dict(part.get("content_block"))
+            return [self._add_tool(block)] if block.get("type") == "tool_use" else []
+        delta = _as_dict(part.get("delta"))
         if kind == "content_block_delta" and delta.get("type") == "text_delta":
             self._deltas = self._deltas or Tail(self._limit)
-            self._deltas.add(_bytes(delta.get("text", "")))
+            self._deltas.add(_encode_text(delta.get("text", "")))
         elif kind == "message_delta":
-            self._learn({**part, **delta})
+            self._note_metadata({**part, **delta})
         return []
 
-    def _hear_blocks(self, message: dict[str, Any]) -> list[Meaning]:
+    def _read_blocks(self, message: dict[str, Any]) -> list[Meaning]:
         is_same = self._is_begun and message.get("id") == self._id
-        told = [] if is_same else self._begin(message)
-        self._learn(message)
+        told = [] if is_same else self._begin_message(message)
+        self._note_metadata(message)
         self._deltas = None
-        for block in _blocks(message, "text"):
-            self._say(_bytes(block.get("text", "")))
-        return [*told, *(self._ask(block) for block in _blocks(message, "tool_use"))]
+        for block in _find_blocks(message, "text"):
+            self._add_text(_encode_text(block.get("text", "")))
+        return [*told, *(self._add_tool(block) for block in _find_blocks(message, "tool_use"))]
 
-    def _say(self, text: bytes) -> None:
+    def _add_text(self, text: bytes) -> None:
         self._text = self._text or Tail(self._limit)
         self._text.add(text)
 
-    def _ask(self, block: dict[str, Any]) -> Meaning:
+    def _add_tool(self, block: dict[str, Any]) -> Meaning:
         number, name = str(block.get("id")), str(block.get("name"))
         if len(self._tools) < MOST_TOOLS:
             self._tools[number[:LONGEST_ID]] = name[:LONGEST_ID]
         return ToolStarted(number, name)
 
 
-def _blocks(message: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+def _find_blocks(message: dict[str, Any], kind: str) -> list[dict[str, Any]]:
     content = message.get("content")
     blocks = content if isinstance(content, list) else []
     return [block for block in blocks if isinstance(block, dict) and block.get("type") == kind]
 
 
-def _object(value: object) -> dict[str, Any]:
+def _as_dict(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _bytes(text: object) -> bytes:
+def _encode_text(text: object) -> bytes:
     return str(text).encode(errors="surrogatepass")
 
 
-def word(value: object) -> str | None:
+def as_text(value: object) -> str | None:
     """Give a text, or None for anything else."""
     return value if isinstance(value, str) else None

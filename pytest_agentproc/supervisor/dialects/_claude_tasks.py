@@ -45,7 +45,7 @@ class SystemLines:
         self._is_compacting = False
         self._to_stop: set[str] = set()
 
-    def note(self, event: dict[str, Any]) -> None:
+    def note_stop_requests(self, event: dict[str, Any]) -> None:
         """Take note, from a line of type `assistant`, of the tasks that a tool is to stop."""
         message = event.get("message")
         content = message.get("content") if isinstance(message, dict) else None
@@ -54,23 +54,24 @@ class SystemLines:
             if isinstance(asked, dict) and len(self._to_stop) < MOST_TOOLS:
                 self._to_stop |= {str(asked[key])[:LONGEST_ID] for key in _NAMING if key in asked}
 
-    def follow(self, event: dict[str, Any]) -> list[_Told]:
+    def read_line(self, event: dict[str, Any]) -> list[_Told]:
         """Say what a line means."""
         subtype = event.get("subtype")
         if subtype in _OF_COMPACTIONS and event.get("parent_tool_use_id") is None:
-            return [self._compaction(str(subtype), event)]
+            return [self._read_compaction(str(subtype), event)]
         return [
-            self._ended(meaning) if isinstance(meaning, TaskOver) else meaning for meaning in _of_task(subtype, event)
+            self._judge_task_end(meaning) if isinstance(meaning, TaskOver) else meaning
+            for meaning in _read_task_line(subtype, event)
         ]
 
-    def settle(self) -> None:
+    def note_turn_end(self) -> None:
         """Take note that a turn is over: nothing is compacted for it any more."""
         self._is_compacting = False
 
-    def _ended(self, over: TaskOver) -> TaskOver:
+    def _judge_task_end(self, over: TaskOver) -> TaskOver:
         return TaskOver(over.id, over.was_stopped and over.id[:LONGEST_ID] not in self._to_stop)
 
-    def _compaction(self, subtype: str, event: dict[str, Any]) -> _Told:
+    def _read_compaction(self, subtype: str, event: dict[str, Any]) -> _Told:
         """Give a compaction's beginning and its end, once each; a status that changes nothing is a sign of life."""
         is_compacting = subtype == "status" and event.get("status") == "compacting"
         if is_compacting is self._is_compacting:
@@ -79,15 +80,15 @@ class SystemLines:
         return Compaction(is_over=not is_compacting)
 
 
-def _of_task(subtype: object, event: dict[str, Any]) -> list[_Told]:
+def _read_task_line(subtype: object, event: dict[str, Any]) -> list[_Told]:
     name = str(event.get("task_id"))
     if subtype == "task_started":
-        return _begun(name, event)
+        return _read_task_start(name, event)
     if subtype == "task_notification":
-        return [ToolEnded(f"task {name}"), *_over(name, event.get("status"))]
+        return [ToolEnded(f"task {name}"), *_read_task_end(name, event.get("status"))]
     if subtype == "task_updated":
         patch = event.get("patch")
-        return _over(name, patch.get("status")) if isinstance(patch, dict) else []
+        return _read_task_end(name, patch.get("status")) if isinstance(patch, dict) else []
     if subtype == "hook_started":
         return [ToolStarted(f"hook {event.get('hook_id')}", str(event.get("hook_name")))]
     if subtype == "hook_response":
@@ -95,12 +96,12 @@ def _of_task(subtype: object, event: dict[str, Any]) -> list[_Told]:
     return [Other(f"system {subtype}", is_progress=subtype not in _STATUS)]
 
 
-def _begun(name: str, event: dict[str, Any]) -> list[_Told]:
+def _read_task_start(name: str, event: dict[str, Any]) -> list[_Told]:
     kind, is_tool = str(event.get("task_type")), event.get("is_backgrounded") is False
     told: list[_Told] = [ToolStarted(f"task {name}", kind)] if kind == "local_agent" else []
     told += [] if is_tool else [TaskBegun(name, kind, str(event.get("description") or ""))]
     return told or [Other("system task_started")]
 
 
-def _over(name: str, status: object) -> list[_Told]:
+def _read_task_end(name: str, status: object) -> list[_Told]:
     return [TaskOver(name, was_stopped=status in _STOPPED)] if status in _OVER else []

@@ -33,31 +33,31 @@ class CodexDecoder(ObjectDecoder):
         """Say nothing: every line is complete in itself."""
         return []
 
-    def _meanings(self, event: dict[str, Any], line: bytes) -> list[Meaning]:
+    def _read_event(self, event: dict[str, Any], line: bytes) -> list[Meaning]:
         kind = event.get("type")
         if not isinstance(kind, str):
             return [Noise(line)]
         if kind == "error":
             self._erred = True
-            return [Failure(_error(event))]
+            return [Failure(_find_error(event))]
         recovered: list[Meaning] = [Failure("")] if self._erred else []
         self._erred = False
-        return [*recovered, self._meaning(kind, event)]
+        return [*recovered, self._read_turn_event(kind, event)]
 
-    def _meaning(self, kind: str, event: dict[str, Any]) -> Meaning:
+    def _read_turn_event(self, kind: str, event: dict[str, Any]) -> Meaning:
         if kind == "turn.completed":
             usage = event.get("usage")
             return Finished(True, final=True, usage=usage if isinstance(usage, dict) else None)
         if kind == "turn.failed":
             error = event.get("error")
-            return Finished(False, final=True, error=_error(error if isinstance(error, dict) else {}))
+            return Finished(False, final=True, error=_find_error(error if isinstance(error, dict) else {}))
         item = event.get("item")
         if kind in ("item.started", "item.completed") and isinstance(item, dict):
-            return _item(kind, item)
+            return _read_item(kind, item)
         return Other(kind)
 
 
-def _item(kind: str, item: dict[str, Any]) -> Meaning:
+def _read_item(kind: str, item: dict[str, Any]) -> Meaning:
     what = str(item.get("type"))
     if what == "agent_message" and kind == "item.completed":
         return Message(str(item.get("text", "")))
@@ -67,5 +67,5 @@ def _item(kind: str, item: dict[str, Any]) -> Meaning:
     return ToolStarted(number, what) if kind == "item.started" else ToolEnded(number)
 
 
-def _error(told: dict[str, Any]) -> str:
+def _find_error(told: dict[str, Any]) -> str:
     return str(told.get("message") or "error")

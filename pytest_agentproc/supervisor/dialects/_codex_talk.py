@@ -23,23 +23,23 @@ from pytest_agentproc.supervisor.dialects._base import (
 from pytest_agentproc.supervisor.dialects._json_rpc import RpcTalk
 from pytest_agentproc.supervisor.dialects._talk import (
     BACKGROUND,
-    Begun,
-    Declined,
-    Ended,
+    HandshakeDone,
+    HandshakeRefused,
+    ImmediateReply,
+    PromptDeclined,
     Question,
-    Refusal,
-    Reply,
-    Said,
-    Welcome,
-    Withdrawn,
+    QuestionWithdrawn,
+    TurnBegun,
+    TurnEnded,
+    TurnProgress,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.supervisor.dialects._talk import Setting, Spoken
+    from pytest_agentproc.supervisor.dialects._talk import SessionMeaning, Setting
 
-    Reader = Callable[[dict[str, Any], tuple[int, ...]], list[Spoken]]
+    Reader = Callable[[dict[str, Any], tuple[int, ...]], list[SessionMeaning]]
 
 
 _INITIALIZE, _RESUME, _START = 0, 1, 2
@@ -69,123 +69,128 @@ class CodexTalk(RpcTalk):
         self._own = ""
         """The last turn that the agent began by itself."""
         readers: dict[str, Reader] = {
-            "notification turn/started": lambda _, marks: [Begun(marks)],
-            "notification turn/completed": self._ended,
-            "notification item/started": lambda params, marks: _item(params, marks, is_over=False),
-            "notification item/completed": lambda params, marks: _item(params, marks, is_over=True),
+            "notification turn/started": lambda _, marks: [TurnBegun(marks)],
+            "notification turn/completed": self._read_turn_end,
+            "notification item/started": lambda params, marks: _read_item(params, marks, is_over=False),
+            "notification item/completed": lambda params, marks: _read_item(params, marks, is_over=True),
             "notification item/agentMessage/delta": lambda params, marks: [
-                Said("delta", str(params.get("delta", "")), marks)
+                TurnProgress("delta", str(params.get("delta", "")), marks)
             ],
-            "notification item/commandExecution/outputDelta": lambda _, marks: [Said("tool", "", marks)],
-            "notification thread/tokenUsage/updated": self._used,
+            "notification item/commandExecution/outputDelta": lambda _, marks: [TurnProgress("tool", "", marks)],
+            "notification thread/tokenUsage/updated": self._read_usage,
         }
         for kind in ("textDelta", "summaryTextDelta"):
-            readers[f"notification item/reasoning/{kind}"] = lambda _, marks: [Said("delta", "", marks)]
-        self.readers |= {name: self._of_our_thread(name, reader) for name, reader in readers.items()}
-        self.readers["notification serverRequest/resolved"] = _resolved  # a sub-agent asks in a thread of its own
+            readers[f"notification item/reasoning/{kind}"] = lambda _, marks: [TurnProgress("delta", "", marks)]
+        self.readers |= {name: self._filter_other_threads(name, reader) for name, reader in readers.items()}
+        self.readers["notification serverRequest/resolved"] = _read_resolved  # a sub-agent asks in a thread of its own
         for kind in ("commandExecution", "fileChange"):
-            self.readers[f"request item/{kind}/requestApproval"] = self._asked
+            self.readers[f"request item/{kind}/requestApproval"] = self._read_question
 
-    def greet(self) -> bytes:
+    def encode_greeting(self) -> bytes:
         """Begin the handshake."""
-        return self.request(_INITIALIZE, "initialize", _CLIENT)
+        return self.encode_request(_INITIALIZE, "initialize", _CLIENT)
 
-    def prompt(self, number: int, text: str) -> bytes:
+    def encode_prompt(self, number: int, text: str) -> bytes:
         """Give the prompt of a turn; its number is in the request's id."""
         words = {"threadId": self._thread, "input": [{"type": "text", "text": text}]}
-        return self.request(2 * number + 1, "turn/start", words)
+        return self.encode_request(2 * number + 1, "turn/start", words)
 
-    def cancel(self, number: int) -> bytes:
+    def encode_cancel(self, number: int) -> bytes:
         """Interrupt a turn. Before the agent has named it there is nothing to interrupt."""
         names = [name for name, turn in self._turns.items() if turn == number]
         if not names:
             return b""
-        return self.request(2 * number + 2, "turn/interrupt", {"threadId": self._thread, "turnId": names[0]})
+        return self.encode_request(2 * number + 2, "turn/interrupt", {"threadId": self._thread, "turnId": names[0]})
 
-    def answer(self, question: Question, *, allowed: bool | None) -> bytes:
+    def encode_answer(self, question: Question, *, allowed: bool | None) -> bytes:
         """Accept or decline, or cancel with the turn."""
-        return self.respond(question, {"decision": _DECISIONS[allowed]})
+        return self.encode_response(question, {"decision": _DECISIONS[allowed]})
 
     # Responses.
 
-    def _answered(self, number: int, told: dict[str, Any], error: str) -> list[Spoken]:
+    def _read_own_response(self, number: int, told: dict[str, Any], error: str) -> list[SessionMeaning]:
         if number > _START and number % 2:
-            return self._take_turn(number // 2, told, error)
+            return self._read_turn_start(number // 2, told, error)
         return (
-            [Other("response")] if number not in (_INITIALIZE, _RESUME, _START) else self._greeted(number, told, error)
+            [Other("response")]
+            if number not in (_INITIALIZE, _RESUME, _START)
+            else self._read_handshake(number, told, error)
         )
 
-    def _greeted(self, number: int, told: dict[str, Any], error: str) -> list[Spoken]:
+    def _read_handshake(self, number: int, told: dict[str, Any], error: str) -> list[SessionMeaning]:
         if self._is_greeted:
             return [Other("response")]
         if number == _INITIALIZE and not error:
-            return [Reply(self.notify("initialized") + self._open_thread())]
+            return [ImmediateReply(self.encode_notification("initialized") + self._open_thread())]
         if number == _RESUME and error:
             self._thread = ""
-            return [Reply(self._open_thread())]
+            return [ImmediateReply(self._open_thread())]
         if error:
-            return [Refusal(error)]
+            return [HandshakeRefused(error)]
         thread, model = told.get("thread"), told.get("model")
         name = thread.get("id") if isinstance(thread, dict) else None
         if not isinstance(name, str) or not name:
-            return [Refusal("the response has no thread id")]
+            return [HandshakeRefused("the response has no thread id")]
         self._thread, self._is_greeted = name, True
         self._model = model if isinstance(model, str) else None
-        return [Welcome(name)]
+        return [HandshakeDone(name)]
 
     def _open_thread(self) -> bytes:
         if self._thread:
-            return self.request(_RESUME, "thread/resume", {"threadId": self._thread})
-        return self.request(_START, "thread/start", {"cwd": self.setting.cwd})
+            return self.encode_request(_RESUME, "thread/resume", {"threadId": self._thread})
+        return self.encode_request(_START, "thread/start", {"cwd": self.setting.cwd})
 
-    def _take_turn(self, number: int, told: dict[str, Any], error: str) -> list[Spoken]:
+    def _read_turn_start(self, number: int, told: dict[str, Any], error: str) -> list[SessionMeaning]:
         turn = told.get("turn")
         name = turn.get("id") if isinstance(turn, dict) else None
         if error or not isinstance(name, str):
-            return [Declined(number, error or "the response has no turn id")]
+            return [PromptDeclined(number, error or "the response has no turn id")]
         if len(self._turns) >= MOST_TOOLS:
             del self._turns[next(iter(self._turns))]
         self._turns[name] = number
-        return [Begun((number,))]
+        return [TurnBegun((number,))]
 
     # Requests and notifications.
 
-    def _of_our_thread(self, name: str, reader: Reader) -> Callable[[dict[str, Any]], list[Spoken]]:
+    def _filter_other_threads(self, name: str, reader: Reader) -> Callable[[dict[str, Any]], list[SessionMeaning]]:
         """Have a reader read the lines about this thread, except for turns that it has seen no beginning of."""
 
-        def read(value: dict[str, Any]) -> list[Spoken]:
+        def read(value: dict[str, Any]) -> list[SessionMeaning]:
             params = value.get("params")
             if not isinstance(params, dict):
                 return [Other(name)]
             if params.get("threadId", self._thread) != self._thread:
                 is_end = name == "notification turn/completed"
-                return [Said("tool", "sub-agent"), Nested(Finished(True, final=True) if is_end else Other(name))]
-            turn = _turn_of(params)
+                return [
+                    TurnProgress("tool", "sub-agent"),
+                    Nested(Finished(True, final=True) if is_end else Other(name)),
+                ]
+            turn = _find_turn_id(params)
             if turn and turn not in self._turns and name == "notification turn/started":
                 self._own = turn
-            marks = self._marks(turn)
+            marks = self._find_turns(turn)
             return [Other(name)] if turn and not marks else reader(params, marks)
 
         return read
 
-    def _marks(self, turn: str) -> tuple[int, ...]:
+    def _find_turns(self, turn: str) -> tuple[int, ...]:
         if turn in self._turns:
             return (self._turns[turn],)
         return (BACKGROUND,) if turn and turn == self._own else ()
 
-    def _asked(self, value: dict[str, Any]) -> list[Spoken]:
+    def _read_question(self, value: dict[str, Any]) -> list[SessionMeaning]:
         params = value.get("params")
         detail = params if isinstance(params, dict) else {}
         title = str(detail.get("command") or detail.get("reason") or detail.get("itemId") or "")
-        return [Question(json.dumps(value["id"]), title, detail, self._marks(_turn_of(detail)))]
+        return [Question(json.dumps(value["id"]), title, detail, self._find_turns(_find_turn_id(detail)))]
 
-    def _used(self, params: dict[str, Any], _marks: tuple[int, ...]) -> list[Spoken]:
+    def _read_usage(self, params: dict[str, Any], _marks: tuple[int, ...]) -> list[SessionMeaning]:
         usage = params.get("tokenUsage")
         total = usage.get("total") if isinstance(usage, dict) else None
         self._usage = total if isinstance(total, dict) else None
         return [Other("thread/tokenUsage/updated")]
 
-    def _ended(self, params: dict[str, Any], marks: tuple[int, ...]) -> list[Spoken]:
+    def _read_turn_end(self, params: dict[str, Any], marks: tuple[int, ...]) -> list[SessionMeaning]:
         turn = params.get("turn")
         status = str(turn.get("status")) if isinstance(turn, dict) else "no turn"
         error = turn.get("error") if isinstance(turn, dict) else None
@@ -193,35 +198,39 @@ class CodexTalk(RpcTalk):
         usage, self._usage = self._usage, None
         ok = status == "completed"
         return [
-            Ended(ok, marks, stop_reason=status, error="" if ok else words or status, model=self._model, usage=usage)
+            TurnEnded(
+                ok, marks, stop_reason=status, error="" if ok else words or status, model=self._model, usage=usage
+            )
         ]
 
 
-def _turn_of(params: dict[str, Any]) -> str:
+def _find_turn_id(params: dict[str, Any]) -> str:
     """Give the id of the turn that a line is about; "" if it names none."""
     turn = params.get("turn")
     name = turn.get("id") if isinstance(turn, dict) else params.get("turnId")
     return name if isinstance(name, str) else ""
 
 
-def _resolved(value: dict[str, Any]) -> list[Spoken]:
+def _read_resolved(value: dict[str, Any]) -> list[SessionMeaning]:
     params = value.get("params")
-    return [Withdrawn(json.dumps(params.get("requestId")))] if isinstance(params, dict) else [Other("resolved")]
+    return [QuestionWithdrawn(json.dumps(params.get("requestId")))] if isinstance(params, dict) else [Other("resolved")]
 
 
-def _item(params: dict[str, Any], marks: tuple[int, ...], *, is_over: bool) -> list[Spoken]:
+def _read_item(params: dict[str, Any], marks: tuple[int, ...], *, is_over: bool) -> list[SessionMeaning]:
     item = params.get("item")
     if not isinstance(item, dict):
         return [Other("item")]
     kind, number = str(item.get("type")), str(item.get("id"))
     if kind == "agentMessage":
-        return [Said("message", str(item.get("text", "")), marks) if is_over else Said("delta", "", marks)]
+        return [
+            TurnProgress("message", str(item.get("text", "")), marks) if is_over else TurnProgress("delta", "", marks)
+        ]
     if kind == "contextCompaction":
-        return [Said("tool", "compaction", marks), Compaction(is_over=is_over)]
+        return [TurnProgress("tool", "compaction", marks), Compaction(is_over=is_over)]
     if kind in _THOUGHTS:
-        return [Said("delta", "", marks)]
+        return [TurnProgress("delta", "", marks)]
     if kind in _NO_TOOLS:
         return [Other(kind)]
     name = str(item.get("command") or item.get("tool") or kind)
-    said = Said("tool", name, marks, is_end=True)
+    said = TurnProgress("tool", name, marks, is_end=True)
     return [said, ToolEnded(number)] if is_over else [said, ToolStarted(number, name)]

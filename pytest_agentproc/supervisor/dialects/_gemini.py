@@ -21,7 +21,7 @@ from pytest_agentproc.supervisor.dialects._base import (
     ToolEnded,
     ToolStarted,
 )
-from pytest_agentproc.supervisor.dialects._json import ObjectDecoder, objects, without_escapes
+from pytest_agentproc.supervisor.dialects._json import ObjectDecoder, parse_objects, strip_escapes
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
@@ -47,46 +47,46 @@ class GeminiStreamDecoder(ObjectDecoder):
 
     def end(self, stderr: bytes) -> list[Meaning]:
         """Give the message that was begun, if its end never came."""
-        return self._message()
+        return self._end_message()
 
-    def _meanings(self, event: dict[str, Any], line: bytes) -> list[Meaning]:
+    def _read_event(self, event: dict[str, Any], line: bytes) -> list[Meaning]:
         kind = event.get("type")
         if not isinstance(kind, str):
             return [Noise(line)]
         if kind == "result":
-            return [*self._message(), self._finished(event)]
+            return [*self._end_message(), self._read_result(event)]
         if kind == "message" and event.get("role") == "assistant":
-            return self._said(event)
+            return self._read_message(event)
         if kind == "init":
-            self._model = _word(event.get("model"))
+            self._model = _as_text(event.get("model"))
         if kind == "tool_use":
             name = str(event.get("tool_name"))
-            return [*self._message(), ToolStarted(str(event.get("tool_id")), name), Asked((name,))]
+            return [*self._end_message(), ToolStarted(str(event.get("tool_id")), name), Asked((name,))]
         if kind == "tool_result":
             return [ToolEnded(str(event.get("tool_id")))]
-        ended = self._message() if kind == "message" else []
+        ended = self._end_message() if kind == "message" else []
         return [*ended, Other(kind)]
 
-    def _said(self, event: dict[str, Any]) -> list[Meaning]:
+    def _read_message(self, event: dict[str, Any]) -> list[Meaning]:
         text = event.get("content")
         if event.get("delta") is not True:
             whole: list[Meaning] = [Message(text if isinstance(text, str) else "", model=self._model)]
-            return [*self._message(), *whole]
+            return [*self._end_message(), *whole]
         self._deltas = self._deltas or Tail(self.limit)
         self._deltas.add(text.encode(errors="surrogatepass") if isinstance(text, str) else b"")
         return [Other("message")]
 
-    def _message(self) -> list[Meaning]:
+    def _end_message(self) -> list[Meaning]:
         deltas, self._deltas = self._deltas, None
         return [] if deltas is None else [Message(str(deltas), model=self._model, is_torn=deltas.is_cut)]
 
-    def _finished(self, event: dict[str, Any]) -> Finished:
+    def _read_result(self, event: dict[str, Any]) -> Finished:
         stats = event.get("stats")
         stats = stats if isinstance(stats, dict) else None
-        model = _resolved_model(stats, lambda used: used.get("total_tokens")) or self._model
+        model = _find_model(stats, lambda used: used.get("total_tokens")) or self._model
         if event.get("status") == "success":
             return Finished(True, final=True, model=model, usage=stats)
-        said = _error(event.get("error")) or str(event.get("status") or "error")
+        said = _find_error(event.get("error")) or str(event.get("status") or "error")
         return Finished(False, final=True, error=said, model=model, usage=stats)
 
 
@@ -105,54 +105,54 @@ class GeminiJsonDecoder:
 
     def decode(self, line: bytes) -> list[Meaning]:
         """Say what a line means; an object means something at its last line."""
-        bare = without_escapes(line)
+        bare = strip_escapes(line)
         begins = bare.startswith(b"{")
-        given_up: list[Meaning] = self._give_up() if begins else []
+        given_up: list[Meaning] = self._drop_object() if begins else []
         if not begins and not self._text:
             return [Noise(line)] if line.strip() else []
         self._text += bare + b"\n"
         if len(self._text) > _LARGEST:
-            return [*given_up, *self._give_up()]
+            return [*given_up, *self._drop_object()]
         braces = _STRING.sub(b"", bare)
         self._depth += braces.count(b"{") - braces.count(b"}")
-        return given_up if self._depth > 0 else [*given_up, *self._closed()]
+        return given_up if self._depth > 0 else [*given_up, *self._read_closed_object()]
 
     def end(self, stderr: bytes) -> list[Meaning]:
         """Give up what was begun and never closed, and look for the error that the real CLI tells on stderr."""
-        given_up = self._give_up()
+        given_up = self._drop_object()
         told = [meaning for line in stderr.splitlines() for meaning in self.decode(line)]
-        self._give_up()
+        self._drop_object()
         return [*given_up, *(meaning for meaning in told if isinstance(meaning, Failure))]
 
-    def _give_up(self) -> list[Meaning]:
+    def _drop_object(self) -> list[Meaning]:
         text, self._text, self._depth = self._text, bytearray(), 0
         lines = sum(1 for _ in _WRITTEN.finditer(text))
         return [Noise(bytes(text), lines)] if lines else []
 
-    def _closed(self) -> list[Meaning]:
-        found = objects(bytes(self._text))
+    def _read_closed_object(self) -> list[Meaning]:
+        found = parse_objects(bytes(self._text))
         if found is None or not all("response" in call or "error" in call for call in found):
-            return self._give_up()
-        self._give_up()
-        return [meaning for call in found for meaning in _answer(call)]
+            return self._drop_object()
+        self._drop_object()
+        return [meaning for call in found for meaning in _read_answer(call)]
 
 
-def _answer(found: dict[str, Any]) -> list[Meaning]:
+def _read_answer(found: dict[str, Any]) -> list[Meaning]:
     meanings: list[Meaning] = []
     response, stats = found.get("response"), found.get("stats")
     if isinstance(response, str):
         stats = stats if isinstance(stats, dict) else None
-        meanings.append(Message(response, model=_resolved_model(stats, _main_tokens), usage=stats))
-    error = _error(found.get("error"))
+        meanings.append(Message(response, model=_find_model(stats, _has_main_role), usage=stats))
+    error = _find_error(found.get("error"))
     return [*meanings, Failure(error)] if error else meanings
 
 
-def _main_tokens(used: dict[str, Any]) -> object:
+def _has_main_role(used: dict[str, Any]) -> object:
     roles = used.get("roles")
     return isinstance(roles, dict) and "main" in roles
 
 
-def _resolved_model(stats: dict[str, Any] | None, answered: Any) -> str | None:
+def _find_model(stats: dict[str, Any] | None, answered: Any) -> str | None:
     """Name the model that answered, if exactly one did: routers and helpers are in the stats too."""
     models = (stats or {}).get("models")
     if not isinstance(models, dict):
@@ -161,11 +161,11 @@ def _resolved_model(stats: dict[str, Any] | None, answered: Any) -> str | None:
     return names[0] if len(names) == 1 else None
 
 
-def _error(error: object) -> str:
+def _find_error(error: object) -> str:
     if isinstance(error, dict):
         return str(error.get("message") or error.get("type") or "error")
     return str(error) if error else ""
 
 
-def _word(value: object) -> str | None:
+def _as_text(value: object) -> str | None:
     return value if isinstance(value, str) else None

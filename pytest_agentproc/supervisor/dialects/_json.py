@@ -42,27 +42,27 @@ class ObjectDecoder(ABC):
 
     def decode(self, line: bytes) -> list[Meaning]:
         """Say what a line means."""
-        found = objects(line)
+        found = parse_objects(line)
         if found is None:
             return [Noise(line)]
         if len(found) == 1:
-            return self._meanings(found[0], line)
-        return [meaning for event in found for meaning in self._meanings(event, line)]
+            return self._read_event(found[0], line)
+        return [meaning for event in found for meaning in self._read_event(event, line)]
 
     @abstractmethod
-    def _meanings(self, event: dict[str, Any], line: bytes) -> list[Meaning]: ...
+    def _read_event(self, event: dict[str, Any], line: bytes) -> list[Meaning]: ...
 
 
-def without_escapes(line: bytes) -> bytes:
+def strip_escapes(line: bytes) -> bytes:
     """Give a line without the escape sequences that it begins with; their own text may be in any encoding."""
     found = _IN_FRONT.match(line) if _ESCAPE in line else None
     return line if found is None else line[found.end() :]
 
 
-def objects(line: bytes) -> list[dict[str, Any]] | None:
+def parse_objects(line: bytes) -> list[dict[str, Any]] | None:
     """Give the JSON objects of a line, in order; None if it holds anything else but escape sequences (F1, F2)."""
     try:
-        text = without_escapes(line).decode().strip()
+        text = strip_escapes(line).decode().strip()
     except UnicodeDecodeError:
         return None
     found: list[dict[str, Any]] = []
@@ -82,6 +82,6 @@ def objects(line: bytes) -> list[dict[str, Any]] | None:
     return found if found or _ESCAPE not in line else None
 
 
-def to_line(value: dict[str, Any]) -> bytes:
+def encode_line(value: dict[str, Any]) -> bytes:
     """Write an object as one line, in ASCII, which no reader splits."""
     return json.dumps(value).encode() + b"\n"

@@ -10,13 +10,13 @@ import json
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor.dialects._json import to_line
-from pytest_agentproc.supervisor.dialects._talk import JsonTalk, Malformed, Reply
+from pytest_agentproc.supervisor.dialects._json import encode_line
+from pytest_agentproc.supervisor.dialects._talk import ImmediateReply, JsonTalk, MalformedLine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pytest_agentproc.supervisor.dialects._talk import Question, Setting, Spoken
+    from pytest_agentproc.supervisor.dialects._talk import Question, SessionMeaning, Setting
 
 
 _NOT_FOUND = -32601
@@ -37,12 +37,12 @@ class RpcTalk(JsonTalk):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self.readers = {
-            "response": self._take_response,
-            "request": self._cannot,
-            "malformed": lambda value: [Malformed(f"no JSON-RPC message: {json.dumps(value)[:200]}")],
+            "response": self._read_response,
+            "request": self._refuse_request,
+            "malformed": lambda value: [MalformedLine(f"no JSON-RPC message: {json.dumps(value)[:200]}")],
         }
 
-    def kind(self, value: dict[str, Any]) -> object:
+    def find_kind(self, value: dict[str, Any]) -> object:
         """Say what kind of message this is, and its method if that has a reader."""
         method = value.get("method")
         if isinstance(method, str):
@@ -50,33 +50,35 @@ class RpcTalk(JsonTalk):
             return f"{kind} {method}" if f"{kind} {method}" in self.readers else kind
         return "response" if "id" in value and ("result" in value or "error" in value) else "malformed"
 
-    def request(self, number: int, method: str, params: dict[str, Any]) -> bytes:
+    def encode_request(self, number: int, method: str, params: dict[str, Any]) -> bytes:
         """Give a request."""
-        return to_line({**self.header, "id": number, "method": method, "params": params})
+        return encode_line({**self.header, "id": number, "method": method, "params": params})
 
-    def notify(self, method: str, **params: Any) -> bytes:
+    def encode_notification(self, method: str, **params: Any) -> bytes:
         """Give a notification."""
-        return to_line({**self.header, "method": method, **({"params": params} if params else {})})
+        return encode_line({**self.header, "method": method, **({"params": params} if params else {})})
 
-    def respond(self, question: Question, result: dict[str, Any]) -> bytes:
+    def encode_response(self, question: Question, result: dict[str, Any]) -> bytes:
         """Give the response to a request of the agent's."""
-        return to_line({**self.header, "id": json.loads(question.id), "result": result})
+        return encode_line({**self.header, "id": json.loads(question.id), "result": result})
 
-    def _take_response(self, value: dict[str, Any]) -> list[Spoken]:
+    def _read_response(self, value: dict[str, Any]) -> list[SessionMeaning]:
         number, result = value["id"], value.get("result")
         is_ours = isinstance(number, int) and not isinstance(number, bool)
-        return self._answered(number if is_ours else -1, result if isinstance(result, dict) else {}, _error(value))
+        return self._read_own_response(
+            number if is_ours else -1, result if isinstance(result, dict) else {}, _find_error(value)
+        )
 
     @abstractmethod
-    def _answered(self, number: int, told: dict[str, Any], error: str) -> list[Spoken]:
+    def _read_own_response(self, number: int, told: dict[str, Any], error: str) -> list[SessionMeaning]:
         """Take a response: the id of its request, -1 if it is no id of ours; its result; its error or ""."""
 
-    def _cannot(self, value: dict[str, Any]) -> list[Spoken]:
+    def _refuse_request(self, value: dict[str, Any]) -> list[SessionMeaning]:
         error = {"code": _NOT_FOUND, "message": f"this client has no {value['method']}"}
-        return [Reply(to_line({**self.header, "id": value["id"], "error": error}))]
+        return [ImmediateReply(encode_line({**self.header, "id": value["id"], "error": error}))]
 
 
-def _error(value: dict[str, Any]) -> str:
+def _find_error(value: dict[str, Any]) -> str:
     if "error" not in value:
         return ""
     error = value["error"]

@@ -38,17 +38,17 @@ class OpencodeDecoder(ObjectDecoder):
         """Say nothing: every line is complete in itself."""
         return []
 
-    def _meanings(self, event: dict[str, Any], line: bytes) -> list[Meaning]:
+    def _read_event(self, event: dict[str, Any], line: bytes) -> list[Meaning]:
         kind = event.get("type")
         if not isinstance(kind, str):
             return [Noise(line)]
         if kind == "error":
-            return [Finished(False, final=False, error=_error(event.get("error")))]
+            return [Finished(False, final=False, error=_find_error(event.get("error")))]
         part = event.get("part")
-        return _of_part(kind, part if isinstance(part, dict) else {})
+        return _read_part(kind, part if isinstance(part, dict) else {})
 
 
-def _of_part(kind: str, part: dict[str, Any]) -> list[Meaning]:
+def _read_part(kind: str, part: dict[str, Any]) -> list[Meaning]:
     if kind == "step_start":
         return [Resumed()]
     if kind == "text":
@@ -62,7 +62,7 @@ def _of_part(kind: str, part: dict[str, Any]) -> list[Meaning]:
     return [Other(kind)]
 
 
-def _error(told: object) -> str:
+def _find_error(told: object) -> str:
     if not isinstance(told, dict):
         return "error"
     data = told.get("data")

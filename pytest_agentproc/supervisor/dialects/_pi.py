@@ -51,21 +51,21 @@ class PiDecoder(ObjectDecoder):
         """Say nothing: every line is complete in itself."""
         return []
 
-    def _meanings(self, event: dict[str, Any], line: bytes) -> list[Meaning]:
+    def _read_event(self, event: dict[str, Any], line: bytes) -> list[Meaning]:
         kind = event.get("type")
         if not isinstance(kind, str):
             return [Noise(line)]
         message = event.get("message")
         if kind == "message_end" and isinstance(message, dict) and message.get("role") == "assistant":
-            return self._ended(message)
-        return [_plain(kind, event)]
+            return self._read_message_end(message)
+        return [_read_plain_event(kind, event)]
 
-    def _ended(self, message: dict[str, Any]) -> list[Meaning]:
+    def _read_message_end(self, message: dict[str, Any]) -> list[Meaning]:
         stop = message.get("stopReason")
         usage = message.get("usage")
         model = message.get("model")
         meaning = Message(
-            text_of(message.get("content")),
+            join_text(message.get("content")),
             stop if isinstance(stop, str) else None,
             model if isinstance(model, str) else None,
             usage if isinstance(usage, dict) else None,
@@ -74,10 +74,10 @@ class PiDecoder(ObjectDecoder):
             return [meaning, Finished(True, final=False)]
         if stop in BAD:
             return [meaning, Finished(False, final=False, error=str(message.get("errorMessage") or stop))]
-        return [meaning, *asked(message)]
+        return [meaning, *find_asked_tools(message)]
 
 
-def _plain(kind: str, event: dict[str, Any]) -> Meaning:
+def _read_plain_event(kind: str, event: dict[str, Any]) -> Meaning:
     if kind == "agent_end":
         return Finished(None, final=True)
     if kind in _GOES_ON:
@@ -89,20 +89,20 @@ def _plain(kind: str, event: dict[str, Any]) -> Meaning:
     return COMPACTIONS.get(kind) or Other(kind)
 
 
-def asked(message: dict[str, Any]) -> list[Asked]:
+def find_asked_tools(message: dict[str, Any]) -> list[Asked]:
     """Give the tools that a message asks for."""
-    calls = _blocks(message.get("content"), "toolCall")
+    calls = _find_blocks(message.get("content"), "toolCall")
     return [Asked(tuple(str(block.get("name")) for block in calls))] if calls else []
 
 
-def text_of(content: object) -> str:
+def join_text(content: object) -> str:
     """Give the text of a message's content."""
     if isinstance(content, str):
         return content
-    return "".join(str(block.get("text", "")) for block in _blocks(content, "text"))
+    return "".join(str(block.get("text", "")) for block in _find_blocks(content, "text"))
 
 
-def _blocks(content: object, kind: str) -> list[dict[str, Any]]:
+def _find_blocks(content: object, kind: str) -> list[dict[str, Any]]:
     if not isinstance(content, list):
         return []
     return [block for block in content if isinstance(block, dict) and block.get("type") == kind]

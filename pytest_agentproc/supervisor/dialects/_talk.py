@@ -20,7 +20,7 @@ from pytest_agentproc.supervisor.dialects._base import (
     ToolEnded,
     ToolStarted,
 )
-from pytest_agentproc.supervisor.dialects._json import objects
+from pytest_agentproc.supervisor.dialects._json import parse_objects
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,14 +51,14 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Welcome:
+class HandshakeDone:
     """The handshake is done."""
 
     session_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class HistoryReplayed:
     """Words of a session's past, which the agent repeats while it loads the session; a prompt or its own."""
 
     text: str
@@ -66,42 +66,42 @@ class Replayed:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class HandshakeRefused:
     """The agent refuses the handshake, in its own words."""
 
     error: str
 
 
 @dataclass(frozen=True, slots=True)
-class Malformed:
+class MalformedLine:
     """A line whose envelope has the wrong shape, in a dialect that has one (F3)."""
 
     error: str
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ImmediateReply:
     """Bytes that the dialect wants to be written now, whatever the session does."""
 
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class PromptNamed:
     """The agent names a prompt and says nothing more of it: it is one that marks its turns."""
 
     marks: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class TurnBegun:
     """A turn begins."""
 
     marks: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
-class Said:
+class TurnProgress:
     """Progress within a turn: a `message` that is whole, a `delta` of one, or news of a `tool`.
 
     Args:
@@ -126,7 +126,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class TurnEnded:
     """A turn is over.
 
     Args:
@@ -149,7 +149,7 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Declined:
+class PromptDeclined:
     """A prompt was not taken, in the agent's own words."""
 
     number: int
@@ -157,7 +157,7 @@ class Declined:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class CancelAnswered:
     """The cancel of a turn was answered, in a dialect that answers one."""
 
     number: int
@@ -198,22 +198,36 @@ class Hook:
 
 
 @dataclass(frozen=True, slots=True)
-class Withdrawn:
+class QuestionWithdrawn:
     """The agent wants no answer to a question any more."""
 
     id: str
 
 
-Turned = Named | Begun | Said | Ended | Declined | Settled | Question | Withdrawn
+TurnMeaning = (
+    PromptNamed | TurnBegun | TurnProgress | TurnEnded | PromptDeclined | CancelAnswered | Question | QuestionWithdrawn
+)
 """The meanings that belong to a turn."""
 
-Worked = Asked | Compaction | Nested | ToolEnded | ToolStarted
+WorkMeaning = Asked | Compaction | Nested | ToolEnded | ToolStarted
 """The agent's work with tools and with its context, in the words of a run: it belongs to the turn that runs."""
 
-Tasked = TaskBegun | TaskOver
+TaskMeaning = TaskBegun | TaskOver
 """The meanings that belong to work beside the turns."""
 
-Spoken = Turned | Worked | Tasked | Hook | Replayed | Welcome | Refusal | Reply | Malformed | Noise | Other
+SessionMeaning = (
+    TurnMeaning
+    | WorkMeaning
+    | TaskMeaning
+    | Hook
+    | HistoryReplayed
+    | HandshakeDone
+    | HandshakeRefused
+    | ImmediateReply
+    | MalformedLine
+    | Noise
+    | Other
+)
 
 
 class Talk(Protocol):
@@ -228,22 +242,22 @@ class Talk(Protocol):
     begins_at_once: bool
     answers_cancel: bool
 
-    def greet(self) -> bytes:
+    def encode_greeting(self) -> bytes:
         """Give what begins the handshake."""
 
-    def prompt(self, number: int, text: str) -> bytes:
+    def encode_prompt(self, number: int, text: str) -> bytes:
         """Give the prompt of a turn."""
 
-    def cancel(self, number: int) -> bytes:
+    def encode_cancel(self, number: int) -> bytes:
         """Give what cancels a turn."""
 
-    def answer(self, question: Question, *, allowed: bool | None) -> bytes:
+    def encode_answer(self, question: Question, *, allowed: bool | None) -> bytes:
         """Give the answer to a question; None: its turn was cancelled."""
 
-    def answer_hook(self, hook: Hook, refusal: str = "") -> bytes:
+    def encode_hook_answer(self, hook: Hook, refusal: str = "") -> bytes:
         """Give the answer to a hook; a refusal is the reason for which what is about to run may not."""
 
-    def decode(self, line: bytes) -> list[Spoken]:
+    def decode(self, line: bytes) -> list[SessionMeaning]:
         """Say what a line means."""
 
 
@@ -256,30 +270,30 @@ class JsonTalk:
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
-        self.readers: dict[str, Callable[[dict[str, Any]], list[Spoken]]] = {}
+        self.readers: dict[str, Callable[[dict[str, Any]], list[SessionMeaning]]] = {}
 
-    def kind(self, value: dict[str, Any]) -> object:
+    def find_kind(self, value: dict[str, Any]) -> object:
         """Say what kind of object this is."""
         return value.get("type")
 
-    def answer_hook(self, hook: Hook, refusal: str = "") -> bytes:
+    def encode_hook_answer(self, hook: Hook, refusal: str = "") -> bytes:
         """Answer nothing: most dialects have no hooks."""
         return b""
 
-    def decode(self, line: bytes) -> list[Spoken]:
+    def decode(self, line: bytes) -> list[SessionMeaning]:
         """Say what a line means."""
-        found = objects(line)
+        found = parse_objects(line)
         if found is None:
             return [Noise(line)]
         try:
             if len(found) == 1:
-                return self._read(found[0], line)
-            return [meaning for value in found for meaning in self._read(value, line)]
+                return self._read_object(found[0], line)
+            return [meaning for value in found for meaning in self._read_object(value, line)]
         except RecursionError:  # nested so deeply that it can be read, but not be written
             return [Noise(line)]
 
-    def _read(self, value: dict[str, Any], line: bytes) -> list[Spoken]:
-        kind = self.kind(value)
+    def _read_object(self, value: dict[str, Any], line: bytes) -> list[SessionMeaning]:
+        kind = self.find_kind(value)
         if not isinstance(kind, str):
             return [Noise(line)]
         reader = self.readers.get(kind)
