@@ -19,7 +19,7 @@ from pytest_agentproc.fake_agents.program import numbered
 from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives, plays, ticks
 from pytest_agentproc.procfs import every_pid, has_memory, stat_of, words_of
 from pytest_agentproc.record import Event, Record
-from pytest_agentproc.tree import pidfd_of
+from pytest_agentproc.tree import open_pidfd
 from pytest_agentproc.vocabulary import signal_name
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ class FakeLog:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _end(self, pid: int) -> None:
-        pidfd = pidfd_of(pid)
+        pidfd = open_pidfd(pid)
         if pidfd is None:
             return
         try:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.clock.preload import coordinator
 from pytest_agentproc.errors import AgentprocError, KitError
-from pytest_agentproc.tree import disown
+from pytest_agentproc.tree import exclude_from_tracking
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,7 +118,7 @@ class PreloadRunner:
             self._process = subprocess.Popen(
                 words, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=env, start_new_session=True
             )
-        disown(self._process.pid)
+        exclude_from_tracking(self._process.pid)
         self._line = ours
 
     def _wait(self, line: Connection) -> Any:

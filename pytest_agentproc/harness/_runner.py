@@ -45,7 +45,7 @@ from pytest_agentproc.harness._wakes import Wakes
 from pytest_agentproc.machine import is_virtual
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
-from pytest_agentproc.tree import disown
+from pytest_agentproc.tree import exclude_from_tracking
 from pytest_agentproc.vocabulary import NANOSECONDS, Policy
 
 if TYPE_CHECKING:
@@ -385,7 +385,7 @@ class ScenarioRunner:
                 script = str(Path(__file__).with_name("_broker.py"))
                 command = [interpreter(), "-IS", script, str(os.getpid()), str(LIFETIME), str(self._shop().folder)]
                 self._broker = _Broker(command, stdin=listener.fileno(), start_new_session=True)
-                disown(self._broker.pid)
+                exclude_from_tracking(self._broker.pid)
         return self._lifeline
 
 

@@ -27,7 +27,7 @@ from pytest_agentproc.errors import KitError
 from pytest_agentproc.harness._bystanders import how_it_lives, is_bystander, members_of, ticks
 from pytest_agentproc.harness._launch import interpreter
 from pytest_agentproc.procfs import stat_of
-from pytest_agentproc.tree import disown
+from pytest_agentproc.tree import exclude_from_tracking
 from pytest_agentproc.vocabulary import signal_name
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Decoys:
     def _start(self, *, is_apart: bool) -> subprocess.Popen[bytes]:
         pipe = subprocess.PIPE
         process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, bufsize=0, start_new_session=is_apart)
-        disown(process.pid)
+        exclude_from_tracking(process.pid)
         return process
 
     def _bury(self, decoy: str) -> None:
