@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_agentproc.clock import told
+from pytest_agentproc.clock import convert_note_to_event
 from pytest_agentproc.fake_agents.dialects import encoder
 from pytest_agentproc.fake_agents.player import Player
 from pytest_agentproc.fake_agents.program import PARENT
@@ -295,7 +295,7 @@ class Process:
         if code == "m":
             self.model.tell("m", {"process": self.name, "line": data[0], "step": data[1]})
         else:
-            self.model.tell(*told({"process": self.name}, code, data))
+            self.model.tell(*convert_note_to_event({"process": self.name}, code, data))
 
     def given(self, names: Sequence[str] | None) -> dict[str, Any]:
         given: dict[str, Any] = self.player.program["given"]

@@ -25,7 +25,7 @@ from pytest_agentproc.vocabulary import FIRST_SIGNALS, POLICY_NAMES, SIGNALS, Po
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from pytest_agentproc.clock import Host
+    from pytest_agentproc.clock import HostState
     from pytest_agentproc.harness._played import Played
     from pytest_agentproc.scenario import Bound, Expectation, Scenario, Terms
     from pytest_agentproc.vocabulary import CallerAction, Subject
@@ -46,8 +46,8 @@ class FiniteRule(JumpRule):
         super().__init__()
         self._left = _MOVES
 
-    def next(self, host: Host) -> tuple[Move, Any]:
-        move, target = super().next(host)
+    def choose_next_move(self, host: HostState) -> tuple[Move, Any]:
+        move, target = super().choose_next_move(host)
         self._left -= len(target) if move is Move.GRANT else 1
         if self._left <= 0:
             raise Spin(f"it goes on and on: {_MOVES} steps, and no limit ends it")

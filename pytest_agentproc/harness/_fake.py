@@ -285,7 +285,7 @@ class Lockstep:
 
     def __init__(self, clock: VirtualClock, record: Record, folder: str) -> None:
         self.clock = clock
-        self._token = clock.hub.registry.admit(record.add, folder)
+        self._token = clock.hub.registry.register_fake(record.add, folder)
         self.baked: dict[str, Any] = {
             "hub": clock.hub.registry.address,
             "token": self._token,
@@ -298,18 +298,18 @@ class Lockstep:
         """The place of each of its starts among all starts of its clock."""
         return [
             participant.path[0]
-            for participant in self.clock.hub.registry.in_order(self._token)
+            for participant in self.clock.hub.registry.list_in_spawn_order(self._token)
             if len(participant.path) == 1
         ]
 
     def collect(self, record: Record) -> int:
         """Note the processes that are left once the supervisor has returned and all are inert; nothing was late."""
         self.clock.hub.settle()
-        for participant in self.clock.hub.registry.in_order(self._token):
+        for participant in self.clock.hub.registry.list_in_spawn_order(self._token):
             is_own_child = len(participant.path) == 1  # an adopted orphan is no fault of the supervisor
             state = (
                 how_it_lives(participant.pid)
-                if participant.lives
+                if participant.is_alive
                 else "zombie"
                 if is_own_child and participant.is_zombie()
                 else None
@@ -317,7 +317,7 @@ class Lockstep:
             if state is not None:
                 argv = (
                     {"argv": command_line_of(participant.pid, self.clock.launchers)}
-                    if is_own_child and participant.lives
+                    if is_own_child and participant.is_alive
                     else {}
                 )
                 told = {"process": participant.name, "leaked": state, "line": participant.line, **argv}
@@ -326,9 +326,9 @@ class Lockstep:
 
     def end(self) -> None:
         """Kill the processes that are left; their actions from here on are not recorded."""
-        self.clock.hub.registry.mute(self._token)
-        for participant in self.clock.hub.registry.in_order(self._token):
-            if participant.lives:
+        self.clock.hub.registry.mute_fake(self._token)
+        for participant in self.clock.hub.registry.list_in_spawn_order(self._token):
+            if participant.is_alive:
                 participant.kill()
         self.clock.hub.settle()
 

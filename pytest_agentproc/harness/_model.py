@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock import Host, JumpRule, Move, SystemClock
+from pytest_agentproc.clock import HostState, JumpRule, Move, SystemClock
 from pytest_agentproc.errors import BrokenFake, Deadlock, Spin
 from pytest_agentproc.fake_agents.program import numbered, of_invocation
 from pytest_agentproc.harness._actors import Kin, Left, Pipe, Process, World
@@ -95,7 +95,7 @@ class Model:
         self._looks = 0
         self.broken: FakeFault | None = None
         """The failure of a fake itself."""
-        self._host = Host()
+        self._host = HostState()
         self._looking: list[tuple[int, Driver, SessionHost | None]] = []
         """The drivers that are not over, and their sessions."""
 
@@ -139,7 +139,7 @@ class Model:
 
     def wake(self, process: Process) -> None:
         """A parked process caught a signal."""
-        self.rule.ask(process.path)
+        self.rule.request_grant(process.path)
 
     def bury(self, process: Process) -> None:
         """Remove a process that has ended."""
@@ -163,12 +163,12 @@ class Model:
                 continue
             if not self._looking and not any(caller.is_busy for caller in self.callers):
                 return
-            move, target = self.rule.next(self.host())
+            move, target = self.rule.choose_next_move(self.host())
             while move is Move.GRANT:  # which reports nothing to a caller
                 self._looks = 0
                 self.grant(self.processes[target])
                 self.settle()
-                move, target = self.rule.next(self.host())
+                move, target = self.rule.choose_next_move(self.host())
             if move is Move.STUCK:
                 raise Deadlock("nobody can move")
             if move is Move.FIRE:
@@ -193,7 +193,7 @@ class Model:
     def block(self, until: int) -> None:
         """Let time pass until an instant in which no driver looks and no caller acts: other code holds their loop."""
         deadline = (until, _LOOP)
-        while (process := self.rule.first_process(deadline)) is not None:
+        while (process := self.rule.find_first_process(deadline)) is not None:
             self.rule.now, path = process
             self.grant(self.processes[path])
             self.settle()
@@ -204,7 +204,7 @@ class Model:
         for process in self._living.values():
             for is_woken in process.wakers:
                 if is_woken():
-                    self.rule.ask(process.path)
+                    self.rule.request_grant(process.path)
                     break
         if self._births:
             self.tell_births()
@@ -243,7 +243,7 @@ class Model:
         """Give processes in spawn order (rules 2 and 4)."""
         return sorted(processes, key=lambda process: process.path)
 
-    def host(self) -> Host:
+    def host(self) -> HostState:
         """Tell the jump rule what the drivers want."""
         ready = pending = first = None
         host, whose, begun = self._host, _LOOP, self.begun
@@ -268,7 +268,7 @@ class Model:
     def grant(self, process: Process) -> None:
         """Let one process run."""
         rule, signals = self.rule, process.signals
-        asked = rule.asks(process.path)
+        asked = rule.has_requested_grant(process.path)
         rule.drop(process.path)
         if signals:
             process.signals = []

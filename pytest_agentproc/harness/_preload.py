@@ -21,7 +21,7 @@ from threading import Thread
 from time import CLOCK_MONOTONIC, monotonic, monotonic_ns
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_agentproc.clock.preload import coordinator
+from pytest_agentproc.clock.preload import find_coordinator
 from pytest_agentproc.errors import AgentprocError, KitError
 from pytest_agentproc.tree import exclude_from_tracking
 
@@ -107,7 +107,7 @@ class PreloadRunner:
             process.wait()
 
     def _start(self) -> None:
-        program = str(coordinator())  # it may have to be compiled, and that may fail
+        program = str(find_coordinator())  # it may have to be compiled, and that may fail
         folder = Path(tempfile.mkdtemp(prefix="below-", dir=self._folder()))
         self._notes = folder / "notes"
         self._notes.touch()

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock import SystemClock, VirtualClock, bind_in, is_debugged, on_debugger
+from pytest_agentproc.clock import SystemClock, VirtualClock, bind_socket_in, call_on_debugger, is_debugged
 from pytest_agentproc.errors import AgentprocError, KitError, UsageError
 from pytest_agentproc.harness._bystanders import plays
 from pytest_agentproc.harness._claims import Reference, Unstated, bind_to, parts_of
@@ -89,7 +89,7 @@ class ScenarioRunner:
         self._broker: subprocess.Popen[bytes] | None = None
         self._lifeline = b""
         self._clock: VirtualClock | None = None
-        on_debugger(self.stop_lifetimes)
+        call_on_debugger(self.stop_lifetimes)
         self._preload = PreloadRunner(self._guarded_folder)
         self._out_of_reach: dict[str, str] = {}
         self._decoys = Decoys(sorted({*COMMANDS.values(), *commands}))
@@ -379,7 +379,7 @@ class ScenarioRunner:
     def _lifelines(self) -> bytes:
         """Give the broker's address, and start it if it does not run."""
         if self._broker is None or self._broker.poll() is not None:
-            listener, self._lifeline = bind_in(str(self._shop().folder), "lifeline", 1024)
+            listener, self._lifeline = bind_socket_in(str(self._shop().folder), "lifeline", 1024)
             with listener:
                 self._shop().deaths.touch()
                 script = str(Path(__file__).with_name("_broker.py"))

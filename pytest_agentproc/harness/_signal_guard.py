@@ -190,7 +190,7 @@ def participants_of(clock: VirtualClock) -> Callable[[int], _Known | None]:
             return _Known("", is_reaped=False, is_agent=True) if pid in clock.hub.registry.expected else None
         participant, is_reaped = found[-1], False
         with suppress(PermissionError):
-            is_reaped = participant.is_forgotten()
+            is_reaped = participant.is_reaped()
         return _Known(participant.name, is_reaped=is_reaped, is_agent=len(participant.path) == 1)
 
     return known

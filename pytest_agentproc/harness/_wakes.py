@@ -78,8 +78,8 @@ class Wakes:
 def _pulse_of(wakes: Iterable[_Wake]) -> PollingDetector:
     pulse = PollingDetector()
     for armed, at in chain.from_iterable(map(_each, wakes)):
-        pulse.park(armed, at)
-        pulse.beat(at)
+        pulse.record_sleep(armed, at)
+        pulse.record_wake(at)
     return pulse
 
 

@@ -36,7 +36,7 @@ def _knock(clock: VirtualClock, fake: FakeAgent) -> subprocess.Popen[bytes]:
     """Start a fake, and return once it stands at the open door and has not been let in."""
     clock.hub.registry.open_door()
     process = subprocess.Popen(fake.argv, stdout=subprocess.PIPE)
-    assert select.select([clock.hub.registry.door], [], [], CEILING)[0]
+    assert select.select([clock.hub.registry.listen_fd], [], [], CEILING)[0]
     return process
 
 

@@ -151,7 +151,7 @@ def test_the_model_plays_a_session_as_it_is() -> None:
         for sent in requests:
             world.write(memoryview(sent))
         model.settle()
-        while (move := model.rule.next(model.host()))[0] is Move.GRANT:
+        while (move := model.rule.choose_next_move(model.host()))[0] is Move.GRANT:
             model.grant(model.processes[move[1]])
             model.settle()
         return said([("stdout", world.read("stdout", 1 << 16) or b"")])
