@@ -20,7 +20,14 @@ from pytest_agentproc.harness._model import REFERENCE, Model
 from pytest_agentproc.harness._model_play import play_bound
 from pytest_agentproc.harness._supervise import needs_keeper, real_time_only
 from pytest_agentproc.scenario import NotApplicable
-from pytest_agentproc.vocabulary import FIRST_SIGNALS, POLICY_NAMES, SIGNALS, Policy, outcomes_for, required
+from pytest_agentproc.vocabulary import (
+    FIRST_SIGNALS,
+    POLICY_NAMES,
+    SIGNALS,
+    Policy,
+    choose_reported_outcomes,
+    find_needed_capabilities,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -154,7 +161,7 @@ def _by_outcome(expectation: Expectation, known: tuple[str, ...]) -> Expectation
         wanted = {"any_of": (wanted,)}
     if "any_of" not in wanted or {*wanted["any_of"]} <= {*known}:
         return expectation
-    met = [word for each in wanted["any_of"] for word in outcomes_for(each, known)]
+    met = [word for each in wanted["any_of"] for word in choose_reported_outcomes(each, known)]
     return replace(expectation, wanted={"any_of": tuple(dict.fromkeys([*wanted["any_of"], *met]))})
 
 
@@ -241,7 +248,7 @@ def _limit_cancelled_run(bound: Bound, subject: Subject, line: int) -> Bound:
 
 
 def _require_deeds(bound: Bound, deeds: tuple[str, ...] | None) -> None:
-    needed = required(bound.drive)
+    needed = find_needed_capabilities(bound.drive)
     for part in (bound, *bound.parts.values()):
         needed |= ({"permission": 1} if part.handler else {}) | ({"hook": 1} if part.hooks else {})
         needed |= {part.continues.how: 1} if part.continues else {}

@@ -27,7 +27,7 @@ from pytest_agentproc.supervisor import (
     report,
     view,
 )
-from pytest_agentproc.vocabulary import CallbackError, Caller, Role, RunReport
+from pytest_agentproc.vocabulary import CallbackError, Caller, CallerRole, RunReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -369,7 +369,7 @@ class SessionHost:
         self._session = Session(machine, SystemClock(), None, transcript)
         self.bell = _Bell()
         """Rung by what the caller said, and the session has not heard."""
-        self.role = Role(bound.handler, bound.hooks)
+        self.role = CallerRole(bound.handler, bound.hooks)
         self._hooks = {hook.name: hook for hook in bound.hooks}
         self._registered: set[str] = set()
         self._called: list[tuple[str, int]] = []
@@ -388,11 +388,11 @@ class SessionHost:
         """Give the caller the session's reports since the last question, and call the callbacks."""
         heard, self._events = self._events, []
         for event in heard:
-            caller.hear(event.kind, event.turn, event.text, name)
+            caller.note_event(event.kind, event.turn, event.text, name)
             if event.kind == "withdrawn":
                 self._questions = [None if question is event.question else question for question in self._questions]
             elif event.question is not None and self.role.handler is not None:
-                caller.saw_question(event.at, name)
+                caller.note_question(event.at, name)
                 self._questions.append(event.question)
             if event.kind == "hook" and event.hook is not None and event.hook.callback in self._registered:
                 self._call(event.hook, now)

@@ -260,7 +260,7 @@ class ScenarioRunner:
                 f"{scenario.path} has a fake for each of its sessions: {names}", "make one of scenario.parts[...]"
             )
         policy = Policy.for_dialect(scenario.dialect_record, **scenario.policy)
-        bound = scenario.bind(policy.in_session() if scenario.is_session else policy)
+        bound = scenario.bind(policy.adapt_to_session() if scenario.is_session else policy)
         bound = _telling(bound) if tells else bound
         record = record or Record(header(bound, ""))
         clock = clock or self._clock or SystemClock(1, time.monotonic_ns())

@@ -20,7 +20,16 @@ from pytest_agentproc.plugin._results_store import keep, read_by_baseline
 from pytest_agentproc.plugin._timelines import keep_record
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
-from pytest_agentproc.verdict import NOT_IN_REAL_TIME, Judgement, Verdict, confirmed, explain, judged, repeated, unmet
+from pytest_agentproc.verdict import (
+    NOT_IN_REAL_TIME,
+    Judgement,
+    Verdict,
+    check_repeat,
+    confirm_red,
+    explain,
+    judge_play,
+    list_unmet,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -119,7 +128,7 @@ def settle(judgement: Judgement, *, is_reference: bool = True) -> None:
     text = explain(judgement.played, judgement.rows)
     level = judgement.played.bound.scenario.level
     if level == "info" and not is_reference:
-        row = unmet(judgement.rows)[0]
+        row = list_unmet(judgement.rows)[0]
         counts = "" if judgement.played.bound.abandoned is None else f" ({_COUNTS})"
         pytest.skip(f"informational: {text.splitlines()[0]}: {row.key} is {row.seen}, not {row.wanted}{counts}")
     if level == "should" and judgement.verdict is Verdict.UNDECIDED:
@@ -199,9 +208,9 @@ def judge(item: ScenarioTest) -> None:
         real = perf_counter() - begun
         note(item, played, real)
         is_reference = is_reference_supervisor(item.subject)
-        judgement = judged(played, partial(read_by_baseline, item), is_reference=is_reference)
+        judgement = judge_play(played, partial(read_by_baseline, item), is_reference=is_reference)
         if judgement.is_red and played.is_virtual and item.clock == "virtual" and not is_reference:
-            judgement = confirmed(judgement, _play(item))
+            judgement = confirm_red(judgement, _play(item))
         judgement = _repeated(item, judgement)
         if not (judgement.is_red and played.was_starved):
             keep(item, judgement, real)
@@ -227,7 +236,7 @@ def _repeated(item: ScenarioTest, judgement: Judgement) -> Judgement:
     times = 1 if item.played is not None and not item.played.is_virtual else asked(item.config, "repeat")
     for _ in range(1, times):
         if judgement.verdict is not Verdict.KIT_ERROR:
-            judgement = repeated(judgement, _play(item))
+            judgement = check_repeat(judgement, _play(item))
     return judgement
 
 

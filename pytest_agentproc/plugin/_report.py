@@ -99,15 +99,15 @@ def keep_page(node: pytest.Item, played: Played, rows: Sequence[Row], verdict: V
 
 def _drawn(node: pytest.Item, played: Played, rows: Sequence[Row], verdict: Verdict) -> str:
     from pytest_agentproc.record import Judged, page
-    from pytest_agentproc.verdict import last_step, marks, unmet
+    from pytest_agentproc.verdict import find_last_step, find_marks, list_unmet
 
     scenario = played.bound.scenario
-    failed = unmet(rows)
-    steps = {process: last_step(played.record, process) or 0 for process in played.bound.parts or ("agent",)}
+    failed = list_unmet(rows)
+    steps = {process: find_last_step(played.record, process) or 0 for process in played.bound.parts or ("agent",)}
     real = next((float(str(value)) for name, value in node.user_properties if name == _REAL), None)
     took = None if real is None else round(real * 1000) * (_NANOSECONDS // 1000)
     others = [row for row in rows if row not in failed]
-    return page(played.record, scenario, Judged(str(verdict), failed, others, steps, took, marks(played, rows)))
+    return page(played.record, scenario, Judged(str(verdict), failed, others, steps, took, find_marks(played, rows)))
 
 
 def _written(node: pytest.Item, name: str, number: int, html: str, *, is_told: bool) -> str:

@@ -27,7 +27,15 @@ from pytest_agentproc.plugin._options import CORPUS, asked, rerun_command
 from pytest_agentproc.plugin._scripts import shown_path
 from pytest_agentproc.plugin._tracebacks import without_finalizers
 from pytest_agentproc.scenario import load, read_agents
-from pytest_agentproc.verdict import Baseline, Judged, Verdict, accepted, kept, results, summary
+from pytest_agentproc.verdict import (
+    Baseline,
+    Judged,
+    Verdict,
+    accept_failures,
+    build_judged,
+    format_results,
+    format_summary,
+)
 from pytest_agentproc.vocabulary import LEVELS
 
 if TYPE_CHECKING:
@@ -87,8 +95,8 @@ def begin_baseline(config: pytest.Config) -> None:
     except ScenarioError as problems:
         raise pytest.UsageError(str(problems)) from None
     config.stash[_BASELINE] = baseline
-    if not is_updating and baseline.missing(_scenarios(corpus_folder())):
-        missing = baseline.missing([*_scenarios(corpus_folder()), *_scenarios(config.rootpath)])
+    if not is_updating and baseline.list_unknown_scenarios(_scenarios(corpus_folder())):
+        missing = baseline.list_unknown_scenarios([*_scenarios(corpus_folder()), *_scenarios(config.rootpath)])
         if missing:
             raise pytest.UsageError("\n".join(missing))
 
@@ -98,7 +106,7 @@ def read_by_baseline(item: ScenarioTest, rows: Sequence[Row]) -> tuple[Row, ...]
     if (item.scenario if item.played is None else item.played.bound.scenario).level == "info":
         return tuple(rows)
     if asked(item.config, "update_baseline"):
-        return accepted(rows)
+        return accept_failures(rows)
     baseline = item.config.stash.get(_BASELINE, None)
     if baseline is None:
         return tuple(rows)
@@ -111,7 +119,7 @@ def update_baseline(config: pytest.Config, judged: Sequence[Judged]) -> str:
     baseline = config.stash.get(_BASELINE, None) or Baseline("", shown_path(path))
     scenarios = [*_scenarios(corpus_folder()), *_scenarios(config.rootpath), *(result.scenario for result in judged)]
     references = [subject.name for subject in subjects_of(config) if is_reference_supervisor(subject)]
-    text = baseline.updated(judged, scenarios, references)
+    text = baseline.format_updated(judged, scenarios, references)
     _write(path, text)
     return f"agentproc: {shown_path(path)} lists {len(Baseline(text, str(path)).known)} known failures"
 
@@ -222,9 +230,9 @@ def keep(item: ScenarioTest, judgement: Judgement, real: float = 0.0) -> None:
         return
     how = {"subject": item.subject.name, "clock": item.clock, "backend": item.backend}
     rerun = rerun_command(item) if judgement.is_red else ""
-    judged = kept(judgement, item.scenario, **how, real=real, rerun=rerun)
+    judged = build_judged(judgement, item.scenario, **how, real=real, rerun=rerun)
     item.user_properties[:] = [pair for pair in item.user_properties if pair[0] != _PROPERTY]
-    item.user_properties.append((_PROPERTY, judged.line()))
+    item.user_properties.append((_PROPERTY, judged.to_json_line()))
 
 
 class _Account:
@@ -280,7 +288,7 @@ class _Account:
             self._told.append(update_baseline(self._config, [*self._judged.values()]))
         path = asked(self._config, "results")
         if path:
-            self._told.append(write_results(self._config, results([*self._judged.values()], self._version)))
+            self._told.append(write_results(self._config, format_results([*self._judged.values()], self._version)))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> Generator[None]:
@@ -308,7 +316,7 @@ class _Account:
         for subject in subjects_of(self._config):
             of_one = [judged for judged in self._judged.values() if judged.subject == subject.name]
             if of_one:
-                yield from summary(of_one, self._version, width, is_whole=is_whole)
+                yield from format_summary(of_one, self._version, width, is_whole=is_whole)
                 reason = next((judged.out_of_reach for judged in of_one if judged.out_of_reach), "")
                 if reason:
                     yield f"agentproc: {subject.name} was judged in real time: {reason}"

@@ -17,7 +17,7 @@ from pytest_agentproc.plugin._report import begin_pages, keep_page
 from pytest_agentproc.plugin._scripts import place_of, scenario_of
 from pytest_agentproc.plugin._virtual_time import refuse_nested
 from pytest_agentproc.record import Record, text
-from pytest_agentproc.verdict import judged, returned_at, signals
+from pytest_agentproc.verdict import find_returned_at, judge_play, list_signals
 from pytest_agentproc.vocabulary import NANOSECONDS, POLICY_NAMES
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Runner:
             played = _apart(
                 lambda: play(self._request.node, asked, backend or backends_of(config)[0], reference_of(config))
             )
-            judgement = judged(played)
+            judgement = judge_play(played)
             keep_page(self._request.node, played, judgement.rows, judgement.verdict)
             settle(judgement)
         return result_of(played)
@@ -160,8 +160,8 @@ def result_of(played: Played) -> AgentRun:
         exit_code=answer.exit_code,
         text=answer.text,
         elapsed=seconds(answer.elapsed),
-        returned=seconds(returned_at(record)),
-        signals=tuple((name, at / NANOSECONDS) for name, at in signals(record)),
+        returned=seconds(find_returned_at(record)),
+        signals=tuple((name, at / NANOSECONDS) for name, at in list_signals(record)),
         warnings=tuple(answer.warnings or ()),
         record=record,
         timeline=text(record, played.bound.scenario),

@@ -13,7 +13,7 @@ from pytest_agentproc.plugin._report import keep_page
 from pytest_agentproc.plugin._run import AgentRun, AgentTurn, ends_test, result_of, seconds, told
 from pytest_agentproc.plugin._scripts import TALKER, place_of, scenario_of
 from pytest_agentproc.plugin._virtual_time import refuse_nested
-from pytest_agentproc.verdict import judged
+from pytest_agentproc.verdict import judge_play
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -160,7 +160,7 @@ class AgentSession:
 
     def _judge(self, played: Played) -> None:
         with ends_test():
-            judgement = judged(played)
+            judgement = judge_play(played)
             keep_page(self._request.node, played, judgement.rows, judgement.verdict)
             settle(judgement)
         self._run = result_of(played)

@@ -25,7 +25,7 @@ from pytest_agentproc.scenario._fields import (
 )
 from pytest_agentproc.scenario._words import choices, shorten, unknown
 from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, inline
-from pytest_agentproc.vocabulary import CallerAction, Continued, Handler, HookUse
+from pytest_agentproc.vocabulary import CallerAction, ContinuedSession, Handler, HookUse
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check, Scope, Step
@@ -286,12 +286,12 @@ def unloaded(script: tuple[Step, ...]) -> int:
     return next((step.line for step in script if step.name == "handshake" and "history" in step.value), 0)
 
 
-def _continued_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> Continued:
+def _continued_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> ContinuedSession:
     if check.mode and not check.has_key("continues"):
         able = check.language.known_by(lambda record, mode: "continues" in record.keys and mode in record.talks)
         check.at(node, f"the dialect {check.dialect} names no session in its handshake: {what} is for {choices(able)}")
     [(how, name)] = values.items()
-    return Continued(how, name)
+    return ContinuedSession(how, name)
 
 
 CONTINUES = Fields(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.verdict import returned_at, signals
+from pytest_agentproc.verdict import find_returned_at, list_signals
 from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ def told(played: Played, *, of_others: bool = False) -> dict[str, Any] | None:
             keys["viewers"] = {name: {"status": view.status, "transcript": view.transcript} for name, view in views}
         if answer.called:
             keys["called"] = [{name: _time(at)} for name, at in answer.called]
-    keys["signals"] = [{name: _time(at)} for name, at in signals(record)]
+    keys["signals"] = [{name: _time(at)} for name, at in list_signals(record)]
     if answer.warnings is not None:
         keys["warnings"] = list(answer.warnings)
-    at = returned_at(record)
+    at = find_returned_at(record)
     if at is not None:
         keys["returned"] = _time(at)
     return keys

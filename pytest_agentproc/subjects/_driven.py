@@ -18,7 +18,7 @@ from pytest_agentproc.subjects._checked import adapter_module, unwrap_refusal
 from pytest_agentproc.subjects._client import Client
 from pytest_agentproc.subjects._function import Function, unwatched
 from pytest_agentproc.subjects._stated import limits_of, require_limits_function
-from pytest_agentproc.vocabulary import NANOSECONDS, Caller, Role
+from pytest_agentproc.vocabulary import NANOSECONDS, Caller, CallerRole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -105,7 +105,7 @@ class Driver:
     def __init__(self, order: RunRequest, client: Callable[..., Client]) -> None:
         self._order = unwatched(order)
         self._client = client(order, self._permit)
-        self._caller = Caller(order.drive, self._note, {"": Role(order.handler)})
+        self._caller = Caller(order.drive, self._note, {"": CallerRole(order.handler)})
         self._news = anyio.Event()
         self._prompts: list[str] = []
         self._turns: dict[int, dict[str, Any]] = {}
@@ -162,7 +162,7 @@ class Driver:
                 raise refusal from None
 
     async def _permit(self) -> bool:
-        number = self._caller.saw_question(self._now())
+        number = self._caller.note_question(self._now())
         answer = self._answers[number] = anyio.Event()
         self._ring()
         if self._order.handler is None:
@@ -247,7 +247,7 @@ class Driver:
         self._hear("outcome", number, str(said["outcome"]))
 
     def _hear(self, kind: str, turn: int | None, text: str) -> None:
-        self._caller.hear(kind, turn, text)
+        self._caller.note_event(kind, turn, text)
         self._ring()
 
     def _ring(self) -> None:

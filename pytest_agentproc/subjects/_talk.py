@@ -10,7 +10,7 @@ import anyio
 
 from pytest_agentproc.record import of_session
 from pytest_agentproc.supervisor import open_session, report, view
-from pytest_agentproc.vocabulary import CallbackError, Caller, Role, RunReport
+from pytest_agentproc.vocabulary import CallbackError, Caller, CallerRole, RunReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -32,7 +32,9 @@ class Talk:
     def __init__(self, order: RunRequest, deciders: SessionDeciders) -> None:
         self._order = order
         parts = order.sessions or (order,)
-        self._caller = Caller(order.drive, self._note, {part.name: Role(part.handler, part.hooks) for part in parts})
+        self._caller = Caller(
+            order.drive, self._note, {part.name: CallerRole(part.handler, part.hooks) for part in parts}
+        )
         self._news = anyio.Event()
         self._held = {part.name: _Held(part, deciders, self._caller, self._ring) for part in parts}
 
@@ -135,11 +137,11 @@ class _Held:
 
     async def _listen(self, viewer: Viewer) -> None:
         async for event in viewer:
-            self._caller.hear(event.kind, event.turn, event.text, self._order.name)
+            self._caller.note_event(event.kind, event.turn, event.text, self._order.name)
             self._ring()
 
     async def _permit(self, question: Question) -> bool:
-        number = self._caller.saw_question(self._order.clock.instant(), self._order.name)
+        number = self._caller.note_question(self._order.clock.instant(), self._order.name)
         self._answers[number] = anyio.Event()
         self._ring()
         await self._answers[number].wait()

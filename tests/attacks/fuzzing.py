@@ -31,7 +31,7 @@ from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.subjects._answers import answer_of
 from pytest_agentproc.subjects._said import End, said, sources_of
 from pytest_agentproc.subjects._written import command_of_file
-from pytest_agentproc.verdict import Baseline, judged
+from pytest_agentproc.verdict import Baseline, judge_play
 from tests.attacks import MOST_MEGABYTES, MOST_SECONDS
 from tests.unit.mutations import MUTATIONS, ODD
 
@@ -156,7 +156,7 @@ class Fuzz:
         text = self.spoil("scenarios/**/*.scenario.yaml").encode("utf-8", "replace").decode()
         scenario = loads(text, "x.scenario.yaml", ROOT / "scenarios")
         played = model_play(scenario, reference_supervisor())
-        judged(played)
+        judge_play(played)
         text_of(played.record, scenario)
 
     def log(self) -> None:
@@ -186,7 +186,7 @@ class Fuzz:
     def baseline(self) -> None:
         """Read a file of known failures."""
         self.seeds = [_BASELINE]
-        Baseline(self.spoil().encode("utf-8", "replace").decode(), "b.yaml").missing(["lingers-deaf"])
+        Baseline(self.spoil().encode("utf-8", "replace").decode(), "b.yaml").list_unknown_scenarios(["lingers-deaf"])
 
     def ini(self) -> None:
         """Read a value of an ini file."""

@@ -17,7 +17,7 @@ from pytest_agentproc.harness import ScenarioRunner, model_play
 from pytest_agentproc.scenario import Scenario, loads
 from pytest_agentproc.search import confirm, search, written
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
-from pytest_agentproc.verdict import Verdict, judged
+from pytest_agentproc.verdict import Verdict, judge_play
 from tests.bundled import all_bundled
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ def replays(find: Find, defect: Defect) -> str:
     """Name the fault in the file of a find; "" if it is red on the defect and green on the reference supervisor."""
     text = written(find, subject=defect.name, seed=0, run=0, replay="", is_defect=True)
     scenario = loads(text, "found.scenario.yaml")
-    if judged(model_play(scenario, wrong(defect))).verdict is not Verdict.FAILED:
+    if judge_play(model_play(scenario, wrong(defect))).verdict is not Verdict.FAILED:
         return "its file is not red on the defect"
-    seen = judged(model_play(scenario, reference_supervisor())).verdict
+    seen = judge_play(model_play(scenario, reference_supervisor())).verdict
     return "" if seen is Verdict.PASSED else f"its file is {seen} on the reference supervisor"
 
 

@@ -177,5 +177,5 @@ def test_each_agent_of_a_scenario_pauses_before_its_script() -> None:
         "scenario: x\nsessions:\n  one: {agent: acp, script: [{wait_for: prompt 1}, {answer: a}]}\n"
         "  two: {agent: acp, script: [{wait_for: prompt 1}, {answer: b}]}\ndrive: [{prompt: x, session: one}]\n"
     )
-    terms = {name: Policy().in_session() for name in several.parts}
+    terms = {name: Policy().adapt_to_session() for name in several.parts}
     assert all(part.program["steps"][0][1] == "sleep" for part in later(several.bind(terms)).parts.values())

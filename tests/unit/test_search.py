@@ -12,7 +12,7 @@ from pytest_agentproc.harness import model_play
 from pytest_agentproc.scenario import NotApplicable, Scenario, loads
 from pytest_agentproc.search import broken, confirm, search, told, written
 from pytest_agentproc.subjects import Function, ReferenceSupervisor, reference_supervisor
-from pytest_agentproc.verdict import Verdict, judged
+from pytest_agentproc.verdict import Verdict, judge_play
 from tests.benchmarks.search import replays, wrong
 from tests.bundled import all_bundled, bundled
 
@@ -75,8 +75,8 @@ catches: {timer-beats-exit: outcome}
 """
     )
     again = loads(text, "found.scenario.yaml")
-    assert judged(model_play(again, reference_supervisor())).verdict is Verdict.PASSED
-    assert judged(model_play(again, _wrong("timer-beats-exit"))).verdict is Verdict.FAILED
+    assert judge_play(model_play(again, reference_supervisor())).verdict is Verdict.PASSED
+    assert judge_play(model_play(again, _wrong("timer-beats-exit"))).verdict is Verdict.FAILED
 
 
 def test_the_reference_breaks_nothing_in_the_same_settings() -> None:
