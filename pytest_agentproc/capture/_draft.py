@@ -301,7 +301,7 @@ def _make_fake_program(identity: AgentIdentity) -> dict[str, Any]:
     program: dict[str, Any] = {
         "format": 1,
         "dialect": identity.dialect,
-        "encoder": list(record.encoder_modules(identity.mode)),
+        "encoder": list(record.list_encoder_modules(identity.mode)),
         "mode": identity.mode,
         "name": "agent",
         "code": 0,

@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import Record
-from pytest_agentproc.tree import pidfd_of
+from pytest_agentproc.tree import open_pidfd
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,7 +80,7 @@ def _write_after_recorder(reading: int, write: Callable[[Record], object]) -> No
             record.add(at, code, data)
             last = at
             if not agents and "pid" in data:
-                agents.append(pidfd_of(data["pid"]))  # None: it has ended, and the recorder has waited for it
+                agents.append(open_pidfd(data["pid"]))  # None: it has ended, and the recorder has waited for it
     if not agents:
         return
     if agents[0] is not None:

@@ -26,7 +26,7 @@ from pytest_agentproc.capture._targets import require_linux
 from pytest_agentproc.capture._tree_watcher import TreeWatcher
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.record import Record
-from pytest_agentproc.tree import adopting, check_proc
+from pytest_agentproc.tree import adopt_orphans_in_block, check_proc
 from pytest_agentproc.vocabulary import signal_name
 
 if TYPE_CHECKING:
@@ -411,7 +411,11 @@ def run_recorded(
     check_proc()
     writer = RecordWriter(if_killed) if if_killed is not None else None
     try:
-        with adopting(), _collect_signals() as heard, raw_mode(streams[0]) if terminal else contextlib.nullcontext():
+        with (
+            adopt_orphans_in_block(),
+            _collect_signals() as heard,
+            raw_mode(streams[0]) if terminal else contextlib.nullcontext(),
+        ):
             run = _RecordedRun(argv, env, streams, writer, pty=terminal)
             run.signals += heard[0]
             heard.append(run.signals)

@@ -291,7 +291,7 @@ class EncoderCheck:
     def __init__(self, dialect: str, mode: str, *, partials: bool) -> None:
         record = DIALECTS[dialect]
         self._dialect = dialect
-        program: Any = {"dialect": dialect, "mode": mode, "prompt": "hi", "encoder": record.encoder_modules(mode)}
+        program: Any = {"dialect": dialect, "mode": mode, "prompt": "hi", "encoder": record.list_encoder_modules(mode)}
         program["argv"] = list(record.partials) if partials else []
         self._encoder: Any = make_encoder(program)
         self._prompts = 0

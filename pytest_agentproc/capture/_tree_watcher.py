@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.tree import ProcessSnapshot, descendants, group_of, sight
+from pytest_agentproc.tree import ProcessSnapshot, list_descendants, read_group, take_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,13 +40,13 @@ class TreeWatcher:
         self._pipes = pipes
         self._known: dict[int, _SeenProcess] = {}
         self._names: dict[str, int] = {}
-        self._before = frozenset(descendants(os.getpid())) - {agent}
+        self._before = frozenset(list_descendants(os.getpid())) - {agent}
 
     def report_changes(self, now: int) -> None:
         """Report new processes, with the time of their first sight, and ended ones; adopted ones are reaped."""
         seen = {}
-        for pid in descendants(os.getpid()):
-            sighted = sight(pid) if pid != self._agent and pid not in self._before else None
+        for pid in list_descendants(os.getpid()):
+            sighted = take_snapshot(pid) if pid != self._agent and pid not in self._before else None
             if sighted is not None and sighted.state == "zombie" and sighted.parent == os.getpid():
                 with suppress(ChildProcessError):
                     os.waitpid(pid, os.WNOHANG)
@@ -81,13 +81,13 @@ class TreeWatcher:
 
     def _describe_detachment(self, pid: int, sighted: ProcessSnapshot) -> str:
         """Say in the words of `spawn` how it left its parent."""
-        own = sight(self._agent)
+        own = take_snapshot(self._agent)
         session = own.session if own is not None else None
         if sighted.parent == os.getpid():
             return "double_fork" if sighted.session == session else "daemon"
         if sighted.session == pid:
             return "new_session"
-        return "own_group" if group_of(pid) == pid else "same_group"
+        return "own_group" if read_group(pid) == pid else "same_group"
 
     def _has_program_pipe(self, pid: int) -> bool:
         """Say whether it can write to the program's pipes."""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest_agentproc
 from pytest_agentproc.cli._supervisors import add_play_options, load_subject, parse_scale, split_command
 from pytest_agentproc.errors import KitError, UsageError
-from pytest_agentproc.verdict import Judged, Verdict, is_conformant, summary
+from pytest_agentproc.verdict import Judged, Verdict, format_summary, is_conformant
 from pytest_agentproc.vocabulary import RULES
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _make_error_of_pytest(done: subprocess.CompletedProcess[str]) -> UsageError 
 
 def _format_summary(judged: list[Judged]) -> str:
     width = max(get_terminal_size((100, 24)).columns - 1, 79)
-    return "\n".join(summary(judged, pytest_agentproc.__version__, width))
+    return "\n".join(format_summary(judged, pytest_agentproc.__version__, width))
 
 
 def _write_results(file: str, text: str) -> None:

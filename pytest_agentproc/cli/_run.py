@@ -22,7 +22,7 @@ from pytest_agentproc.harness import (
 from pytest_agentproc.record import LiveRecord, Record, render_text
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import ReferenceSupervisor
-from pytest_agentproc.verdict import Judgement, Verdict, confirmed, findings, judged, kept
+from pytest_agentproc.verdict import Judgement, Verdict, build_judged, confirm_red, describe_findings, judge_play
 
 if TYPE_CHECKING:
     import argparse
@@ -109,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
         judgement = _play_and_judge(way)
     if options.json:
         how = {"subject": subject.name, "clock": clock, "backend": backend}
-        _print_line(kept(judgement, scenario, **how, real=perf_counter() - begun).line())
+        _print_line(build_judged(judgement, scenario, **how, real=perf_counter() - begun).to_json_line())
     because = f": {judgement.reason}" if judgement.reason else ""
     record = f", record {judgement.played.record.digest()}" if judgement.played is not None else ""
     way.say(f"{judgement.verdict}{because}{record}")
@@ -177,20 +177,20 @@ def _play_until_judged(way: _RunSettings, lab: ScenarioRunner, live: _LinePrinte
         live.raise_print_error()
         if isinstance(played.record, LiveRecord):
             played.record.flush()
-        judgement = judged(played, is_reference=isinstance(way.subject, ReferenceSupervisor))
+        judgement = judge_play(played, is_reference=isinstance(way.subject, ReferenceSupervisor))
         if judgement.is_red and played.was_starved:
             way.say("\nthe machine was too slow for that: once more\n")
             continue
         if judgement.is_red and played.is_virtual and not isinstance(way.subject, ReferenceSupervisor):
             lab.new_record = Record
-            judgement = confirmed(judgement, way.play(lab))
+            judgement = confirm_red(judgement, way.play(lab))
         if reason := played.record.header.get("out_of_reach"):
             way.say(f"\nit was played in real time: {reason}")
         if played.pace is not None:
             way.say(f"\n{render_text(played.record, way.scenario)}")
         if way.clock == "model":
             way.say(render_text(played.record, way.scenario))
-        way.say(f"\n{findings(played, judgement.rows)}\n" if judgement.is_red else "")
+        way.say(f"\n{describe_findings(played, judgement.rows)}\n" if judgement.is_red else "")
         return judgement
     return Judgement(Verdict.UNDECIDED, reason=f"in real time the machine was too slow {_TRIES} times")
 

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.clock.preload import coordinator
+from pytest_agentproc.clock.preload import find_coordinator
 
 if TYPE_CHECKING:
     import argparse
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         UsageError: there is no coordinator and none can be compiled.
     """
-    program = str(coordinator())
+    program = str(find_coordinator())
     sys.stdout.flush()
     sys.stderr.flush()
     os.execv(program, [program, *options.command])  # noqa: S606  # it takes the place of this process

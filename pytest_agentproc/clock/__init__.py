@@ -22,40 +22,40 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock._debugger import is_debugged, note_debugger, on_debugger
-from pytest_agentproc.clock._events import told
+from pytest_agentproc.clock._debugger import call_on_debugger, is_debugged, note_debugger
+from pytest_agentproc.clock._events import convert_note_to_event
 from pytest_agentproc.clock._guards import LONGEST, ROUNDING, PollingDetector
-from pytest_agentproc.clock._jump import Host, JumpRule, Move, Path
-from pytest_agentproc.clock._protocol import Clock, SystemClock, Watched, current_clock
+from pytest_agentproc.clock._jump import HostState, JumpRule, Move, Path
+from pytest_agentproc.clock._protocol import Clock, SystemClock, WatchedRun, current_clock
 
 if TYPE_CHECKING:
-    from pytest_agentproc.clock._hub_socket import bind_in
+    from pytest_agentproc.clock._hub_socket import bind_socket_in
     from pytest_agentproc.clock._loop_warnings import silence_loop_warnings
-    from pytest_agentproc.clock._popen import exact_limits
+    from pytest_agentproc.clock._popen import make_popen_limits_exact
     from pytest_agentproc.clock._virtual import VirtualClock, is_in_loop, require_backend
 
 __all__ = [
     "LONGEST",
     "ROUNDING",
     "Clock",
-    "Host",
+    "HostState",
     "JumpRule",
     "Move",
     "Path",
     "PollingDetector",
     "SystemClock",
     "VirtualClock",
-    "Watched",
-    "bind_in",
+    "WatchedRun",
+    "bind_socket_in",
+    "call_on_debugger",
+    "convert_note_to_event",
     "current_clock",
-    "exact_limits",
     "is_debugged",
     "is_in_loop",
+    "make_popen_limits_exact",
     "note_debugger",
-    "on_debugger",
     "require_backend",
     "silence_loop_warnings",
-    "told",
 ]
 
 
@@ -64,14 +64,14 @@ def __getattr__(name: str) -> Any:
         from pytest_agentproc.clock import _virtual
 
         return getattr(_virtual, name)
-    if name == "exact_limits":
-        from pytest_agentproc.clock._popen import exact_limits
+    if name == "make_popen_limits_exact":
+        from pytest_agentproc.clock._popen import make_popen_limits_exact
 
-        return exact_limits
-    if name == "bind_in":
-        from pytest_agentproc.clock._hub_socket import bind_in
+        return make_popen_limits_exact
+    if name == "bind_socket_in":
+        from pytest_agentproc.clock._hub_socket import bind_socket_in
 
-        return bind_in
+        return bind_socket_in
     if name == "silence_loop_warnings":
         from pytest_agentproc.clock._loop_warnings import silence_loop_warnings
 

@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock._debugger import is_over
-from pytest_agentproc.clock._loop_warnings import is_told
+from pytest_agentproc.clock._debugger import is_guard_over
+from pytest_agentproc.clock._loop_warnings import is_reporting_errors
 from pytest_agentproc.errors import Spin
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class _Selector(selectors.EpollSelector):
             self._guard_spin()
             self._hub.settle()
             return super().select(0)
-        fire = self._hub.turn(loop.next_timer())
+        fire = self._hub.advance(loop.next_timer())
         self._busy = 0
         if fire:
             loop.release_timers()
@@ -78,7 +78,7 @@ class _Selector(selectors.EpollSelector):
         self._hub.turns += 1
         if self._busy == _GLANCE:
             self._since = monotonic()
-        elif is_over(self._since, self._hub.longest_run):
+        elif is_guard_over(self._since, self._hub.longest_run):
             turns, self._busy = self._busy, 0
             self._hub.fail(Spin(f"the asyncio loop ran {turns} times, for {self._hub.longest_run:g} s, {_WITHOUT}"))
 
@@ -130,8 +130,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         scheduled: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]
         if not scheduled:
             return None
-        self._seconds.ask(when := scheduled[0].when())
-        return self._seconds.meant(when)
+        self._seconds.note_timer(when := scheduled[0].when())
+        return self._seconds.find_meant_instant(when)
 
     def hold_timers(self) -> None:
         """Keep all timers from firing, also the due ones: the hub decides when."""
@@ -140,7 +140,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def release_timers(self) -> None:
         """Let timers fire that are due at this very instant."""
         scheduled: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]
-        last = self._seconds.fire(scheduled, asyncio.TimerHandle.when)
+        last = self._seconds.advance_to_last_due(scheduled, asyncio.TimerHandle.when)
         self._clock_resolution = math.ulp(last)  # asyncio has those fire that are less than the time and this
 
     async def _make_subprocess_transport(self, *args: Any, **kwargs: Any) -> asyncio.SubprocessTransport:
@@ -181,7 +181,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         """Report unhandled errors as long as the program runs."""
-        if is_told(self):
+        if is_reporting_errors(self):
             super().call_exception_handler(context)
 
     async def shutdown_default_executor(self, *timeout: Any) -> None:
@@ -221,11 +221,11 @@ def _is_ending(transport: Any) -> bool:
 
 
 @contextmanager
-def hosted_asyncio(hub: Hub, attended: Attended) -> Iterator[None]:
+def host_asyncio_loops(hub: Hub, attended: Attended) -> Iterator[None]:
     """Put every loop that is made in this thread on the hub's time: `asyncio.Runner` and test libraries ask here."""
     plain, thread = asyncio.new_event_loop, threading.get_ident()
 
-    with asyncio_options(hub, attended) as options:
+    with build_asyncio_options(hub, attended) as options:
 
         def new_event_loop() -> asyncio.AbstractEventLoop:
             is_here = threading.get_ident() == thread
@@ -242,7 +242,7 @@ def hosted_asyncio(hub: Hub, attended: Attended) -> Iterator[None]:
 
 
 @contextmanager
-def asyncio_options(hub: Hub, attended: Attended) -> Iterator[dict[str, Any]]:
+def build_asyncio_options(hub: Hub, attended: Attended) -> Iterator[dict[str, Any]]:
     """Give anyio's backend options; threads and children are the hub's business meanwhile."""
     from anyio._backends import _asyncio as backend
 
@@ -258,14 +258,14 @@ def asyncio_options(hub: Hub, attended: Attended) -> Iterator[dict[str, Any]]:
 
     setattr(pool, _WORKER, staticmethod(run_sync_in_worker_thread))
     try:
-        with _pidfd_children() as attach:
+        with _watch_children_by_pidfd() as attach:
             yield {"loop_factory": lambda: attach(VirtualLoop(hub, attended))}
     finally:
         setattr(pool, _WORKER, kept)
 
 
 @contextmanager
-def _pidfd_children() -> Iterator[Callable[[VirtualLoop], VirtualLoop]]:
+def _watch_children_by_pidfd() -> Iterator[Callable[[VirtualLoop], VirtualLoop]]:
     """Give what makes a loop wait for children by pidfd: before 3.12 asyncio has threads for that."""
     # The thread of the old child watcher reports an exit in real time: 9 of 150 runs saw it at the wrong instant.
     if sys.version_info >= (3, 12):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock._hub import Hub
 
 
-def block(hub: Hub, until: int) -> None:
+def block_loop(hub: Hub, until: int) -> None:
     """Let time pass in a callback of the loop, as a long computation does; nothing is read and no timer fires.
 
     The next iteration of the loop is the one that follows such a callback in real time. It takes all readable data and
@@ -28,7 +28,7 @@ def block(hub: Hub, until: int) -> None:
         # Agents run in the same order as in a turn, but the host gets no look in between. Before this existed, a
         # supervisor whose timer beats output that waits to be read was always green.
         hub.settle()
-        while (process := hub.rule.first_process(deadline)) is not None:
+        while (process := hub.rule.find_first_process(deadline)) is not None:
             hub.rule.now, path = process
             hub.grant(hub.registry.participants[path])
             hub.settle()

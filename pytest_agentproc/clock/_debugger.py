@@ -32,7 +32,7 @@ def note_debugger() -> None:
             listener()
 
 
-def on_debugger(method: Callable[[], Any]) -> None:
+def call_on_debugger(method: Callable[[], Any]) -> None:
     """Have a method called as soon as a debugger is noticed, if its object still lives then."""
     _listeners.append(WeakMethod(method))
 
@@ -44,7 +44,7 @@ def is_debugged() -> bool:
     return _seen.is_set()
 
 
-def is_over(since: float, limit: float) -> bool:
+def is_guard_over(since: float, limit: float) -> bool:
     """Say whether a guard's real seconds have passed, and no debugger was seen.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Any
 from pytest_agentproc.vocabulary import signal_name
 
 
-def told(about: dict[str, Any], code: str, data: Any) -> tuple[str, dict[str, Any]]:
+def convert_note_to_event(about: dict[str, Any], code: str, data: Any) -> tuple[str, dict[str, Any]]:
     """Turn a participant's note into an event of the record."""
     if code in "oe" or (code == "i" and data):
         return code, about | {"bytes": data}

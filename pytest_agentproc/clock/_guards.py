@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from pytest_agentproc.clock._debugger import is_debugged, is_over
+from pytest_agentproc.clock._debugger import is_debugged, is_guard_over
 from pytest_agentproc.errors import Hang, Spin
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ _CALLS = {
 _known = _CALLS.get(os.uname().machine, {})
 
 
-def is_timed(pid: int) -> bool:
+def has_timed_wait(pid: int) -> bool:
     """Say whether the first thread of a process waits for a time of its own."""
     try:
         with open(f"/proc/{pid}/syscall", "rb", buffering=0) as file:
@@ -118,7 +118,7 @@ class PollingDetector:
         self.first = -1
         self._last = self._gap = self._count = 0
 
-    def park(self, now: int, deadline: int | None) -> None:
+    def record_sleep(self, now: int, deadline: int | None) -> None:
         """Take note that the loop goes to sleep: its earliest timer, if it is another than before, was set now.
 
         Args:
@@ -128,7 +128,7 @@ class PollingDetector:
         if deadline != self._due:
             self._due, self._set_at = deadline, now
 
-    def beat(self, now: int) -> None:
+    def record_wake(self, now: int) -> None:
         """Take note of a wake.
 
         Args:
@@ -165,7 +165,7 @@ _UNITS = ((3_600_000_000_000, "h"), (1_000_000_000_000, "min"), (1_000_000_000, 
 _SIZES = {"min": 60_000_000_000}
 
 
-class Wakes:
+class WakeCounter:
     """Count the wakes of a loop in a row.
 
     A supervisor that polls for what never comes would poll for ever, each time at another instant.
@@ -179,11 +179,11 @@ class Wakes:
         self._count = self._since = self._last = self._shortest = self._longest = 0
         self._begun = 0.0
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Begin anew: something else happened."""
         self._count = 0
 
-    def add(self, now: int) -> None:
+    def count_wake(self, now: int) -> None:
         """Take note of a wake.
 
         Args:
@@ -201,24 +201,24 @@ class Wakes:
             self._longest = max(self._longest, gap)
         self._count += 1
         if self._count % _SOME == 0:
-            self._guard()
+            self._check_limits()
 
-    def _guard(self) -> None:
+    def _check_limits(self) -> None:
         # Two limits: virtual time for a slow poll, real time for a fast one. A poll every microsecond would need hours
         # to use up a virtual day.
         passed, real = self._last - self._since, monotonic() - self._begun
-        if passed <= self._patience and not is_over(self._begun, _LONGEST_WATCH):
+        if passed <= self._patience and not is_guard_over(self._begun, _LONGEST_WATCH):
             return
         is_steady = self._longest - self._shortest <= ROUNDING
-        period = _shown(self._shortest) + ("" if is_steady else f" to {_shown(self._longest)}")
+        period = _format_duration(self._shortest) + ("" if is_steady else f" to {_format_duration(self._longest)}")
         took = "" if passed > self._patience else f" ({real:.0f} s of real time)"
         raise Hang(
-            f"the event loop polled every {period} for {_shown(passed)} of virtual time{took}, "
+            f"the event loop polled every {period} for {_format_duration(passed)} of virtual time{took}, "
             "and nothing else happened"
         )
 
 
-def _shown(ns: int) -> str:
+def _format_duration(ns: int) -> str:
     """Show nanoseconds with three digits."""
     for least, unit in _UNITS:
         if ns >= least:
@@ -230,7 +230,7 @@ _ROUNDS = 4
 """The number of alarms in a guard period."""
 
 
-class _Guarded(Protocol):
+class _AlarmedHub(Protocol):
     """The part of a hub that its alarm needs."""
 
     guard: float
@@ -247,7 +247,7 @@ _BLOCKING = (
 
 
 @contextmanager
-def sentry(hub: _Guarded) -> Iterator[None]:
+def watch_for_spin(hub: _AlarmedHub) -> Iterator[None]:
     """Raise `Spin` in a host that does not come to the hub for a whole guard period."""
     # The alarm of another program is its limit, such as pytest-timeout's: to replace it would let a test hang.
     free = getsignal(signal.SIGALRM) == SIG_DFL and signal.getitimer(signal.ITIMER_REAL)[0] == 0
@@ -256,7 +256,7 @@ def sentry(hub: _Guarded) -> Iterator[None]:
         return
     seen, rounds, period = -1, 0, hub.guard / _ROUNDS
 
-    def ring(_signum: int, frame: FrameType | None) -> None:
+    def handle_alarm(_signum: int, frame: FrameType | None) -> None:
         nonlocal seen, rounds
         hub.rings += 1
         # Turns that do not grow mean that the host has not come to the hub. Several short rings and not one long one,
@@ -271,7 +271,7 @@ def sentry(hub: _Guarded) -> Iterator[None]:
             hub.fail(error)
             raise error
 
-    handle(signal.SIGALRM, ring)  # the standard library's own would write every handler out, to no use
+    handle(signal.SIGALRM, handle_alarm)  # the standard library's own would write every handler out, to no use
     signal.setitimer(signal.ITIMER_REAL, period, period)
     try:
         yield

@@ -18,8 +18,8 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock._debugger import is_over
-from pytest_agentproc.clock._wrappers import LONGEST_SLEEP, Sleep
+from pytest_agentproc.clock._debugger import is_guard_over
+from pytest_agentproc.clock._wrappers import LONGEST_SLEEP, SleepProof
 from pytest_agentproc.errors import ClockError, Foreign, Stall
 from pytest_agentproc.procfs import read_command_words
 
@@ -42,7 +42,7 @@ def watch_host(hub: Hub, launchers: set[str], allowed: set[str]) -> Iterator[Non
         launchers: real paths of the executables that are fakes.
         allowed: names of other programs that the test starts on purpose; time is held while they run.
     """
-    plain_init, programs = subprocess.Popen.__init__, Programs(launchers, allowed)
+    plain_init, programs = subprocess.Popen.__init__, KnownPrograms(launchers, allowed)
     plain = {(os, "kill"): os.kill, (os, "killpg"): os.killpg, (signal, "pidfd_send_signal"): signal.pidfd_send_signal}
 
     def init(self: subprocess.Popen[Any], *args: Any, **kwargs: Any) -> None:
@@ -52,12 +52,12 @@ def watch_host(hub: Hub, launchers: set[str], allowed: set[str]) -> Iterator[Non
         _refuse_impostor(hub, programs, args, kwargs)
         # The path is numbered before the start, in the order of the calls. Pids and hellos come in the order of the
         # machine.
-        path = hub.registry.next_root()
+        path = hub.registry.number_next_root()
         plain_init(self, *args, **kwargs)
         hub.started.add(self)
         _await_child(hub, self.pid, path, programs)
 
-    def signalling(function: Any) -> Any:
+    def wrap_signal_call(function: Any) -> Any:
         def wrapped(*args: Any) -> Any:
             # In `finally`: a signal that raises may have been delivered.
             try:
@@ -69,7 +69,7 @@ def watch_host(hub: Hub, launchers: set[str], allowed: set[str]) -> Iterator[Non
 
     subprocess.Popen.__init__ = init  # type: ignore[method-assign]
     for (module, name), function in plain.items():
-        setattr(module, name, signalling(function))
+        setattr(module, name, wrap_signal_call(function))
     try:
         # The door is open only now: a fake that started earlier found it shut, and runs in real time.
         hub.registry.open_door()
@@ -80,17 +80,17 @@ def watch_host(hub: Hub, launchers: set[str], allowed: set[str]) -> Iterator[Non
         for (module, name), function in plain.items():
             setattr(module, name, function)
         if hub.fault is not None:
-            end_started(hub)
+            end_started_processes(hub)
 
 
 def _settle_signals(hub: Hub) -> None:
     try:
-        hub.feel_signals()
+        hub.settle_signals()
     except ClockError as error:
         hub.fail(error)
 
 
-def end_started(hub: Hub) -> None:
+def end_started_processes(hub: Hub) -> None:
     """End and reap the processes that the host started and has not reaped: after a fault nothing else does."""
     for process in tuple(hub.started):
         # Without a fault only participants and their wrappers are ended. Other processes belong to the test.
@@ -103,12 +103,12 @@ def end_started(hub: Hub) -> None:
                     stream.close()
 
 
-def meet(hub: Hub, pid: int, programs: Programs) -> None:
+def await_started_child(hub: Hub, pid: int, programs: KnownPrograms) -> None:
     """Hold the window of a start that was not `subprocess`'s, once the process is there."""
-    _await_child(hub, pid, hub.registry.next_root(), programs)
+    _await_child(hub, pid, hub.registry.number_next_root(), programs)
 
 
-class Programs:
+class KnownPrograms:
     """The fakes and the declared programs.
 
     Args:
@@ -120,38 +120,38 @@ class Programs:
         self.launchers = launchers
         self._allowed = allowed
 
-    def allowed(self, command: list[str]) -> str:
+    def find_allowed_name(self, command: list[str]) -> str:
         """Give the name by which a command was declared, its own or its script's; empty: it was not."""
-        return next((name for name in _names(command) if name in self._allowed), "")
+        return next((name for name in _list_command_names(command) if name in self._allowed), "")
 
     def is_fake(self, command: list[str], folder: str) -> bool:
         """Say whether a running command is a fake: one of its first words leads to a launcher."""
         return any(os.path.realpath(os.path.join(folder, word)) in self.launchers for word in command[:4])
 
-    def impostor(self, command: list[str]) -> str:
+    def find_impostor_name(self, command: list[str]) -> str:
         """Give the name of a fake by which a command that is no fake is called, itself or as a script; empty: none."""
         names = {os.path.basename(launcher) for launcher in self.launchers}
-        return next((name for name in _names(command) if name in names), "")
+        return next((name for name in _list_command_names(command) if name in names), "")
 
-    def says_all(self, command: list[str]) -> bool:
+    def is_identified(self, command: list[str]) -> bool:
         """Say whether the words of a running command that is no fake say enough of it.
 
         It was declared; or it is called like a fake, and is a real CLI, which is to do nothing. A shell script says
         nothing yet, whatever it is called: it may be about to start a fake.
         """
         is_shell = os.path.basename(command[0]) in _SHELLS
-        return bool(self.allowed(command) or (not is_shell and self.impostor(command)))
+        return bool(self.find_allowed_name(command) or (not is_shell and self.find_impostor_name(command)))
 
 
 _SHELLS = ("ash", "bash", "dash", "ksh", "sh", "zsh")
 
 
-def _names(command: list[str]) -> list[str]:
+def _list_command_names(command: list[str]) -> list[str]:
     """Give what a command is called: the name of its program, and that of the script that it runs."""
     return [os.path.basename(word) for word in (command[0], *(word for word in command[1:2] if os.sep in word))]
 
 
-def _refuse_impostor(hub: Hub, programs: Programs, args: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+def _refuse_impostor(hub: Hub, programs: KnownPrograms, args: tuple[Any, ...], options: Mapping[str, Any]) -> None:
     """Refuse to start a program that is called like a fake and is none: it may be a real CLI.
 
     It is refused before it runs. To look at it afterwards would be a race: it may have become a fake by then, or ended.
@@ -165,24 +165,26 @@ def _refuse_impostor(hub: Hub, programs: Programs, args: tuple[Any, ...], option
     if not isinstance(given, list | tuple) or not given or options.get("shell"):
         return
     command = [os.fsdecode(word) for word in given[:2]]
-    name = programs.impostor(command)
-    if not name or programs.allowed(command):
+    name = programs.find_impostor_name(command)
+    if not name or programs.find_allowed_name(command):
         return
-    found = [_found(word, options) for word in command]
+    found = [_find_path(word, options) for word in command]
     if any(found) and not any(os.path.realpath(word) in programs.launchers for word in found):
-        refusal = Foreign(f"{name!r} is called like a fake agent and is none, so it was not started\n{_remedy(name)}")
+        refusal = Foreign(
+            f"{name!r} is called like a fake agent and is none, so it was not started\n{_describe_remedy(name)}"
+        )
         hub.fail(refusal)
         raise refusal
 
 
-def _found(word: str, options: Mapping[str, Any]) -> str:
+def _find_path(word: str, options: Mapping[str, Any]) -> str:
     """Give the path of a program or a script that is about to be started; empty: there is none."""
     if os.sep in word:
         return os.path.join(os.fsdecode(options.get("cwd") or ""), word)
     return shutil.which(word, path=(options.get("env") or os.environ).get("PATH", os.defpath)) or ""
 
 
-def _remedy(name: str) -> str:
+def _describe_remedy(name: str) -> str:
     """Say how a test declares a program that is no fake."""
     return f"declare it: @pytest.mark.virtual_time(allow=[{name!r}]) on the test, or virtual_clock.allow({name!r})"
 
@@ -194,25 +196,25 @@ _MOMENT = 1
 """Milliseconds between later looks: the loop's own thread may have taken the hello, which wakes no other thread."""
 
 
-def _await_child(hub: Hub, pid: int, path: Path, programs: Programs) -> None:
+def _await_child(hub: Hub, pid: int, path: Path, programs: KnownPrograms) -> None:
     """Wait until a child, or a fake below it, has said hello, or it is dead, or is found to be neither fake nor shell.
 
     A program that ends by itself meanwhile is no trouble: no time has passed.
     """
-    hub.registry.expect(pid, path)
+    hub.registry.expect_hello(pid, path)
     pidfd = os.pidfd_open(pid)
     news = select.poll()
     news.register(pidfd, select.POLLIN)
-    news.register(hub.registry.door, select.POLLIN)
+    news.register(hub.registry.listen_fd, select.POLLIN)
     start = time.monotonic()
-    is_fake, idle = False, _Idle(Sleep(pid, hub.registry.by_pid))
+    is_fake, idle = False, _IdleTimer(SleepProof(pid, hub.registry.by_pid))
     try:
         while not hub.registry.is_known(pid):
             # Poll with a limit: in a start from another thread the loop's thread may have taken the hello, and nothing
             # wakes this one.
             found = [descriptor for descriptor, _ in news.poll(_MOMENT if is_fake else _GLANCE)]
             if pidfd in found:
-                hub.registry.unexpect(pid)
+                hub.registry.stop_expecting(pid)
                 _settle_signals(hub)  # it may have been no fake, and have sent signals
                 return
             if found:
@@ -220,38 +222,38 @@ def _await_child(hub: Hub, pid: int, path: Path, programs: Programs) -> None:
                 continue
             # Before its exec a child shows the command of its parent, and right after it none at all: 30 of 60 looks
             # found none. So an empty command decides nothing.
-            command, folder = ([], "") if is_fake else _command(pid)
+            command, folder = ([], "") if is_fake else _read_command(pid)
             is_fake = is_fake or bool(command and folder and programs.is_fake(command, folder))
             is_other = bool(command) and not is_fake
             hub.turns += 1
             # "Foreign" after 4 ms was wrong on a loaded machine: a shell that was slow to start its fake failed one run
             # in 14. Only what a program does decides: it has to sleep, with all that it started, for a second.
-            late = is_over(start, hub.guard)
-            if late or (is_other and (programs.says_all(command) or idle.lasts())):
-                hub.registry.unexpect(pid)
+            late = is_guard_over(start, hub.guard)
+            if late or (is_other and (programs.is_identified(command) or idle.has_idled_long())):
+                hub.registry.stop_expecting(pid)
                 if is_other:
                     _judge_foreign(hub, pid, command, path, programs)
                 else:
-                    _end(pid, hub.guard)
+                    _kill_and_wait(pid, hub.guard)
                     hub.fail(Stall(f"process {pid} was started but never said hello within {hub.guard:g} s"))
                 return
     finally:
         os.close(pidfd)
 
 
-class _Idle:
+class _IdleTimer:
     """Whether a program that is no fake has been idle long enough, with all its descendants, to be no shell.
 
     The time begins anew whenever one of them has run. So a loaded machine, which lets no process run for a while,
     decides nothing: a process that waits for a core is not asleep.
     """
 
-    def __init__(self, sleep: Sleep) -> None:
+    def __init__(self, sleep: SleepProof) -> None:
         self._sleep = sleep
         self._proof: object = None
         self._since = 0.0
 
-    def lasts(self) -> bool:
+    def has_idled_long(self) -> bool:
         """Look; a process that starts a fake, or becomes one, is awake until then."""
         proof = self._sleep.proof if self._sleep.is_proven() else None
         now = time.monotonic()
@@ -261,7 +263,7 @@ class _Idle:
         return now - self._since > LONGEST_SLEEP
 
 
-def _command(pid: int) -> tuple[list[str], str]:
+def _read_command(pid: int) -> tuple[list[str], str]:
     """Give argv and folder of a process; empty while the kernel has yet to lay them out, or when it is just going."""
     try:
         return read_command_words(pid), os.readlink(f"/proc/{pid}/cwd")
@@ -269,7 +271,7 @@ def _command(pid: int) -> tuple[list[str], str]:
         return [], ""
 
 
-def _end(pid: int, patience: float) -> None:
+def _kill_and_wait(pid: int, patience: float) -> None:
     """Kill an unreaped child, whose pid is still its own, and wait for its death before the host continues."""
     pidfd = os.pidfd_open(pid)
     _kill(pid, signal.SIGKILL)
@@ -279,11 +281,11 @@ def _end(pid: int, patience: float) -> None:
     os.close(pidfd)
 
 
-def _judge_foreign(hub: Hub, pid: int, command: list[str], path: Path, programs: Programs) -> None:
-    if name := programs.allowed(command):
+def _judge_foreign(hub: Hub, pid: int, command: list[str], path: Path, programs: KnownPrograms) -> None:
+    if name := programs.find_allowed_name(command):
         hub.registry.wrappers.add(pid, path, name)
         return
     name = os.path.basename(command[0])
-    _end(pid, hub.guard)
+    _kill_and_wait(pid, hub.guard)
     words = f"{name!r} (pid {pid}) is no fake agent, and virtual time cannot see what it does"
-    hub.fail(Foreign(f"{words}\n{_remedy(name)}"))
+    hub.fail(Foreign(f"{words}\n{_describe_remedy(name)}"))

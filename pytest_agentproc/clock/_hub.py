@@ -1,8 +1,8 @@
 """The hub: the lockstep between participants and the host. Owns the turns; the jump rule decides which side moves.
 
-Participants run only while the host sits in `turn`. The host looks at real I/O only when every participant is inert.
+Participants run only while the host sits in `advance`. The host looks at real I/O only when every participant is inert.
 The hub's epoll contains the epoll descriptor of each participant, so one poll finds every participant that can move.
-After a signal, a birth or a death, the hub also has to prove that each process is blocked again (`_prove_quiet`).
+After a signal, a birth or a death, the hub also has to prove that each process is blocked again (`_wait_until_quiet`).
 The hub knows no event loop.
 """
 
@@ -15,15 +15,15 @@ import weakref
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock._debugger import is_over
-from pytest_agentproc.clock._guards import PollingDetector, Wakes
+from pytest_agentproc.clock._debugger import is_guard_over
+from pytest_agentproc.clock._guards import PollingDetector, WakeCounter
 from pytest_agentproc.clock._hub_socket import Poller
 from pytest_agentproc.clock._jump import JumpRule, Move
-from pytest_agentproc.clock._participant import Participant, State, process_state
+from pytest_agentproc.clock._participant import Participant, State, read_process_state
 from pytest_agentproc.clock._participants import ParticipantRegistry
-from pytest_agentproc.clock._protocol import Seconds
+from pytest_agentproc.clock._protocol import LoopTime
 from pytest_agentproc.clock._runs import Runs
-from pytest_agentproc.clock._waiters import place_of_call, places_that_wait
+from pytest_agentproc.clock._waiters import find_place_of_call, list_waiting_places
 from pytest_agentproc.errors import BrokenFake, ClockError, Deadlock, Foreign, Spin, Stall
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _PIPES = 1 << 20
 """The upper bound for the bytes that wait in pipes, even if each pipe has its largest size."""
 
 _SLOW_LOOKS = 64
-"""After so many looks their real time counts, too: see `_is_slow`."""
+"""After so many looks their real time counts, too: see `_is_looking_too_long`."""
 
 _THREAD_REMEDY = "await the agent in async code, or test code that waits for it in a thread without virtual time"
 _LAST_GUARD = 0.5
@@ -60,7 +60,7 @@ class Hub:
     def __init__(self, guard: float = 10.0, patience: int = 86_400_000_000_000) -> None:
         self.guard = guard
         self.rule = JumpRule()
-        self.seconds = Seconds(self.rule)
+        self.seconds = LoopTime(self.rule)
         self.poller = Poller()
         self.registry = ParticipantRegistry(self.poller, self.rule)
         self.runs = Runs(self.poller)
@@ -78,11 +78,11 @@ class Hub:
         """The number of alarms of the sentry. An alarm is no event of the loop, and time that is held stays held."""
         self._held_since = 0.0
         self.is_waiting = self.is_late = False
-        """Whether the loop waits in `turn`; whether it was blocked: then events and due timers come together."""
+        """Whether the loop waits in `advance`; whether it was blocked: then events and due timers come together."""
         self._loop_ready = False
         self._looks, self._looked_since = 0, 0.0
         self._fires, self._fired_at = 0, -1
-        self._wakes = Wakes(patience)
+        self._wakes = WakeCounter(patience)
         """The wakes of the loop by its own timers since the last grant, and when they began (virtual and real time)."""
         self.pulse = PollingDetector()
         """The pace of the loop's own timers; the timers of runs do not count."""
@@ -117,10 +117,10 @@ class Hub:
         self._loop_ready = False
         self.poller.poll()
         if registry.changed or registry.dying or registry.expected or registry.wrappers.alive:
-            self._complete()
-            registry.tell()
+            self._wait_until_inert()
+            registry.record_births_and_deaths()
 
-    def _complete(self, *, births: bool = True) -> None:
+    def _wait_until_inert(self, *, births: bool = True) -> None:
         registry, start = self.registry, monotonic()
         while True:
             if registry.changed:
@@ -128,49 +128,51 @@ class Hub:
                 # again, and the loop runs once more. Without a barrier of this kind 68 to 94 % of the plays with
                 # signals or stdin were wrong.
                 registry.changed = False
-                self._prove_quiet(start)
+                self._wait_until_quiet(start)
                 self.poller.poll()
             elif registry.dying:
                 # EOF on the socket only says that the process is dying. Its pidfd says that it is dead. Time that moved
                 # in between let a timer fire before an exit that belonged to the earlier instant.
-                self._await(f"{registry.dying[0].describe()}: it does not end", start)
+                self._wait_for_hello_or_end(f"{registry.dying[0].describe()}: it does not end", start)
             elif births and registry.expected:
                 # The start window: a process that was started counts as running until its hello or its end. A jump in
                 # this window would let a limit of the supervisor expire before the agent's first instruction.
-                self._await(f"process {next(iter(registry.expected))} was started but never said hello", start)
-            elif restless := registry.wrappers.restless():
-                self._await(f"{restless}: it neither rests nor ends", start)
-            elif registry.wrappers.alive and self._finds_more():
+                self._wait_for_hello_or_end(
+                    f"process {next(iter(registry.expected))} was started but never said hello", start
+                )
+            elif restless := registry.wrappers.find_restless():
+                self._wait_for_hello_or_end(f"{restless}: it neither rests nor ends", start)
+            elif registry.wrappers.alive and self._has_new_effects():
                 # A program around an agent may have done something just before it came to rest, such as another start.
                 continue
             else:
                 return
 
-    def _finds_more(self) -> bool:
+    def _has_new_effects(self) -> bool:
         """Find the effects of programs around agents until they rested; return whether the hub has to wait again."""
         self.poller.poll()
         return self.registry.changed or bool(self.registry.dying)
 
-    def _await(self, trouble: str, start: float) -> None:
+    def _wait_for_hello_or_end(self, trouble: str, start: float) -> None:
         """Wait for a hello or an end only: all other readable data stays unread until the host looks."""
         # To poll everything here would let participants and runs move before the wait is over, in an order that the
         # machine decides. Before, the hub asked each starting child for its command every millisecond, and waited for a
         # death in a busy loop.
         waits = select.poll()
-        waits.register(self.registry.door, select.POLLIN)
+        waits.register(self.registry.listen_fd, select.POLLIN)
         for participant in self.registry.dying:
             waits.register(participant.pidfd, select.POLLIN)
         self.turns += 1
         waits.poll(1)  # a hello that another thread takes does not wake this one
         self.poller.poll()
-        if is_over(start, self.guard):
+        if is_guard_over(start, self.guard):
             raise Stall(f"{trouble} within {self.guard:g} s")
 
-    def _prove_quiet(self, start: float) -> None:
+    def _wait_until_quiet(self, start: float) -> None:
         """Wait until no live participant runs: a signal, a birth or a death may have woken any of them."""
         for participant in list(self.registry.living.values()):
-            while participant.lives:
-                state = process_state(participant.pid)
+            while participant.is_alive:
+                state = read_process_state(participant.pid)
                 if state in ("T", "t"):
                     # A stopped process never parks, so it must not keep time from moving: it leaves the rule until
                     # SIGCONT.
@@ -181,31 +183,31 @@ class Hub:
                     participant.stopped = False
                     # It was continued. If it was parked before, it said nothing new, so the hub puts its wait back.
                     if participant.state is State.PARKED:
-                        self.registry.park(participant)
+                        self.registry.report_parked(participant)
                 elif state == "S" and participant.state is State.PARKED:
                     # Both proofs are needed. "S" alone may be a short sleep on the way; PARKED alone may be an old word
                     # of a process that a signal has woken since.
                     break
                 os.sched_yield()
                 self.poller.poll()
-                self._guard_runner(participant, start)
+                self._check_guard(participant, start)
 
-    def feel_signals(self) -> None:
+    def settle_signals(self) -> None:
         """Let a signal that the host has just sent take its whole effect, so that the next one meets what it left."""
         # A killed process may still run for a moment after `kill` returns. A second signal would then meet a state that
         # no real run shows. Births are left out: the caller may be in the middle of a start.
         self.registry.changed = True
-        self._complete(births=False)
+        self._wait_until_inert(births=False)
         self.registry.changed = True
 
-    def _guard_runner(self, participant: Participant, start: float) -> None:
+    def _check_guard(self, participant: Participant, start: float) -> None:
         self.turns += 1
-        if is_over(start, self.guard):
+        if is_guard_over(start, self.guard):
             raise Stall(f"{participant.describe()}: it neither parked nor spoke for {self.guard:g} s")
 
     # Turns.
 
-    def turn(self, deadline: int | None) -> bool:
+    def advance(self, deadline: int | None) -> bool:
         """Let participants and runs move until the loop itself has something to do.
 
         Args:
@@ -217,18 +219,18 @@ class Hub:
         self.turns += 1
         self.is_waiting = True
         try:
-            if self._is_untold:
-                self._tell_fault()
+            if self._has_unreported_fault:
+                self._cancel_backend()
                 return False
-            return self._turn(deadline)
+            return self._advance(deadline)
         except ClockError as error:
             self.fail(error)
             return False
         finally:
             self.is_waiting = False
 
-    def _turn(self, deadline: int | None) -> bool:
-        self.pulse.park(self.now, deadline)
+    def _advance(self, deadline: int | None) -> bool:
+        self.pulse.record_sleep(self.now, deadline)
         runs, rule, registry, participants = self.runs, self.rule, self.registry, self.registry.participants
         grant, stuck, fire = Move.GRANT, Move.STUCK, Move.FIRE
         while True:
@@ -236,21 +238,21 @@ class Hub:
             # back.
             if not self.busy:
                 self.settle()
-            self._require_sound()
-            if self.busy or (registry.wrappers.alive and self._is_held()):
-                self._hold()
+            self._raise_if_fake_broke()
+            if self.busy or (registry.wrappers.alive and self._is_time_held()):
+                self._wait_while_held()
                 return False
             if runs.resumed:
                 runs.resumed = False
                 return False
-            host = runs.host(deadline)
+            host = runs.collect_wishes(deadline)
             if self._loop_ready and host.ready is None:
                 # Rule 3: after every single grant a host with readable I/O goes first. A second grant before that look
                 # would merge two chunks of output that a real supervisor reads separately.
-                self._note_meeting()
+                self._note_loop_event()
                 self._count_look(runs.LOOP)
                 return False
-            move, target = rule.next(host)
+            move, target = rule.choose_next_move(host)
             if move is grant:
                 self._looks = 0
                 self.grant(participants[target])
@@ -262,21 +264,21 @@ class Hub:
                 if target == runs.LOOP:
                     # A timer fires only by order of the hub. A loop that read its own clock fired timers during a look
                     # at I/O, so a timeout beat the answer of the same instant.
-                    self._count_fire()
+                    self._count_timer_fire()
                     return True
             self._count_look(target)
-            runs.look(target)
+            runs.look_once(target)
 
-    def _require_sound(self) -> None:
+    def _raise_if_fake_broke(self) -> None:
         if self.registry.broken and self.fault is None:
             raise BrokenFake(f"the fake agent itself failed: {self.registry.broken}")
 
-    def _note_meeting(self) -> None:
+    def _note_loop_event(self) -> None:
         """Begin to count wakes anew: the loop met something, and not the alarm of the sentry alone."""
         # The alarm writes to the wake-up descriptor of a loop that listens for signals, as trio does. To count this as
         # an event restarted the count at each ring, and on a slow machine an endless poll was never reported.
         if self._rung == self.rings:
-            self._wakes.forget()
+            self._wakes.reset()
         self._rung = self.rings
 
     def _count_look(self, number: int) -> None:
@@ -284,38 +286,38 @@ class Hub:
         # Only the loop of a foreign supervisor may read single bytes. The reference supervisor and the model must count
         # alike, or one spin has two different timelines.
         spare = min(self.registry.written, _PIPES) if number == self.runs.LOOP else 0
-        if self._looks > _LOOKS + spare or (self._looks % _SLOW_LOOKS == 0 and self._is_slow(spare)):
+        if self._looks > _LOOKS + spare or (self._looks % _SLOW_LOOKS == 0 and self._is_looking_too_long(spare)):
             looks, self._looks = self._looks - 1, 0
             who = self.runs.describe(number)
             raise Spin(f"{who} looks again and again, {looks} times at one instant, and takes nothing")
 
-    def _is_slow(self, spare: int) -> bool:
+    def _is_looking_too_long(self, spare: int) -> bool:
         """Say whether looks that can have taken nothing more have gone on for a guard period."""
         # The count alone is too patient with slow looks: a client that walked /proc at each look made 130 looks a
         # second, and its play gave no verdict for minutes.
         if self._looks == _SLOW_LOOKS:
             self._looked_since = monotonic()
             return False
-        return self._looks > spare and is_over(self._looked_since, self.longest_run)
+        return self._looks > spare and is_guard_over(self._looked_since, self.longest_run)
 
-    def _count_fire(self) -> None:
+    def _count_timer_fire(self) -> None:
         self._fires = self._fires + 1 if self._fired_at == self.now else 0
         self._fired_at = self.now
-        self.pulse.beat(self.now)
-        self._wakes.add(self.now)
+        self.pulse.record_wake(self.now)
+        self._wakes.count_wake(self.now)
         if self._fires > _LOOKS:
             self._fires = 0
             raise Spin(f"the event loop sets timers again and again, {_LOOKS} times at one instant")
 
     def grant(self, participant: Participant) -> None:
         """Let one participant run until it parks."""
-        rule, hear, running = self.rule, self.registry.hear, State.RUNNING
-        # `asks` is read before `drop` forgets it: the fake needs to know whether a stream is ready or its time has
-        # come.
-        asked = rule.asks(participant.path)
+        rule, hear, running = self.rule, self.registry.receive_message, State.RUNNING
+        # `has_requested_grant` is read before `drop` forgets it: the fake needs to know whether a stream is ready or
+        # its time has come.
+        asked = rule.has_requested_grant(participant.path)
         rule.drop(participant.path)
         participant.woken = False
-        self._wakes.forget()
+        self._wakes.reset()
         participant.grant(rule.now, ready=asked)
         start = 0.0
         while participant.state is running:
@@ -325,13 +327,13 @@ class Hub:
                 hear(participant)
             except TimeoutError:  # half a second without a word
                 start = start or monotonic()
-                self._guard_runner(participant, start)
+                self._check_guard(participant, start)
 
-    def _is_held(self) -> bool:
+    def _is_time_held(self) -> bool:
         """Say whether a program that is no agent holds time, or did something before it came to rest."""
-        return bool(self.registry.wrappers.held()) or self._finds_more()
+        return bool(self.registry.wrappers.list_time_holders()) or self._has_new_effects()
 
-    def _hold(self) -> None:
+    def _wait_while_held(self) -> None:
         """Wait in real time for threads in flight and for declared processes that are no participants."""
         # The alarm ends the wait below early. The start of the hold then survives, or a thread that never returns would
         # get a new guard period at each ring.
@@ -339,9 +341,13 @@ class Hub:
         rings, self._held_since, self._loop_ready = self.rings, 0.0, False
         guard = self.guard if self.fault is None else min(self.guard, _LAST_GUARD)
         held: list[str] = []
-        while (self.busy or (held := self.registry.wrappers.held())) and not self._loop_ready and not self._is_untold:
+        while (
+            (self.busy or (held := self.registry.wrappers.list_time_holders()))
+            and not self._loop_ready
+            and not self._has_unreported_fault
+        ):
             self.poller.poll(0.05 if self.busy else 0.005)
-            if is_over(start, guard):
+            if is_guard_over(start, guard):
                 threads = f"{self.busy} thread(s) of the supervising program did not return"
                 what = threads if self.busy else f"{' and '.join(held)} did not come to rest"
                 remedy = f"\n{_THREAD_REMEDY}" if self.busy else ""
@@ -359,7 +365,7 @@ class Hub:
         if self.fault is not None:
             raise error
         self.fault = error
-        if isinstance(error, Deadlock | Foreign | Stall) and (place := self._place()):
+        if isinstance(error, Deadlock | Foreign | Stall) and (place := self._describe_place()):
             error.args = (f"{error}\n{place}",)
         if self.hears_fault is not None:
             self.hears_fault(error)
@@ -371,20 +377,20 @@ class Hub:
         # The backend's cancel scope may only be used in the loop's own thread; from another thread the next turn does
         # it.
         if threading.get_ident() == self._thread:
-            self._tell_fault()
+            self._cancel_backend()
 
-    def _place(self) -> str:
+    def _describe_place(self) -> str:
         """Say where the supervising program is: where its tasks and threads wait, or where it called the kit."""
         if not self.is_waiting:
-            return f"the supervising program is at {line}" if (line := place_of_call()) else ""
-        lines = places_that_wait(self.tasks(), has_threads=self.busy > 0)
+            return f"the supervising program is at {line}" if (line := find_place_of_call()) else ""
+        lines = list_waiting_places(self.tasks(), has_threads=self.busy > 0)
         return f"the supervising program waits at {' and '.join(lines)}" if lines else ""
 
     @property
-    def _is_untold(self) -> bool:
+    def _has_unreported_fault(self) -> bool:
         return self.fault is not None and self.on_fault is not None
 
-    def _tell_fault(self) -> None:
+    def _cancel_backend(self) -> None:
         """Have the backend cancel what waits, once, and in its own thread."""
         tell, self.on_fault = self.on_fault, None
         if tell is not None:
@@ -392,7 +398,7 @@ class Hub:
 
     def describe(self) -> str:
         """Describe each side and its wait."""
-        living = [participant.describe() for participant in self.registry.in_order() if participant.lives]
+        living = [participant.describe() for participant in self.registry.list_in_spawn_order() if participant.is_alive]
         host = self.runs.describe_all() or ["the supervising program waits, and no timer of it runs"]
         return "nobody can move: " + "; ".join([*host, *(living or ["no agent lives"])])
 

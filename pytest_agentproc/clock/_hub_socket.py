@@ -92,7 +92,7 @@ class Hello(NamedTuple):
     fields: tuple[Any, ...]
 
 
-class Door:
+class HubListener:
     """Let in the fakes of one run. Its descriptor is readable when a process connects or speaks."""
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ class Door:
         """The path of the socket; empty until the door has a place."""
         return b"" if self._place is None else os.fsencode(os.path.join(*self._place))
 
-    def place(self, folder: str) -> None:
+    def choose_place(self, folder: str) -> None:
         """Choose where the door is, unless it has a place already.
 
         Args:
@@ -130,16 +130,16 @@ class Door:
             self._listen(*self._place)
 
     def _listen(self, folder: str, name: str) -> None:
-        self._listener, _ = bind_in(folder, name, 256)
+        self._listener, _ = bind_socket_in(folder, name, 256)
         self._listener.setblocking(False)
         self._epoll.register(self._listener, select.EPOLLIN)
 
-    def hellos(self, tokens: Container[bytes]) -> Iterator[Hello]:
+    def receive_hellos(self, tokens: Container[bytes]) -> Iterator[Hello]:
         """Give each hello that is there and has one of these tokens, without a wait."""
         for number, _ in self._epoll.poll(0):
             if number in self._silent:
                 link, pid, _since = self._silent[number]
-                yield from self._heard(link, pid, tokens)
+                yield from self._receive_hello(link, pid, tokens)
             else:
                 yield from self._accept_connections(tokens)
 
@@ -158,14 +158,14 @@ class Door:
                 link.close()
                 continue
             link.setblocking(False)
-            yield from self._heard(link, pid, tokens)
-        self._turn_away()
+            yield from self._receive_hello(link, pid, tokens)
+        self._close_silent_links()
 
-    def _heard(self, link: socket.socket, pid: int, tokens: Container[bytes]) -> Iterator[Hello]:
+    def _receive_hello(self, link: socket.socket, pid: int, tokens: Container[bytes]) -> Iterator[Hello]:
         try:
             message, descriptors, _, _ = socket.recv_fds(link, wire.MESSAGE, 1)
         except BlockingIOError:
-            self._put_aside(link, pid)
+            self._keep_silent_link(link, pid)
             return
         except ConnectionError:
             message, descriptors = b"", []
@@ -181,12 +181,12 @@ class Door:
         for descriptor in descriptors:
             os.close(descriptor)
 
-    def _put_aside(self, link: socket.socket, pid: int) -> None:
+    def _keep_silent_link(self, link: socket.socket, pid: int) -> None:
         if link.fileno() not in self._silent:
             self._silent[link.fileno()] = link, pid, time.monotonic()
             self._epoll.register(link, select.EPOLLIN)
 
-    def _turn_away(self) -> None:
+    def _close_silent_links(self) -> None:
         """Close each connection that has been silent for too long."""
         if self._silent:
             latest = time.monotonic() - _SILENCE
@@ -211,7 +211,7 @@ class Door:
         self._epoll.close()
 
 
-def bind_in(folder: str, name: str, backlog: int) -> tuple[socket.socket, bytes]:
+def bind_socket_in(folder: str, name: str, backlog: int) -> tuple[socket.socket, bytes]:
     """Listen at a socket in a folder; give it, and its path. A file of that name is removed first.
 
     A path that is too long for an address is reached through the folder's descriptor, as

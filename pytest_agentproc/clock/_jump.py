@@ -32,7 +32,7 @@ class Move(Enum):
 
 
 @dataclass(slots=True)
-class Host:
+class HostState:
     """The wishes of the host's runs, by their numbers in order of declaration.
 
     Args:
@@ -65,7 +65,7 @@ class JumpRule:
             heappush(self._dues, (until, path))
         self._until[path] = until
 
-    def ask(self, path: Path) -> None:
+    def request_grant(self, path: Path) -> None:
         """Note that a parked process wants a grant at once; this sticks until it is granted."""
         # A process that is not parked runs already, and a dead one must not be granted. The wish is sticky: an early
         # waker that had to let the host look first would otherwise sleep on until its deadline.
@@ -77,16 +77,16 @@ class JumpRule:
         self._until.pop(path, None)
         self._askers.discard(path)
 
-    def next(self, host: Host) -> tuple[Move, Any]:
+    def choose_next_move(self, host: HostState) -> tuple[Move, Any]:
         """Decide; time moves to the instant of what was decided.
 
         Returns:
             The move, and the number of the run or the path of the process that it is about.
         """
-        if (first := self.host_first(host)) is not None:
+        if (first := self.find_host_move(host)) is not None:
             return first
         deadline = host.deadline
-        if (process := self.first_process(deadline)) is not None:
+        if (process := self.find_first_process(deadline)) is not None:
             self.now, path = process
             return Move.GRANT, path
         # The deadline may lie in the past after a blocked loop. Time never moves backwards.
@@ -95,11 +95,11 @@ class JumpRule:
             return Move.FIRE, deadline[1]
         return Move.STUCK, None
 
-    def asks(self, path: Path) -> bool:
+    def has_requested_grant(self, path: Path) -> bool:
         """Say whether a process asked for a grant."""
         return path in self._askers
 
-    def host_first(self, host: Host) -> tuple[Move, int] | None:
+    def find_host_move(self, host: HostState) -> tuple[Move, int] | None:
         """Rules 3 and 8."""
         if host.ready is not None:
             return Move.LOOK, host.ready
@@ -107,22 +107,22 @@ class JumpRule:
             return Move.START, host.pending
         return None
 
-    def first_process(self, deadline: tuple[int, int] | None) -> tuple[int, Path] | None:
+    def find_first_process(self, deadline: tuple[int, int] | None) -> tuple[int, Path] | None:
         """Find the next process, and its instant, if the host only has this deadline. Time does not move."""
-        if (asker := self.first_asker()) is not None:
+        if (asker := self.find_first_asker()) is not None:
             return self.now, asker
-        due = self.first_due()
+        due = self.find_first_due()
         if due is not None and (deadline is None or self.agent_wins(due[0], deadline[0])):
             return max(self.now, due[0]), due[1]
         return None
 
-    def first_asker(self) -> Path | None:
+    def find_first_asker(self) -> Path | None:
         """Rule 4, its first half."""
         # `min` over paths is spawn order. Pids would be a race: two children started together may get them in either
         # order.
         return min(self._askers) if self._askers else None
 
-    def first_due(self) -> tuple[int, Path] | None:
+    def find_first_due(self) -> tuple[int, Path] | None:
         """Rule 4, its second half: the earliest instant, ties in spawn order."""
         dues, until = self._dues, self._until
         # Entries of processes that parked anew or were dropped stay in the heap. To remove them eagerly would be

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 
-def is_told(loop: asyncio.AbstractEventLoop) -> bool:
+def is_reporting_errors(loop: asyncio.AbstractEventLoop) -> bool:
     """Say whether an unhandled error is still to be reported: only as long as the program runs.
 
     A later find of the garbage collector would be printed in an unrelated test. Also, a log with a stack parses source.
@@ -17,9 +17,9 @@ def is_told(loop: asyncio.AbstractEventLoop) -> bool:
 
 def silence_loop_warnings() -> None:
     """Silence the running loop once it is closed; until then nothing is different."""
-    asyncio.get_running_loop().set_exception_handler(_handle)
+    asyncio.get_running_loop().set_exception_handler(_handle_loop_exception)
 
 
-def _handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    if is_told(loop):
+def _handle_loop_exception(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    if is_reporting_errors(loop):
         loop.default_exception_handler(context)

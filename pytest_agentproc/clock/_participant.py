@@ -76,7 +76,7 @@ class Participant:
         self.status: dict[str, Any] = {}
 
     @property
-    def lives(self) -> bool:
+    def is_alive(self) -> bool:
         """Whether the process has not been seen to end."""
         return self.state in (State.RUNNING, State.PARKED)
 
@@ -93,13 +93,13 @@ class Participant:
         except OSError:
             pass
 
-    def end(self) -> None:
+    def record_end(self) -> None:
         """Record that it is dead, and how it ended: its parent may reap it at once."""
         # The status must be read now. A parent that reaps right after its signal removes it from the kernel.
         self.state = State.GONE
-        self.status = self._status()
+        self.status = self._read_status()
 
-    def _status(self) -> dict[str, Any]:
+    def _read_status(self) -> dict[str, Any]:
         """Say how it ended, as its parent (this process) or its own last word reports it."""
         # WNOWAIT reads the status and leaves the zombie. To reap it here would take the status from the supervisor's
         # own wait.
@@ -130,7 +130,7 @@ class Participant:
         """Whether `close` has been called."""
         return self.pidfd < 0
 
-    def is_forgotten(self) -> bool:
+    def is_reaped(self) -> bool:
         """Say whether the kernel has forgotten it: it is dead, and its parent has reaped it."""
         # Signal 0 through the pidfd asks for this very process. `kill(pid, 0)` would also succeed for a new process
         # with the same number.
@@ -190,7 +190,7 @@ _BLOCKED = {
 }
 
 
-def process_state(pid: int) -> str:
+def read_process_state(pid: int) -> str:
     """Give the kernel's letter for a process: R running, S blocked, T stopped, Z gone, "" no such process."""
     try:
         number = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)

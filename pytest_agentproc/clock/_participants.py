@@ -13,10 +13,10 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock._events import told
-from pytest_agentproc.clock._hub_socket import Door
+from pytest_agentproc.clock._events import convert_note_to_event
+from pytest_agentproc.clock._hub_socket import HubListener
 from pytest_agentproc.clock._participant import Participant, State
-from pytest_agentproc.clock._wrappers import Wrappers, ancestors
+from pytest_agentproc.clock._wrappers import Wrappers, list_ancestors
 from pytest_agentproc.fake_agents import wire
 from pytest_agentproc.fake_agents.program import number_name
 
@@ -59,7 +59,7 @@ class ParticipantRegistry:
         """How many bytes they have printed."""
         self._poller = poller
         self._rule = rule
-        self._door = Door()
+        self._door = HubListener()
         self._sinks: dict[bytes, Sink] = {}
         self.by_pid: dict[int, Participant] = {}
         """The participant that said hello last from each pid."""
@@ -75,16 +75,16 @@ class ParticipantRegistry:
         self._roots = 0
         self.broken = ""
         """The first failure of a fake itself."""
-        poller.watch(self._door.fileno(), self._accept)
+        poller.watch(self._door.fileno(), self._accept_participants)
 
     @property
-    def door(self) -> int:
+    def listen_fd(self) -> int:
         """The descriptor at which new participants connect."""
         return self._door.fileno()
 
     @property
     def address(self) -> bytes:
-        """The address for new participants: the path of a socket; empty before the first `admit`."""
+        """The address for new participants: the path of a socket; empty before the first `register_fake`."""
         return self._door.address
 
     def open_door(self) -> None:
@@ -101,65 +101,65 @@ class ParticipantRegistry:
         """Refuse every participant from now on: a fake that is started now runs in real time."""
         self._door.shut()
 
-    def admit(self, sink: Sink, folder: str) -> bytes:
+    def register_fake(self, sink: Sink, folder: str) -> bytes:
         """Give the token of one fake; its events, and those of its descendants, go to `sink`.
 
         Args:
             sink: called with (instant, code, data) in the record's codes.
             folder: where the hub's socket may be: only this user can enter it. The first one counts.
         """
-        self._door.place(folder)
+        self._door.choose_place(folder)
         token = secrets.token_bytes(wire.TOKEN)
         self._sinks[token] = sink
         return token
 
-    def mute(self, token: bytes) -> None:
+    def mute_fake(self, token: bytes) -> None:
         """Send a fake's events nowhere from now on."""
-        self._sinks[token] = _nowhere
+        self._sinks[token] = _drop_event
 
     # Births.
 
-    def next_root(self) -> Path:
+    def number_next_root(self) -> Path:
         """Number an agent that the host starts, in the order of the starts."""
         self._roots += 1
         return (self._roots - 1,)
 
-    def expect(self, pid: int, path: Path) -> None:
+    def expect_hello(self, pid: int, path: Path) -> None:
         """Wait for the hello of process `pid`."""
-        # The lock closes a race with `_accept` in another thread. A hello between the start and this line would leave
-        # an expectation that nothing ever fulfils, and time would stand still until the guard.
+        # The lock closes a race with `_accept_participants` in another thread. A hello between the start and this line
+        # would leave an expectation that nothing ever fulfils, and time would stand still until the guard.
         with self._poller.lock:
             self.changed = True
-            self._renumber(pid)
+            self._drop_reused_pid(pid)
             if pid not in self.by_pid:
                 self.expected[pid] = path
 
-    def _renumber(self, pid: int) -> None:
+    def _drop_reused_pid(self, pid: int) -> None:
         """Drop a process that is dead and reaped: the kernel has given its number to a new process."""
         # Without this the new process with a reused pid counted as known, and time moved before its hello. The result
         # was a red test that no log explained.
         former = self.by_pid.get(pid)
-        if former is not None and former.is_forgotten():
+        if former is not None and former.is_reaped():
             del self.by_pid[pid]
 
     def is_known(self, pid: int) -> bool:
         """Say whether a process has said hello, or runs around an agent that has."""
         return pid in self.by_pid or pid in self.wrappers.alive
 
-    def unexpect(self, pid: int) -> None:
+    def stop_expecting(self, pid: int) -> None:
         """Stop the wait for a process that does not belong to the clock."""
         with self._poller.lock:
             self.expected.pop(pid, None)
 
-    def _accept(self) -> None:
-        for link, pid, stage, token, (parent, index, name, line) in self._door.hellos(self._sinks):
+    def _accept_participants(self) -> None:
+        for link, pid, stage, token, (parent, index, name, line) in self._door.receive_hellos(self._sinks):
             path = self.expected.pop(pid, None)
             # A child of a fake has its place from the hello itself: parent and index. An agent of the host has it from
             # the start window. Only an agent that a shell started has neither.
             if index >= 0:
                 path = (*self.by_pid[parent].path, index)
             elif path is None:
-                path = self._place(pid)
+                path = self._choose_path(pid)
             try:
                 participant = Participant(link, pid, stage, path, name, line, token)
             except ProcessLookupError:  # it was killed and reaped before this look
@@ -171,10 +171,10 @@ class ParticipantRegistry:
             participant.until = self._rule.now
             self.participants[path] = participant
             self.by_pid[pid] = participant
-            self._poller.watch(link.fileno(), partial(self.hear, participant))
-            self._poller.watch(stage, partial(self._rule.ask, path))
+            self._poller.watch(link.fileno(), partial(self.receive_message, participant))
+            self._poller.watch(stage, partial(self._rule.request_grant, path))
             # The pidfd pins the process. A pid that is read later may belong to a new process.
-            self._poller.watch(participant.pidfd, partial(self._bury, participant))
+            self._poller.watch(participant.pidfd, partial(self._handle_death, participant))
             self.changed = True
             self._rule.park(path, participant.until)
             self._births.append(participant)
@@ -182,29 +182,29 @@ class ParticipantRegistry:
             if index < 0:
                 # The name in the record gets its number here for an agent of the host, before its children use it as
                 # their parent.
-                self._tell_births()
+                self._record_births()
 
-    def _place(self, pid: int) -> Path:
+    def _choose_path(self, pid: int) -> Path:
         """Give an unexpected agent the place of the program that it was before, or that it descends from (a shell)."""
         # First case: the program turned into the agent by exec. Second: a shell above it waits. Third: nothing above it
         # is known, so the agent is numbered as a new start.
         if (was := self.wrappers.drop(pid)) is not None:
-            return was.free or self.next_root()
-        wrapper = self.wrappers.above(pid)
+            return was.free or self.number_next_root()
+        wrapper = self.wrappers.find_wrapper_above(pid)
         if wrapper is None:
-            above = next((ancestor for ancestor in ancestors(pid) if ancestor in self.expected), None)
+            above = next((ancestor for ancestor in list_ancestors(pid) if ancestor in self.expected), None)
             if above is None:
-                return self.next_root()
+                return self.number_next_root()
             wrapper = self.wrappers.add(above, self.expected.pop(above))
         # Which agent of a shell takes its place is fixed: the first hello. Later ones are numbered in the order of
         # their hellos.
-        path, wrapper.free = wrapper.free or self.next_root(), None
+        path, wrapper.free = wrapper.free or self.number_next_root(), None
         wrapper.agents.append(path)
         return path
 
     # What participants say.
 
-    def hear(self, participant: Participant) -> None:
+    def receive_message(self, participant: Participant) -> None:
         """Take one message of a participant.
 
         Raises:
@@ -216,35 +216,35 @@ class ParticipantRegistry:
         except ConnectionError:
             size = 0
         if size == 0:
-            self._lose(participant)
+            self._handle_socket_end(participant)
         elif size == 1:
             # One byte is WAKE: the fake saw input or a signal before its deadline. It does not act on it before its
             # grant, or two early wakers would run at once and their order would be a race.
             participant.woken = True
-            self._rule.ask(participant.path)
+            self._rule.request_grant(participant.path)
         else:
-            self._take(participant, wire.decode_message(self._buffer))
+            self._handle_message(participant, wire.decode_message(self._buffer))
 
-    def _take(self, participant: Participant, said: tuple[Any, ...]) -> None:
+    def _handle_message(self, participant: Participant, said: tuple[Any, ...]) -> None:
         form = said[0]
         if notes := said[-1]:
-            self._note(participant, notes)
+            self._record_notes(participant, notes)
         if form == "W":
             _, participant.until, participant.wants, _ = said
             participant.state = State.PARKED
             # A stopped process may still have sent its last word. It enters the rule only after SIGCONT.
             if not participant.stopped:
-                self.park(participant)
+                self.report_parked(participant)
         elif form == "D":
             participant.signal = said[1]
 
-    def park(self, participant: Participant) -> None:
+    def report_parked(self, participant: Participant) -> None:
         """Report to the rule that a participant waits, and whether it asks for a grant."""
         self._rule.park(participant.path, participant.until)
         if participant.woken:
-            self._rule.ask(participant.path)
+            self._rule.request_grant(participant.path)
 
-    def _note(self, participant: Participant, notes: list[tuple[str, Any]]) -> None:
+    def _record_notes(self, participant: Participant, notes: list[tuple[str, Any]]) -> None:
         now, sink = self._rule.now, self._sinks[participant.token]
         for code, data in notes:
             if code in _WRITTEN:
@@ -265,18 +265,18 @@ class ParticipantRegistry:
                 # The parent announces a child before it parks. So the child is expected before time can move, even if
                 # it has not connected yet.
                 if path not in self.participants:
-                    self.expect(pid, path)
+                    self.expect_hello(pid, path)
             else:
                 if code == "q" and "broken" in data:
                     self.broken = self.broken or data["broken"]
-                sink(now, *told(about, code, data))
+                sink(now, *convert_note_to_event(about, code, data))
 
     # Deaths.
 
-    def _lose(self, participant: Participant) -> None:
+    def _handle_socket_end(self, participant: Participant) -> None:
         """Its socket has ended: it is dying, and dead once its pidfd says so."""
-        # EOF may be seen twice: by the poller, and by the last reads of `_bury`.
-        if participant.lives:
+        # EOF may be seen twice: by the poller, and by the last reads of `_handle_death`.
+        if participant.is_alive:
             participant.state = State.DYING
             self.changed = True
             self.dying.append(participant)
@@ -289,18 +289,18 @@ class ParticipantRegistry:
             self._poller.forget(participant.link.fileno())
             self._poller.forget(participant.stage)
 
-    def _bury(self, participant: Participant) -> None:
+    def _handle_death(self, participant: Participant) -> None:
         with contextlib.suppress(BlockingIOError):  # a process that inherited the socket keeps it open
             # The words before the death are read first. Otherwise the signal that killed the process was lost, and the
             # record said KILL for TERM.
             participant.link.setblocking(False)
-            while participant.lives:
-                self.hear(participant)
-        self._lose(participant)
+            while participant.is_alive:
+                self.receive_message(participant)
+        self._handle_socket_end(participant)
         if participant.state is State.DYING:
             # The status is read here and not when it is recorded: trio's `Process.wait` reaps right after its signal,
             # and then the kernel does not know it any more.
-            participant.end()
+            participant.record_end()
             self.changed = True  # its end may have continued others: the kernel sends HUP and CONT to orphaned groups
             self.dying.remove(participant)
             self._poller.forget(participant.pidfd)
@@ -308,9 +308,9 @@ class ParticipantRegistry:
 
     # The record.
 
-    def tell(self) -> None:
+    def record_births_and_deaths(self) -> None:
         """Record births and deaths in spawn order; call this when every process is inert."""
-        self._tell_births()
+        self._record_births()
         if self._deaths:
             for death in sorted(self._deaths, key=lambda death: death.path):
                 sink = self._sinks[death.token]
@@ -319,19 +319,19 @@ class ParticipantRegistry:
                 death.hang_up()
             self._kept += self._deaths
             self._deaths.clear()
-            self._forget()
+            self._close_reaped()
 
-    def _forget(self) -> None:
+    def _close_reaped(self) -> None:
         """Close the participants that the kernel has forgotten; long re-forks leave thousands."""
         for participant in self._kept:
-            if participant.is_forgotten():
+            if participant.is_reaped():
                 # A zombie is kept: its pidfd is what shows later that the supervisor never reaped it.
                 participant.close()
                 if self.by_pid.get(participant.pid) is participant:
                     del self.by_pid[participant.pid]
         self._kept = [participant for participant in self._kept if not participant.is_closed]
 
-    def _tell_births(self) -> None:
+    def _record_births(self) -> None:
         for birth in sorted(self._births, key=lambda birth: birth.path):
             said = birth.token, birth.name
             self._names[said] += 1
@@ -342,7 +342,7 @@ class ParticipantRegistry:
             self._sinks[birth.token](self._rule.now, "p", born)
         self._births.clear()
 
-    def in_order(self, token: bytes | None = None) -> list[Participant]:
+    def list_in_spawn_order(self, token: bytes | None = None) -> list[Participant]:
         """List every participant there was, of one fake or of all, in spawn order."""
         everyone = [self.participants[path] for path in sorted(self.participants)]
         return [participant for participant in everyone if token in (None, participant.token)]
@@ -355,16 +355,16 @@ class ParticipantRegistry:
             stack.callback(self.wrappers.close)
             stack.callback(self.participants.clear)  # a second close must not meet reused descriptors
             for participant in reversed(self.participants.values()):
-                stack.callback(_end, participant)
+                stack.callback(_end_participant, participant)
 
 
-def _end(participant: Participant) -> None:
+def _end_participant(participant: Participant) -> None:
     # Kill, then reap: SIGKILL is not refused, so the wait is short. A reap without the kill could block for ever.
-    if participant.lives:
+    if participant.is_alive:
         participant.kill()
     participant.reap()
     participant.close()
 
 
-def _nowhere(at: int, code: str, data: dict[str, Any]) -> None:
+def _drop_event(at: int, code: str, data: dict[str, Any]) -> None:
     """Drop an event."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def exact_limits() -> Iterator[None]:
+def make_popen_limits_exact() -> Iterator[None]:
     """Have each `Popen` of this process see its child's end, and the end of a limit, at that instant."""
     # There is no public way to them, and they are the same in every CPython from 3.11 to 3.14.
     wait = subprocess.Popen._wait  # type: ignore[attr-defined]  # noqa: SLF001

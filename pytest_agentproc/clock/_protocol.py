@@ -25,7 +25,7 @@ _ERROR, _MOST = 0.25e-9, 0.5e-9
 _NANOSECONDS = 1_000_000_000
 
 
-class Seconds:
+class LoopTime:
     """The time as a loop and `time.monotonic()` report it.
 
     Args:
@@ -43,7 +43,7 @@ class Seconds:
         return self._rule.now / _NANOSECONDS
 
     @staticmethod
-    def meant(deadline: float) -> int | None:
+    def find_meant_instant(deadline: float) -> int | None:
         """Give the nanosecond that a deadline means; None if it never comes, 0 if it has always passed."""
         exact = deadline * _NANOSECONDS
         if exact == math.inf:
@@ -58,20 +58,20 @@ class Seconds:
 
     def is_due(self, deadline: float) -> bool:
         """Say whether the instant that is meant by a deadline has come."""
-        meant = self.meant(deadline)
+        meant = self.find_meant_instant(deadline)
         return meant is not None and meant <= self._rule.now
 
     def now(self) -> float:
-        """Give the instant; after `ask` as long as it lasts the deadline that is meant by it."""
+        """Give the instant; after `note_timer` as long as it lasts the deadline that is meant by it."""
         return self._asked if self._asked_at == self._rule.now else self.instant
 
-    def ask(self, deadline: float) -> None:
+    def note_timer(self, deadline: float) -> None:
         """Take note of a timer that is set: if it means this very instant, its time has come."""
         # Without this a timer for less than a nanosecond ahead was set again and again, and the play did not end.
         if self.now() < deadline and self.is_due(deadline):
             self._asked, self._asked_at = deadline, self._rule.now
 
-    def fire(self, heap: Sequence[Any], when: Callable[[Any], float]) -> float:
+    def advance_to_last_due(self, heap: Sequence[Any], when: Callable[[Any], float]) -> float:
         """Set the time to the last due deadline, and give the time up to which timers fire: that, or the instant.
 
         A program that counts from deadline to deadline adds up rounding errors. From a quarter of a nanosecond on, its
@@ -88,11 +88,11 @@ class Seconds:
             if place < len(heap) and self.is_due(deadline := when(heap[place])):
                 last = max(last, deadline)
                 places += (2 * place + 1, 2 * place + 2)
-        self.ask(last)
+        self.note_timer(last)
         return last
 
 
-class Watched(Protocol):
+class WatchedRun(Protocol):
     """A run as a clock sees it: one descriptor, one deadline, one look a wake.
 
     `news` says that the last look woke a task that waits in the loop; the loop then gets its turn.
@@ -126,13 +126,13 @@ class Clock(Protocol):
     def instant(self) -> int:
         """Give the time in whole nanoseconds; only differences mean something."""
 
-    async def drive(self, watched: Watched) -> None:
+    async def drive(self, watched: WatchedRun) -> None:
         """Look once at the start and then at each event or deadline, until `look` says that all is done.
 
         An exception of `look` ends the wait and is raised here. Cancellation ends the wait at once.
         """
 
-    def meet(self, pid: int) -> None:
+    def await_child(self, pid: int) -> None:
         """Take note of an agent that was not started by `subprocess`, right after its start.
 
         A virtual clock waits until the agent, or a fake below it, has said hello, or the agent is dead. A process that
@@ -144,7 +144,7 @@ class Clock(Protocol):
         """
 
 
-class _Running:
+class _ClockReference:
     """The reference of a context to a clock: loops copy contexts, and keep the copies longer than the clock lives."""
 
     __slots__ = ("clock",)
@@ -153,7 +153,7 @@ class _Running:
         self.clock: Clock | None = clock
 
 
-_running: ContextVar[_Running | None] = ContextVar("agentproc_clock", default=None)
+_running: ContextVar[_ClockReference | None] = ContextVar("agentproc_clock", default=None)
 
 
 def current_clock() -> Clock | None:
@@ -163,9 +163,9 @@ def current_clock() -> Clock | None:
 
 
 @contextmanager
-def running(clock: Clock) -> Iterator[None]:
+def set_current_clock(clock: Clock) -> Iterator[None]:
     """Let a clock be the current one while the block runs, in contexts that are copied meanwhile as well."""
-    held = _Running(clock)
+    held = _ClockReference(clock)
     token = _running.set(held)
     try:
         yield
@@ -194,20 +194,20 @@ class SystemClock:
 
     def instant(self) -> int:
         """Give the monotonic clock of the machine in nanoseconds since `zero`, times the scale."""
-        return self.instant_of(time.monotonic_ns())
+        return self.to_instant(time.monotonic_ns())
 
-    def instant_of(self, moment: int) -> int:
+    def to_instant(self, moment: int) -> int:
         """Give the instant of this clock that is a moment of the machine's monotonic clock, in nanoseconds."""
         return int((moment - self.zero) * self.scale)
 
-    def moment_of(self, instant: int) -> int:
+    def to_moment(self, instant: int) -> int:
         """Give the moment of the machine's monotonic clock that is an instant of this clock, in nanoseconds."""
         return self.zero + int(instant / self.scale)
 
-    def meet(self, pid: int) -> None:
-        """See `Clock.meet`: nothing to do in real time."""
+    def await_child(self, pid: int) -> None:
+        """See `Clock.await_child`: nothing to do in real time."""
 
-    async def drive(self, watched: Watched) -> None:
+    async def drive(self, watched: WatchedRun) -> None:
         """Wait for the descriptor or the deadline, look, and again."""
         import anyio  # loaded only for a loop; a checker of scenarios never pays for it
 

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from pytest_agentproc.clock._jump import Host
+from pytest_agentproc.clock._jump import HostState
 
 if TYPE_CHECKING:
     from pytest_agentproc.clock._hub_socket import Poller
-    from pytest_agentproc.clock._protocol import Watched
+    from pytest_agentproc.clock._protocol import WatchedRun
 
 
 @dataclass(slots=True, eq=False)
 class _Run:
-    watched: Watched
+    watched: WatchedRun
     number: int
     done: anyio.Event = field(default_factory=anyio.Event)
     descriptor: int | None = None
@@ -48,9 +48,9 @@ class Runs:
         self._pending: set[int] = set()
         self._deadlines: dict[int, int | None] = {}
         self._dues: list[tuple[int, int]] = []
-        self._host = Host()
+        self._host = HostState()
 
-    async def drive(self, watched: Watched) -> None:
+    async def drive(self, watched: WatchedRun) -> None:
         """See `Clock.drive`."""
         run = _Run(watched, self._count)
         self._count += 1
@@ -63,7 +63,7 @@ class Runs:
         if run.error is not None:
             raise run.error
 
-    def host(self, loop_deadline: int | None) -> Host:
+    def collect_wishes(self, loop_deadline: int | None) -> HostState:
         """Tell the jump rule what the runs want; a deadline counts only where none of them is ready."""
         host, ready, pending = self._host, self.ready, self._pending
         host.pending = min(pending) if pending else None
@@ -71,13 +71,13 @@ class Runs:
         if ready:
             host.ready = min(ready)
             return host
-        host.ready, due = None, self._first_due()
+        host.ready, due = None, self._find_first_due()
         if loop_deadline is not None and (due is None or loop_deadline < due[0]):
             due = (loop_deadline, self.LOOP)
         host.deadline = due
         return host
 
-    def _first_due(self) -> tuple[int, int] | None:
+    def _find_first_due(self) -> tuple[int, int] | None:
         dues, deadlines = self._dues, self._deadlines
         while dues:
             # As in the jump rule, outdated entries stay in the heap until they come to the top.
@@ -87,7 +87,7 @@ class Runs:
             heappop(dues)
         return None
 
-    def look(self, number: int) -> None:
+    def look_once(self, number: int) -> None:
         """Let one run look once."""
         run = self._runs[number]
         self.ready.discard(number)

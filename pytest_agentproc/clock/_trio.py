@@ -22,7 +22,7 @@ import trio
 import trio._core._run
 import trio._threads
 
-from pytest_agentproc.clock._debugger import is_over
+from pytest_agentproc.clock._debugger import is_guard_over
 from pytest_agentproc.errors import ClockError, Spin, Stall, UsageError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _when: Callable[[Any], float] = operator.itemgetter(0)
 """Gives the deadline of one of trio's timers."""
 
 
-class _Threads:
+class _WorkerThreads:
     """Worker threads in flight: each holds time until it delivers, or until a stall makes its waiter give up."""
 
     def __init__(self, hub: Hub) -> None:
@@ -64,7 +64,7 @@ class _Threads:
         self._hub.busy += 1
         plain(function, lambda result: self._deliver(key, result), name)
 
-    def give_up(self, error: Exception) -> None:
+    def raise_in_waiters(self, error: Exception) -> None:
         """Raise the error in every waiter; the late result of its thread is dropped."""
         for key in tuple(self._waiting):
             self._deliver(key, outcome.Error(error))
@@ -113,7 +113,7 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         self._since = 0.0
         self._throws = 0
         self._end: ClockError | None = None
-        self.threads = _Threads(hub)
+        self.threads = _WorkerThreads(hub)
 
     def start_clock(self) -> None:
         """Begin; the hub has begun already."""
@@ -127,7 +127,7 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
             if self._end is not None:
                 raise self._end  # it is swallowed, too
             fire, self._hub.is_late = self._fire or self._hub.is_late, False
-            return self._firing() if fire else -math.inf
+            return self._find_firing_time() if fire else -math.inf
         return self._seconds.now()
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
@@ -147,22 +147,22 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         # After a blocked callback trio must look at input and timers in one round.
         if self._hub.is_late:
             return 0.0
-        self._seconds.ask(deadline)
+        self._seconds.note_timer(deadline)
         try:
-            self._fire = self._hub.turn(self._seconds.meant(deadline))
+            self._fire = self._hub.advance(self._seconds.find_meant_instant(deadline))
         except ClockError as error:
             # An error raised from here would become a TrioInternalError, and the program's clean-up would never run.
-            self._throw(runner, error)
+            self._throw_into_tasks(runner, error)
         # A stalled thread never delivers, so its waiter would wait for ever although the verdict is known.
         if isinstance(self._hub.fault, Stall):
-            self.threads.give_up(self._hub.fault)
+            self.threads.raise_in_waiters(self._hub.fault)
         return 0.0
 
-    def _firing(self) -> float:
+    def _find_firing_time(self) -> float:
         """Give the time up to which timers fire now."""
-        return self._seconds.fire(trio._core._run.GLOBAL_RUN_CONTEXT.runner.deadlines._heap, _when)
+        return self._seconds.advance_to_last_due(trio._core._run.GLOBAL_RUN_CONTEXT.runner.deadlines._heap, _when)
 
-    def _throw(self, runner: Any, error: ClockError) -> None:
+    def _throw_into_tasks(self, runner: Any, error: ClockError) -> None:
         """Raise in every task that waits: this is the second fault, so they hide from cancellation.
 
         Raised here it would be an internal error of trio, and the program's own clean-up would never run.
@@ -190,15 +190,15 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
             return
         self._hub.turns += 1
         longest = self._hub.longest_run
-        if is_over(self._since, longest):
+        if is_guard_over(self._since, longest):
             steps, self._steps = self._steps, 0
             spin = Spin(f"the trio loop ran {steps} times, for {longest:g} s, without a pause, a byte or a jump")
             if self._hub.fault is None:
                 self._hub.fail(spin)
             else:
-                self._throw_at_the_cancelled(spin)
+                self._throw_into_cancelled(spin)
 
-    def _throw_at_the_cancelled(self, error: ClockError) -> None:
+    def _throw_into_cancelled(self, error: ClockError) -> None:
         """Give the error to every task that is about to be cancelled: a task that runs on swallows cancellation."""
         # A task that swallows `Cancelled` runs on for ever. The fault in its place ends it.
         self._throws += 1
@@ -224,13 +224,13 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
             self._descriptor = None
         self._run.close()
 
-    def let_go(self) -> None:
+    def drop_references(self) -> None:
         """Hold nothing any more: trio's own objects hold one another, and this, until the garbage collector comes."""
         vars(self).clear()
 
 
 @contextmanager
-def hosted_trio(hub: Hub, attended: Attended) -> Iterator[None]:
+def host_trio_runs(hub: Hub, attended: Attended) -> Iterator[None]:
     """Have every run of trio be on the hub's time, whatever library starts it."""
     from anyio._backends import _trio as backend
 
@@ -238,7 +238,7 @@ def hosted_trio(hub: Hub, attended: Attended) -> Iterator[None]:
     runners: Any = backend.TestRunner
     plain_setup, plain_call = core.setup_runner, runners._call_in_runner_task
 
-    with trio_options(hub, attended) as options:
+    with build_trio_options(hub, attended) as options:
         clock: TrioClock = options["clock"]
 
         def setup_runner(given: Any, instruments: Any, *others: Any) -> Any:
@@ -276,7 +276,7 @@ def hosted_trio(hub: Hub, attended: Attended) -> Iterator[None]:
 
 
 @contextmanager
-def trio_options(hub: Hub, attended: Attended) -> Iterator[dict[str, Any]]:
+def build_trio_options(hub: Hub, attended: Attended) -> Iterator[dict[str, Any]]:
     """Give anyio's backend options; worker threads hold time meanwhile."""
     clock = TrioClock(hub, attended)
     threads: Any = trio._threads
@@ -303,4 +303,4 @@ def trio_options(hub: Hub, attended: Attended) -> Iterator[dict[str, Any]]:
     finally:
         threads.start_thread_soon, to_thread.run_sync = plain_start, plain_run
         core._r, core._ALLOW_DETERMINISTIC_SCHEDULING = plain_die, is_shuffled
-        clock.let_go()
+        clock.drop_references()

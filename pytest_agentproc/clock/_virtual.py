@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, overload
 import anyio
 
 from pytest_agentproc import machine
-from pytest_agentproc.clock._blockage import block
-from pytest_agentproc.clock._guards import sentry
-from pytest_agentproc.clock._host_hooks import Programs, end_started, meet, watch_host
+from pytest_agentproc.clock._blockage import block_loop
+from pytest_agentproc.clock._guards import watch_for_spin
+from pytest_agentproc.clock._host_hooks import KnownPrograms, await_started_child, end_started_processes, watch_host
 from pytest_agentproc.clock._hub import Hub
-from pytest_agentproc.clock._protocol import current_clock, running
+from pytest_agentproc.clock._protocol import current_clock, set_current_clock
 from pytest_agentproc.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from pytest_agentproc.clock._guards import PollingDetector
-    from pytest_agentproc.clock._protocol import Watched
+    from pytest_agentproc.clock._protocol import WatchedRun
     from pytest_agentproc.errors import ClockError
 
 
@@ -66,7 +66,7 @@ class VirtualClock:
         patience: float = 86_400.0,
         start: str = WALL_START,
     ) -> None:
-        self.start = _date(start)
+        self.start = _parse_start(start)
         self.hub = Hub(guard, round(patience * 1_000_000_000))
         self.slept_ns = 0
         """How far the wall clock has jumped while the machine slept, in nanoseconds."""
@@ -121,7 +121,7 @@ class VirtualClock:
         Args:
             seconds: how long, on this clock.
         """
-        block(self.hub, self.hub.now + round(seconds * 1_000_000_000))
+        block_loop(self.hub, self.hub.now + round(seconds * 1_000_000_000))
 
     def suspend_machine(self, seconds: float) -> None:
         """Let the machine sleep: its wall clock jumps, and no process sees time pass.
@@ -135,13 +135,13 @@ class VirtualClock:
         """See `Clock.instant`: nanoseconds since this clock's start."""
         return self.hub.rule.now
 
-    async def drive(self, watched: Watched) -> None:
+    async def drive(self, watched: WatchedRun) -> None:
         """See `Clock.drive`."""
         await self.hub.runs.drive(watched)
 
-    def meet(self, pid: int) -> None:
-        """See `Clock.meet`."""
-        meet(self.hub, pid, Programs(self.launchers, self._allowed))
+    def await_child(self, pid: int) -> None:
+        """See `Clock.await_child`."""
+        await_started_child(self.hub, pid, KnownPrograms(self.launchers, self._allowed))
 
     @overload
     def run(self, function: Coroutine[Any, Any, _Result], *, backend: str = ...) -> _Result: ...
@@ -169,22 +169,22 @@ class VirtualClock:
             with contextlib.closing(function):
                 return self.run(_await, function, backend=backend)
         require_backend(backend)
-        if _library() is not None and _one_at_a_time.locked():
+        if _find_cancelled_error() is not None and _one_at_a_time.locked():
             raise UsageError(
                 "virtual time runs already in this event loop, and run() begins its own",
                 "await the code here: result = await function(...)",
             )
-        if _library() is not None:
+        if _find_cancelled_error() is not None:
             raise UsageError(
                 "virtual time cannot begin inside an event loop that runs already",
                 "make the test a plain function, and give run() your async one; or mark the async test with "
                 "@pytest.mark.virtual_time; agent_run and agent_session work here",
             )
-        with self.attended():
+        with self.attend_host():
             return self._run(function, args, backend)
 
     @contextlib.contextmanager
-    def attended(self) -> Iterator[None]:
+    def attend_host(self) -> Iterator[None]:
         """See each process that is started and each signal that is sent, while an event loop of this clock runs.
 
         Raises:
@@ -210,9 +210,9 @@ class VirtualClock:
         try:
             with contextlib.ExitStack() as stack:
                 if self._depth == 1:
-                    stack.enter_context(self.followed())
+                    stack.enter_context(self.patch_time())
                     stack.enter_context(watch_host(self.hub, self.launchers, self._allowed))
-                    stack.enter_context(sentry(self.hub))
+                    stack.enter_context(watch_for_spin(self.hub))
                 yield
         finally:
             self._depth -= 1
@@ -225,33 +225,33 @@ class VirtualClock:
         return self._depth > 0
 
     @contextlib.contextmanager
-    def followed(self) -> Iterator[None]:
+    def patch_time(self) -> Iterator[None]:
         """Have `time` and `datetime` follow this clock while the block runs, outside its event loop too.
 
         Raises:
             UsageError: freezegun holds the time.
         """
-        from pytest_agentproc.clock._wall import follow
+        from pytest_agentproc.clock._wall import make_python_clocks_follow
 
         is_current = current_clock() is self  # a second one would end before the tasks that took it over
-        with follow(self), contextlib.nullcontext() if is_current else running(self):
+        with make_python_clocks_follow(self), contextlib.nullcontext() if is_current else set_current_clock(self):
             yield
 
     @contextlib.contextmanager
-    def hosted(self) -> Iterator[None]:
+    def host_loops(self) -> Iterator[None]:
         """Have each event loop that is made in this thread while the block runs be in this clock's time."""
-        from pytest_agentproc.clock._asyncio import hosted_asyncio
+        from pytest_agentproc.clock._asyncio import host_asyncio_loops
 
         with contextlib.ExitStack() as stack:
-            stack.enter_context(self.followed())
-            stack.enter_context(hosted_asyncio(self.hub, self.attended))
+            stack.enter_context(self.patch_time())
+            stack.enter_context(host_asyncio_loops(self.hub, self.attend_host))
             if importlib.util.find_spec("trio") is not None:
-                from pytest_agentproc.clock._trio import hosted_trio
+                from pytest_agentproc.clock._trio import host_trio_runs
 
-                stack.enter_context(hosted_trio(self.hub, self.attended))
+                stack.enter_context(host_trio_runs(self.hub, self.attend_host))
             yield
 
-    def guarded(self, function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    def wrap_with_fault_check(self, function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         """Give an async function that raises a fault of this clock as soon as there is one.
 
         Raises:
@@ -265,19 +265,21 @@ class VirtualClock:
                     "the event loop of this test is in real time: it began before the test, or was chosen by name",
                     "give the loop, and every async fixture, the scope of one test, and name no loop factory",
                 )
-            with self.followed():  # unittest made its context before
-                return await self._guarded(functools.partial(function, **kwargs), args)
+            with self.patch_time():  # unittest made its context before
+                return await self._run_until_fault(functools.partial(function, **kwargs), args)
 
         return run
 
     def _run(self, function: Callable[..., Awaitable[Any]], args: tuple[Any, ...], backend: str) -> Any:
         if backend == "trio":
-            from pytest_agentproc.clock._trio import trio_options as options
+            from pytest_agentproc.clock._trio import build_trio_options as options
         else:
-            from pytest_agentproc.clock._asyncio import asyncio_options as options
+            from pytest_agentproc.clock._asyncio import build_asyncio_options as options
         try:
-            with options(self.hub, self.attended) as backend_options:
-                return anyio.run(self._guarded, function, args, backend=backend, backend_options=backend_options)
+            with options(self.hub, self.attend_host) as backend_options:
+                return anyio.run(
+                    self._run_until_fault, function, args, backend=backend, backend_options=backend_options
+                )
         except Exception as error:
             fault = self.hub.fault
             # The fault is the verdict. An error of the program's clean-up after it would hide it.
@@ -285,7 +287,7 @@ class VirtualClock:
                 raise
             raise fault from error  # what breaks while a fault unwinds is no verdict of its own
 
-    async def _guarded(self, function: Callable[..., Awaitable[Any]], args: tuple[Any, ...]) -> Any:
+    async def _run_until_fault(self, function: Callable[..., Awaitable[Any]], args: tuple[Any, ...]) -> Any:
         hub = self.hub
         result: Any = None
         trace: TracebackType | None = None
@@ -310,15 +312,15 @@ class VirtualClock:
             if self.on_close is not None:
                 stack.callback(self.on_close)
             stack.callback(self.hub.close)
-            end_started(self.hub)
+            end_started_processes(self.hub)
 
 
 def is_in_loop() -> bool:
     """Say whether an event loop of real time runs in this thread."""
-    return _library() is not None and current_clock() is None
+    return _find_cancelled_error() is not None and current_clock() is None
 
 
-def _library() -> type[BaseException] | None:
+def _find_cancelled_error() -> type[BaseException] | None:
     """Give how the event loop that runs in this thread cancels; None: none runs."""
     try:
         return anyio.get_cancelled_exc_class()
@@ -330,7 +332,7 @@ async def _await(coroutine: Coroutine[Any, Any, _Result]) -> _Result:
     return await coroutine
 
 
-def _date(start: str) -> dt.datetime:
+def _parse_start(start: str) -> dt.datetime:
     """Read when virtual time begins.
 
     Raises:

@@ -40,17 +40,17 @@ _REAL_PREFIXES = ("pytest_", "_pydev", "pydev")
 _STILL_CALLS, _STILL = 64, 2.0
 """The reads of a clock, and the real seconds, that are allowed at one instant while no event loop runs."""
 
-_READINGS: dict[str, Callable[[_Follower], float]] = {
-    "monotonic": lambda clock: clock.seconds(),
-    "perf_counter": lambda clock: clock.seconds(),
-    "time": lambda clock: clock.wall_ns() / 1_000_000_000,
+_READINGS: dict[str, Callable[[_FreezeFactory], float]] = {
+    "monotonic": lambda clock: clock.read_seconds(),
+    "perf_counter": lambda clock: clock.read_seconds(),
+    "time": lambda clock: clock.read_wall_ns() / 1_000_000_000,
     "monotonic_ns": lambda clock: clock.now_ns(),
     "perf_counter_ns": lambda clock: clock.now_ns(),
-    "time_ns": lambda clock: clock.wall_ns(),
+    "time_ns": lambda clock: clock.read_wall_ns(),
 }
 
 
-class _Followed(Protocol):
+class _FollowedClock(Protocol):
     """The part of a virtual clock that the clocks of Python follow."""
 
     start: dt.datetime
@@ -63,10 +63,10 @@ class _Followed(Protocol):
     def is_attended(self) -> bool: ...
 
 
-class _Follower:
+class _FreezeFactory:
     """A factory of freezegun's kind: the instant is a virtual clock's, whenever it is asked."""
 
-    def __init__(self, clock: _Followed) -> None:
+    def __init__(self, clock: _FollowedClock) -> None:
         self.clock = clock
         self.time_to_freeze = clock.start.replace(tzinfo=None)
         self.epoch: int = (clock.start - _EPOCH) // _MICROSECOND * 1000
@@ -75,11 +75,11 @@ class _Follower:
     def __call__(self) -> dt.datetime:
         return self.time_to_freeze + dt.timedelta(microseconds=(self.now_ns() + self.clock.slept_ns) // 1000)
 
-    def wall_ns(self) -> int:
+    def read_wall_ns(self) -> int:
         """Give the nanoseconds since 1970."""
         return self.epoch + self.now_ns() + self.clock.slept_ns
 
-    def seconds(self) -> float:
+    def read_seconds(self) -> float:
         """Give what the event loop's `time()` gives."""
         self.now_ns()
         return self.clock.hub.seconds.now()
@@ -113,12 +113,12 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 
 _changing = threading.Lock()
-_followers: list[_Follower] = []
+_followers: list[_FreezeFactory] = []
 """The clocks that are followed now; the last one counts."""
 
 
 @contextmanager
-def follow(clock: _Followed) -> Iterator[None]:
+def make_python_clocks_follow(clock: _FollowedClock) -> Iterator[None]:
     """Have every clock of Python follow a virtual clock while the block runs.
 
     Raises:
@@ -127,13 +127,13 @@ def follow(clock: _Followed) -> Iterator[None]:
     if _followers and _followers[-1].clock is clock:
         yield
         return
-    _refuse_if(not _followers and bool(freezegun.api.freeze_factories))
-    follower = _Follower(clock)
+    _refuse_freezegun_if(not _followers and bool(freezegun.api.freeze_factories))
+    follower = _FreezeFactory(clock)
     try:
         with _changing:
             _followers.append(follower)
             if len(_followers) == 1:
-                _freeze()
+                _install_virtual_clocks()
             freezegun.api.freeze_factories[-1] = follower  # type: ignore[call-overload]
         yield
     finally:
@@ -142,10 +142,10 @@ def follow(clock: _Followed) -> Iterator[None]:
             if _followers:
                 freezegun.api.freeze_factories[-1] = _followers[-1]  # type: ignore[call-overload]
             else:
-                _thaw()
+                _restore_real_clocks()
 
 
-def _refuse_if(nested: bool) -> None:  # noqa: FBT001  # it is said where it is called
+def _refuse_freezegun_if(nested: bool) -> None:  # noqa: FBT001  # it is said where it is called
     if nested:
         raise UsageError(
             "freeze_time and virtual time cannot both hold the clocks",
@@ -162,46 +162,46 @@ _kind: Any = type(_freezer)
 _start = _kind.start
 
 
-def _fake(name: str, read: Callable[[_Follower], float]) -> Callable[[], float]:
+def _build_fake(name: str, read: Callable[[_FreezeFactory], float]) -> Callable[[], float]:
     plain = getattr(_api, f"real_{name}")
 
     def fake() -> float:
         caller = sys._getframe(1).f_globals  # noqa: SLF001  # there is no other way to find the caller
-        return plain() if _keeps_real(caller) or not _followers else read(_followers[-1])
+        return plain() if _is_real_time_module(caller) or not _followers else read(_followers[-1])
 
     fake.__name__ = f"fake_{name}"
     return fake
 
 
-_FAKES = {f"fake_{name}": _fake(name, read) for name, read in _READINGS.items()}
+_FAKES = {f"fake_{name}": _build_fake(name, read) for name, read in _READINGS.items()}
 _plain = {name: getattr(_api, name) for name in _FAKES}
-_frozen: _Found | None = None
+_frozen: _ClockHolders | None = None
 """The modules as the search at the start found them, while the clocks are virtual."""
 _METHODS = (staticmethod, classmethod, types.MethodType)
 _NO_MODULES = types.SimpleNamespace(modules={})
 """The `sys` of freezegun: its search finds no module."""
 
 
-def _freeze() -> None:
+def _install_virtual_clocks() -> None:
     vars(_api).update(_FAKES, sys=_NO_MODULES)
     _start(_freezer)
     # A second freeze would replace our classes by its own, and time would stand still at its instant.
-    _kind.start = lambda self: _refuse_if(True)  # noqa: ARG005  # freezegun's own signature
+    _kind.start = lambda self: _refuse_freezegun_if(True)  # noqa: ARG005  # freezegun's own signature
     global _frozen  # noqa: PLW0603  # there is one interpreter
-    _frozen = _search()
-    _replace(_frozen, _VIRTUAL)
+    _frozen = _search_modules()
+    _replace_clocks(_frozen, _VIRTUAL)
 
 
-def _thaw() -> None:
+def _restore_real_clocks() -> None:
     global _frozen  # noqa: PLW0603  # as above
     _kind.start = _start
     _freezer.stop()
     vars(_api).update(_plain, sys=sys)
     # Two searches for each run took 6 % of the time of all scenarios, and most runs load no module. A virtual clock
     # that a module has got meanwhile by other means shows real time from here on, and the next search finds it.
-    found = _frozen if _frozen is not None and _frozen.size == len(sys.modules) else _search()
+    found = _frozen if _frozen is not None and _frozen.size == len(sys.modules) else _search_modules()
     _frozen = None
-    _replace(found, _ACTUAL)
+    _replace_clocks(found, _ACTUAL)
 
 
 # Names of modules.
@@ -218,7 +218,7 @@ _ACTUAL = {id(fake): real for real, fake in _PAIRS}
 _WANTED = {*_VIRTUAL, *_ACTUAL}
 
 
-class _Module(NamedTuple):
+class _ModuleClocks(NamedTuple):
     """The known contents of a module, valid as long as it has that many names."""
 
     module: weakref.ref[types.ModuleType]
@@ -228,11 +228,11 @@ class _Module(NamedTuple):
     """Its functions and classes that hold a clock: as a default, in a closure, as an attribute."""
 
 
-_modules: dict[str, _Module] = {}
+_modules: dict[str, _ModuleClocks] = {}
 _is_real: dict[str, bool] = {}
 
 
-def _keeps_real(space: dict[str, Any]) -> bool:
+def _is_real_time_module(space: dict[str, Any]) -> bool:
     """Say whether a module, given by its global names, keeps real clocks."""
     name = space.get("__name__", "")
     known = _is_real.get(name)
@@ -242,16 +242,16 @@ def _keeps_real(space: dict[str, Any]) -> bool:
     return known
 
 
-class _Found(NamedTuple):
+class _ClockHolders(NamedTuple):
     """The modules that hold a clock, as a search found them when there were so many modules."""
 
     size: int
-    holders: list[tuple[dict[str, Any], _Module]]
+    holders: list[tuple[dict[str, Any], _ModuleClocks]]
 
 
-def _search() -> _Found:
+def _search_modules() -> _ClockHolders:
     modules = list[tuple[str, Any]](sys.modules.items())
-    holders: list[tuple[dict[str, Any], _Module]] = []
+    holders: list[tuple[dict[str, Any], _ModuleClocks]] = []
     dict_of = object.__getattribute__  # a lazy module would load at any other access
     # Only changed modules are searched again: freezegun's search of all modules took 5 ms at each start.
     for name, module in modules:
@@ -260,15 +260,15 @@ def _search() -> _Found:
             if not isinstance(module, types.ModuleType):
                 continue
             try:
-                known = _modules[name] = _look(module, dict_of(module, "__dict__"))
+                known = _modules[name] = _search_module(module, dict_of(module, "__dict__"))
             except AttributeError:  # an object of a C extension that only calls itself a module, such as cffi's
                 continue
         if known.names or known.owners:
             holders.append((dict_of(module, "__dict__"), known))
-    return _Found(len(modules), holders)
+    return _ClockHolders(len(modules), holders)
 
 
-def _replace(found: _Found, others: dict[int, Any]) -> None:
+def _replace_clocks(found: _ClockHolders, others: dict[int, Any]) -> None:
     """Put one thing in another's place wherever a module holds it: real clocks or virtual ones."""
     for space, known in found.holders:
         for attribute in known.names:
@@ -276,42 +276,44 @@ def _replace(found: _Found, others: dict[int, Any]) -> None:
                 space[attribute] = other
         for owner in known.owners:
             if (holder := owner()) is not None:
-                _replace_in(holder, others)
+                _replace_in_holder(holder, others)
 
 
-def _look(module: types.ModuleType, space: dict[str, Any]) -> _Module:
+def _search_module(module: types.ModuleType, space: dict[str, Any]) -> _ModuleClocks:
     home = str(space.get("__name__", ""))
-    if _keeps_real(space) or home in ("datetime", "time", "freezegun.api", __name__):
-        return _Module(weakref.ref(module), len(space), (), ())
+    if _is_real_time_module(space) or home in ("datetime", "time", "freezegun.api", __name__):
+        return _ModuleClocks(weakref.ref(module), len(space), (), ())
     held = list(space.items())  # another thread may import meanwhile
     names = tuple(name for name, value in held if id(value) in _WANTED)
     # Default arguments, closures and class attributes hold clocks too. A clock that was missed there gave real time to
     # virtual code, and a false verdict.
-    owners = [] if home in sys.stdlib_module_names else [*_owners(home, space.values())]
-    return _Module(weakref.ref(module), len(space), names, tuple(map(weakref.ref, owners)))
+    owners = [] if home in sys.stdlib_module_names else [*_find_clock_owners(home, space.values())]
+    return _ModuleClocks(weakref.ref(module), len(space), names, tuple(map(weakref.ref, owners)))
 
 
-def _owners(home: str, values: Any) -> Iterator[Any]:
+def _find_clock_owners(home: str, values: Any) -> Iterator[Any]:
     """Give the functions and classes of a module that hold a clock otherwise than by a name of the module."""
     for held in list(values):
-        value = _unbound(held)
+        value = _unwrap_method(held)
         if isinstance(value, types.FunctionType):
-            if any(id(inner) in _WANTED for inner in _held(value)):
+            if any(id(inner) in _WANTED for inner in _list_held_values(value)):
                 yield value
         elif isinstance(value, type) and value.__module__ == home:
             inside = [*vars(value).values()]
-            if any(id(_unbound(inner)) in _WANTED for inner in inside):
+            if any(id(_unwrap_method(inner)) in _WANTED for inner in inside):
                 yield value
-            yield from _owners(home, [inner for inner in inside if not isinstance(inner, type)])  # it may hold itself
+            yield from _find_clock_owners(
+                home, [inner for inner in inside if not isinstance(inner, type)]
+            )  # it may hold itself
 
 
-def _unbound(value: Any) -> Any:
+def _unwrap_method(value: Any) -> Any:
     """Give the function in a method of a class."""
     # Not getattr for every value: the lazy modules of six import something for any name, and fail if it is missing.
     return value.__func__ if type(value) in _METHODS else value
 
 
-def _held(function: types.FunctionType) -> Iterator[Any]:
+def _list_held_values(function: types.FunctionType) -> Iterator[Any]:
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
     for cell in function.__closure__ or ():
@@ -321,10 +323,10 @@ def _held(function: types.FunctionType) -> Iterator[Any]:
             continue
 
 
-def _replace_in(holder: Any, others: dict[int, Any]) -> None:
+def _replace_in_holder(holder: Any, others: dict[int, Any]) -> None:
     if isinstance(holder, type):
         for name, value in list(vars(holder).items()):
-            if (other := others.get(id(_unbound(value)))) is not None:
+            if (other := others.get(id(_unwrap_method(value)))) is not None:
                 # Not setattr: a metaclass may refuse it, for other code.
                 type.__setattr__(holder, name, other if isinstance(other, type) else staticmethod(other))
         return

@@ -12,7 +12,7 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.clock._guards import is_timed
+from pytest_agentproc.clock._guards import has_timed_wait
 from pytest_agentproc.errors import Foreign
 from pytest_agentproc.procfs import iterate_pids, list_threads, read_proc, read_stat
 
@@ -28,7 +28,7 @@ LONGEST_SLEEP = 1.0
 """Real seconds for which a program that is no agent may sleep: it may be about to start one."""
 
 
-class Sleep:
+class SleepProof:
     """Whether a process and its descendants sleep.
 
     One look is not enough: a process that slept when it was seen may wake before the last one is seen, and start
@@ -50,23 +50,23 @@ class Sleep:
 
     def is_proven(self) -> bool:
         """Look, and say whether all sleep."""
-        if self.proof is not None and _switches(self.family) == self.proof:
+        if self.proof is not None and _count_switches(self.family) == self.proof:
             return True
-        family = self._listed()
-        seen = _switches(family)
+        family = self._list_family()
+        seen = _count_switches(family)
         # The order of the three looks is the proof: switches, list, switches.
-        if seen is None or self._listed() != family or _switches(family) != seen:
+        if seen is None or self._list_family() != family or _count_switches(family) != seen:
             self.proof = None
             return False
         self.family, self.proof = family, seen
         return True
 
-    def timed(self) -> int | None:
+    def find_timed(self) -> int | None:
         """Give one of the processes of the last proof that waits with a time limit of its own."""
-        return next((pid for pid in self.family if is_timed(pid)), None)
+        return next((pid for pid in self.family if has_timed_wait(pid)), None)
 
-    def _listed(self) -> list[int]:
-        return [self._pid, *_descendants(self._pid, self._others)]
+    def _list_family(self) -> list[int]:
+        return [self._pid, *_list_descendants(self._pid, self._others)]
 
 
 class Wrapper:
@@ -81,14 +81,14 @@ class Wrapper:
 
     def __init__(self, pid: int, path: Path, name: str, participants: Mapping[int, Participant]) -> None:
         self.pid = pid
-        self.name = name or name_of(pid)
+        self.name = name or read_process_name(pid)
         self.pidfd = os.pidfd_open(pid)  # a zombie has one too, and lets go at the next look
         self.free: Path | None = path
         self.agents: list[Path] = []
-        self._sleep = Sleep(pid, participants)
+        self._sleep = SleepProof(pid, participants)
         self._timed_since: float | None = None
 
-    def rests(self) -> bool:
+    def is_at_rest(self) -> bool:
         """Say whether it and its descendants sleep, and none of them waits with a time limit of its own.
 
         Raises:
@@ -96,7 +96,7 @@ class Wrapper:
         """
         if not self._sleep.is_proven():
             return False
-        timed = self._sleep.timed()
+        timed = self._sleep.find_timed()
         if timed is None:
             self._timed_since = None
             return True
@@ -106,14 +106,14 @@ class Wrapper:
         self._timed_since = self._timed_since or now
         if now - self._timed_since > LONGEST_SLEEP:
             raise Foreign(
-                f"{name_of(timed)!r} (pid {timed}), around an agent, counts in real time by itself\n"
+                f"{read_process_name(timed)!r} (pid {timed}), around an agent, counts in real time by itself\n"
                 "have what waits run on the virtual clock, or leave the virtual clock out"
             )
         return False
 
-    def rest(self) -> dict[int, bytes] | None:
+    def prove_rest(self) -> dict[int, bytes] | None:
         """Give the proof that it and all that it started wait for something other than a time; None: there is none."""
-        return self._sleep.proof if self._sleep.is_proven() and self._sleep.timed() is None else None
+        return self._sleep.proof if self._sleep.is_proven() and self._sleep.find_timed() is None else None
 
     def describe(self) -> str:
         """Name it for a message."""
@@ -141,10 +141,10 @@ class Wrappers:
     def add(self, pid: int, path: Path, name: str = "") -> Wrapper:
         """Add a program until it ends."""
         wrapper = self.alive[pid] = Wrapper(pid, path, name, self._by_pid)
-        self._poller.watch(wrapper.pidfd, partial(self._bury, pid))
+        self._poller.watch(wrapper.pidfd, partial(self._handle_end, pid))
         return wrapper
 
-    def _bury(self, pid: int) -> None:
+    def _handle_end(self, pid: int) -> None:
         self.drop(pid)
 
     def drop(self, pid: int) -> Wrapper | None:
@@ -155,29 +155,29 @@ class Wrappers:
             os.close(wrapper.pidfd)
         return wrapper
 
-    def above(self, pid: int) -> Wrapper | None:
+    def find_wrapper_above(self, pid: int) -> Wrapper | None:
         """Give the wrapper that a process descends from."""
-        return next((self.alive[ancestor] for ancestor in ancestors(pid) if ancestor in self.alive), None)
+        return next((self.alive[ancestor] for ancestor in list_ancestors(pid) if ancestor in self.alive), None)
 
-    def held(self) -> list[str]:
+    def list_time_holders(self) -> list[str]:
         """Name the wrappers for which time is held: no agent of theirs lives, and they work or count in real time."""
-        idle = [wrapper for wrapper in self.alive.values() if not any(map(self._lives, wrapper.agents))]
+        idle = [wrapper for wrapper in self.alive.values() if not any(map(self._has_living_agent, wrapper.agents))]
         # The last wrapper to rest may have woken the first: look at each again.
-        proofs = [wrapper.rest() for wrapper in idle]
+        proofs = [wrapper.prove_rest() for wrapper in idle]
         return [
             wrapper.describe()
             for wrapper, proof in zip(idle, proofs, strict=True)
-            if not proof or wrapper.rest() is not proof
+            if not proof or wrapper.prove_rest() is not proof
         ]
 
-    def restless(self) -> str:
+    def find_restless(self) -> str:
         """Name a wrapper around an agent that does not rest; empty: all rest, or are dead.
 
         Raises:
             Foreign: one keeps real time.
         """
         for wrapper in self.alive.values():
-            if wrapper.agents and not wrapper.rests():
+            if wrapper.agents and not wrapper.is_at_rest():
                 return wrapper.describe()
         return ""
 
@@ -186,26 +186,26 @@ class Wrappers:
         for pid in tuple(self.alive):
             self.drop(pid)
 
-    def _lives(self, path: Path) -> bool:
+    def _has_living_agent(self, path: Path) -> bool:
         """Say whether an agent lives, or a process that it started."""
         everyone = self._participants.items()
-        return any(participant.lives for other, participant in everyone if other[: len(path)] == path)
+        return any(participant.is_alive for other, participant in everyone if other[: len(path)] == path)
 
 
-def name_of(pid: int) -> str:
+def read_process_name(pid: int) -> str:
     """Give what the kernel calls a process."""
     seen = read_stat(pid)
     return "" if seen is None else seen.name
 
 
-def ancestors(pid: int) -> Iterator[int]:
+def list_ancestors(pid: int) -> Iterator[int]:
     """Give the parent of a process, and so on, as far as this process."""
     own = os.getpid()
     while (seen := read_stat(pid)) is not None and (pid := seen.parent) > 1 and pid != own:
         yield pid
 
 
-def _descendants(root: int, others: Container[int]) -> list[int]:
+def _list_descendants(root: int, others: Container[int]) -> list[int]:
     """List the descendants of a process without the others and theirs; not every kernel lists children."""
     below: dict[int, list[int]] = {}
     for pid in iterate_pids():
@@ -217,7 +217,7 @@ def _descendants(root: int, others: Container[int]) -> list[int]:
     return found
 
 
-def _switches(family: list[int]) -> dict[int, bytes] | None:
+def _count_switches(family: list[int]) -> dict[int, bytes] | None:
     """Give for each thread of these processes how often it has given its core up; None: one of them runs."""
     found: dict[int, bytes] = {}
     for pid in family:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_agentproc.clock import told
+from pytest_agentproc.clock import convert_note_to_event
 from pytest_agentproc.fake_agents.dialects import make_encoder
 from pytest_agentproc.fake_agents.player import Player
 from pytest_agentproc.fake_agents.program import PARENT
@@ -301,7 +301,7 @@ class Process:
         if code == "m":
             self.model.record_action("m", {"process": self.name, "line": data[0], "step": data[1]})
         else:
-            self.model.record_action(*told({"process": self.name}, code, data))
+            self.model.record_action(*convert_note_to_event({"process": self.name}, code, data))
 
     def read_start_facts(self, names: Sequence[str] | None) -> dict[str, Any]:
         given: dict[str, Any] = self.player.program["given"]

@@ -20,12 +20,19 @@ from pytest_agentproc.harness._model import REFERENCE, Model
 from pytest_agentproc.harness._model_play import play_bound
 from pytest_agentproc.harness._supervise import explain_real_time_only, needs_keeper
 from pytest_agentproc.scenario import NotApplicable
-from pytest_agentproc.vocabulary import FIRST_SIGNALS, POLICY_NAMES, SIGNALS, Policy, outcomes_for, required
+from pytest_agentproc.vocabulary import (
+    FIRST_SIGNALS,
+    POLICY_NAMES,
+    SIGNALS,
+    Policy,
+    choose_reported_outcomes,
+    find_needed_capabilities,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from pytest_agentproc.clock import Host
+    from pytest_agentproc.clock import HostState
     from pytest_agentproc.harness._played import Played
     from pytest_agentproc.scenario import Bound, Expectation, Scenario, Terms
     from pytest_agentproc.vocabulary import CallerAction, Subject
@@ -46,8 +53,8 @@ class FiniteRule(JumpRule):
         super().__init__()
         self._left = _MOVES
 
-    def next(self, host: Host) -> tuple[Move, Any]:
-        move, target = super().next(host)
+    def choose_next_move(self, host: HostState) -> tuple[Move, Any]:
+        move, target = super().choose_next_move(host)
         self._left -= len(target) if move is Move.GRANT else 1
         if self._left <= 0:
             raise Spin(f"it goes on and on: {_MOVES} steps, and no limit ends it")
@@ -159,7 +166,7 @@ def _accept_known_outcomes(expectation: Expectation, known: tuple[str, ...]) -> 
         wanted = {"any_of": (wanted,)}
     if "any_of" not in wanted or {*wanted["any_of"]} <= {*known}:
         return expectation
-    met = [word for each in wanted["any_of"] for word in outcomes_for(each, known)]
+    met = [word for each in wanted["any_of"] for word in choose_reported_outcomes(each, known)]
     return replace(expectation, wanted={"any_of": tuple(dict.fromkeys([*wanted["any_of"], *met]))})
 
 
@@ -248,7 +255,7 @@ def _limit_cancelled_run(bound: Bound, subject: Subject, line: int) -> Bound:
 
 
 def _require_capabilities(bound: Bound, deeds: tuple[str, ...] | None) -> None:
-    needed = required(bound.drive)
+    needed = find_needed_capabilities(bound.drive)
     for part in (bound, *bound.parts.values()):
         needed |= ({"permission": 1} if part.handler else {}) | ({"hook": 1} if part.hooks else {})
         needed |= {part.continues.how: 1} if part.continues else {}

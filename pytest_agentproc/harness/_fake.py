@@ -287,7 +287,7 @@ class LockstepProcesses:
 
     def __init__(self, clock: VirtualClock, record: Record, folder: str) -> None:
         self.clock = clock
-        self._token = clock.hub.registry.admit(record.add, folder)
+        self._token = clock.hub.registry.register_fake(record.add, folder)
         self.baked: dict[str, Any] = {
             "hub": clock.hub.registry.address,
             "token": self._token,
@@ -300,18 +300,18 @@ class LockstepProcesses:
         """The place of each of its starts among all starts of its clock."""
         return [
             participant.path[0]
-            for participant in self.clock.hub.registry.in_order(self._token)
+            for participant in self.clock.hub.registry.list_in_spawn_order(self._token)
             if len(participant.path) == 1
         ]
 
     def collect(self, record: Record) -> int:
         """Note the processes that are left once the supervisor has returned and all are inert; nothing was late."""
         self.clock.hub.settle()
-        for participant in self.clock.hub.registry.in_order(self._token):
+        for participant in self.clock.hub.registry.list_in_spawn_order(self._token):
             is_own_child = len(participant.path) == 1  # an adopted orphan is no fault of the supervisor
             state = (
                 read_life_state(participant.pid)
-                if participant.lives
+                if participant.is_alive
                 else "zombie"
                 if is_own_child and participant.is_zombie()
                 else None
@@ -319,7 +319,7 @@ class LockstepProcesses:
             if state is not None:
                 argv = (
                     {"argv": read_fake_command(participant.pid, self.clock.launchers)}
-                    if is_own_child and participant.lives
+                    if is_own_child and participant.is_alive
                     else {}
                 )
                 told = {"process": participant.name, "leaked": state, "line": participant.line, **argv}
@@ -328,9 +328,9 @@ class LockstepProcesses:
 
     def end(self) -> None:
         """Kill the processes that are left; their actions from here on are not recorded."""
-        self.clock.hub.registry.mute(self._token)
-        for participant in self.clock.hub.registry.in_order(self._token):
-            if participant.lives:
+        self.clock.hub.registry.mute_fake(self._token)
+        for participant in self.clock.hub.registry.list_in_spawn_order(self._token):
+            if participant.is_alive:
                 participant.kill()
         self.clock.hub.settle()
 

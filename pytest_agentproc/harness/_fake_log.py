@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc import machine
-from pytest_agentproc.clock import SystemClock, told
+from pytest_agentproc.clock import SystemClock, convert_note_to_event
 from pytest_agentproc.errors import KitError, UsageError
 from pytest_agentproc.fake_agents import diary
 from pytest_agentproc.fake_agents.program import number_name
 from pytest_agentproc.harness._bystanders import is_fake_command, read_boot_ticks, read_fake_command, read_life_state
 from pytest_agentproc.procfs import has_memory, iterate_pids, read_command_words, read_stat
 from pytest_agentproc.record import Event, Record
-from pytest_agentproc.tree import pidfd_of
+from pytest_agentproc.tree import open_pidfd
 from pytest_agentproc.vocabulary import signal_name
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ class FakeLog:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _kill_process(self, pid: int) -> None:
-        pidfd = pidfd_of(pid)
+        pidfd = open_pidfd(pid)
         if pidfd is None:
             return
         try:
@@ -337,7 +337,7 @@ class FakeLog:
         for event in record.events:
             if event.code != "x" or event.data["process"] != self._name:
                 continue
-            seen = self.clock.moment_of(event.at)
+            seen = self.clock.to_moment(event.at)
             begun = [log for log in left if log.born <= seen]
             if begun:
                 nearest = min(begun, key=lambda log: abs((log.died or 0) - seen))
@@ -366,15 +366,15 @@ class FakeLog:
         parents = [other.name for other in kept if other.pid == log.parent and other.born <= log.born]
         above = parents[-1] if parents and log.index >= 0 else "supervisor"
         born = {"seen": True, "pid": log.pid, "parent": above, "line": log.line}
-        yield Event(self.clock.instant_of(log.born), "p", about | born)
+        yield Event(self.clock.to_instant(log.born), "p", about | born)
         for at, code, data in log.notes:
             if code == "m":
-                yield Event(self.clock.instant_of(at), "m", about | {"line": data[0], "step": data[1]})
+                yield Event(self.clock.to_instant(at), "m", about | {"line": data[0], "step": data[1]})
             else:
-                yield Event(self.clock.instant_of(at), *told(about, code, data))
+                yield Event(self.clock.to_instant(at), *convert_note_to_event(about, code, data))
         if log.died is not None:
-            yield Event(self.clock.instant_of(log.died), "x", about | log.ended)
-            yield Event(self.clock.instant_of(log.died), "p", about | {"gone": True})
+            yield Event(self.clock.to_instant(log.died), "x", about | log.ended)
+            yield Event(self.clock.to_instant(log.died), "p", about | {"gone": True})
 
 
 def _apply_entry(log: _ProcessLog, at: int, message: tuple[Any, ...]) -> None:

@@ -12,7 +12,7 @@ import anyio
 from pytest_agentproc.errors import KitError
 from pytest_agentproc.harness._bystanders import is_fake_command, read_life_state
 from pytest_agentproc.procfs import read_command_words
-from pytest_agentproc.tree import Keeper, LeakTracker, command_line, pidfd_of
+from pytest_agentproc.tree import Keeper, LeakTracker, open_pidfd, read_command_line
 from pytest_agentproc.vocabulary import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class KeeperScope:
     def _find_leftovers(self) -> dict[int, str]:
         if self.keeper is None:
             return {}
-        started, commands = self.keeper.started, self.keeper.left().commands
+        started, commands = self.keeper.started, self.keeper.find_remaining().commands
         return {pid: owned for pid, owned in commands.items() if pid not in started and not self._is_fake(pid)}
 
     def _is_fake(self, pid: int) -> bool:
@@ -114,7 +114,7 @@ def _await_end(pids: Sequence[int] | dict[int, str], seconds: float) -> None:
     ends = select.poll()
     pidfds = []
     for pid in pids:
-        if (pidfd := pidfd_of(pid)) is not None:
+        if (pidfd := open_pidfd(pid)) is not None:
             pidfds.append(pidfd)
             ends.register(pidfd, select.POLLIN)
     ends.poll(seconds * 1000)
@@ -156,16 +156,16 @@ class SideProcesses:
             record: receives each one as a leak, under the name of its command and the line that started it.
             at: the instant, in nanoseconds of the run's clock.
         """
-        found = self._custody.settle(round(_SETTLE * NANOSECONDS))
+        found = self._custody.wait_until_empty(round(_SETTLE * NANOSECONDS))
         if not found.mine:
             return
-        own = command_line(os.getpid())
+        own = read_command_line(os.getpid())
         for owned in found.mine:
-            name = " ".join(owned.command(own).split())[:_LONGEST]
+            name = " ".join(owned.describe_command(own).split())[:_LONGEST]
             if owned.start is not None and owned.start.places:
                 name += f" started at {owned.start.places[0]}"
             record.add(at, "m", {"process": name, "leaked": owned.sighting.state, "line": 0, "pid": owned.sighting.pid})
         for stranger in found.unknown:
             name = " ".join(stranger.command.split())[:_LONGEST]
             record.add(at, "m", {"process": name, "origin": "unknown", "pid": stranger.pid})
-        self._custody.end(found.mine)
+        self._custody.end_processes(found.mine)

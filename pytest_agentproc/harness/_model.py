@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock import Host, JumpRule, Move, SystemClock
+from pytest_agentproc.clock import HostState, JumpRule, Move, SystemClock
 from pytest_agentproc.errors import BrokenFake, Deadlock, Spin
 from pytest_agentproc.fake_agents.program import make_invocation, number_name
 from pytest_agentproc.harness._actors import ModelAgent, Pipe, Process, ProcessEnded, TreeMember
@@ -27,7 +27,7 @@ from pytest_agentproc.supervisor import (
     report_session,
     summarize_view,
 )
-from pytest_agentproc.vocabulary import CallbackError, Caller, Role, RunReport
+from pytest_agentproc.vocabulary import CallbackError, Caller, CallerRole, RunReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -95,7 +95,7 @@ class Model:
         self._looks = 0
         self.broken: FakeFault | None = None
         """The failure of a fake itself."""
-        self._host = Host()
+        self._host = HostState()
         self._looking: list[tuple[int, Driver, SessionHost | None]] = []
         """The drivers that are not over, and their sessions."""
 
@@ -139,7 +139,7 @@ class Model:
 
     def wake_process(self, process: Process) -> None:
         """A parked process caught a signal."""
-        self.rule.ask(process.path)
+        self.rule.request_grant(process.path)
 
     def remove_process(self, process: Process) -> None:
         """Remove a process that has ended."""
@@ -163,12 +163,12 @@ class Model:
                 continue
             if not self._looking and not any(caller.is_busy for caller in self.callers):
                 return
-            move, target = self.rule.next(self.describe_drivers())
+            move, target = self.rule.choose_next_move(self.describe_drivers())
             while move is Move.GRANT:  # which reports nothing to a caller
                 self._looks = 0
                 self.grant(self.processes[target])
                 self.settle_events()
-                move, target = self.rule.next(self.describe_drivers())
+                move, target = self.rule.choose_next_move(self.describe_drivers())
             if move is Move.STUCK:
                 raise Deadlock("nobody can move")
             if move is Move.FIRE:
@@ -193,7 +193,7 @@ class Model:
     def block_until(self, until: int) -> None:
         """Let time pass until an instant in which no driver looks and no caller acts: other code holds their loop."""
         deadline = (until, _LOOP)
-        while (process := self.rule.first_process(deadline)) is not None:
+        while (process := self.rule.find_first_process(deadline)) is not None:
             self.rule.now, path = process
             self.grant(self.processes[path])
             self.settle_events()
@@ -204,7 +204,7 @@ class Model:
         for process in self._living.values():
             for is_woken in process.wakers:
                 if is_woken():
-                    self.rule.ask(process.path)
+                    self.rule.request_grant(process.path)
                     break
         if self._births:
             self.record_births()
@@ -245,7 +245,7 @@ class Model:
         """Give processes in spawn order (rules 2 and 4)."""
         return sorted(processes, key=lambda process: process.path)
 
-    def describe_drivers(self) -> Host:
+    def describe_drivers(self) -> HostState:
         """Tell the jump rule what the drivers want."""
         ready = pending = first = None
         host, whose, begun = self._host, _LOOP, self.begun
@@ -270,7 +270,7 @@ class Model:
     def grant(self, process: Process) -> None:
         """Let one process run."""
         rule, signals = self.rule, process.signals
-        asked = rule.asks(process.path)
+        asked = rule.has_requested_grant(process.path)
         rule.drop(process.path)
         if signals:
             process.signals = []
@@ -371,7 +371,7 @@ class SessionHost:
         self._session = Session(machine, SystemClock(), None, transcript)
         self.bell = _ModelWakeup()
         """Rung by what the caller said, and the session has not heard."""
-        self.role = Role(bound.handler, bound.hooks)
+        self.role = CallerRole(bound.handler, bound.hooks)
         self._hooks = {hook.name: hook for hook in bound.hooks}
         self._registered: set[str] = set()
         self._called: list[tuple[str, int]] = []
@@ -390,11 +390,11 @@ class SessionHost:
         """Give the caller the session's reports since the last question, and call the callbacks."""
         heard, self._events = self._events, []
         for event in heard:
-            caller.hear(event.kind, event.turn, event.text, name)
+            caller.note_event(event.kind, event.turn, event.text, name)
             if event.kind == "withdrawn":
                 self._questions = [None if question is event.question else question for question in self._questions]
             elif event.question is not None and self.role.handler is not None:
-                caller.saw_question(event.at, name)
+                caller.note_question(event.at, name)
                 self._questions.append(event.question)
             if event.kind == "hook" and event.hook is not None and event.hook.callback in self._registered:
                 self._call_hook(event.hook, now)

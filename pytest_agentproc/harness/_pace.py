@@ -33,7 +33,7 @@ from pytest_agentproc.vocabulary import NANOSECONDS
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
-    from pytest_agentproc.clock import Host, Path, PollingDetector
+    from pytest_agentproc.clock import HostState, Path, PollingDetector
     from pytest_agentproc.fake_agents.contracts import Wait
     from pytest_agentproc.fake_agents.player import Track
     from pytest_agentproc.fake_agents.program import Step
@@ -162,9 +162,9 @@ class _MeasuringRule(FiniteRule):
         super().drop(path)
         self.pauses.pop(path, None)
 
-    def next(self, host: Host) -> tuple[Move, Any]:
+    def choose_next_move(self, host: HostState) -> tuple[Move, Any]:
         pauses = dict(self.pauses)
-        move, target = super().next(host)
+        move, target = super().choose_next_move(host)
         others = [until for path, until in pauses.items() if move is not Move.GRANT or path != target]
         if host.deadline is not None and move is not Move.FIRE:
             others.append(host.deadline[0])

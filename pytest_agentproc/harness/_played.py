@@ -260,7 +260,7 @@ def describe_accepted_flags(scenario: Scenario, *, trusts: bool = False) -> dict
     kinds = {mode: "session" if mode in record.talks else "run" for mode in record.modes}
     own: dict[str, Any] = {"own": list(build_command_line(scenario)), "kinds": kinds, "prompt_by": scenario.prompt_by}
     own |= {"version": record.probes["--version"], "tells_on_stderr": record.tells_on_stderr, "trusts": trusts}
-    return {"flags": {**record.command_line.baked(), **own, "prompt_shown": PROMPT_SHOWN}}
+    return {"flags": {**record.command_line.to_plain_table(), **own, "prompt_shown": PROMPT_SHOWN}}
 
 
 def find_requested_model(scenario: Scenario) -> str | None:

@@ -21,9 +21,9 @@ from threading import Thread
 from time import CLOCK_MONOTONIC, monotonic, monotonic_ns
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_agentproc.clock.preload import coordinator
+from pytest_agentproc.clock.preload import find_coordinator
 from pytest_agentproc.errors import AgentprocError, KitError
-from pytest_agentproc.tree import disown
+from pytest_agentproc.tree import exclude_from_tracking
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,7 +107,7 @@ class PreloadRunner:
             process.wait()
 
     def _start(self) -> None:
-        program = str(coordinator())  # it may have to be compiled, and that may fail
+        program = str(find_coordinator())  # it may have to be compiled, and that may fail
         folder = Path(tempfile.mkdtemp(prefix="below-", dir=self._folder()))
         self._notes = folder / "notes"
         self._notes.touch()
@@ -118,7 +118,7 @@ class PreloadRunner:
             self._process = subprocess.Popen(
                 words, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=env, start_new_session=True
             )
-        disown(self._process.pid)
+        exclude_from_tracking(self._process.pid)
         self._line = ours
 
     def _receive_result(self, line: Connection) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock import SystemClock, VirtualClock, bind_in, is_debugged, on_debugger
+from pytest_agentproc.clock import SystemClock, VirtualClock, bind_socket_in, call_on_debugger, is_debugged
 from pytest_agentproc.errors import AgentprocError, KitError, UsageError
 from pytest_agentproc.harness._bystanders import is_fake_command
 from pytest_agentproc.harness._claims import ReferenceResults, UnstatedLimits, bind_to_subject, list_parts
@@ -53,7 +53,7 @@ from pytest_agentproc.harness._wakes import Wakes
 from pytest_agentproc.machine import is_virtual
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
-from pytest_agentproc.tree import disown
+from pytest_agentproc.tree import exclude_from_tracking
 from pytest_agentproc.vocabulary import NANOSECONDS, Policy
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class ScenarioRunner:
         self._broker: subprocess.Popen[bytes] | None = None
         self._lifeline = b""
         self._clock: VirtualClock | None = None
-        on_debugger(self.stop_lifetimes)
+        call_on_debugger(self.stop_lifetimes)
         self._preload = PreloadRunner(self._open_guarded_folder)
         self._out_of_reach: dict[str, str] = {}
         self._decoys = Decoys(sorted({*COMMANDS.values(), *commands}))
@@ -270,7 +270,7 @@ class ScenarioRunner:
                 f"{scenario.path} has a fake for each of its sessions: {names}", "make one of scenario.parts[...]"
             )
         policy = Policy.for_dialect(scenario.dialect_record, **scenario.policy)
-        bound = scenario.bind(policy.in_session() if scenario.is_session else policy)
+        bound = scenario.bind(policy.adapt_to_session() if scenario.is_session else policy)
         bound = _report_input_first(bound) if tells else bound
         record = record or Record(build_record_header(bound, ""))
         clock = clock or self._clock or SystemClock(1, time.monotonic_ns())
@@ -389,7 +389,7 @@ class ScenarioRunner:
     def _start_lifeline_broker(self) -> bytes:
         """Give the broker's address, and start it if it does not run."""
         if self._broker is None or self._broker.poll() is not None:
-            listener, self._lifeline = bind_in(str(self._open_builder().folder), "lifeline", 1024)
+            listener, self._lifeline = bind_socket_in(str(self._open_builder().folder), "lifeline", 1024)
             with listener:
                 self._open_builder().deaths.touch()
                 script = str(Path(__file__).with_name("_broker.py"))
@@ -402,7 +402,7 @@ class ScenarioRunner:
                     str(self._open_builder().folder),
                 ]
                 self._broker = _Broker(command, stdin=listener.fileno(), start_new_session=True)
-                disown(self._broker.pid)
+                exclude_from_tracking(self._broker.pid)
         return self._lifeline
 
 

@@ -32,7 +32,7 @@ from pytest_agentproc.harness._bystanders import (
 )
 from pytest_agentproc.harness._launch import find_interpreter
 from pytest_agentproc.procfs import read_stat
-from pytest_agentproc.tree import disown
+from pytest_agentproc.tree import exclude_from_tracking
 from pytest_agentproc.vocabulary import signal_name
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Decoys:
     def _start(self, *, is_apart: bool) -> subprocess.Popen[bytes]:
         pipe = subprocess.PIPE
         process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, bufsize=0, start_new_session=is_apart)
-        disown(process.pid)
+        exclude_from_tracking(process.pid)
         return process
 
     def _kill_decoy(self, decoy: str) -> None:
@@ -205,7 +205,7 @@ def make_participant_finder(clock: VirtualClock) -> Callable[[int], _KnownProces
             return _KnownProcess("", is_reaped=False, is_agent=True) if pid in clock.hub.registry.expected else None
         participant, is_reaped = found[-1], False
         with suppress(PermissionError):
-            is_reaped = participant.is_forgotten()
+            is_reaped = participant.is_reaped()
         return _KnownProcess(participant.name, is_reaped=is_reaped, is_agent=len(participant.path) == 1)
 
     return find_participant

@@ -83,7 +83,7 @@ def write_fake(scenario: Scenario, path: Path, *, scale: float, lifetime: float,
         raise UsageError(f"{scenario.path} has a fake for each of its sessions: {names}", "name one of them")
     policy = Policy.for_dialect(scenario.dialect_record, **scenario.policy)
     try:
-        bound = scenario.bind(policy.in_session() if scenario.is_session else policy)
+        bound = scenario.bind(policy.adapt_to_session() if scenario.is_session else policy)
     except NotApplicable as limit:
         words = f"{scenario.path}:{limit.line}: its script needs {limit.name}, which is off by default"
         raise UsageError(words, f"give it a value under policy: {{{limit.name}: 60s}}") from None

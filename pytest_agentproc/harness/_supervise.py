@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from pytest_agentproc.clock import SystemClock, is_debugged, require_backend, silence_loop_warnings
-from pytest_agentproc.clock.preload import coordinator
+from pytest_agentproc.clock.preload import find_coordinator
 from pytest_agentproc.errors import (
     AdapterError,
     ClockError,
@@ -302,7 +302,7 @@ def explain_not_virtual(subject: Subject) -> str:
 @cache
 def _explain_missing_coordinator() -> str:
     try:
-        coordinator()
+        find_coordinator()
     except UsageError as error:
         return str(error)
     return ""

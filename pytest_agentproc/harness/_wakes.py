@@ -78,8 +78,8 @@ class Wakes:
 def _build_detector(wakes: Iterable[_Wake]) -> PollingDetector:
     pulse = PollingDetector()
     for armed, at in chain.from_iterable(map(_iterate_equal_waits, wakes)):
-        pulse.park(armed, at)
-        pulse.beat(at)
+        pulse.record_sleep(armed, at)
+        pulse.record_wake(at)
     return pulse
 
 

@@ -77,10 +77,10 @@ def _restart_in_coordinator(config: pytest.Config) -> None:
 
 def _find_coordinator() -> list[str] | UsageError:
     """Find the coordinator, as the beginning of a command; or give the error that explains why there is none."""
-    from pytest_agentproc.clock.preload import coordinator
+    from pytest_agentproc.clock.preload import find_coordinator
 
     try:
-        return [str(coordinator()), "--session"]
+        return [str(find_coordinator()), "--session"]
     except UsageError as error:
         return error
 
@@ -125,12 +125,12 @@ def run_in_virtual_time(item: pytest.Item, start: dt.datetime) -> Iterator[None]
         )
     if threading.current_thread() is not threading.main_thread():
         raise UsageError(f"{item.name} runs in a thread, and virtual time is for the main thread", "run it there")
-    from pytest_agentproc.clock import exact_limits
+    from pytest_agentproc.clock import make_popen_limits_exact
 
     known = threading.enumerate()
     before = signal.signal(_ALARM, lambda *_: _raise_deadlock(known))
     try:
-        with machine.enter_virtual_time(round(start.timestamp() * 1e9), _ALARM) as shim, exact_limits():
+        with machine.enter_virtual_time(round(start.timestamp() * 1e9), _ALARM) as shim, make_popen_limits_exact():
             yield
         notes = shim.agentproc_notes().decode(errors="replace")
     finally:

@@ -20,7 +20,16 @@ from pytest_agentproc.plugin._results_store import apply_baseline, record_judgem
 from pytest_agentproc.plugin._timelines import keep_record
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
-from pytest_agentproc.verdict import NOT_IN_REAL_TIME, Judgement, Verdict, confirmed, explain, judged, repeated, unmet
+from pytest_agentproc.verdict import (
+    NOT_IN_REAL_TIME,
+    Judgement,
+    Verdict,
+    check_repeat,
+    confirm_red,
+    explain,
+    judge_play,
+    list_unmet,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -123,7 +132,7 @@ def end_test(judgement: Judgement, *, is_reference: bool = True) -> None:
     text = explain(judgement.played, judgement.rows)
     level = judgement.played.bound.scenario.level
     if level == "info" and not is_reference:
-        row = unmet(judgement.rows)[0]
+        row = list_unmet(judgement.rows)[0]
         counts = "" if judgement.played.bound.abandoned is None else f" ({_COUNTS})"
         pytest.skip(f"informational: {text.splitlines()[0]}: {row.key} is {row.seen}, not {row.wanted}{counts}")
     if level == "should" and judgement.verdict is Verdict.UNDECIDED:
@@ -203,9 +212,9 @@ def play_and_judge(item: ScenarioTest) -> None:
         real = perf_counter() - begun
         record_play_figures(item, played, real)
         is_reference = is_reference_supervisor(item.subject)
-        judgement = judged(played, partial(apply_baseline, item), is_reference=is_reference)
+        judgement = judge_play(played, partial(apply_baseline, item), is_reference=is_reference)
         if judgement.is_red and played.is_virtual and item.clock == "virtual" and not is_reference:
-            judgement = confirmed(judgement, _play_and_record_problem(item))
+            judgement = confirm_red(judgement, _play_and_record_problem(item))
         judgement = _repeat_play(item, judgement)
         if not (judgement.is_red and played.was_starved):
             record_judgement(item, judgement, real)
@@ -231,7 +240,7 @@ def _repeat_play(item: ScenarioTest, judgement: Judgement) -> Judgement:
     times = 1 if item.played is not None and not item.played.is_virtual else get_option(item.config, "repeat")
     for _ in range(1, times):
         if judgement.verdict is not Verdict.KIT_ERROR:
-            judgement = repeated(judgement, _play_and_record_problem(item))
+            judgement = check_repeat(judgement, _play_and_record_problem(item))
     return judgement
 
 

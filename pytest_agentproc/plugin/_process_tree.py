@@ -13,7 +13,7 @@ import pytest
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.plugin._contributions import is_fake
-from pytest_agentproc.tree import LeakTracker, command_line
+from pytest_agentproc.tree import LeakTracker, read_command_line
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -83,7 +83,7 @@ class ProcessTree:
                 owned.sighting.state,
                 owned.start.places if owned.start is not None else (),
             )
-            for owned in self._custody.look().mine
+            for owned in self._custody.find_owned().mine
             if owned.sighting.state != "zombie"
         )
 
@@ -99,7 +99,7 @@ class ProcessTree:
         Returns:
             Whether they are gone.
         """
-        self._custody.settle(round(timeout * 1e9), zombies=False)
+        self._custody.wait_until_empty(round(timeout * 1e9), zombies=False)
         return not self.processes
 
     def allow(self, what: Any) -> None:
@@ -132,8 +132,8 @@ class ProcessTree:
     def finish(self) -> None:
         """End every process that is left, and fail the test for it."""
         try:
-            found = self._custody.settle(_SETTLE)
-            refused = self._custody.end(found.mine) if found.mine else []
+            found = self._custody.wait_until_empty(_SETTLE)
+            refused = self._custody.end_processes(found.mine) if found.mine else []
         finally:
             self._custody.close()
             _get_trackers(self._config).remove(self._custody)
@@ -169,7 +169,7 @@ def _pause_all(watched: Sequence[LeakTracker]) -> Iterator[None]:
     if not watched:
         yield
         return
-    with watched[0].paused(), _pause_all(watched[1:]):
+    with watched[0].pause(), _pause_all(watched[1:]):
         yield
 
 
@@ -239,7 +239,7 @@ def _describe_relation(owned: OwnedProcess) -> str:
 
 
 def _format_command(owned: OwnedProcess) -> str:
-    return owned.command(command_line(os.getpid()))
+    return owned.describe_command(read_command_line(os.getpid()))
 
 
 def _shorten_command(command: str) -> str:

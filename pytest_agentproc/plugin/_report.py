@@ -99,16 +99,16 @@ def keep_page(node: pytest.Item, played: Played, rows: Sequence[Row], verdict: V
 
 def _render_page(node: pytest.Item, played: Played, rows: Sequence[Row], verdict: Verdict) -> str:
     from pytest_agentproc.record import PageVerdict, render_page
-    from pytest_agentproc.verdict import last_step, marks, unmet
+    from pytest_agentproc.verdict import find_last_step, find_marks, list_unmet
 
     scenario = played.bound.scenario
-    failed = unmet(rows)
-    steps = {process: last_step(played.record, process) or 0 for process in played.bound.parts or ("agent",)}
+    failed = list_unmet(rows)
+    steps = {process: find_last_step(played.record, process) or 0 for process in played.bound.parts or ("agent",)}
     real = next((float(str(value)) for name, value in node.user_properties if name == _REAL), None)
     took = None if real is None else round(real * 1000) * (_NANOSECONDS // 1000)
     others = [row for row in rows if row not in failed]
     return render_page(
-        played.record, scenario, PageVerdict(str(verdict), failed, others, steps, took, marks(played, rows))
+        played.record, scenario, PageVerdict(str(verdict), failed, others, steps, took, find_marks(played, rows))
     )
 
 

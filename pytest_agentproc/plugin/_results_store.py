@@ -32,7 +32,15 @@ from pytest_agentproc.plugin._options import CORPUS, format_rerun_command, get_o
 from pytest_agentproc.plugin._scripts import shorten_path
 from pytest_agentproc.plugin._tracebacks import without_finalizers
 from pytest_agentproc.scenario import load, read_agent_names
-from pytest_agentproc.verdict import Baseline, Judged, Verdict, accepted, kept, results, summary
+from pytest_agentproc.verdict import (
+    Baseline,
+    Judged,
+    Verdict,
+    accept_failures,
+    build_judged,
+    format_results,
+    format_summary,
+)
 from pytest_agentproc.vocabulary import LEVELS
 
 if TYPE_CHECKING:
@@ -92,8 +100,10 @@ def begin_baseline(config: pytest.Config) -> None:
     except ScenarioError as problems:
         raise pytest.UsageError(str(problems)) from None
     config.stash[_BASELINE] = baseline
-    if not is_updating and baseline.missing(_find_scenario_ids(find_corpus_folder())):
-        missing = baseline.missing([*_find_scenario_ids(find_corpus_folder()), *_find_scenario_ids(config.rootpath)])
+    if not is_updating and baseline.list_unknown_scenarios(_find_scenario_ids(find_corpus_folder())):
+        missing = baseline.list_unknown_scenarios(
+            [*_find_scenario_ids(find_corpus_folder()), *_find_scenario_ids(config.rootpath)]
+        )
         if missing:
             raise pytest.UsageError("\n".join(missing))
 
@@ -103,7 +113,7 @@ def apply_baseline(item: ScenarioTest, rows: Sequence[Row]) -> tuple[Row, ...]:
     if (item.scenario if item.played is None else item.played.bound.scenario).level == "info":
         return tuple(rows)
     if get_option(item.config, "update_baseline"):
-        return accepted(rows)
+        return accept_failures(rows)
     baseline = item.config.stash.get(_BASELINE, None)
     if baseline is None:
         return tuple(rows)
@@ -120,7 +130,7 @@ def update_baseline(config: pytest.Config, judged: Sequence[Judged]) -> str:
         *(result.scenario for result in judged),
     ]
     references = [subject.name for subject in get_subjects(config) if is_reference_supervisor(subject)]
-    text = baseline.updated(judged, scenarios, references)
+    text = baseline.format_updated(judged, scenarios, references)
     _write_file(path, text)
     return f"agentproc: {shorten_path(path)} lists {len(Baseline(text, str(path)).known)} known failures"
 
@@ -231,9 +241,9 @@ def record_judgement(item: ScenarioTest, judgement: Judgement, real: float = 0.0
         return
     how = {"subject": item.subject.name, "clock": item.clock, "backend": item.backend}
     rerun = format_rerun_command(item) if judgement.is_red else ""
-    judged = kept(judgement, item.scenario, **how, real=real, rerun=rerun)
+    judged = build_judged(judgement, item.scenario, **how, real=real, rerun=rerun)
     item.user_properties[:] = [pair for pair in item.user_properties if pair[0] != _PROPERTY]
-    item.user_properties.append((_PROPERTY, judged.line()))
+    item.user_properties.append((_PROPERTY, judged.to_json_line()))
 
 
 class _ResultsCollector:
@@ -289,7 +299,7 @@ class _ResultsCollector:
             self._told.append(update_baseline(self._config, [*self._judged.values()]))
         path = get_option(self._config, "results")
         if path:
-            self._told.append(write_results(self._config, results([*self._judged.values()], self._version)))
+            self._told.append(write_results(self._config, format_results([*self._judged.values()], self._version)))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> Generator[None]:
@@ -318,7 +328,7 @@ class _ResultsCollector:
         for subject in get_subjects(self._config):
             of_one = [judged for judged in self._judged.values() if judged.subject == subject.name]
             if of_one:
-                yield from summary(of_one, self._version, width, is_whole=is_whole)
+                yield from format_summary(of_one, self._version, width, is_whole=is_whole)
                 reason = next((judged.out_of_reach for judged in of_one if judged.out_of_reach), "")
                 if reason:
                     yield f"agentproc: {subject.name} was judged in real time: {reason}"

@@ -17,7 +17,7 @@ from pytest_agentproc.plugin._report import begin_pages, keep_page
 from pytest_agentproc.plugin._scripts import find_test_place, load_given_scenario
 from pytest_agentproc.plugin._virtual_time import refuse_nested_clock
 from pytest_agentproc.record import Record, render_text
-from pytest_agentproc.verdict import judged, returned_at, signals
+from pytest_agentproc.verdict import find_returned_at, judge_play, list_signals
 from pytest_agentproc.vocabulary import NANOSECONDS, POLICY_NAMES
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Runner:
             played = _play_outside_loop(
                 lambda: play(self._request.node, asked, backend or get_backends(config)[0], get_reference(config))
             )
-            judgement = judged(played)
+            judgement = judge_play(played)
             keep_page(self._request.node, played, judgement.rows, judgement.verdict)
             end_test(judgement)
         return make_agent_run(played)
@@ -160,8 +160,8 @@ def make_agent_run(played: Played) -> AgentRun:
         exit_code=answer.exit_code,
         text=answer.text,
         elapsed=to_seconds(answer.elapsed),
-        returned=to_seconds(returned_at(record)),
-        signals=tuple((name, at / NANOSECONDS) for name, at in signals(record)),
+        returned=to_seconds(find_returned_at(record)),
+        signals=tuple((name, at / NANOSECONDS) for name, at in list_signals(record)),
         warnings=tuple(answer.warnings or ()),
         record=record,
         timeline=render_text(record, played.bound.scenario),

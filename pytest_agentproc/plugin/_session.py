@@ -13,7 +13,7 @@ from pytest_agentproc.plugin._report import keep_page
 from pytest_agentproc.plugin._run import AgentRun, AgentTurn, add_limits, fail_test_on_red, make_agent_run, to_seconds
 from pytest_agentproc.plugin._scripts import TALKER, find_test_place, load_given_scenario
 from pytest_agentproc.plugin._virtual_time import refuse_nested_clock
-from pytest_agentproc.verdict import judged
+from pytest_agentproc.verdict import judge_play
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -160,7 +160,7 @@ class AgentSession:
 
     def _judge_session(self, played: Played) -> None:
         with fail_test_on_red():
-            judgement = judged(played)
+            judgement = judge_play(played)
             keep_page(self._request.node, played, judgement.rows, judgement.verdict)
             end_test(judgement)
         self._run = make_agent_run(played)

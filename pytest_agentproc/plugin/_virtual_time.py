@@ -71,13 +71,13 @@ def open_virtual_clock(request: pytest.FixtureRequest) -> Iterator[VirtualClock]
     with get_runner(request.config).virtual_clock(allow=allowed, **options) as clock, ExitStack() as stack:
         if marker is not None and _is_async_test(item):
             _require_own_loop(item)
-            stack.enter_context(clock.hosted())
+            stack.enter_context(clock.host_loops())
             stack.callback(setattr, item, "obj", item.obj)
-            item.obj = clock.guarded(item.obj)
+            item.obj = clock.wrap_with_fault_check(item.obj)
             if hasattr(item.instance, "asyncSetUp"):  # unittest looks the method up itself, in this test's object
                 setattr(item.instance, item.name, item.obj)
         elif _has_clock_fixture(item):
-            stack.enter_context(clock.followed())
+            stack.enter_context(clock.patch_time())
         elif marker is not None:
             _refuse_backend(item, marker)
             stack.enter_context(run_in_virtual_time(item, clock.start))

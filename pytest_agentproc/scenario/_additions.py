@@ -85,9 +85,9 @@ class AddedDialect:
                 mode: tuple(self.dialect.steps.get(mode, self._list_encoder_steps(mode))) for mode in self.dialect.modes
             }
             for mode in self.dialect.decoders:
-                self.dialect.decoder(mode)
+                self.dialect.make_decoder(mode)
             for mode in self.dialect.talks:
-                self.dialect.talk(mode, _InspectedConversation())
+                self.dialect.make_talk(mode, _InspectedConversation())
         except UsageError as error:
             return f"{about}: {error.message.removeprefix(f'dialect {self.dialect.name}: ')}: {error.remedy}", {}
         return "", events
@@ -96,12 +96,14 @@ class AddedDialect:
     def _encoder_modules(self) -> tuple[str, ...]:
         """Every module that one of its encoders is made of."""
         modes = [(mode, has_tasks) for mode in self.dialect.modes for has_tasks in (False, True)]
-        found = [name for mode, has_tasks in modes for name in self.dialect.encoder_modules(mode, has_tasks=has_tasks)]
+        found = [
+            name for mode, has_tasks in modes for name in self.dialect.list_encoder_modules(mode, has_tasks=has_tasks)
+        ]
         return tuple(dict.fromkeys(found))
 
     def _list_encoder_steps(self, mode: str) -> tuple[str, ...]:
         """Make the encoder once, and list the steps that it can write."""
-        place = self.dialect.encoder_modules(mode)[-1]
+        place = self.dialect.list_encoder_modules(mode)[-1]
         program = {"dialect": self.dialect.name, "mode": mode, "name": "agent", "code": 0, "argv": ()}
         try:
             made: Any = importlib.import_module(place).Encoder({**program, "newline": "lf", "bom": False, "prompt": ""})

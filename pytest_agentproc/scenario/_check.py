@@ -215,7 +215,7 @@ _OF_AN_AGENT = ("dialect", "mode", "prompt_by", "overrides", "limits", "is_spawn
 @lru_cache(maxsize=256)
 def _resolve_limits(dialect: str | Dialect, *overrides: tuple[str, Any]) -> Mapping[str, int | None]:
     """Give the limits of a supervisor with these overrides; many files have the same ones."""
-    return MappingProxyType(Policy.for_dialect(dialect, **dict(overrides)).whole())
+    return MappingProxyType(Policy.for_dialect(dialect, **dict(overrides)).to_whole_limits())
 
 
 @dataclass

@@ -25,7 +25,7 @@ from pytest_agentproc.scenario._fields import (
 )
 from pytest_agentproc.scenario._words import describe_unknown, join_choices, shorten
 from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, format_inline
-from pytest_agentproc.vocabulary import CallerAction, Continued, Handler, HookUse
+from pytest_agentproc.vocabulary import CallerAction, ContinuedSession, Handler, HookUse
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check, Scope, Step
@@ -292,14 +292,14 @@ def find_unloaded_history(script: tuple[Step, ...]) -> int:
     return next((step.line for step in script if step.name == "handshake" and "history" in step.value), 0)
 
 
-def _make_continued(values: dict[str, Any], node: Node, what: str, check: Check) -> Continued:
+def _make_continued(values: dict[str, Any], node: Node, what: str, check: Check) -> ContinuedSession:
     if check.mode and not check.has_key("continues"):
         able = check.language.list_modes_with(lambda record, mode: "continues" in record.keys and mode in record.talks)
         check.report_at(
             node, f"the dialect {check.dialect} names no session in its handshake: {what} is for {join_choices(able)}"
         )
     [(how, name)] = values.items()
-    return Continued(how, name)
+    return ContinuedSession(how, name)
 
 
 CONTINUES = Fields(

@@ -58,7 +58,7 @@ class Movable:
         """Evaluate the time that stands there; None: it is none under these limits.
 
         Args:
-            limits: every limit as a whole number, None where it is off; see `Policy.whole`.
+            limits: every limit as a whole number, None where it is off; see `Policy.to_whole_limits`.
         """
         if self.expression is None:
             return 0 if self.kind == "pause" else None

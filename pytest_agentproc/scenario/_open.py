@@ -84,7 +84,7 @@ class Opening:
         """Give the range of a `between` in nanoseconds, bytes or units; None: it has none under these limits.
 
         Args:
-            limits: every limit as a whole number, None where it is off; see `Policy.whole`.
+            limits: every limit as a whole number, None where it is off; see `Policy.to_whole_limits`.
         """
         low, high = (_evaluate_text(text, self.kind, limits) for text in self.options)
         return None if low is None or high is None or low > high else (low, high)

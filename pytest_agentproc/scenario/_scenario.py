@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.scenario._check import Language
     from pytest_agentproc.scenario._drive import DriveItem
-    from pytest_agentproc.vocabulary import CallerAction, Continued, Dialect, Handler, HookUse
+    from pytest_agentproc.vocabulary import CallerAction, ContinuedSession, Dialect, Handler, HookUse
 
 
 def _find_outcome_limit(outcome: Any) -> str | None:
@@ -73,7 +73,7 @@ class Bound:
     drive: tuple[CallerAction, ...] = ()
     handler: Handler | None = None
     hooks: tuple[HookUse, ...] = ()
-    continues: Continued | None = None
+    continues: ContinuedSession | None = None
     parts: Mapping[str, Bound] = field(default_factory=dict)
     abandoned: CallerAction | None = None
     """That the caller of a run goes away, and when."""
@@ -157,7 +157,7 @@ class Scenario:
     blockage: DriveItem | None = None
     told_lines: Mapping[str, int] = field(default_factory=dict)
     handlers: tuple[dict[str, Any], ...] = ()
-    continues: Continued | None = None
+    continues: ContinuedSession | None = None
     text: str = field(repr=False)
     scripts: tuple[tuple[Step, ...], ...] = field(default=(), repr=False)
     expected: tuple[Expected, ...] = field(repr=False)
@@ -221,7 +221,7 @@ class Scenario:
     def request_own_terms(self, subject: _LimitsSource) -> Policy:
         """Give the limits that a subject states for the one agent of this scenario."""
         policy = subject.policy(LimitsRequest(self.policy, self.dialect, self.mode, self.is_session))
-        return policy.in_session() if self.is_session else policy
+        return policy.adapt_to_session() if self.is_session else policy
 
     @property
     def asks_for_artifacts(self) -> bool:
@@ -251,8 +251,11 @@ class Scenario:
 
     def _bind_parts(self, terms: Mapping[str, Policy]) -> Bound:
         parts = {name: part.bind(terms[name]) for name, part in self.parts.items()}
-        scopes = {name: Scope(policy.exact(), self.language.steps, policy.unstated) for name, policy in terms.items()}
-        scopes[""] = Scope(Policy().whole(), self.language.steps)
+        scopes = {
+            name: Scope(policy.to_exact_limits(), self.language.steps, policy.unstated)
+            for name, policy in terms.items()
+        }
+        scopes[""] = Scope(Policy().to_whole_limits(), self.language.steps)
         drive = tuple(bind_action(item, scopes[item.session]) for item in self.drive)
         blocked = self._bind_blockage(scopes[""])
         return Bound(self, {}, Policy(), self._bind_expectations(scopes), drive, parts=parts, blocked=blocked)
@@ -283,17 +286,17 @@ class Scenario:
 
     def _bind_one_agent(self, policy: Policy) -> Bound:
         containment = self.policy.get("containment", "group")
-        if not policy.holds(containment):
+        if not policy.has_containment(containment):
             raise NotApplicable(f"containment {containment}", self.told_lines["containment"])
         for expected in self.expected:
             head, _, leaf = expected.key.rpartition(".")
             is_outcome = leaf == "outcome" and not head.startswith("artifacts")
             limit = _find_outcome_limit(expected.value) if is_outcome else None
-            if limit is not None and policy.whole()[limit] is None:
+            if limit is not None and policy.to_whole_limits()[limit] is None:
                 raise NotApplicable(limit, expected.line)
             if is_outcome and expected.value == Outcome.TOOL_USE and not self.has_same_host_tools(policy):
                 raise NotApplicable("host_tools", expected.line)
-        scope = Scope(policy.exact(), self.language.steps, policy.unstated)
+        scope = Scope(policy.to_exact_limits(), self.language.steps, policy.unstated)
         asked = _build_input_report(self.expected)
         if self.needs_terminal:
             asked.append((0, "need_terminal", ()))
@@ -317,7 +320,7 @@ class Scenario:
         has_tasks = _has_tasks([first, then])
         if has_tasks:
             program["tasks"] = True
-        program["encoder"] = list(self.dialect_record.encoder_modules(self.mode, has_tasks=has_tasks))
+        program["encoder"] = list(self.dialect_record.list_encoder_modules(self.mode, has_tasks=has_tasks))
         expect = self._bind_expectations({"": scope})
         pauseless, blocked = _find_pauseless_spawn([first, then]), self._bind_blockage(scope)
         bound = Bound(self, program, policy, expect, pauseless=pauseless, blocked=blocked)

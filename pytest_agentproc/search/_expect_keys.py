@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.search._draws import format_exact_time
-from pytest_agentproc.verdict import returned_at, signals
+from pytest_agentproc.verdict import find_returned_at, list_signals
 from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ def collect_expect_keys(played: Played, *, of_others: bool = False) -> dict[str,
             keys["viewers"] = {name: {"status": view.status, "transcript": view.transcript} for name, view in views}
         if answer.called:
             keys["called"] = [{name: format_exact_time(at)} for name, at in answer.called]
-    keys["signals"] = [{name: format_exact_time(at)} for name, at in signals(record)]
+    keys["signals"] = [{name: format_exact_time(at)} for name, at in list_signals(record)]
     if answer.warnings is not None:
         keys["warnings"] = list(answer.warnings)
-    at = returned_at(record)
+    at = find_returned_at(record)
     if at is not None:
         keys["returned"] = format_exact_time(at)
     return keys

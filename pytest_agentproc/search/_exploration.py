@@ -19,7 +19,7 @@ from pytest_agentproc.search._find import FailingSetting, describe_check, find_u
 from pytest_agentproc.search._find_file import remove_keys
 from pytest_agentproc.search._invariants import find_broken_invariant
 from pytest_agentproc.search._trials import Settings
-from pytest_agentproc.verdict import Verdict, instants, judged, retimed
+from pytest_agentproc.verdict import Verdict, find_instants, judge_play, replace_instants
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -167,8 +167,8 @@ def _read_results(played: Played) -> _ReferencePlay:
     times: dict[str, list[int | None]] = {}
     expect = []
     for expectation in played.bound.expect:
-        seen = instants(played, expectation.key) if expectation.not_applicable is None else None
-        own = expectation if seen is None else replace(expectation, wanted=retimed(expectation.wanted, seen))
+        seen = find_instants(played, expectation.key) if expectation.not_applicable is None else None
+        own = expectation if seen is None else replace(expectation, wanted=replace_instants(expectation.wanted, seen))
         if seen is not None and own != expectation:
             times[expectation.key] = seen
         expect.append(own)
@@ -200,7 +200,7 @@ def _is_waiting_in_vain(played: Played) -> bool:
 
 def _describe_unmet(played: Played) -> str:
     """Say what keeps a play from being green; "" if nothing does."""
-    judgement = judged(played)
+    judgement = judge_play(played)
     if judgement.verdict is Verdict.PASSED:
         return ""
     fits = (Verdict.PASSED, Verdict.NOT_APPLICABLE)

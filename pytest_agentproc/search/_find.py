@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.record import compute_normal_form
 from pytest_agentproc.search._invariants import find_broken_invariant
-from pytest_agentproc.verdict import Verdict, alike, differing, judged
+from pytest_agentproc.verdict import Verdict, find_first_difference, is_alike, judge_play
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Played, ScenarioRunner
@@ -46,7 +46,7 @@ def find_unmet_check(played: Played) -> tuple[str, str] | None:
 
     A supervisor that raises meets none. If it raises in one setting alone, no tester would find that by hand.
     """
-    row = next((row for row in judged(played).rows if row.verdict in _BROKEN), None)
+    row = next((row for row in judge_play(played).rows if row.verdict in _BROKEN), None)
     if row is None:
         return None
     if row.verdict is not Verdict.FAILED:
@@ -89,8 +89,8 @@ def confirm_failure(
     foretold = compute_normal_form(find.played.record)
     for number in range(1, _TIMES + 1):
         played = lab.play(find.scenario, subject, backend=backend)
-        is_same = compute_normal_form(played.record) == foretold or alike(find.played, played)
-        difference = "" if is_same else differing(find.played, played)
+        is_same = compute_normal_form(played.record) == foretold or is_alike(find.played, played)
+        difference = "" if is_same else find_first_difference(find.played, played)
         if difference:
             return Confirmation(repeats=False, difference=difference)
         if find_unmet_check(played) is None and not find_broken_invariant(played):

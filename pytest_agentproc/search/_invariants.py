@@ -7,7 +7,7 @@ from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.errors import SubjectError
-from pytest_agentproc.verdict import leaks, returned_at
+from pytest_agentproc.verdict import find_returned_at, list_leaks
 from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _list_write_times(record: Record) -> list[int]:
 def _check_waits(played: Played) -> str:
     """The caller of a run has its answer once the graces after the outcome are over."""
     assert played.answer is not None
-    at, over = returned_at(played.record), played.answer.elapsed
+    at, over = find_returned_at(played.record), played.answer.elapsed
     if not _is_run(played.answer) or at is None or over is None:
         return ""
     limits = played.bound.policy.nanoseconds()
@@ -121,7 +121,7 @@ def _check_waits(played: Played) -> str:
 
 
 def _check_leaks(played: Played) -> str:
-    left = leaks(played.record)
+    left = list_leaks(played.record)
     return f"{left[0].process} outlives the run" if left and not _has_expected_leaks(played) else ""
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from pytest_agentproc.harness import ScenarioRunner, run_in_model
 from pytest_agentproc.search._draws import SearchTimeOver
 from pytest_agentproc.subjects import ReferenceSupervisor
-from pytest_agentproc.vocabulary import Policy, time_names
+from pytest_agentproc.vocabulary import Policy, list_time_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -77,8 +77,8 @@ class Settings(ABC, Generic[Setting]):
         Times are tried about the limits that the file names; if it names none, about all of such an agent.
         """
         terms = self.scenario.request_terms(self._subject)
-        whole = (terms if isinstance(terms, Policy) else next(iter(terms.values()))).whole()
-        names = time_names(is_session=self.scenario.is_session)
+        whole = (terms if isinstance(terms, Policy) else next(iter(terms.values()))).to_whole_limits()
+        names = list_time_names(is_session=self.scenario.is_session)
         return whole, [name for name in names if name in self.scenario.text] or names
 
     def _play(self, scenario: Scenario) -> Played:

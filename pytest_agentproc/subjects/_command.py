@@ -35,8 +35,8 @@ from pytest_agentproc.vocabulary import (
     Policy,
     RunReport,
     RunRequest,
+    mark_unstated,
     signal_name,
-    with_unstated,
 )
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ class Command:
         limits: dict[str, Any] = {name: None for name in OPTIONAL_NAMES if name not in self._told}
         limits |= {name: _TOLD.get(name, getattr(default, name)) for name in self._told} | self._limits
         limits |= {name: value for name, value in request.limits.items() if name in self._told}
-        return with_unstated(Policy.for_dialect(request.dialect, **limits), {*self._told, *self._limits})
+        return mark_unstated(Policy.for_dialect(request.dialect, **limits), {*self._told, *self._limits})
 
     async def run(self, order: RunRequest) -> RunReport:
         """Start it below the order's keeper and wait for its end, as long as the caller lets it.
@@ -238,7 +238,7 @@ class Command:
                     raise Declined("the prompt makes its command line too long") from None
                 raise AdapterError(f"{error.filename} could not be started: {error.strerror}\n{_STARTED}") from None
             await _wait_for_end(pid, (told, rest))
-            status = keeper.status(pid)
+            status = keeper.read_status(pid)
             keeper.reap(pid)
             return status, told.data.decode(errors="replace"), rest.tail
 

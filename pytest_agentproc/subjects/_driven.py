@@ -18,7 +18,7 @@ from pytest_agentproc.subjects._checked import find_adapter_module, unwrap_refus
 from pytest_agentproc.subjects._client import Client
 from pytest_agentproc.subjects._function import Function, copy_untracked
 from pytest_agentproc.subjects._stated import require_limits, require_limits_function
-from pytest_agentproc.vocabulary import NANOSECONDS, Caller, Role
+from pytest_agentproc.vocabulary import NANOSECONDS, Caller, CallerRole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -105,7 +105,7 @@ class SessionDriver:
     def __init__(self, order: RunRequest, client: Callable[..., Client]) -> None:
         self._order = copy_untracked(order)
         self._client = client(order, self._ask_permission)
-        self._caller = Caller(order.drive, self._record_action, {"": Role(order.handler)})
+        self._caller = Caller(order.drive, self._record_action, {"": CallerRole(order.handler)})
         self._news = anyio.Event()
         self._prompts: list[str] = []
         self._turns: dict[int, dict[str, Any]] = {}
@@ -162,7 +162,7 @@ class SessionDriver:
                 raise refusal from None
 
     async def _ask_permission(self) -> bool:
-        number = self._caller.saw_question(self._read_clock())
+        number = self._caller.note_question(self._read_clock())
         answer = self._answers[number] = anyio.Event()
         self._wake_all()
         if self._order.handler is None:
@@ -247,7 +247,7 @@ class SessionDriver:
         self._notify_caller("outcome", number, str(said["outcome"]))
 
     def _notify_caller(self, kind: str, turn: int | None, text: str) -> None:
-        self._caller.hear(kind, turn, text)
+        self._caller.note_event(kind, turn, text)
         self._wake_all()
 
     def _wake_all(self) -> None:

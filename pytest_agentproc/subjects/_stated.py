@@ -20,7 +20,7 @@ from pytest_agentproc.vocabulary import (
     LimitsRequest,
     Outcome,
     Policy,
-    with_unstated,
+    mark_unstated,
 )
 
 _LEAST = ("completed", "failed")
@@ -71,7 +71,7 @@ def make_policy(limits: Mapping[str, Any], dialect: str) -> Policy:
         _require_known("limit", name, POLICY_NAMES)
     off = dict.fromkeys(OPTIONAL_NAMES - {"restart_backoff"})
     given = {name: () if name in LIST_NAMES and value is None else value for name, value in limits.items()}
-    return with_unstated(Policy.for_dialect(dialect, **(off | given)), limits)
+    return mark_unstated(Policy.for_dialect(dialect, **(off | given)), limits)
 
 
 def has_time_limit(limits: Mapping[str, Any]) -> bool:

@@ -10,7 +10,7 @@ import anyio
 
 from pytest_agentproc.record import mark_session
 from pytest_agentproc.supervisor import open_session, report_session, summarize_view
-from pytest_agentproc.vocabulary import NANOSECONDS, CallbackError, Caller, Role, RunReport
+from pytest_agentproc.vocabulary import NANOSECONDS, CallbackError, Caller, CallerRole, RunReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -33,7 +33,7 @@ class SessionGroup:
         self._order = order
         parts = order.sessions or (order,)
         self._caller = Caller(
-            order.drive, self._record_action, {part.name: Role(part.handler, part.hooks) for part in parts}
+            order.drive, self._record_action, {part.name: CallerRole(part.handler, part.hooks) for part in parts}
         )
         self._news = anyio.Event()
         self._held = {part.name: _DrivenSession(part, deciders, self._caller, self._wake) for part in parts}
@@ -137,11 +137,11 @@ class _DrivenSession:
 
     async def _pass_events_on(self, viewer: Viewer) -> None:
         async for event in viewer:
-            self._caller.hear(event.kind, event.turn, event.text, self._order.name)
+            self._caller.note_event(event.kind, event.turn, event.text, self._order.name)
             self._ring()
 
     async def _ask_permission(self, question: Question) -> bool:
-        number = self._caller.saw_question(self._order.clock.instant(), self._order.name)
+        number = self._caller.note_question(self._order.clock.instant(), self._order.name)
         self._answers[number] = anyio.Event()
         self._ring()
         await self._answers[number].wait()

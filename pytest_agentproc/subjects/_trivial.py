@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio
 
-from pytest_agentproc.vocabulary import LimitsRequest, Outcome, Policy, RunReport, RunRequest, View, exit_code
+from pytest_agentproc.vocabulary import LimitsRequest, Outcome, Policy, RunReport, RunRequest, View, compute_exit_code
 
 
 class Null:
@@ -100,7 +100,7 @@ class SubprocessRun(Null):
         outcome = outcome if done.returncode else Outcome.COMPLETED
         return RunReport(
             outcome=outcome.value,
-            exit_code=exit_code(outcome, done.returncode),
+            exit_code=compute_exit_code(outcome, done.returncode),
             text=done.stdout.decode(errors="replace").strip(),
             elapsed=order.clock.instant() - start,
             agent_status=done.returncode,

@@ -33,7 +33,7 @@ from pytest_agentproc.supervisor._tools import Tasks, Tools
 from pytest_agentproc.supervisor._turns import TurnRecord, Turns
 from pytest_agentproc.supervisor._watchdog import TurnWatchdog, Watchdog
 from pytest_agentproc.supervisor.dialects import Hook, Question, Setting
-from pytest_agentproc.vocabulary import Continued, Outcome, Policy
+from pytest_agentproc.vocabulary import ContinuedSession, Outcome, Policy
 
 __all__ = [
     "Abandonment",
@@ -41,7 +41,7 @@ __all__ = [
     "Artifacts",
     "Command",
     "Completion",
-    "Continued",
+    "ContinuedSession",
     "Conversation",
     "DecideTool",
     "Deciders",

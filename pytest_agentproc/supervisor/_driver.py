@@ -76,9 +76,9 @@ class Driver:
         self.machine: ProcessMachine = machine
         self.ports: Ports | None = None
         self.deadline: int | None = None
-        """See `Watched`."""
+        """See `WatchedRun`."""
         self.news = False
-        """See `Watched`."""
+        """See `WatchedRun`."""
         self._spawn = spawn
         self._now = now
         self._trace = trace
@@ -114,7 +114,7 @@ class Driver:
 
     @property
     def descriptor(self) -> int | None:
-        """See `Watched`."""
+        """See `WatchedRun`."""
         return None if self.ports is None else self.ports.descriptor
 
     def look(self) -> bool:
@@ -128,7 +128,7 @@ class Driver:
         return self._trace_changes(self._fire_deadline(now, has_news=has_news), now)
 
     def describe(self) -> str:
-        """See `Watched`."""
+        """See `WatchedRun`."""
         return "waits for output or the exit of its agent, and no timer runs"
 
     def _feed_ready_events(self, ports: Ports, now: int) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.supervisor._events import Finish, Reap, Signal
 from pytest_agentproc.supervisor._streams import Transcript
 from pytest_agentproc.supervisor.dialects import Failure, Finished, Line, Message, Noise, Other, Resumed
-from pytest_agentproc.vocabulary import Outcome, exit_code
+from pytest_agentproc.vocabulary import Outcome, compute_exit_code
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -228,7 +228,7 @@ class Ending:
 
     def choose_exit_code(self, outcome: Outcome, status: int | None, *, forced: bool, executable: bool) -> int:
         """Say what the supervising program should exit with."""
-        return exit_code(outcome, status, forced=forced, executable=executable)
+        return compute_exit_code(outcome, status, forced=forced, executable=executable)
 
     def find_warnings(self, outcome: Outcome, status: int | None, *, forced: bool) -> list[str]:
         """Warn of a good result and then a self-chosen exit code."""

@@ -185,7 +185,7 @@ class AgentLifecycle(ProcessMachine):
     def __init__(self, task: SessionTask, deciders: SessionDeciders | None = None) -> None:
         made = self._made = deciders or SessionDeciders()
         self.task = task
-        self.policy = task.policy.in_session()
+        self.policy = task.policy.adapt_to_session()
         self.limits = self.policy.nanoseconds()
         self.failure: tuple[Outcome, str] | None = None
         self.agent_status: int | None = None

@@ -23,7 +23,7 @@ from pytest_agentproc.supervisor._session_driver import CallbackRunner, MissingW
 from pytest_agentproc.supervisor._spawn import check_command, make_spawner
 from pytest_agentproc.supervisor.dialects import Setting
 from pytest_agentproc.tree import Wakeup
-from pytest_agentproc.vocabulary import DIALECTS, Continued, Dialect, Outcome, Policy
+from pytest_agentproc.vocabulary import DIALECTS, ContinuedSession, Dialect, Outcome, Policy
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Generator, Mapping, Sequence
@@ -414,7 +414,7 @@ async def open_session(
     policy: Policy | None = None,
     permission: Handler | None = None,
     hooks: Mapping[str, str] | None = None,
-    continues: Continued | None = None,
+    continues: ContinuedSession | None = None,
     cwd: str | None = None,
     env: Mapping[str, str] | None = None,
     clock: Clock | None = None,
@@ -475,7 +475,7 @@ def _open_wakeup(session: Session) -> Wakeup | MissingWakeup:
         return session.make_missing_wakeup(error)
 
 
-def _check_dialect(dialect: str | Dialect, hooks: Mapping[str, str] | None, continues: Continued | None) -> str:
+def _check_dialect(dialect: str | Dialect, hooks: Mapping[str, str] | None, continues: ContinuedSession | None) -> str:
     """Give the dialect's name, if it has the hooks that are asked for, and opens sessions by name if one is named."""
     name = dialect.name if isinstance(dialect, Dialect) else dialect
     record = dialect if isinstance(dialect, Dialect) else DIALECTS.get(dialect)

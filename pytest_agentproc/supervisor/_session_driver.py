@@ -156,7 +156,7 @@ class SessionDriver(Driver):
 
     @property
     def descriptor(self) -> int | None:
-        """See `Watched`: it is the same for every agent of the session."""
+        """See `WatchedRun`: it is the same for every agent of the session."""
         return self._bell.descriptor
 
     def queue_intent(self, intent: Intent) -> None:
@@ -180,7 +180,7 @@ class SessionDriver(Driver):
         return self._trace_changes(self._fire_deadline(now, has_news=has_news), now)
 
     def describe(self) -> str:
-        """See `Watched`."""
+        """See `WatchedRun`."""
         return f"holds a session that is {self.machine.state.value}, and no timer of it runs"
 
     def abandon(self) -> None:

@@ -67,7 +67,7 @@ def make_spawner(
         child = Child(argv, cwd, env, containment)
         if not child.is_own:
             try:
-                clock.meet(child.pid)
+                clock.await_child(child.pid)
             except BaseException:
                 child.abandon()
                 raise

@@ -23,7 +23,7 @@ from pytest_agentproc.supervisor.dialects import (
     TurnEnded,
     TurnProgress,
 )
-from pytest_agentproc.vocabulary import Outcome, exit_code
+from pytest_agentproc.vocabulary import Outcome, compute_exit_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -186,7 +186,7 @@ class TurnRecord:
         assert self.outcome_at is not None
         return TurnResult(
             outcome=outcome,
-            exit_code=exit_code(outcome, status, forced=forced, executable=executable),
+            exit_code=compute_exit_code(outcome, status, forced=forced, executable=executable),
             text=answered.text,
             stop_reason=answered.stop_reason,
             model=answered.model,

@@ -7,32 +7,32 @@ Signals go through pidfds, or to unreaped children of a keeper; `Keeper` is the 
 from __future__ import annotations
 
 from pytest_agentproc.tree._child import Child
-from pytest_agentproc.tree._keeper import Ended, Keeper, KeeperDied, Left
-from pytest_agentproc.tree._kernel import pidfd_of
-from pytest_agentproc.tree._leak_tracker import LeakTracker, disown
+from pytest_agentproc.tree._keeper import EndReport, Keeper, KeeperDied, RemainingProcesses
+from pytest_agentproc.tree._kernel import open_pidfd
+from pytest_agentproc.tree._leak_tracker import LeakTracker, exclude_from_tracking
 from pytest_agentproc.tree._ownership import OwnedProcess, Ownership
-from pytest_agentproc.tree._prctl import adopting
-from pytest_agentproc.tree._snapshots import ProcessSnapshot, check_proc, command_line, sight
+from pytest_agentproc.tree._prctl import adopt_orphans_in_block
+from pytest_agentproc.tree._snapshots import ProcessSnapshot, check_proc, read_command_line, take_snapshot
 from pytest_agentproc.tree._wakeup import Wakeup
-from pytest_agentproc.tree._walk import descendants, group_of
+from pytest_agentproc.tree._walk import list_descendants, read_group
 
 __all__ = [
     "Child",
-    "Ended",
+    "EndReport",
     "Keeper",
     "KeeperDied",
     "LeakTracker",
-    "Left",
     "OwnedProcess",
     "Ownership",
     "ProcessSnapshot",
+    "RemainingProcesses",
     "Wakeup",
-    "adopting",
+    "adopt_orphans_in_block",
     "check_proc",
-    "command_line",
-    "descendants",
-    "disown",
-    "group_of",
-    "pidfd_of",
-    "sight",
+    "exclude_from_tracking",
+    "list_descendants",
+    "open_pidfd",
+    "read_command_line",
+    "read_group",
+    "take_snapshot",
 ]

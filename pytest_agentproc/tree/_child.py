@@ -14,18 +14,24 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.tree._keeper import Keeper, KeeperDied, KeeperTree, baked, keepers
-from pytest_agentproc.tree._kernel import children, is_dead, is_exhausted, release, reserve
+from pytest_agentproc.tree._keeper import Keeper, KeeperDied, KeeperTree, add_cookie, keepers
+from pytest_agentproc.tree._kernel import (
+    is_dead,
+    is_out_of_descriptors,
+    list_children,
+    release_descriptors,
+    reserve_descriptors,
+)
 from pytest_agentproc.tree._members import Members
 from pytest_agentproc.tree._membership import DescentTree, SubreaperTree
 from pytest_agentproc.tree._prctl import Alarm, adopt_orphans, release_orphans
-from pytest_agentproc.tree._root import Kept, Own, started
+from pytest_agentproc.tree._root import KeeperChild, OwnChild, started
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pytest_agentproc.tree._membership import TreeMembership
-    from pytest_agentproc.tree._root import Root
+    from pytest_agentproc.tree._root import RootProcess
 
 
 _TERMINATE = (signal.SIGTERM, signal.SIGCONT)
@@ -81,7 +87,7 @@ class Child:
         # The descriptors for the end are reserved before the start. Without them the start is refused; with too few at
         # the end, the agent would live on.
         try:
-            reserve()
+            reserve_descriptors()
         except OSError:
             self._epoll.close()
             raise
@@ -90,11 +96,11 @@ class Child:
                 self._own.append(os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
             # Children that were there before cannot be the agent's. Without this list an unrelated orphan would count
             # as a stranger.
-            self._before = children(os.getpid()) if containment != "group" else []
+            self._before = list_children(os.getpid()) if containment != "group" else []
             self._root = self._start(argv, cwd, env, containment)
         except BaseException:
             self._close_pipes()
-            self._let_go()
+            self._end_containment()
             self._close_own()
             raise
         self.pid = self._root.pid
@@ -109,7 +115,9 @@ class Child:
         self._status: int | None = None
         self._is_reaped = False
 
-    def _start(self, argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None, containment: str) -> Root:
+    def _start(
+        self, argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None, containment: str
+    ) -> RootProcess:
         theirs = []
         try:
             for name in _STREAMS:
@@ -122,26 +130,26 @@ class Child:
             # A handler that ignores SIGCHLD lets the kernel reap each child at once: `wait` then raised
             # ChildProcessError, and five descriptors stayed open.
             is_lost = signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN  # an exit leaves nothing, but to a keeper
-            if (containment == "keeper" or is_lost) and (keeper := _keeper()) is not None:
+            if (containment == "keeper" or is_lost) and (keeper := _start_keeper()) is not None:
                 self._keeper = keeper
                 with contextlib.suppress(KeeperDied):
-                    kept = Kept(keeper, argv, cwd, env, stdio)
+                    kept = KeeperChild(keeper, argv, cwd, env, stdio)
                     self.containment, self._kin = "keeper", KeeperTree(keeper, kept.pid)
                     return kept
-                self._let_go()
-            if containment != "group" and self._adopt():
+                self._end_containment()
+            if containment != "group" and self._adopt_orphans():
                 cookie = secrets.token_hex(8)
-                own = Own(argv, cwd, baked(env, cookie), stdio)
+                own = OwnChild(argv, cwd, add_cookie(env, cookie), stdio)
                 self.containment, self._kin = "subreaper", SubreaperTree(own.pid, cookie, before=self._before)
                 return own
-            own = Own(argv, cwd, env, stdio)
+            own = OwnChild(argv, cwd, env, stdio)
             self._kin = DescentTree(own.pid)
             return own
         finally:
             for number in theirs:
                 os.close(number)
 
-    def _adopt(self) -> bool:
+    def _adopt_orphans(self) -> bool:
         with contextlib.suppress(OSError, AttributeError):
             adopt_orphans()
             self._holds_orphans = True
@@ -150,7 +158,7 @@ class Child:
     @property
     def is_own(self) -> bool:
         """Whether the agent is a child of this process, and not of a keeper."""
-        return isinstance(self._root, Own)
+        return isinstance(self._root, OwnChild)
 
     @property
     def descriptor(self) -> int:
@@ -160,20 +168,20 @@ class Child:
     def poll(self) -> set[str]:
         """Report what is ready, without waiting: stdin, stdout, stderr, exit, members."""
         # An orphan that this process adopts has no descriptor in the epoll yet. The list of children shows it.
-        if isinstance(self._kin, SubreaperTree) and self._stirs(self._kin):
-            self._members.walk(end=time.monotonic() + _LOOK)
+        if isinstance(self._kin, SubreaperTree) and self._has_new_children(self._kin):
+            self._members.add_new_members(end=time.monotonic() + _LOOK)
         ready = [number for number, _ in self._epoll.poll(0)]
         if self._alarm is not None and self._alarm.descriptor in ready:
-            self._alarm.hush()
+            self._alarm.clear()
         if self._bell in ready:
             os.eventfd_read(self._bell)
         return {self._names.get(number, "members") for number in ready}
 
-    def _stirs(self, kin: SubreaperTree) -> bool:
+    def _has_new_children(self, kin: SubreaperTree) -> bool:
         try:
-            return kin.stirs()
+            return kin.has_new_children()
         except OSError as error:
-            if not is_exhausted(error):
+            if not is_out_of_descriptors(error):
                 raise
             return False
 
@@ -214,7 +222,7 @@ class Child:
     def status(self) -> int:
         """Say how the agent exited, without reaping it: a code, or minus a signal's number."""
         if self._status is None:
-            self._status = self._root.status()
+            self._status = self._root.read_status()
             self._epoll.unregister(self._pidfd)
         return self._status
 
@@ -228,29 +236,29 @@ class Child:
         # TERM to a stopped process is only delivered after CONT (measured); KILL is delivered at once.
         self._signal(_TERMINATE, reach)
         if reach == "tree":
-            self._nudge()
+            self._wake_reader_if_empty()
 
     def kill(self, reach: str = "tree") -> None:
         """Send KILL to the agent and to every descendant, and from then on to each new one; see `terminate`."""
         self._signal(_KILL, reach)
         if reach == "tree":
             self._killed_at = self._killed_at or time.monotonic()
-            self._held(self._hunt)
-            self._nudge()
+            self._retry_without_keeper(self._kill_members)
+            self._wake_reader_if_empty()
 
     def _signal(self, signals: Sequence[signal.Signals], reach: str) -> None:
         # Look first, signal the agent second: its death turns its children into orphans, which are harder to find.
         if reach != "agent":
-            self._held(lambda: self._members.survey(_LOOK))
+            self._retry_without_keeper(lambda: self._members.walk_until_sure(_LOOK))
         self._signal_agent(signals)
         if reach != "agent":
-            self._members.send(*signals, group=self.pid if reach == "group" else None)
+            self._members.send_signals(*signals, group=self.pid if reach == "group" else None)
 
     def is_alone(self) -> bool:
         """Say whether no descendant is left; after a kill, each process that is found is killed."""
-        self._held(self._hunt if self._killed_at is not None else self._look)
+        self._retry_without_keeper(self._kill_members if self._killed_at is not None else self._survey_members)
         # An empty list after an unsure walk proves nothing: a child whose parent died during the walk is not in it.
-        self._members.prune()
+        self._members.drop_dead()
         return self._members.is_empty and self._members.is_sure
 
     def reap(self) -> None:
@@ -268,7 +276,7 @@ class Child:
             # an agent was frozen.
             end = time.monotonic() + _LAST
             if self._keeper is not None:
-                self._keeper.hurry(_LAST)
+                self._keeper.limit_time(_LAST)
             self.kill()
             self._await_end(end)
             if self._status is None:
@@ -282,17 +290,17 @@ class Child:
         """List the descendants that may not be signalled, and that lived on when `close` was called."""
         return self._members.leaks
 
-    def strangers(self) -> list[int]:
+    def list_unknown_children(self) -> list[int]:
         """List the children of this process of unknown origin that came while the agent lived.
 
         They are orphans, perhaps of the agent, or another part of this program started them. They are never signalled.
         """
-        return self._kin.strangers(started | keepers) if isinstance(self._kin, SubreaperTree) else []
+        return self._kin.list_unknown_children(started | keepers) if isinstance(self._kin, SubreaperTree) else []
 
     def close(self) -> None:
         """Close every descriptor, and end the keeper with every process below it."""
         self._close_pipes()
-        self._let_go()
+        self._end_containment()
         self._members.close()
         if self._epoll.closed:
             return
@@ -305,13 +313,13 @@ class Child:
         while self._own:
             os.close(self._own.pop())
         self._epoll.close()
-        release()
+        release_descriptors()
 
     def _close_pipes(self) -> None:
         while self._numbers:
             os.close(self._numbers.popitem()[1])
 
-    def _let_go(self) -> None:
+    def _end_containment(self) -> None:
         keeper, self._keeper = self._keeper, None
         if keeper is not None:
             keeper.close()
@@ -319,43 +327,43 @@ class Child:
             self._holds_orphans = False
             release_orphans()
 
-    def _look(self) -> None:
-        self._members.survey(_LOOK)
+    def _survey_members(self) -> None:
+        self._members.walk_until_sure(_LOOK)
         if self._members.has_unwatched or not self._members.is_sure:
-            self._look_again()
+            self._schedule_wakeup()
 
-    def _hunt(self) -> None:
+    def _kill_members(self) -> None:
         """Kill each process that is found, by own descriptors or by the keeper, which continues by itself."""
         members, keeper = self._members, self._keeper
         if keeper is not None and self.containment == "keeper":
-            is_over = keeper.kill(_AT_ONCE / 2)
-            members.survey(_LOOK)
-            members.send(*_KILL)
+            is_over = keeper.kill_all(_AT_ONCE / 2)
+            members.walk_until_sure(_LOOK)
+            members.send_signals(*_KILL)
         else:
             assert self._killed_at is not None
             # The turns alternate between killing at once and stopping first: see `Keeper._end_orphans`.
             turn = int((time.monotonic() - self._killed_at) / _TURN)
-            is_over = members.hunt(_AT_ONCE, freeze=turn % 2 == 1)
+            is_over = members.kill_all(_AT_ONCE, freeze=turn % 2 == 1)
         if members.has_unwatched or not (is_over and members.is_sure):
-            self._look_again()
+            self._schedule_wakeup()
 
-    def _nudge(self) -> None:
+    def _wake_reader_if_empty(self) -> None:
         """Wake the reader of the descriptor at once if no process is left whose end would wake it."""
         if self._status is not None and self._members.is_empty:
             os.eventfd_write(self._bell, 1)
 
-    def _look_again(self) -> None:
+    def _schedule_wakeup(self) -> None:
         """Wake the reader soon, since no death of an unheld process does; at once after a walk that was cut."""
         if self._members.is_cut:
             os.eventfd_write(self._bell, 1)
             return
-        alarm = self._alarm or self._new_alarm()
+        alarm = self._alarm or self._create_alarm()
         if alarm is None:
             os.eventfd_write(self._bell, 1)
         else:
             alarm.set(_AGAIN)
 
-    def _new_alarm(self) -> Alarm | None:
+    def _create_alarm(self) -> Alarm | None:
         """Make the alarm in its reserved place; give None if another thread took that place."""
         while len(self._own) > 1:
             os.close(self._own.pop())
@@ -364,7 +372,7 @@ class Child:
             self._epoll.register(self._alarm.descriptor, select.EPOLLIN)
         return self._alarm
 
-    def _held(self, action: Callable[[], None]) -> None:
+    def _retry_without_keeper(self, action: Callable[[], None]) -> None:
         """Run an action that may need the keeper; once the keeper is dead, its children are ours and held as such."""
         try:
             action()
@@ -399,7 +407,7 @@ class Child:
         self._epoll.register(pidfd, select.EPOLLIN)
 
 
-def _keeper() -> Keeper | None:
+def _start_keeper() -> Keeper | None:
     """Start a keeper, if this system can have one."""
     with contextlib.suppress(OSError, AttributeError, KeeperDied):
         return Keeper()

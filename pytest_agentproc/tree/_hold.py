@@ -12,8 +12,8 @@ import signal
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.tree._kernel import pidfd_of
-from pytest_agentproc.tree._snapshots import sight
+from pytest_agentproc.tree._kernel import open_pidfd
+from pytest_agentproc.tree._snapshots import take_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def held(wanted: Iterable[ProcessSnapshot]) -> Iterator[dict[int, int]]:
+def hold_processes(wanted: Iterable[ProcessSnapshot]) -> Iterator[dict[int, int]]:
     """Hold processes by pidfd, if they are still the processes that were seen: (pid, pidfd)."""
     grips: dict[int, int] = {}
     try:
         for process in wanted:
-            pidfd = pidfd_of(process.pid)
+            pidfd = open_pidfd(process.pid)
             if pidfd is None:
                 continue
-            now = sight(process.pid)
+            now = take_snapshot(process.pid)
             # A reused pid shows another birth or parent. The parent may have become this process meanwhile: it adopts
             # orphans. Without this second look a kill once hit an innocent process.
             if now is None or now.born != process.born or now.parent not in (process.parent, os.getpid()):
@@ -43,7 +43,7 @@ def held(wanted: Iterable[ProcessSnapshot]) -> Iterator[dict[int, int]]:
             os.close(pidfd)
 
 
-def wait(pidfds: Iterable[int], timeout: int) -> list[int]:
+def wait_for_death(pidfds: Iterable[int], timeout: int) -> list[int]:
     """Wait until one process is dead, at most the given milliseconds; give the pidfds of the dead."""
     poll = select.poll()
     for pidfd in pidfds:

@@ -22,14 +22,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pytest_agentproc.tree._kernel import (
         attempt,
-        call,
-        children,
+        call_libc,
         execute,
-        is_exhausted,
-        name_of,
-        pidfd_of,
-        reserve,
-        state_of,
+        is_out_of_descriptors,
+        list_children,
+        open_pidfd,
+        read_name,
+        read_state,
+        reserve_descriptors,
     )
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -47,7 +47,7 @@ _LOOKS = 20
 _EINVAL = 22
 
 
-class Keeper:
+class KeeperServer:
     """Keep one subtree.
 
     Args:
@@ -88,7 +88,7 @@ class Keeper:
         if pid == 0:
             failed = "cwd"
             try:
-                self._become((stdin, stdout, stderr), mark)
+                self._prepare_child((stdin, stdout, stderr), mark)
                 if cwd is not None:
                     posix.chdir(cwd)
                 failed = "argv"
@@ -108,7 +108,7 @@ class Keeper:
         self.since = None
         return pid, 0, ""
 
-    def _become(self, streams: tuple[int, int, int], mark: bytes | None) -> None:
+    def _prepare_child(self, streams: tuple[int, int, int], mark: bytes | None) -> None:
         """Make this fork what a child of the host would be, with a session and a mark of its own."""
         # A session of its own, so that an agent that signals its group cannot end the keeper.
         posix.setsid()
@@ -117,7 +117,7 @@ class Keeper:
         for signum, before in self.plain.items():
             _signal.signal(signum, before)
         if mark is not None:
-            call("setrlimit", _RLIMIT_MSGQUEUE, mark)
+            call_libc("setrlimit", _RLIMIT_MSGQUEUE, mark)
         for number, stream in enumerate(streams):
             posix.dup2(stream, number)
 
@@ -126,7 +126,7 @@ class Keeper:
     def reap(self) -> None:
         """Reap every dead orphan; record how started processes ended, which stay until the host reaps them."""
         # While the tree is frozen no zombie is reaped: a freed pid or process slot is what a fork bomb waits for.
-        for pid in children(self.pid):
+        for pid in list_children(self.pid):
             if pid not in self.started and not self.is_holding:
                 posix.waitpid(pid, posix.WNOHANG)
             elif self.started.get(pid, 0) is None:
@@ -136,29 +136,29 @@ class Keeper:
                     exited = result.si_code == posix.CLD_EXITED
                     self.started[pid] = result.si_status if exited else -result.si_status
 
-    def survey(self) -> tuple[list[int], bool]:
+    def find_living(self) -> tuple[list[int], bool]:
         """List the living processes, parents before children; say whether an empty list is a proof."""
         # A walk can miss a process that moved to a place it has passed. The list of own children cannot: only this
         # process shortens it. So emptiness is proven there, and the walk only finds members.
         for _ in range(_LOOKS):
             self.reap()
             dead = {pid for pid, status in self.started.items() if status is not None}
-            if dead.issuperset(children(self.pid)):  # a list that only this process can shorten
+            if dead.issuperset(list_children(self.pid)):  # a list that only this process can shorten
                 return [], True
-            living = self.living()
+            living = self.list_living()
             if living:
                 self.refused.intersection_update(living)
                 return living, True
         return [], False
 
-    def living(self, corpses: frozenset[int] | set[int] = frozenset()) -> list[int]:
+    def list_living(self, corpses: frozenset[int] | set[int] = frozenset()) -> list[int]:
         """List the descendants that are no zombies, parents before children, without the known corpses."""
         found: dict[int, None] = {}
-        frontier = children(self.pid)
+        frontier = list_children(self.pid)
         for pid in frontier:
-            if pid not in found and pid not in corpses and state_of(pid) not in ("Z", "X", ""):
+            if pid not in found and pid not in corpses and read_state(pid) not in ("Z", "X", ""):
                 found[pid] = None
-                frontier += children(pid)
+                frontier += list_children(pid)
         return list(found)
 
     # Killing.
@@ -168,16 +168,16 @@ class Keeper:
         if self.since is None:
             self.since = time.monotonic()
         end = time.monotonic() + seconds
-        while self.step() and time.monotonic() < end:
-            self.doze()
+        while self.kill_once() and time.monotonic() < end:
+            self.wait_for_death()
         return self.since is None
 
-    def doze(self) -> None:
+    def wait_for_death(self) -> None:
         """Wait for the next death, or a millisecond."""
         if self._deaths.poll(1):
             posix.read(self.wake, 4096)
 
-    def step(self) -> bool:
+    def kill_once(self) -> bool:
         """Kill the living children; return whether a process was left."""
         if self.since is None:
             return False
@@ -185,43 +185,44 @@ class Keeper:
         if age > _PATIENCE:
             # Half a second of killing did not help: the tree forks faster than it dies. From here all are stopped
             # first. A fork bomb at its process limit showed why: each kill frees a slot, and the bomb refills it.
-            if self.freeze() and age < _PATIENCE + _FREEZING:
+            if self.stop_new_processes() and age < _PATIENCE + _FREEZING:
                 return True
-            self.finish()
+            self.kill_stopped()
             self.since = time.monotonic()
-        orphans = [pid for pid in children(self.pid) if self.started.get(pid) is None and pid not in self.refused]
+        orphans = [pid for pid in list_children(self.pid) if self.started.get(pid) is None and pid not in self.refused]
         # Only children are killed here. Their pids are safe, and what they leave becomes a child: the tree comes up by
         # itself.
         if orphans:
-            self.strike(orphans)
+            self.kill_children(orphans)
             self.reap()
             return True
-        living, is_sure = self.survey()
+        living, is_sure = self.find_living()
         # A process of another real uid cannot be signalled. To wait for it was a spin of 29,000 rounds up to the
         # deadline; now it is reported.
         if is_sure and self.refused.issuperset(living):
             self.since = None
         return self.since is not None
 
-    def strike(self, orphans: list[int]) -> None:
+    def kill_children(self, orphans: list[int]) -> None:
         """Kill children: their pids are safe until this process reaps them. Their own children become ours."""
         for pid in orphans:
             if len(self.killed) < _MOST:
-                self.killed.setdefault(pid, name_of(pid))
+                self.killed.setdefault(pid, read_name(pid))
             try:
                 posix.kill(pid, _signal.SIGKILL)
             except PermissionError:
                 self.refused.add(pid)
 
-    def freeze(self) -> bool:
-        """Stop new processes, the youngest first; return whether there were any. Nothing is reaped until `finish`.
+    def stop_new_processes(self) -> bool:
+        """Stop new processes, the youngest first; return whether there were any.
 
-        If no descriptor is left to hold a further process, the stopped processes are killed first: they make room.
+        Nothing is reaped until `kill_stopped`. If no descriptor is left to hold a further process, the stopped
+        processes are killed first: they make room.
         """
         # Zombies are held here. A freeze that reaped in between failed in 3 of 4 trials with 16 forking processes.
         self.is_holding = True
         before = len(self.frozen) + len(self.corpses)
-        for pid in reversed(children(self.pid)):
+        for pid in reversed(list_children(self.pid)):
             if pid in self.corpses or pid in self.refused or self.started.get(pid) is not None:
                 continue
             try:
@@ -230,48 +231,48 @@ class Keeper:
                 self.refused.add(pid)
                 continue
             # It died before the signal came. Its pid stays its own as long as the zombie is held.
-            if state_of(pid) == "Z":
+            if read_state(pid) == "Z":
                 self.corpses.add(pid)
             else:
                 self.frozen.setdefault(pid, -1)
         is_new = len(self.frozen) + len(self.corpses) > before
-        for pid in self.below():
+        for pid in self.list_unstopped():
             try:
-                pidfd = pidfd_of(pid)
+                pidfd = open_pidfd(pid)
             except OSError as error:
-                if not is_exhausted(error):
+                if not is_out_of_descriptors(error):
                     raise
                 return False
             if pidfd is None:
                 is_new = True  # its parent reaped it, and may have started another
             # Opened first, then looked at again: only then is the pidfd that of a member, and not of a process with a
             # reused pid.
-            elif pid in self.below() and self.send(pid, pidfd, _signal.SIGSTOP):
+            elif pid in self.list_unstopped() and self.send_signal(pid, pidfd, _signal.SIGSTOP):
                 self.frozen[pid] = pidfd
                 is_new = True
             else:
                 posix.close(pidfd)
         return is_new
 
-    def below(self) -> list[int]:
+    def list_unstopped(self) -> list[int]:
         """List the living descendants that are no children and are not stopped yet."""
-        mine = set(children(self.pid))
-        living = self.living(self.corpses)
+        mine = set(list_children(self.pid))
+        living = self.list_living(self.corpses)
         return [pid for pid in living if pid not in mine and pid not in self.frozen and pid not in self.refused]
 
-    def finish(self) -> None:
+    def kill_stopped(self) -> None:
         """Kill all stopped processes: children are unreaped, the others are held by pidfd."""
         while self.frozen:
             pid, pidfd = self.frozen.popitem()
             if pidfd < 0:
                 posix.kill(pid, _signal.SIGKILL)
             else:
-                self.send(pid, pidfd, _signal.SIGKILL)
+                self.send_signal(pid, pidfd, _signal.SIGKILL)
                 posix.close(pidfd)
         self.corpses.clear()
         self.is_holding = False
 
-    def send(self, pid: int, pidfd: int, signum: int) -> bool:
+    def send_signal(self, pid: int, pidfd: int, signum: int) -> bool:
         """Signal a process that is held; return whether that is allowed."""
         try:
             _signal.pidfd_send_signal(pidfd, signum)
@@ -300,8 +301,8 @@ class Keeper:
 
     def ask_left(self) -> tuple[list[tuple[int, str]], bool]:
         """List the living processes with commands; say whether the list is complete."""
-        living, is_sure = self.survey()
-        return [(pid, name_of(pid)) for pid in living[:_MOST]], is_sure
+        living, is_sure = self.find_living()
+        return [(pid, read_name(pid)) for pid in living[:_MOST]], is_sure
 
     def ask_end(self, seconds: float) -> tuple[list[tuple[int, str]], list[tuple[int, str]], bool]:
         """Kill and reap everything: give the killed and the refused processes, and whether the time was enough."""
@@ -309,10 +310,10 @@ class Keeper:
         for pid in list(self.started):
             # The started ones stayed zombies until now, so that their pids remained valid for the host's signals.
             self.ask_reap(pid)
-        refused = [(pid, name_of(pid)) for pid in self.refused]
+        refused = [(pid, read_name(pid)) for pid in self.refused]
         return list(self.killed.items()), refused, self.since is None
 
-    def serve(self) -> bool:
+    def answer_message(self) -> bool:
         """Answer one message; return whether the host is still there."""
         try:
             message, more, _, _ = self.host.recvmsg(65536, _socket.CMSG_SPACE(16), _MSG_CMSG_CLOEXEC)
@@ -333,10 +334,10 @@ class Keeper:
             posix.close(number)
         return attempt(self.host.send, marshal.dumps(answer))
 
-    def live(self, host_pid: int) -> None:
+    def serve_until_host_dies(self, host_pid: int) -> None:
         """Serve until the host is dead; then end everything."""
         # The pidfd sees the death of the host even while a fork of the host still holds the socket open.
-        host = pidfd_of(host_pid)
+        host = open_pidfd(host_pid)
         news = select.poll()
         for number in (self.host.fileno(), self.wake, *([] if host is None else [host])):
             news.register(number, select.POLLIN)
@@ -349,20 +350,20 @@ class Keeper:
             if self.wake in ready:
                 posix.read(self.wake, 4096)
             if self.host.fileno() in ready:
-                is_served = self.serve()
+                is_served = self.answer_message()
             is_served = is_served and host not in ready
             self.reap()
-            self.step()
+            self.kill_once()
         # No limit here: the host is dead, and what is left now would be left for ever.
         while not self.ask_kill(1.0):
-            self.doze()
+            self.wait_for_death()
 
 
 def main() -> None:
     """Become a keeper."""
     host = _socket.socket(fileno=int(sys.argv[1]))
     posix.set_inheritable(host.fileno(), False)
-    failed = call("prctl", _PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    failed = call_libc("prctl", _PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     # Signals to the group of the terminal must not end the keeper. How they were before is kept for the started
     # programs.
     plain: dict[int, object] = {_signal.SIGPIPE: _signal.SIG_DFL, _signal.SIGXFSZ: _signal.SIG_DFL}
@@ -374,13 +375,13 @@ def main() -> None:
     posix.set_blocking(wake, False)
     posix.set_blocking(ring, False)
     _signal.set_wakeup_fd(ring, warn_on_full_buffer=False)
-    _signal.signal(_signal.SIGCHLD, _hear)
-    reserve()
-    keeper = Keeper(host, plain, wake)
+    _signal.signal(_signal.SIGCHLD, _ignore_signal)
+    reserve_descriptors()
+    keeper = KeeperServer(host, plain, wake)
     attempt(host.send, marshal.dumps((failed == 0, "prctl failed" if failed else "")))  # the host may be gone
-    keeper.live(int(sys.argv[2]))
+    keeper.serve_until_host_dies(int(sys.argv[2]))
     posix._exit(0)
 
 
-def _hear(signum: int, frame: object) -> None:
+def _ignore_signal(signum: int, frame: object) -> None:
     """Do nothing: Python writes to the wake-up descriptor only for signals that have a handler."""

@@ -17,7 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import AgentprocError
-from pytest_agentproc.tree._kernel import parent_of
+from pytest_agentproc.tree._kernel import read_parent
 from pytest_agentproc.tree._members import Members
 from pytest_agentproc.tree._membership import SubreaperTree
 from pytest_agentproc.tree._prctl import adopt_orphans, release_orphans
@@ -26,7 +26,7 @@ from pytest_agentproc.tree._snapshots import check_proc
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pytest_agentproc.tree._membership import Known
+    from pytest_agentproc.tree._membership import KnownMembers
 
 
 COOKIE = "AGENTPROC_TREE"
@@ -60,7 +60,7 @@ class KeeperDied(AgentprocError):
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class RemainingProcesses:
     """The living processes below a keeper.
 
     Args:
@@ -73,7 +73,7 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndReport:
     """The result of ending a subtree.
 
     Args:
@@ -87,7 +87,7 @@ class Ended:
     is_over: bool
 
 
-class _Process(subprocess.Popen[bytes]):
+class _KeeperProcess(subprocess.Popen[bytes]):
     """A keeper's process.
 
     `serves_host` says to a virtual clock that it acts only while this process waits for its answer.
@@ -101,7 +101,7 @@ class Keeper:
 
     While the keeper lives, this process adopts orphans of its own, so that the tree of a killed keeper is not lost. Its
     methods may be called from any thread. Each waits for at most 5 s of real time; a keeper that has not answered by
-    then is killed. After `hurry` all of them together take no longer than it says.
+    then is killed. After `limit_time` all of them together take no longer than it says.
 
     Raises:
         KeeperDied: it did not come up.
@@ -113,7 +113,7 @@ class Keeper:
         check_proc()
         self.cookie = secrets.token_hex(8)
         """The word in the environment of all that it starts."""
-        self.mark = _new_mark()
+        self.mark = _choose_mark()
         """The soft limit for message queues of all that it starts; None: it has none of its own."""
         self._lock = threading.RLock()
         self._end: float | None = None
@@ -123,7 +123,7 @@ class Keeper:
         # out of reach. With adoption its orphans become children of this process.
         adopt_orphans()
         try:
-            self._process = self._begin()
+            self._process = self._start_process()
         except BaseException:
             _marks.discard(self.mark)
             release_orphans()
@@ -131,12 +131,12 @@ class Keeper:
         self.pid = self._process.pid
         keepers.add(self.pid)
         try:
-            self._hear()
+            self._read_answer()
         except KeeperDied:
             self.close()
             raise
 
-    def _begin(self) -> _Process:
+    def _start_process(self) -> _KeeperProcess:
         """Start the process; close every descriptor if it fails."""
         none = subprocess.DEVNULL
         with contextlib.ExitStack() as failed:
@@ -147,10 +147,10 @@ class Keeper:
                 self._socket = ours
                 # The program is compiled once and travels in a file: a start takes milliseconds, and no import path of
                 # the host can break it.
-                program = _file(_program())
-                command = [interpreter(), "-I", "-S", "-c", _STUB, str(theirs.fileno()), str(os.getpid())]
+                program = _write_to_memory_file(_compile_program())
+                command = [find_interpreter(), "-I", "-S", "-c", _STUB, str(theirs.fileno()), str(os.getpid())]
                 try:
-                    process = _Process(
+                    process = _KeeperProcess(
                         command,
                         stdin=program,
                         stdout=none,
@@ -187,9 +187,9 @@ class Keeper:
         """
         words = [os.fsencode(word) for word in argv]
         place = os.fsencode(os.getcwd() if cwd is None else cwd)
-        given = {os.fsencode(name): os.fsencode(value) for name, value in baked(env, self.cookie).items()}
+        given = {os.fsencode(name): os.fsencode(value) for name, value in add_cookie(env, self.cookie).items()}
         # In a file, not in arguments: a command of more than 128 KiB is E2BIG.
-        task = _file(marshal.dumps((words, place, given, _limit(self.mark))))
+        task = _write_to_memory_file(marshal.dumps((words, place, given, _pack_limit(self.mark))))
         try:
             pid, number, failed = self._ask("start", descriptors=(task, *stdio))
         finally:
@@ -199,7 +199,7 @@ class Keeper:
         self.started.add(int(pid))
         return int(pid)
 
-    def status(self, pid: int) -> int | None:
+    def read_status(self, pid: int) -> int | None:
         """Say how a started process ended: a code, or minus a signal's number; None while it lives."""
         status: int | None = self._ask("status", pid)
         return status
@@ -210,12 +210,12 @@ class Keeper:
         self.started.discard(pid)
         return status
 
-    def left(self) -> Left:
+    def find_remaining(self) -> RemainingProcesses:
         """List the living processes below it."""
         living, is_sure = self._ask("left")
-        return Left(dict(living), is_sure)
+        return RemainingProcesses(dict(living), is_sure)
 
-    def kill(self, seconds: float) -> bool:
+    def kill_all(self, seconds: float) -> bool:
         """Kill all processes below it; the keeper continues as long as new ones come.
 
         Args:
@@ -226,20 +226,20 @@ class Keeper:
         """
         return bool(self._ask("kill", seconds))
 
-    def end(self, seconds: float = 2.0) -> Ended:
+    def end_all(self, seconds: float = 2.0) -> EndReport:
         """Kill and reap all processes below it.
 
         Args:
             seconds: real seconds to wait for it.
         """
         killed, refused, is_over = self._ask("end", seconds)
-        return Ended(dict(killed), dict(refused), is_over)
+        return EndReport(dict(killed), dict(refused), is_over)
 
-    def hurry(self, seconds: float) -> None:
+    def limit_time(self, seconds: float) -> None:
         """Limit everything that is asked from now on to the given real seconds together."""
         self._end = time.monotonic() + seconds
 
-    def _seconds(self, most: float) -> float:
+    def _limit_step(self, most: float) -> float:
         """Limit the time of a step by the hurry; each step has a minimum."""
         return most if self._end is None else max(_LEAST, min(most, self._end - time.monotonic()))
 
@@ -253,22 +253,22 @@ class Keeper:
                 return
             is_adopting = True
             with contextlib.suppress(KeeperDied):
-                self.end(self._seconds(_ENDING))
+                self.end_all(self._limit_step(_ENDING))
                 release_orphans()  # the living are the keeper's, or may not be signalled and are no children here
                 is_adopting = False
             self._socket.close()
             try:
-                self._process.wait(self._seconds(_PATIENCE))
+                self._process.wait(self._limit_step(_PATIENCE))
             # A frozen tree or a stopped keeper once blocked the event loop for 15 s here. A thread waits instead.
             except subprocess.TimeoutExpired:
-                threading.Thread(target=self._bury, name="agentproc-keeper", daemon=True).start()
+                threading.Thread(target=self._await_end, name="agentproc-keeper", daemon=True).start()
             else:
-                self._bury()
+                self._await_end()
             if is_adopting:
                 self._end_orphans()
                 release_orphans()
 
-    def _bury(self) -> None:
+    def _await_end(self) -> None:
         """Wait for the end of the keeper, and remove its mark."""
         self._process.wait()
         keepers.discard(self.pid)
@@ -276,15 +276,15 @@ class Keeper:
 
     def _end_orphans(self) -> None:
         """Kill and reap the adopted processes of a dead keeper, as far as cookie or mark identify them."""
-        members = Members(None, SubreaperTree(-1, self.cookie, self.mark), _ignore, _ignore)
-        end = time.monotonic() + self._seconds(_PATIENCE)
+        members = Members(None, SubreaperTree(-1, self.cookie, self.mark), _ignore_descriptor, _ignore_descriptor)
+        end = time.monotonic() + self._limit_step(_PATIENCE)
         turns = 0
         while time.monotonic() < end:
             # Killing as they come is fastest for most trees, but a fork bomb refills each freed slot for ever. Stopping
             # all first ends it, but needs much longer for small trees. The turns alternate.
-            members.hunt(_TURN, freeze=turns % 2 == 1)
-            members.survey(_TURN)
-            members.prune()
+            members.kill_all(_TURN, freeze=turns % 2 == 1)
+            members.walk_until_sure(_TURN)
+            members.drop_dead()
             if members.is_empty and members.is_sure:
                 break
             turns += 1
@@ -296,26 +296,26 @@ class Keeper:
                 raise KeeperDied(f"the keeper (pid {self.pid}) is gone")
             # One stopped keeper must not use up the whole hurry: the rest of the time is for killing without it.
             if self._end is not None:
-                self._socket.settimeout(max(_ANSWER, self._seconds(_PATIENCE) / _SHARES))
+                self._socket.settimeout(max(_ANSWER, self._limit_step(_PATIENCE) / _SHARES))
             try:
                 socket.send_fds(self._socket, [marshal.dumps((op, arguments))], descriptors)
             except OSError as error:
-                raise self._give_up(error) from error
-            return self._hear()
+                raise self._kill_keeper(error) from error
+            return self._read_answer()
 
-    def _hear(self) -> Any:
+    def _read_answer(self) -> Any:
         try:
             message = self._socket.recv(_LONGEST_ANSWER)
         except OSError as error:
-            raise self._give_up(error) from error
+            raise self._kill_keeper(error) from error
         if not message:
-            raise self._give_up("its socket has ended")
+            raise self._kill_keeper("its socket has ended")
         is_answer, value = marshal.loads(message)  # noqa: S302  # our own program wrote it
         if not is_answer:
-            raise self._give_up(value)
+            raise self._kill_keeper(value)
         return value
 
-    def _give_up(self, why: object) -> KeeperDied:
+    def _kill_keeper(self, why: object) -> KeeperDied:
         """Kill a keeper that is of no more use; this process then adopts its tree."""
         # A keeper that is late may still answer. Its answer would be read as the one to the next question, so it has to
         # die.
@@ -324,7 +324,7 @@ class Keeper:
         return KeeperDied(f"the keeper (pid {self.pid}) is gone: {why}")
 
 
-def baked(env: Mapping[str, str] | None, cookie: str) -> dict[str, str]:
+def add_cookie(env: Mapping[str, str] | None, cookie: str) -> dict[str, str]:
     """Give an environment with a cookie added to the cookies of the outer programs.
 
     Args:
@@ -338,13 +338,13 @@ def baked(env: Mapping[str, str] | None, cookie: str) -> dict[str, str]:
     return {COOKIE: f"{outer} {cookie}" if outer else cookie} | {n: v for n, v in given.items() if n != COOKIE}
 
 
-def interpreter() -> str:
+def find_interpreter() -> str:
     """Give the interpreter below any virtual environment: it starts faster, and a keeper needs no packages."""
     return getattr(sys, "_base_executable", None) or sys.executable
 
 
 @cache
-def _program() -> bytes:
+def _compile_program() -> bytes:
     """Compile the keeper's program: once, and not at each start."""
     folder = os.path.dirname(__file__)
     codes = []
@@ -355,11 +355,11 @@ def _program() -> bytes:
     return marshal.dumps(codes)
 
 
-def _ignore(descriptor: int) -> None:
+def _ignore_descriptor(descriptor: int) -> None:
     """Ignore a descriptor."""
 
 
-def _file(data: bytes) -> int:
+def _write_to_memory_file(data: bytes) -> int:
     """Give a descriptor from which data can be read."""
     number = os.memfd_create("agentproc")
     with open(number, "wb", closefd=False) as file:
@@ -371,7 +371,7 @@ def _file(data: bytes) -> int:
 _marks: set[int | None] = set()
 
 
-def _new_mark() -> int | None:
+def _choose_mark() -> int | None:
     """Choose a limit a little below ours that no other keeper of this process has; None if there is no room."""
     # The environment of a process can be cleared, but a soft limit is inherited all the same. A daemon with closed
     # descriptors and a cleared environment was missed by every other mark.
@@ -383,7 +383,7 @@ def _new_mark() -> int | None:
     return mark
 
 
-def _limit(mark: int | None) -> bytes | None:
+def _pack_limit(mark: int | None) -> bytes | None:
     """Pack a limit in the kernel's form: soft, hard."""
     if mark is None:
         return None
@@ -406,24 +406,24 @@ class KeeperTree:
         self._keeper = keeper
         self._root = root
 
-    def find(self, known: Known, end: float) -> Iterator[int]:
+    def find_candidates(self, known: KnownMembers, end: float) -> Iterator[int]:
         """See `TreeMembership`."""
-        left = self._keeper.left()
+        left = self._keeper.find_remaining()
         self.is_sure = left.is_sure
         return iter([pid for pid in left.commands if pid != self._root])
 
-    def confirm(self, pid: int, pidfd: int) -> bool:
+    def confirm_member(self, pid: int, pidfd: int) -> bool:
         """See `TreeMembership`."""
-        return _descends(pid, self._keeper.pid)
+        return _is_descendant(pid, self._keeper.pid)
 
-    def pin(self, pid: int) -> bool:
+    def pin_session(self, pid: int) -> bool:
         """See `TreeMembership`."""
         return True
 
 
-def _descends(pid: int, ancestor: int) -> bool:
+def _is_descendant(pid: int, ancestor: int) -> bool:
     while pid > 1:
-        pid = parent_of(pid)
+        pid = read_parent(pid)
         if pid == ancestor:
             return True
     return False

@@ -30,8 +30,10 @@ _users = [0]
 _turn = _thread.RLock()
 
 
-def reserve() -> None:
-    """Set descriptors aside for `spared`, once for all callers; each of them calls `release` at its end.
+def reserve_descriptors() -> None:
+    """Set descriptors aside for `call_with_spare_descriptor`, once for all callers.
+
+    Each of them calls `release_descriptors` at its end.
 
     Raises:
         OSError: there are none left.
@@ -41,31 +43,31 @@ def reserve() -> None:
         # reserve is taken before the agent starts, so that the end of the tree never depends on luck.
         _users[0] += 1
         try:
-            _refill()
+            _refill_reserve()
         except OSError:
-            release()
+            release_descriptors()
             raise
 
 
-def release() -> None:
-    """Undo one `reserve`; the last one gives the descriptors back."""
+def release_descriptors() -> None:
+    """Undo one `reserve_descriptors`; the last one gives the descriptors back."""
     with _turn:
         _users[0] -= 1
         while _spares and not _users[0]:
             posix.close(_spares.pop())
 
 
-def _refill() -> None:
+def _refill_reserve() -> None:
     while len(_spares) < _SPARES:
         _spares.append(posix.eventfd(0, posix.EFD_CLOEXEC))
 
 
-def is_exhausted(error: OSError) -> bool:
+def is_out_of_descriptors(error: OSError) -> bool:
     """Say whether a call failed only because no descriptor was left."""
     return error.errno in _EXHAUSTED
 
 
-def spared(function: "Callable[..., T]", *arguments: object) -> "T":
+def call_with_spare_descriptor(function: "Callable[..., T]", *arguments: object) -> "T":
     """Call a function that closes every descriptor it opens; if none is left, lend it one that was set aside.
 
     The function may be called twice: it must do nothing before it opens its first descriptor.
@@ -88,38 +90,38 @@ def spared(function: "Callable[..., T]", *arguments: object) -> "T":
             return function(*arguments)
         finally:
             if _users[0]:
-                attempt(_refill)
+                attempt(_refill_reserve)
 
 
-def children(pid: int) -> list[int]:
+def list_children(pid: int) -> list[int]:
     """List the children of a process, of all its threads, zombies too; none once it has disappeared."""
     found: list[int] = []
     try:
         # Each thread has its own list of children. A walk of the main thread's list alone would miss all others.
-        for task in spared(posix.listdir, f"/proc/{pid}/task"):
+        for task in call_with_spare_descriptor(posix.listdir, f"/proc/{pid}/task"):
             found += [int(word) for word in read_file(f"/proc/{pid}/task/{task}/children").split()]
     except OSError as error:
         if error.errno in _EXHAUSTED:
             raise
         if not _has_lists:
-            everybody = [int(name) for name in spared(posix.listdir, "/proc") if name.isdigit()]
-            return [pid_ for pid_ in everybody if parent_of(pid_) == pid]
+            everybody = [int(name) for name in call_with_spare_descriptor(posix.listdir, "/proc") if name.isdigit()]
+            return [pid_ for pid_ in everybody if read_parent(pid_) == pid]
     return found
 
 
-def parent_of(pid: int) -> int:
+def read_parent(pid: int) -> int:
     """Give the parent of a process; 0 once it has disappeared."""
-    fields = stat_of(pid)
+    fields = read_stat(pid)
     return int(fields[1]) if fields else 0
 
 
-def state_of(pid: int) -> str:
+def read_state(pid: int) -> str:
     """Give the kernel's letter for a process; "" once it has disappeared."""
-    fields = stat_of(pid)
+    fields = read_stat(pid)
     return fields[0].decode() if fields else ""
 
 
-def stat_of(pid: int) -> list[bytes]:
+def read_stat(pid: int) -> list[bytes]:
     """Give the kernel's fields of a process, from its state on; nothing once it has disappeared."""
     try:
         # The name in brackets may itself contain brackets and spaces, so the last bracket counts. Exhaustion is raised:
@@ -131,7 +133,7 @@ def stat_of(pid: int) -> list[bytes]:
         return []
 
 
-def name_of(pid: int) -> str:
+def read_name(pid: int) -> str:
     """Give the start of a command line for a message, or the name, or nothing once the process has disappeared."""
     try:
         words = read_file(f"/proc/{pid}/cmdline") or read_file(f"/proc/{pid}/comm")
@@ -140,7 +142,7 @@ def name_of(pid: int) -> str:
     return words[:100].replace(b"\0", b" ").decode(errors="replace").strip()
 
 
-def pidfd_of(pid: int) -> int | None:
+def open_pidfd(pid: int) -> int | None:
     """Open a process; None if the pid belongs to no process: it may be a thread's number by now."""
     try:
         return posix.pidfd_open(pid)
@@ -161,7 +163,7 @@ def is_dead(pidfd: int) -> bool:
 
 def read_file(path: str) -> bytes:
     """Read a whole file of the kernel."""
-    return spared(_read, path)
+    return call_with_spare_descriptor(_read, path)
 
 
 def _read(path: str) -> bytes:
@@ -200,7 +202,7 @@ def execute(argv: list[bytes], environment: dict[bytes, bytes]) -> None:
     raise why
 
 
-def call(name: str, *arguments: int | bytes | None) -> int:
+def call_libc(name: str, *arguments: int | bytes | None) -> int:
     """Call a function of the C library that Python has no name for; `ctypes` itself is slow to import."""
     library = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]  # typeshed has not heard that None is this process
     result: int = _ctypes.call_function(_ctypes.dlsym(library, name), arguments)

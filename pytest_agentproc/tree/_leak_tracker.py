@@ -14,12 +14,19 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.places import find_call_lines
-from pytest_agentproc.tree._hold import held, kill, reap, wait
-from pytest_agentproc.tree._ownership import Knowledge, OwnedProcess, Ownership, attribute
-from pytest_agentproc.tree._prctl import adopting
-from pytest_agentproc.tree._snapshots import ProcessSnapshot, check_proc, children, has_children, sight, variable_of
-from pytest_agentproc.tree._starts import COOKIE, Start, is_starting, listening, publish
-from pytest_agentproc.tree._walk import descendants
+from pytest_agentproc.tree._hold import hold_processes, kill, reap, wait_for_death
+from pytest_agentproc.tree._ownership import OwnedProcess, Ownership, OwnershipFacts, attribute_processes
+from pytest_agentproc.tree._prctl import adopt_orphans_in_block
+from pytest_agentproc.tree._snapshots import (
+    ProcessSnapshot,
+    check_proc,
+    has_children,
+    list_own_children,
+    read_variable,
+    take_snapshot,
+)
+from pytest_agentproc.tree._starts import COOKIE, Start, is_starting, listen_to_starts, publish_cookie
+from pytest_agentproc.tree._walk import list_descendants
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -44,7 +51,7 @@ _one_look = threading.RLock()
 """Held during a look: of two threads that reap one orphan, the second could meet a child with the same pid."""
 
 
-def disown(pid: int) -> None:
+def exclude_from_tracking(pid: int) -> None:
     """Mark a child as the kit's own: no leak tracker ever counts it, and it is known to start no process.
 
     Args:
@@ -52,9 +59,9 @@ def disown(pid: int) -> None:
     """
     # The kernel reuses pids, so the birth is kept as well. Without it a new process could inherit the exemption.
     for process, born in list(_disowned.items()):
-        if (old := sight(process)) is None or old.born != born:
+        if (old := take_snapshot(process)) is None or old.born != born:
             del _disowned[process]
-    seen = sight(pid)
+    seen = take_snapshot(pid)
     if seen is not None:
         _disowned[pid] = seen.born
 
@@ -106,15 +113,15 @@ class LeakTracker:
         # they are idle now, and work for the next task that needs them.
         threads = (thread for thread in threading.enumerate() if thread is not self._thread)
         self._strangers.update(thread for thread in threads if not thread.name.startswith(_SERVES_ALL))
-        self._meet(() if self._has_nothing_new() else _below())
+        self._mark_foreign(() if self._has_no_new_child() else _snapshot_descendants())
         self.word = self._secret
         if self._adopts:
-            self._adoption.enter_context(adopting())
-        self._stack.enter_context(listening(self))
+            self._adoption.enter_context(adopt_orphans_in_block())
+        self._stack.enter_context(listen_to_starts(self))
 
-    def _meet(self, strangers: Sequence[ProcessSnapshot]) -> None:
+    def _mark_foreign(self, strangers: Sequence[ProcessSnapshot]) -> None:
         """Treat processes as foreign to this tracker."""
-        helpers = _helpers()
+        helpers = _list_helper_processes()
         for stranger in strangers:
             self._before[stranger.pid, stranger.born] = stranger.parent
             is_idle = (
@@ -133,89 +140,92 @@ class LeakTracker:
         self._adoption.close()
 
     @contextmanager
-    def paused(self) -> Iterator[None]:
+    def pause(self) -> Iterator[None]:
         """Treat processes that are started while the block runs as foreign."""
         if self._pauses:
             yield
             return
         # Adoption ends for the pause as well. Otherwise a fixture's daemon that starts in the pause would be adopted,
         # and look like a leak of the test.
-        known = {(process.pid, process.born) for process in _below()}
+        known = {(process.pid, process.born) for process in _snapshot_descendants()}
         self._pauses += 1
         self.word = ""
-        publish()
+        publish_cookie()
         self._adoption.close()
         try:
             yield
         finally:
             if self._adopts:
-                self._adoption.enter_context(adopting())
+                self._adoption.enter_context(adopt_orphans_in_block())
             self._pauses -= 1
             self.word = self._secret
-            publish()
-            self._receive(known)
+            publish_cookie()
+            self._mark_new_as_foreign(known)
 
-    def _receive(self, known: Collection[tuple[int, int]]) -> None:
+    def _mark_new_as_foreign(self, known: Collection[tuple[int, int]]) -> None:
         """Treat each process as foreign that came during a pause and was not started by a thread of ours."""
-        seen = _below()
-        mine = {process.sighting.pid for process in attribute(seen, self._knowledge(seen, has_company=True)).mine}
-        self._meet(
+        seen = _snapshot_descendants()
+        mine = {
+            process.sighting.pid
+            for process in attribute_processes(seen, self._gather_knowledge(seen, has_company=True)).mine
+        }
+        self._mark_foreign(
             [process for process in seen if (process.pid, process.born) not in known and process.pid not in mine]
         )
 
     # Reports of the patches.
 
-    def announced(self, command: str, frame: FrameType) -> Start:
-        """See `Listener`."""
-        start = Start(len(self._numbered), command, find_call_lines(frame, self._home), self._is_own(frame))
+    def before_start(self, command: str, frame: FrameType) -> Start:
+        """See `StartListener`."""
+        start = Start(len(self._numbered), command, find_call_lines(frame, self._home), self._is_own_frame(frame))
         self._numbered.append(start)
         return start
 
-    def started(self, start: Start) -> None:
-        """See `Listener`."""
+    def after_start(self, start: Start) -> None:
+        """See `StartListener`."""
         self._starts[start.pid] = start
         if getattr(start.handle(), "serves_host", False):
-            disown(start.pid)
+            exclude_from_tracking(start.pid)
 
-    def thread_started(self, thread: threading.Thread) -> None:
-        """See `Listener`."""
-        if not self._is_ours(threading.current_thread()):
+    def before_thread_start(self, thread: threading.Thread) -> None:
+        """See `StartListener`."""
+        if not self._is_tracked_thread(threading.current_thread()):
             self._strangers.add(thread)
 
-    def signal_due(self) -> None:
-        """See `Listener`: learn the living descendants, which are known as adopted later, and reap the dead ones."""
+    def before_signal(self) -> None:
+        """See `StartListener`: learn the living descendants, later known as adopted, and reap the dead ones."""
         if self._adopts:
-            self.look()
+            self.find_owned()
 
-    def _is_ours(self, thread: threading.Thread) -> bool:
+    def _is_tracked_thread(self, thread: threading.Thread) -> bool:
         # The own thread counts only outside of pauses. Others count if a thread that counts started them.
         if thread is self._thread:
             return not self._pauses
         return thread not in self._strangers
 
-    def _is_own(self, frame: FrameType) -> bool:
+    def _is_own_frame(self, frame: FrameType) -> bool:
         thread = threading.current_thread()
         judged = self._counts is not None and thread is self._thread
-        return self._is_ours(thread) and (not judged or self._counts is None or self._counts(frame))
+        return self._is_tracked_thread(thread) and (not judged or self._counts is None or self._counts(frame))
 
     # Processes that are there.
 
-    def look(self) -> Ownership:
+    def find_owned(self) -> Ownership:
         """Find the processes that are there now. Without a new child this costs one system call or one look."""
         with _one_look:
-            return self._look()
+            return self._find_owned()
 
-    def _look(self) -> Ownership:
+    def _find_owned(self) -> Ownership:
         found = Ownership()
         for _ in range(_TRIES):
-            if self._has_nothing_new():
+            if self._has_no_new_child():
                 return Ownership()
-            pids = descendants(os.getpid())
-            seen = _sights(pids)
+            pids = list_descendants(os.getpid())
+            seen = _snapshot_all(pids)
             # The order counts. A child that was seen, and whose start is unknown to the judgement below, is of a start
             # that is under way here: its starter will wait for it.
             is_early = is_starting()
-            found = attribute(seen, self._knowledge(seen, has_company=self._has_company))
+            found = attribute_processes(seen, self._gather_knowledge(seen, has_company=self._has_company))
             for process in found.mine:
                 # Claims are remembered: once its parent and its session are dead, nothing else shows to whom a process
                 # belongs.
@@ -229,16 +239,16 @@ class LeakTracker:
                 break  # a process that ended during the walk may have left a child that was not seen
         return found
 
-    def _has_nothing_new(self) -> bool:
+    def _has_no_new_child(self) -> bool:
         """Say whether every child was there before, or is the kit's own."""
         if not has_children():
             return True
-        now = children()
+        now = list_own_children()
         # A pid that was started here may be the reused one of a process from before, so it is always looked at.
         old = {*_disowned, *(pid for pid, _ in self._before)}
         return bool(now) and now <= old and not any(pid in self._starts for pid in now - _disowned.keys())
 
-    def settle(self, timeout: int, *, zombies: bool = True) -> Ownership:
+    def wait_until_empty(self, timeout: int, *, zombies: bool = True) -> Ownership:
         """Wait until no process is left, or the time is up; give the rest.
 
         Args:
@@ -248,17 +258,21 @@ class LeakTracker:
         deadline = time.monotonic_ns() + timeout
         # Processes that end by themselves need a moment: without it 9 of 15 clean supervisors were reported as leaking.
         while True:
-            found = self.look()
+            found = self.find_owned()
             left = deadline - time.monotonic_ns()
             is_dead = any(process.sighting.state == "zombie" for process in found.mine)
             awaited = [process for process in found.mine if zombies or process.sighting.state != "zombie"]
             if not awaited or left <= 0:
                 return found
             milliseconds = -(-left // 1_000_000)
-            with held(process.sighting for process in found.mine if process.sighting.state != "zombie") as grips:
-                wait(grips.values(), min(milliseconds, _ZOMBIE_PERIOD) if is_dead or not grips else milliseconds)
+            with hold_processes(
+                process.sighting for process in found.mine if process.sighting.state != "zombie"
+            ) as grips:
+                wait_for_death(
+                    grips.values(), min(milliseconds, _ZOMBIE_PERIOD) if is_dead or not grips else milliseconds
+                )
 
-    def end(self, found: Sequence[OwnedProcess]) -> list[ProcessSnapshot]:
+    def end_processes(self, found: Sequence[OwnedProcess]) -> list[ProcessSnapshot]:
         """Kill and reap until no owned process is left; give the processes that cannot be ended.
 
         Args:
@@ -269,24 +283,26 @@ class LeakTracker:
         while found and time.monotonic_ns() < deadline:
             # Held by pidfd and seen again before the signal, so a reused pid is never hit.
             living = [process.sighting for process in found if process.sighting.state != "zombie"]
-            with held(living) as grips:
+            with hold_processes(living) as grips:
                 for process in living:
                     if process.pid in grips and not kill(grips[process.pid]):
                         refused[process.pid, process.born] = process
                         os.close(grips.pop(process.pid))
                 while grips and time.monotonic_ns() < deadline:
-                    dead = wait(grips.values(), 100)
+                    dead = wait_for_death(grips.values(), 100)
                     for pid in [pid for pid, pidfd in grips.items() if pidfd in dead]:
                         os.close(grips.pop(pid))
             self._reap_all(found)
             # Killed processes leave their children to this process. Each round looks again until none turns up.
             found = [
-                process for process in self.look().mine if (process.sighting.pid, process.sighting.born) not in refused
+                process
+                for process in self.find_owned().mine
+                if (process.sighting.pid, process.sighting.born) not in refused
             ]
         return [*refused.values(), *(process.sighting for process in found)]
 
     def _reap_all(self, found: Sequence[OwnedProcess]) -> None:
-        wait((), _ZOMBIE_PERIOD)  # a thread that waits for a process, as asyncio has them, comes first
+        wait_for_death((), _ZOMBIE_PERIOD)  # a thread that waits for a process, as asyncio has them, comes first
         if "multiprocessing.process" in sys.modules:
             sys.modules["multiprocessing.process"].active_children()  # it notes how its processes ended
         # A `Popen` object has to reap its process itself: after any other wait it reports exit code 0.
@@ -298,18 +314,18 @@ class LeakTracker:
             else:
                 reap(pid)
 
-    def _knowledge(self, seen: Sequence[ProcessSnapshot], *, has_company: bool) -> Knowledge:
+    def _gather_knowledge(self, seen: Sequence[ProcessSnapshot], *, has_company: bool) -> OwnershipFacts:
         # Only adopted children without a known start need the cookie. To read it costs a file for each process.
         me = os.getpid()
         before = {**self._before, **dict.fromkeys(_disowned.items(), me)}
-        helpers = _helpers()
+        helpers = _list_helper_processes()
         own = [start for start in self._numbered if start.is_own]
         strange = any(start.pid and start.pid not in _disowned for start in self._numbered if not start.is_own)
         cookies = {}
         for process in seen:
             if process.parent == me and not (process.pid in self._starts or (process.pid, process.born) in before):
                 cookies.update(self._read_cookie(process.pid))
-        return Knowledge(
+        return OwnershipFacts(
             me=me,
             session=os.getsid(0),
             before=before,
@@ -319,38 +335,38 @@ class LeakTracker:
             sessions=self._sessions,
             claimed=self._claimed,
             candidates=own,
-            others=has_company or strange or _forkserver() != 0,
+            others=has_company or strange or _find_forkserver() != 0,
             excuses=self._excuses,
         )
 
     def _read_cookie(self, pid: int) -> dict[int, Start | None]:
-        for word in variable_of(pid, COOKIE).split():
+        for word in read_variable(pid, COOKIE).split():
             secret, _, number = word.partition(".")
             if secret == self._secret:
                 return {pid: self._numbered[int(number)] if number else None}
         return {}
 
 
-def _below() -> list[ProcessSnapshot]:
+def _snapshot_descendants() -> list[ProcessSnapshot]:
     """See all descendants of this process, parents before children."""
     if not has_children():
         return []
-    return _sights(descendants(os.getpid()))
+    return _snapshot_all(list_descendants(os.getpid()))
 
 
-def _sights(pids: Sequence[int]) -> list[ProcessSnapshot]:
-    return [seen for pid in pids if (seen := sight(pid)) is not None]
+def _snapshot_all(pids: Sequence[int]) -> list[ProcessSnapshot]:
+    return [seen for pid in pids if (seen := take_snapshot(pid)) is not None]
 
 
-def _helpers() -> set[int]:
+def _list_helper_processes() -> set[int]:
     """List the helper processes of multiprocessing: they belong to no test."""
-    return {*filter(None, [_helper("resource_tracker", "_resource_tracker", "_pid"), _forkserver()])}
+    return {*filter(None, [_find_helper("resource_tracker", "_resource_tracker", "_pid"), _find_forkserver()])}
 
 
-def _forkserver() -> int:
-    return _helper("forkserver", "_forkserver", "_forkserver_pid")
+def _find_forkserver() -> int:
+    return _find_helper("forkserver", "_forkserver", "_forkserver_pid")
 
 
-def _helper(module: str, name: str, attribute: str) -> int:
+def _find_helper(module: str, name: str, attribute: str) -> int:
     helper = getattr(sys.modules.get(f"multiprocessing.{module}"), name, None)
     return getattr(helper, attribute, None) or 0

@@ -4,7 +4,7 @@ A pid is only ever used to open a pidfd. Then the kinship is read, and the proce
 reaches the process that was found. A walk during which a process died or vanished is no proof: the dead process may
 have left a child in a place that the walk had passed.
 
-If no descriptor is left, a member is known by its pid and birth: see `Loose`.
+If no descriptor is left, a member is known by its pid and birth: see `UnheldMembers`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.tree._kernel import is_dead, is_exhausted, pidfd_of, spared
-from pytest_agentproc.tree._loose import Loose
-from pytest_agentproc.tree._membership import pinned
-from pytest_agentproc.tree._walk import group_of, session_of
+from pytest_agentproc.tree._kernel import call_with_spare_descriptor, is_dead, is_out_of_descriptors, open_pidfd
+from pytest_agentproc.tree._loose import UnheldMembers
+from pytest_agentproc.tree._membership import list_pinned_sessions
+from pytest_agentproc.tree._walk import read_group, read_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +55,7 @@ class Members:
         self._watch = watch
         self._forget = forget
         self._pidfds: dict[int, int] = {}
-        self._loose = Loose()
+        self._loose = UnheldMembers()
         self._unreaped: set[int] = set()
         """The dead among these that pin their session, or that another process reaps first."""
         self._untouchable: dict[int, int] = {}
@@ -75,26 +75,26 @@ class Members:
         return bool(self._loose.births)
 
     def __contains__(self, pid: int) -> bool:
-        """See `Known`."""
+        """See `KnownMembers`."""
         return pid in self._pidfds or pid in self._loose
 
-    def lives(self, pid: int) -> bool:
-        """See `Known`."""
+    def is_alive(self, pid: int) -> bool:
+        """See `KnownMembers`."""
         return not is_dead(self._pidfds[pid]) if pid in self._pidfds else pid in self._loose.births
 
-    def sessions(self) -> set[int]:
-        """See `Known`."""
-        return pinned(self._pidfds) | self._loose.sessions()
+    def list_sessions(self) -> set[int]:
+        """See `KnownMembers`."""
+        return list_pinned_sessions(self._pidfds) | self._loose.list_sessions()
 
-    def survey(self, seconds: float) -> None:
+    def walk_until_sure(self, seconds: float) -> None:
         """Walk the tree until a walk is sure, or the real seconds are over, however slow the machine is."""
         end = time.monotonic() + seconds
         walks = 0
         while walks < _LEAST or (not self.is_sure and time.monotonic() < end):
-            self.walk(end=end)
+            self.add_new_members(end=end)
             walks += _LEAST if self.is_sure or self.kin.is_cut else 1
 
-    def hunt(self, seconds: float, *, freeze: bool = False) -> bool:
+    def kill_all(self, seconds: float, *, freeze: bool = False) -> bool:
         """Kill every member as soon as it is found, until a sure walk finds no new one.
 
         Args:
@@ -108,15 +108,15 @@ class Members:
         end = time.monotonic() + seconds
         signum = signal.SIGSTOP if freeze else signal.SIGKILL
         # First the known ones: each that lives on may fork while the walk is under way.
-        self.send(signum)
-        while self.walk(signum, end) or not self.is_sure:
+        self.send_signals(signum)
+        while self.add_new_members(signum, end) or not self.is_sure:
             if time.monotonic() >= end:
                 return False
         if freeze:
-            self.send(signal.SIGKILL)
+            self.send_signals(signal.SIGKILL)
         return not freeze
 
-    def walk(self, signum: signal.Signals | None = None, end: float = math.inf) -> bool:
+    def add_new_members(self, signum: signal.Signals | None = None, end: float = math.inf) -> bool:
         """Add new members; return whether there were any.
 
         Args:
@@ -125,58 +125,58 @@ class Members:
         """
         # The dead are noted before the walk and compared after it. A daemon whose parent ended between two reads of
         # one walk was once not seen, and its test was green.
-        dead, root_is_dead, kin = self._dead(), self._root_is_dead(), self.kin
-        self._forget_untouchable()
+        dead, root_is_dead, kin = self._list_dead(), self._root_is_dead(), self.kin
+        self._forget_dead_refused()
         self._strange, self._before = set(), self._strange
         is_new = False
         try:
             # A loose member that died is a death like any other: the walk is not sure.
-            self.is_sure = not self._loose.prune()
-            for pid in kin.find(self, end):
+            self.is_sure = not self._loose.reap_old_zombies()
+            for pid in kin.find_candidates(self, end):
                 if pid not in self._pidfds and pid not in self._untouchable and pid not in self._loose.refused:
-                    is_new = self._take(pid, signum) or is_new
+                    is_new = self._hold_member(pid, signum) or is_new
         except OSError as error:
-            if not is_exhausted(error):
+            if not is_out_of_descriptors(error):
                 raise
             self.is_sure = False  # another thread took the last descriptor: the next walk sees more
-        is_same = self._dead() == dead and self._root_is_dead() == root_is_dead
+        is_same = self._list_dead() == dead and self._root_is_dead() == root_is_dead
         self.is_sure = self.is_sure and kin.is_sure and is_same
         # Zombies pin their session, and the session identifies orphans that appear later. So they are dropped only
         # after a sure walk; until then one of each session is kept.
         is_over = (self.is_sure and not is_new) or not kin.adopts
-        self._gone = set() if signum is signal.SIGSTOP else dead if is_over else _spare(dead)
+        self._gone = set() if signum is signal.SIGSTOP else dead if is_over else _select_reapable(dead)
         return is_new
 
-    def _take(self, pid: int, signum: signal.Signals | None) -> bool:
+    def _hold_member(self, pid: int, signum: signal.Signals | None) -> bool:
         """Hold a process if it is a living member; return whether it is and was unknown."""
         try:
-            pidfd = pidfd_of(pid)
+            pidfd = open_pidfd(pid)
         except OSError as error:
-            if not is_exhausted(error):
+            if not is_out_of_descriptors(error):
                 raise
-            return spared(self._glance, pid, signum)
+            return call_with_spare_descriptor(self._add_unheld, pid, signum)
         if pidfd is None:
             self.is_sure = False
             return False
         was_known = pid in self._loose
-        is_new = self._judge(pid, pidfd, signum, was_known=was_known) and not was_known
+        is_new = self._keep_or_close(pid, pidfd, signum, was_known=was_known) and not was_known
         if pid in self._pidfds:
             self._loose.forget(pid)
         return is_new
 
-    def _glance(self, pid: int, signum: signal.Signals | None) -> bool:
+    def _add_unheld(self, pid: int, signum: signal.Signals | None) -> bool:
         """Add a process for which no descriptor can be kept; return whether it is a new, living member."""
-        pidfd = pidfd_of(pid)
+        pidfd = open_pidfd(pid)
         if pidfd is None:
             self.is_sure = False
             return False
         try:
             kin = self.kin
-            is_kin, lives = pid in self._loose or kin.confirm(pid, pidfd), not is_dead(pidfd)
+            is_kin, lives = pid in self._loose or kin.confirm_member(pid, pidfd), not is_dead(pidfd)
             if is_kin and lives:
                 is_new = self._loose.add(pid)
                 if is_new and signum is not None:
-                    self._loose.send(pid, signum)
+                    self._loose.send_signals(pid, signum)
                 return is_new
             if not lives:
                 self._strange.add(pid)
@@ -187,21 +187,21 @@ class Members:
         finally:
             os.close(pidfd)
 
-    def _judge(self, pid: int, pidfd: int, signum: signal.Signals | None, *, was_known: bool) -> bool:
+    def _keep_or_close(self, pid: int, pidfd: int, signum: signal.Signals | None, *, was_known: bool) -> bool:
         """Keep the descriptor of a process that is a living member, or that pins a session; close any other."""
         # Kinship first, life second. A process that still lives after its kinship was read had that kinship; the other
         # order would accept a reused pid.
         kin = self.kin
-        is_kin, lives = was_known or kin.confirm(pid, pidfd), not is_dead(pidfd)
+        is_kin, lives = was_known or kin.confirm_member(pid, pidfd), not is_dead(pidfd)
         if is_kin and lives:
             self._pidfds[pid] = pidfd
             self._watch(pidfd)
-            kin.pin(pid)
+            kin.pin_session(pid)
             if signum is not None:
-                self._send(pid, signum)
+                self._send_signals(pid, signum)
             return True
         # Its zombie is the only proof for its session, so it stays unreaped until the walks are sure.
-        if is_kin and kin.adopts and not kin.pin(pid):
+        if is_kin and kin.adopts and not kin.pin_session(pid):
             self._pidfds[pid] = pidfd
             self._unreaped.add(pid)
             self.is_sure = False
@@ -220,12 +220,12 @@ class Members:
         """Whether the last walk stopped because its time was over."""
         return self.kin.is_cut
 
-    def prune(self) -> None:
+    def drop_dead(self) -> None:
         """Drop the members that were dead before the last walk, unless their zombies help to find others."""
         for pid in self._gone & self._pidfds.keys():
             self._drop(pid)
 
-    def send(self, *signals: signal.Signals, group: int | None = None) -> None:
+    def send_signals(self, *signals: signal.Signals, group: int | None = None) -> None:
         """Send signals to every member; a member that may not be signalled is a leak if it lives on.
 
         Args:
@@ -233,13 +233,13 @@ class Members:
             group: send to the members of this process group only.
         """
         for pid in [pid for pid in self._pidfds if pid not in self._unreaped]:
-            if group is None or group_of(pid) == group:
-                self._send(pid, *signals)
+            if group is None or read_group(pid) == group:
+                self._send_signals(pid, *signals)
         for pid in list(self._loose.births):
-            if group is None or group_of(pid) == group:
-                self._loose.send(pid, *signals)
+            if group is None or read_group(pid) == group:
+                self._loose.send_signals(pid, *signals)
 
-    def _send(self, pid: int, *signals: signal.Signals) -> None:
+    def _send_signals(self, pid: int, *signals: signal.Signals) -> None:
         try:
             for signum in signals:
                 signal.pidfd_send_signal(self._pidfds[pid], signum)
@@ -265,23 +265,23 @@ class Members:
             else:
                 os.close(pidfd)
         if late:
-            threading.Thread(target=_outwait, args=(late,), name="agentproc-reap", daemon=True).start()
+            threading.Thread(target=_wait_and_reap, args=(late,), name="agentproc-reap", daemon=True).start()
         self._pidfds.clear()
         self._unreaped.clear()
-        self._forget_untouchable()
+        self._forget_dead_refused()
         for pid, pidfd in self._untouchable.items():
             self.leaks.append(pid)
             os.close(pidfd)
         self._untouchable.clear()
-        self.leaks += self._loose.left()
+        self.leaks += self._loose.take_refused()
 
     def _root_is_dead(self) -> bool:
         return self._root is not None and is_dead(self._root)
 
-    def _dead(self) -> set[int]:
+    def _list_dead(self) -> set[int]:
         return {pid for pid, pidfd in self._pidfds.items() if is_dead(pidfd)}
 
-    def _forget_untouchable(self) -> None:
+    def _forget_dead_refused(self) -> None:
         """Forget the dead ones: their pid may belong to another process now."""
         for pid, pidfd in list(self._untouchable.items()):
             if is_dead(pidfd):
@@ -315,7 +315,7 @@ class Members:
         return True
 
 
-def _outwait(pidfds: list[int]) -> None:
+def _wait_and_reap(pidfds: list[int]) -> None:
     """Wait for the end of killed processes; only then reap: when a parent ends, its zombies become ours."""
     for pidfd in pidfds:
         poll = select.poll()
@@ -327,7 +327,7 @@ def _outwait(pidfds: list[int]) -> None:
         os.close(pidfd)
 
 
-def _spare(zombies: set[int]) -> set[int]:
+def _select_reapable(zombies: set[int]) -> set[int]:
     """Leave out one zombie of each session: that one pins the session for later orphans."""
-    sessions = {session_of(pid): pid for pid in zombies}
+    sessions = {read_session(pid): pid for pid in zombies}
     return zombies - set(sessions.values())

@@ -11,8 +11,14 @@ import os
 import time
 from typing import TYPE_CHECKING, Protocol
 
-from pytest_agentproc.tree._kernel import children, is_dead, parent_of, state_of
-from pytest_agentproc.tree._walk import carries, descendants, limit_of, session_members, session_of
+from pytest_agentproc.tree._kernel import is_dead, list_children, read_parent, read_state
+from pytest_agentproc.tree._walk import (
+    has_word_in_environment,
+    list_descendants,
+    list_session_members,
+    read_queue_limit,
+    read_session,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -21,16 +27,16 @@ if TYPE_CHECKING:
 _FEW = 64
 
 
-class Known(Protocol):
+class KnownMembers(Protocol):
     """The members that were found so far, zombies too."""
 
     def __contains__(self, pid: int, /) -> bool:
         """Say whether the process of a pid is a known member."""
 
-    def lives(self, pid: int) -> bool:
+    def is_alive(self, pid: int) -> bool:
         """Say whether it is a known member, and alive."""
 
-    def sessions(self) -> set[int]:
+    def list_sessions(self) -> set[int]:
         """Give the sessions of the members that are not reaped yet."""
 
 
@@ -38,14 +44,15 @@ class TreeMembership(Protocol):
     """Find the members of a tree.
 
     `adopts` says that orphans of the tree become children of this process, which then must reap them. `is_sure` is
-    False if the last `find` may have missed a process. `is_cut` is True if it stopped because its time was over.
+    False if the last `find_candidates` may have missed a process. `is_cut` is True if it stopped because its time was
+    over.
     """
 
     adopts: bool
     is_sure: bool
     is_cut: bool
 
-    def find(self, known: Known, end: float) -> Iterator[int]:
+    def find_candidates(self, known: KnownMembers, end: float) -> Iterator[int]:
         """Give possible members, zombies too.
 
         Args:
@@ -53,10 +60,10 @@ class TreeMembership(Protocol):
             end: the real, monotonic instant after which to look at no more than a few of many orphans.
         """
 
-    def confirm(self, pid: int, pidfd: int) -> bool:
-        """Say whether a pid that `find` gave belongs to a new member; asked once its pidfd is open."""
+    def confirm_member(self, pid: int, pidfd: int) -> bool:
+        """Say whether a pid that `find_candidates` gave belongs to a new member; asked once its pidfd is open."""
 
-    def pin(self, pid: int) -> bool:
+    def pin_session(self, pid: int) -> bool:
         """Say whether the session of a confirmed orphan is pinned already; from now on it is."""
 
 
@@ -75,27 +82,27 @@ class DescentTree:
     def __init__(self, root: int) -> None:
         self._root = root
 
-    def find(self, known: Known, end: float) -> Iterator[int]:
+    def find_candidates(self, known: KnownMembers, end: float) -> Iterator[int]:
         """See `TreeMembership`."""
-        yield from (found := descendants(self._root))
+        yield from (found := list_descendants(self._root))
         seen = {self._root, *found}
-        members = session_members(self._root)
-        above = {pid: parent_of(pid) for pid in members}
+        members = list_session_members(self._root)
+        above = {pid: read_parent(pid) for pid in members}
         tops = [pid for pid in members if above[pid] not in above]
         for pid in (*tops, *members):  # a parent's pid may be the greater: below a top, births give the order
             if pid not in seen:
-                yield from (found := [pid, *descendants(pid)])
+                yield from (found := [pid, *list_descendants(pid)])
                 seen.update(found)
 
-    def confirm(self, pid: int, pidfd: int) -> bool:
+    def confirm_member(self, pid: int, pidfd: int) -> bool:
         """See `TreeMembership`."""
         while pid > 1:
-            if session_of(pid) == self._root:
+            if read_session(pid) == self._root:
                 return True
-            pid = parent_of(pid)
+            pid = read_parent(pid)
         return False
 
-    def pin(self, pid: int) -> bool:
+    def pin_session(self, pid: int) -> bool:
         """See `TreeMembership`."""
         return True
 
@@ -104,7 +111,7 @@ class SubreaperTree:
     """The descendants of an agent, and the children of this process that belong to the agent.
 
     A child belongs if it is in a session that a held member pins, or carries the cookie, or has the mark. A child with
-    none of these is of unknown origin: `strangers` lists it, and it is neither signalled nor reaped.
+    none of these is of unknown origin: `list_unknown_children` lists it, and it is neither signalled nor reaped.
 
     Args:
         root: the agent's pid; it is unreaped as long as this is used.
@@ -121,21 +128,21 @@ class SubreaperTree:
         self._cookie = cookie
         self._mark = mark
         self._before = frozenset(before)
-        self._known: Known | None = None
+        self._known: KnownMembers | None = None
         self._sessions = {root}
         self._seen: list[int] = []
         self._strange: set[int] = set()
         self._last = 0
 
-    def find(self, known: Known, end: float) -> Iterator[int]:
+    def find_candidates(self, known: KnownMembers, end: float) -> Iterator[int]:
         """See `TreeMembership`.
 
         Descendants come first: an orphan leaves their list before it enters the list of our children.
         """
         self._known = known
-        self._sessions = {self._root, *known.sessions()}
-        yield from descendants(self._root)
-        self._seen = children(os.getpid())
+        self._sessions = {self._root, *known.list_sessions()}
+        yield from list_descendants(self._root)
+        self._seen = list_children(os.getpid())
         self.is_sure, self.is_cut = True, False
         # The youngest first: a tree that forks and dies quickly leaves thousands of zombies, and only the last orphans
         # live. An oldest-first walk took seconds under load, and lost the race.
@@ -143,87 +150,87 @@ class SubreaperTree:
             if count % _FEW == 0 and time.monotonic() > end:
                 self.is_sure, self.is_cut = False, True
                 return
-            if pid != self._root and not self._is_strange(pid):
+            if pid != self._root and not self._is_unknown_zombie(pid):
                 self._last = 0
                 yield pid
                 if pid == self._last or pid in known:
-                    yield from descendants(pid)
+                    yield from list_descendants(pid)
 
-    def confirm(self, pid: int, pidfd: int) -> bool:
+    def confirm_member(self, pid: int, pidfd: int) -> bool:
         """See `TreeMembership`."""
         # A child of ours is judged by its marks. Any other has to lead up to the agent, or to a living member: a dead
         # one says nothing, its pid may be reused.
-        if _awaits_us(pidfd) is not None:
-            return self._judge(pid)
+        if _is_own_zombie(pidfd) is not None:
+            return self._judge_child(pid)
         mine, above = os.getpid(), pid
         while above > 1:
-            if above == self._root or (self._known is not None and self._known.lives(above)):
+            if above == self._root or (self._known is not None and self._known.is_alive(above)):
                 return True
-            parent = parent_of(above)
+            parent = read_parent(above)
             if parent == mine:
-                return self._is_ours(above)
+                return self._has_mark_of_agent(above)
             above = parent
         return False
 
-    def _judge(self, child: int) -> bool:
-        is_ours = self._is_ours(child)
+    def _judge_child(self, child: int) -> bool:
+        is_ours = self._has_mark_of_agent(child)
         self._last = child if is_ours else 0
         if not is_ours:
             self._strange.add(child)
         return is_ours
 
-    def pin(self, pid: int) -> bool:
+    def pin_session(self, pid: int) -> bool:
         """See `TreeMembership`."""
-        session = session_of(pid)
+        session = read_session(pid)
         if session is None or session in self._sessions:
             return True
         self._sessions.add(session)
         return False
 
-    def stirs(self) -> bool:
+    def has_new_children(self) -> bool:
         """Say whether this process has other children than at the last walk."""
-        return children(os.getpid()) != self._seen
+        return list_children(os.getpid()) != self._seen
 
-    def strangers(self, known: Iterable[int]) -> list[int]:
+    def list_unknown_children(self, known: Iterable[int]) -> list[int]:
         """List children of this process of unknown origin that came while the agent lived, without the `known` ones."""
         # Named and never signalled: another part of the program may have started them.
-        found: Known | tuple[()] = self._known or ()
-        self._sessions = {self._root, *(found.sessions() if found else ())}
-        new = set(children(os.getpid())) - self._before - set(known) - {self._root}
-        return sorted(pid for pid in new if pid not in found and not self._is_ours(pid))
+        found: KnownMembers | tuple[()] = self._known or ()
+        self._sessions = {self._root, *(found.list_sessions() if found else ())}
+        new = set(list_children(os.getpid())) - self._before - set(known) - {self._root}
+        return sorted(pid for pid in new if pid not in found and not self._has_mark_of_agent(pid))
 
-    def _is_ours(self, pid: int) -> bool:
+    def _has_mark_of_agent(self, pid: int) -> bool:
         # Each mark alone can be lost: a daemon leaves the session, or clears its environment. It would have to lose
         # all.
         return (
-            session_of(pid) in self._sessions
-            or carries(pid, self._cookie)
-            or (self._mark is not None and limit_of(pid) == self._mark)
+            read_session(pid) in self._sessions
+            or has_word_in_environment(pid, self._cookie)
+            or (self._mark is not None and read_queue_limit(pid) == self._mark)
         )
 
-    def _is_strange(self, pid: int) -> bool:
+    def _is_unknown_zombie(self, pid: int) -> bool:
         """Say whether a child is a zombie of unknown origin, and still is."""
         if pid not in self._strange:
             return False
         # A later member may pin its session, and a process that only executes a program shows its cookie a moment
         # later.
-        if session_of(pid) in self._sessions or state_of(pid) != "Z":
+        if read_session(pid) in self._sessions or read_state(pid) != "Z":
             self._strange.discard(pid)
             return False
         return True
 
 
-def pinned(held: Mapping[int, int]) -> set[int]:
+def list_pinned_sessions(held: Mapping[int, int]) -> set[int]:
     """Give the sessions of held processes that are not reaped yet: until then no other process gets the number."""
     sessions = set()
     for pid, pidfd in held.items():
-        session = session_of(pid)
-        if session is not None and not (is_dead(pidfd) and _awaits_us(pidfd) is None):
+        session = read_session(pid)
+        if session is not None and not (is_dead(pidfd) and _is_own_zombie(pidfd) is None):
             sessions.add(session)
     return sessions
 
 
-def _awaits_us(pidfd: int) -> bool | None:
+def _is_own_zombie(pidfd: int) -> bool | None:
     """Say whether a child of this process is a zombie; None: it is no child of ours."""
     try:
         return os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None

@@ -29,7 +29,7 @@ _LATE = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Knowledge:
+class OwnershipFacts:
     """The facts beside the snapshots.
 
     Args:
@@ -76,7 +76,7 @@ class OwnedProcess(NamedTuple):
     start: Start | None
     above: tuple[ProcessSnapshot, ...] = ()
 
-    def command(self, own: str) -> str:
+    def describe_command(self, own: str) -> str:
         """Give the command that was asked for, or the command that it runs.
 
         Args:
@@ -102,21 +102,21 @@ class Ownership(NamedTuple):
     spent: tuple[int, ...] = ()
 
 
-def attribute(seen: Sequence[ProcessSnapshot], known: Knowledge) -> Ownership:
+def attribute_processes(seen: Sequence[ProcessSnapshot], known: OwnershipFacts) -> Ownership:
     """Decide the owner of each process.
 
     Args:
         seen: the descendants of this process, parents before children.
         known: everything else.
     """
-    judge = _Judge(known)
-    adopted = [process for process in seen if not judge.by_start_or_parent(process)]
+    judge = _OwnershipJudge(known)
+    adopted = [process for process in seen if not judge.judge_by_start_or_parent(process)]
     # Two passes: the sessions of certain processes are evidence for adopted ones. In one pass the order of pids would
     # decide who is recognised.
     for process in adopted:  # by now the sessions of all others are known
-        judge.by_evidence(process)
+        judge.judge_by_evidence(process)
     for process in seen:
-        judge.by_parent(process)
+        judge.judge_by_parent(process)
     mine = [belonging for process in seen if (belonging := judge.verdicts.get(process.pid)) is not None]
     return Ownership(
         tuple(process for process in mine if process.sighting.state != "zombie" or process.how == "child"),
@@ -129,10 +129,10 @@ def attribute(seen: Sequence[ProcessSnapshot], known: Knowledge) -> Ownership:
     )
 
 
-class _Judge:
+class _OwnershipJudge:
     """One pass over the snapshots; `verdicts` has None for a process without an owner here."""
 
-    def __init__(self, known: Knowledge) -> None:
+    def __init__(self, known: OwnershipFacts) -> None:
         self._known = known
         self.verdicts: dict[int, OwnedProcess | None] = {}
         self._sessions: dict[int, Start | None] = dict(known.sessions)
@@ -141,7 +141,7 @@ class _Judge:
             if start.is_own and not known.excuses(start.pid, start.command):
                 self._sessions.setdefault(start.pid, start)
 
-    def by_start_or_parent(self, process: ProcessSnapshot) -> bool:
+    def judge_by_start_or_parent(self, process: ProcessSnapshot) -> bool:
         """Judge a process by itself, its start or its judged parent; False: only evidence can decide."""
         known = self._known
         identity = process.pid, process.born
@@ -150,28 +150,30 @@ class _Judge:
         if start is not None and process.born > start.at + _LATE:
             start = None  # its pid is another's now
         if process.pid in known.helpers or identity in known.before or known.excuses(process.pid, process.command):
-            return self._set(process, None)
+            return self._set_verdict(process, None)
         if start is not None and (process.parent == known.me or process.parent in known.helpers):
             is_mine = start.is_own and not known.excuses(process.pid, start.command)
-            return self._set(process, OwnedProcess(process, "child", "", start) if is_mine else None)
+            return self._set_verdict(process, OwnedProcess(process, "child", "", start) if is_mine else None)
         if process.parent != known.me:
-            return self.by_parent(process) or True
+            return self.judge_by_parent(process) or True
         if identity in known.claimed:
             claim = known.claimed[identity]
             why = claim.why or "its parent was seen"
-            return self._set(process, OwnedProcess(process, "adopted", why, claim.start))
+            return self._set_verdict(process, OwnedProcess(process, "adopted", why, claim.start))
         return False
 
-    def by_parent(self, process: ProcessSnapshot) -> bool:
+    def judge_by_parent(self, process: ProcessSnapshot) -> bool:
         """Judge a process as its parent was judged, if it was."""
         if process.pid in self.verdicts or process.parent not in self.verdicts:
             return False
         above = self.verdicts[process.parent]
         if above is None:
-            return self._set(process, None)
-        return self._set(process, OwnedProcess(process, "descendant", "", above.start, (above.sighting, *above.above)))
+            return self._set_verdict(process, None)
+        return self._set_verdict(
+            process, OwnedProcess(process, "descendant", "", above.start, (above.sighting, *above.above))
+        )
 
-    def by_evidence(self, process: ProcessSnapshot) -> bool:
+    def judge_by_evidence(self, process: ProcessSnapshot) -> bool:
         """Judge an adopted process by its cookie, its session, or because only the tracker could start it."""
         known = self._known
         # The cookie is the strongest evidence: only a descendant inherits it. It can be cleared, so the session
@@ -183,7 +185,7 @@ class _Judge:
                 process, self._sessions[process.session], f"it is in session {process.session}, as one of them was"
             )
         if process.session in self._others_sessions:
-            return self._set(process, None)
+            return self._set_verdict(process, None)
         # The last resort, and only where no other program can have started it. With others there, a session-scoped
         # server that became a daemon was a false leak.
         if not known.others:
@@ -204,10 +206,10 @@ class _Judge:
     def _adopt(self, process: ProcessSnapshot, start: Start | None, why: str) -> bool:
         excuses = self._known.excuses
         if start is not None and (not start.is_own or excuses(start.pid, start.command)):
-            return self._set(process, None)
-        return self._set(process, OwnedProcess(process, "adopted", why, start))
+            return self._set_verdict(process, None)
+        return self._set_verdict(process, OwnedProcess(process, "adopted", why, start))
 
-    def _set(self, process: ProcessSnapshot, verdict: OwnedProcess | None) -> bool:
+    def _set_verdict(self, process: ProcessSnapshot, verdict: OwnedProcess | None) -> bool:
         self.verdicts[process.pid] = verdict
         if process.session != self._known.session:
             if verdict is None:

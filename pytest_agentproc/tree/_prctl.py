@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.tree._kernel import call
+from pytest_agentproc.tree._kernel import call_libc
 
 if TYPE_CHECKING:
     import ctypes
@@ -38,7 +38,7 @@ def adopt_orphans() -> None:
     with _lock:
         if _holders == 0:
             _was_subreaper = is_subreaper()
-            _call("prctl", _SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+            _call_libc("prctl", _SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         _holders += 1
 
 
@@ -49,7 +49,7 @@ def release_orphans() -> None:
         _holders -= 1
         # The host program may have been a subreaper before. It gets that back.
         if _holders == 0:
-            _call("prctl", _SET_CHILD_SUBREAPER, int(_was_subreaper), 0, 0, 0)
+            _call_libc("prctl", _SET_CHILD_SUBREAPER, int(_was_subreaper), 0, 0, 0)
 
 
 def is_subreaper() -> bool:
@@ -61,12 +61,12 @@ def is_subreaper() -> bool:
     import ctypes
 
     found = ctypes.c_int()
-    _call("prctl", _GET_CHILD_SUBREAPER, ctypes.byref(found), 0, 0, 0)
+    _call_libc("prctl", _GET_CHILD_SUBREAPER, ctypes.byref(found), 0, 0, 0)
     return bool(found.value)
 
 
 @contextmanager
-def adopting() -> Iterator[bool]:
+def adopt_orphans_in_block() -> Iterator[bool]:
     """Adopt the orphans of this process's descendants while the block runs; yield whether the kernel can.
 
     Blocks may be nested and overlap in any order, in several threads. The end of the last block restores the setting
@@ -87,17 +87,17 @@ class Alarm:
     """A descriptor that becomes readable a given number of real milliseconds after it was set."""
 
     def __init__(self) -> None:
-        self.descriptor = call("timerfd_create", _MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
+        self.descriptor = call_libc("timerfd_create", _MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
         if self.descriptor < 0:  # the C module that is loaded keeps no errno, and nothing else can be wrong
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     def set(self, milliseconds: int) -> None:
         """Ring once after the given milliseconds; an earlier setting no longer counts."""
-        call("timerfd_settime", self.descriptor, 0, struct.pack("4l", 0, 0, 0, milliseconds * 1_000_000), None)
+        call_libc("timerfd_settime", self.descriptor, 0, struct.pack("4l", 0, 0, 0, milliseconds * 1_000_000), None)
 
-    def hush(self) -> None:
+    def clear(self) -> None:
         """Stop the alarm, and clear a ring."""
-        call("timerfd_settime", self.descriptor, 0, struct.pack("4l", 0, 0, 0, 0), None)
+        call_libc("timerfd_settime", self.descriptor, 0, struct.pack("4l", 0, 0, 0, 0), None)
 
     def close(self) -> None:
         """Give the descriptor back."""
@@ -105,16 +105,16 @@ class Alarm:
 
 
 @cache
-def _library() -> ctypes.CDLL:
+def _load_libc() -> ctypes.CDLL:
     import ctypes  # slow to load, and few runs need it
 
     return ctypes.CDLL(None, use_errno=True)
 
 
-def _call(name: str, *arguments: object) -> int:
+def _call_libc(name: str, *arguments: object) -> int:
     import ctypes
 
-    result: int = getattr(_library(), name)(*arguments)
+    result: int = getattr(_load_libc(), name)(*arguments)
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{name}: {os.strerror(number)}")

@@ -34,7 +34,7 @@ _PATIENCE = 1.0
 """Real seconds between the end of a process's threads and the end of the process itself."""
 
 
-class Root(Protocol):
+class RootProcess(Protocol):
     """A process that leads its own session.
 
     `pid` is its own until `reap`. `pidfd` is readable once it is dead, and its user closes it. The pidfd of a process
@@ -44,7 +44,7 @@ class Root(Protocol):
     pid: int
     pidfd: int
 
-    def status(self) -> int:
+    def read_status(self) -> int:
         """Say how it ended, without reaping it; call this once it is dead."""
 
     def reap(self, seconds: float | None = None) -> bool:
@@ -54,7 +54,7 @@ class Root(Protocol):
         """
 
 
-class Own:
+class OwnChild:
     """A child of this process.
 
     Args:
@@ -73,7 +73,7 @@ class Own:
         stdin, stdout, stderr = stdio
         # A descriptor is reserved for the pidfd before the start. A process that runs without one could not be watched
         # or ended.
-        room = _room()
+        room = _reserve_descriptor()
         try:
             self._process = subprocess.Popen(
                 argv, stdin=stdin, stdout=stdout, stderr=stderr, cwd=cwd, env=env, start_new_session=True
@@ -96,12 +96,12 @@ class Own:
             raise
         started.add(self.pid)
 
-    def status(self) -> int:
-        """See `Root`."""
-        return _status(self.pidfd) if self._is_known else _UNKNOWN
+    def read_status(self) -> int:
+        """See `RootProcess`."""
+        return _read_status(self.pidfd) if self._is_known else _UNKNOWN
 
     def reap(self, seconds: float | None = None) -> bool:
-        """See `Root`."""
+        """See `RootProcess`."""
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -111,7 +111,7 @@ class Own:
         return True
 
 
-class Kept:
+class KeeperChild:
     """A child of a keeper; of this process, once the keeper is dead.
 
     Args:
@@ -135,7 +135,7 @@ class Kept:
         stdio: tuple[int, int, int],
     ) -> None:
         self._keeper = keeper
-        room = _room()
+        room = _reserve_descriptor()
         try:
             self.pid = keeper.start(argv, cwd, env, stdio)
         finally:
@@ -143,19 +143,19 @@ class Kept:
         self.pidfd = os.pidfd_open(self.pid)
         started.add(self.pid)
 
-    def status(self) -> int:
-        """See `Root`."""
+    def read_status(self) -> int:
+        """See `RootProcess`."""
         # The pidfd is readable when the last thread has ended, a moment before the keeper can see the exit.
         end = time.monotonic() + _PATIENCE
         with contextlib.suppress(KeeperDied):
             while time.monotonic() < end:
-                status = self._keeper.status(self.pid)
+                status = self._keeper.read_status(self.pid)
                 if status is not None:
                     return status
-        return _status(self.pidfd)
+        return _read_status(self.pidfd)
 
     def reap(self, seconds: float | None = None) -> bool:
-        """See `Root`."""
+        """See `RootProcess`."""
         started.discard(self.pid)
         with contextlib.suppress(KeeperDied):
             return self._keeper.reap(self.pid) is not None
@@ -164,22 +164,22 @@ class Kept:
         return True
 
 
-def _room() -> int:
+def _reserve_descriptor() -> int:
     """Take the place of the descriptor that a process will need at once when it is started."""
     return os.eventfd(0, os.EFD_CLOEXEC)
 
 
-def _status(pidfd: int) -> int:
+def _read_status(pidfd: int) -> int:
     """Say how a process ended, although another part of this program may have reaped it."""
     try:
         result = os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOWAIT)
     except ChildProcessError:
-        return _status_of_reaped(pidfd)
+        return _read_reaped_status(pidfd)
     assert result is not None
     return result.si_status if result.si_code == os.CLD_EXITED else -result.si_status
 
 
-def _status_of_reaped(pidfd: int) -> int:
+def _read_reaped_status(pidfd: int) -> int:
     """Ask the kernel how a reaped process ended; Linux has known that since 6.15."""
     words = bytearray(struct.pack("Q64x", _HOW_IT_ENDED))
     try:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.procfs import read_command_words, read_proc, read_stat
 from pytest_agentproc.tree._kernel import read_file
-from pytest_agentproc.tree._walk import environment_of
+from pytest_agentproc.tree._walk import read_environment
 
 _NAMES = b"NSpid:"
 _REMEDY = "mount one in this pid namespace: `mount -t proc proc /proc`, `bwrap --proc /proc`, `unshare --mount-proc`"
@@ -36,11 +36,11 @@ def check_proc(folder: str = "/proc") -> None:
     except OSError:
         shown = "no process"
     # Without this check a run in a foreign namespace listed no descendants, and its tree check passed every test.
-    if shown != str(os.getpid()) or _is_outer(folder):
+    if shown != str(os.getpid()) or _is_outer_proc(folder):
         raise UsageError(f"{folder} shows another pid namespace: process {os.getpid()} is {shown} there", _REMEDY)
 
 
-def _is_outer(folder: str) -> bool:
+def _is_outer_proc(folder: str) -> bool:
     """Say whether a process has a further pid here beside the pid that is shown."""
     try:
         lines = read_file(f"{folder}/self/status").splitlines()
@@ -73,25 +73,27 @@ class ProcessSnapshot(NamedTuple):
     command: str
 
 
-def sight(pid: int) -> ProcessSnapshot | None:
+def take_snapshot(pid: int) -> ProcessSnapshot | None:
     """Look at a process; None: it has disappeared."""
     seen = read_stat(pid)
     if seen is None or seen.state in "Xx":
         return None
     state = _STATES.get(seen.state, "alive")
-    command = "" if state == "zombie" else command_line(pid)
-    return ProcessSnapshot(pid, seen.parent, seen.session, state, seen.started * _tick(), command or f"[{seen.name}]")
+    command = "" if state == "zombie" else read_command_line(pid)
+    return ProcessSnapshot(
+        pid, seen.parent, seen.session, state, seen.started * _read_tick(), command or f"[{seen.name}]"
+    )
 
 
-def command_line(pid: int) -> str:
+def read_command_line(pid: int) -> str:
     """Give a process's command line, its words separated by spaces; empty if it has none or has disappeared."""
     return " ".join(read_command_words(pid)).rstrip()
 
 
-def variable_of(pid: int, name: str) -> str:
+def read_variable(pid: int, name: str) -> str:
     """Give a variable of a process's initial environment; empty if it has none or hides it."""
     prefix = os.fsencode(name) + b"="
-    for entry in environment_of(pid).split(b"\0"):
+    for entry in read_environment(pid).split(b"\0"):
         if entry.startswith(prefix):
             return os.fsdecode(entry[len(prefix) :])
     return ""
@@ -106,7 +108,7 @@ def has_children() -> bool:
     return True
 
 
-def children() -> set[int]:
+def list_own_children() -> set[int]:
     """List the children of this process by pid, zombies too; empty if the kernel does not list them."""
     found: set[int] = set()
     with suppress(OSError):
@@ -116,5 +118,5 @@ def children() -> set[int]:
 
 
 @cache
-def _tick() -> int:
+def _read_tick() -> int:
     return _NANOSECONDS // os.sysconf("SC_CLK_TCK")

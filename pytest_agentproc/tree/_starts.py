@@ -59,31 +59,31 @@ class Start:
     handle: Callable[[], Any] = field(default=lambda: None, repr=False)
 
 
-class Listener(Protocol):
+class StartListener(Protocol):
     """An object that is informed of starts."""
 
     @property
     def word(self) -> str:
         """Its word of the cookie; empty: none for now."""
 
-    def announced(self, command: str, frame: FrameType) -> Start:
+    def before_start(self, command: str, frame: FrameType) -> Start:
         """Take note that a process is about to be started."""
 
-    def started(self, start: Start) -> None:
+    def after_start(self, start: Start) -> None:
         """Take note of the process that the start became."""
 
-    def thread_started(self, thread: threading.Thread) -> None:
+    def before_thread_start(self, thread: threading.Thread) -> None:
         """Take note of a thread that the current one starts."""
 
-    def signal_due(self) -> None:
+    def before_signal(self) -> None:
         """Take note that the program is about to send a signal, or to ask by one whether a process exists."""
 
 
 _lock = threading.Lock()
-_listeners: list[Listener] = []
+_listeners: list[StartListener] = []
 _inherited = ""
-_season: _Season | None = None
-_Starts = list[tuple[Listener, Start]]
+_season: _PatchScope | None = None
+_Starts = list[tuple[StartListener, Start]]
 _current = threading.local()
 """`starts` is what this thread is about to start: a step of one start, such as a fork, is no other start."""
 _starting: set[int] = set()
@@ -96,46 +96,46 @@ def is_starting() -> bool:
 
 
 @contextmanager
-def listening(listener: Listener) -> Iterator[None]:
+def listen_to_starts(listener: StartListener) -> Iterator[None]:
     """Report every start to a listener while the block runs."""
     global _inherited, _season  # noqa: PLW0603  # there is one environment
     with _lock:
         if not _listeners:
             _inherited = os.environ.get(COOKIE, "")
-            _season = _season if _season is not None and _season.begin() else _Season()
+            _season = _season if _season is not None and _season.install() else _PatchScope()
         _listeners.append(listener)
-    publish()
+    publish_cookie()
     try:
         yield
     finally:
         with _lock:
             if listener in _listeners:  # it is not in a fork
                 _listeners.remove(listener)
-            if not _listeners and _season is not None and not _season.end():
+            if not _listeners and _season is not None and not _season.remove():
                 _season = None
-        publish()
+        publish_cookie()
 
 
-def publish() -> None:
+def publish_cookie() -> None:
     """Write the words of the listeners into the environment that children inherit."""
-    _write(" ".join(filter(None, [_inherited, *(listener.word for listener in tuple(_listeners))])))
+    _write_cookie(" ".join(filter(None, [_inherited, *(listener.word for listener in tuple(_listeners))])))
 
 
-def _write(cookie: str) -> None:
+def _write_cookie(cookie: str) -> None:
     if cookie:
         os.environ[COOKIE] = cookie
     else:
         os.environ.pop(COOKIE, None)
 
 
-def _started(starts: _Starts, pid: int, handle: Callable[[], Any] = lambda: None) -> None:
+def _report_started(starts: _Starts, pid: int, handle: Callable[[], Any] = lambda: None) -> None:
     for listener, start in starts:
         start.pid, start.at, start.handle = pid, read_nanoseconds_since_boot(), handle
-        listener.started(start)
+        listener.after_start(start)
 
 
 @contextmanager
-def _going_on(starts: _Starts) -> Iterator[None]:
+def _join_starts(starts: _Starts) -> Iterator[None]:
     """Treat every start of this thread as a part of these starts while the block runs."""
     # Since CPython 3.13 `subprocess` uses `os.posix_spawn`. Without this each start counted twice, and a daemon with a
     # cleared environment no longer led to the one line that can have started it.
@@ -152,29 +152,29 @@ def _going_on(starts: _Starts) -> Iterator[None]:
 
 def _note_fork(starts: _Starts, pid: int) -> None:
     if pid:
-        _started(starts, pid)
+        _report_started(starts, pid)
     else:
         # A fork is no listener, and must not report the starts of its own program to the parent's.
         _listeners.clear()
         _starting.clear()
         if COOKIE in os.environ:
-            _write(_cookie(starts))
+            _write_cookie(_format_cookie(starts))
 
 
-def _cookie(starts: _Starts) -> str:
+def _format_cookie(starts: _Starts) -> str:
     words = [f"{listener.word}.{start.number}" for listener, start in starts if start.is_own and listener.word]
     return " ".join(filter(None, [_inherited, *words]))
 
 
-def _stamp(environment: Mapping[Any, Any], starts: _Starts) -> dict[Any, Any]:
+def _add_cookie(environment: Mapping[Any, Any], starts: _Starts) -> dict[Any, Any]:
     """Give the environment of one start: the cookie, which would be inherited, names that start."""
     copy = dict(environment)
     del copy[COOKIE]
-    cookie = _cookie(starts)
+    cookie = _format_cookie(starts)
     return {**copy, COOKIE: cookie} if cookie else copy
 
 
-def _line(asked: Any) -> str:
+def _format_command(asked: Any) -> str:
     if isinstance(asked, (str, bytes, os.PathLike)):
         return os.fsdecode(asked)
     with suppress(TypeError):
@@ -182,7 +182,7 @@ def _line(asked: Any) -> str:
     return ""
 
 
-def _places() -> tuple[tuple[Any, str], ...]:
+def _list_patch_targets() -> tuple[tuple[Any, str], ...]:
     """Give the patched names as they are now: another library may have replaced a class."""
     from multiprocessing.process import BaseProcess  # its forkserver starts what no other patch sees
 
@@ -196,7 +196,7 @@ def _places() -> tuple[tuple[Any, str], ...]:
     )
 
 
-class _Season:
+class _PatchScope:
     """The patches, from the first listener to the last. Each calls the function that it replaced.
 
     They are used again if the same functions are found again: to make them takes longer than most of a listener's life.
@@ -204,36 +204,38 @@ class _Season:
 
     def __init__(self) -> None:
         patches: tuple[Callable[[Any], Any], ...] = (
-            self._popen,
-            self._fork,
-            self._forkpty,
-            self._posix_spawn,
-            self._posix_spawn,
-            self._system,
-            self._process_start,
-            self._thread_start,
-            self._signal,
-            self._signal,
+            self._patch_popen,
+            self._patch_fork,
+            self._patch_forkpty,
+            self._patch_posix_spawn,
+            self._patch_posix_spawn,
+            self._patch_system,
+            self._patch_process_start,
+            self._patch_thread_start,
+            self._patch_signal,
+            self._patch_signal,
         )
         self._is_over = False
         self._put: dict[tuple[Any, str], tuple[Any, Any]] = {}
-        for (owner, name), patch in zip(_places(), patches, strict=True):
+        for (owner, name), patch in zip(_list_patch_targets(), patches, strict=True):
             plain = getattr(owner, name)
             patched = wraps(plain)(patch(plain))
             self._put[owner, name] = plain, patched
             setattr(owner, name, patched)
 
-    def begin(self) -> bool:
+    def install(self) -> bool:
         """Install the patches once more if the functions that they call are in place; return whether they are."""
         # A class that was put in the place of `subprocess.Popen` between two listeners was once not watched.
-        if (*self._put,) != _places() or any(getattr(*place) is not plain for place, (plain, _) in self._put.items()):
+        if (*self._put,) != _list_patch_targets() or any(
+            getattr(*place) is not plain for place, (plain, _) in self._put.items()
+        ):
             return False
         self._is_over = False
         for (owner, name), (_, patched) in self._put.items():
             setattr(owner, name, patched)
         return True
 
-    def end(self) -> bool:
+    def remove(self) -> bool:
         """Remove the patches; return whether all could be removed, so that they may be used again."""
         self._is_over = True
         covered = False
@@ -252,90 +254,90 @@ class _Season:
         if self._is_over or not _listeners:
             return []
         frame = sys._getframe(2)  # noqa: SLF001  # the only way to the caller's line
-        return [(listener, listener.announced(command, frame)) for listener in tuple(_listeners)]
+        return [(listener, listener.before_start(command, frame)) for listener in tuple(_listeners)]
 
-    def _popen(self, plain: Any) -> Any:
+    def _patch_popen(self, plain: Any) -> Any:
         def init(process: subprocess.Popen[Any], *args: Any, **options: Any) -> None:
-            starts = self._announce(_line(args[0] if args else options.get("args", "")))
+            starts = self._announce(_format_command(args[0] if args else options.get("args", "")))
             if starts and len(args) <= _AT_ENV:
                 given = options.get("env")
                 environment = os.environ if given is None else given
                 if isinstance(environment, Mapping) and COOKIE in environment:
-                    options["env"] = _stamp(environment, starts)
-            with _going_on(starts):
+                    options["env"] = _add_cookie(environment, starts)
+            with _join_starts(starts):
                 plain(process, *args, **options)
-                _started(starts, process.pid, weakref.ref(process))
+                _report_started(starts, process.pid, weakref.ref(process))
 
         return init
 
-    def _fork(self, plain: Any) -> Any:
+    def _patch_fork(self, plain: Any) -> Any:
         def fork() -> int:
             starts = self._announce(FORK)
-            with _going_on(starts):
+            with _join_starts(starts):
                 pid: int = plain()
                 _note_fork(starts, pid)
             return pid
 
         return fork
 
-    def _forkpty(self, plain: Any) -> Any:
+    def _patch_forkpty(self, plain: Any) -> Any:
         def forkpty() -> tuple[int, int]:
             starts = self._announce(FORK)
-            with _going_on(starts):
+            with _join_starts(starts):
                 pid, descriptor = plain()
                 _note_fork(starts, pid)
             return pid, descriptor
 
         return forkpty
 
-    def _posix_spawn(self, plain: Any) -> Any:
+    def _patch_posix_spawn(self, plain: Any) -> Any:
         def spawn(path: Any, argv: Any, env: Any, *args: Any, **options: Any) -> int:
-            starts = self._announce(_line(argv))
+            starts = self._announce(_format_command(argv))
             if starts and isinstance(env, Mapping) and COOKIE in env:
-                env = _stamp(env, starts)
-            with _going_on(starts):
+                env = _add_cookie(env, starts)
+            with _join_starts(starts):
                 pid: int = plain(path, argv, env, *args, **options)
-                _started(starts, pid)
+                _report_started(starts, pid)
             return pid
 
         return spawn
 
-    def _system(self, plain: Any) -> Any:
+    def _patch_system(self, plain: Any) -> Any:
         def system(command: Any) -> int:
-            starts = self._announce(_line(command))
+            starts = self._announce(_format_command(command))
             if starts and COOKIE in os.environ:
-                _write(_cookie(starts))
+                _write_cookie(_format_cookie(starts))
             try:
-                with _going_on(starts):
+                with _join_starts(starts):
                     status: int = plain(command)
             finally:
                 if starts:
-                    publish()
+                    publish_cookie()
             return status
 
         return system
 
-    def _process_start(self, plain: Any) -> Any:
+    def _patch_process_start(self, plain: Any) -> Any:
         def start(process: Any) -> None:
             starts = self._announce(f"multiprocessing's {process.name}")
-            with _going_on(starts):
+            with _join_starts(starts):
                 plain(process)
-                _started(starts, process.pid)
+                _report_started(starts, process.pid)
 
         return start
 
-    def _thread_start(self, plain: Any) -> Any:
+    def _patch_thread_start(self, plain: Any) -> Any:
         def start(thread: threading.Thread) -> None:
             for listener in () if self._is_over else tuple(_listeners):
-                listener.thread_started(thread)
+                listener.before_thread_start(thread)
             plain(thread)
 
         return start
 
-    def _signal(self, plain: Any) -> Any:
+    def _patch_signal(self, plain: Any) -> Any:
         def send(*args: Any) -> None:
             for listener in () if self._is_over else tuple(_listeners):
-                listener.signal_due()
+                listener.before_signal()
             plain(*args)
 
         return send

@@ -10,7 +10,13 @@ import contextlib
 import os
 import select
 
-from pytest_agentproc.tree._kernel import children, is_exhausted, read_file, spared, stat_of
+from pytest_agentproc.tree._kernel import (
+    call_with_spare_descriptor,
+    is_out_of_descriptors,
+    list_children,
+    read_file,
+    read_stat,
+)
 
 _LIMIT = b"Max msgqueue size"
 _DEAD = (b"Z", b"X", b"x")
@@ -22,23 +28,23 @@ _TRIES = 1000
 """Looks at a process that is just executing another program, a millisecond apart."""
 
 
-def descendants(pid: int) -> list[int]:
+def list_descendants(pid: int) -> list[int]:
     """List the descendants of a process, parents before children."""
     found: dict[int, None] = {}
     frontier = [pid]
     while frontier:
         parent = frontier.pop(0)
-        for child in children(parent):
+        for child in list_children(parent):
             if child not in found:
                 found[child] = None
                 frontier.append(child)
     return list(found)
 
 
-def session_members(session: int) -> list[int]:
+def list_session_members(session: int) -> list[int]:
     """List the processes of a session without its leader: one system call for each process of the machine."""
     found = []
-    for name in spared(os.listdir, "/proc"):
+    for name in call_with_spare_descriptor(os.listdir, "/proc"):
         if name.isdecimal():
             pid = int(name)
             try:  # a call or a context manager for each process would cost more than the answers
@@ -49,21 +55,21 @@ def session_members(session: int) -> list[int]:
     return found
 
 
-def group_of(pid: int) -> int | None:
+def read_group(pid: int) -> int | None:
     """Give the process group of a process, a zombie's too; None once it has disappeared."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         return os.getpgid(pid)
     return None
 
 
-def session_of(pid: int) -> int | None:
+def read_session(pid: int) -> int | None:
     """Give the session of a process, a zombie's too; None once it has disappeared."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         return os.getsid(pid)
     return None
 
 
-def environment_of(pid: int) -> bytes:
+def read_environment(pid: int) -> bytes:
     """Give the initial environment of a process's program; nothing if it has none, hides it or has disappeared.
 
     A process that is just executing another program shows none: it is asked again, for a second of real time at most.
@@ -73,12 +79,12 @@ def environment_of(pid: int) -> bytes:
         try:
             found = read_file(f"/proc/{pid}/environ")
         except OSError as error:
-            if is_exhausted(error):
+            if is_out_of_descriptors(error):
                 raise
             return b""
         # The kernel shows no environment between the end of the old program and the start of the new one. An orphan
         # that was looked at in that instant had no owner, and its leak was missed.
-        if found or not (now := _program(pid)) or (now == before and now[0] != _BECOMING):
+        if found or not (now := _identify_program(pid)) or (now == before and now[0] != _BECOMING):
             return found
         if now[0] == _BECOMING:
             select.poll().poll(1)
@@ -86,23 +92,23 @@ def environment_of(pid: int) -> bytes:
     return b""
 
 
-def _program(pid: int) -> tuple[bytes, ...]:
+def _identify_program(pid: int) -> tuple[bytes, ...]:
     """Say where a process's program and stack are: the stack tells two equal programs apart; nothing: it is dead."""
-    fields = stat_of(pid)
+    fields = read_stat(pid)
     return (fields[_CODE], fields[_STACK]) if fields and fields[0] not in _DEAD else ()
 
 
-def carries(pid: int, word: str) -> bool:
+def has_word_in_environment(pid: int, word: str) -> bool:
     """Say whether a word is in the initial environment of a living process, as far as it is readable."""
-    return word.encode() in environment_of(pid)
+    return word.encode() in read_environment(pid)
 
 
-def limit_of(pid: int) -> int | None:
+def read_queue_limit(pid: int) -> int | None:
     """Give a process's soft limit for message queues, in bytes, a zombie's too; None if it has none or is not there."""
     try:
         lines = read_file(f"/proc/{pid}/limits").splitlines()
     except OSError as error:
-        if is_exhausted(error):
+        if is_out_of_descriptors(error):
             raise
         return None
     soft = next((line.removeprefix(_LIMIT).split()[0] for line in lines if line.startswith(_LIMIT)), b"")

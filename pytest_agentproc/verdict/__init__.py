@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from pytest_agentproc.verdict._baseline import Baseline, Known, accepted
-from pytest_agentproc.verdict._compare import compare, conclude, unmet
-from pytest_agentproc.verdict._explain import alike, differing, explain, explain_leaks, findings
-from pytest_agentproc.verdict._facts import Leak, last_step, leaks, returned_at, signals
-from pytest_agentproc.verdict._instants import instants, retimed
+from pytest_agentproc.verdict._baseline import Baseline, KnownFailure, accept_failures
+from pytest_agentproc.verdict._compare import compare, conclude, list_unmet
+from pytest_agentproc.verdict._explain import describe_findings, explain, explain_leaks, find_first_difference, is_alike
+from pytest_agentproc.verdict._facts import Leak, find_last_step, find_returned_at, list_leaks, list_signals
+from pytest_agentproc.verdict._instants import find_instants, replace_instants
 from pytest_agentproc.verdict._judgement import (
     NOT_IN_REAL_TIME,
     Judged,
     JudgedRow,
     Judgement,
-    confirmed,
-    corpus_hash,
-    digest_of,
-    judged,
-    kept,
-    repeated,
+    build_judged,
+    check_repeat,
+    compute_digest,
+    confirm_red,
+    hash_corpus,
+    judge_play,
 )
-from pytest_agentproc.verdict._marks import marks
-from pytest_agentproc.verdict._results import RESULTS_VERSION, results
+from pytest_agentproc.verdict._marks import find_marks
+from pytest_agentproc.verdict._results import RESULTS_VERSION, format_results
 from pytest_agentproc.verdict._rows import VERDICT_TEXTS, Played, Row, Verdict
-from pytest_agentproc.verdict._summary import is_conformant, summary, undecided
+from pytest_agentproc.verdict._summary import count_undecided, format_summary, is_conformant
 
 __all__ = [
     "NOT_IN_REAL_TIME",
@@ -32,35 +32,35 @@ __all__ = [
     "Judged",
     "JudgedRow",
     "Judgement",
-    "Known",
+    "KnownFailure",
     "Leak",
     "Played",
     "Row",
     "Verdict",
-    "accepted",
-    "alike",
+    "accept_failures",
+    "build_judged",
+    "check_repeat",
     "compare",
+    "compute_digest",
     "conclude",
-    "confirmed",
-    "corpus_hash",
-    "differing",
-    "digest_of",
+    "confirm_red",
+    "count_undecided",
+    "describe_findings",
     "explain",
     "explain_leaks",
-    "findings",
-    "instants",
+    "find_first_difference",
+    "find_instants",
+    "find_last_step",
+    "find_marks",
+    "find_returned_at",
+    "format_results",
+    "format_summary",
+    "hash_corpus",
+    "is_alike",
     "is_conformant",
-    "judged",
-    "kept",
-    "last_step",
-    "leaks",
-    "marks",
-    "repeated",
-    "results",
-    "retimed",
-    "returned_at",
-    "signals",
-    "summary",
-    "undecided",
-    "unmet",
+    "judge_play",
+    "list_leaks",
+    "list_signals",
+    "list_unmet",
+    "replace_instants",
 ]

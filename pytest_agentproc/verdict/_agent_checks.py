@@ -6,9 +6,9 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import Payload, describe_stray_target, format_duration, format_instant
-from pytest_agentproc.verdict._facts import gone_at, invocations, was_started
+from pytest_agentproc.verdict._facts import find_gone_at, list_invocations, was_started
 from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_duration, fits_time
-from pytest_agentproc.verdict._words import listed, matches, quoted, show_asked, show_instants, show_variables
+from pytest_agentproc.verdict._words import join_names, matches, quote, show_asked, show_instants, show_variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Question = dict[str, Any]
 
 
-def questions(record: Record) -> list[Question]:
+def list_questions(record: Record) -> list[Question]:
     """List every question, in the order in which they were asked, with its answer and the time that took."""
     asked: dict[tuple[str, int], Question] = {}
     begun: dict[tuple[str, int], int] = {}
@@ -35,16 +35,16 @@ def questions(record: Record) -> list[Question]:
     return list(asked.values())
 
 
-def _asked(played: Played, wanted: Sequence[Mapping[str, Any]]) -> Finding:
-    seen = questions(played.record)
+def _check_asked(played: Played, wanted: Sequence[Mapping[str, Any]]) -> Finding:
+    seen = list_questions(played.record)
     for number, (due, came) in enumerate(zip_longest(wanted, seen), 1):
-        hint = _difference(played, due, came)
+        hint = _describe_difference(played, due, came)
         if hint:
             return Finding(Verdict.FAILED, show_asked(seen), f"question {number}: {hint}")
     return Finding(Verdict.PASSED, show_asked(seen))
 
 
-def _difference(played: Played, due: Mapping[str, Any] | None, came: Question | None) -> str:
+def _describe_difference(played: Played, due: Mapping[str, Any] | None, came: Question | None) -> str:
     """Tell in what a question differs from the one that was expected; nothing if in nothing that is checked."""
     if due is None or came is None:
         return "it was not expected" if due is None else "it was not asked"
@@ -60,58 +60,63 @@ def _difference(played: Played, due: Mapping[str, Any] | None, came: Question | 
     return f"the answer came {format_duration(abs(after - wanted))} {'later' if after > wanted else 'earlier'}"
 
 
-ASKED_CHECKS: dict[str, Callable[[Played, Any], Finding]] = {"asked": _asked}
+ASKED_CHECKS: dict[str, Callable[[Played, Any], Finding]] = {"asked": _check_asked}
 
 
-def _spawns(played: Played, wanted: Sequence[int]) -> Finding:
-    seen = [at for _, at in invocations(played.record)]
+def _check_spawns(played: Played, wanted: Sequence[int]) -> Finding:
+    seen = [at for _, at in list_invocations(played.record)]
     if len(seen) == len(wanted) and all(fits_time(played, *pair) for pair in zip(wanted, seen, strict=True)):
         return Finding(Verdict.PASSED, show_instants(seen))
-    more = [f"{name}, started at {format_instant(at)}, was not expected" for name, at in invocations(played.record)]
+    more = [
+        f"{name}, started at {format_instant(at)}, was not expected" for name, at in list_invocations(played.record)
+    ]
     return Finding(Verdict.FAILED, show_instants(seen), "; ".join(more[len(wanted) :]))
 
 
-def _alive_at_once(played: Played, wanted: int) -> Finding:
+def _check_alive_at_once(played: Played, wanted: int) -> Finding:
     """Count at each start; a process that ended at that very instant does not count, so no order within it decides.
 
     In real time an end may be heard of late.
     """
     late = played.tolerance
-    lives = [(name, at, gone_at(played.record, name)) for name, at in invocations(played.record)]
+    lives = [(name, at, find_gone_at(played.record, name)) for name, at in list_invocations(played.record)]
     most: list[str] = []
     for newest, at, _ in lives:
         beside = [name for name, start, end in lives if start <= at and (end is None or end > at + late)]
         most = max(most, beside if newest in beside else [*beside, newest], key=len)
     verdict = Verdict.PASSED if len(most) == wanted else Verdict.FAILED
-    return Finding(verdict, str(len(most)), listed(most) if verdict is Verdict.FAILED else "")
+    return Finding(verdict, str(len(most)), join_names(most) if verdict is Verdict.FAILED else "")
 
 
-INVOCATION_CHECKS: dict[str, Callable[[Played, Any], Finding]] = {"spawns": _spawns, "alive_at_once": _alive_at_once}
+INVOCATION_CHECKS: dict[str, Callable[[Played, Any], Finding]] = {
+    "spawns": _check_spawns,
+    "alive_at_once": _check_alive_at_once,
+}
 
 
-def _given(played: Played) -> Mapping[str, Any] | None:
-    told = (event.data["given"] for event in played.record.events if _is_told(event.data))
+def _find_given(played: Played) -> Mapping[str, Any] | None:
+    told = (event.data["given"] for event in played.record.events if _is_given_note(event.data))
     return next(told, None)
 
 
-def _is_told(data: Mapping[str, Any]) -> bool:
+def _is_given_note(data: Mapping[str, Any]) -> bool:
     return "given" in data and data["process"] == "agent"
 
 
-def _of_given(check: Callable[[Mapping[str, Any], Any], Finding]) -> Callable[[Played, Any], Finding]:
+def _build_given_check(check: Callable[[Mapping[str, Any], Any], Finding]) -> Callable[[Played, Any], Finding]:
     def checked(played: Played, wanted: Any) -> Finding:
-        given = _given(played)
+        given = _find_given(played)
         return Finding(Verdict.NOT_EXERCISED, "no agent was started") if given is None else check(given, wanted)
 
     return checked
 
 
-def _cut(given: Mapping[str, Any], word: str) -> str:
+def _cut_as_reported(given: Mapping[str, Any], word: str) -> str:
     """Cut a word where the agent cuts its own report."""
     return word.encode()[: given["longest"]].decode(errors="replace")
 
 
-def _found(*, fits: bool, seen: str, hint: str) -> Finding:
+def _build_finding(*, fits: bool, seen: str, hint: str) -> Finding:
     return Finding(Verdict.PASSED, seen) if fits else Finding(Verdict.FAILED, seen, hint)
 
 
@@ -119,42 +124,44 @@ _OWN_ARGV = "a supervisor that makes the command line itself states cannot=['arg
 _OWN_ENV = "a supervisor with an environment and folder of its own states cannot=['env']"
 
 
-def _argv(given: Mapping[str, Any], wanted: Sequence[str]) -> Finding:
-    fits = given["argv"] == [_cut(given, word) for word in wanted]
-    return _found(fits=fits, seen=listed(quoted(word) for word in given["argv"]), hint=_OWN_ARGV)
+def _check_argv(given: Mapping[str, Any], wanted: Sequence[str]) -> Finding:
+    fits = given["argv"] == [_cut_as_reported(given, word) for word in wanted]
+    return _build_finding(fits=fits, seen=join_names(quote(word) for word in given["argv"]), hint=_OWN_ARGV)
 
 
-def _env(given: Mapping[str, Any], wanted: Mapping[str, str | None]) -> Finding:
+def _check_env(given: Mapping[str, Any], wanted: Mapping[str, str | None]) -> Finding:
     seen = {name: given["env"].get(name) for name in wanted}
-    fits = all(seen[name] == (None if value is None else _cut(given, value)) for name, value in wanted.items())
-    return _found(fits=fits, seen=show_variables(seen), hint=_OWN_ENV)
+    fits = all(
+        seen[name] == (None if value is None else _cut_as_reported(given, value)) for name, value in wanted.items()
+    )
+    return _build_finding(fits=fits, seen=show_variables(seen), hint=_OWN_ENV)
 
 
-def _cwd(given: Mapping[str, Any], wanted: Mapping[str, str]) -> Finding:
-    return _found(fits=matches(given["cwd"], wanted), seen=quoted(given["cwd"]), hint=_OWN_ENV)
+def _check_cwd(given: Mapping[str, Any], wanted: Mapping[str, str]) -> Finding:
+    return _build_finding(fits=matches(given["cwd"], wanted), seen=quote(given["cwd"]), hint=_OWN_ENV)
 
 
-def _stdin(played: Played, wanted: Mapping[str, str]) -> Finding:
+def _check_stdin(played: Played, wanted: Mapping[str, str]) -> Finding:
     if not was_started(played.record):
         return Finding(Verdict.NOT_EXERCISED, "no agent was started")
-    read = [event.data["bytes"] for event in played.record.events if event.code == "i" and _is_read(event.data)]
+    read = [event.data["bytes"] for event in played.record.events if event.code == "i" and _is_stdin_read(event.data)]
     if any(isinstance(data, Payload) for data in read):
         size = sum(len(data) for data in read)
         return Finding(Verdict.NOT_EXERCISED, f"{size} bytes, more than the record keeps of one instant")
     text = b"".join(read).decode(errors="replace")
     hint = "" if played.bound.scenario.is_session else _OWN_ARGV
-    return _found(fits=matches(text, wanted), seen=quoted(text), hint=hint)
+    return _build_finding(fits=matches(text, wanted), seen=quote(text), hint=hint)
 
 
-def _is_read(data: Mapping[str, Any]) -> bool:
+def _is_stdin_read(data: Mapping[str, Any]) -> bool:
     return data["process"] == "agent" and "bytes" in data
 
 
 SAW_CHECKS: dict[str, Callable[[Played, Any], Finding]] = {
-    "received.argv": _of_given(_argv),
-    "received.env": _of_given(_env),
-    "received.cwd": _of_given(_cwd),
-    "received.stdin": _stdin,
+    "received.argv": _build_given_check(_check_argv),
+    "received.env": _build_given_check(_check_env),
+    "received.cwd": _build_given_check(_check_cwd),
+    "received.stdin": _check_stdin,
 }
 
 
@@ -170,31 +177,31 @@ _WHY = {
 }
 
 
-def strays(played: Played) -> list[Event]:
+def list_stray_signals(played: Played) -> list[Event]:
     """List the signals that were not meant for the run, in order; those for a pid that was free are among them."""
     return [event for event in played.record.events if event.code == "m" and "stray" in event.data]
 
 
 def check_bystanders(played: Played, _wanted: str) -> Finding:
     """Say whether every process beside the run was left alone. A signal for a pid that is free harms no process."""
-    found = strays(played)
+    found = list_stray_signals(played)
     harms = [event for event in found if event.data["to"] != "freed"]
     if not harms:
-        return Finding(Verdict.PASSED, "; ".join(["unharmed", *_shown(found)]))
-    whys = dict.fromkeys(_why(event) for event in harms)
-    return Finding(Verdict.FAILED, "; ".join(_shown(harms)), "; ".join(whys))
+        return Finding(Verdict.PASSED, "; ".join(["unharmed", *_describe_strays(found)]))
+    whys = dict.fromkeys(_explain_stray(event) for event in harms)
+    return Finding(Verdict.FAILED, "; ".join(_describe_strays(harms)), "; ".join(whys))
 
 
-def _shown(events: list[Event]) -> list[str]:
-    words = [_words(event) for event in events[:_SHOWN]]
+def _describe_strays(events: list[Event]) -> list[str]:
+    words = [_describe_stray(event) for event in events[:_SHOWN]]
     return [*words, f"{len(events) - _SHOWN} more"] if len(events) > _SHOWN else words
 
 
-def _words(event: Event) -> str:
+def _describe_stray(event: Event) -> str:
     place = event.data.get("place")
     words = f"{event.data['stray']} to {describe_stray_target(event.data)}"
     return f"{words}, sent by {place}" if place else words
 
 
-def _why(event: Event) -> str:
+def _explain_stray(event: Event) -> str:
     return _WHY[event.data["to"]] + (", and nobody knows who did" if event.data.get("origin") == "unknown" else "")

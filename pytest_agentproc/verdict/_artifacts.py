@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_agentproc.record import format_instant
 from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_duration
-from pytest_agentproc.verdict._words import listed, matches, quoted, show_matcher, show_usage
+from pytest_agentproc.verdict._words import join_names, matches, quote, show_matcher, show_usage
 from pytest_agentproc.vocabulary import NANOSECONDS
 
 _RESULT = "result.json"
@@ -17,7 +17,7 @@ _TIMES = ("elapsed", "returned")
 TimeFinding = Callable[[Played, int, int], Finding]
 
 
-def artifacts_check(path: str, time_finding: TimeFinding) -> Callable[[Played, Any], Finding]:
+def build_artifacts_check(path: str, time_finding: TimeFinding) -> Callable[[Played, Any], Finding]:
     """Give the check behind `artifacts`.
 
     Args:
@@ -30,16 +30,16 @@ def artifacts_check(path: str, time_finding: TimeFinding) -> Callable[[Played, A
         if files is None:
             return Finding(Verdict.NOT_APPLICABLE, "the subject keeps no artifacts")
         if not path:
-            return _found(fits=not files, seen=listed(sorted(files)))
+            return _build_finding(fits=not files, seen=join_names(sorted(files)))
         field = path.removeprefix(f"{_RESULT}.")
         if field == path:
-            return _file(files.get(path), wanted)
-        fields = _fields(files.get(_RESULT))
+            return _check_file(files.get(path), wanted)
+        fields = _read_fields(files.get(_RESULT))
         if not isinstance(fields, Mapping) or field not in fields:
             return Finding(Verdict.FAILED, fields if isinstance(fields, str) else f"{_RESULT} has no {field}")
         if field in _TIMES and isinstance(fields[field], int | float):
-            return _time(played, wanted, fields[field], time_finding)
-        return _found(fits=_fits(field, fields[field], wanted), seen=_show(field, fields[field]))
+            return _check_time(played, wanted, fields[field], time_finding)
+        return _build_finding(fits=_fits_field(field, fields[field], wanted), seen=_show_field(field, fields[field]))
 
     return checked
 
@@ -52,14 +52,14 @@ def show_artifact(path: str, wanted: Any) -> str:
     if field in _TIMES:
         return format_instant(wanted)
     is_matcher = isinstance(wanted, Mapping) and field not in ("usage", "unwritten")
-    return _show_matcher(wanted) if is_matcher else _show(field, wanted)
+    return _show_matcher(wanted) if is_matcher else _show_field(field, wanted)
 
 
-def _found(*, fits: bool, seen: str) -> Finding:
+def _build_finding(*, fits: bool, seen: str) -> Finding:
     return Finding(Verdict.PASSED if fits else Verdict.FAILED, seen)
 
 
-def _time(played: Played, wanted: int, seconds: float, time_finding: TimeFinding) -> Finding:
+def _check_time(played: Played, wanted: int, seconds: float, time_finding: TimeFinding) -> Finding:
     """Compare a time with one in a file: the run's clock is meant, and who keeps time by itself wrote its own.
 
     It counts from when the start was through.
@@ -72,27 +72,27 @@ def _time(played: Played, wanted: int, seconds: float, time_finding: TimeFinding
     return time_finding(played, wanted, near)
 
 
-def _file(data: bytes | None, wanted: Mapping[str, str] | None) -> Finding:
+def _check_file(data: bytes | None, wanted: Mapping[str, str] | None) -> Finding:
     if data is None:
-        return _found(fits=wanted is None, seen="no such file")
+        return _build_finding(fits=wanted is None, seen="no such file")
     if wanted is not None and "hex" in wanted:
-        return _found(fits=data.hex() == wanted["hex"], seen=quoted(data.hex()))
+        return _build_finding(fits=data.hex() == wanted["hex"], seen=quote(data.hex()))
     text = data.decode(errors="replace")
-    return _found(fits=wanted is not None and matches(text, wanted), seen=quoted(text))
+    return _build_finding(fits=wanted is not None and matches(text, wanted), seen=quote(text))
 
 
-def _fields(data: bytes | None) -> Mapping[str, Any] | str:
+def _read_fields(data: bytes | None) -> Mapping[str, Any] | str:
     """Read result.json, or say why it cannot be read."""
     if data is None:
         return "no such file"
     try:
         fields = json.loads(data)
     except (ValueError, RecursionError):
-        return f"{_RESULT} is no JSON: {quoted(data.decode(errors='replace'))}"
+        return f"{_RESULT} is no JSON: {quote(data.decode(errors='replace'))}"
     return fields if isinstance(fields, dict) else f"{_RESULT} is no object"
 
 
-def _fits(field: str, seen: Any, wanted: Any) -> bool:
+def _fits_field(field: str, seen: Any, wanted: Any) -> bool:
     if wanted is None or seen is None:
         return seen is wanted
     if field == "argv":
@@ -104,11 +104,11 @@ def _fits(field: str, seen: Any, wanted: Any) -> bool:
     return type(seen) is type(wanted) and bool(seen == wanted)
 
 
-def _show(field: str, value: Any) -> str:
+def _show_field(field: str, value: Any) -> str:
     if field == "usage" and isinstance(value, Mapping):
         return show_usage(value)
     return json.dumps(value, ensure_ascii=False) if value is not None else "none"
 
 
 def _show_matcher(matcher: Mapping[str, str]) -> str:
-    return show_matcher(matcher) if "hex" not in matcher else f"hex {quoted(matcher['hex'])}"
+    return show_matcher(matcher) if "hex" not in matcher else f"hex {quote(matcher['hex'])}"

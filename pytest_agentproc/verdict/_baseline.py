@@ -30,7 +30,7 @@ _APPEAR = ("outcome", "answer", "bystanders", "leaks")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Known:
+class KnownFailure:
     """One known failure.
 
     Args:
@@ -67,9 +67,9 @@ class Baseline:
         self.name = name
         self._text = text
         found = read_entries(text, name, ("scenario", "check", "reason"), ("subject",))
-        self.known = tuple(Known(**entry.values, line=entry.line) for entry in found)
+        self.known = tuple(KnownFailure(**entry.values, line=entry.line) for entry in found)
 
-    def missing(self, scenarios: Iterable[str]) -> list[str]:
+    def list_unknown_scenarios(self, scenarios: Iterable[str]) -> list[str]:
         """Tell, each with its place, which entries name a scenario that there is not."""
         names = tuple(dict.fromkeys(scenarios))
         told = []
@@ -89,28 +89,28 @@ class Baseline:
             is_reference: whether that is the kit's own.
         """
         mine = {entry.check: entry for entry in self.known if entry.is_of(scenario, subject, is_reference=is_reference)}
-        read = [self._read(row, mine[row.key]) if row.key in mine else row for row in rows]
+        read = [self._read_row(row, mine[row.key]) if row.key in mine else row for row in rows]
         keys = {row.key for row in rows}
-        return (*read, *(self._absent(entry, keys) for entry in mine.values() if entry.check not in keys))
+        return (*read, *(self._build_absent_row(entry, keys) for entry in mine.values() if entry.check not in keys))
 
-    def _read(self, row: Row, entry: Known) -> Row:
+    def _read_row(self, row: Row, entry: KnownFailure) -> Row:
         if row.verdict in (*_RED, Verdict.NOT_EXERCISED):
             return dataclasses.replace(row, verdict=Verdict.KNOWN, hint=entry.reason)
         if row.verdict is Verdict.PASSED:
-            return dataclasses.replace(row, verdict=Verdict.FAILED, hint=self._stale(entry))
+            return dataclasses.replace(row, verdict=Verdict.FAILED, hint=self._describe_stale(entry))
         return row
 
-    def _absent(self, entry: Known, keys: Iterable[str]) -> Row:
+    def _build_absent_row(self, entry: KnownFailure, keys: Iterable[str]) -> Row:
         if entry.check in _APPEAR:
-            return Row(entry.check, 0, "a known failure", "none", Verdict.FAILED, self._stale(entry))
+            return Row(entry.check, 0, "a known failure", "none", Verdict.FAILED, self._describe_stale(entry))
         hint = did_you_mean(entry.check, sorted(keys), f"it has {', '.join(sorted(keys))}")
         hint = f"listed in {self.name}:{entry.line}, but the scenario has no such check: {hint}"
         return Row(entry.check, 0, "a known failure", "no such check", Verdict.FAILED, hint)
 
-    def _stale(self, entry: Known) -> str:
+    def _describe_stale(self, entry: KnownFailure) -> str:
         return f"listed in {self.name}:{entry.line}, but it passes: remove the entry"
 
-    def updated(self, judged: Sequence[Judged], scenarios: Iterable[str], references: Iterable[str]) -> str:
+    def format_updated(self, judged: Sequence[Judged], scenarios: Iterable[str], references: Iterable[str]) -> str:
         """Give the text that lists what failed; entries that stay keep their lines, and the comments before them.
 
         Args:
@@ -126,7 +126,7 @@ class Baseline:
             for row in result.rows
             if row.verdict == Verdict.KNOWN
         }
-        kept = [entry for entry in self.known if self._stays(entry, judged, names, failed, own)]
+        kept = [entry for entry in self.known if self._is_kept(entry, judged, names, failed, own)]
         covered = {
             key
             for key in failed
@@ -136,15 +136,15 @@ class Baseline:
         subjects = {result.subject for result in judged}
         named = len(subjects) > 1 or bool(subjects & {*own})
         new = [
-            _written(Known(scenario, check, _NOT_YET, subject if named else ""))
+            _format_entry(KnownFailure(scenario, check, _NOT_YET, subject if named else ""))
             for scenario, subject, check in sorted(failed)
             if (scenario, subject, check) not in covered
         ]
-        return self._cut(kept) + "".join(new)
+        return self._cut_lines(kept) + "".join(new)
 
-    def _stays(
+    def _is_kept(
         self,
-        entry: Known,
+        entry: KnownFailure,
         judged: Sequence[Judged],
         names: set[str],
         failed: Iterable[tuple[str, str, str]],
@@ -160,15 +160,15 @@ class Baseline:
         ]
         return not mine or any((result.scenario, result.subject, entry.check) in failed for result in mine)
 
-    def _cut(self, kept: Sequence[Known]) -> str:
+    def _cut_lines(self, kept: Sequence[KnownFailure]) -> str:
         """Give the text with the lines of some entries only; anew if entries do not begin lines of their own."""
         lines = self._text.splitlines()
         starts = [entry.line for entry in self.known]
         if any(not lines[start - 1].startswith("-") for start in starts) or len({*starts}) < len(starts):
-            return "".join(_written(entry) for entry in kept)
+            return "".join(_format_entry(entry) for entry in kept)
         if not starts:
             return "".join(f"{line}\n" for line in lines if not line.strip() or line.lstrip().startswith("#"))
-        begins = [_with_comments(lines, start) for start in starts]
+        begins = [_find_comment_start(lines, start) for start in starts]
         begins[0] = starts[0]
         parts = [lines[: begins[0] - 1]]
         for entry, begin, end in zip(self.known, begins, [*begins[1:], len(lines) + 1], strict=True):
@@ -176,24 +176,24 @@ class Baseline:
         return "".join(f"{line}\n" for part in parts for line in part)
 
 
-def _with_comments(lines: Sequence[str], start: int) -> int:
+def _find_comment_start(lines: Sequence[str], start: int) -> int:
     """Give the line at which the comments before an entry begin."""
     while start > 1 and (not lines[start - 2].strip() or lines[start - 2].startswith("#")):
         start -= 1
     return start
 
 
-def _written(entry: Known) -> str:
+def _format_entry(entry: KnownFailure) -> str:
     pairs = [("scenario", entry.scenario), ("check", entry.check), ("subject", entry.subject), ("reason", entry.reason)]
-    return "- " + "  ".join(f"{key}: {_scalar(value)}\n" for key, value in pairs if value)
+    return "- " + "  ".join(f"{key}: {_format_scalar(value)}\n" for key, value in pairs if value)
 
 
-def _scalar(value: str) -> str:
+def _format_scalar(value: str) -> str:
     is_plain = re.fullmatch(r"[A-Za-z_][\w.-]*( [\w.,;()-]+)*", value)
     return value if is_plain else json.dumps(value, ensure_ascii=False)
 
 
-def accepted(rows: Sequence[Row]) -> tuple[Row, ...]:
+def accept_failures(rows: Sequence[Row]) -> tuple[Row, ...]:
     """Give rows with every failure that counts known, as a session has them that writes its list."""
     counted = [row for row in rows if row.level != "info"]
     reds = _RED if any(row.verdict in _RED for row in counted) else (Verdict.NOT_EXERCISED,)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.record import format_duration, format_instant
 from pytest_agentproc.verdict import _facts
 from pytest_agentproc.verdict._agent_checks import ASKED_CHECKS, INVOCATION_CHECKS, SAW_CHECKS, check_bystanders
-from pytest_agentproc.verdict._artifacts import artifacts_check
+from pytest_agentproc.verdict._artifacts import build_artifacts_check
 from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_duration, fits_time
-from pytest_agentproc.verdict._session import NOT_REPORTED, Check, reported, session_check
-from pytest_agentproc.verdict._signals import check_signals, difference, gives_no_grace, is_killed_at_once
-from pytest_agentproc.verdict._words import LONG_CHARS, listed, matches, quoted, show_end, show_status, show_usage
-from pytest_agentproc.vocabulary import INCOMPLETE, time_names
+from pytest_agentproc.verdict._session import NOT_REPORTED, Check, build_reported_check, find_session_check
+from pytest_agentproc.verdict._signals import check_signals, describe_difference, has_no_grace, is_killed_at_once
+from pytest_agentproc.verdict._words import LONG_CHARS, join_names, matches, quote, show_end, show_status, show_usage
+from pytest_agentproc.vocabulary import INCOMPLETE, list_time_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,44 +22,44 @@ _COUNTED = 80
 """A text of more characters that fits no matcher is shown with its length."""
 
 
-def check_of(key: str) -> Check | None:
+def find_check(key: str) -> Check | None:
     """Find the check of an expect key; None if there is none."""
     head, _, rest = key.partition(".")
     if head == "artifacts":
-        return artifacts_check(rest, _time_finding)
-    of_session = session_check(key, _CHECKS.get)
+        return build_artifacts_check(rest, _check_time)
+    of_session = find_session_check(key, _CHECKS.get)
     if of_session is not None:
         return of_session
     if key == "elapsed":
-        return _elapsed_of_run
+        return _check_elapsed_of_run
     if head != "processes":
         return _CHECKS.get(key) or SAW_CHECKS.get(key) or INVOCATION_CHECKS.get(key) or ASKED_CHECKS.get(key)
     process, _, leaf = rest.rpartition(".")
     check = _PROCESS_CHECKS.get(leaf)
-    return None if check is None else _of_process(check, process)
+    return None if check is None else _build_process_check(check, process)
 
 
 def check_leaks(played: Played, wanted: Sequence[str]) -> Finding:
     """Compare the processes that were left with those that were to be left."""
-    left = _facts.leaks(played.record)
+    left = _facts.list_leaks(played.record)
     if sorted(leak.process for leak in left) == sorted(wanted):
-        return Finding(Verdict.PASSED, listed(leak.process for leak in left))
+        return Finding(Verdict.PASSED, join_names(leak.process for leak in left))
     unwanted = [leak for leak in left if leak.process not in wanted]
     hints = [_describe_leak(leak) for leak in unwanted if leak.line or wanted]
     missing = [process for process in wanted if process not in {leak.process for leak in left}]
     hints += [f"{process} was to be left, but is gone" for process in missing]
-    seen = listed(f"{leak.process} ({show_end(leak.state)})" for leak in left)
+    seen = join_names(f"{leak.process} ({show_end(leak.state)})" for leak in left)
     return Finding(Verdict.FAILED, seen, "; ".join(hints), unwanted[0].line if unwanted else 0)
 
 
-def _pipes_left(played: Played, wanted: int) -> Finding:
+def _check_pipes_left(played: Played, wanted: int) -> Finding:
     """Compare the number of pipes that the supervisor has not closed."""
     left = played.pipes_left
     if left is None:
         return Finding(
             Verdict.NOT_APPLICABLE, "its pipes are counted in virtual time alone, and in the kit's own process"
         )
-    return _found(fits=left == wanted, seen=str(left))
+    return _build_finding(fits=left == wanted, seen=str(left))
 
 
 def _describe_leak(leak: _facts.Leak) -> str:
@@ -67,75 +67,75 @@ def _describe_leak(leak: _facts.Leak) -> str:
     return f"{leak.process} {started}"
 
 
-def _found(*, fits: bool, seen: str, hint: str = "") -> Finding:
+def _build_finding(*, fits: bool, seen: str, hint: str = "") -> Finding:
     return Finding(Verdict.PASSED, seen) if fits else Finding(Verdict.FAILED, seen, hint)
 
 
-def _outcome(played: Played, seen: str, wanted: str | Mapping[str, Any]) -> Finding:
-    hint = _exit_hint(played) or _silence_hint(played) if seen == "inactive" else ""
+def _check_outcome(played: Played, seen: str, wanted: str | Mapping[str, Any]) -> Finding:
+    hint = _find_exit_hint(played) or _find_silence_hint(played) if seen == "inactive" else ""
     if isinstance(wanted, str):
         fits = seen == wanted
     else:
         fits = seen in wanted["any_of"] if "any_of" in wanted else seen != wanted["not"]
-    return _found(fits=fits, seen=str(seen), hint=hint)
+    return _build_finding(fits=fits, seen=str(seen), hint=hint)
 
 
-def _exit_hint(played: Played) -> str:
+def _find_exit_hint(played: Played) -> str:
     """Tell that the agent that was called inactive had ended by itself."""
-    status = _facts.status(played.record)
-    outcome_at = _facts.outcome_at(played.record)
+    status = _facts.find_status(played.record)
+    outcome_at = _facts.find_outcome_at(played.record)
     if status is None or status.forced or outcome_at is None or status.at > outcome_at:
         return ""
     return f"the agent had ended by itself, at {format_instant(status.at)}"
 
 
-def _silence_hint(played: Played) -> str:
+def _find_silence_hint(played: Played) -> str:
     """Tell that the agent was not silent long enough to be called inactive."""
     limit = played.bound.policy.nanoseconds().get("inactivity_timeout")
-    outcome_at = _facts.outcome_at(played.record)
+    outcome_at = _facts.find_outcome_at(played.record)
     if limit is None or outcome_at is None:
         return ""
-    last = _facts.last_byte_at(played.record, outcome_at)
+    last = _facts.find_last_byte_at(played.record, outcome_at)
     if last is None or outcome_at - last >= limit:
         return ""
     before = f"{format_duration(outcome_at - last)} before" if outcome_at > last else "the same instant"
     return f"the last byte came at {format_instant(last)}, {before}; inactivity_timeout is {format_duration(limit)}"
 
 
-def _exit_code(played: Played, seen: int, wanted: int) -> Finding:
-    status = _facts.status(played.record)
-    own = status is not None and seen in status.codes()
+def _check_exit_code(played: Played, seen: int, wanted: int) -> Finding:
+    status = _facts.find_status(played.record)
+    own = status is not None and seen in status.list_exit_codes()
     hint = f"{seen} is how the agent ended, which agent_status tells; exit_code is the supervisor's own" if own else ""
-    return _found(fits=seen == wanted, seen=str(seen), hint=hint)
+    return _build_finding(fits=seen == wanted, seen=str(seen), hint=hint)
 
 
-def _agent_status(played: Played, wanted: Mapping[str, Any]) -> Finding:
+def _check_agent_status(played: Played, wanted: Mapping[str, Any]) -> Finding:
     if not _facts.was_started(played.record):
         return Finding(Verdict.FAILED, "no agent was started")
-    return _status(played, None, wanted)
+    return _check_status(played, None, wanted)
 
 
-def _status(played: Played, process: str | None, wanted: Mapping[str, Any]) -> Finding:
-    status = _facts.status(played.record, process)
+def _check_status(played: Played, process: str | None, wanted: Mapping[str, Any]) -> Finding:
+    status = _facts.find_status(played.record, process)
     if status is None:
         return Finding(Verdict.FAILED, "it did not end")
     if status.code is None and status.signal is None:
         return Finding(Verdict.UNDECIDED, "nobody knows how it ended")
     fits = all(getattr(status, key) == value for key, value in wanted.items() if value is not None)
-    fits = fits or (gives_no_grace(played) and is_killed_at_once(wanted, status, played.bound.first_signal))
-    return _found(fits=fits, seen=show_status(status))
+    fits = fits or (has_no_grace(played) and is_killed_at_once(wanted, status, played.bound.first_signal))
+    return _build_finding(fits=fits, seen=show_status(status))
 
 
-def _plain(name: str) -> Check:
-    return reported(name, lambda _, seen, wanted: _found(fits=seen == wanted, seen=str(seen)))
+def _build_plain_check(name: str) -> Check:
+    return build_reported_check(name, lambda _, seen, wanted: _build_finding(fits=seen == wanted, seen=str(seen)))
 
 
-def _usage(_played: Played, seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> Finding:
+def _check_usage(_played: Played, seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> Finding:
     fits = all(key in seen and seen[key] == value for key, value in wanted.items())
-    return _found(fits=fits, seen=show_usage(seen))
+    return _build_finding(fits=fits, seen=show_usage(seen))
 
 
-def _warnings(played: Played, seen: Sequence[str], wanted: Sequence[Mapping[str, str]]) -> Finding:
+def _check_warnings(played: Played, seen: Sequence[str], wanted: Sequence[Mapping[str, str]]) -> Finding:
     decides = any(key.rpartition(".")[2] == "warnings" for key in played.bound.scenario.catches.values())
     judged = [
         name
@@ -143,25 +143,29 @@ def _warnings(played: Played, seen: Sequence[str], wanted: Sequence[Mapping[str,
         if name in _NAMED or any(matches(name, like) for like in wanted) or (decides and len(name.split()) > 1)
     ]
     if seen and not wanted and not judged:
-        return Finding(Verdict.NOT_APPLICABLE, f"{listed(seen)}: what else is odd is the subject's own to say")
-    return _found(fits=len(judged) == len(wanted) and all(map(matches, judged, wanted)), seen=listed(seen))
+        return Finding(Verdict.NOT_APPLICABLE, f"{join_names(seen)}: what else is odd is the subject's own to say")
+    return _build_finding(fits=len(judged) == len(wanted) and all(map(matches, judged, wanted)), seen=join_names(seen))
 
 
 _NAMED = ("exit_contradicts_result", "transcript_truncated", INCOMPLETE)
 """The warnings that have a name. A supervisor may have others; a sentence is judged by the files that turn on one."""
 
 
-def _text(name: str) -> Check:
+def _build_text_check(name: str) -> Check:
     def judge(played: Played, seen: str | bytes, wanted: Mapping[str, str]) -> Finding:
         text = seen.decode(errors="replace") if isinstance(seen, bytes) else str(seen)
-        hint = _text_hint(played, name, wanted["exact"], text) if "exact" in wanted else _size_hint(text)
+        hint = (
+            _describe_text_difference(played, name, wanted["exact"], text)
+            if "exact" in wanted
+            else _describe_size(text)
+        )
         fits = matches(text, wanted) or (_is_output(played, name) and matches(text.rstrip("\r\n"), wanted))
-        return _found(fits=fits, seen=quoted(text), hint=hint)
+        return _build_finding(fits=fits, seen=quote(text), hint=hint)
 
-    return reported(name, judge)
+    return build_reported_check(name, judge)
 
 
-def _error(played: Played, wanted: Mapping[str, str]) -> Finding:
+def _check_error(played: Played, wanted: Mapping[str, str]) -> Finding:
     """Take None for an empty text where there was to be no error: some write the one for that, others the other.
 
     Where there was to be one, None says nothing of it, and an empty text that there was none.
@@ -169,7 +173,7 @@ def _error(played: Played, wanted: Mapping[str, str]) -> Finding:
     assert played.answer is not None
     if played.answer.error is None and matches("", wanted):
         return Finding(Verdict.PASSED, "none")
-    return _text("error")(played, wanted)
+    return _build_text_check("error")(played, wanted)
 
 
 def _is_output(played: Played, name: str) -> bool:
@@ -177,12 +181,12 @@ def _is_output(played: Played, name: str) -> bool:
     return name in ("text", "transcript") and played.bound.scenario.mode == "text"
 
 
-def _size_hint(text: str) -> str:
+def _describe_size(text: str) -> str:
     """Say how long a text is, if it is shown whole and too long to count by eye."""
     return f"it has {len(text)} characters" if _COUNTED < len(text) <= LONG_CHARS else ""
 
 
-def _text_hint(played: Played, name: str, wanted: str, seen: str) -> str:
+def _describe_text_difference(played: Played, name: str, wanted: str, seen: str) -> str:
     if wanted.split() == seen.split():
         return "they differ in white space only"
     transcript = played.answer.transcript if played.answer is not None and name == "text" else None
@@ -193,54 +197,54 @@ def _text_hint(played: Played, name: str, wanted: str, seen: str) -> str:
     return f"they differ from character {same + 1} on{lengths}" if same else ""
 
 
-def _time_finding(played: Played, wanted: int, seen: int) -> Finding:
+def _check_time(played: Played, wanted: int, seen: int) -> Finding:
     if fits_time(played, wanted, seen):
         return Finding(Verdict.PASSED, format_instant(seen))
-    hint = difference(wanted, seen)
+    hint = describe_difference(wanted, seen)
     if played.tolerance and seen > wanted:
         hint += f", and {format_duration(played.late(seen))} are allowed here"
     policy = {} if played.bound.parts else played.bound.policy.nanoseconds()
     is_session = played.answer is not None and played.answer.turns is not None
-    theirs = policy.keys() & {*time_names(is_session=is_session)}
+    theirs = policy.keys() & {*list_time_names(is_session=is_session)}
     limits = [name for name in policy if name in theirs and policy[name] == seen != 0]
     if limits:
         hint += f"; {format_instant(seen)} is {' and '.join(limits)}"
     return Finding(Verdict.FAILED, format_instant(seen), hint)
 
 
-def _elapsed(played: Played, wanted: int) -> Finding:
+def _check_elapsed(played: Played, wanted: int) -> Finding:
     assert played.answer is not None
     seen = played.answer.elapsed
-    started = _facts.appeared(played.record, "agent")
+    started = _facts.find_appearance(played.record, "agent")
     end = None if seen is None or started is None else started + seen
     if seen is not None and fits_duration(played, wanted, seen, end):  # it counts from when the start was through
         return Finding(Verdict.PASSED, format_instant(seen))
-    return NOT_REPORTED if seen is None else _time_finding(played, wanted, seen)
+    return NOT_REPORTED if seen is None else _check_time(played, wanted, seen)
 
 
-def _elapsed_of_run(played: Played, wanted: int) -> Finding:
+def _check_elapsed_of_run(played: Played, wanted: int) -> Finding:
     """Judge when a supervisor knew its outcome by what it did, if it does not say.
 
     It had its outcome when it first signalled the tree, or returned. That is right at the wanted instant, or, for a
     signal, a stated grace of a lingering agent after it. A return before the wanted instant is wrong whatever it knew.
     Anything later shows nothing: it may have known, and waited.
     """
-    finding = _elapsed(played, wanted)
-    started, acted = _facts.appeared(played.record, "agent"), _facts.acted_at(played.record)
+    finding = _check_elapsed(played, wanted)
+    started, acted = _facts.find_appearance(played.record, "agent"), _facts.find_acted_at(played.record)
     if finding is not NOT_REPORTED or started is None or acted is None:
         return finding
-    returned = _facts.returned_at(played.record)
-    graces = (0,) if acted == returned else _graces_after_completion(played)
+    returned = _facts.find_returned_at(played.record)
+    graces = (0,) if acted == returned else _list_graces_after_completion(played)
     if any(fits_duration(played, wanted, acted - started - grace, acted) for grace in graces):
         return Finding(Verdict.PASSED, f"acted at {format_instant(acted)}")
     if returned is not None and returned - started < wanted - played.late(returned) // 4:
         return Finding(
-            Verdict.FAILED, f"returned at {format_instant(returned)}", difference(wanted, returned - started)
+            Verdict.FAILED, f"returned at {format_instant(returned)}", describe_difference(wanted, returned - started)
         )
     return finding
 
 
-def _graces_after_completion(played: Played) -> tuple[int, ...]:
+def _list_graces_after_completion(played: Played) -> tuple[int, ...]:
     """Give the times, as stated, that may lie between the outcome of a completed run and its first signal."""
     limits = played.bound.policy.nanoseconds()
     linger, background = (limits.get(name) or 0 for name in ("linger_grace", "background_grace"))
@@ -252,32 +256,32 @@ def _graces_after_completion(played: Played) -> tuple[int, ...]:
 
 
 def _check_return(played: Played, wanted: int) -> Finding:
-    seen = _facts.returned_at(played.record)
-    return Finding(Verdict.FAILED, "it did not return") if seen is None else _time_finding(played, wanted, seen)
+    seen = _facts.find_returned_at(played.record)
+    return Finding(Verdict.FAILED, "it did not return") if seen is None else _check_time(played, wanted, seen)
 
 
-def _agent_signals(played: Played, wanted: Sequence[tuple[str, int]]) -> Finding:
+def _check_agent_signals(played: Played, wanted: Sequence[tuple[str, int]]) -> Finding:
     return check_signals(played, None, wanted)
 
 
-def _gone_at(played: Played, process: str, wanted: int) -> Finding:
-    seen = _facts.gone_at(played.record, process)
-    return Finding(Verdict.FAILED, "it never ended") if seen is None else _time_finding(played, wanted, seen)
+def _check_gone_at(played: Played, process: str, wanted: int) -> Finding:
+    seen = _facts.find_gone_at(played.record, process)
+    return Finding(Verdict.FAILED, "it never ended") if seen is None else _check_time(played, wanted, seen)
 
 
-def _alive_at(played: Played, process: str, wanted: int) -> Finding:
-    start = _facts.appeared(played.record, process)
-    end = _facts.gone_at(played.record, process)
+def _check_alive_at(played: Played, process: str, wanted: int) -> Finding:
+    start = _facts.find_appearance(played.record, process)
+    end = _facts.find_gone_at(played.record, process)
     assert start is not None
     seen = f"started at {format_instant(start)}, " + (
         "never ended" if end is None else f"ended at {format_instant(end)}"
     )
-    return _found(fits=start <= wanted + played.tolerance and (end is None or wanted < end), seen=seen)
+    return _build_finding(fits=start <= wanted + played.tolerance and (end is None or wanted < end), seen=seen)
 
 
-def _of_process(check: Callable[[Played, str, Any], Finding], process: str) -> Check:
+def _build_process_check(check: Callable[[Played, str, Any], Finding], process: str) -> Check:
     def checked(played: Played, wanted: Any) -> Finding:
-        if _facts.appeared(played.record, process) is None:
+        if _facts.find_appearance(played.record, process) is None:
             return Finding(Verdict.NOT_EXERCISED, f"there was no process {process}")
         return check(played, process, wanted)
 
@@ -286,27 +290,27 @@ def _of_process(check: Callable[[Played, str, Any], Finding], process: str) -> C
 
 _PROCESS_CHECKS: dict[str, Callable[[Played, str, Any], Finding]] = {
     "signals": check_signals,
-    "gone_at": _gone_at,
-    "alive_at": _alive_at,
-    "status": _status,
+    "gone_at": _check_gone_at,
+    "alive_at": _check_alive_at,
+    "status": _check_status,
 }
 _CHECKS: dict[str, Check] = {
-    "outcome": reported("outcome", _outcome),
-    "exit_code": reported("exit_code", _exit_code),
-    "agent_status": _agent_status,
-    "text": _text("text"),
-    "transcript": _text("transcript"),
-    "stop_reason": _plain("stop_reason"),
-    "model": _plain("model"),
-    "usage": reported("usage", _usage),
-    "elapsed": _elapsed,
+    "outcome": build_reported_check("outcome", _check_outcome),
+    "exit_code": build_reported_check("exit_code", _check_exit_code),
+    "agent_status": _check_agent_status,
+    "text": _build_text_check("text"),
+    "transcript": _build_text_check("transcript"),
+    "stop_reason": _build_plain_check("stop_reason"),
+    "model": _build_plain_check("model"),
+    "usage": build_reported_check("usage", _check_usage),
+    "elapsed": _check_elapsed,
     "returned": _check_return,
-    "signals": _agent_signals,
-    "error": _error,
-    "warnings": reported("warnings", _warnings),
-    "noise": _plain("noise"),
-    "stderr_tail": _text("stderr_tail"),
+    "signals": _check_agent_signals,
+    "error": _check_error,
+    "warnings": build_reported_check("warnings", _check_warnings),
+    "noise": _build_plain_check("noise"),
+    "stderr_tail": _build_text_check("stderr_tail"),
     "leaks": check_leaks,
-    "pipes_left": _pipes_left,
+    "pipes_left": _check_pipes_left,
     "bystanders": check_bystanders,
 }

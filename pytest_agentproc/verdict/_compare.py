@@ -6,16 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import ClockError, Problem, ScenarioError, SubjectError, SupervisorCrash
-from pytest_agentproc.verdict._agent_checks import check_bystanders, strays
+from pytest_agentproc.verdict._agent_checks import check_bystanders, list_stray_signals
 from pytest_agentproc.verdict._artifacts import show_artifact
-from pytest_agentproc.verdict._checks import check_leaks, check_of
-from pytest_agentproc.verdict._facts import any_was_started, leaks, of_session
+from pytest_agentproc.verdict._checks import check_leaks, find_check
+from pytest_agentproc.verdict._facts import any_was_started, list_leaks, select_session
 from pytest_agentproc.verdict._patterns import SlowPattern
-from pytest_agentproc.verdict._program import of_program
+from pytest_agentproc.verdict._program import explain_program_failure
 from pytest_agentproc.verdict._rows import Finding, Played, Reference, Row, Verdict
 from pytest_agentproc.verdict._session import Check, has_ended, is_before, is_of_turn
-from pytest_agentproc.verdict._unstated import excuse_unstated, remedy_of, withhold_passes
-from pytest_agentproc.verdict._words import printable, show_wanted
+from pytest_agentproc.verdict._unstated import describe_remedy, excuse_unstated, withhold_passes
+from pytest_agentproc.verdict._words import escape_unprintable, show_wanted
 from pytest_agentproc.vocabulary import LEVELS
 
 if TYPE_CHECKING:
@@ -54,26 +54,26 @@ def compare(played: Played) -> tuple[Row, ...]:
     Returns:
         one row per expectation, in the file's order.
     """
-    rows = withhold_passes(_judged(played), {level: _deciding(played, level) for level in LEVELS})
-    rows = _of_moot(played, _of_undecided(played, rows))
-    return tuple(replace(row, wanted=printable(row.wanted), seen=printable(row.seen)) for row in rows)
+    rows = withhold_passes(_judge_expectations(played), {level: _list_deciding_keys(played, level) for level in LEVELS})
+    rows = _excuse_moot_leaks(played, _excuse_undecided(played, rows))
+    return tuple(replace(row, wanted=escape_unprintable(row.wanted), seen=escape_unprintable(row.seen)) for row in rows)
 
 
-def _judged(played: Played) -> list[Row]:
+def _judge_expectations(played: Played) -> list[Row]:
     """Judge every expectation, also where nothing is left that decides the scenario."""
     level = played.bound.scenario.level
-    rows = _of_unreported(played, [_row(played, expectation) for expectation in played.bound.expect])
+    rows = _excuse_unreported(played, [_judge_row(played, expectation) for expectation in played.bound.expect])
     if isinstance(played.fault, SubjectError):
         verdict = Verdict.CRASHED if isinstance(played.fault, SupervisorCrash) else Verdict.ADAPTER_ERROR
         rows.insert(0, Row("answer", 0, "an answer", str(played.fault), verdict, level=level))
     elif played.fault is not None and Verdict.FAILED not in {row.verdict for row in rows if row.key not in _BY_RECORD}:
-        rows.insert(0, Row("outcome", 0, "any", *_fault(played.fault), level=level))
+        rows.insert(0, Row("outcome", 0, "any", *_describe_fault(played.fault), level=level))
     harm = check_bystanders(played, "unharmed")
     if harm.verdict is Verdict.FAILED and all(row.key != "bystanders" for row in rows):
         rows.append(Row("bystanders", 0, "unharmed", harm.seen, harm.verdict, harm.hint, level))
-    rows = of_program(played, rows)
-    rows = _of_unscaled(played, _of_no_handshake(played, _of_other_limits(played, rows)))
-    return excuse_unstated(played, rows, _judged, _BY_RECORD)
+    rows = explain_program_failure(played, rows)
+    rows = _report_unscaled_limits(played, _excuse_no_handshake(played, _excuse_other_limits(played, rows)))
+    return excuse_unstated(played, rows, _judge_expectations, _BY_RECORD)
 
 
 def conclude(rows: Iterable[Row], *, counts_info: bool = True) -> Verdict:
@@ -99,13 +99,13 @@ def conclude(rows: Iterable[Row], *, counts_info: bool = True) -> Verdict:
     return Verdict.NOT_APPLICABLE if stated == {Verdict.NOT_APPLICABLE} else Verdict.PASSED
 
 
-def unmet(rows: Sequence[Row]) -> list[Row]:
+def list_unmet(rows: Sequence[Row]) -> list[Row]:
     """List the checks that did not pass though they apply, the gravest first."""
     bad = [row for row in rows if row.verdict not in (Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.KNOWN)]
     return sorted(bad, key=lambda row: list(Verdict).index(row.verdict))
 
 
-def _of_other_limits(played: Played, rows: list[Row]) -> list[Row]:
+def _excuse_other_limits(played: Played, rows: list[Row]) -> list[Row]:
     """Hold nothing against a subject that follows from its limits: what the kit's own supervisor misses under them.
 
     Of another outcome nothing is judged, as it is another story from there on (turns before that one are), nor of a
@@ -114,12 +114,12 @@ def _of_other_limits(played: Played, rows: list[Row]) -> list[Row]:
     """
     if played.reference is None or isinstance(played.fault, SubjectError):
         return rows
-    missed = _missed_by_reference(played.reference)
+    missed = _find_missed_by_reference(played.reference)
     if played.fault is not None and played.reference.there.fault is None:
         return rows
-    deciding = _deciding(played)
+    deciding = _list_deciding_keys(played)
     is_moot = bool(deciding) and deciding <= missed.keys()
-    others = {key: seen for key, seen in missed.items() if is_moot or _leaf(key) == "outcome"}
+    others = {key: seen for key, seen in missed.items() if is_moot or _get_last_word(key) == "outcome"}
     other = next(iter(others.values()), "")
     return [
         replace(row, verdict=Verdict.NOT_APPLICABLE, seen=f"{row.seen}; {_LIMITS} {why}", hint="")
@@ -133,13 +133,13 @@ def _of_other_limits(played: Played, rows: list[Row]) -> list[Row]:
 _LIMITS = "the kit's own supervisor, under these limits:"
 
 
-def _missed_by_reference(reference: Reference) -> dict[str, str]:
+def _find_missed_by_reference(reference: Reference) -> dict[str, str]:
     """Give what the kit's own supervisor meets under the file's limits, and does otherwise under the subject's.
 
     A text that it has no more is done otherwise, too, once something else is.
     """
     there = compare(reference.there)
-    others = unmet(there)
+    others = list_unmet(there)
     if not others:
         return {}
     others += [row for row in there if row.verdict is Verdict.NOT_APPLICABLE]
@@ -148,7 +148,7 @@ def _missed_by_reference(reference: Reference) -> dict[str, str]:
     return {row.key: f"{row.key} {row.seen}".partition("\n")[0] for row in others if row.key in met}
 
 
-def _of_no_handshake(played: Played, rows: list[Row]) -> list[Row]:
+def _excuse_no_handshake(played: Played, rows: list[Row]) -> list[Row]:
     """Judge no client by a handshake that it never asked for: its first prompt reached the agent without one.
 
     A process that it leaves is still a leak, unless the run only ended because all sides waited.
@@ -166,7 +166,7 @@ def _of_no_handshake(played: Played, rows: list[Row]) -> list[Row]:
 _NO_HANDSHAKE = "the client asks for no handshake, and the scenario is about one"
 
 
-def _of_unscaled(played: Played, rows: list[Row]) -> list[Row]:
+def _report_unscaled_limits(played: Played, rows: list[Row]) -> list[Row]:
     word = next((event.data["unscaled"] for event in played.record.events if "unscaled" in event.data), None)
     if word is None or all(row.verdict is not Verdict.FAILED for row in rows):
         return rows
@@ -183,7 +183,7 @@ def _of_unscaled(played: Played, rows: list[Row]) -> list[Row]:
     return [Row("answer", 0, wanted, said, Verdict.ADAPTER_ERROR, level=level), *others]
 
 
-def _of_undecided(played: Played, rows: list[Row]) -> list[Row]:
+def _excuse_undecided(played: Played, rows: list[Row]) -> list[Row]:
     """Blame no subject that looked too seldom: not for other instants and, with another outcome, for nothing.
 
     Checks that fit another outcome are not judged either: a scenario that nothing decides has not been passed.
@@ -192,8 +192,8 @@ def _of_undecided(played: Played, rows: list[Row]) -> list[Row]:
         return rows
     judged = [row for row in rows if row.key not in _BY_RECORD]
     failed = {row.key for row in judged if row.verdict is Verdict.FAILED}
-    is_other = any(_leaf(key) == "outcome" for key in failed)
-    open_keys = {row.key for row in judged} if is_other else {key for key in failed if _leaf(key) in _TIMED}
+    is_other = any(_get_last_word(key) == "outcome" for key in failed)
+    open_keys = {row.key for row in judged} if is_other else {key for key in failed if _get_last_word(key) in _TIMED}
     return [
         replace(row, verdict=Verdict.NOT_APPLICABLE, seen=f"{row.seen}; {played.undecided}", hint="")
         if row.key in open_keys
@@ -202,7 +202,7 @@ def _of_undecided(played: Played, rows: list[Row]) -> list[Row]:
     ]
 
 
-def _of_moot(played: Played, rows: list[Row]) -> list[Row]:
+def _excuse_moot_leaks(played: Played, rows: list[Row]) -> list[Row]:
     """Judge no leak of a run that a fault of the clock ended, if nothing else of the run is judged.
 
     Without a limit that it does not have the run could not end otherwise.
@@ -215,37 +215,37 @@ def _of_moot(played: Played, rows: list[Row]) -> list[Row]:
     ]
 
 
-def _leaf(key: str) -> str:
+def _get_last_word(key: str) -> str:
     return key.rpartition(".")[2]
 
 
-def _row(played: Played, expectation: Expectation) -> Row:
+def _judge_row(played: Played, expectation: Expectation) -> Row:
     try:
-        finding = _finding(played, expectation)
+        finding = _check_expectation(played, expectation)
     except SlowPattern as error:
         problem = Problem(str(played.bound.scenario.path), expectation.line, 1, f"{expectation.key}: {error}")
         raise ScenarioError([problem]) from None
     missing = expectation.not_applicable or ", ".join(expectation.unstated)
-    wanted = f"it depends on {missing}" if missing else _show(expectation.key, expectation.wanted)
+    wanted = f"it depends on {missing}" if missing else _show_wanted(expectation.key, expectation.wanted)
     line, level, unstated = expectation.line or finding.line, expectation.level, expectation.unstated
     return Row(expectation.key, line, wanted, finding.seen, finding.verdict, finding.hint, level, unstated)
 
 
-def _show(key: str, wanted: Any) -> str:
+def _show_wanted(key: str, wanted: Any) -> str:
     head, _, rest = key.partition(".")
     return show_artifact(rest, wanted) if head == "artifacts" else show_wanted(key, wanted)
 
 
-def _finding(played: Played, expectation: Expectation) -> Finding:
+def _check_expectation(played: Played, expectation: Expectation) -> Finding:
     if expectation.not_applicable is not None:
         return Finding(Verdict.NOT_APPLICABLE, f"the subject has no {expectation.not_applicable}")
     if expectation.unstated:
-        return Finding(Verdict.NOT_APPLICABLE, remedy_of(expectation.unstated))
-    played, key = of_session(played, expectation.key)
+        return Finding(Verdict.NOT_APPLICABLE, describe_remedy(expectation.unstated))
+    played, key = select_session(played, expectation.key)
     wanted = expectation.wanted
     if played.fault is not None:
-        return _finding_of_fault(played, played.fault, key, wanted)
-    check = check_of(key)
+        return _judge_after_fault(played, played.fault, key, wanted)
+    check = find_check(key)
     if check is None or played.answer is None:
         missing = "the run has neither an answer nor a fault" if check else "nothing checks this key"
         return Finding(Verdict.KIT_ERROR, missing)
@@ -255,7 +255,7 @@ def _finding(played: Played, expectation: Expectation) -> Finding:
     return finding
 
 
-def _deciding(played: Played, level: str = "") -> set[str]:
+def _list_deciding_keys(played: Played, level: str = "") -> set[str]:
     """Give the keys on which a scenario turns: those that its defects turn red; none if it names none.
 
     A must turns on keys at level must alone: what is only good practice cannot show that no user is harmed.
@@ -264,7 +264,7 @@ def _deciding(played: Played, level: str = "") -> set[str]:
     return keys & {*played.bound.scenario.catches.values()}
 
 
-def _of_unreported(played: Played, rows: list[Row]) -> list[Row]:
+def _excuse_unreported(played: Played, rows: list[Row]) -> list[Row]:
     """Ask for no value that is not reported, as long as something is reported on which the scenario turns.
 
     That is what its defects turn red. One that names none turns on all that it states. A supervisor that keeps no
@@ -273,10 +273,10 @@ def _of_unreported(played: Played, rows: list[Row]) -> list[Row]:
     found = []
     decided = {(row.level, row.key) for row in rows if row.verdict in (Verdict.PASSED, Verdict.FAILED)}
     for row in rows:
-        deciding = _deciding(played, row.level)
+        deciding = _list_deciding_keys(played, row.level)
         is_decided = any(row.key in deciding for row in rows if (row.level, row.key) in decided)
         text = row.key.removesuffix("transcript") + "text"
-        is_decided = is_decided or (_leaf(row.key) == "transcript" and (row.level, text) in decided)
+        is_decided = is_decided or (_get_last_word(row.key) == "transcript" and (row.level, text) in decided)
         is_spared = is_decided or (bool(deciding) and row.key not in deciding)
         is_open = row.verdict is Verdict.UNDECIDED
         found.append(replace(row, verdict=Verdict.NOT_APPLICABLE) if is_open and is_spared else row)
@@ -289,23 +289,23 @@ def _is_unstartable(played: Played) -> bool:
     return played.bound.scenario.cannot_spawn is not None or wanted == ["spawn_failed"]
 
 
-def _finding_of_fault(played: Played, fault: Exception, key: str, wanted: Any) -> Finding:
+def _judge_after_fault(played: Played, fault: Exception, key: str, wanted: Any) -> Finding:
     is_theirs = isinstance(fault, SubjectError)
     if key == "outcome" and not is_theirs:
-        seen, verdict = _fault(fault)
+        seen, verdict = _describe_fault(fault)
         return Finding(verdict, seen)
     if is_of_turn(key) and not is_theirs and not has_ended(played.record, key):
-        return Finding(Verdict.FAILED, f"no outcome: {_fault(fault)[0]}")
+        return Finding(Verdict.FAILED, f"no outcome: {_describe_fault(fault)[0]}")
     check = _BY_RECORD.get(key)
-    if check is not None and (leaks(played.record) if key == "leaks" else strays(played)):
+    if check is not None and (list_leaks(played.record) if key == "leaks" else list_stray_signals(played)):
         return check(played, wanted)
-    article = "an" if _reason(fault)[0] in "aeiou" else "a"
-    return Finding(Verdict.NOT_EXERCISED, f"the run ended in {article} {_reason(fault)}")
+    article = "an" if _name_fault(fault)[0] in "aeiou" else "a"
+    return Finding(Verdict.NOT_EXERCISED, f"the run ended in {article} {_name_fault(fault)}")
 
 
-def _fault(fault: Exception) -> tuple[str, Verdict]:
-    return f"{_reason(fault)}: {fault}", Verdict.FAILED
+def _describe_fault(fault: Exception) -> tuple[str, Verdict]:
+    return f"{_name_fault(fault)}: {fault}", Verdict.FAILED
 
 
-def _reason(fault: Exception) -> str:
+def _name_fault(fault: Exception) -> str:
     return fault.reason if isinstance(fault, SubjectError | ClockError) else type(fault).__name__

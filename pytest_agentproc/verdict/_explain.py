@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.errors import ClockError, SubjectError
 from pytest_agentproc.files import shorten_path
 from pytest_agentproc.record import format_instant, render_text
-from pytest_agentproc.verdict._compare import conclude, unmet
-from pytest_agentproc.verdict._facts import last_step, leaks, lines_without_event
-from pytest_agentproc.verdict._program import end_of_program
+from pytest_agentproc.verdict._compare import conclude, list_unmet
+from pytest_agentproc.verdict._facts import find_last_step, list_leaks, list_lines_without_event
+from pytest_agentproc.verdict._program import find_end_of_program
 from pytest_agentproc.verdict._rows import Played, Row, Verdict
-from pytest_agentproc.verdict._words import quoted, shortened, show_end
+from pytest_agentproc.verdict._words import quote, shorten, show_end
 from pytest_agentproc.vocabulary import ARTIFACTS, Outcome
 
 if TYPE_CHECKING:
@@ -30,21 +30,21 @@ _WIDEST = 60
 
 
 @dataclass(slots=True)
-class _Node:
+class _ProcessNode:
     """One process, and those that it gave birth to."""
 
     name: str
     pid: int
     line: int
     depth: int
-    above: _Node | None
-    children: list[_Node] = field(default_factory=list)
+    above: _ProcessNode | None
+    children: list[_ProcessNode] = field(default_factory=list)
     end: str = "not seen to end"
     is_left: bool = False
     command: str = ""
 
 
-def tree(record: Record, scenario: Scenario) -> list[str]:
+def draw_tree(record: Record, scenario: Scenario) -> list[str]:
     """Draw every process that a run had: its name, pid and end, and the step that started it, or its command.
 
     A long drawing is cut: the processes that were left, and their parents, stay.
@@ -56,11 +56,11 @@ def tree(record: Record, scenario: Scenario) -> list[str]:
     Returns:
         the lines, one for each process; none if there was no process.
     """
-    nodes = list(_in_order(_nodes(record)))
+    nodes = list(_walk_nodes(_build_nodes(record)))
     kept = _choose_nodes(nodes)
     shown = [node for node in nodes if id(node) in kept]
     source = scenario.text.splitlines()
-    pairs = [(_left_side(node), _right_side(node, shorten_path(scenario.path), source)) for node in shown]
+    pairs = [(_format_left_side(node), _format_right_side(node, shorten_path(scenario.path), source)) for node in shown]
     width = min(_WIDEST, max((len(left) for left, _ in pairs), default=0))
     lines = [f"{left:<{width}}  {right}".rstrip() for left, right in pairs]
     hidden = [node for node in nodes if id(node) not in kept]
@@ -70,46 +70,46 @@ def tree(record: Record, scenario: Scenario) -> list[str]:
     return lines
 
 
-def _nodes(record: Record) -> list[_Node]:
+def _build_nodes(record: Record) -> list[_ProcessNode]:
     """Give the processes that the supervisor started, the others below them."""
-    roots: list[_Node] = []
-    known: dict[str, _Node] = {}
+    roots: list[_ProcessNode] = []
+    known: dict[str, _ProcessNode] = {}
     for event in record.events:
         data = event.data
         if "by" in data:
             continue
         if event.code == "p" and "seen" in data:
             above = known.get(str(data.get("parent")))
-            node = _Node(
+            node = _ProcessNode(
                 data["process"], data.get("pid") or 0, data.get("line") or 0, above.depth + 1 if above else 0, above
             )
             known[node.name] = node
             (above.children if above else roots).append(node)
         elif event.code == "x" and data["process"] in known:
-            known[data["process"]].end = f"gone, {_how(event)}, at {format_instant(event.at)}"
+            known[data["process"]].end = f"gone, {_describe_end(event)}, at {format_instant(event.at)}"
     _mark_left(record, known)
     return roots
 
 
-def _mark_left(record: Record, known: Mapping[str, _Node]) -> None:
+def _mark_left(record: Record, known: Mapping[str, _ProcessNode]) -> None:
     commands: Mapping[str, Sequence[str]] = record.header.get("argv", {})
     for name, node in known.items():
         if node.above is None:
             base = name.rpartition(" ")[0] if name not in commands else name
             node.command = " ".join(commands.get(base, ()))
-    for leak in leaks(record):
+    for leak in list_leaks(record):
         if (left := known.get(leak.process)) is not None:
             left.is_left = True
             left.command = " ".join(leak.argv) or left.command
             left.end = show_end(leak.state) + (f", {left.end.partition(', ')[2]}" if leak.state == "zombie" else "")
 
 
-def _how(event: Event) -> str:
+def _describe_end(event: Event) -> str:
     code, signal = event.data.get("code"), event.data.get("signal")
     return f"signal {signal}" if signal else f"code {code}"
 
 
-def _in_order(nodes: list[_Node]) -> Iterator[_Node]:
+def _walk_nodes(nodes: list[_ProcessNode]) -> Iterator[_ProcessNode]:
     waiting = nodes[::-1]
     while waiting:
         node = waiting.pop()
@@ -117,12 +117,12 @@ def _in_order(nodes: list[_Node]) -> Iterator[_Node]:
         waiting += node.children[::-1]
 
 
-def _choose_nodes(nodes: list[_Node]) -> set[int]:
+def _choose_nodes(nodes: list[_ProcessNode]) -> set[int]:
     """Choose whom there is room for: who was left with all above them first, then the others, in order."""
     kept: set[int] = set()
     for shown in [*(node for node in nodes if node.is_left), *nodes]:
-        line: list[_Node] = []
-        above: _Node | None = shown
+        line: list[_ProcessNode] = []
+        above: _ProcessNode | None = shown
         while above is not None and id(above) not in kept:
             line.append(above)
             above = above.above
@@ -131,15 +131,15 @@ def _choose_nodes(nodes: list[_Node]) -> set[int]:
     return kept
 
 
-def _left_side(node: _Node) -> str:
+def _format_left_side(node: _ProcessNode) -> str:
     pid = f" (pid {node.pid})" if node.pid else ""
     return f"{'  ' * node.depth}{node.name}{pid}: {node.end}"
 
 
-def _right_side(node: _Node, path: str, source: Sequence[str]) -> str:
+def _format_right_side(node: _ProcessNode, path: str, source: Sequence[str]) -> str:
     if not 0 < node.line <= len(source):
-        return shortened(node.command, _COMMAND_CHARS)
-    return f"{path}:{node.line}: {shortened(source[node.line - 1].strip(), _COMMAND_CHARS)}"
+        return shorten(node.command, _COMMAND_CHARS)
+    return f"{path}:{node.line}: {shorten(source[node.line - 1].strip(), _COMMAND_CHARS)}"
 
 
 _HARMLESS = (Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.KNOWN, Verdict.NOT_EXERCISED)
@@ -166,43 +166,43 @@ def explain(played: Played, rows: Sequence[Row]) -> str:
     reason = played.record.header.get("out_of_reach")
     clock = [f"it was played in real time: {reason}"] if reason else []
     verdict = f"{conclude(rows)}, record {played.record.digest()}"
-    return "\n".join([findings(played, rows), *clock, "", render_text(played.record, scenario), "", verdict])
+    return "\n".join([describe_findings(played, rows), *clock, "", render_text(played.record, scenario), "", verdict])
 
 
-def findings(played: Played, rows: Sequence[Row]) -> str:
+def describe_findings(played: Played, rows: Sequence[Row]) -> str:
     """Give what `explain` gives, but for the timeline and the verdict; the last line says what to look up."""
     scenario = played.bound.scenario
     is_theirs = isinstance(played.fault, SubjectError)
-    bad = [row for row in unmet(rows) if not (is_theirs and row.verdict is Verdict.NOT_EXERCISED)]
-    place = next((row.line for row in bad if row.line), None) or _first_line(scenario)
+    bad = [row for row in list_unmet(rows) if not (is_theirs and row.verdict is Verdict.NOT_EXERCISED)]
+    place = next((row.line for row in bad if row.line), None) or _find_first_line(scenario)
     path = shorten_path(scenario.path)
     parts = [f"{path}:{place}: {scenario.claim}"]
     if scenario.harm and any(row.level == "must" and row.verdict is Verdict.FAILED for row in bad):
         parts.append(f"  harm: {scenario.harm}")
     parts.append("")
     for row in bad:
-        parts += _block(path, row)
+        parts += _format_row(path, row)
     for verdict in _HARMLESS:
         names = [row.key for row in rows if row.verdict is verdict and row not in bad]
         if names:
             parts.append(f"  {verdict}: {', '.join(names)}")
     for process in played.bound.parts or ("agent",):
-        line = last_step(played.record, process)
+        line = find_last_step(played.record, process)
         if line:
             whose = "the agent's" if process == "agent" else f"{process}'s"
-            parts.append(f"  {whose} last step: {path}:{line}: {_step(scenario, line)}")
+            parts.append(f"  {whose} last step: {path}:{line}: {_quote_step(scenario, line)}")
     if isinstance(played.fault, ClockError):
-        parts += _caller_waits(scenario, played.record)
-    parts += _program(played.record)
-    parts += _odd_lines(scenario, played.record, bad)
+        parts += _describe_caller_wait(scenario, played.record)
+    parts += _describe_program_end(played.record)
+    parts += _quote_odd_lines(scenario, played.record, bad)
     if any(row.key == "leaks" and row.verdict is Verdict.FAILED for row in rows):
-        parts += _drawn(scenario, played.record)
+        parts += _draw_final_tree(scenario, played.record)
     if bad:
-        parts.append(f"  read more: agentproc explain {_word(scenario, bad[0])}")
+        parts.append(f"  read more: agentproc explain {_choose_word(scenario, bad[0])}")
     return "\n".join(parts)
 
 
-def _word(scenario: Scenario, row: Row) -> str:
+def _choose_word(scenario: Scenario, row: Row) -> str:
     """Choose the word to look up: of a failure a rule of the scenario, else the outcome or the key."""
     if row.verdict is not Verdict.FAILED:
         return str(row.verdict)
@@ -217,7 +217,7 @@ _OF_TREES = ("T1", "T3", "T4", "T6")
 """The rules by which no process may be left."""
 
 
-def differing(first: Played, second: Played) -> str:
+def find_first_difference(first: Played, second: Played) -> str:
     """Tell in which line the timelines of two plays of one scenario first differ; empty: in none."""
     once, then = (render_text(played.record, played.bound.scenario) for played in (first, second))
     if once == then:
@@ -229,7 +229,7 @@ def differing(first: Played, second: Played) -> str:
     return f"once  {line}\nthen  {other}"
 
 
-def alike(first: Played, second: Played) -> bool:
+def is_alike(first: Played, second: Played) -> bool:
     """Say whether two plays of one scenario went the same way, but for what a supervisor draws by chance.
 
     No verdict depends on the ids that a client makes. Input and output count by their size, and a fault of the clock
@@ -248,29 +248,29 @@ def explain_leaks(scenario: Scenario, record: Record) -> str:
     Returns:
         the text of a failure as `explain` writes it; empty if none was left.
     """
-    left = leaks(record)
+    left = list_leaks(record)
     if not left:
         return ""
     lines = []
     for leak in left:
-        place = leak.line or last_step(record, leak.process) or _first_line(scenario)
-        words = f"{leak.process} was left ({show_end(leak.state)}): {_step(scenario, place)}"
+        place = leak.line or find_last_step(record, leak.process) or _find_first_line(scenario)
+        words = f"{leak.process} was left ({show_end(leak.state)}): {_quote_step(scenario, place)}"
         lines.append(f"{shorten_path(scenario.path)}:{place}: {words}".rstrip(": "))
-    return "\n".join([*lines, *_drawn(scenario, record), "", render_text(record, scenario)])
+    return "\n".join([*lines, *_draw_final_tree(scenario, record), "", render_text(record, scenario)])
 
 
-def _caller_waits(scenario: Scenario, record: Record) -> list[str]:
+def _describe_caller_wait(scenario: Scenario, record: Record) -> list[str]:
     """Say for what the caller of a session waits, if waiting is the last thing it did."""
     done = [event.data for event in record.events if event.data["process"] == "caller" and "does" in event.data]
     if not done or not str(done[-1]["does"]).startswith("waits"):
         return []
     line = done[-1].get("line", 0)
-    return [f"  the caller {done[-1]['does']}: {shorten_path(scenario.path)}:{line}: {_step(scenario, line)}"]
+    return [f"  the caller {done[-1]['does']}: {shorten_path(scenario.path)}:{line}: {_quote_step(scenario, line)}"]
 
 
-def _program(record: Record) -> list[str]:
+def _describe_program_end(record: Record) -> list[str]:
     """Tell how a program that supervised ended, and what it said on stderr before."""
-    ended = end_of_program(record)
+    ended = find_end_of_program(record)
     if ended is None:
         return []
     said = [line for line in ended["stderr"].splitlines() if line.strip()]
@@ -285,31 +285,31 @@ _BY_LINES = ("noise", "outcome")
 _MOST_ODD_LINES = 3
 
 
-def _odd_lines(scenario: Scenario, record: Record, bad: Sequence[Row]) -> list[str]:
+def _quote_odd_lines(scenario: Scenario, record: Record, bad: Sequence[Row]) -> list[str]:
     """Quote the lines that an agent printed, and that are no events, where they may be why a check failed."""
     if not scenario.prints_events or not any(row.key.endswith(_BY_LINES) for row in bad):
         return []
-    found = lines_without_event(record)
+    found = list_lines_without_event(record)
     more = [f"    ... and {len(found) - _MOST_ODD_LINES} more"] if len(found) > _MOST_ODD_LINES else []
-    lines = [f"    {quoted(shortened(line, _COMMAND_CHARS))}" for line in found[:_MOST_ODD_LINES]]
+    lines = [f"    {quote(shorten(line, _COMMAND_CHARS))}" for line in found[:_MOST_ODD_LINES]]
     return ["  lines on stdout that are no JSON object:", *lines, *more] if found else []
 
 
-def _drawn(scenario: Scenario, record: Record) -> list[str]:
-    drawing = tree(record, scenario)
+def _draw_final_tree(scenario: Scenario, record: Record) -> list[str]:
+    drawing = draw_tree(record, scenario)
     return ["  the tree at the end:", *(f"    {line}" for line in drawing)] if drawing else []
 
 
-def _first_line(scenario: Scenario) -> int:
+def _find_first_line(scenario: Scenario) -> int:
     return next((number for number, line in enumerate(scenario.text.splitlines(), 1) if line.strip()), 1)
 
 
-def _step(scenario: Scenario, line: int) -> str:
+def _quote_step(scenario: Scenario, line: int) -> str:
     source = scenario.text.splitlines()
     return source[line - 1].strip() if 0 < line <= len(source) else ""
 
 
-def _block(path: str, row: Row) -> list[str]:
+def _format_row(path: str, row: Row) -> list[str]:
     place = f"  {path}:{row.line}" if row.line else ""
     level = "" if row.level == "must" else f" (level {row.level})"
     lines = [

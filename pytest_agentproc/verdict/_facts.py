@@ -32,7 +32,7 @@ class Leak:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class EndStatus:
     """How a process ended: a code or a signal (neither: unknown), and whether another process made it end."""
 
     code: int | None
@@ -40,7 +40,7 @@ class Status:
     forced: bool
     at: int
 
-    def codes(self) -> tuple[int, ...]:
+    def list_exit_codes(self) -> tuple[int, ...]:
         """List the exit codes that report this end: its own, or a signal as Python and as a shell report it."""
         if self.signal is None:
             return () if self.code is None else (self.code,)
@@ -48,7 +48,7 @@ class Status:
         return -number, 128 + number
 
 
-def leaks(record: Record) -> list[Leak]:
+def list_leaks(record: Record) -> list[Leak]:
     """List the processes that were left, in the order in which they were found."""
     return [
         Leak(data["process"], data["leaked"], data.get("line") or 0, at, tuple(data.get("argv", ())))
@@ -57,18 +57,20 @@ def leaks(record: Record) -> list[Leak]:
     ]
 
 
-def signals(record: Record, process: str | None = None) -> list[tuple[str, int]]:
+def list_signals(record: Record, process: str | None = None) -> list[tuple[str, int]]:
     """List the signals that a process caught, and the signal it died of, with their instants.
 
     Args:
         record: what happened.
         process: which process; None: every agent, in the order of time.
     """
-    whose = _agents(record) if process is None else [process]
-    return [(event.data["signal"], event.at) for event in _own(record, whose, "sx") if "signal" in event.data]
+    whose = _list_agents(record) if process is None else [process]
+    return [
+        (event.data["signal"], event.at) for event in _iterate_own_events(record, whose, "sx") if "signal" in event.data
+    ]
 
 
-def status(record: Record, process: str | None = None) -> Status | None:
+def find_status(record: Record, process: str | None = None) -> EndStatus | None:
     """Say how a process ended; None if it did not, or was never there.
 
     It was forced if a signal had reached it before, or was on its way from the supervisor. A signal that a script
@@ -78,7 +80,7 @@ def status(record: Record, process: str | None = None) -> Status | None:
         record: what happened.
         process: which process; None: the last agent that was started.
     """
-    process = _agents(record)[-1] if process is None else process
+    process = _list_agents(record)[-1] if process is None else process
     reached = False
     step = ""
     for event in record.events:
@@ -93,19 +95,23 @@ def status(record: Record, process: str | None = None) -> Status | None:
             step = str(data["step"])
         elif event.code == "x":
             signal = data.get("signal")
-            return Status(data.get("code"), signal, reached or bool(signal and not step.startswith("die")), event.at)
+            return EndStatus(data.get("code"), signal, reached or bool(signal and not step.startswith("die")), event.at)
     return None
 
 
 def had_ended_alone(record: Record, before: int) -> bool:
     """Say whether the agent that ended last, at or before an instant, had got no signal of its supervisor's."""
-    ends = [death for name in _started(record) if (death := status(record, name)) is not None and death.at <= before]
+    ends = [
+        death
+        for name in _list_started(record)
+        if (death := find_status(record, name)) is not None and death.at <= before
+    ]
     return bool(ends) and not max(ends, key=lambda end: end.at).forced
 
 
-def _started(record: Record) -> list[str]:
+def _list_started(record: Record) -> list[str]:
     """List the processes that the supervisor itself started, each start of an agent as one."""
-    return [name for name, _ in invocations(record)] or ["agent"]
+    return [name for name, _ in list_invocations(record)] or ["agent"]
 
 
 def was_started(record: Record) -> bool:
@@ -113,64 +119,69 @@ def was_started(record: Record) -> bool:
     return any("by" not in event.data and event.data["process"] == "agent" for event in record.events)
 
 
-def appeared(record: Record, process: str) -> int | None:
+def find_appearance(record: Record, process: str) -> int | None:
     """Give the instant at which a process was first heard of."""
     return next((event.at for event in record.events if event.data["process"] == process), None)
 
 
-def invocations(record: Record) -> list[tuple[str, int]]:
+def list_invocations(record: Record) -> list[tuple[str, int]]:
     """List the invocations of the agent by name, with the instants of their starts, in order."""
     born = (event for event in record.events if event.code == "p" and "seen" in event.data and "by" not in event.data)
     return [(event.data["process"], event.at) for event in born if event.data.get("parent") == "supervisor"]
 
 
-def _agents(record: Record) -> list[str]:
+def _list_agents(record: Record) -> list[str]:
     """List the names of the agents in the order of their starts: `agent`, then `agent 2` and so on."""
-    later = [name for name, _ in invocations(record) if name.startswith("agent ")]
+    later = [name for name, _ in list_invocations(record) if name.startswith("agent ")]
     return ["agent", *later]
 
 
-def gone_at(record: Record, process: str) -> int | None:
+def find_gone_at(record: Record, process: str) -> int | None:
     """Give the instant at which a process ended; None if it never did."""
     return next(
-        (event.at for event in _own(record, [process], "xp") if event.code == "x" or "gone" in event.data), None
+        (
+            event.at
+            for event in _iterate_own_events(record, [process], "xp")
+            if event.code == "x" or "gone" in event.data
+        ),
+        None,
     )
 
 
-def last_byte_at(record: Record, before: int) -> int | None:
+def find_last_byte_at(record: Record, before: int) -> int | None:
     """Give the instant of the last output of any process in the tree, at or before an instant."""
     written = (e.at for e in record.events if e.code in "oe" and "bytes" in e.data and "by" not in e.data)
     return max((at for at in written if at <= before), default=None)
 
 
-def outcome_at(record: Record) -> int | None:
+def find_outcome_at(record: Record) -> int | None:
     """Give the instant at which the supervisor had its outcome."""
-    return _marked_at(record, "outcome")
+    return _find_marked_at(record, "outcome")
 
 
-def returned_at(record: Record) -> int | None:
+def find_returned_at(record: Record) -> int | None:
     """Give the instant at which the supervisor gave its answer and was done with the tree."""
-    return _marked_at(record, "returned")
+    return _find_marked_at(record, "returned")
 
 
-def acted_at(record: Record) -> int | None:
+def find_acted_at(record: Record) -> int | None:
     """Give the instant of the supervisor's first signal to the tree, or of its return: it had its outcome by then."""
     caught = [event.at for event in record.events if event.code == "s" and "by" not in event.data]
     processes = {str(event.data["process"]) for event in record.events if event.code == "x" and "by" not in event.data}
-    ends = [end for end in (status(record, process) for process in processes) if end is not None]
+    ends = [end for end in (find_status(record, process) for process in processes) if end is not None]
     killed = [end.at for end in ends if end.forced and end.signal is not None]
-    returned = returned_at(record)
+    returned = find_returned_at(record)
     return min([*caught, *killed, *([] if returned is None else [returned])], default=None)
 
 
-def _marked_at(record: Record, key: str) -> int | None:
+def _find_marked_at(record: Record, key: str) -> int | None:
     return next((event.at for event in record.events if event.code == "m" and key in event.data), None)
 
 
-def lines_without_event(record: Record) -> list[str]:
+def list_lines_without_event(record: Record) -> list[str]:
     """List the lines of the agents' stdout that are no JSON objects, as far as the record kept them whole."""
     printed: dict[str, list[bytes]] = {}
-    for event in _own(record, _agents(record), "o"):
+    for event in _iterate_own_events(record, _list_agents(record), "o"):
         data = event.data.get("bytes", b"")
         # A piece that was not kept whole may hold anything: it makes no line odd.
         printed.setdefault(event.data["process"], []).append(data if isinstance(data, bytes) else b"\n")
@@ -178,20 +189,20 @@ def lines_without_event(record: Record) -> list[str]:
     return [line.decode(errors="replace") for line in lines if parse_objects(line) is None]
 
 
-def last_step(record: Record, process: str = "agent") -> int | None:
+def find_last_step(record: Record, process: str = "agent") -> int | None:
     """Give the line of the last step that a process began."""
-    lines = [event.data["line"] for event in _own(record, [process], "m") if "step" in event.data]
+    lines = [event.data["line"] for event in _iterate_own_events(record, [process], "m") if "step" in event.data]
     return lines[-1] if lines else None
 
 
-def _own(record: Record, processes: Collection[str], codes: str) -> Iterator[Event]:
+def _iterate_own_events(record: Record, processes: Collection[str], codes: str) -> Iterator[Event]:
     """Yield what processes themselves went through: never what their supervisor did or saw."""
     for event in record.events:
         if event.code in codes and event.data["process"] in processes and "by" not in event.data:
             yield event
 
 
-def of_session(played: Played, key: str) -> tuple[Played, str]:
+def select_session(played: Played, key: str) -> tuple[Played, str]:
     """Give what a check looks at: of `sessions.NAME.KEY` that session's play and its KEY, else the play itself."""
     head, _, rest = key.partition(".")
     if head != "sessions" or not rest:

@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.verdict import _facts
-from pytest_agentproc.verdict._agent_checks import questions
-from pytest_agentproc.verdict._facts import of_session
+from pytest_agentproc.verdict._agent_checks import list_questions
+from pytest_agentproc.verdict._facts import select_session
 from pytest_agentproc.vocabulary import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Times = list[int | None]
 
 
-def instants(played: Played, key: str) -> Times | None:
+def find_instants(played: Played, key: str) -> Times | None:
     """Give the times that were seen of an expect key, one for each item that it may state.
 
     Args:
@@ -32,14 +32,14 @@ def instants(played: Played, key: str) -> Times | None:
         whole nanoseconds, None where an item had no time; None for a key that states no times, or none that are seen
         (`alive_at` is a claim about a stretch of time), and for a subject that does not tell.
     """
-    played, key = of_session(played, key)
+    played, key = select_session(played, key)
     head, _, leaf = key.rpartition(".")
     if head.startswith("processes."):
-        return _of_process(played.record, head.removeprefix("processes."), leaf)
+        return _find_process_instants(played.record, head.removeprefix("processes."), leaf)
     if head == "artifacts.result.json":
-        return _of_result(played, leaf)
+        return _find_result_instants(played, leaf)
     if leaf == "elapsed":
-        return _elapsed(played.answer, head)
+        return _find_elapsed(played.answer, head)
     if key == "called":
         called = None if played.answer is None else played.answer.called
         return None if called is None else [at for _, at in called]
@@ -47,20 +47,20 @@ def instants(played: Played, key: str) -> Times | None:
 
 
 _BY_RECORD: dict[str, Callable[[Record], Times]] = {
-    "returned": lambda record: [_facts.returned_at(record)],
-    "signals": lambda record: [at for _, at in _facts.signals(record)],
-    "spawns": lambda record: [at for _, at in _facts.invocations(record)],
-    "asked": lambda record: [question["after"] for question in questions(record)],
+    "returned": lambda record: [_facts.find_returned_at(record)],
+    "signals": lambda record: [at for _, at in _facts.list_signals(record)],
+    "spawns": lambda record: [at for _, at in _facts.list_invocations(record)],
+    "asked": lambda record: [question["after"] for question in list_questions(record)],
 }
 
 
-def _of_process(record: Record, process: str, leaf: str) -> Times | None:
+def _find_process_instants(record: Record, process: str, leaf: str) -> Times | None:
     if leaf == "signals":
-        return [at for _, at in _facts.signals(record, process)]
-    return [_facts.gone_at(record, process)] if leaf == "gone_at" else None
+        return [at for _, at in _facts.list_signals(record, process)]
+    return [_facts.find_gone_at(record, process)] if leaf == "gone_at" else None
 
 
-def _elapsed(answer: RunReport | None, head: str) -> Times | None:
+def _find_elapsed(answer: RunReport | None, head: str) -> Times | None:
     """Give how long a run took, or one of a session's turns."""
     if answer is None:
         return None
@@ -71,7 +71,7 @@ def _elapsed(answer: RunReport | None, head: str) -> Times | None:
     return [turns[int(number) - 1].elapsed] if int(number) <= len(turns) else None
 
 
-def _of_result(played: Played, field: str) -> Times | None:
+def _find_result_instants(played: Played, field: str) -> Times | None:
     data = (played.artifacts or {}).get("result.json")
     if data is None or field not in ("elapsed", "returned"):
         return None
@@ -79,21 +79,21 @@ def _of_result(played: Played, field: str) -> Times | None:
     return None if value is None else [round(value * NANOSECONDS)]
 
 
-def retimed(wanted: Any, times: Sequence[int | None]) -> Any:
+def replace_instants(wanted: Any, times: Sequence[int | None]) -> Any:
     """Give the normal form of what a key wants with other times; unchanged if it is about another number of items.
 
     Args:
         wanted: as `Expectation.wanted`.
-        times: what `instants` gives.
+        times: what `find_instants` gives.
     """
     items = wanted if isinstance(wanted, list) else [wanted]
     if len(items) != len(times):
         return wanted
-    made = [_item(item, at) for item, at in zip(items, times, strict=True)]
+    made = [_replace_instant(item, at) for item, at in zip(items, times, strict=True)]
     return made if isinstance(wanted, list) else made[0]
 
 
-def _item(item: Any, at: int | None) -> Any:
+def _replace_instant(item: Any, at: int | None) -> Any:
     if at is None or (isinstance(item, dict) and item["after"] is None):
         return item
     if isinstance(item, dict):

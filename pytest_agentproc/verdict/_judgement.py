@@ -7,8 +7,8 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_agentproc.verdict._compare import compare, conclude, unmet
-from pytest_agentproc.verdict._explain import alike, differing
+from pytest_agentproc.verdict._compare import compare, conclude, list_unmet
+from pytest_agentproc.verdict._explain import find_first_difference, is_alike
 from pytest_agentproc.verdict._rows import Played, Row, Verdict
 from pytest_agentproc.vocabulary import LEVELS
 
@@ -71,7 +71,7 @@ class Judged:
     rerun: str = ""
     out_of_reach: str = ""
 
-    def line(self) -> str:
+    def to_json_line(self) -> str:
         """Write it as one line of JSON."""
         return json.dumps(dataclasses.asdict(self), ensure_ascii=False)
 
@@ -95,15 +95,15 @@ class Judged:
         return self.scenario, self.subject, self.clock, self.backend
 
 
-def corpus_hash(judged: Iterable[Judged]) -> str:
+def hash_corpus(judged: Iterable[Judged]) -> str:
     """Name the scenarios that were judged: one hash over their files, in the order of their ids."""
-    return _hash(sorted({f"{result.scenario} {result.file}" for result in judged}))
+    return _hash_lines(sorted({f"{result.scenario} {result.file}" for result in judged}))
 
 
-def digest_of(judged: Iterable[Judged]) -> str:
+def compute_digest(judged: Iterable[Judged]) -> str:
     """Name what happened and what was said of it: one digest over records and verdicts, ordered by scenario id."""
     ordered = sorted(judged, key=lambda result: result.place)
-    return _hash(
+    return _hash_lines(
         [
             f"{result.scenario} {result.clock} {result.backend} {result.digest} {result.verdict} "
             + " ".join(f"{row.level}:{row.key}={row.verdict}" for row in result.rows)
@@ -112,7 +112,7 @@ def digest_of(judged: Iterable[Judged]) -> str:
     )
 
 
-def _hash(lines: Iterable[str]) -> str:
+def _hash_lines(lines: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
@@ -140,7 +140,7 @@ class Judgement(NamedTuple):
         return self.verdict not in (Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.KNOWN)
 
 
-def judged(
+def judge_play(
     played: Played, read: Callable[[tuple[Row, ...]], tuple[Row, ...]] | None = None, *, is_reference: bool = True
 ) -> Judgement:
     """Pass a verdict on what was played.
@@ -162,27 +162,27 @@ def judged(
     return Judgement(verdict, rows, played, reason)
 
 
-def confirmed(first: Judgement, again: Played) -> Judgement:
+def confirm_red(first: Judgement, again: Played) -> Judgement:
     """Give a red judgement, if a second play of the same went the same way; else it says nothing of the subject.
 
     Only the events decide, not the words about them, nor the ids that a client makes by chance. A program runs beside
     its agent, and looks at a process that dies before or after its death. So two plays of it may differ by the order in
     an instant, or by one of its looks: there a red stands if the same checks fail again.
     """
-    if first.played is not None and (alike(first.played, again) or _fails_again(first.played, again)):
+    if first.played is not None and (is_alike(first.played, again) or _fails_again(first.played, again)):
         return first
     return _compare_plays("replay", first, again, f"{_REPLAY}, so this red says nothing of the supervisor; {_UNLESS}")
 
 
 def _fails_again(first: Played, again: Played) -> bool:
     """Say whether a program in virtual time misses the same checks of the gravest level in both plays."""
-    plays = [unmet(compare(played)) for played in (first, again)]
+    plays = [list_unmet(compare(played)) for played in (first, again)]
     level = min((row.level for row in plays[0]), key=LEVELS.index, default="")
     once, then = ({(row.key, row.verdict) for row in rows if row.level == level} for rows in plays)
     return again.record.header.get("arm") == "preload" and bool(once) and once == then
 
 
-def repeated(first: Judgement, again: Played) -> Judgement:
+def check_repeat(first: Judgement, again: Played) -> Judgement:
     """Give a judgement, whatever it is, if a further play of the same went the same way; else it is a kit error."""
     return _compare_plays("repeat", first, again, f"{_REPLAY}; {_UNLESS}")
 
@@ -191,7 +191,7 @@ def _compare_plays(key: str, first: Judgement, again: Played, hint: str) -> Judg
     assert first.played is not None, "a second play has a first one"
     if first.played.record.digest() == again.record.digest():
         return first
-    seen = differing(first.played, again) or "two records with one timeline and two digests"
+    seen = find_first_difference(first.played, again) or "two records with one timeline and two digests"
     row = Row(key, 0, "the same record", seen, Verdict.KIT_ERROR, hint, first.played.bound.scenario.level)
     return first._replace(verdict=Verdict.KIT_ERROR, rows=(row, *first.rows))
 
@@ -200,7 +200,7 @@ _REPLAY = "virtual time plays the same twice"
 _UNLESS = "if its own choices are neither random nor depend on real time, threads or an order of sets, please report it"
 
 
-def kept(
+def build_judged(
     judgement: Judgement,
     scenario: Scenario,
     *,

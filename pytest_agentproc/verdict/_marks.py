@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import Mark, format_instant
 from pytest_agentproc.verdict import _facts
-from pytest_agentproc.verdict._instants import instants
+from pytest_agentproc.verdict._instants import find_instants
 from pytest_agentproc.verdict._rows import Verdict
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _WORDS = {"outcome": "the outcome", "returned": "the return", "start": "a start of the agent"}
 
 
-def marks(played: Played, rows: Sequence[Row]) -> list[Mark]:
+def find_marks(played: Played, rows: Sequence[Row]) -> list[Mark]:
     """Find what the failed checks of a run are about, each at its instant; several sessions have none.
 
     Args:
@@ -29,10 +29,10 @@ def marks(played: Played, rows: Sequence[Row]) -> list[Mark]:
     failed = [row for row in rows if row.verdict is Verdict.FAILED and (row.key, row.line) in wanted]
     if played.bound.parts:
         return []
-    return [mark for row in failed for mark in _of(played, row, wanted[row.key, row.line])]
+    return [mark for row in failed for mark in _find_row_marks(played, row, wanted[row.key, row.line])]
 
 
-def _of(played: Played, row: Row, wanted: Any) -> Iterator[Mark]:
+def _find_row_marks(played: Played, row: Row, wanted: Any) -> Iterator[Mark]:
     head, _, leaf = row.key.rpartition(".")
     process = head.removeprefix("processes.") if head.startswith("processes.") else ""
     if leaf == "outcome" and head in ("", *(f"turns.{number}" for number in range(1, 100))):
@@ -42,28 +42,28 @@ def _of(played: Played, row: Row, wanted: Any) -> Iterator[Mark]:
         )
         yield Mark("outcome", "", next(seen, None), None, f"expected {row.wanted}", "")
     elif leaf == "signals" and (not head or process):
-        yield from _of_signals(_facts.signals(played.record, process or None), wanted, process)
+        yield from _find_signal_marks(_facts.list_signals(played.record, process or None), wanted, process)
     elif row.key == "spawns":
-        seen_at = [at for _, at in _facts.invocations(played.record)]
-        yield from _pairs("start", "", _without(seen_at, wanted), _without(wanted, seen_at))
+        seen_at = [at for _, at in _facts.list_invocations(played.record)]
+        yield from _pair_instants("start", "", _subtract(seen_at, wanted), _subtract(wanted, seen_at))
     elif row.key in ("elapsed", "returned") or (process and leaf == "gone_at"):
         kind = {"elapsed": "outcome", "gone_at": "end"}.get(leaf, leaf)
-        found = instants(played, row.key) or []
-        yield from _pairs(kind, process, [at for at in found if at is not None], [wanted])
+        found = find_instants(played, row.key) or []
+        yield from _pair_instants(kind, process, [at for at in found if at is not None], [wanted])
 
 
-def _of_signals(seen: list[tuple[str, int]], wanted: list[tuple[str, int]], process: str) -> Iterator[Mark]:
-    extra, missing = _without(seen, wanted), _without(wanted, seen)
+def _find_signal_marks(seen: list[tuple[str, int]], wanted: list[tuple[str, int]], process: str) -> Iterator[Mark]:
+    extra, missing = _subtract(seen, wanted), _subtract(wanted, seen)
     for name in dict.fromkeys(name for name, _ in (*extra, *missing)):
         came, due = ([at for other, at in those if other == name] for those in (extra, missing))
-        yield from _pairs(name, process, came, due)
+        yield from _pair_instants(name, process, came, due)
 
 
-def _without(these: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+def _subtract(these: Sequence[Any], others: Sequence[Any]) -> list[Any]:
     return [item for item in these if item not in others]
 
 
-def _pairs(kind: str, process: str, seen: list[int], expected: list[int]) -> Iterator[Mark]:
+def _pair_instants(kind: str, process: str, seen: list[int], expected: list[int]) -> Iterator[Mark]:
     """Pair what was seen with what was expected, in the order of time; of either there may be more."""
     words = _WORDS.get(kind, f"the end of {process}" if kind == "end" else kind)
     for number in range(max(len(seen), len(expected))):

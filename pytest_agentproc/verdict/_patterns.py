@@ -33,13 +33,13 @@ class SlowPattern(UsageError):
     """A pattern did not come to an end."""
 
 
-def fits(pattern: str, text: str) -> bool:
+def has_match(pattern: str, text: str) -> bool:
     """Say whether a pattern fits somewhere in a text.
 
     Raises:
         SlowPattern: it did not come to an end within the bound.
     """
-    count, is_nested = _repeats_in(pattern)
+    count, is_nested = _count_repeats(pattern)
     if not is_nested and len(text) ** (count + 1) <= _LITTLE:
         return re.search(pattern, text) is not None
     return _fits_apart(pattern, text)
@@ -59,7 +59,7 @@ def _fits_apart(pattern: str, text: str) -> bool:
     return done.returncode == _YES
 
 
-def _repeats_in(pattern: str) -> tuple[int, bool]:
+def _count_repeats(pattern: str) -> tuple[int, bool]:
     """Count the repetitions without an upper bound, and say whether one repeats what may be cut in several ways."""
     groups, count, is_nested, at = [False], 0, False, 0
     while at < len(pattern):

@@ -34,27 +34,33 @@ _UNCAUGHT = tuple(
 )
 
 
-def end_of_program(record: Record) -> Mapping[str, Any] | None:
+def find_end_of_program(record: Record) -> Mapping[str, Any] | None:
     """Give how the program ended (`program`, `status`, `stderr`); None: it has not, or the supervisor is none."""
     return next((event.data for event in record.events if "program" in event.data), None)
 
 
-def of_program(played: Played, rows: list[Row]) -> list[Row]:
+def explain_program_failure(played: Played, rows: list[Row]) -> list[Row]:
     """Say what kept a program from an answer, if it failed: it never came to start an agent, or it crashed."""
-    end = end_of_program(played.record)
+    end = find_end_of_program(played.record)
     level = played.bound.scenario.level
     if end is None or not end["status"] or all(row.verdict not in _OPEN for row in rows):
         return rows
     if not any_was_started(played) and played.bound.scenario.cannot_spawn is None:
-        said = f"it {end['program']} before it starts an agent{_error_line(end['stderr'])}\n{_REMEDY}"
-        return [Row("answer", 0, "a started agent", said, Verdict.ADAPTER_ERROR, level=level), *_unread(rows, _OPEN)]
-    crash = _crash(end)
+        said = f"it {end['program']} before it starts an agent{_find_error_line(end['stderr'])}\n{_REMEDY}"
+        return [
+            Row("answer", 0, "a started agent", said, Verdict.ADAPTER_ERROR, level=level),
+            *_mark_not_exercised(rows, _OPEN),
+        ]
+    crash = _describe_crash(end)
     if crash and any(row.verdict is Verdict.FAILED and row.key not in _BY_RECORD for row in rows):
-        return [Row("answer", 0, "an answer", crash, Verdict.CRASHED, level=level), *_unread(rows, (Verdict.FAILED,))]
+        return [
+            Row("answer", 0, "an answer", crash, Verdict.CRASHED, level=level),
+            *_mark_not_exercised(rows, (Verdict.FAILED,)),
+        ]
     return rows
 
 
-def _unread(rows: Sequence[Row], verdicts: Sequence[Verdict]) -> list[Row]:
+def _mark_not_exercised(rows: Sequence[Row], verdicts: Sequence[Verdict]) -> list[Row]:
     return [
         replace(row, verdict=Verdict.NOT_EXERCISED, hint="")
         if row.verdict in verdicts and row.key not in _BY_RECORD
@@ -63,14 +69,14 @@ def _unread(rows: Sequence[Row], verdicts: Sequence[Verdict]) -> list[Row]:
     ]
 
 
-def _error_line(stderr: str) -> str:
+def _find_error_line(stderr: str) -> str:
     """Give the line of stderr that speaks of an error, else its last one."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     found = next((line for line in lines if re.match(r"\w*[Ee]rror\b", line)), lines[-1] if lines else "")
     return f": {found}" if found else ""
 
 
-def _crash(end: Mapping[str, Any]) -> str:
+def _describe_crash(end: Mapping[str, Any]) -> str:
     found = next((found for pattern in _UNCAUGHT if (found := pattern.search(end["stderr"]))), None)
     if found is not None:
         return f"it {end['program']}: {found['error']}"

@@ -6,8 +6,8 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.verdict._judgement import corpus_hash, digest_of
-from pytest_agentproc.verdict._summary import is_conformant, undecided
+from pytest_agentproc.verdict._judgement import compute_digest, hash_corpus
+from pytest_agentproc.verdict._summary import count_undecided, is_conformant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ RESULTS_VERSION = 1
 """It grows whenever a key goes or changes its meaning; new keys come without notice."""
 
 
-def results(judged: Sequence[Judged], version: str) -> str:
+def format_results(judged: Sequence[Judged], version: str) -> str:
     """Write what came of a session as one JSON object, in an order that depends on no worker.
 
     Args:
@@ -37,7 +37,7 @@ def results(judged: Sequence[Judged], version: str) -> str:
     whole: dict[str, Any] = {
         "version": RESULTS_VERSION,
         "kit": version,
-        "corpus": corpus_hash(ordered),
+        "corpus": hash_corpus(ordered),
         "subjects": [_sum_up_subject(name, [result for result in ordered if result.subject == name]) for name in names],
         "results": [dataclasses.asdict(result) for result in ordered],
     }
@@ -48,7 +48,7 @@ def _sum_up_subject(name: str, judged: Sequence[Judged]) -> dict[str, Any]:
     return {
         "name": name,
         "conformant": is_conformant(judged),
-        "undecided": undecided(judged),
-        "corpus": corpus_hash(judged),
-        "digest": digest_of(judged),
+        "undecided": count_undecided(judged),
+        "corpus": hash_corpus(judged),
+        "digest": compute_digest(judged),
     }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import format_instant
 from pytest_agentproc.verdict._rows import Finding, Played, PlayedPart, Verdict, fits_duration, fits_time
-from pytest_agentproc.verdict._words import listed, matches, quoted, show_signals
+from pytest_agentproc.verdict._words import join_names, matches, quote, show_signals
 from pytest_agentproc.vocabulary import LIMIT_OUTCOMES
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _LETS_GO = ("acknowledge", "answer", "result")
 """Steps with which an agent ends the turn in its hands: what it says behind them belongs to another."""
 
 
-def reported(name: str, judge: Callable[[Played, Any, Any], Finding]) -> Check:
+def build_reported_check(name: str, judge: Callable[[Played, Any, Any], Finding]) -> Check:
     """Make the check of a field of an answer: `judge` gets what was reported and what is wanted, if it was reported."""
 
     def check(played: Played, wanted: Any) -> Finding:
@@ -38,7 +38,7 @@ def reported(name: str, judge: Callable[[Played, Any, Any], Finding]) -> Check:
     return check
 
 
-def session_check(key: str, check_of: Callable[[str], Check | None]) -> Check | None:
+def find_session_check(key: str, check_of: Callable[[str], Check | None]) -> Check | None:
     """Find the check of a key of a session; None if it is none.
 
     Args:
@@ -49,10 +49,10 @@ def session_check(key: str, check_of: Callable[[str], Check | None]) -> Check | 
     if head in _OF_TURNS and rest:
         number, _, leaf = rest.partition(".")
         check = check_of(leaf)
-        return None if check is None else _turn_check(head, int(number), leaf, check)
+        return None if check is None else _build_turn_check(head, int(number), leaf, check)
     if head == "viewers":
         name, _, leaf = rest.rpartition(".")
-        return _viewer_check(name, leaf)
+        return _build_viewer_check(name, leaf)
     return _SESSION_CHECKS.get(key)
 
 
@@ -78,7 +78,7 @@ def has_ended(record: Record, key: str) -> bool:
     return len([data for data in told if data["event"] == "background" and data.get("text")]) >= int(number)
 
 
-def _turn_check(head: str, number: int, leaf: str, check: Check) -> Check:
+def _build_turn_check(head: str, number: int, leaf: str, check: Check) -> Check:
     def checked(played: Played, wanted: Any) -> Finding:
         assert played.answer is not None
         turns = played.answer.turns if head == "turns" else played.answer.background
@@ -116,7 +116,7 @@ def _waits_for_agent(played: Played, number: int, wanted: int) -> bool:
     answer = played.answer
     if answer is None or answer.turns is None or answer.statuses is not None:
         return False
-    over, let_go = _end_of_turn(played.record, number)
+    over, let_go = _find_end_of_turn(played.record, number)
     seen = answer.turns[number - 1].elapsed
     if over is None or seen is None or seen < wanted:
         return False
@@ -126,7 +126,7 @@ def _waits_for_agent(played: Played, number: int, wanted: int) -> bool:
     return is_behind and any(over - seen <= at and fits_duration(played, wanted, over - at) for at in let_go)
 
 
-def _end_of_turn(record: Record, number: int) -> tuple[int | None, list[int]]:
+def _find_end_of_turn(record: Record, number: int) -> tuple[int | None, list[int]]:
     """Give when a turn was reported as over, and when an agent ended a turn, or exited, before that."""
     let_go: list[int] = []
     for at, code, data in record.events:
@@ -137,18 +137,18 @@ def _end_of_turn(record: Record, number: int) -> tuple[int | None, list[int]]:
     return None, let_go
 
 
-def _background(_played: Played, turns: Sequence[RunReport], wanted: int) -> Finding:
-    told = listed(quoted(turn.text or "") for turn in turns)
+def _check_background(_played: Played, turns: Sequence[RunReport], wanted: int) -> Finding:
+    told = join_names(quote(turn.text or "") for turn in turns)
     seen = f"{len(turns)}: {told}" if turns else "none"
     return Finding(Verdict.PASSED if len(turns) == wanted else Verdict.FAILED, seen)
 
 
-def _statuses(_played: Played, seen: Sequence[str], wanted: Sequence[str]) -> Finding:
-    fits = _lasting(seen) == _lasting(wanted)
-    return Finding(Verdict.PASSED if fits else Verdict.FAILED, listed(seen))
+def _check_statuses(_played: Played, seen: Sequence[str], wanted: Sequence[str]) -> Finding:
+    fits = _drop_passing_ready(seen) == _drop_passing_ready(wanted)
+    return Finding(Verdict.PASSED if fits else Verdict.FAILED, join_names(seen))
 
 
-def _lasting(statuses: Sequence[str]) -> list[str]:
+def _drop_passing_ready(statuses: Sequence[str]) -> list[str]:
     """Leave out a `ready` that a session passes through between its handshake and the prompt that waits for it."""
     return [
         status
@@ -157,25 +157,25 @@ def _lasting(statuses: Sequence[str]) -> list[str]:
     ]
 
 
-def _viewer_check(name: str, leaf: str) -> Check:
+def _build_viewer_check(name: str, leaf: str) -> Check:
     def judge(_played: Played, views: Mapping[str, View], wanted: Any) -> Finding:
         if name not in views:
             return Finding(Verdict.NOT_EXERCISED, f"there was no viewer {name}")
         seen = getattr(views[name], leaf)
         fits = seen == wanted if leaf == "status" else matches(seen, wanted)
-        return Finding(Verdict.PASSED if fits else Verdict.FAILED, seen if leaf == "status" else quoted(seen))
+        return Finding(Verdict.PASSED if fits else Verdict.FAILED, seen if leaf == "status" else quote(seen))
 
-    return reported("viewers", judge)
+    return build_reported_check("viewers", judge)
 
 
-def _called(played: Played, seen: Sequence[tuple[str, int]], wanted: Sequence[tuple[str, int]]) -> Finding:
+def _check_called(played: Played, seen: Sequence[tuple[str, int]], wanted: Sequence[tuple[str, int]]) -> Finding:
     same = [name for name, _ in seen] == [name for name, _ in wanted]
     fits = same and all(fits_time(played, due, at) for (_, due), (_, at) in zip(wanted, seen, strict=True))
     return Finding(Verdict.PASSED if fits else Verdict.FAILED, show_signals(seen))
 
 
 _SESSION_CHECKS: dict[str, Check] = {
-    "background": reported("background", _background),
-    "status": reported("statuses", _statuses),
-    "called": reported("called", _called),
+    "background": build_reported_check("background", _check_background),
+    "status": build_reported_check("statuses", _check_statuses),
+    "called": build_reported_check("called", _check_called),
 }

@@ -16,14 +16,14 @@ from pytest_agentproc.vocabulary import FIRST_SIGNALS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pytest_agentproc.verdict._facts import Status
+    from pytest_agentproc.verdict._facts import EndStatus
 
 
 _AFTER_AN_END = ("completed", "failed", "incomplete")
 """Outcomes after which `linger_kill_grace` is the grace of an agent that lives on."""
 
 
-def gives_no_grace(played: Played, process: str | None = None, at: int | None = None) -> bool:
+def has_no_grace(played: Played, process: str | None = None, at: int | None = None) -> bool:
     """Say whether the grace between TERM and KILL is 0 for a process; where several may count, whether all are.
 
     Args:
@@ -32,10 +32,10 @@ def gives_no_grace(played: Played, process: str | None = None, at: int | None = 
         at: the instant at which it was to get TERM; None: not known.
     """
     limits = played.bound.policy.nanoseconds()
-    return all(limits.get(name) == 0 for name in _graces(played, process, at))
+    return all(limits.get(name) == 0 for name in _list_graces(played, process, at))
 
 
-def _graces(played: Played, process: str | None, at: int | None) -> list[str]:
+def _list_graces(played: Played, process: str | None, at: int | None) -> list[str]:
     """Name the graces that may count: of a descendant whose agent had ended by itself it is that of leftovers."""
     is_agent = process is None or process.partition(" ")[0] == "agent"
     if not is_agent and at is not None and _facts.had_ended_alone(played.record, at + played.tolerance):
@@ -50,7 +50,9 @@ def _graces(played: Played, process: str | None, at: int | None) -> list[str]:
     return names + ["linger_kill_grace"] * (outcome is None or outcome in _AFTER_AN_END)
 
 
-def as_one_end(signals: Sequence[tuple[str, int]], tolerance: int, ladder: tuple[str, str]) -> list[tuple[str, int]]:
+def merge_final_signals(
+    signals: Sequence[tuple[str, int]], tolerance: int, ladder: tuple[str, str]
+) -> list[tuple[str, int]]:
     """Take the first signal, KILL, and both at the same instant for one and the same."""
     ends: list[tuple[str, int]] = []
     for name, at in signals:
@@ -60,7 +62,7 @@ def as_one_end(signals: Sequence[tuple[str, int]], tolerance: int, ladder: tuple
     return [("KILL" if name in ladder else name, at) for name, at in ends]
 
 
-def is_killed_at_once(wanted: Mapping[str, Any], seen: Status, first: str) -> bool:
+def is_killed_at_once(wanted: Mapping[str, Any], seen: EndStatus, first: str) -> bool:
     """Say whether an agent was to be ended by the first signal, in whatever way it took that, and was killed."""
     by_term = wanted.get("signal") == first or wanted.get("code") is not None
     return bool(wanted.get("forced")) and by_term and seen.forced and seen.signal == "KILL"
@@ -73,46 +75,48 @@ Sent = tuple[str, int]
 def check_signals(played: Played, process: str | None, wanted: Sequence[Sent]) -> Finding:
     """Compare what a process (None: every agent) caught, and what it died of, with what it was to get."""
     pairs = [(name, at) for name, at in wanted]
-    seen = _facts.signals(played.record, process)
-    if _names(seen) != _names(pairs):
-        seen = _once(_without_rungs(seen, played.bound.first_signal), _near(played))
+    seen = _facts.list_signals(played.record, process)
+    if _list_names(seen) != _list_names(pairs):
+        seen = _drop_repeats(_drop_polite_signals(seen, played.bound.first_signal), _find_tolerance(played))
     term = next((at for name, at in pairs if name == played.bound.first_signal), None)
-    if term is not None and gives_no_grace(played, process, term):
+    if term is not None and has_no_grace(played, process, term):
         ladder = (played.bound.first_signal, "KILL")
-        ends, due_ends = as_one_end(seen, played.tolerance, ladder), as_one_end(pairs, 0, ladder)
-        if _names(ends) == _names(due_ends) and all(
+        ends, due_ends = merge_final_signals(seen, played.tolerance, ladder), merge_final_signals(pairs, 0, ladder)
+        if _list_names(ends) == _list_names(due_ends) and all(
             fits_time(played, due, at) for (_, due), (_, at) in zip(due_ends, ends, strict=True)
         ):
             return Finding(Verdict.PASSED, show_signals(seen))
-    if _names(seen) != _names(pairs):
-        return Finding(Verdict.FAILED, show_signals(seen), _difference_of_names(played, pairs, seen))
+    if _list_names(seen) != _list_names(pairs):
+        return Finding(Verdict.FAILED, show_signals(seen), _describe_name_difference(played, pairs, seen))
     both = zip(pairs, seen, strict=True)
-    hints = [f"{name} {difference(due, at)}" for (name, due), (_, at) in both if not fits_time(played, due, at)]
+    hints = [
+        f"{name} {describe_difference(due, at)}" for (name, due), (_, at) in both if not fits_time(played, due, at)
+    ]
     return Finding(Verdict.FAILED if hints else Verdict.PASSED, show_signals(seen), ", ".join(hints))
 
 
-def difference(wanted: int, seen: int) -> str:
+def describe_difference(wanted: int, seen: int) -> str:
     """Say how far an instant is from the wanted one."""
     return f"{format_duration(abs(seen - wanted))} {'later' if seen > wanted else 'earlier'}"
 
 
-def _names(signals: Sequence[Sent]) -> list[str]:
+def _list_names(signals: Sequence[Sent]) -> list[str]:
     return [name for name, _ in signals]
 
 
-def _near(played: Played) -> int:
+def _find_tolerance(played: Played) -> int:
     """Say within how much time two signals may be one: in real time the quarter second in which nothing is decided."""
     return played.tolerance // 4 if played.record.header.get("clock") == "real" else played.tolerance
 
 
-def _without_rungs(seen: Sequence[Sent], first: str) -> list[Sent]:
+def _drop_polite_signals(seen: Sequence[Sent], first: str) -> list[Sent]:
     """Leave out the polite signals after the first one of a supervisor that begins with another one than TERM."""
     begun = next((place for place, (name, _) in enumerate(seen) if name == first), len(seen))
     rungs = {*FIRST_SIGNALS} - {first} if first != "TERM" else set()
     return [sent for place, sent in enumerate(seen) if place < begun or sent[0] not in rungs]
 
 
-def _once(seen: Sequence[Sent], tolerance: int) -> list[Sent]:
+def _drop_repeats(seen: Sequence[Sent], tolerance: int) -> list[Sent]:
     """Take a signal that comes twice at one instant for one, as pending ones are: one to a group, and one to each."""
     found: list[Sent] = []
     for name, at in seen:
@@ -121,25 +125,30 @@ def _once(seen: Sequence[Sent], tolerance: int) -> list[Sent]:
     return found
 
 
-def _difference_of_names(played: Played, wanted: Sequence[Sent], seen: Sequence[Sent]) -> str:
+def _describe_name_difference(played: Played, wanted: Sequence[Sent], seen: Sequence[Sent]) -> str:
     """Say which signal was too much, or did not come: the first of which that is true."""
-    if sorted(_names(wanted)) == sorted(_names(seen)):
+    if sorted(_list_names(wanted)) == sorted(_list_names(seen)):
         return "they came in another order"
     for due, came in _align(wanted, seen):
-        if came is None and due is not None and not any(_is(played, due, signal) for signal in seen):
+        if came is None and due is not None and not any(_is_same_signal(played, due, signal) for signal in seen):
             return f"{due[0]} at {format_instant(due[1])} did not come"
-        if due is None and came is not None and not any(_is(played, signal, came) for signal in wanted):
-            when = f" at {format_instant(came[1])}" if came[0] in _names(wanted) else ""
+        if due is None and came is not None and not any(_is_same_signal(played, signal, came) for signal in wanted):
+            when = f" at {format_instant(came[1])}" if came[0] in _list_names(wanted) else ""
             return f"{came[0]}{when} was not expected"
-    often = next(name for name in _names([*seen, *wanted]) if _names(seen).count(name) != _names(wanted).count(name))
-    return f"{often} was to come {_times(_names(wanted).count(often))}, and came {_times(_names(seen).count(often))}"
+    often = next(
+        name
+        for name in _list_names([*seen, *wanted])
+        if _list_names(seen).count(name) != _list_names(wanted).count(name)
+    )
+    counts = [_format_count(_list_names(signals).count(often)) for signals in (wanted, seen)]
+    return f"{often} was to come {counts[0]}, and came {counts[1]}"
 
 
-def _is(played: Played, due: Sent, came: Sent) -> bool:
+def _is_same_signal(played: Played, due: Sent, came: Sent) -> bool:
     return due[0] == came[0] and fits_time(played, due[1], came[1])
 
 
-def _times(count: int) -> str:
+def _format_count(count: int) -> str:
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
@@ -147,14 +156,15 @@ def _align(wanted: Sequence[Sent], seen: Sequence[Sent]) -> list[tuple[Sent | No
     """Pair what was wanted with what came, in order: as many as can be, and of these the nearest in time."""
     width = len(seen) + 1
     best = [
-        [_Rest(len(wanted) - place + len(seen) - other) for other in range(width)] for place in range(len(wanted) + 1)
+        [_BestAlignment(len(wanted) - place + len(seen) - other) for other in range(width)]
+        for place in range(len(wanted) + 1)
     ]
     for place in reversed(range(len(wanted))):
         for other in reversed(range(len(seen))):
             (name, due), (came, at) = wanted[place], seen[other]
-            ways = [best[place + 1][other].before(1, 0), best[place][other + 1].before(0, 1)]
+            ways = [best[place + 1][other].prepend_step(1, 0), best[place][other + 1].prepend_step(0, 1)]
             if name == came:
-                ways.append(best[place + 1][other + 1].before(1, 1, abs(at - due)))
+                ways.append(best[place + 1][other + 1].prepend_step(1, 1, abs(at - due)))
             best[place][other] = min(ways, key=lambda rest: (rest.alone, rest.apart))
     pairs: list[tuple[Sent | None, Sent | None]] = []
     place = other = 0
@@ -165,7 +175,7 @@ def _align(wanted: Sequence[Sent], seen: Sequence[Sent]) -> list[tuple[Sent | No
     return [*pairs, *((due, None) for due in wanted[place:]), *((None, came) for came in seen[other:])]
 
 
-class _Rest(NamedTuple):
+class _BestAlignment(NamedTuple):
     """The best way on from a place in both lists.
 
     Args:
@@ -180,6 +190,6 @@ class _Rest(NamedTuple):
     mine: int = 0
     theirs: int = 0
 
-    def before(self, mine: int, theirs: int, apart: int = 0) -> _Rest:
+    def prepend_step(self, mine: int, theirs: int, apart: int = 0) -> _BestAlignment:
         """Give the way that has a step before this one: of one list, or a pair."""
-        return _Rest(self.alone + (mine != theirs), self.apart + apart, mine, theirs)
+        return _BestAlignment(self.alone + (mine != theirs), self.apart + apart, mine, theirs)

@@ -13,9 +13,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_agentproc.errors import ClockError
-from pytest_agentproc.verdict._judgement import NOT_IN_REAL_TIME, corpus_hash, digest_of
+from pytest_agentproc.verdict._judgement import NOT_IN_REAL_TIME, compute_digest, hash_corpus
 from pytest_agentproc.verdict._rows import Verdict
-from pytest_agentproc.verdict._words import shortened
+from pytest_agentproc.verdict._words import shorten
 from pytest_agentproc.vocabulary import BUG_FAMILIES, RULES
 
 if TYPE_CHECKING:
@@ -59,9 +59,11 @@ class Cause(NamedTuple):
     counts: dict[str, int]
 
 
-def causes(judged: Iterable[Judged]) -> list[Cause]:
+def group_by_cause(judged: Iterable[Judged]) -> list[Cause]:
     """Group the red scenarios by cause: those with failed musts first, then those of most scenarios."""
-    open_scenarios = [(level, result, _shapes(result, level)) for result in judged if (level := _level(result))]
+    open_scenarios = [
+        (level, result, _list_shapes(result, level)) for result in judged if (level := _find_red_level(result))
+    ]
     found: list[Cause] = []
     while open_scenarios:
         counts = Counter(shape for _, _, shapes in open_scenarios for shape in shapes)
@@ -72,54 +74,54 @@ def causes(judged: Iterable[Judged]) -> list[Cause]:
         levels = Counter(level for level, _, _ in mine)
         mine.sort(key=lambda entry: (entry[2][0] != words, [*_RED].index(entry[0]), entry[1].place))
         judged = tuple(result for _, result, _ in mine)
-        found.append(Cause(_shared(words, judged), judged, {level: levels[level] for level in _RED}))
+        found.append(Cause(_show_shared_values(words, judged), judged, {level: levels[level] for level in _RED}))
     return sorted(found, key=lambda cause: (*(-cause.counts[level] for level in _RED), cause.words))
 
 
-def _level(result: Judged) -> str:
+def _find_red_level(result: Judged) -> str:
     """Give the highest level at which a scenario is red; empty: at none that counts."""
     return "" if result.level == "info" else next((level for level in _RED if result.at(level) in _RED[level]), "")
 
 
-def _shapes(result: Judged, level: str) -> list[str]:
+def _list_shapes(result: Judged, level: str) -> list[str]:
     """Give the shapes of the rows that make a scenario red, in the order of the rows."""
     verdict = result.at(level)
     rows = [row for row in result.rows if row.level == level and row.verdict == verdict]
     if not rows:
         reason = result.reason.removeprefix(f"{result.verdict}: ") or "there was no play to judge"
-        return [f"{result.verdict}: {_without_values(reason)}"]
+        return [f"{result.verdict}: {_mask_values(reason)}"]
     first = [row for row in rows if row.key.rpartition(".")[2] not in _FOLLOWS] or rows
-    return [*dict.fromkeys(map(_shape, first))]
+    return [*dict.fromkeys(map(_describe_shape, first))]
 
 
-def _shape(row: JudgedRow) -> str:
+def _describe_shape(row: JudgedRow) -> str:
     key = row.key.rpartition(".")[2]
     if key == "answer":
         place = next((found["place"] for line in row.seen.splitlines()[::-1] if (found := _FRAME.match(line))), "")
-        said = _without_values(row.seen.removeprefix("it raised "))
+        said = _mask_values(row.seen.removeprefix("it raised "))
         return ": ".join(filter(None, [row.verdict, place, said]))
     if key == "leaks" and (left := _LEFT.match(row.seen)):
         return f"{row.verdict}: leaks: {'the agent' if left['agent'] else 'a descendant'} is left ({left['state']})"
     fault = _FAULT.match(row.seen)
     if fault:
-        return f"{row.verdict}: {_without_values(fault['clause'])}"
-    seen = _without_values(row.seen)
+        return f"{row.verdict}: {_mask_values(fault['clause'])}"
+    seen = _mask_values(row.seen)
     if row.verdict in (Verdict.NOT_EXERCISED, Verdict.KIT_ERROR) or seen.startswith("not reported"):
         return f"{row.verdict}: {key}: {seen}"
-    return f"{row.verdict}: {key}{_EXPECTED}{_without_values(row.expected)}{_SEEN}{seen}"
+    return f"{row.verdict}: {key}{_EXPECTED}{_mask_values(row.expected)}{_SEEN}{seen}"
 
 
-def _shared(words: str, judged: Iterable[Judged]) -> str:
+def _show_shared_values(words: str, judged: Iterable[Judged]) -> str:
     """Show the values of a cause that has no other words if all its rows share them, and else the key alone."""
     head, found, values = words.partition(_EXPECTED)
     if not found or any(char.isalpha() for char in values.replace(_SEEN, "")):
         return words
-    rows = [row for result in judged for row in result.rows if _shape(row) == words]
+    rows = [row for result in judged for row in result.rows if _describe_shape(row) == words]
     pairs = {(row.expected.partition("\n")[0], row.seen.partition("\n")[0]) for row in rows}
     return head if len(pairs) > 1 else "".join(f"{head}{_EXPECTED}{wanted}{_SEEN}{seen}" for wanted, seen in pairs)
 
 
-def _without_values(text: str) -> str:
+def _mask_values(text: str) -> str:
     """Put `*` for numbers, times and quoted texts in the first line."""
     return _VARIES.sub("*", text.partition("\n")[0])
 
@@ -148,12 +150,12 @@ def is_conformant(judged: Sequence[Judged]) -> bool:
     return any(result.verdict == Verdict.PASSED for result in counted) and not broken
 
 
-def undecided(judged: Sequence[Judged]) -> int:
+def count_undecided(judged: Sequence[Judged]) -> int:
     """Count the scenarios whose checks at level `must` nothing decides, as the supervisor does not report enough."""
     return sum(result.at("must") in _OPEN for result in judged if result.level != "info")
 
 
-def summary(judged: Sequence[Judged], version: str, width: int = 80, *, is_whole: bool = True) -> list[str]:
+def format_summary(judged: Sequence[Judged], version: str, width: int = 80, *, is_whole: bool = True) -> list[str]:
     """Sum up what came of one subject.
 
     Args:
@@ -171,13 +173,15 @@ def summary(judged: Sequence[Judged], version: str, width: int = 80, *, is_whole
     """
     counted = [result for result in judged if result.level != "info"]
     by_rule = {rule: [result for result in counted if rule in result.covers] for rule in RULES}
-    columns = _columns(counted)
-    rows = [(rule, _counts(those, columns)) for rule, those in by_rule.items() if those]
+    columns = _list_columns(counted)
+    rows = [(rule, _count_scenarios(those, columns)) for rule, those in by_rule.items() if those]
     rows.sort(key=lambda row: [not row[1].get(column) for column in (*_LEVELS, "errors", "undecided")])
     applied = [(rule, counts) for rule, counts in rows if counts["n/a"] < sum(counts.values())]
     others = [rule for rule, counts in rows if counts["n/a"] == sum(counts.values())]
     lines = (
-        _table(_RULES, [(f"{rule}  {RULES[rule].demands}", counts) for rule, counts in applied], width, is_whole=True)
+        _format_table(
+            _RULES, [(f"{rule}  {RULES[rule].demands}", counts) for rule, counts in applied], width, is_whole=True
+        )
         if applied
         else []
     )
@@ -185,13 +189,13 @@ def summary(judged: Sequence[Judged], version: str, width: int = 80, *, is_whole
     others = [rule for rule in others if rule not in unseen]
     lines += textwrap.wrap(f"nothing applied of: {', '.join(others)}", width) if others else []
     lines += textwrap.wrap(f"real time could show nothing of: {', '.join(unseen)}", width) if unseen else []
-    lines += _by_family(counted, columns, width)
-    lines += _by_cause(counted, width)
-    lines += _not_stated(counted, width)
-    return [*lines, *([""] if lines else []), _sentence(judged, counted, version, is_whole=is_whole)]
+    lines += _format_by_family(counted, columns, width)
+    lines += _format_by_cause(counted, width)
+    lines += _describe_not_stated(counted, width)
+    return [*lines, *([""] if lines else []), _format_sentence(judged, counted, version, is_whole=is_whole)]
 
 
-def _not_stated(judged: Sequence[Judged], width: int) -> list[str]:
+def _describe_not_stated(judged: Sequence[Judged], width: int) -> list[str]:
     """Say how many checks were not judged because the supervisor does not state a limit, and which ones to state."""
     rows = [row for result in judged for row in result.rows if row.unstated]
     found = Counter(name for row in rows for name in row.unstated)
@@ -202,20 +206,20 @@ def _not_stated(judged: Sequence[Judged], width: int) -> list[str]:
     return ["", *textwrap.wrap(f"state {names} to have {checks} judged", width)]
 
 
-def _columns(counted: Sequence[Judged]) -> list[str]:
+def _list_columns(counted: Sequence[Judged]) -> list[str]:
     """Name the columns; errors and known failures have one only if there are any."""
-    counts = _counts(counted)
+    counts = _count_scenarios(counted)
     return [name for name in counts if counts[name] or name not in ("errors", "known")]
 
 
-def _counts(judged: Sequence[Judged], columns: Sequence[str] = ()) -> dict[str, int]:
+def _count_scenarios(judged: Sequence[Judged], columns: Sequence[str] = ()) -> dict[str, int]:
     """Count scenarios. A scenario may have failed at two levels; in all other columns it stands once."""
     found = Counter(result.verdict for result in judged)
     failed = {level: sum(result.at(level) in _WRONG for result in judged) for level in _LEVELS}
     counts = {
         **failed,
         "errors": sum(found[error] for error in _ERRORS),
-        "undecided": undecided(judged),
+        "undecided": count_undecided(judged),
         "known": found[Verdict.KNOWN],
         "passed": found[Verdict.PASSED],
         "n/a": found[Verdict.NOT_APPLICABLE]
@@ -224,23 +228,23 @@ def _counts(judged: Sequence[Judged], columns: Sequence[str] = ()) -> dict[str, 
     return {column: counts[column] for column in columns or counts}
 
 
-def _by_family(counted: Sequence[Judged], columns: list[str], width: int) -> list[str]:
+def _format_by_family(counted: Sequence[Judged], columns: list[str], width: int) -> list[str]:
     """Say which kinds of public bug reports these reds are; a scenario may be of several."""
     rows = []
     for name, (words, rules) in BUG_FAMILIES.items():
-        counts = _counts([result for result in counted if {*rules} & {*result.covers}], columns)
+        counts = _count_scenarios([result for result in counted if {*rules} & {*result.covers}], columns)
         if any(counts[column] for column in (*_LEVELS, "undecided")):
             rows.append((f"{name}  {words}", counts))
-    return ["", *_table(_REPORTS, rows, width, is_whole=True)] if rows else []
+    return ["", *_format_table(_REPORTS, rows, width, is_whole=True)] if rows else []
 
 
-def _by_cause(counted: Sequence[Judged], width: int) -> list[str]:
+def _format_by_cause(counted: Sequence[Judged], width: int) -> list[str]:
     """Group red scenarios by cause: sixty reds are a few mistakes to mend."""
-    found = causes(counted)
+    found = group_by_cause(counted)
     if not found:
         return []
     shown, others = found[:_MOST_CAUSES], found[_MOST_CAUSES:]
-    heading, *lines = _table(_CAUSES, [(cause.words, cause.counts) for cause in shown], width)
+    heading, *lines = _format_table(_CAUSES, [(cause.words, cause.counts) for cause in shown], width)
     told = ["", heading]
     for line, cause in zip(lines, shown, strict=True):
         told += [line, *(f"  {result.rerun}" for result in cause.judged[:1] if result.rerun)]
@@ -248,7 +252,7 @@ def _by_cause(counted: Sequence[Judged], width: int) -> list[str]:
     return [*told, *([f"and {len(others)} more, of {more} scenarios: the file of results has all"] if others else [])]
 
 
-def _table(
+def _format_table(
     heading: str, rows: Sequence[tuple[str, dict[str, int]]], width: int, *, is_whole: bool = False
 ) -> list[str]:
     """Write a line for each row; a name that is to be whole goes on in lines below, under its words."""
@@ -256,7 +260,7 @@ def _table(
     room = width - sum(len(_GAP + column) for column in columns)
     lines = [heading.ljust(room) + "".join(_GAP + column for column in columns)]
     for name, counts in rows:
-        words, more = _split(name, room, width) if is_whole else (shortened(name, room), [])
+        words, more = _split_name(name, room, width) if is_whole else (shorten(name, room), [])
         cells = "".join(
             _GAP + (str(counts[column]) if counts[column] else "-").rjust(len(column)) for column in columns
         )
@@ -264,7 +268,7 @@ def _table(
     return lines
 
 
-def _split(name: str, room: int, width: int) -> tuple[str, list[str]]:
+def _split_name(name: str, room: int, width: int) -> tuple[str, list[str]]:
     """Give what of a name stands beside the figures, and the lines below it, which are as wide as the table."""
     first = textwrap.wrap(name, room, break_on_hyphens=False)[0]
     indent = " " * (len(name.partition("  ")[0]) + len(_GAP))
@@ -272,8 +276,8 @@ def _split(name: str, room: int, width: int) -> tuple[str, list[str]]:
     return first, below
 
 
-def _sentence(judged: Sequence[Judged], counted: Sequence[Judged], version: str, *, is_whole: bool) -> str:
-    counts = _counts(counted)
+def _format_sentence(judged: Sequence[Judged], counted: Sequence[Judged], version: str, *, is_whole: bool) -> str:
+    counts = _count_scenarios(counted)
     found = Counter(result.verdict for result in counted)
     figures = [f"{level}: {counts[level]} failed" for level in _LEVELS]
     figures.append(f"undecided: {counts['undecided']}")
@@ -285,19 +289,19 @@ def _sentence(judged: Sequence[Judged], counted: Sequence[Judged], version: str,
     clocks = " and ".join(
         dict.fromkeys(result.clock for result in sorted(judged, key=lambda result: result.clock == "real"))
     )
-    verdict = _verdict(judged) if is_whole else _PART
+    verdict = _format_verdict(judged) if is_whole else _PART
     return (
         f"agentproc: {judged[0].subject} {verdict}: {', '.join(figures)}; {', '.join(others)}; "
-        f"pytest-agentproc {version}, corpus {corpus_hash(judged)[:_SHORT]}, {clocks} clock, "
-        f"digest {digest_of(judged)[:_SHORT]}"
+        f"pytest-agentproc {version}, corpus {hash_corpus(judged)[:_SHORT]}, {clocks} clock, "
+        f"digest {compute_digest(judged)[:_SHORT]}"
     )
 
 
 _PART = "was not judged to the end, as the session was interrupted"
 
 
-def _verdict(judged: Sequence[Judged]) -> str:
+def _format_verdict(judged: Sequence[Judged]) -> str:
     if not is_conformant(judged):
         return "is not conformant"
-    count = undecided(judged)
+    count = count_undecided(judged)
     return f"is conformant as far as reported ({count} undecided)" if count else "is conformant"

@@ -25,7 +25,7 @@ _CUT = "noise"
 Compare = Callable[[Played], Sequence[Row]]
 
 
-def remedy_of(names: Iterable[str]) -> str:
+def describe_remedy(names: Iterable[str]) -> str:
     """Say what has to be stated for a check to be judged."""
     limits = ", ".join(f"'{name}': ..." for name in names)
     return f"state limits={{{limits}}} to have this judged"
@@ -44,12 +44,15 @@ def excuse_unstated(played: Played, rows: list[Row], compare: Compare, proven: I
     open_keys = {row.key for row in rows if row.verdict in _FAILED} - {*proven}
     if unstated is None or not open_keys:
         return rows
-    excuses = {**_find_swayed(played, unstated, compare, open_keys), **_graceless(played, unstated, compare, open_keys)}
+    excuses = {
+        **_find_swayed(played, unstated, compare, open_keys),
+        **_find_graceless(played, unstated, compare, open_keys),
+    }
     return [
         replace(
             row,
             verdict=Verdict.NOT_APPLICABLE,
-            seen=f"{row.seen}; {remedy_of(excuses[row.key])}",
+            seen=f"{row.seen}; {describe_remedy(excuses[row.key])}",
             hint="",
             unstated=excuses[row.key],
         )
@@ -72,14 +75,14 @@ def withhold_passes(rows: list[Row], deciding: Mapping[str, set[str]]) -> list[R
         left_out = [row for row in rows if row.key in keys and row.verdict is Verdict.NOT_APPLICABLE]
         names = dict.fromkeys(name for row in left_out for name in row.unstated)
         if row.verdict is Verdict.PASSED and names and len(left_out) == len(keys):
-            seen = f"{row.seen}; this decides nothing: {remedy_of(names)}"
+            seen = f"{row.seen}; this decides nothing: {describe_remedy(names)}"
             found.append(replace(row, verdict=Verdict.NOT_APPLICABLE, seen=seen))
         else:
             found.append(row)
     return found
 
 
-def _graceless(
+def _find_graceless(
     played: Played, unstated: Unstated, compare: Compare, keys: Iterable[str]
 ) -> Mapping[str, tuple[str, ...]]:
     """Give the checks that pass if a supervisor that does not state its graces gives none."""
@@ -88,14 +91,14 @@ def _graceless(
         return {}
     whole: Any = played
     bound = replace(
-        _without_grace(whole.bound),
-        parts={key: _without_grace(part) for key, part in whole.bound.parts.items()},
+        _remove_grace(whole.bound),
+        parts={key: _remove_grace(part) for key, part in whole.bound.parts.items()},
     )
     passed = {row.key for row in compare(replace(whole, bound=bound, unstated=None)) if row.verdict is Verdict.PASSED}
     return {key: names for key in keys if key in passed}
 
 
-def _without_grace(bound: Any) -> Any:
+def _remove_grace(bound: Any) -> Any:
     graces = {name: 0.0 for name in _GRACES if name in bound.policy.unstated}
     return replace(bound, policy=replace(bound.policy, **graces)) if graces else bound
 

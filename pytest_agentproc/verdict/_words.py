@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import format_duration, format_instant
 from pytest_agentproc.scenario import TIME_KEYS
-from pytest_agentproc.verdict._patterns import fits
+from pytest_agentproc.verdict._patterns import has_match
 
 if TYPE_CHECKING:
-    from pytest_agentproc.verdict._facts import Status
+    from pytest_agentproc.verdict._facts import EndStatus
 
 
 LONG_CHARS = 300
 """A text of more characters is shown without its middle."""
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Write text on one line in double quotes; write the length of a long text, and leave out its middle."""
     if len(text) > LONG_CHARS:
         half = LONG_CHARS // 2
-        return f"{len(text)} characters: {quoted(text[:half])} ... {quoted(text[-half:])}"
-    return printable(json.dumps(text, ensure_ascii=False))
+        return f"{len(text)} characters: {quote(text[:half])} ... {quote(text[-half:])}"
+    return escape_unprintable(json.dumps(text, ensure_ascii=False))
 
 
-def printable(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     """Escape what a terminal would obey or hide: control characters but for line ends, DEL, C1, bidi marks."""
     if text.isprintable():
         return text
@@ -37,12 +37,12 @@ def _escape(char: str) -> str:
     return f"\\u{ord(char):04x}" if ord(char) < 1 << 16 else f"\\U{ord(char):08x}"
 
 
-def listed(names: Iterable[str]) -> str:
+def join_names(names: Iterable[str]) -> str:
     """Write names with commas, or `none`."""
     return ", ".join(names) or "none"
 
 
-def shortened(words: str, width: int) -> str:
+def shorten(words: str, width: int) -> str:
     """Cut words to a width."""
     return words if len(words) <= width else words[: width - 3] + "..."
 
@@ -55,20 +55,20 @@ def show_end(state: str) -> str:
 def show_matcher(matcher: Mapping[str, str]) -> str:
     """Write a text matcher: exact text plainly, others with their word."""
     ((how, text),) = matcher.items()
-    return quoted(text) if how == "exact" else f"{how} {quoted(text)}"
+    return quote(text) if how == "exact" else f"{how} {quote(text)}"
 
 
 def show_instants(instants: Iterable[int]) -> str:
     """Write instants, or `none`."""
-    return listed(format_instant(at) for at in instants)
+    return join_names(format_instant(at) for at in instants)
 
 
 def show_signals(signals: Sequence[tuple[str, int]]) -> str:
     """Write signals with their instants."""
-    return listed(f"{name} at {format_instant(at)}" for name, at in signals)
+    return join_names(f"{name} at {format_instant(at)}" for name, at in signals)
 
 
-def show_status(status: Mapping[str, Any] | Status) -> str:
+def show_status(status: Mapping[str, Any] | EndStatus) -> str:
     """Write how an agent ended or was to end."""
     given = (
         status if isinstance(status, Mapping) else {key: getattr(status, key) for key in ("code", "signal", "forced")}
@@ -85,10 +85,10 @@ def show_status(status: Mapping[str, Any] | Status) -> str:
 
 def show_asked(questions: Iterable[Mapping[str, Any]]) -> str:
     """Write questions with their answers and how long these took; a value of None is left out."""
-    return listed(_question(question) for question in questions)
+    return join_names(_show_question(question) for question in questions)
 
 
-def _question(question: Mapping[str, Any]) -> str:
+def _show_question(question: Mapping[str, Any]) -> str:
     words = f"hook {question['name']}" if question["kind"] == "hook" else str(question["name"])
     words += f": {question['answer']}" if question["answer"] is not None else ""
     return words if question["after"] is None else f"{words} after {format_duration(question['after'])}"
@@ -96,12 +96,12 @@ def _question(question: Mapping[str, Any]) -> str:
 
 def show_usage(usage: Mapping[str, Any]) -> str:
     """Write usage figures by their names."""
-    return listed(f"{key}: {json.dumps(value, default=str)}" for key, value in usage.items())
+    return join_names(f"{key}: {json.dumps(value, default=str)}" for key, value in usage.items())
 
 
 def show_variables(variables: Mapping[str, str | None]) -> str:
     """Write environment variables by their names."""
-    return listed(f"{name}: {'unset' if value is None else quoted(value)}" for name, value in variables.items())
+    return join_names(f"{name}: {'unset' if value is None else quote(value)}" for name, value in variables.items())
 
 
 def matches(text: str, matcher: Mapping[str, str]) -> bool:
@@ -109,7 +109,7 @@ def matches(text: str, matcher: Mapping[str, str]) -> bool:
     ((how, pattern),) = matcher.items()
     if how == "exact":
         return text == pattern
-    return pattern in text if how == "contains" else fits(pattern, text)
+    return pattern in text if how == "contains" else has_match(pattern, text)
 
 
 def show_wanted(key: str, wanted: Any) -> str:
@@ -125,7 +125,7 @@ def _show_warning(matcher: Mapping[str, str]) -> str:
 
 
 def _show_words(words: Iterable[str]) -> str:
-    return listed(quoted(word) for word in words)
+    return join_names(quote(word) for word in words)
 
 
 def _show_outcome(wanted: str | Mapping[str, Any]) -> str:
@@ -138,7 +138,7 @@ def _show_where_or_end(wanted: str | Mapping[str, Any] | Sequence[str]) -> str:
     """Write a `status`: of a viewer, of a process, or of a session."""
     if isinstance(wanted, Mapping):
         return show_status(wanted)
-    return wanted if isinstance(wanted, str) else listed(wanted)
+    return wanted if isinstance(wanted, str) else join_names(wanted)
 
 
 _SHOWN: dict[str, Callable[[Any], str]] = {
@@ -150,9 +150,9 @@ _SHOWN: dict[str, Callable[[Any], str]] = {
     "agent_status": show_status,
     "argv": _show_words,
     "env": show_variables,
-    "leaks": listed,
+    "leaks": join_names,
     "called": show_signals,
-    "warnings": lambda wanted: listed(_show_warning(matcher) for matcher in wanted),
+    "warnings": lambda wanted: join_names(_show_warning(matcher) for matcher in wanted),
     "status": _show_where_or_end,
     "usage": show_usage,
 }

@@ -12,11 +12,11 @@ from pytest_agentproc.vocabulary._drive import (
     CallbackError,
     Caller,
     CallerAction,
-    Continued,
+    CallerRole,
+    ContinuedSession,
     Handler,
     HookUse,
-    Role,
-    required,
+    find_needed_capabilities,
 )
 from pytest_agentproc.vocabulary._outcomes import (
     LEVEL_TEXTS,
@@ -24,8 +24,8 @@ from pytest_agentproc.vocabulary._outcomes import (
     LIMIT_OUTCOMES,
     OUTCOME_TEXTS,
     Outcome,
-    exit_code,
-    outcomes_for,
+    choose_reported_outcomes,
+    compute_exit_code,
 )
 from pytest_agentproc.vocabulary._policy import (
     CONTAINMENTS,
@@ -37,13 +37,13 @@ from pytest_agentproc.vocabulary._policy import (
     TIME_NAMES,
     WORD_NAMES,
     Policy,
-    time_names,
+    list_time_names,
     to_nanoseconds,
 )
 from pytest_agentproc.vocabulary._rules import RULES, Rule
 from pytest_agentproc.vocabulary._script_step import VALUE_TYPES, ScriptStep
 from pytest_agentproc.vocabulary._signals import FIRST_SIGNALS, SIGNALS, signal_name, signal_number
-from pytest_agentproc.vocabulary._stated import PartlyStated, with_unstated
+from pytest_agentproc.vocabulary._stated import PartlyStated, mark_unstated
 from pytest_agentproc.vocabulary._subject import LimitsRequest, RunReport, RunRequest, Subject, View
 
 __all__ = [
@@ -73,7 +73,8 @@ __all__ = [
     "CallbackError",
     "Caller",
     "CallerAction",
-    "Continued",
+    "CallerRole",
+    "ContinuedSession",
     "Dialect",
     "Handler",
     "HookUse",
@@ -81,19 +82,18 @@ __all__ = [
     "Outcome",
     "PartlyStated",
     "Policy",
-    "Role",
     "Rule",
     "RunReport",
     "RunRequest",
     "ScriptStep",
     "Subject",
     "View",
-    "exit_code",
-    "outcomes_for",
-    "required",
+    "choose_reported_outcomes",
+    "compute_exit_code",
+    "find_needed_capabilities",
+    "list_time_names",
+    "mark_unstated",
     "signal_name",
     "signal_number",
-    "time_names",
     "to_nanoseconds",
-    "with_unstated",
 ]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resuming:
+class ResumeOptions:
     """How a CLI names a session that exists.
 
     Args:
@@ -96,12 +96,12 @@ class CommandLine:
     prompt: str = ""
     no_prompt: str = ""
     no_prompt_code: int = 1
-    resuming: Resuming
+    resuming: ResumeOptions
 
-    def baked(self) -> dict[str, Any]:
+    def to_plain_table(self) -> dict[str, Any]:
         """Give the table as plain data, its options by each of their names."""
         table = {name: getattr(self, name) for name in self.__slots__}
-        options = {command: _options_of(lines, variants=self.variants) for command, lines in self.options.items()}
+        options = {command: _parse_options(lines, variants=self.variants) for command, lines in self.options.items()}
         resuming = {name: getattr(self.resuming, name) for name in self.resuming.__slots__}
         plain = {name: dict(table[name]) for name in ("usage", "words", "errors")}
         plain["commands"] = {command: dict(words) for command, words in self.commands.items()}
@@ -109,7 +109,7 @@ class CommandLine:
         return {**table, **plain, "options": options, "resuming": resuming}
 
 
-def _options_of(lines: str, *, variants: bool) -> dict[str, tuple[str, str, str, tuple[str, ...]]]:
+def _parse_options(lines: str, *, variants: bool) -> dict[str, tuple[str, str, str, tuple[str, ...]]]:
     """Give, for each name of an option: its first long name, its kind, what errors call it, and its allowed values."""
     found: dict[str, tuple[str, str, str, tuple[str, ...]]] = {}
     for option in lines.split(";"):

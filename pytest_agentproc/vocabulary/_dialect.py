@@ -91,7 +91,7 @@ class Dialect:
 
     def __post_init__(self) -> None:
         self._require("name", self.name, r"[a-z][a-z0-9_-]*", "a word of small letters, such as toy")
-        for part in (self.encoder, *_listed(self, "encoder_parts")):
+        for part in (self.encoder, *_require_list_of_texts(self, "encoder_parts")):
             self._require("encoder", part, _MODULE, "a module's dotted name, such as toy_agent.encoder")
         self._require("command", self.command, r"[^/\0]+", "the name of a file, such as toy")
         for name in (*_BY_MODE, "decoders", "talks", "states", "probes"):
@@ -115,7 +115,7 @@ class Dialect:
                         f"dialect {self.name}: there are {name} for mode {mode!r}", f"modes are {', '.join(self.modes)}"
                     )
         for name in ("stop_reasons", "subtypes", "keys", "nameless", "partials"):
-            _listed(self, name)
+            _require_list_of_texts(self, name)
 
     def _require(self, what: str, given: Any, form: str, wanted: str) -> None:
         if not isinstance(given, str) or not re.fullmatch(form, given):
@@ -134,13 +134,13 @@ class Dialect:
     @property
     def says_its_end(self) -> bool:
         """Whether its agent, in one of the modes of runs, says that it is done before it exits."""
-        return any(self.decoder(mode).has_completion for mode in self.decoders)
+        return any(self.make_decoder(mode).has_completion for mode in self.decoders)
 
     def has_handshake(self, mode: str) -> bool:
         """Say whether an agent in a mode answers a handshake."""
         return mode in (self.talks if self.handshakes is None else self.handshakes)
 
-    def encoder_modules(self, mode: str, *, has_tasks: bool = False) -> tuple[str, ...]:
+    def list_encoder_modules(self, mode: str, *, has_tasks: bool = False) -> tuple[str, ...]:
         """List the modules of the fake's half of a mode, in the order in which they are loaded; the last has `Encoder`.
 
         Args:
@@ -150,16 +150,16 @@ class Dialect:
         own = self.encoders.get(mode, (*self.encoder_parts, self.encoder))
         return tuple(self.task_encoders.get(mode, own) if has_tasks else own)
 
-    def decoder(self, mode: str = "") -> Any:
+    def make_decoder(self, mode: str = "") -> Any:
         """Make the decoder of a mode; "" is the first.
 
         Raises:
             UsageError: there is no such mode, or its decoder cannot be found or made.
         """
-        place = self._place(self.decoders, mode, "")
-        return self._made(place, lambda half: half(), _OF_DECODERS, "Decoder")
+        place = self._find_place(self.decoders, mode, "")
+        return self._make_half(place, lambda half: half(), _OF_DECODERS, "Decoder")
 
-    def talk(self, mode: str = "", setting: Any = None) -> Any:
+    def make_talk(self, mode: str = "", setting: Any = None) -> Any:
         """Make the conversation of a mode with one agent process; "" is the first that holds sessions.
 
         Args:
@@ -169,15 +169,15 @@ class Dialect:
         Raises:
             UsageError: there is no such mode that holds sessions, or its half cannot be found or made.
         """
-        place = self._place(self.talks, mode, " for a session")
-        return self._made(place, lambda half: half(setting), _OF_TALKS, "Talk")
+        place = self._find_place(self.talks, mode, " for a session")
+        return self._make_half(place, lambda half: half(setting), _OF_TALKS, "Talk")
 
-    def _place(self, modes: Mapping[str, str], mode: str, what: str) -> str:
+    def _find_place(self, modes: Mapping[str, str], mode: str, what: str) -> str:
         if mode not in modes and (mode or not modes):
             raise UsageError(f"mode is {mode!r}, but {self.name} has {', '.join(modes) or 'none'}{what}")
         return modes[mode or next(iter(modes))]
 
-    def _made(self, place: str, make: Callable[[Any], Any], members: Sequence[str], form: str) -> Any:
+    def _make_half(self, place: str, make: Callable[[Any], Any], members: Sequence[str], form: str) -> Any:
         module, _, path = place.partition(":")
         try:
             half: Any = importlib.import_module(module)
@@ -198,7 +198,7 @@ class Dialect:
         return made
 
 
-def _listed(dialect: Dialect, name: str) -> Sequence[str]:
+def _require_list_of_texts(dialect: Dialect, name: str) -> Sequence[str]:
     given: Sequence[str] = getattr(dialect, name)
     if isinstance(given, str) or not all(isinstance(word, str) for word in given):
         raise UsageError(f"dialect {dialect.name}: {name} is {given!r}", "it must be a list of texts")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.vocabulary._command_line import CommandLine, Resuming
+from pytest_agentproc.vocabulary._command_line import CommandLine, ResumeOptions
 from pytest_agentproc.vocabulary._dialect import Dialect
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ _CLAUDE_LINE = CommandLine(
         ("", "print", "text"),
     ),
     no_prompt="Error: Input must be provided either through stdin or as a prompt argument when using --print",
-    resuming=Resuming(
+    resuming=ResumeOptions(
         options=("--resume",),
         missing="No conversation found with session ID: {value}",
         odd=f"{_CLAUDE_RESUME}. Usage: claude -p --resume <session-id|title>. "
@@ -219,7 +219,7 @@ _CODEX_LINE = CommandLine(
     ),
     errors_to=("stderr", "ERROR: {text}"),
     no_prompt="Reading prompt from stdin...\nNo prompt provided via stdin.",
-    resuming=Resuming(
+    resuming=ResumeOptions(
         command="exec resume",
         unless="--last",
         missing="Error: thread/resume: thread/resume failed: no rollout found for thread id {value} (code -32600)",
@@ -271,7 +271,7 @@ _GEMINI_LINE = CommandLine(
     no_prompt="No input provided via stdin. "
     "Input can be provided by piping data into gemini or using the --prompt option.",
     no_prompt_code=42,
-    resuming=Resuming(
+    resuming=ResumeOptions(
         options=("--resume",),
         latest="latest",
         missing='Error resuming session: Invalid session identifier "{value}".',
@@ -303,7 +303,7 @@ _PI_LINE = CommandLine(
     ),
     formats=(("--mode=rpc", "rpc", ""), ("--mode=json", "json", ""), ("", "json", "text")),
     errors_to=("stderr", "{text}"),
-    resuming=Resuming(
+    resuming=ResumeOptions(
         options=("--session", "--fork"),
         unless="--no-session",
         prefix=True,
@@ -337,7 +337,7 @@ _OPENCODE_LINE = CommandLine(
     ),
     errors_to=("stderr", f"{_OPENCODE_ERROR}{{text}}"),
     no_prompt=f"{_OPENCODE_ERROR}You must provide a message or a command",
-    resuming=Resuming(
+    resuming=ResumeOptions(
         options=("--session",),
         missing=f"{_OPENCODE_ERROR}Session not found",
         odd=f"{_OPENCODE_ERROR}Session not found",

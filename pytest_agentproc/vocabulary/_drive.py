@@ -36,7 +36,7 @@ CAPABILITIES = (
 These are no actions of a drive: `queue` (a prompt while another is in flight, uncancelled), `permission` (a handler)
 and `hook`. `background` and `restart` are waits: for a background turn, and for a new agent in place of a lost one, or
 for none any more. `several` means several sessions at a time. `load` and `resume` open one that the agent knows (see
-`Continued`). Every subject can do all other waits.
+`ContinuedSession`). Every subject can do all other waits.
 """
 
 _WAITS = frozenset({"wait", "turn", "background", "status", "settle"})
@@ -88,7 +88,7 @@ class CallerAction:
 
 
 @dataclass(frozen=True, slots=True)
-class Continued:
+class ContinuedSession:
     """The session that the caller opens in place of a new one.
 
     Args:
@@ -132,7 +132,7 @@ class HookUse:
     allowed: bool = True
 
 
-def required(drive: Sequence[CallerAction]) -> dict[str, int]:
+def find_needed_capabilities(drive: Sequence[CallerAction]) -> dict[str, int]:
     """Give the `CAPABILITIES` that a drive needs, each with the line of its last use."""
     needed: dict[str, int] = {}
     open_turns: dict[str, set[int]] = {}
@@ -159,7 +159,7 @@ class CallbackError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class CallerRole:
     """The caller's part for one session beside the drive.
 
     Args:
@@ -172,7 +172,7 @@ class Role:
 
 
 @dataclass(slots=True)
-class _Heard:
+class _SessionEvents:
     """The events of one session, and its questions; `since` is the status at its item before."""
 
     statuses: list[str] = field(default_factory=lambda: ["starting"])
@@ -201,10 +201,10 @@ class Caller:
         self,
         drive: Sequence[CallerAction],
         note: Callable[[CallerAction], None],
-        roles: Mapping[str, Role] | None = None,
+        roles: Mapping[str, CallerRole] | None = None,
     ) -> None:
-        self._roles = roles or {"": Role()}
-        self._heard = {name: _Heard() for name in self._roles}
+        self._roles = roles or {"": CallerRole()}
+        self._heard = {name: _SessionEvents() for name in self._roles}
         closed = {deed.session for deed in drive if deed.kind == "close"}
         closes = (CallerAction(0, "close", session=name) for name in self._roles if name not in closed)
         self._left = deque([*drive, CallerAction(0, "settle"), *closes])
@@ -226,7 +226,7 @@ class Caller:
         if not self._left:
             return None
         dues = [heard.dues[0][0] for heard in self._heard.values() if heard.dues]
-        if (due := self._due(self._left[0])) is not None:
+        if (due := self._find_due_instant(self._left[0])) is not None:
             dues.append(due)
         if self._registers:
             dues.append(self._registers[0][0])
@@ -234,7 +234,7 @@ class Caller:
 
     # The sessions' events.
 
-    def hear(self, kind: str, turn: int | None, text: str, session: str = "") -> None:
+    def note_event(self, kind: str, turn: int | None, text: str, session: str = "") -> None:
         """Take note of a `status` (the text says which), of the `outcome` of a turn, of a `background` turn's end.
 
         A background turn without a word counts for none; other kinds say nothing to the caller.
@@ -247,7 +247,7 @@ class Caller:
         elif kind == "background":
             heard.background += bool(text)
 
-    def saw_question(self, now: int, session: str = "") -> int:
+    def note_question(self, now: int, session: str = "") -> int:
         """Take note of a question that the session's handler must answer; give its number in that session."""
         heard, handler = self._heard[session], self._roles[session].handler
         heard.questions += 1
@@ -267,18 +267,18 @@ class Caller:
             _, session, name = self._registers.popleft()
             deeds.append(CallerAction(0, "register", name, session=session))
             self._note(deeds[-1])
-        deeds += self._drive(now)
+        deeds += self._advance_drive(now)
         for session, heard in self._heard.items():
             while heard.dues and heard.dues[0][0] <= now:
                 deeds.append(CallerAction(0, "answer", heard.dues.popleft()[1], session=session))
         return deeds
 
-    def _drive(self, now: int) -> list[CallerAction]:
+    def _advance_drive(self, now: int) -> list[CallerAction]:
         deeds: list[CallerAction] = []
         while self._left:
             deed = self._left[0]
             if not self._is_due(deed, now):
-                self._begin(deed)
+                self._note_wait_once(deed)
                 break
             self._left.popleft()
             self._last = now
@@ -292,18 +292,18 @@ class Caller:
                 deeds.append(deed)
         return deeds
 
-    def _begin(self, deed: CallerAction) -> None:
+    def _note_wait_once(self, deed: CallerAction) -> None:
         if deed is not self._noted and deed.kind in _WAITS and deed.line:
             self._noted = deed
             self._note(deed)
 
-    def _due(self, deed: CallerAction) -> int | None:
+    def _find_due_instant(self, deed: CallerAction) -> int | None:
         if deed.kind == "wait":
             return self._last + int(deed.value)
         return deed.at if deed.after is None else self._last + deed.after
 
     def _is_due(self, deed: CallerAction, now: int) -> bool:
-        due = self._due(deed)
+        due = self._find_due_instant(deed)
         if due is not None and due > now:
             return False
         if deed.kind == "settle":

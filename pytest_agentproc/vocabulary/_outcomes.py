@@ -136,7 +136,7 @@ _EXIT_CODES = {
 }
 
 
-def outcomes_for(outcome: str, known: Iterable[str]) -> tuple[str, ...]:
+def choose_reported_outcomes(outcome: str, known: Iterable[str]) -> tuple[str, ...]:
     """Give the outcomes that a supervisor reports for one, by those that it knows: it alone, or those most like it.
 
     Alike are outcomes of one exit code, such as all limits. If it knows none of them, it reports `failed`.
@@ -148,7 +148,7 @@ def outcomes_for(outcome: str, known: Iterable[str]) -> tuple[str, ...]:
     return tuple(word for word in known if codes and Outcome(word).exit_codes == codes) or (Outcome.FAILED.value,)
 
 
-def exit_code(
+def compute_exit_code(
     outcome: Outcome, agent_status: int | None = None, *, forced: bool = False, executable: bool = True
 ) -> int:
     """Say the supervisor's exit code for an outcome.

@@ -31,11 +31,11 @@ def to_nanoseconds(seconds: float) -> int:
     return before if seconds - before / NANOSECONDS <= _ROUNDING else before + 1
 
 
-class _Unsaid(float):
+class _UnchosenDefault(float):
     """A default that was never chosen."""
 
 
-UNSAID_SILENCE = _Unsaid(120.0)
+UNSAID_SILENCE = _UnchosenDefault(120.0)
 CONTAINMENTS = ("group", "subreaper", "keeper")
 """How a supervisor holds the tree of its agent, from the weakest to the strongest; each can do what those before can.
 
@@ -44,8 +44,8 @@ lets go of, too. `keeper`: a process of its own between the two does, and ends a
 """
 
 
-class _Counted:
-    """Room for what `Policy.nanoseconds` has counted once, and for what `Policy.in_session` has given."""
+class _PolicyCache:
+    """Room for what `Policy.nanoseconds` has counted once, and for what `Policy.adapt_to_session` has given."""
 
     __slots__ = ("_counted", "_in_session", "_parts")
 
@@ -55,7 +55,7 @@ class _Counted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy(_Counted):
+class Policy(_PolicyCache):
     """The promises of a supervisor. Durations are seconds, sizes bytes; None switches a limit off.
 
     The defaults are those of most dialects; `for_dialect` knows the others.
@@ -158,7 +158,7 @@ class Policy(_Counted):
         """Name the limits of unknown value: none, except for a supervisor under test that leaves some out."""
         return frozenset()
 
-    def holds(self, containment: str) -> bool:
+    def has_containment(self, containment: str) -> bool:
         """Say whether the tree is held as strongly as this containment holds it, or more so."""
         return CONTAINMENTS.index(self.containment) >= CONTAINMENTS.index(containment)
 
@@ -176,20 +176,22 @@ class Policy(_Counted):
             object.__setattr__(self, "_counted", counted)
             return counted.copy()
 
-    def whole(self) -> dict[str, int | None]:
+    def to_whole_limits(self) -> dict[str, int | None]:
         """Give every limit as a whole number: durations in nanoseconds, sizes in bytes."""
         return {**self.nanoseconds(), **{name: getattr(self, name) for name in SIZE_NAMES}}
 
-    def exact(self) -> dict[str, int | Fraction | None]:
+    def to_exact_limits(self) -> dict[str, int | Fraction | None]:
         """Give every limit in nanoseconds or bytes as it is: a third of a second is no whole number of nanoseconds."""
-        limits: dict[str, int | Fraction | None] = dict(self.whole())
+        limits: dict[str, int | Fraction | None] = dict(self.to_whole_limits())
         if self.has_parts:
             limits |= {
-                name: self._exact(name, limit) for name, limit in self.nanoseconds().items() if limit is not None
+                name: self._to_exact_limit(name, limit)
+                for name, limit in self.nanoseconds().items()
+                if limit is not None
             }
         return limits
 
-    def _exact(self, name: str, limit: int) -> int | Fraction:
+    def _to_exact_limit(self, name: str, limit: int) -> int | Fraction:
         said = getattr(self, name)
         if abs(said - limit / NANOSECONDS) <= _ROUNDING:
             return limit
@@ -204,7 +206,7 @@ class Policy(_Counted):
             return self._parts
         except AttributeError:  # as above
             counted = self.nanoseconds().items()
-            found = any(limit is not None and self._exact(name, limit) != limit for name, limit in counted)
+            found = any(limit is not None and self._to_exact_limit(name, limit) != limit for name, limit in counted)
             object.__setattr__(self, "_parts", found)
             return found
 
@@ -218,15 +220,15 @@ class Policy(_Counted):
         """
         known = DIALECTS.get(dialect) if isinstance(dialect, str) else dialect
         silence = None if known is None else known.silence
-        given = limits if silence is None else {"inactivity_timeout": _Unsaid(silence), **limits}
+        given = limits if silence is None else {"inactivity_timeout": _UnchosenDefault(silence), **limits}
         try:
             return _made(**given)
         except TypeError:  # a list is no key
             return cls(**given)
 
-    def in_session(self) -> Policy:
+    def adapt_to_session(self) -> Policy:
         """Give the limits as a session keeps them: silence is no fault there unless the caller says so."""
-        if not isinstance(self.inactivity_timeout, _Unsaid):
+        if not isinstance(self.inactivity_timeout, _UnchosenDefault):
             return self
         if not hasattr(self, "_in_session"):
             object.__setattr__(self, "_in_session", replace(self, inactivity_timeout=None))
@@ -266,7 +268,7 @@ POLICY_NAMES = tuple(field.name for field in fields(Policy))
 TIME_NAMES = tuple(name for name in POLICY_NAMES if name not in (*SIZE_NAMES, *LIST_NAMES, *WORD_NAMES))
 
 
-def time_names(*, is_session: bool) -> list[str]:
+def list_time_names(*, is_session: bool) -> list[str]:
     """Give the names of the times that count for an agent of a session, or of a run. The others mean nothing there."""
     idle = _OF_RUNS if is_session else _OF_SESSIONS
     return [name for name in TIME_NAMES if name not in idle]

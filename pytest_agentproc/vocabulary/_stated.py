@@ -32,7 +32,7 @@ class PartlyStated(Policy):
         return self.left_out
 
 
-def with_unstated(policy: Policy, names: Iterable[str]) -> Policy:
+def mark_unstated(policy: Policy, names: Iterable[str]) -> Policy:
     """Give the same limits, with the names of those that a supervisor leaves out.
 
     Args:

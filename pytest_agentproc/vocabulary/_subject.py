@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pytest_agentproc.vocabulary._dialect import Dialect
-    from pytest_agentproc.vocabulary._drive import CallerAction, Continued, Handler, HookUse
+    from pytest_agentproc.vocabulary._drive import CallerAction, ContinuedSession, Handler, HookUse
     from pytest_agentproc.vocabulary._policy import Policy
 
 
@@ -64,7 +64,7 @@ class RunRequest:
     drive: tuple[CallerAction, ...] = ()
     handler: Handler | None = None
     hooks: tuple[HookUse, ...] = ()
-    continues: Continued | None = None
+    continues: ContinuedSession | None = None
     name: str = ""
     keeper: Any = None
     sessions: tuple[RunRequest, ...] = ()

@@ -30,7 +30,7 @@ def test_a_mode_has_all_its_parts(name: str, mode: str, tmp_path: Path) -> None:
     assert plain or record.options.get(mode), "the record has no command line for the mode"
     for has_tasks in (False, True):
         program: Any = {"dialect": name, "mode": mode, "prompt": "", "argv": [], "tasks": has_tasks}
-        made: Any = make_encoder({**program, "encoder": record.encoder_modules(mode, has_tasks=has_tasks)})
+        made: Any = make_encoder({**program, "encoder": record.list_encoder_modules(mode, has_tasks=has_tasks)})
         told = {*made.events, *(["nested"] if "nested" in record.steps.get(mode, ()) else [])}
         stated = {*record.steps.get(mode, ())} - {"ask", "request"}
         assert told <= stated if not has_tasks else told == stated
@@ -45,7 +45,7 @@ def test_the_modules_of_an_encoder_are_all_that_it_imports() -> None:
     """A fake loads the modules that the record lists, in this order, and no other of `fake_agents.dialects`."""
     for name, mode in MODES:
         for has_tasks in (False, True):
-            modules = DIALECTS[name].encoder_modules(mode, has_tasks=has_tasks)
+            modules = DIALECTS[name].list_encoder_modules(mode, has_tasks=has_tasks)
             loaded: set[str] = set()
             for module in modules:
                 file = ROOT.joinpath(*module.split(".")).with_suffix(".py")

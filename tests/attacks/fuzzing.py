@@ -31,7 +31,7 @@ from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.subjects._answers import read_answer
 from pytest_agentproc.subjects._said import ProgramEnd, parse_sources, read_fields
 from pytest_agentproc.subjects._written import load_command_file
-from pytest_agentproc.verdict import Baseline, judged
+from pytest_agentproc.verdict import Baseline, judge_play
 from tests.attacks import MOST_MEGABYTES, MOST_SECONDS
 from tests.unit.mutations import MUTATIONS, ODD
 
@@ -156,7 +156,7 @@ class Fuzz:
         text = self.spoil("scenarios/**/*.scenario.yaml").encode("utf-8", "replace").decode()
         scenario = loads(text, "x.scenario.yaml", ROOT / "scenarios")
         played = run_in_model(scenario, reference_supervisor())
-        judged(played)
+        judge_play(played)
         text_of(played.record, scenario)
 
     def log(self) -> None:
@@ -188,7 +188,7 @@ class Fuzz:
     def baseline(self) -> None:
         """Read a file of known failures."""
         self.seeds = [_BASELINE]
-        Baseline(self.spoil().encode("utf-8", "replace").decode(), "b.yaml").missing(["lingers-deaf"])
+        Baseline(self.spoil().encode("utf-8", "replace").decode(), "b.yaml").list_unknown_scenarios(["lingers-deaf"])
 
     def ini(self) -> None:
         """Read a value of an ini file."""

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock.preload import coordinator
+from pytest_agentproc.clock.preload import find_coordinator
 from tests.benchmarks._figures import Samples, ratios, summary
 from tests.benchmarks._plain import ENVIRONMENT
 
@@ -40,7 +40,7 @@ class BelowPart:
 
     def sample(self) -> None:
         taken: dict[str, list[float]] = {name: [] for name in self._taken}
-        time_command = [str(coordinator())]
+        time_command = [str(find_coordinator())]
         for _ in range(_TIMES):
             taken["bare"].append(_seconds(["node", "-e", "0"]))
             taken["below"].append(_seconds([*time_command, "node", "-e", "0"]))

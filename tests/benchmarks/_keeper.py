@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.tree import Child, Keeper
-from pytest_agentproc.tree._keeper import interpreter
+from pytest_agentproc.tree._keeper import find_interpreter
 from tests.benchmarks._figures import Samples, ratios, summary
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["KeeperPart"]
 
 _REPETITIONS = 5
-_BARE = [interpreter(), "-I", "-S", "-c", "pass"]
+_BARE = [find_interpreter(), "-I", "-S", "-c", "pass"]
 _AGENT = ["/bin/true"]
 
 

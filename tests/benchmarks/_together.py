@@ -18,7 +18,7 @@ from pytest_agentproc.subjects import reference_supervisor
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pytest_agentproc.clock import VirtualClock, Watched
+    from pytest_agentproc.clock import VirtualClock, WatchedRun
     from pytest_agentproc.harness import ScenarioRunner
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import RunReport
@@ -57,10 +57,10 @@ class _Declared:
     def instant(self) -> int:
         return self._clock.instant()
 
-    def meet(self, pid: int) -> None:
-        self._clock.meet(pid)
+    def await_child(self, pid: int) -> None:
+        self._clock.await_child(pid)
 
-    async def drive(self, watched: Watched) -> None:
+    async def drive(self, watched: WatchedRun) -> None:
         self._declared()
         await self._clock.drive(watched)
 

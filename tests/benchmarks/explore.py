@@ -22,7 +22,7 @@ from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import NotApplicable, Scenario, load
 from pytest_agentproc.search import explore
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
-from pytest_agentproc.verdict import Verdict, judged
+from pytest_agentproc.verdict import Verdict, judge_play
 from tests.benchmarks.search import RULES, replays, wrong
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def unclaimed(defect: Defect, scenarios: Sequence[Scenario]) -> list[Scenario]:
 
 def _is_green(scenario: Scenario, subject: ReferenceSupervisor) -> bool:
     try:
-        return judged(run_in_model(scenario, subject)).verdict is Verdict.PASSED
+        return judge_play(run_in_model(scenario, subject)).verdict is Verdict.PASSED
     except NotApplicable:
         return False
 

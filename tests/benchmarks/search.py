@@ -17,7 +17,7 @@ from pytest_agentproc.harness import ScenarioRunner, run_in_model
 from pytest_agentproc.scenario import Scenario, loads
 from pytest_agentproc.search import confirm_failure, format_failure_scenario, search
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
-from pytest_agentproc.verdict import Verdict, judged
+from pytest_agentproc.verdict import Verdict, judge_play
 from tests.bundled import all_bundled
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ def replays(find: FailingSetting, defect: Defect) -> str:
     """Name the fault in the file of a find; "" if it is red on the defect and green on the reference supervisor."""
     text = format_failure_scenario(find, subject=defect.name, seed=0, run=0, replay="", is_defect=True)
     scenario = loads(text, "found.scenario.yaml")
-    if judged(run_in_model(scenario, wrong(defect))).verdict is not Verdict.FAILED:
+    if judge_play(run_in_model(scenario, wrong(defect))).verdict is not Verdict.FAILED:
         return "its file is not red on the defect"
-    seen = judged(run_in_model(scenario, reference_supervisor())).verdict
+    seen = judge_play(run_in_model(scenario, reference_supervisor())).verdict
     return "" if seen is Verdict.PASSED else f"its file is {seen} on the reference supervisor"
 
 

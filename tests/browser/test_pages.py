@@ -10,7 +10,7 @@ from pytest_agentproc import defects
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.record import IndexEntry, PageVerdict, render_index, render_page
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
-from pytest_agentproc.verdict import compare, conclude, last_step, unmet
+from pytest_agentproc.verdict import compare, conclude, find_last_step, list_unmet
 from tests.browser.chromium import opened, pictured
 from tests.bundled import bundled
 
@@ -118,9 +118,9 @@ def drawn(name: str, defect: str = "") -> str:
         subject = ReferenceSupervisor(defect, made.deciders, made.session_deciders)
     played = run_in_model(bundled(name), subject)
     rows = compare(played)
-    failed = unmet(rows)
+    failed = list_unmet(rows)
     assert bool(failed) == bool(defect)
-    steps = {process: last_step(played.record, process) or 0 for process in played.bound.parts or ("agent",)}
+    steps = {process: find_last_step(played.record, process) or 0 for process in played.bound.parts or ("agent",)}
     others = [row for row in rows if row not in failed]
     return render_page(played.record, played.bound.scenario, PageVerdict(str(conclude(rows)), failed, others, steps))
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.harness import ScenarioRunner
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import reference_supervisor
-from pytest_agentproc.verdict import Verdict, compare, conclude, unmet
+from pytest_agentproc.verdict import Verdict, compare, conclude, list_unmet
 from pytest_agentproc.vocabulary import RULES
 from tests.bundled import all_bundled
 from tests.clients import codex_subject
@@ -124,7 +124,7 @@ def _verdict(lab: ScenarioRunner, scenario: Scenario, one: _Contender) -> tuple[
         return verdict, {_NEED: "other limits"}
     failed = {
         row.level: f"`{row.key}`: expected {short(row.wanted)}, seen {short(row.seen)}"
-        for row in reversed(unmet(rows))
+        for row in reversed(list_unmet(rows))
         if row.verdict is Verdict.FAILED and row.level != "info"
     }
     return verdict, failed

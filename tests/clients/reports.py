@@ -18,7 +18,7 @@ from pytest_agentproc import defects
 from pytest_agentproc.harness import ScenarioRunner
 from pytest_agentproc.scenario import load
 from pytest_agentproc.subjects import Command, ReferenceSupervisor, load_command_file, reference_supervisor
-from pytest_agentproc.verdict import Verdict, judged
+from pytest_agentproc.verdict import Verdict, judge_play
 from tests.bundled import bundled
 from tests.clients.comparison import short
 from tests.clients.packages import beside, cached, node
@@ -187,7 +187,7 @@ def result(lab: ScenarioRunner, program: Program) -> tuple[str, str]:
     played = lab.play(scenario, program.subject())
     assert played.record.header["clock"] == "virtual", played.record.header
     failed, words = "", "passes"
-    for row in judged(played, is_reference=False).rows:
+    for row in judge_play(played, is_reference=False).rows:
         assert row.verdict not in (Verdict.ADAPTER_ERROR, Verdict.KIT_ERROR, Verdict.CRASHED), row.seen
         if row.verdict is Verdict.FAILED and row.level == "must" and not failed:
             failed, words = row.key, f"`{row.key}`: expected {short(row.wanted)}, seen {short(row.seen)}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock import Host, JumpRule, Move
+from pytest_agentproc.clock import HostState, JumpRule, Move
 from pytest_agentproc.fake_agents.player import Player, Track
 from pytest_agentproc.harness import Model
 from pytest_agentproc.harness._actors import ModelAgent, Pipe, Process
@@ -40,11 +40,13 @@ class HostLast(Model):
     """Rule 3: processes continue although the host has something to read."""
 
     class Rule(JumpRule):
-        def host_first(self, host: Host) -> tuple[Move, int] | None:
-            due = self.first_due()
-            if host.pending is None and (self.first_asker() is not None or (due is not None and due[0] <= self.now)):
+        def find_host_move(self, host: HostState) -> tuple[Move, int] | None:
+            due = self.find_first_due()
+            if host.pending is None and (
+                self.find_first_asker() is not None or (due is not None and due[0] <= self.now)
+            ):
                 return None
-            return super().host_first(host)
+            return super().find_host_move(host)
 
     rule_type = Rule
 
@@ -53,11 +55,11 @@ class YoungestFirst(Model):
     """Rule 4: of the processes that ask or are due, the youngest comes first."""
 
     class Rule(JumpRule):
-        def first_asker(self) -> Path | None:
+        def find_first_asker(self) -> Path | None:
             return max(self._askers) if self._askers else None
 
-        def first_due(self) -> tuple[int, Path] | None:
-            due = super().first_due()
+        def find_first_due(self) -> tuple[int, Path] | None:
+            due = super().find_first_due()
             if due is None:
                 return None
             return due[0], max(path for path, until in self._until.items() if until == due[0])
@@ -97,7 +99,7 @@ class LooksTwice(Model):
 class LastRunFirst(Model):
     """Rule 8: of several runs with deadlines due at one instant, the run that was declared last comes first."""
 
-    def describe_drivers(self) -> Host:
+    def describe_drivers(self) -> HostState:
         host = super().describe_drivers()
         if host.deadline is not None:
             first = host.deadline[0]

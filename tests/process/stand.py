@@ -17,7 +17,7 @@ import pytest
 from pytest_agentproc.clock import VirtualClock
 from pytest_agentproc.files import shorten_path
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.tree import pidfd_of
+from pytest_agentproc.tree import open_pidfd
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -62,7 +62,7 @@ def line_in(function: Callable[..., Any], number: int = 1) -> str:
 
 def is_gone(pid: int, seconds: float = CEILING) -> bool:
     """Say whether a process of any parent dies within the given real seconds; a zombie is dead."""
-    pidfd = pidfd_of(pid)
+    pidfd = open_pidfd(pid)
     if pidfd is None:
         return True
     try:

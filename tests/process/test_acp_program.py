@@ -11,7 +11,7 @@ import pytest
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import _acp_program, load_command_file
-from pytest_agentproc.verdict import Verdict, judged
+from pytest_agentproc.verdict import Verdict, judge_play
 from tests.bundled import bundled
 
 if TYPE_CHECKING:
@@ -51,13 +51,13 @@ def test_its_session_is_driven_over_its_stdin_and_stdout(lab: ScenarioRunner, na
     """Prompts, a cancel, questions and the close go through it, in virtual time."""
     played = lab.play(bundled(name), program(tmp_path))
     assert played.record.header["arm"] == "preload"
-    assert judged(played).verdict is Verdict.PASSED
+    assert judge_play(played).verdict is Verdict.PASSED
 
 
 @pytest.mark.slow
 def test_a_turn_of_a_program_that_has_died_has_no_answer(lab: ScenarioRunner, tmp_path: Path) -> None:
     """The prompt in flight is lost, and nothing waits for it."""
-    assert judged(lab.play(loads(CRASH), program(tmp_path))).verdict is Verdict.PASSED
+    assert judge_play(lab.play(loads(CRASH), program(tmp_path))).verdict is Verdict.PASSED
 
 
 ANSWERS_AND_ENDS = """\
@@ -130,7 +130,7 @@ def test_the_record_says_how_it_ended_and_what_it_printed_on_stderr(lab: Scenari
     (tmp_path / "fails.py").write_text(FAILS)
     file = tmp_path / "mine.toml"
     file.write_text(f'command = "{sys.executable} {tmp_path}/fails.py {{agent}}"\nsessions = "acp"\n', "utf-8")
-    (row, *_) = judged(lab.play(loads(CRASH), load_command_file(file))).rows
+    (row, *_) = judge_play(lab.play(loads(CRASH), load_command_file(file))).rows
     assert row.verdict is Verdict.ADAPTER_ERROR
     assert row.seen.splitlines()[0] == "it exits with code 3 before it starts an agent: no licence"
 
@@ -194,5 +194,5 @@ def test_a_program_may_use_all_its_graces_at_the_close(lab: ScenarioRunner, tmp_
     command = f'command = "{sys.executable} {tmp_path}/closes.py {{agent}}"\nsessions = "acp"\n'
     file.write_text(f"{command}{limits}", "utf-8")
     played = lab.play(bundled("session-close-kills-the-deaf[acp]"), load_command_file(file))
-    judgement = judged(played, is_reference=False)
+    judgement = judge_play(played, is_reference=False)
     assert judgement.verdict is Verdict.PASSED, judgement.rows

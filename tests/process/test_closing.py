@@ -39,7 +39,7 @@ def test_ctrl_c_while_a_clock_is_closed_leaves_nobody(lab: ScenarioRunner, monke
     """All processes that were still to be ended are ended, and every descriptor is given back."""
     before = descriptors()
     stand, started = left_running(lab)
-    monkeypatch.setattr(_virtual, "end_started", interrupted)
+    monkeypatch.setattr(_virtual, "end_started_processes", interrupted)
     with pytest.raises(KeyboardInterrupt):
         stand.close()
     assert [is_gone(one.pid) for one in started] == [True, True]
@@ -51,8 +51,8 @@ def test_ctrl_c_while_a_clock_is_closed_leaves_nobody(lab: ScenarioRunner, monke
 def test_ctrl_c_at_one_agent_s_end_ends_the_others(lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """All later agents are ended all the same, and no fake can knock any more."""
     stand, started = left_running(lab)
-    first, *_ = stand.clock.hub.registry.in_order()
-    monkeypatch.setattr(_virtual, "end_started", lambda _hub: None)
+    first, *_ = stand.clock.hub.registry.list_in_spawn_order()
+    monkeypatch.setattr(_virtual, "end_started_processes", lambda _hub: None)
     reap = Participant.reap
 
     def reaped(one: Participant) -> None:
@@ -64,7 +64,7 @@ def test_ctrl_c_at_one_agent_s_end_ends_the_others(lab: ScenarioRunner, monkeypa
     with pytest.raises(KeyboardInterrupt):
         stand.close()
     assert [is_gone(one.pid) for one in started] == [True, True]
-    assert stand.clock.hub.registry.door == -1
+    assert stand.clock.hub.registry.listen_fd == -1
     first.close()
     assert started[0].wait() == -9
     started[1].wait()

@@ -29,7 +29,7 @@ class Holding(ReferenceSupervisor):
     def policy(self, request: LimitsRequest) -> Policy:
         """Ask for more where less was asked for."""
         policy = super().policy(request)
-        return policy if policy.holds(self._containment) else replace(policy, containment=self._containment)
+        return policy if policy.has_containment(self._containment) else replace(policy, containment=self._containment)
 
 
 @pytest.mark.slow

@@ -97,7 +97,7 @@ def test_agents_of_a_keeper_are_numbered_in_the_order_of_their_starts(stand: Sta
         ]
 
     assert stand.run(host) == [Outcome.COMPLETED] * 3
-    assert [one.path for one in stand.clock.hub.registry.in_order()] == [(0,), (1,), (2,)]
+    assert [one.path for one in stand.clock.hub.registry.list_in_spawn_order()] == [(0,), (1,), (2,)]
 
 
 def test_a_program_that_is_no_fake_is_one_of_a_keepers_too(make_stand: Callable[..., Stand]) -> None:
@@ -181,7 +181,7 @@ def test_whoever_is_killed_the_agent_and_all_that_left_it_go(victim: str) -> Non
 class Refusing(SystemClock):
     """A clock that refuses every fake."""
 
-    def meet(self, pid: int) -> None:
+    def await_child(self, pid: int) -> None:
         """Refuse."""
         raise ClockError(f"{pid} may not be met")
 

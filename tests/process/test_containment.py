@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.tree import Child, _child, _keeper
-from pytest_agentproc.tree._kernel import parent_of
+from pytest_agentproc.tree._kernel import read_parent
 from pytest_agentproc.vocabulary import CONTAINMENTS
 from tests.process.escapes import HYDRA, WAYS, await_alone, await_exit, escape, program, read_line
 from tests.process.stand import descriptors, is_gone, reuse
@@ -156,7 +156,7 @@ def test_a_kill_reaches_who_left_the_tree(start: Callable[..., Child], way: str,
     assert await_exit(child) == -signal.SIGKILL
     assert await_alone(child)
     assert is_gone(pid, 0) is not is_beyond
-    assert child.strangers() == ([pid] if is_beyond and containment == "subreaper" else [])
+    assert child.list_unknown_children() == ([pid] if is_beyond and containment == "subreaper" else [])
     child.reap()
     child.close()
     if is_beyond:
@@ -210,14 +210,14 @@ def test_a_killed_keeper_costs_containment_and_nobody(start: Callable[..., Child
     """The keeper's processes are adopted here, and known by their mark."""
     child = start(escape("stay", WAYS[way]), "keeper")
     pid = int(read_line(child))
-    os.kill(parent_of(child.pid), signal.SIGKILL)
+    os.kill(read_parent(child.pid), signal.SIGKILL)
     child.terminate()
     child.kill()
     assert child.containment == "subreaper"
     assert await_exit(child) in (-signal.SIGKILL, -signal.SIGTERM)
     assert await_alone(child)
     assert is_gone(pid, 0)
-    assert child.strangers() == []
+    assert child.list_unknown_children() == []
 
 
 @pytest.mark.parametrize("ended", ["exits", "is killed"])
@@ -225,7 +225,7 @@ def test_a_status_survives_the_keeper(start: Callable[..., Child], ended: str) -
     """The zombie of an agent is ours once its keeper is dead."""
     child = start(["/bin/sh", "-c", "echo; read line; exit 7"], "keeper")
     read_line(child)
-    os.kill(parent_of(child.pid), signal.SIGKILL)
+    os.kill(read_parent(child.pid), signal.SIGKILL)
     if ended == "exits":
         child.close_stdin()
     else:

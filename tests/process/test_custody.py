@@ -9,12 +9,12 @@ import threading
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.tree import LeakTracker, adopting
-from pytest_agentproc.tree._kernel import is_dead, stat_of
+from pytest_agentproc.tree import LeakTracker, adopt_orphans_in_block
+from pytest_agentproc.tree._kernel import is_dead, read_stat
 from pytest_agentproc.tree._prctl import is_subreaper
 from pytest_agentproc.tree._starts import COOKIE
-from pytest_agentproc.tree._walk import descendants as plain
-from pytest_agentproc.tree._walk import environment_of
+from pytest_agentproc.tree._walk import list_descendants as plain
+from pytest_agentproc.tree._walk import read_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ def custody() -> Iterator[LeakTracker]:
     try:
         yield watch
     finally:
-        watch.end(watch.look().mine)
+        watch.end_processes(watch.find_owned().mine)
         watch.close()
 
 
@@ -40,8 +40,8 @@ def test_adoption_lasts_as_long_as_anybody_wants_it() -> None:
     """Blocks overlap in any order, in several threads, and the end of one is not the end of all."""
     first, second = ExitStack(), ExitStack()
     assert not is_subreaper()
-    assert first.enter_context(adopting())
-    thread = threading.Thread(target=lambda: second.enter_context(adopting()))
+    assert first.enter_context(adopt_orphans_in_block())
+    thread = threading.Thread(target=lambda: second.enter_context(adopt_orphans_in_block()))
     thread.start()
     thread.join()
     first.close()
@@ -54,10 +54,10 @@ def test_adoption_that_was_there_before_stays() -> None:
     """A program that is a subreaper on its own account is one afterwards."""
     program = """
 import ctypes
-from pytest_agentproc.tree import adopting
+from pytest_agentproc.tree import adopt_orphans_in_block
 from pytest_agentproc.tree._prctl import is_subreaper
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
-with adopting() as holds:
+with adopt_orphans_in_block() as holds:
     assert holds
 assert is_subreaper()
 """
@@ -98,22 +98,22 @@ def test_two_custodies_know_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
         subprocess.run(ORPHAN, shell=True, check=True)
         with custody() as inner:
             subprocess.run(ORPHAN, shell=True, check=True)
-            assert len(inner.look().mine) == 1
-            assert len(outer.look().mine) == 2
-        assert len(outer.look().mine) == 1
+            assert len(inner.find_owned().mine) == 1
+            assert len(outer.find_owned().mine) == 2
+        assert len(outer.find_owned().mine) == 1
     assert os.environ[COOKIE] == "somebody.else"
 
 
 def test_what_is_started_in_a_pause_is_somebody_elses() -> None:
     """A fixture that outlives the test starts its server in one."""
     with custody() as watch:
-        with watch.paused(), subprocess.Popen(["sleep", "1000"]) as server:
+        with watch.pause(), subprocess.Popen(["sleep", "1000"]) as server:
             shown = subprocess.run(["printenv", COOKIE], stdout=subprocess.PIPE, check=False)
             assert shown.stdout == b""
             server.kill()
-        with watch.paused():
+        with watch.pause():
             server = subprocess.Popen(["sleep", "1000"])
-        assert watch.look().mine == ()
+        assert watch.find_owned().mine == ()
         assert server.poll() is None
     server.kill()
     server.wait()
@@ -149,8 +149,8 @@ def test_a_tree_that_changes_under_the_look_is_looked_at_again(monkeypatch: pyte
         with subprocess.Popen(["true"]) as process:
             gone = process.pid
         subprocess.run(ORPHAN, shell=True, check=True)
-        monkeypatch.setattr("pytest_agentproc.tree._leak_tracker.descendants", descendants)
-        [found] = watch.look().mine
+        monkeypatch.setattr("pytest_agentproc.tree._leak_tracker.list_descendants", descendants)
+        [found] = watch.find_owned().mine
         assert (found.how, len(looks)) == ("adopted", 2)
 
 
@@ -158,9 +158,9 @@ def test_the_end_takes_in_whoever_comes_late() -> None:
     """A program that starts another when its child dies is ended with all that it starts."""
     with custody() as watch:
         loop = subprocess.Popen("while :; do sleep 1000; done", shell=True, start_new_session=True)
-        found = watch.look().mine
-        assert watch.end(found) == []
-        assert watch.look().mine == ()
+        found = watch.find_owned().mine
+        assert watch.end_processes(found) == []
+        assert watch.find_owned().mine == ()
         assert loop.returncode is not None
 
 
@@ -178,7 +178,7 @@ def test_a_process_that_becomes_another_program_keeps_its_environment() -> None:
         pidfd = os.pidfd_open(process.pid)
         while not is_dead(pidfd):
             looks += 1
-            empty += not environment_of(process.pid) and int((stat_of(process.pid) or EXITING)[6]) & 4 == 0
+            empty += not read_environment(process.pid) and int((read_stat(process.pid) or EXITING)[6]) & 4 == 0
         os.close(pidfd)
     assert (looks > 0, empty) == (True, 0)
 
@@ -192,8 +192,8 @@ def test_a_process_without_an_environment_is_not_waited_for(monkeypatch: pytest.
         process.stdin.flush()
         assert process.stdout.read(5) == b"there"
         monkeypatch.setattr("pytest_agentproc.tree._walk.select", None)
-        assert environment_of(process.pid) == b""
+        assert read_environment(process.pid) == b""
         process.stdin.close()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        assert environment_of(process.pid) == b""
-    assert environment_of(process.pid) == b""
+        assert read_environment(process.pid) == b""
+    assert read_environment(process.pid) == b""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.clock import SystemClock, VirtualClock
 from pytest_agentproc.harness import FakeAgent, LifeOutsideClock
-from pytest_agentproc.verdict._facts import Status, status
+from pytest_agentproc.verdict._facts import EndStatus, find_status
 from tests.process.stand import CEILING, scenario_of
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def _knock(clock: VirtualClock, fake: FakeAgent) -> subprocess.Popen[bytes]:
     """Start a fake, and return once it stands at the open door and has not been let in."""
     clock.hub.registry.open_door()
     process = subprocess.Popen(fake.argv, stdout=subprocess.PIPE)
-    assert select.select([clock.hub.registry.door], [], [], CEILING)[0]
+    assert select.select([clock.hub.registry.listen_fd], [], [], CEILING)[0]
     return process
 
 
@@ -107,5 +107,5 @@ def test_a_fake_that_dies_of_a_realtime_signal_has_its_number_as_status(
 
     clock.run(host)
     assert [start.status for start in fake.starts] == [-40]
-    assert status(fake.record) == Status(None, "signal 40", forced=True, at=0)
-    assert Status(None, "signal 40", forced=True, at=0).codes() == (-40, 168)
+    assert find_status(fake.record) == EndStatus(None, "signal 40", forced=True, at=0)
+    assert EndStatus(None, "signal 40", forced=True, at=0).list_exit_codes() == (-40, 168)

@@ -356,7 +356,7 @@ def test_the_arguments_of_the_kit_ask_for_the_mode_of_the_scenario(name: str, mo
     drive = "drive: [{prompt: hi}]\n" if mode in DIALECTS[name].talks else ""
     scenario = loads(f"scenario: x\nagent: {{dialect: {name}, mode: {mode}}}\n{drive}script: [{{answer: done}}]", "x")
     table = describe_accepted_flags(scenario)["flags"]
-    modules = [import_module(name).__name__ for name in DIALECTS[name].encoder_modules(mode)]
+    modules = [import_module(name).__name__ for name in DIALECTS[name].list_encoder_modules(mode)]
     program = {"mode": mode, "argv": build_command_line(scenario), "steps": [], "encoder": modules}
     played, named = flags.apply_arguments(program, table, ())
     assert (played["mode"], played["steps"], "final" in played, named) == (mode, [], False, "")

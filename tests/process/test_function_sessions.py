@@ -35,7 +35,7 @@ class Conversation:
 
     def tell(self, kind: str, turn: int | None, text: str) -> None:
         """Let the caller know."""
-        self.caller.hear(kind, turn, text)
+        self.caller.note_event(kind, turn, text)
         self.news.set()
 
     async def hold(self) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def test_what_it_starts_is_what_subprocess_starts(keeper: Keeper, tmp_path: Path
     pid, shown = run(keeper, program(SHOW), str(tmp_path), {"A": "b"})
     assert read(shown) == f"{tmp_path} b True 0 1 2 3\n".encode()
     assert is_gone(pid)
-    assert keeper.status(pid) == 0
+    assert keeper.read_status(pid) == 0
     _, shown = run(keeper, program(SIGNALS))
     assert read(shown).decode() == subprocess.run(program(SIGNALS), capture_output=True, text=True, check=True).stdout
 
@@ -104,7 +104,7 @@ def test_a_start_fails_as_one_of_subprocess_does(
 ) -> None:
     """The caller's message is made of errno, words and the name of the missing thing."""
     if error is None:
-        assert keeper.status(run(keeper, ["/bin/sh", "-c", "exit 3", *argv])[0]) in (None, 3)
+        assert keeper.read_status(run(keeper, ["/bin/sh", "-c", "exit 3", *argv])[0]) in (None, 3)
         return
     with pytest.raises(OSError, match=error.strerror) as caught:
         run(keeper, argv, cwd, {"PATH": "/nope:/bin"})
@@ -115,16 +115,16 @@ def test_an_end_is_told_until_it_is_reaped_and_after(keeper: Keeper) -> None:
     """The pid is not given away until the host says so; the way it ended is never lost."""
     pid, _ = run(keeper, ["sh", "-c", "exit 7"])
     assert is_gone(pid)
-    assert (keeper.status(pid), keeper.status(pid)) == (7, 7)
+    assert (keeper.read_status(pid), keeper.read_status(pid)) == (7, 7)
     os.kill(pid, 0)
-    assert (keeper.reap(pid), keeper.status(pid), keeper.reap(pid)) == (7, 7, 7)
+    assert (keeper.reap(pid), keeper.read_status(pid), keeper.reap(pid)) == (7, 7, 7)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     killed, _ = run(keeper, ["sleep", "60"])
-    assert keeper.status(killed) is None
+    assert keeper.read_status(killed) is None
     os.kill(killed, signal.SIGTERM)
     assert is_gone(killed)
-    assert keeper.status(killed) == -signal.SIGTERM
+    assert keeper.read_status(killed) == -signal.SIGTERM
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -132,16 +132,16 @@ def test_whoever_leaves_is_listed_and_ended(keeper: Keeper, way: str) -> None:
     """Everything stays below it, whatever it did."""
     pid, told = run(keeper, escape("stay", WAYS[way]))
     escapee = int(read(told, line=True))
-    left = keeper.left()
+    left = keeper.find_remaining()
     assert left.is_sure
     assert {pid, escapee} <= left.commands.keys()
     assert "sleep" in left.commands[escapee]
-    ended = keeper.end()
+    ended = keeper.end_all()
     assert (ended.refused, ended.is_over) == ({}, True)
-    assert keeper.left().commands == {}
+    assert keeper.find_remaining().commands == {}
     assert is_gone(pid, 0)
     assert is_gone(escapee, 0)
-    assert keeper.status(pid) == -signal.SIGKILL
+    assert keeper.read_status(pid) == -signal.SIGKILL
 
 
 def test_an_orphan_is_reaped_as_it_dies(keeper: Keeper) -> None:
@@ -150,7 +150,7 @@ def test_an_orphan_is_reaped_as_it_dies(keeper: Keeper) -> None:
     orphan = int(read(told, line=True))
     os.kill(orphan, signal.SIGKILL)
     assert is_gone(orphan)
-    assert keeper.left().commands.keys() == {pid}
+    assert keeper.find_remaining().commands.keys() == {pid}
     with pytest.raises(ProcessLookupError):
         os.kill(orphan, 0)
 
@@ -159,7 +159,7 @@ def test_it_hears_no_signal_that_is_meant_for_its_host(keeper: Keeper) -> None:
     """A terminal's Ctrl-C and a hang-up end the host first, and it with the host."""
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         os.kill(keeper.pid, signum)
-    assert keeper.left().commands == {}
+    assert keeper.find_remaining().commands == {}
     assert os.getsid(keeper.pid) == keeper.pid
 
 
@@ -172,15 +172,15 @@ def test_many_heads_are_ended_within_a_second(monkeypatch: pytest.MonkeyPatch, p
     assert "_PATIENCE = 0.5\n" in sources[1]
     sources[1] = sources[1].replace("_PATIENCE = 0.5\n", f"_PATIENCE = {patience}\n")
     codes = marshal.dumps([compile(source, "keeper", "exec", dont_inherit=True) for source in sources])
-    monkeypatch.setattr(_keeper, "_program", lambda: codes)
+    monkeypatch.setattr(_keeper, "_compile_program", lambda: codes)
     keeper = Keeper()
     try:
         _, told = run(keeper, program(HYDRA, "16"))
         read(told, line=True)
         begin = time.monotonic()
-        assert keeper.end(5.0).is_over
+        assert keeper.end_all(5.0).is_over
         assert time.monotonic() - begin < 1
-        assert keeper.left().commands == {}
+        assert keeper.find_remaining().commands == {}
     finally:
         keeper.close()
 
@@ -198,7 +198,7 @@ def test_it_leaves_nothing_behind() -> None:
         with pytest.raises(ProcessLookupError):
             os.kill(gone, 0)
     with pytest.raises(KeeperDied, match=f"the keeper \\(pid {keeper.pid}\\) is gone"):
-        keeper.left()
+        keeper.find_remaining()
 
 
 def test_what_a_killed_keeper_leaves_is_ended() -> None:
@@ -212,7 +212,7 @@ def test_what_a_killed_keeper_leaves_is_ended() -> None:
         assert is_gone(keeper.pid)
         assert not is_gone(escapees[-1], 0)
         with pytest.raises(KeeperDied):
-            keeper.left()
+            keeper.find_remaining()
     finally:
         keeper.close()
     assert [one for one in (pid, *escapees) if not is_gone(one, 0)] == []
@@ -256,7 +256,7 @@ def test_a_keeper_whose_host_is_gone_before_it_starts_goes_without_a_trace(tmp_p
     gone = subprocess.Popen(["true"])
     gone.wait()
     stub, code = _keeper._STUB, tmp_path / "program"  # noqa: SLF001  # what a host starts
-    code.write_bytes(_keeper._program())  # noqa: SLF001  # as above
+    code.write_bytes(_keeper._compile_program())  # noqa: SLF001  # as above
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, theirs, code.open("rb") as stdin:
         if not is_heard:

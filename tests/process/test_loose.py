@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.tree import Child
-from pytest_agentproc.tree._kernel import children, state_of
+from pytest_agentproc.tree._kernel import list_children, read_state
 from tests.attacks.descriptors import only_free
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def _read_pid(child: Child) -> int:
             line += child.read("stdout", 1) or b""
     child.watch("stdout", wanted=False)
     pid = int(line)
-    _await(lambda: os.getsid(pid) == pid and state_of(child.pid) == "T")
+    _await(lambda: os.getsid(pid) == pid and read_state(child.pid) == "T")
     return pid
 
 
@@ -70,12 +70,12 @@ def test_a_member_that_dies_before_its_parent_leaves_no_zombie() -> None:
             pid = _read_pid(child)
             assert not child.is_alone()
             os.kill(pid, signal.SIGKILL)
-            _await(lambda: state_of(pid) == "Z")
+            _await(lambda: read_state(pid) == "Z")
             child.is_alone()
             child.kill()
             _await_end(child)
         child.close()
-        assert pid not in children(os.getpid())
+        assert pid not in list_children(os.getpid())
 
 
 def test_a_member_stays_one_when_a_descriptor_is_left_again() -> None:
@@ -85,8 +85,8 @@ def test_a_member_stays_one_when_a_descriptor_is_left_again() -> None:
             pid = _read_pid(child)
             assert not child.is_alone()
         child.kill("agent")
-        _await(lambda: pid in children(os.getpid()))
+        _await(lambda: pid in list_children(os.getpid()))
         child.kill()
         _await_end(child)
         child.close()
-        assert pid not in children(os.getpid())
+        assert pid not in list_children(os.getpid())

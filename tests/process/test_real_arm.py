@@ -18,7 +18,7 @@ from pytest_agentproc.harness._fake_log import FakeLog
 from pytest_agentproc.harness._pace import choose_pace
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.verdict import Verdict, compare, conclude, explain
-from pytest_agentproc.verdict._facts import gone_at, invocations, leaks
+from pytest_agentproc.verdict._facts import find_gone_at, list_invocations, list_leaks
 from tests.bundled import bundled
 from tests.process.stand import CEILING, SECOND, is_gone, reuse, scenario_of
 
@@ -193,8 +193,8 @@ def test_a_second_start_ends_after_it_began(lab: ScenarioRunner) -> None:
     """The supervisor's sight of the first exit says nothing of the second."""
     told = loads("scenario: a\nagent: raw\nscripts:\n  - [{say: one}, {exit: 3}]\n  - [{say: two}]\n")
     record = played(lab, told, Twice("twice")).record
-    ((_, first), (name, second)) = invocations(record)
-    ended, ended_too = gone_at(record, "agent"), gone_at(record, name)
+    ((_, first), (name, second)) = list_invocations(record)
+    ended, ended_too = find_gone_at(record, "agent"), find_gone_at(record, name)
     assert ended is not None
     assert ended_too is not None
     assert first < ended <= second < ended_too
@@ -217,7 +217,7 @@ def test_a_zombie_that_a_thread_is_about_to_reap_is_none(lab: ScenarioRunner, mo
         assert process.stdout.read() == b"bye\n"
         with ThreadPoolExecutor(1) as pool:
             done = pool.submit(lambda: reap.wait(CEILING) and process.wait())
-            left = leaks(fake.finish())
+            left = list_leaks(fake.finish())
             reap.set()
             assert done.result() == 0
     assert left == []

@@ -20,7 +20,7 @@ from pytest_agentproc.capture import normalize_line
 from pytest_agentproc.capture._record_writer import RecordWriter
 from pytest_agentproc.scenario import load, loads
 from pytest_agentproc.supervisor import Policy, open_session
-from pytest_agentproc.tree import adopting, descendants
+from pytest_agentproc.tree import adopt_orphans_in_block, list_descendants
 from tests.mirrors.test_mirrors import mirror_of
 
 if TYPE_CHECKING:
@@ -201,10 +201,10 @@ def test_a_kill_of_the_recorder_is_one_of_the_program_and_recorded(tmp_path: Pat
     """The last step of every escalation is KILL: a program that ignores TERM is worth a recording."""
     command = ["sh", "-c", "trap '' TERM; echo ready; exec sleep 1000"]
     line = [*RECORD, "--out", str(tmp_path / "x.scenario.yaml"), "--", *command]
-    with adopting(), subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with adopt_orphans_in_block(), subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
-        left = descendants(process.pid)
+        left = list_descendants(process.pid)
         process.kill()
         process.wait(CEILING)
         for pid in left:

@@ -17,7 +17,7 @@ import anyio
 import pytest
 
 from pytest_agentproc.clock import _hub_socket as _door
-from pytest_agentproc.clock._hub_socket import Door
+from pytest_agentproc.clock._hub_socket import HubListener
 from pytest_agentproc.fake_agents import wire
 from pytest_agentproc.harness import ScenarioRunner
 from tests.process.stand import CEILING, Stand, descriptors
@@ -158,44 +158,44 @@ def test_nothing_is_decoded_without_a_token(tmp_path: Path, monkeypatch: pytest.
     """Code that reads marshal trusts its input; the descriptor that came with it is closed again."""
     decoded: list[bytes] = []
     monkeypatch.setattr(wire, "decode_hello", decoded.append)
-    with contextlib.closing(Door()) as door:
-        door.place(str(tmp_path))
+    with contextlib.closing(HubListener()) as door:
+        door.choose_place(str(tmp_path))
         door.open()
         before = descriptors()
         with _visitor(Path(os.fsdecode(door.address))) as printed:
             assert printed == []
-            assert list(door.hellos({b"T" * 16})) == []
+            assert list(door.receive_hellos({b"T" * 16})) == []
             assert len(descriptors()) == len(before) + 3, "two pipes to the visitor, and its one link that is silent"
     assert decoded == []
 
 
 def test_a_process_that_stays_silent_is_turned_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Silent links are not collected for ever."""
-    with contextlib.closing(Door()) as door:
-        door.place(str(tmp_path))
+    with contextlib.closing(HubListener()) as door:
+        door.choose_place(str(tmp_path))
         door.open()
         before = descriptors()
         with _visitor(Path(os.fsdecode(door.address))):
-            assert list(door.hellos(())) == []
+            assert list(door.receive_hellos(())) == []
             monkeypatch.setattr(_door, "_SILENCE", -1.0)
             with _visitor(Path(os.fsdecode(door.address))):
-                assert list(door.hellos(())) == []
+                assert list(door.receive_hellos(())) == []
                 assert len(descriptors()) == len(before) + 4, "no link is kept"
 
 
 def test_a_hello_may_come_late(tmp_path: Path) -> None:
     """A fake that is stopped between its connection and its hello takes part once it is continued."""
     with (
-        contextlib.closing(Door()) as door,
+        contextlib.closing(HubListener()) as door,
         socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as link,
     ):
-        door.place(str(tmp_path))
+        door.choose_place(str(tmp_path))
         door.open()
         link.connect(door.address)
-        assert list(door.hellos({b"t" * 16})) == []
+        assert list(door.receive_hellos({b"t" * 16})) == []
         message = wire.encode_hello(b"t" * 16, 7, 1, "helper", 3)
         socket.send_fds(link, [message], [0])
-        [hello] = door.hellos({b"t" * 16})
+        [hello] = door.receive_hellos({b"t" * 16})
         hello.link.close()
         os.close(hello.stage)
         assert (hello.pid, hello.token, hello.fields) == (os.getpid(), b"t" * 16, (7, 1, "helper", 3))

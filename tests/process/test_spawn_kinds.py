@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from pytest_agentproc.clock._participant import process_state
+from pytest_agentproc.clock._participant import read_process_state
 from tests.process.kinds import HOWS, ends, kinship, leaks, living, look, pids
 from tests.process.stand import is_gone, start_and_wait
 
@@ -38,7 +38,7 @@ def meet(stand: Stand, backend: str) -> Callable[..., dict[str, Who]]:
                 does(pids(stand.fakes[0].record))
                 await anyio.sleep(0.01)
                 everyone = pids(stand.fakes[0].record)
-                found.update({name: look(pid) for name, pid in everyone.items() if process_state(pid)})
+                found.update({name: look(pid) for name, pid in everyone.items() if read_process_state(pid)})
                 process.kill()
 
         stand.run(host, backend=backend)
@@ -68,7 +68,7 @@ def test_a_kind_has_its_parent_group_and_session(
     assert kinship(found, "x", "tool") == expected
     if how == "daemon":
         assert found["x"].group == found["x"].session
-        assert process_state(found["x"].session) == ""  # its leader has ended
+        assert read_process_state(found["x"].session) == ""  # its leader has ended
 
 
 def test_what_reforks_is_a_chain_of_orphans_with_sessions_of_their_own(
@@ -127,9 +127,9 @@ def test_a_stopped_process_takes_term_only_once_it_is_continued(
     def signals(found: dict[str, int]) -> None:
         for name in ("x", "deaf"):
             os.kill(found[name], signal.SIGTERM)
-            assert process_state(found[name]) == "T"
+            assert read_process_state(found[name]) == "T"
             os.kill(found[name], signal.SIGCONT)
-        assert process_state(found["killed"]) == "T"
+        assert read_process_state(found["killed"]) == "T"
         os.kill(found["killed"], signal.SIGKILL)
 
     spawns = "\n".join(
@@ -227,7 +227,7 @@ def test_an_agent_that_is_not_the_harness_own_child_tells_its_death(stand: Stand
     async def host() -> None:
         pid = start_through_another(argv)
         registry = stand.clock.hub.registry
-        registry.expect(pid, registry.next_root())
+        registry.expect_hello(pid, registry.number_next_root())
         await anyio.sleep(1)
         os.kill(pid, signal.SIGTERM)
 

@@ -14,8 +14,8 @@ import pytest
 
 from pytest_agentproc.errors import NotApplicable, UsageError
 from pytest_agentproc.subjects import Client, Command, Driven, Function, load_command_file
-from pytest_agentproc.verdict import judged
-from pytest_agentproc.vocabulary import Outcome, outcomes_for
+from pytest_agentproc.verdict import judge_play
+from pytest_agentproc.vocabulary import Outcome, choose_reported_outcomes
 from tests.bundled import bundled
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def made(rungs: Rungs = TERM, silent: str = "failed", **stated: Any) -> Function
 def red(lab: ScenarioRunner, name: str, subject: Function) -> dict[str, tuple[str, str]]:
     """Play a bundled scenario, and give the wanted and the seen value of each check that failed."""
     played = lab.play(bundled(name), subject)
-    rows = judged(played, is_reference=False).rows
+    rows = judge_play(played, is_reference=False).rows
     return {row.key: (row.wanted, row.seen) for row in rows if row.verdict == "failed"}
 
 
@@ -89,8 +89,8 @@ def test_an_outcome_is_reported_by_the_known_one_that_is_most_like_it(
     outcome: str, known: tuple[str, ...], met: tuple[str, ...]
 ) -> None:
     """A supervisor that knows one word for all limits uses that, and else `failed`."""
-    assert outcomes_for(outcome, known) == met
-    assert all(outcomes_for(one, tuple(Outcome)) == (one,) for one in Outcome)
+    assert choose_reported_outcomes(outcome, known) == met
+    assert all(choose_reported_outcomes(one, tuple(Outcome)) == (one,) for one in Outcome)
 
 
 def test_a_supervisor_that_knows_good_and_bad_alone_is_right_about_silence(lab: ScenarioRunner) -> None:
@@ -147,7 +147,7 @@ def test_a_supervisor_that_makes_its_own_command_line_is_not_judged_by_that_of_t
     assert {"received.argv"} <= red(lab, "sees-its-command-line-plain", by_name()).keys()
     lost = by_name(lambda said: {**said, "text": ""}, cannot=own)
     assert red(lab, "sees-its-command-line-plain", lost).keys() == {"text"}
-    rows = judged(lab.play(bundled("sees-its-command-line-plain"), by_name(cannot=own))).rows
+    rows = judge_play(lab.play(bundled("sees-its-command-line-plain"), by_name(cannot=own))).rows
     assert {
         row.key: row.seen for row in rows if row.verdict == "not applicable" and row.key.startswith("received")
     } == {

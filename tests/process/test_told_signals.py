@@ -11,8 +11,8 @@ import tempfile
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.clock._hub_socket import Door, Hello
-from pytest_agentproc.clock._participant import process_state
+from pytest_agentproc.clock._hub_socket import Hello, HubListener
+from pytest_agentproc.clock._participant import read_process_state
 from tests.architecture.sources import ROOT
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ main._live_by_grants(baked, 0, -1, {"id": "agent", "line": 0}, program)
 """
 
 
-def _open(door: Door, folder: str) -> str:
-    door.place(folder)
+def _open(door: HubListener, folder: str) -> str:
+    door.choose_place(folder)
     door.open()
     return door.address.hex()
 
@@ -49,7 +49,7 @@ def _open(door: Door, folder: str) -> str:
 def _fake() -> Iterator[tuple[int, socket.socket]]:
     """Start a fake that is past Python's last look at the signals, and waits after that; give its line."""
     with (
-        closing(Door()) as door,
+        closing(HubListener()) as door,
         tempfile.TemporaryDirectory() as folder,
         subprocess.Popen([sys.executable, "-c", _DEAF, _open(door, folder)], cwd=ROOT) as process,
     ):
@@ -57,12 +57,12 @@ def _fake() -> Iterator[tuple[int, socket.socket]]:
             hellos: list[Hello] = []
             while not hellos:
                 assert select.select([door], [], [], 30)[0], "no hello came"
-                hellos += door.hellos({b"t" * 16})
+                hellos += door.receive_hellos({b"t" * 16})
             os.close(hellos[0].stage)
             with hellos[0].link as link:
                 link.settimeout(10)
                 assert link.recv(16) == b"ready"
-                while process_state(process.pid) != "S":
+                while read_process_state(process.pid) != "S":
                     os.sched_yield()
                 yield process.pid, link
         finally:

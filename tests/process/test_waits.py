@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_agentproc.clock._guards import is_timed
+from pytest_agentproc.clock._guards import has_timed_wait
 
 WAITS = {
     "reads": ("input()", False),
@@ -32,7 +32,7 @@ def test_a_wait_with_a_limit_is_told_from_one_without(program: str, is_told: boo
         process.stdout.readline()
         while Path(f"/proc/{process.pid}/stat").read_text("ascii").rpartition(")")[2].split()[0] != "S":
             pass
-        told = is_timed(process.pid)
+        told = has_timed_wait(process.pid)
         process.kill()
     assert told is is_told
 
@@ -41,4 +41,4 @@ def test_of_who_is_gone_nothing_is_told() -> None:
     """He may have ended as he was looked at."""
     process = subprocess.Popen(["true"])
     process.wait()
-    assert not is_timed(process.pid)
+    assert not has_timed_wait(process.pid)

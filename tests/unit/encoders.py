@@ -12,5 +12,5 @@ def encoder(program: Any) -> Any:
     """Make the encoder of a program that does not name its modules."""
     record = DIALECTS[program["dialect"]]
     mode = program.get("mode") or record.default_mode
-    modules = record.encoder_modules(mode, has_tasks=bool(program.get("tasks")))
+    modules = record.list_encoder_modules(mode, has_tasks=bool(program.get("tasks")))
     return made_encoder({"encoder": modules, **program})

@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_agentproc.clock import SystemClock
 from pytest_agentproc.supervisor import (
-    Continued,
+    ContinuedSession,
     Conversation,
     Policy,
     Session,
@@ -144,7 +144,7 @@ class Stage:
         handler: bool = False,
         failures: list[OSError] | None = None,
         deciders: SessionDeciders | None = None,
-        continues: Continued | None = None,
+        continues: ContinuedSession | None = None,
     ) -> None:
         self.now = 0
         self.agents: list[_Agent] = []

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from pytest_agentproc.errors import ScenarioError
-from pytest_agentproc.verdict import Baseline, Judged, JudgedRow, Row, Verdict, accepted, conclude
+from pytest_agentproc.verdict import Baseline, Judged, JudgedRow, Row, Verdict, accept_failures, conclude
 from tests.unit.test_summary import ONE
 
 LISTED = """\
@@ -91,7 +91,7 @@ def test_an_entry_is_of_its_subject_or_of_everybody_but_the_reference() -> None:
 def test_a_scenario_that_there_is_not_is_told_with_the_nearest() -> None:
     """A typing mistake excuses nothing."""
     baseline = Baseline(LISTED, "known.yaml")
-    assert baseline.missing(["one", "twos"]) == [
+    assert baseline.list_unknown_scenarios(["one", "twos"]) == [
         "known.yaml:8: there is no scenario two: did you mean twos?",
         "known.yaml:13: there is no scenario three: remove the entry",
     ]
@@ -125,7 +125,7 @@ def judged(scenario: str, subject: str = "mine", **verdicts: str) -> Judged:
 
 def updated(*given: Judged, text: str = LISTED, there: tuple[str, ...] = ("one", "two", "three", "four")) -> str:
     """Write LISTED anew."""
-    return Baseline(text, "known.yaml").updated(given, there, ["reference"])
+    return Baseline(text, "known.yaml").format_updated(given, there, ["reference"])
 
 
 def test_what_stays_keeps_its_lines_and_comments() -> None:
@@ -169,7 +169,7 @@ def test_a_list_in_brackets_is_written_line_by_line() -> None:
 
 def test_all_failures_are_accepted_when_the_list_is_written() -> None:
     """A check that was not exercised is listed only where nothing else explains it."""
-    some = accepted(rows(a=Verdict.FAILED, b=Verdict.UNDECIDED, c=Verdict.NOT_EXERCISED, d=Verdict.PASSED))
+    some = accept_failures(rows(a=Verdict.FAILED, b=Verdict.UNDECIDED, c=Verdict.NOT_EXERCISED, d=Verdict.PASSED))
     known, passed = Verdict.KNOWN, Verdict.PASSED
     assert [row.verdict for row in some] == [known, known, Verdict.NOT_EXERCISED, passed]
-    assert [row.verdict for row in accepted(rows(c=Verdict.NOT_EXERCISED, d=Verdict.PASSED))] == [known, passed]
+    assert [row.verdict for row in accept_failures(rows(c=Verdict.NOT_EXERCISED, d=Verdict.PASSED))] == [known, passed]

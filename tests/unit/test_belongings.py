@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_agentproc.tree._ownership import Knowledge, Ownership, attribute
+from pytest_agentproc.tree._ownership import Ownership, OwnershipFacts, attribute_processes
 from pytest_agentproc.tree._snapshots import ProcessSnapshot
 from pytest_agentproc.tree._starts import Start
 
@@ -26,7 +26,7 @@ def start(pid: int, number: int = 0, *, is_own: bool = True, at: int = 5 * SECON
 
 def judged(*sightings: ProcessSnapshot, **known: Any) -> Ownership:
     """Judge them, with others about who might have started what nothing is known of, unless told otherwise."""
-    return attribute(sightings, Knowledge(ME, SESSION, **{"others": True, **known}))
+    return attribute_processes(sightings, OwnershipFacts(ME, SESSION, **{"others": True, **known}))
 
 
 def mine(found: Ownership) -> dict[int, tuple[str, int]]:
@@ -159,6 +159,9 @@ def test_a_dead_child_of_which_nothing_is_known_is_not_reaped() -> None:
 def test_a_command_is_what_was_asked_for() -> None:
     """A zombie has no command line any more, and a fork has that of this process."""
     found = judged(seen(1), starts={1: start(1)}).mine[0]
-    assert found.command("program 9") == "start 1"
+    assert found.describe_command("program 9") == "start 1"
     fork = judged(seen(1), starts={1: Start(0, "a fork of this process", pid=1, at=5 * SECOND)}).mine[0]
-    assert (fork.command("program 1"), fork.command("program 9")) == ("a fork of this process", "program 1")
+    assert (fork.describe_command("program 1"), fork.describe_command("program 9")) == (
+        "a fork of this process",
+        "program 1",
+    )

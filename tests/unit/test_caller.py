@@ -25,6 +25,6 @@ def test_a_drive_that_closes_waits_for_every_outcome_all_the_same() -> None:
     caller = Caller([CallerAction(1, "prompt", "hi"), CallerAction(1, "close")], lambda _: None)
     assert [deed.kind for deed in caller.act(0)] == ["prompt", "close"]
     assert not caller.is_done
-    caller.hear("outcome", 1, "stopped")
+    caller.note_event("outcome", 1, "stopped")
     assert caller.act(0) == []
     assert caller.is_done

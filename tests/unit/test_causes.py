@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.verdict import Judged, JudgedRow, summary
+from pytest_agentproc.verdict import Judged, JudgedRow, format_summary
 
 FRAMES = "\n  glue.py:3 in mine: await go()\n  sup.py:{line} in go: line.decode()"
 
@@ -31,7 +31,7 @@ def red(scenario: str, *rows: tuple[Any, ...], verdict: str = "failed", level: s
 
 def printed(*judged: Judged) -> list[str]:
     """Give the lines of the causes."""
-    lines = summary(judged, "1")
+    lines = format_summary(judged, "1")
     return lines[1:-2] if lines[0] == "" else lines
 
 

@@ -11,7 +11,7 @@ from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import NotApplicable, apply_moves, find_movables, loads
 from pytest_agentproc.subjects import reference_supervisor
-from pytest_agentproc.verdict import Verdict, judged
+from pytest_agentproc.verdict import Verdict, judge_play
 from tests.bundled import all_bundled, bundled
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def test_every_bundled_scenario_means_the_same_in_pieces() -> None:
     reds = []
     for scenario in scenarios:
         try:
-            verdict = judged(run_in_model(scenario, reference_supervisor())).verdict
+            verdict = judge_play(run_in_model(scenario, reference_supervisor())).verdict
         except NotApplicable:
             continue
         if verdict not in (Verdict.PASSED, Verdict.NOT_APPLICABLE):
@@ -53,7 +53,7 @@ def test_an_agent_that_gives_up_waiting_says_so_to_the_end() -> None:
     """Its track was taken away within the line, and no other track could write any more."""
     scenario = _in_pieces(_GIVEN_UP, 2)
     assert scenario is not None
-    assert judged(run_in_model(scenario, reference_supervisor())).verdict is Verdict.PASSED
+    assert judge_play(run_in_model(scenario, reference_supervisor())).verdict is Verdict.PASSED
 
 
 _CUT = """\

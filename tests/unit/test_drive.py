@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_agentproc.vocabulary import Caller, CallerAction, Handler, HookUse, Role, required
+from pytest_agentproc.vocabulary import Caller, CallerAction, CallerRole, Handler, HookUse, find_needed_capabilities
 
 SECOND = 1_000_000_000
 
@@ -14,7 +14,7 @@ class Play:
 
     def __init__(self, *drive: CallerAction, handler: Handler | None = None) -> None:
         self.noted: list[str] = []
-        self.caller = Caller(drive, lambda deed: self.noted.append(deed.kind), {"": Role(handler)})
+        self.caller = Caller(drive, lambda deed: self.noted.append(deed.kind), {"": CallerRole(handler)})
 
     def act(self, seconds: float = 0) -> list[str]:
         """Give the kinds of what it does now."""
@@ -25,9 +25,9 @@ def test_a_drive_that_is_through_waits_for_every_outcome_and_closes() -> None:
     """A caller that closed while a prompt is under way would judge its own impatience."""
     play = Play(CallerAction(1, "prompt", "a"), CallerAction(2, "prompt", "b"))
     assert play.act() == ["prompt", "prompt"]
-    play.caller.hear("outcome", 1, "completed")
+    play.caller.note_event("outcome", 1, "completed")
     assert play.act() == []
-    play.caller.hear("outcome", 2, "completed")
+    play.caller.note_event("outcome", 2, "completed")
     assert play.act() == ["close"]
     assert play.caller.is_done
 
@@ -53,7 +53,7 @@ def test_a_status_that_was_left_again_has_been_waited_for() -> None:
     play = Play(CallerAction(1, "status", "restarting"))
     assert play.act() == []
     for status in ("ready", "restarting", "ready"):
-        play.caller.hear("status", None, status)
+        play.caller.note_event("status", None, status)
     assert play.act() == ["close"]
 
 
@@ -63,34 +63,34 @@ def test_a_status_before_the_item_before_counts_no_more() -> None:
         CallerAction(line, "status", status) for line, status in ((1, "ready"), (3, "restarting"), (4, "ready"))
     ]
     play = Play(statuses[0], CallerAction(2, "stop"), *statuses[1:])
-    play.caller.hear("status", None, "ready")
+    play.caller.note_event("status", None, "ready")
     assert play.act() == ["stop"]
-    play.caller.hear("status", None, "restarting")
-    play.caller.hear("status", None, "ready")
+    play.caller.note_event("status", None, "restarting")
+    play.caller.note_event("status", None, "ready")
     assert play.act() == ["close"]
 
 
 def test_a_background_turn_without_a_word_counts_for_none() -> None:
     """One CLI prints an empty result before the real one, another does not."""
     play = Play(CallerAction(1, "background", 1))
-    play.caller.hear("background", 0, "")
+    play.caller.note_event("background", 0, "")
     assert play.act() == []
-    play.caller.hear("background", 0, "done")
+    play.caller.note_event("background", 0, "done")
     assert play.act() == ["close"]
 
 
 def test_nobody_waits_for_what_a_failed_session_cannot_bring() -> None:
     """Its turns have their outcomes; a wait for ever would hide them in a deadlock."""
     play = Play(CallerAction(1, "background", 1), CallerAction(2, "status", "ready"))
-    play.caller.hear("status", None, "failed")
+    play.caller.note_event("status", None, "failed")
     assert play.act() == ["close"]
 
 
 def test_questions_are_answered_in_order_after_the_handlers_time() -> None:
     """The handler takes its time for each, whatever else the caller does meanwhile."""
     play = Play(CallerAction(1, "turn", 1), handler=Handler(allowed=True, after=SECOND))
-    assert play.caller.saw_question(0) == 1
-    assert play.caller.saw_question(SECOND // 2) == 2
+    assert play.caller.note_question(0) == 1
+    assert play.caller.note_question(SECOND // 2) == 2
     assert play.caller.deadline == SECOND
     assert [(deed.kind, deed.value) for deed in play.caller.act(2 * SECOND)] == [("answer", 1), ("answer", 2)]
 
@@ -98,7 +98,7 @@ def test_questions_are_answered_in_order_after_the_handlers_time() -> None:
 def test_a_handler_that_never_answers_has_no_deadline() -> None:
     """The session's own limit has to end that."""
     play = Play(handler=Handler(allowed=None))
-    play.caller.saw_question(0)
+    play.caller.note_question(0)
     assert play.caller.deadline is None
 
 
@@ -108,7 +108,7 @@ def test_a_wait_is_noted_once_and_only_if_it_lasts() -> None:
     play.act()
     play.act()
     assert play.noted == ["prompt", "turn"]
-    play.caller.hear("outcome", 1, "completed")
+    play.caller.note_event("outcome", 1, "completed")
     play.act()
     assert play.noted == ["prompt", "turn", "close"]
 
@@ -134,9 +134,9 @@ def test_a_deed_says_what_it_is_and_where_it_stands() -> None:
 class Two(Play):
     """The caller of two sessions, left and right."""
 
-    def __init__(self, *drive: CallerAction, left: Role | None = None, right: Role | None = None) -> None:
+    def __init__(self, *drive: CallerAction, left: CallerRole | None = None, right: CallerRole | None = None) -> None:
         self.noted = []
-        roles = {"left": left or Role(), "right": right or Role()}
+        roles = {"left": left or CallerRole(), "right": right or CallerRole()}
         self.caller = Caller(drive, lambda deed: self.noted.append(f"{deed.session} {deed.kind}"), roles)
 
     def act(self, seconds: float = 0) -> list[str]:
@@ -148,9 +148,9 @@ def test_one_drive_goes_through_all_sessions_and_closes_them_in_order() -> None:
     """It waits for the outcomes of all first: a session that was closed early would lose its turn."""
     play = Two(CallerAction(1, "prompt", "a", session="right"), CallerAction(2, "prompt", "b", session="left"))
     assert play.act() == ["right prompt", "left prompt"]
-    play.caller.hear("outcome", 1, "completed", "left")
+    play.caller.note_event("outcome", 1, "completed", "left")
     assert play.act() == []
-    play.caller.hear("outcome", 1, "completed", "right")
+    play.caller.note_event("outcome", 1, "completed", "right")
     assert play.act() == ["left close", "right close"]
     assert play.caller.is_done
 
@@ -164,18 +164,18 @@ def test_turns_background_turns_and_statuses_are_heard_of_one_session() -> None:
     ):
         play = Two(CallerAction(1, kind, value, session="left"))
         heard = "outcome" if kind == "turn" else kind
-        play.caller.hear(heard, turn, text, "right")
+        play.caller.note_event(heard, turn, text, "right")
         assert play.act() == []
-        play.caller.hear(heard, turn, text, "left")
+        play.caller.note_event(heard, turn, text, "left")
         assert play.act() == ["left close", "right close"]
 
 
 def test_the_failure_of_one_session_ends_no_wait_for_the_other() -> None:
     """Only what cannot come any more is not waited for."""
     play = Two(CallerAction(1, "background", 1, session="left"))
-    play.caller.hear("status", None, "failed", "right")
+    play.caller.note_event("status", None, "failed", "right")
     assert play.act() == []
-    play.caller.hear("status", None, "failed", "left")
+    play.caller.note_event("status", None, "failed", "left")
     assert play.act() == ["left close", "right close"]
 
 
@@ -190,8 +190,8 @@ def test_a_status_is_looked_for_since_the_sessions_own_item_before() -> None:
     )
     assert play.act() == ["left stop", "right prompt"]
     for status in ("restarting", "ready"):
-        play.caller.hear("status", None, status, "left")
-    play.caller.hear("outcome", 1, "completed", "right")
+        play.caller.note_event("status", None, status, "left")
+    play.caller.note_event("outcome", 1, "completed", "right")
     assert play.act() == ["left close", "right close"]
 
 
@@ -210,10 +210,10 @@ def test_each_session_is_answered_by_its_own_handler() -> None:
     """Questions are counted per session, and a slow handler holds no other one up."""
     play = Two(
         CallerAction(1, "turn", 1, session="left"),
-        left=Role(Handler(allowed=True, after=3 * SECOND)),
-        right=Role(Handler(allowed=False, after=SECOND)),
+        left=CallerRole(Handler(allowed=True, after=3 * SECOND)),
+        right=CallerRole(Handler(allowed=False, after=SECOND)),
     )
-    assert [play.caller.saw_question(0, name) for name in ("left", "right", "left")] == [1, 1, 2]
+    assert [play.caller.note_question(0, name) for name in ("left", "right", "left")] == [1, 1, 2]
     assert play.caller.deadline == SECOND
     assert play.act(1) == ["right answer"]
     answers = [(deed.session, deed.value) for deed in play.caller.act(3 * SECOND)]
@@ -224,7 +224,9 @@ def test_callbacks_of_all_sessions_are_registered_in_the_order_of_their_times() 
     """At one instant by declaration."""
     late, early = HookUse("late", "Stop", SECOND), HookUse("early", "Stop")
     play = Two(
-        CallerAction(1, "turn", 1, session="left"), left=Role(hooks=(late, early)), right=Role(hooks=(early, late))
+        CallerAction(1, "turn", 1, session="left"),
+        left=CallerRole(hooks=(late, early)),
+        right=CallerRole(hooks=(early, late)),
     )
     assert play.act() == ["left register", "right register"]
     assert play.act(1) == ["left register", "right register"]
@@ -254,9 +256,11 @@ PROMPT = ("prompt", "a")
 )
 def test_a_drive_needs_what_not_every_session_can_do(drive: list[tuple[str, object]], needed: dict[str, int]) -> None:
     """A prompt queues unless the one before has its outcome, or was given up."""
-    assert required([CallerAction(line, *deed) for line, deed in enumerate(drive, 1)]) == needed
+    assert find_needed_capabilities([CallerAction(line, *deed) for line, deed in enumerate(drive, 1)]) == needed
 
 
 def test_prompts_of_two_sessions_do_not_queue() -> None:
     """Each session has a queue of its own."""
-    assert required([CallerAction(1, *PROMPT, session="a"), CallerAction(2, *PROMPT, session="b")]) == {"prompt": 2}
+    assert find_needed_capabilities([CallerAction(1, *PROMPT, session="a"), CallerAction(2, *PROMPT, session="b")]) == {
+        "prompt": 2
+    }

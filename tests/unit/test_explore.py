@@ -15,7 +15,7 @@ from pytest_agentproc.scenario import apply_moves, find_movables, loads, restate
 from pytest_agentproc.search import explore, format_failure_scenario
 from pytest_agentproc.search._exploration import MovedSettings
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
-from pytest_agentproc.verdict import Verdict, instants, judged, retimed
+from pytest_agentproc.verdict import Verdict, find_instants, judge_play, replace_instants
 from tests.bundled import all_bundled, bundled
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _explored(text: str, subject: Any, lab: Any = None, runs: int = 30) -> Searc
 def test_times_and_places_for_pauses_move_in_the_script_and_nowhere_else() -> None:
     """The expectations are the judge, and the supervisor's limits are not ours: neither may move."""
     scenario = loads(_SILENT)
-    limits = scenario.request_own_terms(reference_supervisor()).whole()
+    limits = scenario.request_own_terms(reference_supervisor()).to_whole_limits()
     found = find_movables(scenario)
     assert [(one.kind, one.line, one.text, one.evaluate_time(limits)) for one in found] == [
         ("chunk", 2, "pi", None),
@@ -163,17 +163,17 @@ def test_every_piece_of_every_bundled_scenario_can_be_moved_and_read_again() -> 
 
 
 def _limits(scenario: Scenario) -> Any:
-    return scenario.request_own_terms(reference_supervisor()).whole()
+    return scenario.request_own_terms(reference_supervisor()).to_whole_limits()
 
 
 def test_the_instants_that_a_file_expects_are_those_of_the_play_and_nothing_else_is() -> None:
     """A time moves what comes after it; an outcome that moved would be another promise."""
     played = run_in_model(loads(_SILENT.replace("silence: 1s", "silence: 2s")), reference_supervisor())
     expected = {one.key: one.wanted for one in played.bound.expect}
-    seen = {key: instants(played, key) for key in expected}
+    seen = {key: find_instants(played, key) for key in expected}
     assert seen == {"outcome": None, "elapsed": [122 * 10**9], "signals": [122 * 10**9], "leaks": None}
-    assert retimed(expected["signals"], [122 * 10**9]) == [("TERM", 122 * 10**9)]
-    assert retimed(expected["signals"], [1, 2]) == expected["signals"]
+    assert replace_instants(expected["signals"], [122 * 10**9]) == [("TERM", 122 * 10**9)]
+    assert replace_instants(expected["signals"], [1, 2]) == expected["signals"]
     times = {key: value for key, value in seen.items() if value is not None}
     assert "elapsed: 122s, signals: [{TERM: 122s}]" in restate_times(loads(_SILENT), times)
 
@@ -182,7 +182,7 @@ def test_the_instants_that_a_file_expects_are_those_of_the_play_and_nothing_else
 def test_a_defect_is_found_in_a_file_that_it_passes_and_written_as_a_scenario() -> None:
     """One minute is too short for it; twice that is not, and the file's expectations allow as much."""
     subject = _wrong("duration-timeout")
-    assert judged(run_in_model(loads(_DOTS), subject)).verdict is Verdict.PASSED
+    assert judge_play(run_in_model(loads(_DOTS), subject)).verdict is Verdict.PASSED
     came = _explored(_DOTS, subject)
     assert came.find is not None
     replay = "agentproc run found --defect duration-timeout"
@@ -191,8 +191,8 @@ def test_a_defect_is_found_in_a_file_that_it_passes_and_written_as_a_scenario() 
     )
     assert text == _WRITTEN
     again = loads(text, "found.scenario.yaml")
-    assert judged(run_in_model(again, reference_supervisor())).verdict is Verdict.PASSED
-    assert judged(run_in_model(again, subject)).verdict is Verdict.FAILED
+    assert judge_play(run_in_model(again, reference_supervisor())).verdict is Verdict.PASSED
+    assert judge_play(run_in_model(again, subject)).verdict is Verdict.FAILED
 
 
 _IDLE = """\
@@ -330,9 +330,9 @@ def test_a_defect_is_found_in_a_bundled_file_that_does_not_claim_to_catch_it(nam
     """That is what exploring is for; `python -m tests.benchmarks.explore` looks for all of them."""
     scenario = bundled(file)
     assert name not in scenario.catches
-    assert judged(run_in_model(scenario, _wrong(name))).verdict is Verdict.PASSED
+    assert judge_play(run_in_model(scenario, _wrong(name))).verdict is Verdict.PASSED
     came = explore(scenario, _wrong(name), runs=100, seed=0, shrinking=0)
     assert came.find is not None
     again = loads(came.find.scenario.text)
-    assert judged(run_in_model(again, reference_supervisor())).verdict is Verdict.PASSED
-    assert judged(run_in_model(again, _wrong(name))).verdict is Verdict.FAILED
+    assert judge_play(run_in_model(again, reference_supervisor())).verdict is Verdict.PASSED
+    assert judge_play(run_in_model(again, _wrong(name))).verdict is Verdict.FAILED

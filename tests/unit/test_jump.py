@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.clock import Host, JumpRule, Move
+from pytest_agentproc.clock import HostState, JumpRule, Move
 
 if TYPE_CHECKING:
     from pytest_agentproc.clock import Path
@@ -23,11 +23,11 @@ def parked(*processes: tuple[Path, int | None], now: int = 0) -> JumpRule:
     return rule
 
 
-def grants(rule: JumpRule, host: Host | None = None) -> list[tuple[Path, int]]:
+def grants(rule: JumpRule, host: HostState | None = None) -> list[tuple[Path, int]]:
     """Grant until no process is left to grant; list which continued, and when."""
     made: list[tuple[Path, int]] = []
     while True:
-        move, target = rule.next(host or Host())
+        move, target = rule.choose_next_move(host or HostState())
         if move is not Move.GRANT:
             return made
         made.append((target, rule.now))
@@ -37,21 +37,21 @@ def grants(rule: JumpRule, host: Host | None = None) -> list[tuple[Path, int]]:
 def test_a_host_with_news_goes_before_everybody() -> None:
     """The effects of one grant are seen before any other process adds to them."""
     rule = parked(((0,), 0), ((1,), None))
-    rule.ask((1,))
-    assert rule.next(Host(ready=1, pending=0, deadline=(0, 0))) == (Move.LOOK, 1)
+    rule.request_grant((1,))
+    assert rule.choose_next_move(HostState(ready=1, pending=0, deadline=(0, 0))) == (Move.LOOK, 1)
 
 
 def test_a_run_begins_before_any_process_goes_on() -> None:
     """Runs of one instant start together; an agent of the first may not be ahead of the second's."""
     rule = parked(((0,), 0), ((1,), None))
-    rule.ask((1,))
-    assert rule.next(Host(pending=2, deadline=(0, 0))) == (Move.START, 2)
+    rule.request_grant((1,))
+    assert rule.choose_next_move(HostState(pending=2, deadline=(0, 0))) == (Move.START, 2)
 
 
 def test_who_asks_goes_before_who_is_due() -> None:
     """A signal or a byte that has come wakes its process before time wakes another."""
     rule = parked(((0,), 0), ((1,), None))
-    rule.ask((1,))
+    rule.request_grant((1,))
     assert grants(rule) == [((1,), 0), ((0,), 0)]
 
 
@@ -59,7 +59,7 @@ def test_askers_go_in_spawn_order_and_not_in_that_of_asking() -> None:
     """The kernel reports them in any order; a path is the same in every run, a pid is not."""
     rule = parked(((1,), None), ((0, 1), None), ((0,), None), ((0, 0), None))
     for path in ((1,), (0, 1), (0, 0), (0,)):
-        rule.ask(path)
+        rule.request_grant(path)
     assert [path for path, _ in grants(rule)] == [(0,), (0, 0), (0, 1), (1,)]
 
 
@@ -72,40 +72,40 @@ def test_who_goes_on_next_is_foreseen_and_no_time_goes_by(
 ) -> None:
     """The host may still change it; nothing has happened yet."""
     rule = parked(((0,), 9), ((1,), 7), now=5)
-    assert (rule.first_process(deadline), rule.now) == (foreseen, 5)
+    assert (rule.find_first_process(deadline), rule.now) == (foreseen, 5)
 
 
 def test_who_asks_is_foreseen_for_now() -> None:
     """The instant that it waited for does not matter."""
     rule = parked(((0,), 5), ((1,), 9), now=5)
-    rule.ask((1,))
-    assert rule.first_process((5, 0)) == (5, (1,))
+    rule.request_grant((1,))
+    assert rule.find_first_process((5, 0)) == (5, (1,))
 
 
 def test_asking_sticks_until_the_grant() -> None:
     """The readiness may be over by the time the host has looked; the wish to continue is not."""
     rule = parked(((0,), None))
-    rule.ask((0,))
-    assert rule.next(Host(ready=0)) == (Move.LOOK, 0)
-    assert rule.asks((0,))
-    assert rule.next(Host()) == (Move.GRANT, (0,))
+    rule.request_grant((0,))
+    assert rule.choose_next_move(HostState(ready=0)) == (Move.LOOK, 0)
+    assert rule.has_requested_grant((0,))
+    assert rule.choose_next_move(HostState()) == (Move.GRANT, (0,))
 
 
 def test_a_granted_process_that_parks_again_asks_no_more() -> None:
     """A wish is good for one grant, or a process would continue for ever."""
     rule = parked(((0,), None))
-    rule.ask((0,))
+    rule.request_grant((0,))
     rule.drop((0,))
     rule.park((0,), None)
-    assert not rule.asks((0,))
-    assert rule.next(Host()) == STUCK
+    assert not rule.has_requested_grant((0,))
+    assert rule.choose_next_move(HostState()) == STUCK
 
 
 def test_who_is_not_parked_cannot_ask() -> None:
     """A late wake-up of a process that is running or gone must not be granted."""
     rule = parked()
-    rule.ask((0,))
-    assert rule.next(Host()) == STUCK
+    rule.request_grant((0,))
+    assert rule.choose_next_move(HostState()) == STUCK
 
 
 def test_the_earliest_goes_first_and_time_moves_with_it() -> None:
@@ -127,30 +127,30 @@ def test_who_is_due_at_one_instant_goes_in_spawn_order() -> None:
 def test_an_agent_goes_before_a_deadline_of_its_instant(deadline: int, move: tuple[Move, int | Path], now: int) -> None:
     """An act at the very last moment is in time, and a nanosecond later it is not."""
     rule = parked(((3,), 10))
-    assert rule.next(Host(deadline=(deadline, 0))) == move
+    assert rule.choose_next_move(HostState(deadline=(deadline, 0))) == move
     assert rule.now == now
 
 
 def test_a_deadline_fires_when_nobody_else_can_move() -> None:
     """A process that waits for the host alone holds no time."""
     rule = parked(((0,), None))
-    assert rule.next(Host(deadline=(7, 4))) == (Move.FIRE, 4)
+    assert rule.choose_next_move(HostState(deadline=(7, 4))) == (Move.FIRE, 4)
     assert rule.now == 7
 
 
 def test_an_overdue_deadline_fires_now_and_after_who_is_due_now() -> None:
     """A deadline may be set in the past, but time never goes back, and the tie stays the agents'."""
     rule = parked(((0,), 10), now=10)
-    overdue = Host(deadline=(3, 0))
+    overdue = HostState(deadline=(3, 0))
     assert grants(rule, overdue) == [((0,), 10)]
-    assert rule.next(overdue) == (Move.FIRE, 0)
+    assert rule.choose_next_move(overdue) == (Move.FIRE, 0)
     assert rule.now == 10
 
 
 def test_nobody_to_move_is_told_and_moves_no_time() -> None:
     """A deadlock is an answer of its own, so that it can be explained where it happened."""
     rule = parked(((0,), None), ((1,), None), now=8)
-    assert rule.next(Host()) == STUCK
+    assert rule.choose_next_move(HostState()) == STUCK
     assert rule.now == 8
 
 
@@ -163,7 +163,7 @@ def test_an_instant_that_has_passed_is_now() -> None:
 def test_who_is_dropped_is_neither_due_nor_asks() -> None:
     """A process that died or was stopped must not be granted, whatever it wanted."""
     rule = parked(((0,), 5), ((1,), None), ((2,), 7))
-    rule.ask((1,))
+    rule.request_grant((1,))
     rule.drop((0,))
     rule.drop((1,))
     rule.drop((9,))

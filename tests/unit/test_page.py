@@ -10,7 +10,7 @@ from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.record import Mark, PageVerdict, Record, render_page
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import reference_supervisor
-from pytest_agentproc.verdict import Row, Verdict, compare, conclude, marks
+from pytest_agentproc.verdict import Row, Verdict, compare, conclude, find_marks
 from tests.bundled import all_bundled
 from tests.unit.handmade import SECOND, Script
 from tests.unit.page_reading import read
@@ -336,7 +336,7 @@ def test_failed_checks_are_paired_with_what_was_seen() -> None:
     )
     played = run_in_model(loads(text), reference_supervisor())
     half = SECOND // 2
-    assert [tuple(mark) for mark in marks(played, compare(played))] == [
+    assert [tuple(mark) for mark in find_marks(played, compare(played))] == [
         ("outcome", "", half // 2, None, "expected failed", ""),
         ("returned", "", half, 9 * SECOND, "expected at 9 s", "expected here: the return"),
         ("TERM", "", half // 2, None, "not expected", "expected here: TERM"),

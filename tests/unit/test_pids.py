@@ -9,12 +9,12 @@ import threading
 import pytest
 
 from pytest_agentproc.tree import _membership as _kin
-from pytest_agentproc.tree import pidfd_of
+from pytest_agentproc.tree import open_pidfd
 
 
 def test_who_lives_is_opened() -> None:
     """The descriptor is the caller's."""
-    pidfd = pidfd_of(os.getpid())
+    pidfd = open_pidfd(os.getpid())
     assert pidfd is not None
     os.close(pidfd)
 
@@ -23,7 +23,7 @@ def test_who_is_reaped_is_nobody() -> None:
     """As the kernel says it."""
     with subprocess.Popen(["true"]) as process:
         process.wait()
-    assert pidfd_of(process.pid) is None
+    assert open_pidfd(process.pid) is None
 
 
 def test_the_number_of_a_thread_is_nobodys() -> None:
@@ -34,7 +34,7 @@ def test_the_number_of_a_thread_is_nobodys() -> None:
     thread.start()
     try:
         assert thread.native_id is not None
-        told.append(pidfd_of(thread.native_id))
+        told.append(open_pidfd(thread.native_id))
     finally:
         go_on.set()
         thread.join()
@@ -49,7 +49,7 @@ def test_too_many_descriptors_are_no_answer(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr("posix.pidfd_open", refuse)
     with pytest.raises(OSError, match="Too many open files"):
-        pidfd_of(os.getpid())
+        open_pidfd(os.getpid())
 
 
 def test_parents_come_before_children_whose_pids_are_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +60,7 @@ def test_parents_come_before_children_whose_pids_are_smaller(monkeypatch: pytest
     def below(pid: int) -> list[int]:
         return [one for child in children.get(pid, []) for one in (child, *below(child))]
 
-    monkeypatch.setattr(_kin, "descendants", below)
-    monkeypatch.setattr(_kin, "session_members", lambda _session: [3, 5, 7, 40, 90])
-    monkeypatch.setattr(_kin, "parent_of", lambda pid: parents.get(pid, 1))
-    assert list(_kin.DescentTree(12).find({}, 0.0)) == [40, 7, 5, 3, 90]  # type: ignore[arg-type]  # a line asks nobody
+    monkeypatch.setattr(_kin, "list_descendants", below)
+    monkeypatch.setattr(_kin, "list_session_members", lambda _session: [3, 5, 7, 40, 90])
+    monkeypatch.setattr(_kin, "read_parent", lambda pid: parents.get(pid, 1))
+    assert list(_kin.DescentTree(12).find_candidates({}, 0.0)) == [40, 7, 5, 3, 90]  # type: ignore[arg-type]  # a line asks nobody

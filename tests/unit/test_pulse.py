@@ -35,7 +35,7 @@ def test_a_steady_pace_is_one_of_three_equal_steps(instants: list[int], period: 
     """Two limits may be as far apart as two looks are; four times a second is the least that counts for a style."""
     pulse = PollingDetector()
     for at in instants:
-        pulse.beat(at * MS)
+        pulse.record_wake(at * MS)
     assert pulse.period == period * MS
 
 
@@ -43,7 +43,7 @@ def test_what_a_loop_rounds_is_equal() -> None:
     """It counts in seconds, of which no binary fraction is a tenth."""
     pulse = PollingDetector()
     for at in (33_333_333, 66_666_667, 100_000_000):
-        pulse.beat(at)
+        pulse.record_wake(at)
     assert abs(pulse.period - 33_333_333) <= 1
 
 
@@ -52,12 +52,12 @@ def test_a_wake_at_an_own_limit_is_no_look() -> None:
     bound = loads("scenario: x\nagent: raw\nscript: [{say: a}]\n").bind(Policy())
     for gap, may in ((250, False), (240, True), (260, False)):
         pulse = PollingDetector()
-        pulse.beat(1_000 * MS)
-        pulse.beat((1_000 + gap) * MS)
+        pulse.record_wake(1_000 * MS)
+        pulse.record_wake((1_000 + gap) * MS)
         assert can_be_polling(SpawnAndForget(), bound, pulse) is may
         assert not can_be_polling(reference_supervisor(), bound, pulse)
     soon = PollingDetector()
-    soon.beat(250 * MS)
+    soon.record_wake(250 * MS)
     assert can_be_polling(SpawnAndForget(), bound, soon)  # it may be its first look
 
 
@@ -92,15 +92,15 @@ def test_a_nap_is_a_short_timer_that_is_slept_through() -> None:
     """A timer that was set long ago, and rings soon after something else happened, is none."""
     pulse = PollingDetector()
     for now, due in ((0, 60_000), (59_990, 60_000)):
-        pulse.park(now * MS, due * MS)
-    pulse.beat(60_000 * MS)
+        pulse.record_sleep(now * MS, due * MS)
+    pulse.record_wake(60_000 * MS)
     assert pulse.naps == []
-    pulse.park(60_000 * MS, 60_020 * MS)
-    pulse.beat(60_020 * MS)
-    pulse.park(60_020 * MS, None)
-    pulse.park(60_500 * MS, 60_520 * MS)
-    pulse.park(60_510 * MS, 60_520 * MS)
-    pulse.beat(60_520 * MS)
+    pulse.record_sleep(60_000 * MS, 60_020 * MS)
+    pulse.record_wake(60_020 * MS)
+    pulse.record_sleep(60_020 * MS, None)
+    pulse.record_sleep(60_500 * MS, 60_520 * MS)
+    pulse.record_sleep(60_510 * MS, 60_520 * MS)
+    pulse.record_wake(60_520 * MS)
     assert pulse.naps == [(60_000 * MS, 60_020 * MS), (60_500 * MS, 60_520 * MS)]
     assert (pulse.period, pulse.began) == (0, -1)
 
@@ -118,7 +118,7 @@ def test_a_steady_pace_has_a_beginning() -> None:
     """It is the instant before the first of its looks."""
     pulse = PollingDetector()
     for at in (60_000, 60_020, 60_040, 60_060, 60_080):
-        pulse.beat(at * MS)
+        pulse.record_wake(at * MS)
     assert (pulse.period, pulse.began) == (20 * MS, 60_000 * MS)
 
 
@@ -177,5 +177,5 @@ def test_each_agent_of_a_scenario_pauses_before_its_script() -> None:
         "scenario: x\nsessions:\n  one: {agent: acp, script: [{wait_for: prompt 1}, {answer: a}]}\n"
         "  two: {agent: acp, script: [{wait_for: prompt 1}, {answer: b}]}\ndrive: [{prompt: x, session: one}]\n"
     )
-    terms = {name: Policy().in_session() for name in several.parts}
+    terms = {name: Policy().adapt_to_session() for name in several.parts}
     assert all(part.program["steps"][0][1] == "sleep" for part in delay_script(several.bind(terms)).parts.values())

@@ -18,7 +18,7 @@ from pytest_agentproc.search import (
     search,
 )
 from pytest_agentproc.subjects import Function, ReferenceSupervisor, reference_supervisor
-from pytest_agentproc.verdict import Verdict, judged
+from pytest_agentproc.verdict import Verdict, judge_play
 from tests.benchmarks.search import replays, wrong
 from tests.bundled import all_bundled, bundled
 
@@ -81,8 +81,8 @@ catches: {timer-beats-exit: outcome}
 """
     )
     again = loads(text, "found.scenario.yaml")
-    assert judged(run_in_model(again, reference_supervisor())).verdict is Verdict.PASSED
-    assert judged(run_in_model(again, _wrong("timer-beats-exit"))).verdict is Verdict.FAILED
+    assert judge_play(run_in_model(again, reference_supervisor())).verdict is Verdict.PASSED
+    assert judge_play(run_in_model(again, _wrong("timer-beats-exit"))).verdict is Verdict.FAILED
 
 
 def test_the_reference_breaks_nothing_in_the_same_settings() -> None:

@@ -151,7 +151,7 @@ def test_the_model_plays_a_session_as_it_is() -> None:
         for sent in requests:
             world.write(memoryview(sent))
         model.settle_events()
-        while (move := model.rule.next(model.describe_drivers()))[0] is Move.GRANT:
+        while (move := model.rule.choose_next_move(model.describe_drivers()))[0] is Move.GRANT:
             model.grant(model.processes[move[1]])
             model.settle_events()
         return said([("stdout", world.read("stdout", 1 << 16) or b"")])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.supervisor import Continued, Policy
+from pytest_agentproc.supervisor import ContinuedSession, Policy
 from pytest_agentproc.supervisor import _events as to
 from tests.unit.session_stage import SECOND, Stage
 
@@ -236,7 +236,7 @@ ABLE = {"agentCapabilities": {"loadSession": True, "sessionCapabilities": {"resu
 @pytest.mark.parametrize("result", [None, {}, {"modes": None}])
 def test_a_known_session_is_opened_by_its_name(how: str, result: Any) -> None:
     """The agent need not repeat the name, and its result may be null."""
-    stage = Stage("acp", continues=Continued(how, "s"))
+    stage = Stage("acp", continues=ContinuedSession(how, "s"))
     stage.says(reply(0, ABLE))
     wanted = {"sessionId": "s", "cwd": "/work", "mcpServers": []}
     assert [(one["method"], one["params"]) for one in stage.sent()[1:]] == [(f"session/{how}", wanted)]
@@ -251,7 +251,7 @@ def test_a_known_session_is_opened_by_its_name(how: str, result: Any) -> None:
 @pytest.mark.parametrize("how", ["load", "resume"])
 def test_an_agent_that_cannot_open_it_is_asked_for_nothing(how: str, able: dict[str, Any]) -> None:
     """A new session in its place would lose the conversation without a word (P6)."""
-    stage = Stage("acp", continues=Continued(how, "s"))
+    stage = Stage("acp", continues=ContinuedSession(how, "s"))
     stage.sent()
     stage.says(reply(0, {"agentCapabilities": able}))
     assert (stage.status, stage.sent()) == ("failed", [])
@@ -267,7 +267,7 @@ def past(stage: Stage) -> list[tuple[str, int | None, str]]:
 
 def test_a_replayed_history_belongs_to_no_turn() -> None:
     """Viewers read it as the past; a tool that it leaves open keeps no turn at work (P5)."""
-    stage = Stage("acp", policy=Policy(inactivity_timeout=10.0), continues=Continued("load", "s"))
+    stage = Stage("acp", policy=Policy(inactivity_timeout=10.0), continues=ContinuedSession("load", "s"))
     stage.prompt("go on")
     asked = update("user_message_chunk", content={"type": "text", "text": "the plan?"})
     tool = update("tool_call", toolCallId="c", title="make")
@@ -285,7 +285,7 @@ def test_a_replayed_history_belongs_to_no_turn() -> None:
 
 def test_the_agent_of_a_restart_loads_the_session_again() -> None:
     """Its viewers have read the past already."""
-    stage = Stage("acp", policy=Policy(restart_backoff=1.0), continues=Continued("load", "s"))
+    stage = Stage("acp", policy=Policy(restart_backoff=1.0), continues=ContinuedSession("load", "s"))
     stage.says(reply(0, ABLE), chunk("old"), reply(1, {}))
     stage.exits(3)
     stage.until(1)

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from pytest_agentproc.verdict import Judged, JudgedRow, corpus_hash, digest_of, is_conformant, summary
+from pytest_agentproc.verdict import Judged, JudgedRow, compute_digest, format_summary, hash_corpus, is_conformant
 
 ONE = Judged(
     scenario="one",
@@ -38,7 +38,7 @@ def rows(**levels: str) -> tuple[JudgedRow, ...]:
 
 def test_it_crosses_a_wire() -> None:
     """A worker of xdist writes it, the process that reports reads it."""
-    assert Judged.of(json.loads(ONE.line())) == ONE
+    assert Judged.of(json.loads(ONE.to_json_line())) == ONE
 
 
 @pytest.mark.parametrize(
@@ -78,33 +78,40 @@ def test_the_sentence_gives_three_numbers() -> None:
         of("undecided", scenario="open"),
         of("undecided", scenario="open too", level="should"),
     ]
-    sentence = summary(judged, "1.2.3")[-1]
+    sentence = format_summary(judged, "1.2.3")[-1]
     assert "is not conformant: must: 1 failed, should: 2 failed, undecided: 1; 1 passed, 1 not applicable" in sentence
 
 
 def test_a_crash_counts_as_failed_at_its_level() -> None:
     """The supervisor is wrong either way; after a crash at level `should` it can still be conformant."""
     crash = of("crashed", scenario="two", level="should")
-    assert "is conformant: must: 0 failed, should: 1 failed, undecided: 0; 1 passed" in summary([ONE, crash], "1")[-1]
-    assert "is not conformant: must: 1 failed, " in summary([ONE, of("crashed", scenario="two")], "1")[-1]
+    assert (
+        "is conformant: must: 0 failed, should: 1 failed, undecided: 0; 1 passed"
+        in format_summary([ONE, crash], "1")[-1]
+    )
+    assert "is not conformant: must: 1 failed, " in format_summary([ONE, of("crashed", scenario="two")], "1")[-1]
 
 
 def test_an_undecided_must_is_said_beside_the_verdict() -> None:
     """The supervisor's behaviour there is unknown, so the verdict speaks of the rest."""
-    sentence = summary([ONE, of("undecided", scenario="two"), of("not exercised", scenario="three")], "1.2.3")[-1]
+    sentence = format_summary([ONE, of("undecided", scenario="two"), of("not exercised", scenario="three")], "1.2.3")[
+        -1
+    ]
     assert "agentproc: mine is conformant as far as reported (2 undecided): must: 0 failed" in sentence
 
 
 def test_informational_scenarios_are_counted_apart() -> None:
     """The other figures are those of rules. One that does not apply is not counted."""
-    told = summary([ONE, of("failed", level="info"), of("not applicable", level="info")], "1.2.3")[-1]
+    told = format_summary([ONE, of("failed", level="info"), of("not applicable", level="info")], "1.2.3")[-1]
     assert "undecided: 0; 1 passed, 0 not applicable, 0 known, 1 informational; pytest-agentproc" in told
 
 
 def test_the_digest_tells_other_verdicts_apart() -> None:
     """The same records may be judged in two ways."""
-    assert digest_of([ONE]) != digest_of([of("failed")])
-    assert digest_of([of("failed", rows=rows(must="failed"))]) != digest_of([of("failed", rows=rows(should="failed"))])
+    assert compute_digest([ONE]) != compute_digest([of("failed")])
+    assert compute_digest([of("failed", rows=rows(must="failed"))]) != compute_digest(
+        [of("failed", rows=rows(should="failed"))]
+    )
 
 
 def test_the_table_has_failed_rules_first_and_then_the_undecided() -> None:
@@ -117,7 +124,7 @@ def test_the_table_has_failed_rules_first_and_then_the_undecided() -> None:
         of("adapter error", scenario="five", covers=("F5",)),
         of("known", scenario="six", covers=("A1",)),
     ]
-    *table, empty, sentence = summary(judged, "1.2.3")
+    *table, empty, sentence = format_summary(judged, "1.2.3")
     assert table == [
         "rule (must, should: failed)  must  should  errors  undecided  known  passed  n/a",
         "C1  a lingering agent gets      1       -       -          -      -       -    1",
@@ -146,7 +153,7 @@ def test_the_table_has_failed_rules_first_and_then_the_undecided() -> None:
         "undecided: outcome: expected completed, seen failed                    1       -",
     ]
     assert empty == ""
-    hashes = corpus_hash(judged)[:12], digest_of(judged)[:12]
+    hashes = hash_corpus(judged)[:12], compute_digest(judged)[:12]
     assert sentence == (
         "agentproc: mine is not conformant: must: 1 failed, should: 0 failed, undecided: 1; 1 adapter error, 1 passed, "
         f"1 not applicable, 1 known; pytest-agentproc 1.2.3, corpus {hashes[0]}, virtual clock, digest {hashes[1]}"
@@ -161,13 +168,13 @@ def test_what_real_time_could_not_show_is_told_apart_from_what_does_not_apply() 
         of("not applicable", scenario="three", covers=("A4", "B1"), reason="not applicable in real time: a tie"),
         of("not applicable", scenario="four", covers=("P1",), reason="not applicable: no sessions"),
     ]
-    told = summary(judged, "1.2.3")
+    told = format_summary(judged, "1.2.3")
     assert told[told.index("nothing applied of: P1") + 1] == "real time could show nothing of: A4, B1"
 
 
 def test_errors_and_known_failures_have_a_column_only_if_there_are_any() -> None:
     """The words of a rule need the room."""
-    first, row, below, *_ = summary([of("failed", covers=("T1", "C1"))], "1.2.3")
+    first, row, below, *_ = format_summary([of("failed", covers=("T1", "C1"))], "1.2.3")
     assert first == "rule (must, should: failed)                 must  should  undecided  passed  n/a"
     assert row == "C1  a lingering agent gets linger_grace,       1       -          -       -    -"
     assert below == "    TERM, linger_kill_grace, KILL; the outcome stands"
@@ -176,15 +183,15 @@ def test_errors_and_known_failures_have_a_column_only_if_there_are_any() -> None
 def test_hashes_depend_on_files_and_records_and_on_no_order() -> None:
     """Workers report in any order; another file or another record is another hash."""
     two = of("passed", scenario="two")
-    assert corpus_hash([ONE, two]) == corpus_hash([two, ONE, ONE])
-    assert digest_of([ONE, two]) == digest_of([two, ONE])
-    assert corpus_hash([ONE]) != corpus_hash([of("passed", file="f2")])
-    assert digest_of([ONE]) != digest_of([of("passed", digest="d2")])
+    assert hash_corpus([ONE, two]) == hash_corpus([two, ONE, ONE])
+    assert compute_digest([ONE, two]) == compute_digest([two, ONE])
+    assert hash_corpus([ONE]) != hash_corpus([of("passed", file="f2")])
+    assert compute_digest([ONE]) != compute_digest([of("passed", digest="d2")])
 
 
 def test_both_clocks_are_named() -> None:
     """A result of virtual time only was not shown in real time."""
-    lines = summary([of("passed", clock="real"), ONE], "1.2.3")
+    lines = format_summary([of("passed", clock="real"), ONE], "1.2.3")
     assert re.search(
         r" is conformant: must: 0 failed, should: 0 failed, undecided: 0; 2 passed, .* virtual and real clock, ",
         lines[-1],
@@ -195,9 +202,9 @@ def test_limits_that_are_not_stated_are_named_with_what_they_cost() -> None:
     """The most requested one comes first; informational scenarios are not counted."""
     kill, both = ("kill_grace",), ("close_grace", "kill_grace")
     rows = (*ONE.rows, *(JudgedRow("signals", "not applicable", "", "", "must", names) for names in (kill, both)))
-    lines = summary([of("passed", rows=rows), of("passed", level="info", rows=rows)], "1.2.3")
+    lines = format_summary([of("passed", rows=rows), of("passed", level="info", rows=rows)], "1.2.3")
     assert "state kill_grace, close_grace to have 2 more checks judged" in lines
-    assert "state kill_grace to have 1 more check judged" in summary([of("passed", rows=rows[:2])], "1.2.3")
-    assert not any(line.startswith("state ") for line in summary([ONE], "1.2.3"))
-    crossed = Judged.of(json.loads(of("passed", rows=rows).line()))
+    assert "state kill_grace to have 1 more check judged" in format_summary([of("passed", rows=rows[:2])], "1.2.3")
+    assert not any(line.startswith("state ") for line in format_summary([ONE], "1.2.3"))
+    crossed = Judged.of(json.loads(of("passed", rows=rows).to_json_line()))
     assert [row.unstated for row in crossed.rows] == [(), kill, both]

@@ -12,7 +12,7 @@ from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.record import Record
 from pytest_agentproc.reference import find_entries
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.verdict import Row, Verdict, compare, explain, explain_leaks, findings
+from pytest_agentproc.verdict import Row, Verdict, compare, describe_findings, explain, explain_leaks
 from pytest_agentproc.vocabulary import Policy
 
 SECOND = 1_000_000_000
@@ -130,7 +130,7 @@ def test_a_failure_ends_with_the_word_to_look_up(covers: tuple[str, ...], row: R
     """The rule says why the check exists; without one, the outcome or the key is what is not understood."""
     run = played(Record(), None)
     run.bound.scenario = SimpleNamespace(**{**vars(SCENARIO), "covers": covers})
-    assert findings(run, [row]).splitlines()[-1] == f"  read more: agentproc explain {word}"
+    assert describe_findings(run, [row]).splitlines()[-1] == f"  read more: agentproc explain {word}"
     assert find_entries(word)[0] != []
 
 
@@ -159,7 +159,7 @@ def test_lines_that_are_no_events_are_quoted_where_they_may_be_the_reason() -> N
     run = played(record, SimpleNamespace(outcome="failed"))
     row = Row("outcome", 6, "completed", "failed", Verdict.FAILED)
     run.bound.scenario = SimpleNamespace(**{**vars(SCENARIO), "prints_events": True})
-    assert findings(run, [row]).splitlines()[6:-1] == [
+    assert describe_findings(run, [row]).splitlines()[6:-1] == [
         "  lines on stdout that are no JSON object:",
         '    "\\u001b[1mUpdate me"',
         '    "warning 0"',
@@ -167,9 +167,9 @@ def test_lines_that_are_no_events_are_quoted_where_they_may_be_the_reason() -> N
         "    ... and 2 more",
     ]
     other = Row("elapsed", 6, "1 s", "2 s", Verdict.FAILED)
-    assert "no JSON" not in findings(run, [other])
+    assert "no JSON" not in describe_findings(run, [other])
     run.bound.scenario.prints_events = False
-    assert "no JSON" not in findings(run, [row])
+    assert "no JSON" not in describe_findings(run, [row])
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.verdict import _patterns, compare, explain
-from pytest_agentproc.verdict._patterns import SlowPattern, fits
-from pytest_agentproc.verdict._words import quoted
+from pytest_agentproc.verdict._patterns import SlowPattern, has_match
+from pytest_agentproc.verdict._words import quote
 
 LONG = "a" * 39 + "b"
 SLOW = ["(a+)+$", "(a|a)*$", "([a-z]+)*$", r"((a*)b?)*$", "(a?){39}a{39}$"]
@@ -26,7 +26,7 @@ def test_a_pattern_without_an_end_is_given_up(pattern: str, monkeypatch: pytest.
     monkeypatch.setattr(_patterns, "LONGEST", 0.3)
     begun = monotonic()
     with pytest.raises(SlowPattern, match=r"does not come to an end within 0.3 s on 79 characters"):
-        fits(pattern, "a" * 78 + "!")
+        has_match(pattern, "a" * 78 + "!")
     assert monotonic() - begun < 10
 
 
@@ -36,7 +36,7 @@ def test_plain_patterns_are_tried_at_once(
 ) -> None:
     """A process for each of them would make every judgement slower."""
     monkeypatch.setattr(_patterns, "_fits_apart", lambda *_: pytest.fail("a process was started"))
-    assert fits(pattern, text) is wanted
+    assert has_match(pattern, text) is wanted
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_plain_patterns_are_tried_at_once(
 )
 def test_a_process_of_its_own_says_the_same(pattern: str, text: str) -> None:
     """Where it is tried makes no difference to what fits."""
-    assert fits(pattern, text) is (re.search(pattern, text) is not None)
+    assert has_match(pattern, text) is (re.search(pattern, text) is not None)
 
 
 def test_such_a_pattern_is_a_located_error_of_its_scenario(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,7 +67,7 @@ def test_a_pattern_with_a_number_of_5000_digits_is_a_mistake() -> None:
 @pytest.mark.parametrize("char", ["\x9b", "\x7f", "\u202e", "\x1b", "\u2066", "\U000e0041", "\u2028"])
 def test_what_steers_a_terminal_is_escaped(char: str) -> None:
     """An agent could recolor, hide or turn around what a failure says."""
-    assert quoted(f"a{char}b").isprintable()
+    assert quote(f"a{char}b").isprintable()
     text = (
         'scenario: a\nagent: raw\nscript:\n  - raw: "A\\x9b31m\\x7f\\u202e\\u2066\\x1b[31m\\n"\n  - answer: x\n'
         "expect: {transcript: nothing}\n"

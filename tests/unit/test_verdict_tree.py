@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import explain_leaks
-from pytest_agentproc.verdict._explain import tree
+from pytest_agentproc.verdict._explain import draw_tree
 
 SECOND = 1_000_000_000
 SCENARIO: Any = SimpleNamespace(
@@ -46,7 +46,7 @@ def test_every_process_is_there_with_its_end_and_its_step_or_command() -> None:
         left("helper", "alive"),
         agent=["pi", "--mode", "json", "-p", "hi"],
     )
-    assert tree(record, SCENARIO) == [
+    assert draw_tree(record, SCENARIO) == [
         "agent (pid 4711): gone, code 0, at 1 s          pi --mode json -p hi",
         "  helper (pid 4712): still alive                x.scenario.yaml:4: - spawn: helper",
         "    tool (pid 4713): gone, signal KILL, at 2 s  x.scenario.yaml:5: - spawn: {id: tool, how: new_session}",
@@ -63,7 +63,7 @@ def test_a_stopped_process_and_a_zombie_say_so() -> None:
         left("agent 2", "zombie"),
         agent=["pi", "--asked"],
     )
-    assert tree(record, SCENARIO) == [
+    assert draw_tree(record, SCENARIO) == [
         "agent (pid 7): stopped                        pi --really",
         "agent 2 (pid 8): zombie, signal TERM, at 1 s  pi --asked",
     ]
@@ -72,7 +72,7 @@ def test_a_stopped_process_and_a_zombie_say_so() -> None:
 def test_several_sessions_stand_beside_one_another() -> None:
     """Each has its own agent, and a fault leaves ends that were not seen."""
     record = record_of(born("left", 7), born("right", 8), left=["agent"], right=["pi", "--mode", "rpc"])
-    assert tree(record, SCENARIO) == [
+    assert draw_tree(record, SCENARIO) == [
         "left (pid 7): not seen to end   agent",
         "right (pid 8): not seen to end  pi --mode rpc",
     ]
@@ -83,7 +83,7 @@ def test_a_long_drawing_keeps_who_was_left_and_who_is_above() -> None:
     helpers = [born(f"helper {number}", number, "agent", 4) for number in range(2, 100)]
     ends = [(SECOND, "x", {"process": f"helper {number}", "code": 0}) for number in range(2, 99)]
     record = record_of(born("agent", 1), *helpers, *ends, left("helper 99", "alive"))
-    lines = tree(record, SCENARIO)
+    lines = draw_tree(record, SCENARIO)
     assert len(lines) == 41
     assert lines[0].startswith("agent (pid 1)")
     assert lines[1].startswith("  helper 2 (pid 2): gone")
@@ -95,14 +95,14 @@ def test_more_left_than_there_is_room_for_are_counted() -> None:
     """A fork bomb is no reason to print it."""
     helpers = [born(f"helper {number}", number, "agent", 4) for number in range(2, 100)]
     record = record_of(born("agent", 1), *helpers, *(left(f"helper {number}", "alive") for number in range(2, 100)))
-    lines = tree(record, SCENARIO)
+    lines = draw_tree(record, SCENARIO)
     assert (len(lines), lines[40]) == (41, "... and 59 more, 59 of them left")
 
 
 def test_a_deep_tree_is_drawn_without_recursion() -> None:
     """A chain of a thousand is cut like any other."""
     chain = [born(f"p{number}", number + 1, f"p{number - 1}", 4) for number in range(1, 2000)]
-    lines = tree(record_of(born("p0", 1), *chain), SCENARIO)
+    lines = draw_tree(record_of(born("p0", 1), *chain), SCENARIO)
     assert (len(lines), lines[40]) == (41, "... and 1960 more, all gone")
 
 

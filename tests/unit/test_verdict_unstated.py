@@ -9,8 +9,8 @@ import pytest
 from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.verdict import Verdict, compare, conclude, judged
-from pytest_agentproc.vocabulary import POLICY_NAMES, Policy, RunReport, with_unstated
+from pytest_agentproc.verdict import Verdict, compare, conclude, judge_play
+from pytest_agentproc.vocabulary import POLICY_NAMES, Policy, RunReport, mark_unstated
 from tests.unit.handmade import SECOND, Bound, Events, Expected, Played, Script, Unstated
 
 REMEDY = "state limits={'kill_grace': ...} to have this judged"
@@ -101,7 +101,7 @@ def test_a_line_that_the_shortest_value_cuts_excuses_no_count() -> None:
 
 
 SIGNALS = (Expected("signals", [("TERM", SECOND)]), Expected("outcome", "inactive"))
-GRACELESS = with_unstated(Policy(), {"linger_kill_grace"})
+GRACELESS = mark_unstated(Policy(), {"linger_kill_grace"})
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ GRACELESS = with_unstated(Policy(), {"linger_kill_grace"})
     [
         (Policy(), "failed"),
         (GRACELESS, "not applicable"),
-        (with_unstated(Policy(), {"kill_grace"}), "failed"),
+        (mark_unstated(Policy(), {"kill_grace"}), "failed"),
     ],
 )
 def test_a_grace_that_is_not_stated_may_be_none(policy: Policy, seen: str) -> None:
@@ -127,7 +127,7 @@ def test_a_check_that_names_an_unstated_limit_says_what_to_state() -> None:
         "scenario: x\nagent: raw\nscript: [{silence: for ever}]\n"
         "expect: {outcome: inactive, returned: inactivity_timeout + kill_grace, elapsed: inactivity_timeout}\n"
     )
-    bound = loads(text).bind(with_unstated(Policy(), {"inactivity_timeout"}))
+    bound = loads(text).bind(mark_unstated(Policy(), {"inactivity_timeout"}))
     assert {one.key: one.unstated for one in bound.expect} == {
         "outcome": (),
         "returned": ("kill_grace",),
@@ -143,7 +143,7 @@ def test_a_scenario_that_nothing_decides_any_more_has_not_passed() -> None:
     rows = compare(play(RIGHT, file=file, catches="returned"))
     assert (rows[-1].seen, rows[-1].wanted) == (REMEDY, "it depends on kill_grace")
     assert conclude(rows) is Verdict.NOT_APPLICABLE
-    assert judged(play(RIGHT, file=file, catches="returned")).reason == REMEDY
+    assert judge_play(play(RIGHT, file=file, catches="returned")).reason == REMEDY
     assert conclude(compare(play(RIGHT, file=file, catches="text"))) is Verdict.PASSED
     wrong = compare(play({**RIGHT, "text": ""}, file=file, catches="returned"))
     assert conclude(wrong) is Verdict.FAILED
@@ -151,10 +151,10 @@ def test_a_scenario_that_nothing_decides_any_more_has_not_passed() -> None:
 
 def test_a_limit_that_can_be_switched_off_is_off_and_not_unstated() -> None:
     """A supervisor that does not name it does not have it."""
-    assert "inactivity_timeout" not in with_unstated(Policy(), ()).unstated
-    assert with_unstated(Policy(), ()).unstated == {
+    assert "inactivity_timeout" not in mark_unstated(Policy(), ()).unstated
+    assert mark_unstated(Policy(), ()).unstated == {
         *("linger_grace", "background_grace", "linger_kill_grace", "leftover_kill_grace", "kill_grace"),
         *("cancel_grace", "permission_timeout", "hook_timeout", "restart_backoff", "close_grace", "max_line_bytes"),
     }
-    assert type(with_unstated(Policy(), POLICY_NAMES)) is Policy
-    assert with_unstated(Policy(), ()).in_session().unstated == with_unstated(Policy(), ()).unstated
+    assert type(mark_unstated(Policy(), POLICY_NAMES)) is Policy
+    assert mark_unstated(Policy(), ()).adapt_to_session().unstated == mark_unstated(Policy(), ()).unstated

@@ -19,7 +19,7 @@ from pytest_agentproc.vocabulary import (
     Outcome,
     Policy,
     Rule,
-    exit_code,
+    compute_exit_code,
     signal_name,
     signal_number,
     to_nanoseconds,
@@ -62,7 +62,7 @@ def test_an_outcome_has_the_exit_code_of_the_table(
     outcome: Outcome, agent_status: int | None, forced: bool, executable: bool, code: int
 ) -> None:
     """Scripts around a supervisor read nothing but its exit code."""
-    assert exit_code(outcome, agent_status, forced=forced, executable=executable) == code
+    assert compute_exit_code(outcome, agent_status, forced=forced, executable=executable) == code
 
 
 def test_the_table_has_a_row_for_every_outcome() -> None:
@@ -142,16 +142,16 @@ def test_whoever_changes_a_policys_nanoseconds_changes_his_own() -> None:
     policy = Policy(max_runtime=1)
     mine = policy.nanoseconds()
     mine["max_runtime"] = None
-    assert policy.nanoseconds()["max_runtime"] == policy.whole()["max_runtime"] == 1_000_000_000
+    assert policy.nanoseconds()["max_runtime"] == policy.to_whole_limits()["max_runtime"] == 1_000_000_000
     assert replace(policy, max_runtime=2).nanoseconds()["max_runtime"] == 2_000_000_000
     assert copy.copy(policy).nanoseconds() == policy.nanoseconds()
 
 
 def test_silence_is_no_fault_in_a_session_unless_the_caller_says_so() -> None:
     """The default is a one-shot run's; a limit that was chosen is kept, also the same number."""
-    assert Policy(kill_grace=3.0).in_session() == Policy(inactivity_timeout=None, kill_grace=3.0)
-    assert Policy(inactivity_timeout=120.0).in_session().inactivity_timeout == 120.0
-    assert Policy(inactivity_timeout=None).in_session().inactivity_timeout is None
+    assert Policy(kill_grace=3.0).adapt_to_session() == Policy(inactivity_timeout=None, kill_grace=3.0)
+    assert Policy(inactivity_timeout=120.0).adapt_to_session().inactivity_timeout == 120.0
+    assert Policy(inactivity_timeout=None).adapt_to_session().inactivity_timeout is None
 
 
 @pytest.mark.parametrize(
@@ -183,8 +183,8 @@ def test_a_wrong_size_is_told_with_its_value_and_what_to_write(value: object) ->
 
 def test_a_transcript_may_be_kept_whole_if_that_is_said() -> None:
     """A caller who knows the agent may want all of it; the limit is then none that a scenario could name."""
-    assert Policy(max_transcript_bytes=None).whole()["max_transcript_bytes"] is None
-    assert Policy(max_transcript_bytes=1, kill_grace=1).whole()["max_transcript_bytes"] == 1
+    assert Policy(max_transcript_bytes=None).to_whole_limits()["max_transcript_bytes"] is None
+    assert Policy(max_transcript_bytes=1, kill_grace=1).to_whole_limits()["max_transcript_bytes"] == 1
     with pytest.raises(UsageError, match=r"max_transcript_bytes is 0, but must be bytes .* or None"):
         Policy(max_transcript_bytes=0)
 
@@ -234,7 +234,7 @@ def test_a_rule_says_why_it_exists_and_cites_a_public_report(rule: Rule) -> None
 
 def test_containment_is_one_of_three_words_in_order() -> None:
     """A stronger hold on a tree keeps all promises of a weaker one."""
-    assert [Policy(containment=word).holds("subreaper") for word in CONTAINMENTS] == [False, True, True]
+    assert [Policy(containment=word).has_containment("subreaper") for word in CONTAINMENTS] == [False, True, True]
     with pytest.raises(UsageError) as caught:
         Policy(containment="jail")
     assert caught.value.message == "policy containment is 'jail', but must be one of group, subreaper, keeper"
@@ -253,12 +253,12 @@ def test_a_scenario_that_asks_for_more_containment_than_there_is_does_not_apply(
 
 def test_a_limit_between_two_nanoseconds_is_told_as_it_is() -> None:
     """Twice a third of a second is two thirds, and not twice the nanosecond above a third."""
-    assert Policy(kill_grace=2.1).exact() == Policy(kill_grace=2.1).whole()
+    assert Policy(kill_grace=2.1).to_exact_limits() == Policy(kill_grace=2.1).to_whole_limits()
     assert not Policy(kill_grace=0.7, linger_grace=0.1).has_parts
     parts = Policy(kill_grace=1 / 3)
     assert parts.has_parts
-    assert parts.whole()["kill_grace"] == 333_333_334
-    assert abs(3 * float(parts.exact()["kill_grace"] or 0) - 1_000_000_000) < 1e-6
+    assert parts.to_whole_limits()["kill_grace"] == 333_333_334
+    assert abs(3 * float(parts.to_exact_limits()["kill_grace"] or 0) - 1_000_000_000) < 1e-6
 
 
 def test_every_signal_has_a_name_and_keeps_its_number() -> None:

@@ -85,14 +85,14 @@ def test_clocks_that_could_not_be_replaced_are_real_afterwards(monkeypatch: pyte
     """Else every later test of the session would have the time of a run that never began."""
     from pytest_agentproc.clock import _wall
 
-    def fail(found: Any, others: dict[int, Any], plain: Callable[..., None] = _wall._replace) -> None:
+    def fail(found: Any, others: dict[int, Any], plain: Callable[..., None] = _wall._replace_clocks) -> None:  # noqa: SLF001
         plain(found, others)
         if others is _wall._VIRTUAL:  # noqa: SLF001
             raise RuntimeError("a module that cannot be searched")
 
     real = time.monotonic
     with monkeypatch.context() as patched, VirtualClock() as clock:
-        patched.setattr(_wall, "_replace", fail)
+        patched.setattr(_wall, "_replace_clocks", fail)
         with pytest.raises(RuntimeError, match="a module that cannot be searched"):
             clock.run(asyncio.sleep, 1)
     assert time.monotonic is real
@@ -127,13 +127,13 @@ def test_a_run_that_loads_no_module_searches_all_modules_once(monkeypatch: pytes
 
     searches: list[int] = []
 
-    def search(plain: Callable[[], Any] = _wall._search) -> Any:  # noqa: SLF001
+    def search(plain: Callable[[], Any] = _wall._search_modules) -> Any:  # noqa: SLF001
         searches.append(1)
         return plain()
 
     with VirtualClock() as clock:
         clock.run(asyncio.sleep, 1)  # the first run loads the event loop
-    monkeypatch.setattr(_wall, "_search", search)
+    monkeypatch.setattr(_wall, "_search_modules", search)
     with VirtualClock() as clock:
         clock.run(asyncio.sleep, 1)
     assert searches == [1]

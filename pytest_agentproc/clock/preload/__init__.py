@@ -7,6 +7,6 @@ cannot reach (`strangers.c`), and lets time move when every thread is blocked. `
 
 from __future__ import annotations
 
-from pytest_agentproc.clock.preload._build import coordinator
+from pytest_agentproc.clock.preload._build import find_coordinator
 
-__all__ = ["coordinator"]
+__all__ = ["find_coordinator"]

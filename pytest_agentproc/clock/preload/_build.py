@@ -30,7 +30,7 @@ _LIBRARIES = ("-ldl", "-lpthread", "-lrt")
 _LIMIT = 120
 
 
-def coordinator() -> Path:
+def find_coordinator() -> Path:
     """Give the path of the coordinator; the shim lies beside it.
 
     Raises:
@@ -44,7 +44,7 @@ def coordinator() -> Path:
             "virtual time for programs needs a C compiler, once, and there is no `cc`",
             "install one, such as by `apt install gcc libc6-dev`",
         )
-    return _compiled_folder() / "coordinator"
+    return _find_compiled_folder() / "coordinator"
 
 
 def can_build() -> bool:
@@ -77,15 +77,15 @@ def _compile(words: list[str | Path]) -> None:
         )
 
 
-def _compiled_folder() -> Path:
+def _find_compiled_folder() -> Path:
     """Give the folder in the cache, and compile first if it is not there."""
     if platform.machine() not in _MACHINES or platform.libc_ver()[0] != "glibc":
         raise UsageError(
             f"virtual time for programs works on {' and '.join(_MACHINES)} with glibc, and this is "
             f"{platform.machine()} with {platform.libc_ver()[0] or 'another libc'}"
         )
-    base = _private_folder()
-    folder = base / f"preload-{_fingerprint()}"
+    base = _make_private_folder()
+    folder = base / f"preload-{_compute_fingerprint()}"
     if folder.exists():
         return folder
     with (base / "lock").open("w") as lock:
@@ -104,14 +104,14 @@ def _compile_into(folder: Path) -> None:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def _fingerprint() -> str:
+def _compute_fingerprint() -> str:
     digest = hashlib.sha256(" ".join((platform.machine(), *platform.libc_ver(), *_COMMON, *_SHIM)).encode())
     for file in sorted([*_SOURCES.glob("*.c"), *_SOURCES.glob("*.h")]):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def _private_folder() -> Path:
+def _make_private_folder() -> Path:
     """Give the cache folder; what lies there is executed, so nobody else may write to it."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pytest-agentproc"
     try:

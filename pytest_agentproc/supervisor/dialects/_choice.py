@@ -32,7 +32,7 @@ def make_decoder(dialect: str | Dialect, mode: str = "") -> Decoder:
     Raises:
         UsageError: the dialect or the mode is unknown.
     """
-    made: Decoder = _find_dialect(dialect, DIALECTS, "").decoder(mode)
+    made: Decoder = _find_dialect(dialect, DIALECTS, "").make_decoder(mode)
     return made
 
 
@@ -47,7 +47,7 @@ def make_talk(dialect: str | Dialect, mode: str = "", setting: Setting | None = 
     Raises:
         UsageError: the dialect or the mode is unknown, or holds no sessions.
     """
-    made: Talk = _find_dialect(dialect, SESSIONS, " for a session").talk(mode, setting or Setting())
+    made: Talk = _find_dialect(dialect, SESSIONS, " for a session").make_talk(mode, setting or Setting())
     return made
 
 

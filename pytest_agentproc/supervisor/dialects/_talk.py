@@ -25,7 +25,7 @@ from pytest_agentproc.supervisor.dialects._json import parse_objects
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.vocabulary import Continued
+    from pytest_agentproc.vocabulary import ContinuedSession
 
 
 BACKGROUND = 0
@@ -47,7 +47,7 @@ class Setting:
     key: str = ""
     hooks: tuple[tuple[str, str], ...] = ()
     session: str = ""
-    continues: Continued | None = None
+    continues: ContinuedSession | None = None
 
 
 @dataclass(frozen=True, slots=True)

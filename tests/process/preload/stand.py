@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.clock.preload import coordinator
+from pytest_agentproc.clock.preload import find_coordinator
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +43,7 @@ def timed(*words: str | Path, **more: Any) -> Ran:
     """Run a command in virtual time, to its end."""
     program = require(str(words[0]))
     done = subprocess.run(  # noqa: PLW1510  # the code is one of the things that a test looks at
-        [coordinator(), program, *words[1:]], capture_output=True, text=True, timeout=LIMIT, **more
+        [find_coordinator(), program, *words[1:]], capture_output=True, text=True, timeout=LIMIT, **more
     )
     return Ran(done.returncode, done.stdout, done.stderr)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.clock.preload import coordinator
+from pytest_agentproc.clock.preload import find_coordinator
 from pytest_agentproc.clock.preload._build import build
 from pytest_agentproc.errors import UsageError
 from tests.process.preload.stand import LIMIT, require
@@ -33,7 +33,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_it_is_compiled_once_however_many_ask_for_it(cache: Path) -> None:
     """Workers of pytest-xdist begin at the same time; none may start a half of a file."""
     found: list[Path] = []
-    threads = [threading.Thread(target=lambda: found.append(coordinator())) for _ in range(3)]
+    threads = [threading.Thread(target=lambda: found.append(find_coordinator())) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -41,7 +41,7 @@ def test_it_is_compiled_once_however_many_ask_for_it(cache: Path) -> None:
     (folder,) = cache.glob("*/")
     assert found == [folder / "coordinator"] * 3
     assert sorted(file.name for file in folder.iterdir()) == ["coordinator", "shim.so"]
-    assert coordinator() == found[0]
+    assert find_coordinator() == found[0]
     assert cache.stat().st_mode & 0o077 == 0
 
 
@@ -50,7 +50,7 @@ def test_a_folder_to_which_others_can_write_is_refused(cache: Path) -> None:
     cache.mkdir()
     cache.chmod(0o777)
     with pytest.raises(UsageError) as error:
-        coordinator()
+        find_coordinator()
     assert str(error.value) == (
         f"virtual time for programs is compiled into {cache}, to which others can write\n"
         f"run `chmod go-w {cache}` if it is yours, or set XDG_CACHE_HOME to a folder of yours"
@@ -65,7 +65,7 @@ def test_a_kernel_without_what_virtual_time_needs_is_named() -> None:
         [*inside, "mount -t tmpfs none /proc"], capture_output=True, timeout=LIMIT, check=False
     ).returncode:
         pytest.skip("this user can mount nothing")
-    script = f"mount -t tmpfs none /proc; exec {coordinator()} true"
+    script = f"mount -t tmpfs none /proc; exec {find_coordinator()} true"
     done = subprocess.run([*inside, script], capture_output=True, text=True, timeout=LIMIT, check=False)
     said = "agentproc time: this kernel has no /proc/PID/schedstat, and virtual time needs it\n"
     assert (done.returncode, done.stderr) == (2, said)
@@ -79,7 +79,7 @@ def test_a_compiler_that_fails_is_reported(cache: Path, tmp_path: Path, monkeypa
     compiler.chmod(0o755)
     monkeypatch.setenv("PATH", f"{compiler.parent}:{os.environ['PATH']}")
     with pytest.raises(UsageError) as error:
-        coordinator()
+        find_coordinator()
     assert str(error.value) == (
         "virtual time for programs could not be compiled:\nfatal error: time.h: No such file\n"
         "it needs gcc or clang and the headers of glibc 2.31 or newer, such as by `apt install gcc libc6-dev`"

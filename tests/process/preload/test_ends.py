@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.clock.preload import coordinator
+from pytest_agentproc.clock.preload import find_coordinator
 from tests.attacks.trials import Trial
 from tests.process.preload.stand import LIMIT, timed
 
@@ -43,7 +43,7 @@ def _children(pid: int) -> list[int]:
 @contextmanager
 def started(script: str) -> Iterator[tuple[subprocess.Popen[str], int, int]]:
     """Start a script in virtual time; give what watches, the coordinator and the program, once that has printed."""
-    words = [str(coordinator()), "bash", "-c", script]
+    words = [str(find_coordinator()), "bash", "-c", script]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watcher:
         assert watcher.stdout is not None
         watcher.stdout.readline()
@@ -95,7 +95,7 @@ def test_the_exit_code_is_the_commands(script: str, code: int) -> None:
 
 def test_a_command_that_cannot_be_started_is_named() -> None:
     """The codes are the same as those of a shell."""
-    time = str(coordinator())
+    time = str(find_coordinator())
     for path, code, reason in (
         ("/no/where", 127, "No such file or directory"),
         ("/dev/null", 126, "Permission denied"),

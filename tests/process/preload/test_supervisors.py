@@ -13,7 +13,7 @@ from pytest_agentproc.harness import ScenarioRunner, _preload
 from pytest_agentproc.harness._preload import PreloadRunner
 from pytest_agentproc.scenario import load
 from pytest_agentproc.subjects import Command, Function
-from pytest_agentproc.verdict import Verdict, judged
+from pytest_agentproc.verdict import Verdict, judge_play
 from tests.process.preload.stand import require, timed
 from tests.process.preload.supervising import patient
 
@@ -69,7 +69,7 @@ def test_hard_coded_minutes_are_judged_exactly(lab: ScenarioRunner, kind: str, t
     plays = [_play(lab, tmp_path, text, subject) for text in (DEAF, LATE, DEAF)]
     for played in plays:
         assert (played.record.header["clock"], played.record.header["arm"]) == ("virtual", "preload")
-        judgement = judged(played)
+        judgement = judge_play(played)
         assert judgement.verdict is Verdict.PASSED, [(row.key, row.seen, row.wanted) for row in judgement.rows]
     assert plays[0].record.digest() == plays[2].record.digest()
 
@@ -79,7 +79,7 @@ def test_hard_coded_minutes_are_judged_exactly(lab: ScenarioRunner, kind: str, t
 def test_a_limit_that_is_wrong_by_a_second_is_red(lab: ScenarioRunner, kind: str, tmp_path: Path) -> None:
     """A supervisor that keeps other limits than it states fails, by the exact instants."""
     subject = supervisor(kind, tmp_path, {**LIMITS, "kill_grace": 6})
-    rows = {row.key: row for row in judged(_play(lab, tmp_path, DEAF, subject)).rows}
+    rows = {row.key: row for row in judge_play(_play(lab, tmp_path, DEAF, subject)).rows}
     assert rows["signals"].verdict is Verdict.FAILED
     assert (rows["signals"].wanted, rows["signals"].seen) == (
         "TERM at 180 s, KILL at 186 s",
@@ -119,7 +119,7 @@ def test_a_program_that_polls_is_judged_with_its_period(lab: ScenarioRunner, tmp
     played = _play(lab, tmp_path, SHORT, Command([sys.executable, "-c", POLLS, "{agent}"], limits=LIMITS))
     assert played.polling is not None
     assert played.polling.period == 20_000_000
-    assert judged(played).verdict is Verdict.PASSED
+    assert judge_play(played).verdict is Verdict.PASSED
 
 
 def test_the_result_of_a_play_that_was_broken_off_is_not_the_next_ones(
@@ -175,5 +175,5 @@ def test_a_function_that_cannot_be_sent_is_judged_in_real_time(lab: ScenarioRunn
 
 def _short(lab: ScenarioRunner, folder: Path, subject: Subject) -> Played:
     played = _play(lab, folder, SHORT, subject)
-    assert (judged(played).verdict, played.record.header["clock"]) == (Verdict.PASSED, "real")
+    assert (judge_play(played).verdict, played.record.header["clock"]) == (Verdict.PASSED, "real")
     return played

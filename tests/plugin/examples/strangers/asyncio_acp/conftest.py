@@ -2,7 +2,7 @@ import asyncio
 
 from supervisor import AcpError, Limits, Session
 from pytest_agentproc.subjects import Client, Driven, Function
-from pytest_agentproc.vocabulary import Caller, Role, to_nanoseconds
+from pytest_agentproc.vocabulary import Caller, CallerRole, to_nanoseconds
 
 # the limits of mine that a scenario may set, by the kit's names
 NAMES = {"handshake_timeout": "handshake", "prompt_timeout": "idle", "cancel_grace": "cancel_grace",
@@ -76,7 +76,7 @@ class Talk:
             self.session.tell("failed")
 
     async def ask_permission(self, _):
-        number = self.play.caller.saw_question(self.play.now(), self.name)
+        number = self.play.caller.note_question(self.play.now(), self.name)
         self.play.wake.set()
         self.questions[number] = asyncio.get_running_loop().create_future()
         return await self.questions[number]
@@ -117,14 +117,14 @@ class Play:
         orders = {sub.name: sub for sub in order.sessions} if order.sessions else {"": order}
         self.wake, self.loop = asyncio.Event(), asyncio.get_running_loop()
         self.zero, self.scale = self.loop.time(), order.scale
-        self.caller = Caller(order.drive, lambda deed: None, {n: Role(o.handler, o.hooks) for n, o in orders.items()})
+        self.caller = Caller(order.drive, lambda deed: None, {n: CallerRole(o.handler, o.hooks) for n, o in orders.items()})
         self.talks = {name: Talk(sub, self, name) for name, sub in orders.items()}
 
     def now(self):
         return to_nanoseconds((self.loop.time() - self.zero) * self.scale)
 
     def hear(self, *what):
-        self.caller.hear(*what)
+        self.caller.note_event(*what)
         self.wake.set()
 
     async def run(self):

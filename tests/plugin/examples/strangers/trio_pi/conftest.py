@@ -3,7 +3,7 @@ import dataclasses, math, os
 
 import trio
 from pytest_agentproc.subjects import Client, Driven, Function
-from pytest_agentproc.vocabulary import Caller, Role
+from pytest_agentproc.vocabulary import Caller, CallerRole
 from oneshot import run_once
 from supervisor import Limits, Session, open_session
 
@@ -71,18 +71,18 @@ class Pi(Client):
 async def whole(order):
     """The whole drive, so that our queue is judged, too."""
     start, turns, scopes, replies = trio.current_time(), {}, {}, {}
-    caller = Caller(order.drive, lambda deed: None, {"": Role(order.handler, order.hooks)})
+    caller = Caller(order.drive, lambda deed: None, {"": CallerRole(order.handler, order.hooks)})
     kick = [trio.Event()]
 
     def now():
         return round((trio.current_time() - start) * 1e9)
 
     def tell(status):
-        caller.hear("status", None, status)
+        caller.note_event("status", None, status)
         kick[0].set()
 
     async def confirm(event):
-        number = caller.saw_question(now())
+        number = caller.note_question(now())
         kick[0].set()
         replies[number] = (done := trio.Event())
         await done.wait()
@@ -96,7 +96,7 @@ async def whole(order):
             turns[number] = {**answer(turn), "elapsed": turn.elapsed}
         if scope.cancelled_caught:
             turns[number] = {"outcome": "cancelled"}
-        caller.hear("outcome", number, turns[number]["outcome"])
+        caller.note_event("outcome", number, turns[number]["outcome"])
         tell("ready")
 
     async with trio.open_nursery() as nursery:
