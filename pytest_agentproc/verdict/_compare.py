@@ -9,7 +9,7 @@ from pytest_agentproc.errors import ClockError, Problem, ScenarioError, SubjectE
 from pytest_agentproc.verdict._agent_checks import check_bystanders, list_stray_signals
 from pytest_agentproc.verdict._artifacts import show_artifact
 from pytest_agentproc.verdict._checks import check_leaks, find_check
-from pytest_agentproc.verdict._facts import any_was_started, list_leaks, select_session
+from pytest_agentproc.verdict._facts import any_was_started, list_leaks, select_session_play
 from pytest_agentproc.verdict._patterns import SlowPattern
 from pytest_agentproc.verdict._program import explain_program_failure
 from pytest_agentproc.verdict._rows import Finding, Played, Reference, Row, Verdict
@@ -241,7 +241,7 @@ def _check_expectation(played: Played, expectation: Expectation) -> Finding:
         return Finding(Verdict.NOT_APPLICABLE, f"the subject has no {expectation.not_applicable}")
     if expectation.unstated:
         return Finding(Verdict.NOT_APPLICABLE, describe_remedy(expectation.unstated))
-    played, key = select_session(played, expectation.key)
+    played, key = select_session_play(played, expectation.key)
     wanted = expectation.wanted
     if played.fault is not None:
         return _judge_after_fault(played, played.fault, key, wanted)

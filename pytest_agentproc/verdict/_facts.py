@@ -202,7 +202,7 @@ def _iterate_own_events(record: Record, processes: Collection[str], codes: str) 
             yield event
 
 
-def select_session(played: Played, key: str) -> tuple[Played, str]:
+def select_session_play(played: Played, key: str) -> tuple[Played, str]:
     """Give what a check looks at: of `sessions.NAME.KEY` that session's play and its KEY, else the play itself."""
     head, _, rest = key.partition(".")
     if head != "sessions" or not rest:

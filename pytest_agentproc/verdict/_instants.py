@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.verdict import _facts
 from pytest_agentproc.verdict._agent_checks import list_questions
-from pytest_agentproc.verdict._facts import select_session
+from pytest_agentproc.verdict._facts import select_session_play
 from pytest_agentproc.vocabulary import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def find_instants(played: Played, key: str) -> Times | None:
         whole nanoseconds, None where an item had no time; None for a key that states no times, or none that are seen
         (`alive_at` is a claim about a stretch of time), and for a subject that does not tell.
     """
-    played, key = select_session(played, key)
+    played, key = select_session_play(played, key)
     head, _, leaf = key.rpartition(".")
     if head.startswith("processes."):
         return _find_process_instants(played.record, head.removeprefix("processes."), leaf)
