@@ -256,12 +256,12 @@ class StepGuesser:
 
     def receive_line(self, line: bytes) -> tuple[bytes, str]:
         """Take a line of stdin; give the immediate answer, and the kind of line."""
-        reply, event = self._encoder.hear(line, 0)
-        return reply + self._encoder.late(), event
+        reply, event = self._encoder.handle_request(line, 0)
+        return reply + self._encoder.take_late_answers(), event
 
     def begin_prompt(self, number: int) -> bytes | None:
         """Take a prompt in hand, if it is there; give what begins its turn."""
-        return self._encoder.take(number, 0) if self._encoder.has(number) else None
+        return self._encoder.begin_prompt(number, 0) if self._encoder.has_prompt(number) else None
 
     def acknowledge_cancel(self) -> bytes:
         """End the turn that was cancelled; give what says so."""

@@ -309,10 +309,10 @@ class EncoderCheck:
         """Have the caller ask, and the agent take it up."""
         requests = _PROMPTS[self._dialect](text)
         for request in requests[-1:] if self._prompts else requests:
-            self._encoder.hear(json.dumps(request).encode(), 0)
-        if self._encoder.has(self._prompts + 1):  # else the prompt joined the turn that runs
+            self._encoder.handle_request(json.dumps(request).encode(), 0)
+        if self._encoder.has_prompt(self._prompts + 1):  # else the prompt joined the turn that runs
             self._prompts += 1
-            self._pending = _parse_events(self._encoder.take(self._prompts, 0))
+            self._pending = _parse_events(self._encoder.begin_prompt(self._prompts, 0))
 
     def try_steps(self, steps: Sequence[DraftStep], event: Any) -> bool:
         """Play steps, and say whether they say the event; if not, nothing has happened."""

@@ -265,7 +265,7 @@ def test_a_supervisor_that_does_right_is_never_red(monkeypatch: pytest.MonkeyPat
         assert came.find is None
         assert came.counted is not None
         assert came.counted >= _SEVERAL
-    monkeypatch.setattr("pytest_agentproc.search._exploration.instants", lambda *_: None)
+    monkeypatch.setattr("pytest_agentproc.search._exploration.find_instants", lambda *_: None)
     came = _explored(_DOTS.replace("agent: raw", "agent: {dialect: raw, chunk: 4 KiB}"), foreign, lab=foreign)
     assert came.counted is not None
     assert came.counted < _SEVERAL
