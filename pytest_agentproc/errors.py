@@ -22,7 +22,7 @@ __all__ = [
     "Declined",
     "EndlessAgent",
     "EndlessWait",
-    "Foreign",
+    "ForeignProgram",
     "Hang",
     "KitError",
     "NotApplicable",
@@ -166,7 +166,7 @@ class Stall(ClockError):
     reason = "stall"
 
 
-class Foreign(ClockError):
+class ForeignProgram(ClockError):
     """A program that is neither a fake nor around one runs on in virtual time, and was not declared."""
 
     reason = "foreign process"

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock._debugger import is_guard_over
 from pytest_agentproc.clock._wrappers import LONGEST_SLEEP, SleepProof
-from pytest_agentproc.errors import ClockError, Foreign, Stall
+from pytest_agentproc.errors import ClockError, ForeignProgram, Stall
 from pytest_agentproc.procfs import read_command_words
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _refuse_impostor(hub: Hub, programs: KnownPrograms, args: tuple[Any, ...], o
     It is refused before it runs. To look at it afterwards would be a race: it may have become a fake by then, or ended.
 
     Raises:
-        Foreign: it is such a program, and was not declared.
+        ForeignProgram: it is such a program, and was not declared.
     """
     # A fake's name for another program means that the test's PATH is wrong, and it may be a real CLI. It must not
     # run for even a moment.
@@ -170,7 +170,7 @@ def _refuse_impostor(hub: Hub, programs: KnownPrograms, args: tuple[Any, ...], o
         return
     found = [_find_path(word, options) for word in command]
     if any(found) and not any(os.path.realpath(word) in programs.launchers for word in found):
-        refusal = Foreign(
+        refusal = ForeignProgram(
             f"{name!r} is called like a fake agent and is none, so it was not started\n{_describe_remedy(name)}"
         )
         hub.fail(refusal)
@@ -226,7 +226,7 @@ def _await_child(hub: Hub, pid: int, path: Path, programs: KnownPrograms) -> Non
             is_fake = is_fake or bool(command and folder and programs.is_fake(command, folder))
             is_other = bool(command) and not is_fake
             hub.turns += 1
-            # "Foreign" after 4 ms was wrong on a loaded machine: a shell that was slow to start its fake failed one run
+            # A refusal after 4 ms was wrong on a loaded machine: a shell that was slow to start its fake failed one run
             # in 14. Only what a program does decides: it has to sleep, with all that it started, for a second.
             late = is_guard_over(start, hub.guard)
             if late or (is_other and (programs.is_identified(command) or idle.has_idled_long())):
@@ -288,4 +288,4 @@ def _judge_foreign(hub: Hub, pid: int, command: list[str], path: Path, programs:
     name = os.path.basename(command[0])
     _kill_and_wait(pid, hub.guard)
     words = f"{name!r} (pid {pid}) is no fake agent, and virtual time cannot see what it does"
-    hub.fail(Foreign(f"{words}\n{_describe_remedy(name)}"))
+    hub.fail(ForeignProgram(f"{words}\n{_describe_remedy(name)}"))

@@ -24,7 +24,7 @@ from pytest_agentproc.clock._participants import ParticipantRegistry
 from pytest_agentproc.clock._protocol import LoopTime
 from pytest_agentproc.clock._runs import Runs
 from pytest_agentproc.clock._waiters import find_place_of_call, list_waiting_places
-from pytest_agentproc.errors import BrokenFake, ClockError, Deadlock, Foreign, Spin, Stall
+from pytest_agentproc.errors import BrokenFake, ClockError, Deadlock, ForeignProgram, Spin, Stall
 
 if TYPE_CHECKING:
     import subprocess
@@ -365,7 +365,7 @@ class Hub:
         if self.fault is not None:
             raise error
         self.fault = error
-        if isinstance(error, Deadlock | Foreign | Stall) and (place := self._describe_place()):
+        if isinstance(error, Deadlock | ForeignProgram | Stall) and (place := self._describe_place()):
             error.args = (f"{error}\n{place}",)
         if self.hears_fault is not None:
             self.hears_fault(error)

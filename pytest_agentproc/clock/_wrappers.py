@@ -13,7 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.clock._guards import has_timed_wait
-from pytest_agentproc.errors import Foreign
+from pytest_agentproc.errors import ForeignProgram
 from pytest_agentproc.procfs import iterate_pids, list_threads, read_proc, read_stat
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Wrapper:
         """Say whether it and its descendants sleep, and none of them waits with a time limit of its own.
 
         Raises:
-            Foreign: one waits for longer than a second: it uses real time, as a supervisor would.
+            ForeignProgram: one waits for longer than a second: it uses real time, as a supervisor would.
         """
         if not self._sleep.is_proven():
             return False
@@ -105,7 +105,7 @@ class Wrapper:
         now = monotonic()
         self._timed_since = self._timed_since or now
         if now - self._timed_since > LONGEST_SLEEP:
-            raise Foreign(
+            raise ForeignProgram(
                 f"{read_process_name(timed)!r} (pid {timed}), around an agent, counts in real time by itself\n"
                 "have what waits run on the virtual clock, or leave the virtual clock out"
             )
@@ -174,7 +174,7 @@ class Wrappers:
         """Name a wrapper around an agent that does not rest; empty: all rest, or are dead.
 
         Raises:
-            Foreign: one keeps real time.
+            ForeignProgram: one keeps real time.
         """
         for wrapper in self.alive.values():
             if wrapper.agents and not wrapper.is_at_rest():

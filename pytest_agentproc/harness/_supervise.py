@@ -31,7 +31,7 @@ from pytest_agentproc.errors import (
     ClockError,
     Declined,
     EndlessWait,
-    Foreign,
+    ForeignProgram,
     KitError,
     Stall,
     SubjectError,
@@ -373,7 +373,7 @@ def _find_reach_error(error: ClockError) -> AdapterError | None:
     A part of it works in real time and is not visible: a thread that waits for the agent, or another program. Whether
     it would have ended is not known.
     """
-    if not isinstance(error, Stall | Foreign):
+    if not isinstance(error, Stall | ForeignProgram):
         return None
     words = str(error).partition("\n")[0]  # the remedy after it is for a test
     return AdapterError(f"virtual time cannot go with it: {error.reason}: {words}\n{_REAL}")

@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from pytest_agentproc.errors import ClockError, Foreign, Stall
+from pytest_agentproc.errors import ClockError, ForeignProgram, Stall
 from pytest_agentproc.harness import ScenarioRunner
 from tests.process.stand import Stand, line_in
 
@@ -35,7 +35,7 @@ def test_a_program_that_is_no_fake_is_refused(stand: Stand, backend: str) -> Non
     async def host() -> None:
         await anyio.run_process([path], stdin=subprocess.PIPE)
 
-    with pytest.raises(Foreign) as refused:
+    with pytest.raises(ForeignProgram) as refused:
         stand.run(host, backend=backend)
     first, second, place = str(refused.value).splitlines()
     assert first.startswith("'cat' (pid ")
@@ -82,7 +82,7 @@ def test_a_real_cli_is_not_even_started(stand: Stand, tmp_path: Path, form: str,
     async def host() -> None:
         await anyio.run_process(argv, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, cwd=tmp_path)
 
-    with pytest.raises(Foreign) as refused:
+    with pytest.raises(ForeignProgram) as refused:
         stand.run(host)
     assert str(refused.value) == (
         "'agent' is called like a fake agent and is none, so it was not started\n"

@@ -16,7 +16,7 @@ import anyio.to_thread
 import pytest
 
 from pytest_agentproc.clock import VirtualClock
-from pytest_agentproc.errors import Deadlock, Foreign, Stall
+from pytest_agentproc.errors import Deadlock, ForeignProgram, Stall
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Function
 from pytest_agentproc.verdict import Verdict, compare, conclude
@@ -156,7 +156,7 @@ def test_a_shell_without_an_agent_is_refused(stand: Stand) -> None:
     async def host() -> None:
         await anyio.run_process(["sh", "-c", "cat; :"], stdin=subprocess.PIPE)
 
-    with pytest.raises(Foreign, match=r"^'sh' \(pid \d+\) is no fake agent"):
+    with pytest.raises(ForeignProgram, match=r"^'sh' \(pid \d+\) is no fake agent"):
         stand.run(host)
 
 
@@ -179,7 +179,9 @@ def test_a_program_around_an_agent_that_counts_in_real_time_is_refused(stand: St
     async def host() -> None:
         await anyio.run_process([sys.executable, "-S", "-c", program, *argv])
 
-    with pytest.raises(Foreign, match=r"^'python[^']*' \(pid \d+\), around an agent, counts in real time by itself"):
+    with pytest.raises(
+        ForeignProgram, match=r"^'python[^']*' \(pid \d+\), around an agent, counts in real time by itself"
+    ):
         stand.run(host)
 
 

@@ -55,7 +55,7 @@ def test_a_server_that_is_not_allowed_is_named_with_the_remedy(pytester: pytest.
     result = pytester.runpytest("--tb=line")
     result.assert_outcomes(failed=1)
     words = "is no fake agent, and virtual time cannot see what it does"
-    result.stdout.re_match_lines([rf".*Foreign: '{NAME}' \(pid \d+\) {words}"])
+    result.stdout.re_match_lines([rf".*ForeignProgram: '{NAME}' \(pid \d+\) {words}"])
 
 
 def test_each_remedy_of_a_refused_program_works(pytester: pytest.Pytester) -> None:
@@ -64,7 +64,7 @@ def test_each_remedy_of_a_refused_program_works(pytester: pytest.Pytester) -> No
         test_refused="""
         import anyio, pytest, re, subprocess
 
-        from pytest_agentproc.errors import Foreign
+        from pytest_agentproc.errors import ForeignProgram
 
 
         async def copy():
@@ -78,7 +78,7 @@ def test_each_remedy_of_a_refused_program_works(pytester: pytest.Pytester) -> No
 
 
         def remedies(virtual_clock):
-            with pytest.raises(Foreign) as refused:
+            with pytest.raises(ForeignProgram) as refused:
                 virtual_clock.run(copy)
             return re.fullmatch(
                 "declare it: @(.*) on the test, or (.*)", str(refused.value).splitlines()[1]).groups()

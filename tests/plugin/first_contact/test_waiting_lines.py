@@ -78,7 +78,7 @@ def test_a_program_that_is_no_fake_is_named_with_the_line_of_its_start(pytester:
     lines = said(pytester, body, backend)
     assert lines[0] == '>       await anyio.run_process(["cat"], stdin=subprocess.PIPE)'
     assert lines[1].endswith(" is no fake agent, and virtual time cannot see what it does")
-    assert lines[3:] == ["E       the supervising program is at test_it.py:12", "test_it.py:12: Foreign"]
+    assert lines[3:] == ["E       the supervising program is at test_it.py:12", "test_it.py:12: ForeignProgram"]
 
 
 @pytest.mark.slow
