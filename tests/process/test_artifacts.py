@@ -183,8 +183,8 @@ import anyio, os, signal, sys
 from pytest_agentproc.supervisor import Artifacts, Deciders, run_once
 
 class Dying(Artifacts):
-    def take(self, event, meanings, now):
-        super().take(event, meanings, now)
+    def log_event(self, event, meanings, now):
+        super().log_event(event, meanings, now)
         if meanings:
             os.kill(os.getpid(), signal.SIGKILL)
 

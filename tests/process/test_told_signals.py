@@ -35,7 +35,7 @@ main._play_by_grants = wait
 baked = {"hub": bytes.fromhex(sys.argv[1]), "token": b"t" * 16, "foreign": (), "host": 0}
 program = {"name": "agent", "dialect": "raw", "mode": "", "code": 0, "newline": "lf", "serves": False, "steps": []}
 program["encoder"] = ["pytest_agentproc.fake_agents.dialects.raw"]
-main._live_by_grants(baked, 0, -1, {"id": "agent", "line": 0}, program)
+main._play_in_virtual_time(baked, 0, -1, {"id": "agent", "line": 0}, program)
 """
 
 
