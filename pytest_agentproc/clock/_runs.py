@@ -64,7 +64,7 @@ class Runs:
             raise run.error
 
     def collect_wishes(self, loop_deadline: int | None) -> HostState:
-        """Tell the jump rule what the runs want; a deadline counts only where none of them is ready."""
+        """Collect the wishes of the runs for the jump rule; a deadline counts only where none of them is ready."""
         host, ready, pending = self._host, self.ready, self._pending
         host.pending = min(pending) if pending else None
         # A deadline counts only when no run is ready. Otherwise a run could time out with its answer in the pipe.

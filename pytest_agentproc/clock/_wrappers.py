@@ -160,7 +160,7 @@ class Wrappers:
         return next((self.alive[ancestor] for ancestor in list_ancestors(pid) if ancestor in self.alive), None)
 
     def list_time_holders(self) -> list[str]:
-        """Name the wrappers for which time is held: no agent of theirs lives, and they work or count in real time."""
+        """Name the wrappers that hold time: no agent of theirs lives, and they work or count in real time."""
         idle = [wrapper for wrapper in self.alive.values() if not any(map(self._has_living_agent, wrapper.agents))]
         # The last wrapper to rest may have woken the first: look at each again.
         proofs = [wrapper.prove_rest() for wrapper in idle]

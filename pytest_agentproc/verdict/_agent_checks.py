@@ -45,7 +45,7 @@ def _check_asked(played: Played, wanted: Sequence[Mapping[str, Any]]) -> Finding
 
 
 def _describe_difference(played: Played, due: Mapping[str, Any] | None, came: Question | None) -> str:
-    """Tell in what a question differs from the one that was expected; nothing if in nothing that is checked."""
+    """Say in what a question differs from the one that was expected; nothing if in nothing that is checked."""
     if due is None or came is None:
         return "it was not expected" if due is None else "it was not asked"
     if (due["kind"], due["name"]) != (came["kind"], came["name"]):
@@ -116,17 +116,13 @@ def _cut_as_reported(given: Mapping[str, Any], word: str) -> str:
     return word.encode()[: given["longest"]].decode(errors="replace")
 
 
-def _build_finding(*, fits: bool, seen: str, hint: str) -> Finding:
-    return Finding(Verdict.PASSED, seen) if fits else Finding(Verdict.FAILED, seen, hint)
-
-
 _OWN_ARGV = "a supervisor that makes the command line itself states cannot=['argv']"
 _OWN_ENV = "a supervisor with an environment and folder of its own states cannot=['env']"
 
 
 def _check_argv(given: Mapping[str, Any], wanted: Sequence[str]) -> Finding:
     fits = given["argv"] == [_cut_as_reported(given, word) for word in wanted]
-    return _build_finding(fits=fits, seen=join_names(quote(word) for word in given["argv"]), hint=_OWN_ARGV)
+    return Finding.of(fits=fits, seen=join_names(quote(word) for word in given["argv"]), hint=_OWN_ARGV)
 
 
 def _check_env(given: Mapping[str, Any], wanted: Mapping[str, str | None]) -> Finding:
@@ -134,11 +130,11 @@ def _check_env(given: Mapping[str, Any], wanted: Mapping[str, str | None]) -> Fi
     fits = all(
         seen[name] == (None if value is None else _cut_as_reported(given, value)) for name, value in wanted.items()
     )
-    return _build_finding(fits=fits, seen=show_variables(seen), hint=_OWN_ENV)
+    return Finding.of(fits=fits, seen=show_variables(seen), hint=_OWN_ENV)
 
 
 def _check_cwd(given: Mapping[str, Any], wanted: Mapping[str, str]) -> Finding:
-    return _build_finding(fits=matches(given["cwd"], wanted), seen=quote(given["cwd"]), hint=_OWN_ENV)
+    return Finding.of(fits=matches(given["cwd"], wanted), seen=quote(given["cwd"]), hint=_OWN_ENV)
 
 
 def _check_stdin(played: Played, wanted: Mapping[str, str]) -> Finding:
@@ -150,7 +146,7 @@ def _check_stdin(played: Played, wanted: Mapping[str, str]) -> Finding:
         return Finding(Verdict.NOT_EXERCISED, f"{size} bytes, more than the record keeps of one instant")
     text = b"".join(read).decode(errors="replace")
     hint = "" if played.bound.scenario.is_session else _OWN_ARGV
-    return _build_finding(fits=matches(text, wanted), seen=quote(text), hint=hint)
+    return Finding.of(fits=matches(text, wanted), seen=quote(text), hint=hint)
 
 
 def _is_stdin_read(data: Mapping[str, Any]) -> bool:

@@ -18,7 +18,7 @@ TimeFinding = Callable[[Played, int, int], Finding]
 
 
 def build_artifacts_check(path: str, time_finding: TimeFinding) -> Callable[[Played, Any], Finding]:
-    """Give the check behind `artifacts`.
+    """Give the check under `artifacts`.
 
     Args:
         path: what follows: nothing, a file's name, or `result.json.FIELD`.
@@ -30,7 +30,7 @@ def build_artifacts_check(path: str, time_finding: TimeFinding) -> Callable[[Pla
         if files is None:
             return Finding(Verdict.NOT_APPLICABLE, "the subject keeps no artifacts")
         if not path:
-            return _build_finding(fits=not files, seen=join_names(sorted(files)))
+            return Finding.of(fits=not files, seen=join_names(sorted(files)))
         field = path.removeprefix(f"{_RESULT}.")
         if field == path:
             return _check_file(files.get(path), wanted)
@@ -39,13 +39,13 @@ def build_artifacts_check(path: str, time_finding: TimeFinding) -> Callable[[Pla
             return Finding(Verdict.FAILED, fields if isinstance(fields, str) else f"{_RESULT} has no {field}")
         if field in _TIMES and isinstance(fields[field], int | float):
             return _check_time(played, wanted, fields[field], time_finding)
-        return _build_finding(fits=_fits_field(field, fields[field], wanted), seen=_show_field(field, fields[field]))
+        return Finding.of(fits=_fits_field(field, fields[field], wanted), seen=_show_field(field, fields[field]))
 
     return checked
 
 
 def show_artifact(path: str, wanted: Any) -> str:
-    """Write what is expected behind `artifacts`."""
+    """Write what is expected under `artifacts`."""
     if wanted is None:
         return "none"
     field = path.removeprefix(f"{_RESULT}.")
@@ -53,10 +53,6 @@ def show_artifact(path: str, wanted: Any) -> str:
         return format_instant(wanted)
     is_matcher = isinstance(wanted, Mapping) and field not in ("usage", "unwritten")
     return _show_matcher(wanted) if is_matcher else _show_field(field, wanted)
-
-
-def _build_finding(*, fits: bool, seen: str) -> Finding:
-    return Finding(Verdict.PASSED if fits else Verdict.FAILED, seen)
 
 
 def _check_time(played: Played, wanted: int, seconds: float, time_finding: TimeFinding) -> Finding:
@@ -74,11 +70,11 @@ def _check_time(played: Played, wanted: int, seconds: float, time_finding: TimeF
 
 def _check_file(data: bytes | None, wanted: Mapping[str, str] | None) -> Finding:
     if data is None:
-        return _build_finding(fits=wanted is None, seen="no such file")
+        return Finding.of(fits=wanted is None, seen="no such file")
     if wanted is not None and "hex" in wanted:
-        return _build_finding(fits=data.hex() == wanted["hex"], seen=quote(data.hex()))
+        return Finding.of(fits=data.hex() == wanted["hex"], seen=quote(data.hex()))
     text = data.decode(errors="replace")
-    return _build_finding(fits=wanted is not None and matches(text, wanted), seen=quote(text))
+    return Finding.of(fits=wanted is not None and matches(text, wanted), seen=quote(text))
 
 
 def _read_fields(data: bytes | None) -> Mapping[str, Any] | str:

@@ -59,16 +59,12 @@ def _check_pipes_left(played: Played, wanted: int) -> Finding:
         return Finding(
             Verdict.NOT_APPLICABLE, "its pipes are counted in virtual time alone, and in the kit's own process"
         )
-    return _build_finding(fits=left == wanted, seen=str(left))
+    return Finding.of(fits=left == wanted, seen=str(left))
 
 
 def _describe_leak(leak: _facts.Leak) -> str:
     started = f"was started by line {leak.line}" if leak.line else "was not to be left"
     return f"{leak.process} {started}"
-
-
-def _build_finding(*, fits: bool, seen: str, hint: str = "") -> Finding:
-    return Finding(Verdict.PASSED, seen) if fits else Finding(Verdict.FAILED, seen, hint)
 
 
 def _check_outcome(played: Played, seen: str, wanted: str | Mapping[str, Any]) -> Finding:
@@ -77,11 +73,11 @@ def _check_outcome(played: Played, seen: str, wanted: str | Mapping[str, Any]) -
         fits = seen == wanted
     else:
         fits = seen in wanted["any_of"] if "any_of" in wanted else seen != wanted["not"]
-    return _build_finding(fits=fits, seen=str(seen), hint=hint)
+    return Finding.of(fits=fits, seen=str(seen), hint=hint)
 
 
 def _find_exit_hint(played: Played) -> str:
-    """Tell that the agent that was called inactive had ended by itself."""
+    """Say that the agent that was called inactive had ended by itself."""
     status = _facts.find_status(played.record)
     outcome_at = _facts.find_outcome_at(played.record)
     if status is None or status.forced or outcome_at is None or status.at > outcome_at:
@@ -90,7 +86,7 @@ def _find_exit_hint(played: Played) -> str:
 
 
 def _find_silence_hint(played: Played) -> str:
-    """Tell that the agent was not silent long enough to be called inactive."""
+    """Say that the agent was not silent long enough to be called inactive."""
     limit = played.bound.policy.nanoseconds().get("inactivity_timeout")
     outcome_at = _facts.find_outcome_at(played.record)
     if limit is None or outcome_at is None:
@@ -106,7 +102,7 @@ def _check_exit_code(played: Played, seen: int, wanted: int) -> Finding:
     status = _facts.find_status(played.record)
     own = status is not None and seen in status.list_exit_codes()
     hint = f"{seen} is how the agent ended, which agent_status tells; exit_code is the supervisor's own" if own else ""
-    return _build_finding(fits=seen == wanted, seen=str(seen), hint=hint)
+    return Finding.of(fits=seen == wanted, seen=str(seen), hint=hint)
 
 
 def _check_agent_status(played: Played, wanted: Mapping[str, Any]) -> Finding:
@@ -123,16 +119,16 @@ def _check_status(played: Played, process: str | None, wanted: Mapping[str, Any]
         return Finding(Verdict.UNDECIDED, "nobody knows how it ended")
     fits = all(getattr(status, key) == value for key, value in wanted.items() if value is not None)
     fits = fits or (has_no_grace(played) and is_killed_at_once(wanted, status, played.bound.first_signal))
-    return _build_finding(fits=fits, seen=show_status(status))
+    return Finding.of(fits=fits, seen=show_status(status))
 
 
 def _build_plain_check(name: str) -> Check:
-    return build_reported_check(name, lambda _, seen, wanted: _build_finding(fits=seen == wanted, seen=str(seen)))
+    return build_reported_check(name, lambda _, seen, wanted: Finding.of(fits=seen == wanted, seen=str(seen)))
 
 
 def _check_usage(_played: Played, seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> Finding:
     fits = all(key in seen and seen[key] == value for key, value in wanted.items())
-    return _build_finding(fits=fits, seen=show_usage(seen))
+    return Finding.of(fits=fits, seen=show_usage(seen))
 
 
 def _check_warnings(played: Played, seen: Sequence[str], wanted: Sequence[Mapping[str, str]]) -> Finding:
@@ -144,7 +140,7 @@ def _check_warnings(played: Played, seen: Sequence[str], wanted: Sequence[Mappin
     ]
     if seen and not wanted and not judged:
         return Finding(Verdict.NOT_APPLICABLE, f"{join_names(seen)}: what else is odd is the subject's own to say")
-    return _build_finding(fits=len(judged) == len(wanted) and all(map(matches, judged, wanted)), seen=join_names(seen))
+    return Finding.of(fits=len(judged) == len(wanted) and all(map(matches, judged, wanted)), seen=join_names(seen))
 
 
 _NAMED = ("exit_contradicts_result", "transcript_truncated", INCOMPLETE)
@@ -160,7 +156,7 @@ def _build_text_check(name: str) -> Check:
             else _describe_size(text)
         )
         fits = matches(text, wanted) or (_is_output(played, name) and matches(text.rstrip("\r\n"), wanted))
-        return _build_finding(fits=fits, seen=quote(text), hint=hint)
+        return Finding.of(fits=fits, seen=quote(text), hint=hint)
 
     return build_reported_check(name, judge)
 
@@ -276,7 +272,7 @@ def _check_alive_at(played: Played, process: str, wanted: int) -> Finding:
     seen = f"started at {format_instant(start)}, " + (
         "never ended" if end is None else f"ended at {format_instant(end)}"
     )
-    return _build_finding(fits=start <= wanted + played.tolerance and (end is None or wanted < end), seen=seen)
+    return Finding.of(fits=start <= wanted + played.tolerance and (end is None or wanted < end), seen=seen)
 
 
 def _build_process_check(check: Callable[[Played, str, Any], Finding], process: str) -> Check:

@@ -106,7 +106,7 @@ def list_unmet(rows: Sequence[Row]) -> list[Row]:
 
 
 def _excuse_other_limits(played: Played, rows: list[Row]) -> list[Row]:
-    """Hold nothing against a subject that follows from its limits: what the kit's own supervisor misses under them.
+    """Excuse what follows from the subject's limits: checks that the kit's own supervisor misses under them, too.
 
     Of another outcome nothing is judged, as it is another story from there on (turns before that one are), nor of a
     scenario all of whose deciding keys are among it. A key that this supervisor misses under the file's limits, too, is
@@ -149,7 +149,7 @@ def _find_missed_by_reference(reference: Reference) -> dict[str, str]:
 
 
 def _excuse_no_handshake(played: Played, rows: list[Row]) -> list[Row]:
-    """Judge no client by a handshake that it never asked for: its first prompt reached the agent without one.
+    """Excuse a client that asks for no handshake: its first prompt reached the agent without one.
 
     A process that it leaves is still a leak, unless the run only ended because all sides waited.
     """
@@ -184,7 +184,7 @@ def _report_unscaled_limits(played: Played, rows: list[Row]) -> list[Row]:
 
 
 def _excuse_undecided(played: Played, rows: list[Row]) -> list[Row]:
-    """Blame no subject that looked too seldom: not for other instants and, with another outcome, for nothing.
+    """Excuse a subject that looked too seldom: for other instants and, with another outcome, for everything.
 
     Checks that fit another outcome are not judged either: a scenario that nothing decides has not been passed.
     """
@@ -203,7 +203,7 @@ def _excuse_undecided(played: Played, rows: list[Row]) -> list[Row]:
 
 
 def _excuse_moot_leaks(played: Played, rows: list[Row]) -> list[Row]:
-    """Judge no leak of a run that a fault of the clock ended, if nothing else of the run is judged.
+    """Excuse the leaks of a run that a fault of the clock ended, if nothing else of the run is judged.
 
     Without a limit that it does not have the run could not end otherwise.
     """
@@ -265,7 +265,7 @@ def _list_deciding_keys(played: Played, level: str = "") -> set[str]:
 
 
 def _excuse_unreported(played: Played, rows: list[Row]) -> list[Row]:
-    """Ask for no value that is not reported, as long as something is reported on which the scenario turns.
+    """Excuse values that are not reported, as long as something is reported on which the scenario turns.
 
     That is what its defects turn red. One that names none turns on all that it states. A supervisor that keeps no
     transcript is judged by the text of that turn, which is all that its user reads.

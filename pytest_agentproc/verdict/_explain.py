@@ -118,7 +118,7 @@ def _walk_nodes(nodes: list[_ProcessNode]) -> Iterator[_ProcessNode]:
 
 
 def _choose_nodes(nodes: list[_ProcessNode]) -> set[int]:
-    """Choose whom there is room for: who was left with all above them first, then the others, in order."""
+    """Choose the processes to show: first those that were left and all above them, then the others, in order."""
     kept: set[int] = set()
     for shown in [*(node for node in nodes if node.is_left), *nodes]:
         line: list[_ProcessNode] = []
@@ -151,7 +151,7 @@ _MOST_LINES = 12
 
 
 def explain(played: Played, rows: Sequence[Row]) -> str:
-    """Tell what was expected, what was seen, and how it came to that.
+    """Say what was expected, what was seen, and how it came to that.
 
     Args:
         played: the run.
@@ -218,7 +218,7 @@ _OF_TREES = ("T1", "T3", "T4", "T6")
 
 
 def find_first_difference(first: Played, second: Played) -> str:
-    """Tell in which line the timelines of two plays of one scenario first differ; empty: in none."""
+    """Say in which line the timelines of two plays of one scenario first differ; empty: in none."""
     once, then = (render_text(played.record, played.bound.scenario) for played in (first, second))
     if once == then:
         return ""
@@ -243,7 +243,7 @@ _BY_CHANCE = re.compile(r'(?<=B )"(?:[^"\\\n]|\\.)*"?|(?<=\(pid )\d+|\d+(?=, the
 
 
 def explain_leaks(scenario: Scenario, record: Record) -> str:
-    """Tell which processes were left, each at the line of the step that started it, or that it was at.
+    """Say which processes were left, each at the line of the step that started it, or that it was at.
 
     Returns:
         the text of a failure as `explain` writes it; empty if none was left.
@@ -269,7 +269,7 @@ def _describe_caller_wait(scenario: Scenario, record: Record) -> list[str]:
 
 
 def _describe_program_end(record: Record) -> list[str]:
-    """Tell how a program that supervised ended, and what it said on stderr before."""
+    """Say how a program that supervised ended, and what it said on stderr before."""
     ended = find_end_of_program(record)
     if ended is None:
         return []

@@ -210,7 +210,7 @@ def build_judged(
     real: float,
     rerun: str = "",
 ) -> Judged:
-    """Keep of a judgement what goes over a wire and into a file.
+    """Build the part of a judgement that goes over a wire and into a file.
 
     Args:
         judgement: what came of the scenario.

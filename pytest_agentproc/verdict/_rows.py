@@ -119,6 +119,11 @@ class Finding(NamedTuple):
     hint: str = ""
     line: int = 0
 
+    @classmethod
+    def of(cls, *, fits: bool, seen: str, hint: str = "") -> Finding:
+        """Make one of whether the value that was seen is right; the hint is for a failed check."""
+        return cls(Verdict.PASSED, seen) if fits else cls(Verdict.FAILED, seen, hint)
+
 
 class Played(Protocol):
     """A scenario that was played: what was bound, recorded and kept, and the subject's answer or the clock's fault.

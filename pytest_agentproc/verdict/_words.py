@@ -27,7 +27,7 @@ def quote(text: str) -> str:
 
 
 def escape_unprintable(text: str) -> str:
-    """Escape what a terminal would obey or hide: control characters but for line ends, DEL, C1, bidi marks."""
+    """Escape characters that a terminal obeys or hides: control characters but for line ends, DEL, C1, bidi marks."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() or char == "\n" else _escape(char) for char in text)
