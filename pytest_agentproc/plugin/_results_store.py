@@ -30,7 +30,7 @@ from pytest_agentproc.plugin._contributions import (
 )
 from pytest_agentproc.plugin._options import CORPUS, format_rerun_command, get_option
 from pytest_agentproc.plugin._scripts import shorten_path
-from pytest_agentproc.plugin._tracebacks import without_finalizers
+from pytest_agentproc.plugin._tracebacks import pause_garbage_collection
 from pytest_agentproc.scenario import load, read_agent_names
 from pytest_agentproc.verdict import (
     Baseline,
@@ -283,7 +283,7 @@ class _ResultsCollector:
         """Write the files first, and print the summary also if the report of another plugin, or pytest's own, fails."""
         self._write_files(exitstatus)
         try:
-            with without_finalizers():
+            with pause_garbage_collection():
                 return (yield)
         except BaseException:
             terminal = self._config.pluginmanager.get_plugin("terminalreporter")

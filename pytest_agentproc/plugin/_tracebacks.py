@@ -29,7 +29,7 @@ def pytest_runtest_makereport(
         _cut_tracebacks([*_walk_causes(call.excinfo.value)])
         call.excinfo = pytest.ExceptionInfo.from_exception(call.excinfo.value)
     is_skipped = call.excinfo is None or isinstance(call.excinfo.value, pytest.skip.Exception)
-    with nullcontext() if is_skipped else without_finalizers():
+    with nullcontext() if is_skipped else pause_garbage_collection():
         report = yield
     finds_leaks = not _FINDERS.isdisjoint(getattr(item, "fixturenames", ()))
     if finds_leaks and isinstance(report.longrepr, str) and report.longrepr.startswith(_PASSED):
@@ -41,7 +41,7 @@ _IS_MENDED = sys.version_info >= (3, 12, 2) or (3, 11, 8) <= sys.version_info < 
 
 
 @contextmanager
-def without_finalizers() -> Iterator[None]:
+def pause_garbage_collection() -> Iterator[None]:
     """Finalize garbage now, and keep the collector from it while pytest reads sources for a report.
 
     A supervisor leaves objects to the garbage collector, such as transports, whose finalizers print tracebacks. In an

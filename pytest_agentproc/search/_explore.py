@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.search._draws import SearchTimeOver
 from pytest_agentproc.search._exploration import MovedSettings, Setting
-from pytest_agentproc.search._trials import TimedTrials
+from pytest_agentproc.search._trials import TrialsWithinTime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +68,7 @@ def explore(
     return trials.get_result()
 
 
-class _ExplorationTrials(TimedTrials[Setting]):
+class _ExplorationTrials(TrialsWithinTime[Setting]):
     """Trials that also ask whether settings are within what the file expects."""
 
     def __init__(self, exploration: MovedSettings, seconds: float, shrinking: float) -> None:

@@ -16,7 +16,7 @@ from pytest_agentproc.search._expect_keys import collect_expect_keys
 from pytest_agentproc.search._find import FailingSetting, find_unmet_check
 from pytest_agentproc.search._find_file import replace_expectations
 from pytest_agentproc.search._invariants import find_broken_invariant
-from pytest_agentproc.search._trials import SearchResult, Settings, TimedTrials
+from pytest_agentproc.search._trials import SearchResult, Settings, TrialsWithinTime
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,7 +116,7 @@ def search(
             play it.
     """
     looked = OpenValueSettings(scenario, subject, lab, backend)
-    trials = TimedTrials(looked, seconds, shrinking, clock)
+    trials = TrialsWithinTime(looked, seconds, shrinking, clock)
     best = find_smallest_failure(
         scenario.openings, *looked.get_limits_and_names(), looked.list_tracks(), trials.is_failing, runs=runs, seed=seed
     )

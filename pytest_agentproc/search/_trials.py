@@ -100,7 +100,7 @@ class _Reference(ReferenceSupervisor):
         return self._subject.policy(request)
 
 
-class TimedTrials(Generic[Setting]):
+class TrialsWithinTime(Generic[Setting]):
     """Try settings until the time is over, each once.
 
     Args:

@@ -12,7 +12,7 @@ from pytest_agentproc.verdict._checks import check_leaks, find_check
 from pytest_agentproc.verdict._facts import any_was_started, list_leaks, select_session_play
 from pytest_agentproc.verdict._patterns import SlowPattern
 from pytest_agentproc.verdict._program import explain_program_failure
-from pytest_agentproc.verdict._rows import Finding, Played, Reference, Row, Verdict
+from pytest_agentproc.verdict._rows import Finding, Played, ReferencePlays, Row, Verdict
 from pytest_agentproc.verdict._session import Check, has_ended, is_before, is_of_turn
 from pytest_agentproc.verdict._unstated import describe_remedy, excuse_unstated, withhold_passes
 from pytest_agentproc.verdict._words import escape_unprintable, show_wanted
@@ -133,7 +133,7 @@ def _excuse_other_limits(played: Played, rows: list[Row]) -> list[Row]:
 _LIMITS = "the kit's own supervisor, under these limits:"
 
 
-def _find_missed_by_reference(reference: Reference) -> dict[str, str]:
+def _find_missed_by_reference(reference: ReferencePlays) -> dict[str, str]:
     """Give what the kit's own supervisor meets under the file's limits, and does otherwise under the subject's.
 
     A text that it has no more is done otherwise, too, once something else is.

@@ -150,7 +150,7 @@ class Played(Protocol):
     @property
     def artifacts(self) -> Mapping[str, bytes] | None: ...
     @property
-    def reference(self) -> Reference | None: ...
+    def reference(self) -> ReferencePlays | None: ...
     @property
     def unstated(self) -> Unstated | None: ...
     @property
@@ -174,7 +174,7 @@ class PlayedPart:
     pipes_left: int | None = None
 
 
-class Reference(Protocol):
+class ReferencePlays(Protocol):
     """A scenario under the kit's own supervisor: with the limits of the subject (`there`), and the file's (`here`)."""
 
     @property
