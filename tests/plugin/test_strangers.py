@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.once, pytest.mark.slow]
 STRANGERS = HERE / "strangers"
 LONGEST = 250
 IN_VIRTUAL_TIME = {
-    "anyio_claude_print": ("both", ["anyio_claude_print"]),
+    "anyio_claude_print": ("trio", ["anyio_claude_print"]),
     "asyncio_acp": ("asyncio", ["Acp", "acp_function"]),
     "asyncio_claude_session": ("asyncio", ["claude_session"]),
     "trio_pi": ("trio", ["trio_pi", "trio_pi_whole", "trio_pi_run"]),
