@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor.dialects._base import Finished, Noise, Other, TaskBegun, TaskOver
+from pytest_agentproc.supervisor.dialects._base import Finished, Other, TaskBegun, TaskOver
 from pytest_agentproc.supervisor.dialects._claude_speakers import Speakers, as_text
 from pytest_agentproc.supervisor.dialects._claude_tasks import SystemLines
 from pytest_agentproc.supervisor.dialects._json import ObjectDecoder
@@ -44,10 +44,7 @@ class ClaudePrintDecoder(ObjectDecoder):
         """Give the messages that were begun, if their end never came."""
         return [] if self._is_over else self._speakers.end_messages()
 
-    def _read_event(self, event: dict[str, Any], line: bytes) -> list[Meaning]:
-        kind = event.get("type")
-        if not isinstance(kind, str):
-            return [Noise(line)]
+    def _read_event(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
         if kind == "assistant":
             self._system_lines.note_stop_requests(event)
         if self._is_over:

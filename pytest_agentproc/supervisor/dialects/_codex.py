@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor.dialects._base import Failure, Finished, Message, Noise, Other, ToolEnded, ToolStarted
+from pytest_agentproc.supervisor.dialects._base import Failure, Finished, Message, Other, ToolEnded, ToolStarted
 from pytest_agentproc.supervisor.dialects._json import ObjectDecoder
 
 if TYPE_CHECKING:
@@ -29,14 +29,7 @@ class CodexDecoder(ObjectDecoder):
     def __init__(self) -> None:
         self._erred = False
 
-    def end(self, stderr: bytes) -> list[Meaning]:
-        """Say nothing: every line is complete in itself."""
-        return []
-
-    def _read_event(self, event: dict[str, Any], line: bytes) -> list[Meaning]:
-        kind = event.get("type")
-        if not isinstance(kind, str):
-            return [Noise(line)]
+    def _read_event(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
         if kind == "error":
             self._erred = True
             return [Failure(_find_error(event))]

@@ -49,10 +49,7 @@ class GeminiStreamDecoder(ObjectDecoder):
         """Give the message that was begun, if its end never came."""
         return self._end_message()
 
-    def _read_event(self, event: dict[str, Any], line: bytes) -> list[Meaning]:
-        kind = event.get("type")
-        if not isinstance(kind, str):
-            return [Noise(line)]
+    def _read_event(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
         if kind == "result":
             return [*self._end_message(), self._read_result(event)]
         if kind == "message" and event.get("role") == "assistant":

@@ -45,12 +45,18 @@ class ObjectDecoder(ABC):
         found = parse_objects(line)
         if found is None:
             return [Noise(line)]
-        if len(found) == 1:
-            return self._read_event(found[0], line)
-        return [meaning for event in found for meaning in self._read_event(event, line)]
+        return [meaning for event in found for meaning in self._read_object(event, line)]
+
+    def end(self, stderr: bytes) -> list[Meaning]:
+        """Say nothing: every line is complete in itself."""
+        return []
+
+    def _read_object(self, event: dict[str, Any], line: bytes) -> list[Meaning]:
+        kind = event.get("type")
+        return self._read_event(kind, event) if isinstance(kind, str) else [Noise(line)]
 
     @abstractmethod
-    def _read_event(self, event: dict[str, Any], line: bytes) -> list[Meaning]: ...
+    def _read_event(self, kind: str, event: dict[str, Any]) -> list[Meaning]: ...
 
 
 def strip_escapes(line: bytes) -> bytes:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.supervisor.dialects._base import (
     Finished,
     Message,
-    Noise,
     Other,
     Resumed,
     ToolEnded,
@@ -34,14 +33,7 @@ class OpencodeDecoder(ObjectDecoder):
     has_completion = True
     limit: int | None = None
 
-    def end(self, stderr: bytes) -> list[Meaning]:
-        """Say nothing: every line is complete in itself."""
-        return []
-
-    def _read_event(self, event: dict[str, Any], line: bytes) -> list[Meaning]:
-        kind = event.get("type")
-        if not isinstance(kind, str):
-            return [Noise(line)]
+    def _read_event(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
         if kind == "error":
             return [Finished(False, final=False, error=_find_error(event.get("error")))]
         part = event.get("part")

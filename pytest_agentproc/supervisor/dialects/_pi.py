@@ -14,7 +14,6 @@ from pytest_agentproc.supervisor.dialects._base import (
     Compaction,
     Finished,
     Message,
-    Noise,
     Other,
     Resumed,
     ToolEnded,
@@ -47,14 +46,7 @@ class PiDecoder(ObjectDecoder):
     has_completion = True
     limit: int | None = None
 
-    def end(self, stderr: bytes) -> list[Meaning]:
-        """Say nothing: every line is complete in itself."""
-        return []
-
-    def _read_event(self, event: dict[str, Any], line: bytes) -> list[Meaning]:
-        kind = event.get("type")
-        if not isinstance(kind, str):
-            return [Noise(line)]
+    def _read_event(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
         message = event.get("message")
         if kind == "message_end" and isinstance(message, dict) and message.get("role") == "assistant":
             return self._read_message_end(message)
