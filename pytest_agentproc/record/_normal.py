@@ -14,7 +14,7 @@ AnyEvent = tuple[int, str, Mapping[str, Any]]
 Entry = tuple[int, str, str, str, tuple[tuple[str, Any], ...]]
 """One event of the normal form: at, code, process, by (or ""), and the rest of its data, sorted."""
 
-_UNCOUNTED = frozenset({"process", "by", "pid", "message", "given", "argv", "place"})
+_UNCOUNTED = frozenset({"process", "by", "pid", "message", "given", "argv", "place", "stderr"})
 
 
 class _HasEvents(Protocol):
@@ -80,8 +80,9 @@ def compute_normal_form(record: _HasEvents) -> list[Entry]:
     """Reduce a record to what must be equal in every run of one scenario, model and real processes alike.
 
     Within one instant bytes are joined per process, stream, side and line, and identical re-arms collapse. These are
-    left out: pids, the wording of faults, places in code, and the agent's start values (they name folders). Ends of
-    streams, deaths and timers stay where they are. Of bytes that are too many to be kept, length and hash count.
+    left out: pids, the wording of faults, places in code, the agent's start values and a program's stderr (both name
+    folders). Ends of streams, deaths and timers stay where they are. Of bytes that are too many to be kept, length and
+    hash count.
     """
     return [
         (

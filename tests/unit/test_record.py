@@ -26,6 +26,15 @@ def flood(chunk: int, total: int = 12_000) -> Record:
     return record
 
 
+def test_a_programs_stderr_does_not_count() -> None:
+    """It may name folders, pids and addresses of memory, which no two runs have in common."""
+    one, other, worse = Record(), Record(), Record()
+    for record, folder, status in ((one, "a", 1), (other, "b", 1), (worse, "a", 2)):
+        end = {"program": f"exits with code {status}", "status": status, "stderr": f"spawn /tmp/{folder}/agent ENOENT"}
+        record.add(5, "m", {"process": "supervisor", **end})
+    assert one.digest() == other.digest() != worse.digest()
+
+
 def test_chunking_and_pids_do_not_count() -> None:
     """The kernel may cut a stream as it likes: that is no difference between two runs."""
     coarse, fine = flood(4096), flood(1000)
