@@ -213,6 +213,7 @@ static int is_eligible(const struct slot *slot) {
 }
 
 static void free_slot(struct slot *slot) {
+  atomic_store(&slot->holds, 0);
   atomic_store(&slot->deadline, NEVER);
   atomic_store(&slot->pid, 0);
   atomic_store(&slot->tid, 0);
@@ -463,6 +464,17 @@ static int listening_process(void) {
   return listener ? listener->pid : 0;
 }
 
+/* Nobody walks the tree while time stands still: so the kernel is asked for each of the few that hold it. */
+static int is_held(void) {
+  int holds = 0;
+  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
+    struct slot *slot = &page->slots[i];
+    int own = atomic_load(&slot->holds);
+    if (own && !is_thread_dead(atomic_load(&slot->pid), atomic_load(&slot->tid))) holds += own;
+  }
+  return holds > 0;
+}
+
 static void coordinate(void) {
   int is_outside = 0;
   for (;;) {
@@ -474,14 +486,14 @@ static void coordinate(void) {
       continue;
     }
     serve_real_time();
-    if (!has_ended && atomic_load(&page->holders)) {
+    if (!has_ended && is_held()) {
       wait_for_changes(known, SECOND / 100);
       continue;
     }
     enum look look = tree_look();
     if (is_over(look)) break;
     /* A nap that began during the look is rest by the machine's clock: neither an instant nor a stranger's wait. */
-    if (look == QUIET && !has_ended && atomic_load(&page->holders)) continue;
+    if (look == QUIET && !has_ended && is_held()) continue;
     if (look == QUIET) is_outside = is_connected_outside(atomic_load(&page->connections), listening_process());
     if (has_stranger(look) || is_outside) {
       follow_machine();

@@ -34,6 +34,7 @@ struct slot {
   _Atomic int32_t is_real;    /* the wait began in real time, so its deadline is an instant of the machine's */
   _Atomic uint32_t serial;    /* which of its process's waits this is: the order on ties */
   _Atomic uint32_t order;     /* HELPER: the number of the slot to serve plus one; it waits for this word to change */
+  _Atomic int32_t holds;      /* so often its thread has virtual time stand still; threads may share it, so -1 is possible */
   _Atomic int64_t interval;   /* timers: the nanoseconds until the next end; 0: there is one end */
   int32_t signal, thread;     /* TIMER: what to send (0: nothing), and to which thread (0: to the process) */
   int32_t descriptor;         /* TIMERFD */
@@ -62,7 +63,6 @@ struct page {
   _Atomic int32_t program; /* the pid of the program that runs in virtual time */
   _Atomic int32_t connections; /* counts what may lead out of the tree */
   _Atomic int32_t wake_count; /* so many of the wakes are noted; the harness sets it to 0 */
-  _Atomic int32_t holders;    /* while there is one, virtual time stands still */
   struct wake wakes[WAKES];   /* the first ones: `harness/_wakes.py` reads them */
   char notes[2048];           /* what was said since the listener began */
   char waits[1024];           /* the threads and processes that wait as time stands still */

@@ -135,6 +135,7 @@ static struct slot *take(struct slot *slot, int tid, int kind) {
   atomic_store(&slot->granted, 0);
   atomic_store(&slot->interval, 0);
   atomic_store(&slot->order, 0);
+  atomic_store(&slot->holds, 0);
   atomic_store(&slot->condition, NULL);
   atomic_store(&slot->notify, NULL);
   slot->signal = slot->thread = slot->is_dated = slot->is_inherited = 0;
@@ -158,6 +159,7 @@ struct slot *shim_claim(int kind) {
 }
 
 void shim_free(struct slot *slot) {
+  atomic_store(&slot->holds, 0);
   atomic_store(&slot->deadline, NEVER);
   atomic_store(&slot->pid, 0);
   atomic_store(&slot->tid, 0);

@@ -37,9 +37,10 @@ EXPORT void agentproc_leave(int was_real) {
   shim_tell();
 }
 
-/* Have virtual time stand still, for as long as there is one holder (1), or let it go on (-1). */
+/* Have virtual time stand still, for as long as there is one holder (1), or let it go on (-1). It is noted with the
+ * thread: one that is killed meanwhile holds no more. */
 EXPORT void agentproc_hold(int more) {
-  atomic_fetch_add(&shim_page->holders, more);
+  atomic_fetch_add(&shim_mine()->holds, more);
   shim_tell();
 }
 

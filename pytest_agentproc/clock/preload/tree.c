@@ -231,6 +231,14 @@ static uint64_t image_in(const char *stat) {
   return at ? strtoull(at, NULL, 10) : 0;
 }
 
+int is_thread_dead(int pid, int tid) {
+  char text[700];
+  int descriptor = open_file("/proc/%d/task/%d/stat", pid, tid);
+  int is_known = read_file(descriptor, text, sizeof text);
+  if (descriptor >= 0) close(descriptor);
+  return !is_known || is_dead(state_in(text));
+}
+
 /* Another program in the same process begins without the page. */
 static void follow_image(int pid, const char *stat) {
   struct process *process = tree_process(pid);

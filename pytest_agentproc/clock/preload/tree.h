@@ -40,6 +40,9 @@ struct thread *tree_thread(int tid);
 int is_dead(char state);
 int is_stopped(char state);
 
+/* Whether the kernel knows it no more, or only as a zombie; it need not be in the list. */
+int is_thread_dead(int pid, int tid);
+
 /* Read a file of /proc from its beginning; 0 if there is nothing to read. */
 int read_file(int descriptor, char *text, int size);
 int open_file(const char *pattern, int pid, int tid);

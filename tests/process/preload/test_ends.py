@@ -85,6 +85,17 @@ def test_what_is_left_behind_is_killed_and_named() -> None:
     assert ran.notes == ["sleep (pid N) was still there after the command's end, and was killed"]
 
 
+HOLDS = "import ctypes, os; ctypes.CDLL(None).agentproc_hold(1); os.kill(os.getpid(), 9)"
+"""A nested pytest, say, that is killed while it rests by the machine's clock."""
+
+
+@pytest.mark.parametrize("rest", ["sleep 5", "wait; sleep 5"])
+def test_a_process_that_held_time_and_was_killed_holds_it_no_more(rest: str) -> None:
+    """Time would stand still for good, without a word; nobody reaps the first one while the shell sleeps."""
+    ran = timed("sh", "-c", f"'{sys.executable}' -ISc '{HOLDS}' & {rest}")
+    assert (ran.code, ran.virtual, ran.notes) == (0, "5", [])
+
+
 @pytest.mark.parametrize(
     ("script", "code"), [("exit 7", 7), ("kill -TERM $$", 143), ("sleep 5; exec true", 0), ("kill -ALRM $PPID", 0)]
 )
