@@ -5,15 +5,14 @@
  * tree below itself and ends it. The page is a file without a name, which goes with its last user.
  *
  * The coordinator lets time move when all threads below are blocked, to the earliest deadline, and lets exactly one
- * waiter go. On ties the deepest process is first (an agent before its supervisor), then the lower pid, then the wait
- * that began first. So what happens at one instant has one order.
+ * waiter go. So what happens at one instant has one order.
  *
  * coordinator --session COMMAND...: in real time, until a process below says in the page that time is virtual now, and
  * again from when it says that it is not. A wait ends by the time in which it began. */
 #define _GNU_SOURCE
 #include "image.h"
 #include "outside.h"
-#include "page.h"
+#include "slots.h"
 #include "strangers.h"
 #include "tree.h"
 #include <errno.h>
@@ -37,7 +36,6 @@
 #define KIT_FAILED 3      /* the same */
 #define NOT_FOUND 127     /* as a shell says it */
 #define NOT_EXECUTABLE 126
-#define PATIENCE 3        /* so often a waiter is woken again before the next one has its turn */
 #define AT_REST SECOND    /* so long nobody waits for an instant before that is said */
 #define LONG_RUN (30 * SECOND) /* so long nobody waits at all before that is said */
 #define LONGEST_END (5 * SECOND)
@@ -45,19 +43,15 @@
 #define LONGEST_REMOVAL (2 * SECOND)
 #define LONGEST_ALARM (6 * SECOND) /* so long the listener may take to end a standstill before it is said */
 #define SHORTEST_WAIT (SECOND / 200000)
-#define LONGEST_WAIT (SECOND / 10)
 #define MONOTONIC_START (100000 * SECOND)
 
-static struct page *page;
+struct page *page;
 static char page_path[64], library[4096];
 static pid_t watcher, group;
 static int is_session;
 static sigset_t user_mask;
 static struct rlimit user_files;
 static int notes = STDERR_FILENO; /* where what the coordinator says is written */
-
-/* When a slot was woken, and how often, since it was granted. */
-static struct { uint32_t serial; int tries; int64_t woken; } grants[SLOTS];
 
 /* The listener reads it, too. */
 static void note(const char *text) {
@@ -111,157 +105,6 @@ void give_up(const char *format, ...) {
 
 static int code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
 
-/* Grants. */
-
-static struct slot *helper_of(int pid) {
-  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
-    struct slot *slot = &page->slots[i];
-    if (atomic_load(&slot->pid) == pid && atomic_load(&slot->kind) == HELPER) return slot;
-  }
-  return NULL;
-}
-
-static void ask_helper(struct slot *slot) {
-  struct slot *helper = helper_of(atomic_load(&slot->pid));
-  if (!helper) return;
-  atomic_store(&helper->order, (uint32_t)(slot - page->slots) + 1);
-  syscall(SYS_futex, &helper->order, FUTEX_WAKE, 1, NULL, NULL, 0);
-}
-
-static void wake(struct slot *slot) {
-  int index = (int)(slot - page->slots);
-  grants[index].tries++;
-  grants[index].woken = machine_now();
-  if (atomic_load(&slot->kind) == CONDITION) ask_helper(slot);
-  else if (atomic_load(&slot->pid) > 0) syscall(SYS_tgkill, slot->pid, slot->tid, WAKE_SIGNAL);
-}
-
-/* A pid of 0 would be this process's whole group. */
-static void send_signal(const struct slot *slot) {
-  int pid = atomic_load(&slot->pid);
-  siginfo_t info = {.si_signo = slot->signal, .si_code = SI_TIMER};
-  info.si_value.sival_ptr = (void *)slot->value;
-  if (pid <= 0 || !slot->signal) return;
-  if (slot->thread) syscall(SYS_rt_tgsigqueueinfo, pid, slot->thread, slot->signal, &info);
-  else syscall(SYS_rt_sigqueueinfo, pid, slot->signal, &info);
-}
-
-static void end_timer(struct slot *slot) {
-  int64_t deadline = atomic_load(&slot->deadline), interval = atomic_load(&slot->interval);
-  atomic_store(&slot->armed, deadline);
-  atomic_store(&slot->deadline, interval ? deadline + interval : NEVER);
-  if (atomic_load(&slot->kind) == TIMERFD || atomic_load(&slot->notify)) ask_helper(slot);
-  else send_signal(slot);
-}
-
-static int is_timer(const struct slot *slot) {
-  int kind = atomic_load(&slot->kind);
-  return kind == TIMER || kind == TIMERFD;
-}
-
-/* How a program looks again and again is judged by these: one that polls acts late by its period. */
-static void note_wake(const struct slot *slot, int64_t deadline) {
-  struct wake new = {atomic_load(&slot->pid), atomic_load(&slot->tid), atomic_load(&slot->armed), deadline, 1};
-  int count = atomic_load(&page->wake_count);
-  struct wake *last = count ? &page->wakes[count - 1] : NULL;
-  if (deadline <= new.armed) return; /* it let the others go first, and slept through nothing */
-  if (last && last->tid == new.tid && last->at == new.armed && last->at - last->armed == new.at - new.armed) {
-    last->armed = new.armed;
-    last->at = new.at;
-    last->times++;
-  } else if (count < WAKES) {
-    page->wakes[count] = new;
-    atomic_store(&page->wake_count, count + 1);
-  }
-}
-
-static void grant(struct slot *slot) {
-  int index = (int)(slot - page->slots);
-  int64_t deadline = atomic_load(&slot->deadline);
-  if (!atomic_load(&slot->is_real)) {
-    note_wake(slot, deadline);
-    if (deadline > atomic_load(&page->now)) atomic_store(&page->now, deadline);
-  }
-  if (is_timer(slot)) {
-    end_timer(slot);
-    return;
-  }
-  grants[index].serial = atomic_load(&slot->serial);
-  grants[index].tries = 0;
-  atomic_store(&slot->granted, 1);
-  wake(slot);
-}
-
-/* Whether a waiter that was let go has not noticed yet. A wake-up can come just before the call that it should end; and
- * a waiter may be held up by another thread's lock. So it is woken again, less and less often; after some tries the
- * others have their turns. */
-static int is_pending(struct slot *slot) {
-  int index = (int)(slot - page->slots);
-  if (is_timer(slot) || !atomic_load(&slot->granted)) return 0;
-  int tries = grants[index].tries;
-  if (machine_now() - grants[index].woken > SECOND / 4000 << (tries < 6 ? tries : 6)) wake(slot);
-  return tries <= PATIENCE;
-}
-
-/* Slots. */
-
-static int is_eligible(const struct slot *slot) {
-  struct process *process = tree_process(atomic_load(&slot->pid));
-  if (is_timer(slot)) return process && process->is_alive;
-  struct thread *thread = process ? tree_thread(atomic_load(&slot->tid)) : NULL;
-  return thread && !is_dead(thread->state) && !is_stopped(thread->state) && !atomic_load(&slot->granted);
-}
-
-static void free_slot(struct slot *slot) {
-  atomic_store(&slot->holds, 0);
-  atomic_store(&slot->deadline, NEVER);
-  atomic_store(&slot->pid, 0);
-  atomic_store(&slot->tid, 0);
-}
-
-/* Only while everybody is blocked: the owner of a new slot may not have been seen yet. */
-static void free_slots_of_the_dead(void) {
-  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
-    struct slot *slot = &page->slots[i];
-    int tid = atomic_load(&slot->tid);
-    if (!tid || (is_timer(slot) ? tree_process(atomic_load(&slot->pid)) != NULL : tree_thread(tid) != NULL)) continue;
-    free_slot(slot);
-  }
-}
-
-/* A wait of real time may end what seems to be for ever. */
-static int has_real_wait(void) {
-  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
-    struct slot *slot = &page->slots[i];
-    if (atomic_load(&slot->is_real) && atomic_load(&slot->deadline) != NEVER && !is_timer(slot) && is_eligible(slot))
-      return 1;
-  }
-  return 0;
-}
-
-static int is_before(struct slot *one, struct slot *other) {
-  int64_t first = atomic_load(&one->deadline), second = atomic_load(&other->deadline);
-  if (first != second) return first < second;
-  int pid = atomic_load(&one->pid), other_pid = atomic_load(&other->pid);
-  int depth = tree_process(pid)->depth, other_depth = tree_process(other_pid)->depth;
-  if (depth != other_depth) return depth > other_depth;
-  if (pid != other_pid) return pid < other_pid;
-  return (int32_t)(atomic_load(&one->serial) - atomic_load(&other->serial)) < 0;
-}
-
-/* The waiter whose turn it is; `is_busy` says that one that had its turn has not noticed yet. */
-static struct slot *next_slot(int *is_busy) {
-  struct slot *next = NULL;
-  *is_busy = 0;
-  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
-    struct slot *slot = &page->slots[i];
-    if (!atomic_load(&slot->tid) || atomic_load(&slot->deadline) == NEVER) continue;
-    if (is_pending(slot)) *is_busy = 1;
-    else if (!atomic_load(&slot->is_real) && is_eligible(slot) && (!next || is_before(slot, next))) next = slot;
-  }
-  return next;
-}
-
 /* Time. */
 
 static void wait_for_changes(uint32_t known, int64_t ns) {
@@ -280,7 +123,7 @@ static void follow_machine(void) {
   }
   int64_t now = paced_from + machine_now() - paced_since;
   struct slot *slot;
-  while ((slot = next_slot(&is_busy)) && atomic_load(&slot->deadline) <= now) grant(slot);
+  while ((slot = slots_next(&is_busy)) && atomic_load(&slot->deadline) <= now) slots_grant(slot);
   if (now > atomic_load(&page->now)) atomic_store(&page->now, now);
   nap(SECOND / 2000);
 }
@@ -332,7 +175,7 @@ static void tell_standstill(int64_t ns) {
   char all[400];
   if (standstill == SAID || ns < AT_REST) return;
   if (standstill == UNSAID && atomic_load(&page->listener)) {
-    if (!has_real_wait() && alarm_listener()) standstill = ALARMED;
+    if (!slots_have_real_wait() && alarm_listener()) standstill = ALARMED;
     if (ns < LONGEST_ALARM) return;
   } else if (standstill == ALARMED && ns < LONGEST_ALARM) {
     return;
@@ -352,13 +195,13 @@ static void stand_still(void) {
 /* Everybody is blocked: let the next one go. */
 static void advance(void) {
   int is_busy;
-  free_slots_of_the_dead();
-  struct slot *slot = next_slot(&is_busy);
+  slots_free_dead();
+  struct slot *slot = slots_next(&is_busy);
   if (is_busy) {
     nap(SECOND / 20000);
   } else if (slot) {
     standing_since = 0;
-    grant(slot);
+    slots_grant(slot);
   } else {
     stand_still();
   }
@@ -383,51 +226,14 @@ static void watch_movement(uint32_t known) {
 
 /* Real time. */
 
-/* Nobody walks the tree meanwhile: a slot is free once the kernel knows its thread no more. */
-static void free_slots_of_the_gone(void) {
-  static int64_t looked;
-  if (machine_now() - looked < SECOND) return;
-  looked = machine_now();
-  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
-    struct slot *slot = &page->slots[i];
-    int tid = atomic_load(&slot->tid), pid = atomic_load(&slot->pid);
-    if (!tid || pid <= 0) continue;
-    long result = is_timer(slot) ? kill(pid, 0) : syscall(SYS_tgkill, pid, tid, 0);
-    if (result && errno == ESRCH) free_slot(slot);
-  }
-}
-
-/* The nanoseconds until a wait is over that ends by the machine's clock. */
-static int64_t left_of(struct slot *slot, int64_t now, int64_t offset) {
-  int64_t deadline = atomic_load(&slot->deadline);
-  int is_real = atomic_load(&slot->is_real), tries = grants[slot - page->slots].tries;
-  if (!atomic_load(&slot->tid) || deadline == NEVER || (!is_real && offset == VIRTUAL)) return LONGEST_WAIT;
-  if (is_timer(slot) || !atomic_load(&slot->granted)) return deadline - now - (is_real ? 0 : offset);
-  is_pending(slot);
-  return SECOND / 4000 << (tries < 6 ? tries : 6);
-}
-
-/* Let each wait go that began in real time and is due; give the nanoseconds until the next one. */
-static int64_t serve_real_time(void) {
-  int64_t now = machine_now(), offset = atomic_load(&page->offset), next = LONGEST_WAIT;
-  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
-    struct slot *slot = &page->slots[i];
-    int64_t left = left_of(slot, now, offset);
-    if (left <= 0) grant(slot);
-    left = left > 0 ? left : SECOND / 4000;
-    if (left < next) next = left;
-  }
-  return next;
-}
-
 /* The next time that is virtual begins with nothing said. */
 static void pass_real_time(uint32_t known) {
   leave_machine();
   moving_since = standing_since = 0;
   standstill = UNSAID;
   for (int i = 0; i < process_count; i++) processes[i].is_named = processes[i].is_connection_named = 0;
-  free_slots_of_the_gone();
-  wait_for_changes(known, serve_real_time());
+  slots_free_gone();
+  wait_for_changes(known, slots_serve_real_time());
 }
 
 /* The command. */
@@ -464,17 +270,6 @@ static int listening_process(void) {
   return listener ? listener->pid : 0;
 }
 
-/* Nobody walks the tree while time stands still: so the kernel is asked for each of the few that hold it. */
-static int is_held(void) {
-  int holds = 0;
-  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
-    struct slot *slot = &page->slots[i];
-    int own = atomic_load(&slot->holds);
-    if (own && !is_thread_dead(atomic_load(&slot->pid), atomic_load(&slot->tid))) holds += own;
-  }
-  return holds > 0;
-}
-
 static void coordinate(void) {
   int is_outside = 0;
   for (;;) {
@@ -485,15 +280,15 @@ static void coordinate(void) {
       pass_real_time(known);
       continue;
     }
-    serve_real_time();
-    if (!has_ended && is_held()) {
+    slots_serve_real_time();
+    if (!has_ended && slots_hold_time()) {
       wait_for_changes(known, SECOND / 100);
       continue;
     }
     enum look look = tree_look();
     if (is_over(look)) break;
     /* A nap that began during the look is rest by the machine's clock: neither an instant nor a stranger's wait. */
-    if (look == QUIET && !has_ended && is_held()) continue;
+    if (look == QUIET && !has_ended && slots_hold_time()) continue;
     if (look == QUIET) is_outside = is_connected_outside(atomic_load(&page->connections), listening_process());
     if (has_stranger(look) || is_outside) {
       follow_machine();

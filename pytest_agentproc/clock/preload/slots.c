@@ -1,0 +1,216 @@
+/* Lets waiters go, and moves time to their deadlines; when that is allowed is decided in coordinator.c.
+ *
+ * On ties the deepest process is first (an agent before its supervisor), then the lower pid, then the wait that began
+ * first. */
+#define _GNU_SOURCE
+#include "slots.h"
+#include "tree.h"
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PATIENCE 3        /* so often a waiter is woken again before the next one has its turn */
+#define LONGEST_WAIT (SECOND / 10)
+
+/* When a slot was woken, and how often, since it was granted. */
+static struct { uint32_t serial; int tries; int64_t woken; } grants[SLOTS];
+
+/* Grants. */
+
+static struct slot *helper_of(int pid) {
+  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
+    struct slot *slot = &page->slots[i];
+    if (atomic_load(&slot->pid) == pid && atomic_load(&slot->kind) == HELPER) return slot;
+  }
+  return NULL;
+}
+
+static void ask_helper(struct slot *slot) {
+  struct slot *helper = helper_of(atomic_load(&slot->pid));
+  if (!helper) return;
+  atomic_store(&helper->order, (uint32_t)(slot - page->slots) + 1);
+  syscall(SYS_futex, &helper->order, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+static void wake(struct slot *slot) {
+  int index = (int)(slot - page->slots);
+  grants[index].tries++;
+  grants[index].woken = machine_now();
+  if (atomic_load(&slot->kind) == CONDITION) ask_helper(slot);
+  else if (atomic_load(&slot->pid) > 0) syscall(SYS_tgkill, slot->pid, slot->tid, WAKE_SIGNAL);
+}
+
+/* A pid of 0 would be this process's whole group. */
+static void send_signal(const struct slot *slot) {
+  int pid = atomic_load(&slot->pid);
+  siginfo_t info = {.si_signo = slot->signal, .si_code = SI_TIMER};
+  info.si_value.sival_ptr = (void *)slot->value;
+  if (pid <= 0 || !slot->signal) return;
+  if (slot->thread) syscall(SYS_rt_tgsigqueueinfo, pid, slot->thread, slot->signal, &info);
+  else syscall(SYS_rt_sigqueueinfo, pid, slot->signal, &info);
+}
+
+static void end_timer(struct slot *slot) {
+  int64_t deadline = atomic_load(&slot->deadline), interval = atomic_load(&slot->interval);
+  atomic_store(&slot->armed, deadline);
+  atomic_store(&slot->deadline, interval ? deadline + interval : NEVER);
+  if (atomic_load(&slot->kind) == TIMERFD || atomic_load(&slot->notify)) ask_helper(slot);
+  else send_signal(slot);
+}
+
+static int is_timer(const struct slot *slot) {
+  int kind = atomic_load(&slot->kind);
+  return kind == TIMER || kind == TIMERFD;
+}
+
+/* How a program looks again and again is judged by these: one that polls acts late by its period. */
+static void note_wake(const struct slot *slot, int64_t deadline) {
+  struct wake new = {atomic_load(&slot->pid), atomic_load(&slot->tid), atomic_load(&slot->armed), deadline, 1};
+  int count = atomic_load(&page->wake_count);
+  struct wake *last = count ? &page->wakes[count - 1] : NULL;
+  if (deadline <= new.armed) return; /* it let the others go first, and slept through nothing */
+  if (last && last->tid == new.tid && last->at == new.armed && last->at - last->armed == new.at - new.armed) {
+    last->armed = new.armed;
+    last->at = new.at;
+    last->times++;
+  } else if (count < WAKES) {
+    page->wakes[count] = new;
+    atomic_store(&page->wake_count, count + 1);
+  }
+}
+
+void slots_grant(struct slot *slot) {
+  int index = (int)(slot - page->slots);
+  int64_t deadline = atomic_load(&slot->deadline);
+  if (!atomic_load(&slot->is_real)) {
+    note_wake(slot, deadline);
+    if (deadline > atomic_load(&page->now)) atomic_store(&page->now, deadline);
+  }
+  if (is_timer(slot)) {
+    end_timer(slot);
+    return;
+  }
+  grants[index].serial = atomic_load(&slot->serial);
+  grants[index].tries = 0;
+  atomic_store(&slot->granted, 1);
+  wake(slot);
+}
+
+/* Whether a waiter that was let go has not noticed yet. A wake-up can come just before the call that it should end; and
+ * a waiter may be held up by another thread's lock. So it is woken again, less and less often; after some tries the
+ * others have their turns. */
+static int is_pending(struct slot *slot) {
+  int index = (int)(slot - page->slots);
+  if (is_timer(slot) || !atomic_load(&slot->granted)) return 0;
+  int tries = grants[index].tries;
+  if (machine_now() - grants[index].woken > SECOND / 4000 << (tries < 6 ? tries : 6)) wake(slot);
+  return tries <= PATIENCE;
+}
+
+/* Slots. */
+
+static int is_eligible(const struct slot *slot) {
+  struct process *process = tree_process(atomic_load(&slot->pid));
+  if (is_timer(slot)) return process && process->is_alive;
+  struct thread *thread = process ? tree_thread(atomic_load(&slot->tid)) : NULL;
+  return thread && !is_dead(thread->state) && !is_stopped(thread->state) && !atomic_load(&slot->granted);
+}
+
+static void free_slot(struct slot *slot) {
+  atomic_store(&slot->holds, 0);
+  atomic_store(&slot->deadline, NEVER);
+  atomic_store(&slot->pid, 0);
+  atomic_store(&slot->tid, 0);
+}
+
+void slots_free_dead(void) {
+  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
+    struct slot *slot = &page->slots[i];
+    int tid = atomic_load(&slot->tid);
+    if (!tid || (is_timer(slot) ? tree_process(atomic_load(&slot->pid)) != NULL : tree_thread(tid) != NULL)) continue;
+    free_slot(slot);
+  }
+}
+
+int slots_have_real_wait(void) {
+  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
+    struct slot *slot = &page->slots[i];
+    if (atomic_load(&slot->is_real) && atomic_load(&slot->deadline) != NEVER && !is_timer(slot) && is_eligible(slot))
+      return 1;
+  }
+  return 0;
+}
+
+static int is_before(struct slot *one, struct slot *other) {
+  int64_t first = atomic_load(&one->deadline), second = atomic_load(&other->deadline);
+  if (first != second) return first < second;
+  int pid = atomic_load(&one->pid), other_pid = atomic_load(&other->pid);
+  int depth = tree_process(pid)->depth, other_depth = tree_process(other_pid)->depth;
+  if (depth != other_depth) return depth > other_depth;
+  if (pid != other_pid) return pid < other_pid;
+  return (int32_t)(atomic_load(&one->serial) - atomic_load(&other->serial)) < 0;
+}
+
+struct slot *slots_next(int *is_busy) {
+  struct slot *next = NULL;
+  *is_busy = 0;
+  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
+    struct slot *slot = &page->slots[i];
+    if (!atomic_load(&slot->tid) || atomic_load(&slot->deadline) == NEVER) continue;
+    if (is_pending(slot)) *is_busy = 1;
+    else if (!atomic_load(&slot->is_real) && is_eligible(slot) && (!next || is_before(slot, next))) next = slot;
+  }
+  return next;
+}
+
+/* Real time. */
+
+/* Nobody walks the tree meanwhile: a slot is free once the kernel knows its thread no more. */
+void slots_free_gone(void) {
+  static int64_t looked;
+  if (machine_now() - looked < SECOND) return;
+  looked = machine_now();
+  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
+    struct slot *slot = &page->slots[i];
+    int tid = atomic_load(&slot->tid), pid = atomic_load(&slot->pid);
+    if (!tid || pid <= 0) continue;
+    long result = is_timer(slot) ? kill(pid, 0) : syscall(SYS_tgkill, pid, tid, 0);
+    if (result && errno == ESRCH) free_slot(slot);
+  }
+}
+
+/* The nanoseconds until a wait is over that ends by the machine's clock. */
+static int64_t left_of(struct slot *slot, int64_t now, int64_t offset) {
+  int64_t deadline = atomic_load(&slot->deadline);
+  int is_real = atomic_load(&slot->is_real), tries = grants[slot - page->slots].tries;
+  if (!atomic_load(&slot->tid) || deadline == NEVER || (!is_real && offset == VIRTUAL)) return LONGEST_WAIT;
+  if (is_timer(slot) || !atomic_load(&slot->granted)) return deadline - now - (is_real ? 0 : offset);
+  is_pending(slot);
+  return SECOND / 4000 << (tries < 6 ? tries : 6);
+}
+
+int64_t slots_serve_real_time(void) {
+  int64_t now = machine_now(), offset = atomic_load(&page->offset), next = LONGEST_WAIT;
+  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
+    struct slot *slot = &page->slots[i];
+    int64_t left = left_of(slot, now, offset);
+    if (left <= 0) slots_grant(slot);
+    left = left > 0 ? left : SECOND / 4000;
+    if (left < next) next = left;
+  }
+  return next;
+}
+
+/* Nobody walks the tree while time stands still: so the kernel is asked for each of the few that hold it. */
+int slots_hold_time(void) {
+  int holds = 0;
+  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
+    struct slot *slot = &page->slots[i];
+    int own = atomic_load(&slot->holds);
+    if (own && !is_thread_dead(atomic_load(&slot->pid), atomic_load(&slot->tid))) holds += own;
+  }
+  return holds > 0;
+}
+
