@@ -27,6 +27,7 @@
 
 #define ARGUMENTS_FIELD 48 /* of /proc/PID/stat */
 #define MOST_TRIES 4       /* of one look */
+#define FRONT 2            /* a supervisor and its agent */
 #define GONE (-1)          /* the tid of a thread whose files are empty: another one may have its number */
 
 struct thread *threads;
@@ -38,6 +39,7 @@ static int round_number;
 static unsigned long changes; /* threads that have come or gone */
 static int is_complete;       /* no thread has come, gone or died since all were blocked */
 static int is_any_gone;       /* a thread of the list is there no more */
+static int last_settled;      /* the thread that was settled last in this look; 0: there is none */
 
 /* The machine. */
 
@@ -276,7 +278,9 @@ static int settle(struct thread *thread) {
     if (was != thread->state) is_complete = 0;
     return thread->is_settled = thread->state == 'Z' && was == 'Z';
   }
-  return thread->is_settled = (thread->state == 'S' || is_stopped(thread->state)) && has_left_core(thread);
+  thread->is_settled = (thread->state == 'S' || is_stopped(thread->state)) && has_left_core(thread);
+  if (thread->is_settled) last_settled = thread->tid;
+  return thread->is_settled;
 }
 
 /* The runs are read last: one that was woken and has run between the two readings has more of them. The state is that
@@ -324,15 +328,23 @@ static void move_to_front(int at) {
   threads[0] = thread;
 }
 
+/* Those that ran in the last step have mostly run in this one, too: each that the pass below finds costs a pass. */
+static void unsettle_those_in_front(void) {
+  for (int i = 0; i < FRONT && i < thread_count; i++)
+    if (threads[i].is_settled && runs_of(&threads[i]) != threads[i].runs) threads[i].is_settled = 0;
+}
+
 static int is_all_settled(void) {
+  unsettle_those_in_front();
   for (int i = 0; i < thread_count; i++)
     if (!threads[i].is_settled && !settle(&threads[i])) return 0;
   return thread_count > 0;
 }
 
+/* The thread that was settled last was seen blocked after all others were: that is the instant which is to be proven. */
 static int is_all_still(void) {
   for (int i = 0; i < thread_count; i++) {
-    if (is_still(&threads[i])) continue;
+    if (threads[i].tid == last_settled || is_still(&threads[i])) continue;
     move_to_front(i);
     return 0;
   }
@@ -341,6 +353,7 @@ static int is_all_still(void) {
 
 /* A thread that has run and is blocked again is settled at once: to wait for it took another part of a step. */
 enum look tree_look(void) {
+  last_settled = 0;
   for (int tries = 0; tries < MOST_TRIES; tries++) {
     int is_quiet = walk_if_needed(is_all_settled());
     if (!is_quiet) return MOVES;
