@@ -12,13 +12,16 @@ if TYPE_CHECKING:
 
 
 _ALWAYS_KEPT = (*TIME_NAMES, "max_line_bytes")
+_LONGEST_UNSTATED = 2 * 1024**2
+"""The longest line of a supervisor that states none: longer than the buffers of readers that break, 64 KiB and 1 MiB.
+A program that reads byte by byte, such as bash, needs seconds for each MiB."""
 _HAS_DEFAULT = OPTIONAL_NAMES - {"restart_backoff"}
 """A supervisor that does not name one of these does not have it; of any other it has some value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartlyStated(Policy):
-    """The limits of a supervisor that does not state all of them: of the others the defaults stand here.
+    """The limits of a supervisor that does not state all of them; the others have values with which it is tried.
 
     Args:
         left_out: the names of those that it keeps in some way, and does not state.
@@ -43,4 +46,6 @@ def mark_unstated(policy: Policy, names: Iterable[str]) -> Policy:
     if not left_out:
         return policy
     limits: dict[str, Any] = {name: getattr(policy, name) for name in POLICY_NAMES}
+    if "max_line_bytes" in left_out:
+        limits["max_line_bytes"] = _LONGEST_UNSTATED
     return PartlyStated(**limits, left_out=left_out)

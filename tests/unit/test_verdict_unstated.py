@@ -158,3 +158,9 @@ def test_a_limit_that_can_be_switched_off_is_off_and_not_unstated() -> None:
     }
     assert type(mark_unstated(Policy(), POLICY_NAMES)) is Policy
     assert mark_unstated(Policy(), ()).adapt_to_session().unstated == mark_unstated(Policy(), ()).unstated
+
+
+def test_a_longest_line_that_is_not_stated_is_one_that_real_agents_print() -> None:
+    """16 MiB, the value of the reference supervisor, would be asked of no other; 1 MiB is too short for an image."""
+    assert mark_unstated(Policy(), ()).max_line_bytes == 2 * 1024**2
+    assert mark_unstated(Policy(max_line_bytes=100), {"max_line_bytes"}).max_line_bytes == 100

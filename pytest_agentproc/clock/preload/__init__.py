@@ -2,7 +2,8 @@
 
 `page.h` is what the two share. The shim (`shim*.c`) is in every program: its clocks and timed waits follow the page.
 The coordinator (`coordinator.c`) starts the program, walks the tree below it (`tree.c`), names programs that the shim
-cannot reach (`strangers.c`), and lets the next waiter go (`slots.c`) when every thread is blocked. `_build` finds or compiles them.
+cannot reach (`strangers.c`), and lets the next waiter go (`slots.c`) when every thread is blocked. `_build` finds or
+compiles them.
 """
 
 from __future__ import annotations
