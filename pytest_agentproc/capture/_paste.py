@@ -193,7 +193,7 @@ _KILLING = ("INT", "KILL", "TERM", *(SIGNALS[name] for name in ("INT", "KILL", "
 """The signals with which a supervisor kills, by name and by number."""
 _DENIED = re.compile(
     r"\b(?:no longer|not|never|without|should(?: not)?|expect(?:ed)?|would|could|instead of|if it|used to|fixed)"
-    r"\W+(?:\w+\W+){0,2}$",
+    r"[^\w,.;:]+(?:\w+[^\w,.;:]+){0,2}$",
     re.IGNORECASE,
 )
 _ORDER = ("missing", "dies", "exits", "killed", "hangs")

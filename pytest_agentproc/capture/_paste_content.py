@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -124,10 +125,19 @@ _TELLS_SESSION: dict[str, Callable[[list[Any]], bool]] = {
 """What tells a session's log from that of a run, where a dialect has both."""
 
 
-def detect_mode(dialect: str, events: list[Any]) -> str:
+_NAMES_SESSION = {
+    "claude": re.compile(r"--input-format[ =]stream-json"),
+    "pi": re.compile(r"(?<![\w-])rpc(?![\w-])"),
+}
+"""What names a session in the words around a log whose events do not show it."""
+
+
+def detect_mode(dialect: str, events: list[Any], words: str = "") -> str:
     """Say in which mode an agent printed these events."""
     record = RECORDS[dialect]
     if dialect in _TELLS_SESSION and _TELLS_SESSION[dialect](events):
+        return next(iter(record.talks))
+    if dialect in _NAMES_SESSION and _NAMES_SESSION[dialect].search(words):
         return next(iter(record.talks))
     return next(mode for mode in record.modes if record.steps.get(mode))
 
@@ -136,7 +146,8 @@ def build_content(things: list[PastedItem], dialect: str) -> DraftContent:
     """Turn what was read into the content of a draft."""
     things = [_unwrap_event(thing, dialect) if thing.kind == "event" else thing for thing in things]
     events = [thing.event for thing in things if thing.kind == "event"]
-    return _ContentBuilder(dialect, events).build(things)
+    words = "\n".join(thing.text for thing in things if thing.kind == "words")
+    return _ContentBuilder(dialect, events, detect_mode(dialect, events, words)).build(things)
 
 
 def _unwrap_event(thing: PastedItem, dialect: str) -> PastedItem:
@@ -172,10 +183,10 @@ def _read_with(reader: Reader, event: Any, later: LaterEvents, mode: str) -> Mea
 class _ContentBuilder:
     """Writes the content, event by event."""
 
-    def __init__(self, dialect: str, events: list[Any]) -> None:
+    def __init__(self, dialect: str, events: list[Any], mode: str) -> None:
         self._dialect, self._later, self._read = dialect, LaterEvents(events), READERS[dialect]
         streams = any(get_nested(event, "type") == "stream_event" for event in events)
-        self._content = DraftContent(detect_mode(dialect, events), partials=not RECORDS[dialect].partials or streams)
+        self._content = DraftContent(mode, partials=not RECORDS[dialect].partials or streams)
         self._is_session = self._content.is_session = self._content.mode in RECORDS[dialect].talks
         self._is_app_server = self._content.mode == "app-server"
         if self._is_app_server:
@@ -438,7 +449,7 @@ class _ContentBuilder:
 
     def _append_steps(self, steps: tuple[DraftStep, ...]) -> None:
         lines = self._content.lines
-        place = max((number for number, line in enumerate(lines) if line.step), default=0)
+        place = next((number for number in reversed(range(len(lines))) if lines[number].step), 0)
         if lines and lines[place].step == _BEGIN:
             del lines[place]
         for step in steps:

@@ -30,6 +30,7 @@ REPORTED = {
     "no-money.opencode": "any-result-is-good",
     "not-installed.claude": "unstarted-has-failed",
     "notification-before-the-end.pi": "escape-costs-the-frame",
+    "only-the-stdout-of-rpc.pi": "escape-costs-the-frame",
     "permission-asked.acp": "question-is-denied",
     "permission-never-answered.claude": "questions-wait-for-ever",
     "prompt-after-an-abort.pi": "prompts-never-time-out",
