@@ -279,7 +279,7 @@ _CUT = re.compile(
 )
 _BEGINNING = re.compile(r'\{\s*(?:\\?"|\.\.\.|…|$)')
 _LEADING = re.compile(r"(?:[A-Z]{4,8}\s+)?[\[(]?\s*[\dT:.,+/Z-]+(?:\s[\d:.,]+Z?)?(?:ms|s)?\b[\])]?", re.ASCII)
-"""What a line of words begins with if its logger has printed the time; a time within the words is about something."""
+"""The time of a logger begins the line. A time within the words is about something else."""
 _LONGEST_LINE_HEAD = 120
 _MOST_LINES = 400
 """Lines of one event that is printed over many."""

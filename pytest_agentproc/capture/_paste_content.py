@@ -62,7 +62,7 @@ _BEGIN = DraftStep("begin", "turn")
 _SAYING = ("say", "turn_said")
 _CONTINUES = {"session/load": "load", "session/resume": "resume"}
 _PAST = {"user_message_chunk": "prompt", "agent_thought_chunk": "think", "agent_message_chunk": "answer"}
-"""What an agent of ACP replays of a session that it loads, in the words of the language."""
+"""The replayed updates of a loaded session of ACP, in the words of the language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ _NAMES_SESSION = {
     "claude": re.compile(r"--input-format[ =]stream-json"),
     "pi": re.compile(r"(?<![\w-])rpc(?![\w-])"),
 }
-"""What names a session in the words around a log whose events do not show it."""
+"""The words around a log that name a session, where the events do not show it."""
 
 
 def detect_mode(dialect: str, events: list[Any], words: str = "") -> str:
@@ -193,11 +193,11 @@ class _ContentBuilder:
             self._read = read_app_server
         self._check = EncoderCheck(dialect, self._content.mode, partials=streams)
         self._work: set[str] = set()
-        """What the agent works at silently: its tools, by their ids, and a compaction."""
+        """The silent work of the agent: its tools, by their ids, and a compaction."""
         self._at: Instant | None = None
         self._since_item = 0
         self._said = self._unsaid = ""
-        """What pieces of the message in hand have said, and what of them is not printed yet."""
+        """The printed pieces of the message in hand, and the pieces that are not printed yet."""
         self._is_open = False
         self._hand = 0
         """The number of the turn that the agent works on, or worked on last."""
@@ -212,7 +212,7 @@ class _ContentBuilder:
         self._loading: str | None = None
         """The id of the request that loads an earlier session, until it is answered."""
         self._past: list[dict[str, Any]] = []
-        """What the agent has replayed of that session so far."""
+        """The replayed events of that session so far."""
         self._early: dict[int, tuple[PastedItem, Meaning]] = {}
         """The answers to prompts that still wait."""
 

@@ -36,7 +36,7 @@ _LONG_TURN = 3_500_000_000_000
 alive.
 """
 _LONGER = 60_000_000_000
-"""So many nanoseconds longer than its supervisor waited does an agent at work need."""
+"""Nanoseconds that an agent at work needs beyond the time for which its supervisor waited."""
 _MOST_OF_IT = 0.9
 """This part of a limit on silence is no silence that breaks it."""
 _URL = re.compile(r"https?://[^\s<>()\[\]\"'`]+")
@@ -145,7 +145,7 @@ def _has_ended(content: DraftContent) -> bool:
 
 
 def _is_killed_too_early(content: DraftContent, reported: ReportedEnd | None) -> bool:
-    """Say whether the supervisor killed an agent that worked silently, or that was not silent for so long."""
+    """Say whether the supervisor killed an agent that worked silently, or was silent for less than the limit."""
     if reported is None or reported.kind != "killed" or not reported.after or _has_ended(content):
         return False
     before, now = content.last_at, reported.at
@@ -154,7 +154,7 @@ def _is_killed_too_early(content: DraftContent, reported: ReportedEnd | None) ->
 
 
 def _is_unanswered(content: DraftContent, reported: ReportedEnd | None) -> bool:
-    """Say whether an agent hangs because nobody answers its only question."""
+    """Say whether an agent hangs because its only question has no answer."""
     last = next((line.step.name for line in reversed(content.lines) if line.step is not None), "")
     is_only = len(content.asked) == 1 and not content.answers
     return is_only and last == "ask" and reported is not None and reported.kind in ("hangs", "killed")
