@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.capture._meaning import OTHER, REPEATED, DraftStep, Meaning, get_nested, read_content_text
+from pytest_agentproc.capture._meaning import OTHER, PIECE, REPEATED, DraftStep, Meaning, get_nested, read_content_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,7 +42,13 @@ def read_app_server(event: Any, later: LaterEvents, _mode: str) -> Meaning:
     if method == "item/agentMessage/delta":
         is_whole_later = later.has_trait(_read_ended_message_id, get_nested(params, "itemId"))
         text = str(get_nested(params, "delta"))
-        return REPEATED if is_whole_later else Meaning("steps", (DraftStep("delta", text),), is_sure=True)
+        return (
+            Meaning("piece", text=text)
+            if is_whole_later
+            else Meaning("steps", (DraftStep("delta", text),), is_sure=True)
+        )
+    if method.startswith("item/") and method.endswith(("Delta", "/delta", "/progress")):
+        return PIECE
     if "id" in event and method.startswith(("item/", "mcpServer/")):
         return _read_question(method, params or {})
     return _METHODS[method](params) if method in _METHODS else REPEATED

@@ -20,12 +20,14 @@ class Meaning:
     """The meaning of an event.
 
     Args:
-        kind: `steps`, `prompt` or `cancel` (the caller's), `repeated` (other events say the same), `other` (an event as
-            it stands), `foreign` (no event of the dialect).
+        kind: `steps`, `prompt` or `cancel` (the caller's), `begin` (of a turn), `repeated` (other events say the same),
+            `piece` (a later event says the same, but this one shows that the agent is at work), `other` (an event as it
+            stands), `foreign` (no event of the dialect).
         steps: of `steps`: what the agent does.
-        text: of a prompt its words.
+        text: the words of a prompt, or of a piece of a message.
         is_sure: whether the steps need no proof, because what they say hangs on the conversation.
         ends: how it ends a turn: `completed`, `failed`, `cancelled`; "" if it does not.
+        is_cut: whether it ends a turn that was cut off, so that after a cancel it acknowledges that.
         final: of a good end the final text, where the event itself has it.
     """
 
@@ -35,12 +37,17 @@ class Meaning:
     is_sure: bool = False
     ends: str = ""
     final: str | None = None
+    is_cut: bool = False
 
 
 REPEATED = Meaning("repeated")
 """Other events say the same."""
 OTHER = Meaning("other")
 """The event goes into the draft as it stands."""
+PIECE = Meaning("piece")
+"""A piece of something that no word of the language prints in pieces."""
+BEGIN = Meaning("begin")
+"""A turn begins: the fake prints this before its first step."""
 
 
 class LaterEvents:
@@ -84,6 +91,26 @@ def read_permission_answer(event: Any) -> str:
         option = str(outcome.get("optionId", "")).lower()
         return "allow" if any(word in option for word in ("allow", "proceed", "approve", "yes")) else "deny"
     return behavior if behavior in ("allow", "deny") else ""
+
+
+COMPACTION = "compaction"
+_COMPACTIONS: dict[Any, bool] = {
+    "compacting": True,
+    "compact_boundary": False,
+    **{f"{auto}compaction_{end}": end == "start" for auto in ("", "auto_") for end in ("start", "end")},
+}
+"""The words of claude and pi for the beginning and the end of a compaction."""
+
+
+def read_compaction(event: Any) -> bool | None:
+    """Say whether an agent begins to compact its context (True) or has done it (False); None: neither."""
+    if get_nested(event, "params", "item", "type") == "contextCompaction":
+        return bool(get_nested(event, "method") == "item/started")
+    for key in ("status", "subtype", "type"):
+        word = get_nested(event, key)
+        if isinstance(word, str) and word in _COMPACTIONS:
+            return _COMPACTIONS[word]
+    return False if get_nested(event, "compact_result") is not None else None
 
 
 def read_content_text(content: Any) -> str:
@@ -138,7 +165,7 @@ def _read_acp_answer(event: Any) -> Meaning:
         if stop == "cancelled":
             return Meaning("steps", (DraftStep("acknowledge", "cancel"),), is_sure=True, ends="cancelled")
         name = DraftStep("result", {}) if stop == "end_turn" else DraftStep("turn_said", {"text": "", "stop": stop})
-        return Meaning("steps", (name,), is_sure=True, ends="completed")
+        return Meaning("steps", (name,), is_sure=True, ends="failed" if stop == "refusal" else "completed")
     if isinstance(error, dict):
         told = {"is_error": True, "text": str(error.get("message") or "error")}
         return Meaning("steps", (DraftStep("result", told),), is_sure=True, ends="failed")
@@ -192,6 +219,8 @@ _TYPES = frozenset(
         "summary",
     ]
 )
+_INTERRUPTED = "[Request interrupted by user"
+"""The beginning of the line that claude writes in the name of its user when a turn is cancelled."""
 _BEGINNERS = ("assistant", "stream_event", "result")
 
 
@@ -231,10 +260,10 @@ def _read_claude_prompt(event: Any) -> str | None:
 def _read_claude_piece(event: Any, later: LaterEvents) -> Meaning:
     """A piece says what its whole line says; where that is missing, it is a delta."""
     text = get_nested(event, "event", "delta", "text")
+    if not isinstance(text, str) or event.get("parent_tool_use_id"):
+        return PIECE if get_nested(event, "event", "type") == "content_block_delta" else REPEATED
     is_whole = later.has_trait(_is_claude_message)
-    if is_whole or not isinstance(text, str) or event.get("parent_tool_use_id"):
-        return REPEATED
-    return Meaning("steps", (DraftStep("delta", text),))
+    return Meaning("piece", text=text) if is_whole else Meaning("steps", (DraftStep("delta", text),))
 
 
 def _read_claude_assistant(event: Any, later: LaterEvents) -> Meaning:
@@ -289,7 +318,7 @@ def _has_tool_call(event: Any) -> bool:
 def _read_claude_user(event: Any, _later: LaterEvents) -> Meaning:
     prompt = _read_claude_prompt(event)
     if prompt is not None:
-        return Meaning("prompt", text=prompt)
+        return REPEATED if prompt.startswith(_INTERRUPTED) else Meaning("prompt", text=prompt)
     steps = []
     for part in get_nested_mappings(event, "message", "content"):
         if part.get("type") != "tool_result" or not isinstance(part.get("tool_use_id"), str):
@@ -308,7 +337,8 @@ def _read_claude_result(event: Any, _later: LaterEvents) -> Meaning:
         errors = event.get("errors")
         words = errors[0] if isinstance(errors, list) and errors and isinstance(errors[0], str) else text
         told = {"subtype": subtype, "is_error": True, **({"text": words} if words else {})}
-        return Meaning("steps", (DraftStep("result", told),), ends="failed")
+        is_cut = subtype == "error_during_execution"
+        return Meaning("steps", (DraftStep("result", told),), ends="failed", is_cut=is_cut)
     if event.get("is_error"):
         told = {"is_error": True, **({"text": text} if text else {})}
         return Meaning("steps", (DraftStep("result", told),), ends="failed")
@@ -337,23 +367,8 @@ _READERS: dict[str, Callable[[Any, LaterEvents], Meaning]] = {
 }
 
 
-_BEGIN = Meaning("steps", (DraftStep("begin", "turn"),))
-
-
-def _is_codex_turn_event(event: Any) -> bool:
-    return str(get_nested(event, "type")).startswith(("turn.", "item.", "error"))
-
-
 def _is_codex_failure(event: Any) -> bool:
     return bool(get_nested(event, "type") == "turn.failed")
-
-
-def _is_gemini_turn_event(event: Any) -> bool:
-    return get_nested(event, "type") not in ("init", None) and get_nested(event, "role") != "user"
-
-
-def _is_pi_turn_event(event: Any) -> bool:
-    return str(get_nested(event, "type")).startswith(("message", "tool", "turn", "agent_e"))
 
 
 def _is_pi_answer(event: Any) -> bool:
@@ -372,8 +387,7 @@ def read_codex(event: Any, later: LaterEvents, _mode: str) -> Meaning:
     if not isinstance(kind, str) or not kind.startswith(("thread.", "turn.", "item.", "error")):
         return Meaning("foreign")
     if kind in ("thread.started", "turn.started"):
-        is_last = not later.has_trait(_is_codex_turn_event)
-        return (_BEGIN if kind == "turn.started" else OTHER) if is_last else REPEATED
+        return BEGIN
     if kind == "turn.completed":
         return Meaning("steps", (DraftStep("result", {}),), ends="completed")
     if kind in ("turn.failed", "error"):
@@ -417,11 +431,6 @@ def read_gemini(event: Any, later: LaterEvents, _mode: str) -> Meaning:
     return Meaning("foreign") if reader is None else reader(event, later)
 
 
-def _read_gemini_init(_event: Any, later: LaterEvents) -> Meaning:
-    goes_on = later.has_trait(_is_gemini_turn_event)
-    return REPEATED if goes_on else _BEGIN
-
-
 def _read_gemini_message(event: Any, _later: LaterEvents) -> Meaning:
     if event.get("role") == "user":
         return REPEATED
@@ -452,7 +461,7 @@ def _read_gemini_result(event: Any, _later: LaterEvents) -> Meaning:
 
 
 _GEMINI: dict[str, Callable[[Any, LaterEvents], Meaning]] = {
-    "init": _read_gemini_init,
+    "init": lambda _event, _later: BEGIN,
     "message": _read_gemini_message,
     "tool_use": _read_gemini_tool,
     "tool_result": _read_gemini_tool_end,
@@ -482,6 +491,8 @@ _PI = frozenset(
         "prompt",
         "abort",
         "extension_ui_request",
+        "extension_ui_response",
+        "agent_settled",
         "extension_error",
         "queue_update",
     ]
@@ -500,12 +511,11 @@ def read_pi(event: Any, later: LaterEvents, _mode: str) -> Meaning:
         return Meaning("foreign")
     if kind in _PI_REPEATED:
         return REPEATED
+    if kind in ("message_update", "tool_execution_update"):
+        text = get_nested(event, "assistantMessageEvent", "delta")
+        is_text = get_nested(event, "assistantMessageEvent", "type") == "text_delta" and isinstance(text, str)
+        return Meaning("piece", text=text) if is_text and later.has_trait(_is_pi_answer) else PIECE
     return _PI_READERS[kind](event, later) if kind in _PI_READERS else OTHER
-
-
-def _read_pi_agent_start(_event: Any, later: LaterEvents) -> Meaning:
-    is_last = not later.has_trait(_is_pi_turn_event)
-    return _BEGIN if is_last else REPEATED
 
 
 def _read_pi_message_start(event: Any, later: LaterEvents) -> Meaning:
@@ -534,6 +544,8 @@ def _read_pi_message(message: dict[str, Any], later: LaterEvents) -> Meaning:
         for part in get_nested_mappings(message, "content")
         if isinstance(part.get("thinking"), str)
     ]
+    if stop == "aborted":
+        return Meaning("other", ends="failed", is_cut=True)
     if stop == "error":
         if later.has_trait(_is_pi_answer):
             return OTHER  # it tries again
@@ -560,14 +572,15 @@ def _read_pi_tool(event: Any, _later: LaterEvents) -> Meaning:
     return Meaning("steps", (DraftStep("tool", {"id": number, "name": name, "input": event.get("args") or {}}),))
 
 
-_PI_REPEATED = ("session", "response", "message_update", "tool_execution_update", "turn_start", "turn_end")
+_PI_END = Meaning("steps", (DraftStep("result", {}),), ends="completed")
+_PI_REPEATED = ("session", "response", "extension_ui_response", "turn_start", "turn_end")
 _PI_READERS: dict[str, Callable[[Any, LaterEvents], Meaning]] = {
-    "agent_start": _read_pi_agent_start,
+    "agent_start": lambda _event, _later: BEGIN,
     "message_start": _read_pi_message_start,
     "message_end": _read_pi_message_end,
     "tool_execution_start": _read_pi_tool,
     "tool_execution_end": _read_pi_tool_end,
-    "agent_end": lambda _event, _later: Meaning("steps", (DraftStep("result", {}),), ends="completed"),
+    "agent_end": lambda event, _later: OTHER if event.get("willRetry") else _PI_END,
     "prompt": lambda event, _later: Meaning("prompt", text=str(event.get("message") or "hi")),
     "abort": lambda _event, _later: Meaning("cancel"),
 }

@@ -36,7 +36,11 @@ _DATED = re.compile(
     r"(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s*(Z|[+-]\d\d:?\d\d)?", re.ASCII
 )
 _CLOCK = re.compile(r"(?<![\d:.+])(\d\d?):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(?![\d:])", re.ASCII)
-_ELAPSED = re.compile(r"\+(?:(\d{1,9}):)?(\d{1,9}):(\d\d)(?:\.(\d{1,9}))?(?![\d:])", re.ASCII)
+_ELAPSED = re.compile(
+    r"\+(?:(\d{1,9}):)?(\d{1,9}):(\d\d)(?:\.(\d{1,9}))?(?![\d:])"
+    r"|(?<![\d:.+])(\d{1,3}):(\d\d)\.(\d{1,9})(?![\d:])",
+    re.ASCII,
+)
 _EPOCH = re.compile(r"(?<![\d.])(1\d{9})(?:\.(\d{1,9})|(\d{3}))?(?![\d.])", re.ASCII)
 _RELATIVE = re.compile(
     r"(?:(?<=^)|(?<=[\[(\s]))(?:[Tt]?\+)?(\d{1,15}(?:\.\d{1,30})?)\s*(ms|s|min|m)(?=[\])\s:|]|$)"
@@ -60,8 +64,8 @@ def find_instant(head: str) -> Instant | None:
     if found := _DATED.search(head):
         return _read_date(found)
     if found := _ELAPSED.search(head):
-        hours, minutes, whole = (int(part or 0) for part in found.groups()[:3])
-        return Instant("start", _sum_time(hours, minutes, whole, found[4]))
+        hours, minutes, whole = (int(part or 0) for part in (found[1], found[2] or found[5], found[3] or found[6]))
+        return Instant("start", _sum_time(hours, minutes, whole, found[4] or found[7]))
     if found := _CLOCK.search(head):
         hours, minutes, whole = (int(part) for part in found.groups()[:3])
         return Instant("clock", _sum_time(hours, minutes, whole, found[4]))
@@ -119,10 +123,11 @@ class ReportedEnd:
     """The end of the run as the reporter saw it.
 
     Args:
-        kind: `hangs`, `killed` (by its supervisor), `exits`, `dies` or `missing`.
+        kind: `hangs`, `killed` (by its supervisor, for no fault of its own), `exits`, `dies` or `missing`.
         line: the line of the log that says so; `words` are what it says.
         code: with which code it exits; `signal` of which signal it dies.
-        after: how long until it was killed, in nanoseconds.
+        after: how long until it was killed, or its hang was over, in nanoseconds.
+        at: when that line was printed.
     """
 
     kind: str
@@ -131,14 +136,18 @@ class ReportedEnd:
     code: int = 0
     signal: str = ""
     after: int | None = None
+    at: Instant | None = None
 
 
 def _read_exit(found: re.Match[str]) -> ReportedEnd | None:
     code = int(found["code"])
-    name = next((name for name, number in SIGNALS.items() if number == code - _SIGNALLED), "")
-    if name == "KILL":  # nobody can catch it, so nobody exits with its code: this is a shell's or a container's word
+    number = -code if code < -1 else code - _SIGNALLED  # Python prints the number of a signal with a minus
+    name = next((name for name, known in SIGNALS.items() if known == number), "")
+    if name and (
+        code < 0 or name == "KILL"
+    ):  # nobody can catch it, so nobody exits with its code: this is a shell's or a container's word
         return ReportedEnd("dies", 0, "", signal=name)
-    return ReportedEnd("exits", 0, "", code=code) if code <= _LARGEST_CODE else None
+    return ReportedEnd("exits", 0, "", code=code) if 0 <= code <= _LARGEST_CODE else None
 
 
 def _read_death(found: re.Match[str]) -> ReportedEnd | None:
@@ -154,8 +163,9 @@ def _read_kill(found: re.Match[str]) -> ReportedEnd | None:
 
 
 _TIME = r"(?P<time>\d[\d ,_]*(?:\.\d+)?)\s*-?(?P<unit>ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)\b"
-_CODE = r"[\s:=`*(\"']*(?P<code>\d{1,3})\b"
+_CODE = r"[\s:=`*(\"']*(?P<code>-?\d{1,3})\b"
 _ENDS = "killed|kills|terminated|terminates|timed out|times out|timeout"
+_SILENT = r"no (?:\w+ )?(?:output|stdout|activity|events?)|silent|idle|inactive"
 _HANGS = (
     r"\b(?:hangs?|hung|hanging|gets? stuck|is stuck|stuck (?:for ?ever|here|there)|nothing happens"
     r"|never (?:exits?|returns?|finishes|ends|completes|terminates)"
@@ -165,21 +175,25 @@ _HANGS = (
 _PHRASES: tuple[tuple[str, Callable[[re.Match[str]], ReportedEnd | None]], ...] = (
     (r"\bspawn\b.*\bENOENT\b|\bcommand not found\b", lambda _: ReportedEnd("missing", 0, "")),
     (rf"\b(?:{_ENDS})\b.{{0,40}}?\b(?:after|at)\s.{{0,12}}?{_TIME}", _read_kill),
+    (rf"\b(?:{_SILENT})\s(?:for|after)\s.{{0,6}}?{_TIME}.{{0,60}}?\b(?:kill|terminat|SIGTERM|SIGKILL)", _read_kill),
     (r"(?<!-)\bsignal\b[\s=:\"'`]+(?P<signal>(?:SIG)?[A-Z]{3,6}[12]?)\b", _read_death),
     (r"\b(?:killed|died|dies|crashed|crashes|terminated)\b.{0,20}?\b(?P<signal>SIG[A-Z]{3,6}[12]?)\b", _read_death),
     (r"\b(?P<signal>SIGSEGV|SIGABRT|SIGBUS|SIGILL)\b", _read_death),
     (r"\bsegmentation fault\b", lambda _: ReportedEnd("dies", 0, "", signal="SEGV")),
-    (rf"\bexit(?:s|ed|ing)?(?:\s+(?:code|status|with|value))*{_CODE}", _read_exit),
+    (rf"\bexit(?:s|ed|ing)?(?:[\s,:(]+(?:code|status|with|value))*{_CODE}", _read_exit),
     (rf"\b(?:exit[ _-]?code|return ?code|exit[ _-]?status|rc)\b[\"'`*]*(?:\s+(?:is|was|of))?{_CODE}", _read_exit),
     (_HANGS, lambda _: ReportedEnd("hangs", 0, "")),
 )
 _TIMEOUT = re.compile(r"\btimeout\s+(?:(?:-[ks]\s+\S+|-\S+)\s+)*(?P<time>\d+(?:\.\d+)?)(?P<unit>[smh]?)\s+\S")
 """A command line of the shell that ends its command after a limit."""
+_ECHO = re.compile(r"\becho \"?\$\?\"?$")
 _TIMED_OUT = 124
 """The code of a shell's `timeout` that has ended its command."""
+_KILLING = ("INT", "KILL", "TERM", *(SIGNALS[name] for name in ("INT", "KILL", "TERM")))
+"""The signals with which a supervisor kills, by name and by number."""
 _DENIED = re.compile(
     r"\b(?:no longer|not|never|without|should(?: not)?|expect(?:ed)?|would|could|instead of|if it|used to|fixed)"
-    r"\W+(?:\w+\W+){0,2}$",
+    r"[^\w,.;:]+(?:\w+[^\w,.;:]+){0,2}$",
     re.IGNORECASE,
 )
 _ORDER = ("missing", "dies", "exits", "killed", "hangs")
@@ -193,12 +207,27 @@ def find_reported_end(things: Iterable[PastedItem]) -> ReportedEnd | None:
         the strongest of what is said; of several the last. None: nothing in the table's words.
     """
     words = [thing for thing in things if thing.kind == "words"]
-    found = [reported for thing in words for reported in _find_ends_in_line(thing)]
-    for kind in _ORDER:
-        said = [reported for reported in found if reported.kind == kind]
-        if said:
-            return _read_timeout_exit(said[-1], words) if said[-1].code == _TIMED_OUT else said[-1]
-    return None
+    found = [reported for thing in words for reported in _find_ends_in_line(thing)] + _find_echoed_exits(words)
+    last = {reported.kind: reported for reported in found}
+    best = next((last[kind] for kind in _ORDER if kind in last), None)
+    if best is None:
+        return None
+    if best.code == _TIMED_OUT:
+        return _read_timeout_exit(best, words)
+    if "killed" in last and (best.signal or best.code - _SIGNALLED) in _KILLING:
+        best = last["killed"]  # the agent died of it
+    return replace(best, kind="hangs") if best.kind == "killed" and "hangs" in last else best
+
+
+def _find_echoed_exits(words: list[PastedItem]) -> list[ReportedEnd]:
+    """Find the code that a shell has printed for `echo $?`, alone on a line."""
+    is_asked = False
+    for thing in words:
+        if is_asked and (found := re.fullmatch(_CODE, thing.text)):
+            meant = _read_exit(found)
+            return [replace(meant, line=thing.line, words=thing.text, at=thing.at)] if meant else []
+        is_asked = is_asked or bool(_ECHO.search(thing.text))
+    return []
 
 
 def _read_timeout_exit(exit_: ReportedEnd, words: list[PastedItem]) -> ReportedEnd:
@@ -206,7 +235,7 @@ def _read_timeout_exit(exit_: ReportedEnd, words: list[PastedItem]) -> ReportedE
     for thing in words:
         if limit := _TIMEOUT.search(thing.text):
             after = float(limit["time"]) * _REPORTED_UNITS[limit["unit"] or "s"]
-            return replace(exit_, kind="killed", code=0, after=round(min(after, LONGEST)))
+            return replace(exit_, kind="hangs", code=0, after=round(min(after, LONGEST)))
     return exit_
 
 
@@ -216,7 +245,7 @@ def _find_ends_in_line(thing: PastedItem) -> list[ReportedEnd]:
         for found in re.finditer(pattern, thing.text, re.IGNORECASE):
             meant = None if _DENIED.search(thing.text[: found.start()]) else meaning(found)
             if meant is not None:
-                said.append(replace(meant, line=thing.line, words=thing.text))
+                said.append(replace(meant, line=thing.line, words=thing.text, at=thing.at))
     return said
 
 
@@ -248,7 +277,9 @@ _FENCE = re.compile(r"^\s{0,3}(?:```|~~~)")
 _CUT = re.compile(
     r"(?:…|\.\.\.|\[(?:truncated|\.\.\.|snip)|<truncated|\(truncated|chars? (?:more|omitted))", re.IGNORECASE
 )
-_BEGINNING = re.compile(r'\{\s*(?:"|\.\.\.|…|$)')
+_BEGINNING = re.compile(r'\{\s*(?:\\?"|\.\.\.|…|$)')
+_LEADING = re.compile(r"(?:[A-Z]{4,8}\s+)?[\[(]?\s*[\dT:.,+/Z-]+(?:\s[\d:.,]+Z?)?(?:ms|s)?\b[\])]?", re.ASCII)
+"""The time of a logger begins the line. A time within the words is about something else."""
 _LONGEST_LINE_HEAD = 120
 _MOST_LINES = 400
 """Lines of one event that is printed over many."""
@@ -294,6 +325,8 @@ def read_paste(log: str) -> list[PastedItem]:
             number += 1
             continue
         taken, things = _read_items(lines, number, is_fenced=is_fenced)
+        if found and found[-1].kind == "words" and found[-1].line == number and things and things[0].at is None:
+            things = [replace(thing, at=found[-1].at) if thing.kind == "event" else thing for thing in things]
         found += things
         number += taken
     return found
@@ -305,11 +338,12 @@ def _read_items(lines: list[str], index: int, *, is_fenced: bool) -> tuple[int, 
     start = line.find("{")
     if start < 0 or start > _LONGEST_LINE_HEAD or not _BEGINNING.match(line, start):
         words = line.strip()
-        at = find_instant(words[:_LONGEST_LINE_HEAD])
+        first = _LEADING.match(words)
+        at = find_instant(first[0]) if first else None
         return 1, [PastedItem(index + 1, "words", words, at=at, is_fenced=is_fenced)] if words else []
     head = line[:start]
     about: dict[str, Any] = {"at": find_instant(head), "is_fenced": is_fenced}
-    events, rest = _parse_objects(line[start:])
+    events, rest = _parse_objects(_unescape_object(line[start:]))
     if events:
         things = [PastedItem(index + 1, "event", line[start:], event, **about) for event in events]
         things[0] = replace(things[0], glued=find_glued_escapes(head))
@@ -321,6 +355,16 @@ def _read_items(lines: list[str], index: int, *, is_fenced: bool) -> tuple[int, 
         text = json.dumps(whole, ensure_ascii=False)
         return taken, [PastedItem(index + 1, "event", text, whole, glued=find_glued_escapes(head), **about)]
     return 1, [PastedItem(index + 1, "broken", line[start:], why=_explain_broken_json(line[start:]), **about)]
+
+
+def _unescape_object(text: str) -> str:
+    """Give an object that a logger has printed within quotes, with a backslash before each quote of its own."""
+    if not text.startswith('{\\"'):
+        return text
+    try:
+        return str(_DECODER.decode(f'"{text[: text.rindex("}") + 1]}"'))
+    except ValueError:
+        return text
 
 
 def _parse_objects(text: str) -> tuple[list[Any], str]:

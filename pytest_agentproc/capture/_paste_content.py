@@ -7,12 +7,15 @@ What the check does not confirm stands in the draft as it stood in the log, as a
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.capture._app_server import is_app_server, read_app_server, strip_ids
 from pytest_agentproc.capture._meaning import (
+    COMPACTION,
     DraftStep,
     LaterEvents,
     Meaning,
@@ -23,10 +26,12 @@ from pytest_agentproc.capture._meaning import (
     read_acp,
     read_claude,
     read_codex,
+    read_compaction,
     read_gemini,
     read_permission_answer,
     read_pi,
 )
+from pytest_agentproc.capture._opencode import read_opencode
 from pytest_agentproc.capture._paste import (
     LONGEST,
     Instant,
@@ -48,12 +53,16 @@ READERS: dict[str, Reader] = {
     "gemini": read_gemini,
     "pi": read_pi,
     "acp": read_acp,
+    "opencode": read_opencode,
 }
-_SMALLEST_GAP = 50_000_000
+SMALLEST_GAP = 50_000_000
 """Nanoseconds; less is how fast a machine is."""
 _BEGIN = DraftStep("begin", "turn")
-"""What was printed before the first word, where the time between the two is known."""
+"""It prints what the step after it would print first; it is left out if no time passes between the two."""
 _SAYING = ("say", "turn_said")
+_CONTINUES = {"session/load": "load", "session/resume": "resume"}
+_PAST = {"user_message_chunk": "prompt", "agent_thought_chunk": "think", "agent_message_chunk": "answer"}
+"""The replayed updates of a loaded session of ACP, in the words of the language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +82,17 @@ class DraftContent:
         is_session: whether the log is of a session.
         partials: whether claude streams.
         lines: the script.
+        continues: how the session continues an earlier one, in the words of the language; empty if it does not.
         drive: what the caller does, item by item.
         turns: how each turn ended; "" for one that did not.
-        final: the last good end's text, where one is told.
+        final: the last message of the run, or of the turn in hand; None if the log does not say it.
+        texts: the last message of each turn that completed.
         tools: those that were started; `running`: and did not end.
-        asked: whether a question was asked; `answer`: what the log answers, "" for nothing.
+        asked: what the questions are about, in order; `answers`: what the log answers to them.
         cancelled: the number of the turn that the caller took back last; 0: none.
         longest: the longest silence in nanoseconds.
+        last_at: when the last event was printed, if the log says so.
+        is_working: whether the agent works silently at its end: it runs a tool, or compacts its context.
         read: how many events were read; `unread`: how many lines could not be.
     """
 
@@ -87,15 +100,19 @@ class DraftContent:
     partials: bool = True
     is_session: bool = False
     lines: list[ScriptLine] = field(default_factory=list)
+    continues: dict[str, str] = field(default_factory=dict)
     drive: list[str] = field(default_factory=list)
     turns: list[str] = field(default_factory=list)
     final: str | None = None
+    texts: dict[int, str] = field(default_factory=dict)
     tools: set[str] = field(default_factory=set)
     running: set[str] = field(default_factory=set)
-    asked: bool = False
-    answer: str = ""
+    asked: list[str] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
     cancelled: int = 0
     longest: int = 0
+    last_at: Instant | None = None
+    is_working: bool = False
     read: int = 0
     unread: int = 0
 
@@ -108,35 +125,79 @@ _TELLS_SESSION: dict[str, Callable[[list[Any]], bool]] = {
 """What tells a session's log from that of a run, where a dialect has both."""
 
 
-def detect_mode(dialect: str, events: list[Any]) -> str:
+_NAMES_SESSION = {
+    "claude": re.compile(r"--input-format[ =]stream-json"),
+    "pi": re.compile(r"(?<![\w-])rpc(?![\w-])"),
+}
+"""The words around a log that name a session, where the events do not show it."""
+
+
+def detect_mode(dialect: str, events: list[Any], words: str = "") -> str:
     """Say in which mode an agent printed these events."""
     record = RECORDS[dialect]
     if dialect in _TELLS_SESSION and _TELLS_SESSION[dialect](events):
+        return next(iter(record.talks))
+    if dialect in _NAMES_SESSION and _NAMES_SESSION[dialect].search(words):
         return next(iter(record.talks))
     return next(mode for mode in record.modes if record.steps.get(mode))
 
 
 def build_content(things: list[PastedItem], dialect: str) -> DraftContent:
     """Turn what was read into the content of a draft."""
+    things = [_unwrap_event(thing, dialect) if thing.kind == "event" else thing for thing in things]
     events = [thing.event for thing in things if thing.kind == "event"]
-    return _ContentBuilder(dialect, events).build(things)
+    words = "\n".join(thing.text for thing in things if thing.kind == "words")
+    return _ContentBuilder(dialect, events, detect_mode(dialect, events, words)).build(things)
+
+
+def _unwrap_event(thing: PastedItem, dialect: str) -> PastedItem:
+    """Take the dialect's event out of the object that a logger has put around it, which may know the time."""
+    readers = (READERS[dialect], read_app_server) if dialect == "codex" else (READERS[dialect],)
+
+    def is_foreign(event: Any) -> bool:
+        return all(_read_with(reader, event, LaterEvents([]), "").kind == "foreign" for reader in readers)
+
+    if not isinstance(thing.event, dict) or not is_foreign(thing.event):
+        return thing
+    for value in thing.event.values():
+        inner = value
+        if isinstance(value, str) and value.lstrip().startswith("{"):
+            with contextlib.suppress(ValueError, RecursionError):
+                inner = json.loads(value)
+        if isinstance(inner, dict) and inner and not is_foreign(inner):
+            at = _read_own_instant(thing.event) or thing.at
+            return replace(thing, event=inner, text=json.dumps(inner, ensure_ascii=False), at=at)
+    return thing
+
+
+def _read_with(reader: Reader, event: Any, later: LaterEvents, mode: str) -> Meaning:
+    """Ask the reader; it takes the parts of an event for what the dialect has there."""
+    if not isinstance(get_nested(event, "type"), str | None):
+        return Meaning("foreign")
+    try:
+        return reader(event, later, mode)
+    except (AttributeError, TypeError):
+        return Meaning("other")
 
 
 class _ContentBuilder:
     """Writes the content, event by event."""
 
-    def __init__(self, dialect: str, events: list[Any]) -> None:
+    def __init__(self, dialect: str, events: list[Any], mode: str) -> None:
         self._dialect, self._later, self._read = dialect, LaterEvents(events), READERS[dialect]
         streams = any(get_nested(event, "type") == "stream_event" for event in events)
-        self._content = DraftContent(detect_mode(dialect, events), partials=not RECORDS[dialect].partials or streams)
+        self._content = DraftContent(mode, partials=not RECORDS[dialect].partials or streams)
         self._is_session = self._content.is_session = self._content.mode in RECORDS[dialect].talks
         self._is_app_server = self._content.mode == "app-server"
         if self._is_app_server:
             self._read = read_app_server
         self._check = EncoderCheck(dialect, self._content.mode, partials=streams)
-        self._can_begin = "begin" in RECORDS[dialect].steps[self._content.mode]
+        self._work: set[str] = set()
+        """The silent work of the agent: its tools, by their ids, and a compaction."""
         self._at: Instant | None = None
         self._since_item = 0
+        self._said = self._unsaid = ""
+        """The printed pieces of the message in hand, and the pieces that are not printed yet."""
         self._is_open = False
         self._hand = 0
         """The number of the turn that the agent works on, or worked on last."""
@@ -148,6 +209,10 @@ class _ContentBuilder:
         """The turns by the ids of their requests."""
         self._own: set[str] = set()
         """The ids of the agent's own requests."""
+        self._loading: str | None = None
+        """The id of the request that loads an earlier session, until it is answered."""
+        self._past: list[dict[str, Any]] = []
+        """The replayed events of that session so far."""
         self._early: dict[int, tuple[PastedItem, Meaning]] = {}
         """The answers to prompts that still wait."""
 
@@ -161,12 +226,14 @@ class _ContentBuilder:
                 continue
             number += 1
             self._later.start = number
-            meaning = self._read_meaning(thing.event)
+            meaning = _read_with(self._read, thing.event, self._later, self._content.mode)
             if meaning.kind == "foreign":
                 self._note_unread_line(thing, f"no event of {self._dialect}")
                 continue
             self._content.read += 1
             self._handle_event(thing, meaning)
+            self._note_work(thing.event, meaning.steps)
+        self._content.last_at, self._content.is_working = self._at, bool(self._work)
         if self._is_session and not self._content.turns and any(line.step for line in self._content.lines):
             self._content.lines.append(ScriptLine(comment="no prompt is in the log: this one waits for the handshake"))
             self._add_prompt("hi")
@@ -174,23 +241,27 @@ class _ContentBuilder:
             self._end_turn("completed")
         return self._content
 
-    def _read_meaning(self, event: Any) -> Meaning:
-        """Ask the reader; it takes the parts of an event for what the dialect has there."""
-        if not isinstance(get_nested(event, "type"), str | None):
-            return Meaning("foreign")
-        try:
-            return self._read(event, self._later, self._content.mode)
-        except (AttributeError, TypeError):
-            return Meaning("other")
+    def _note_work(self, event: Any, steps: tuple[DraftStep, ...]) -> None:
+        """Take note of what begins or ends silent work, also if the event stands in the draft as it is."""
+        begun = {step.value["id"] for step in steps if step.name == "tool"}
+        ended = {step.value["id"] for step in steps if step.name == "tool_done"}
+        is_begun = read_compaction(event)
+        if is_begun is not None:
+            (begun if is_begun else ended).add(COMPACTION)
+        self._work = (self._work | begun) - ended
+        self._content.running -= ended
 
     def _note_unread_line(self, thing: PastedItem, why: str) -> None:
         self._content.unread += 1
         self._content.lines.append(ScriptLine(comment=f"line {thing.line}, {why}: {thing.text}"))
 
     def _handle_event(self, thing: PastedItem, meaning: Meaning) -> None:
-        self._content.answer = read_permission_answer(thing.event) or self._content.answer
-        if self._route_to_other_prompt(thing, meaning):
+        if answer := read_permission_answer(thing.event):
+            self._content.answers.append(answer)
+        if self._route_to_other_prompt(thing, meaning) or (self._dialect == "acp" and self._take_past(thing.event)):
             return
+        if meaning.is_cut and self._is_open and self._content.cancelled == self._hand:
+            meaning = Meaning("steps", (DraftStep("acknowledge", "cancel"),), is_sure=True, ends="cancelled")
         if meaning.kind == "prompt":
             self._add_silence(thing, is_callers=not self._is_queued_prompt(thing))
             self._add_prompt(meaning.text, _read_request_id(thing.event))
@@ -198,22 +269,101 @@ class _ContentBuilder:
             self._add_silence(thing)
             self._add_cancel()
         elif self._check.match_pending_event(thing.event):
-            self._add_silence(thing)
-            self._add_glued_escapes(thing)
+            self._add_time(thing)
             is_over = bool(self._content.turns and self._content.turns[self._hand - 1])
             meaning = replace(meaning, ends="") if is_over else meaning
-        elif meaning.kind != "repeated":
+        else:
+            self._add_agents_event(thing, meaning)
+        if meaning.final is not None:
+            self._content.final = meaning.final
+        if meaning.ends:
+            self._end_turn(meaning.ends)
+
+    def _add_agents_event(self, thing: PastedItem, meaning: Meaning) -> None:
+        """Print an event of the agent that the steps so far do not print."""
+        if meaning.kind == "begin":
+            self._add_begin(thing)
+        elif meaning.kind == "piece":
+            self._add_piece(thing, meaning.text)
+        elif meaning.kind == "repeated":
+            self._add_time(thing)
+        else:
             if self._is_session and not self._is_open and (meaning.kind == "steps" or not self._content.turns):
                 self._add_prompt("hi")
             self._add_silence(thing)
             self._add_event(thing, meaning)
+
+    def _add_time(self, thing: PastedItem) -> None:
+        """Let the time before an event pass that another step prints."""
+        self._add_silence(thing)
+        self._add_glued_escapes(thing)
+
+    def _take_past(self, event: Any) -> bool:
+        """Take what an agent replays of a session that it loads; say whether the event is a part of that."""
+        method, key = get_nested(event, "method"), _read_request_id(event)
+        if method in _CONTINUES:
+            self._content.continues = {_CONTINUES[method]: str(get_nested(event, "params", "sessionId") or "s")}
+            self._loading, self._past = key, []
+            return True
+        update = get_nested(event, "params", "update")
+        if self._loading is None or not (isinstance(update, dict) or (method is None and key == self._loading)):
+            return False
+        if isinstance(update, dict):
+            name, text = _PAST.get(str(update.get("sessionUpdate"))), get_nested(update, "content", "text")
+            past = DraftStep(name, text) if name and isinstance(text, str) else DraftStep("event", update)
+            if name == "prompt" or is_loadable((past,), self._dialect, self._content.mode):
+                self._past.append({past.name: past.value})
+            return True
+        if self._past and "load" in self._content.continues:
+            self._content.lines.append(ScriptLine(DraftStep("handshake", {"history": self._past})))
+        self._loading = None
+        return True
+
+    def _add_begin(self, thing: PastedItem) -> None:
+        """Begin a turn. If a run begins again after its end, it has taken the end back."""
+        self._add_time(thing)
+        if not self._is_session:
+            self._content.turns.clear()
+        elif not self._is_open:
+            self._add_prompt("hi")
+        if self._is_session and self._check.match_pending_event(thing.event):
+            return
+        if self._is_session:
+            self._add_verbatim_event(thing, self._hand)
+        elif self._check.play_steps((_BEGIN,), thing.event) or not any(line.step for line in self._content.lines):
+            self._content.lines.append(ScriptLine(_BEGIN))
         else:
-            self._add_silence(thing)
-            self._add_glued_escapes(thing)
-        if meaning.ends:
-            self._end_turn(meaning.ends)
-        if meaning.final is not None:
-            self._content.final = meaning.final
+            self._add_verbatim_event(thing, self._hand)
+
+    def _add_piece(self, thing: PastedItem, text: str) -> None:
+        """Print a piece where time has passed before it; else it is printed together with the next one."""
+        lines = self._content.lines
+        self._unsaid += text
+        self._add_time(thing)
+        last = lines[-1].step if lines else None
+        if last is None or last.name != "silence":
+            return
+        if not self._unsaid:
+            self._add_verbatim_event(thing, self._hand)
+            return
+        step = DraftStep("delta", self._unsaid)
+        self._check.play_steps((step,), thing.event)
+        lines.append(ScriptLine(step))
+        self._said, self._unsaid = self._said + self._unsaid, ""
+
+    def _strip_said(self, steps: tuple[DraftStep, ...]) -> tuple[DraftStep, ...]:
+        """Leave out of a message what its pieces have printed."""
+        if not self._said:
+            return steps
+        rest = []
+        for step in steps:
+            text = step.value if isinstance(step.value, str) else get_nested(step.value, "text")
+            if step.name not in (*_SAYING, "delta") or not isinstance(text, str) or not text.startswith(self._said):
+                rest.append(step)
+            elif step.name != "delta" or text != self._said:
+                left = text.removeprefix(self._said)
+                rest.append(replace(step, value={**step.value, "text": left} if step.name == "turn_said" else left))
+        return tuple(rest)
 
     def _is_queued_prompt(self, thing: PastedItem) -> bool:
         """Say whether a prompt waits for the one in flight: only a dialect that names its requests can answer it."""
@@ -243,12 +393,14 @@ class _ContentBuilder:
         return True
 
     def _add_event(self, thing: PastedItem, meaning: Meaning) -> None:
-        steps = meaning.steps
+        steps = self._strip_said(meaning.steps)
         sound = bool(steps) and self._can_write_steps(steps)
         if sound and (self._check.try_steps(steps, thing.event) if not meaning.is_sure else True) and not thing.glued:
             if meaning.is_sure:
-                self._update_encoder(steps, thing.event)
+                self._check.play_steps(steps, thing.event)
             self._append_steps(steps)
+            if any(step.name in (*_SAYING, "tool") for step in steps):
+                self._said = self._unsaid = ""
             return
         if self._is_app_server and "error" in thing.event:
             self._refuse_turn()
@@ -264,6 +416,11 @@ class _ContentBuilder:
         value = thing.event
         if self._dialect == "acp" and isinstance(get_nested(value, "params", "update"), dict):
             value = value["params"]["update"]
+            text = get_nested(value, "content", "text")
+            if value.get("sessionUpdate") == "agent_message_chunk" and isinstance(text, str):
+                self._content.final = (self._content.final or "") + text
+            elif str(value.get("sessionUpdate")).startswith("tool_call"):
+                self._content.final = None
         elif (self._dialect == "acp" or self._is_app_server) and "method" not in value:
             value = {**value, "id": f"prompt {number}"}
         elif self._is_app_server:
@@ -274,19 +431,17 @@ class _ContentBuilder:
         else:
             self._content.lines.append(ScriptLine(DraftStep("raw", thing.text + "\n")))
 
-    def _update_encoder(self, steps: tuple[DraftStep, ...], event: Any) -> None:
-        """Have the check play the steps that need no proof."""
-        if all(step.name in ("tool", "tool_done", "result", "turn_said") for step in steps):
-            self._check.try_steps(steps, event)
-
     def _can_write_steps(self, steps: tuple[DraftStep, ...]) -> bool:
         """Say whether the language takes them: a tool's id is given once, its end and children come after it."""
+        begun: set[str] = set()
         for step in steps:
             number, parent = get_nested(step.value, "id"), get_nested(step.value, "parent")
             is_known = isinstance(number, str) and number in self._content.tools
-            if step.name == "tool" and is_known:
-                return False
-            if step.name == "tool_done" and not (is_known and number in self._content.running):
+            if step.name == "tool":
+                if is_known or number in begun:
+                    return False
+                begun.add(number)
+            if step.name == "tool_done" and number not in begun and not (is_known and number in self._content.running):
                 return False
             if parent is not None and not (isinstance(parent, str) and parent in self._content.tools):
                 return False
@@ -294,17 +449,24 @@ class _ContentBuilder:
 
     def _append_steps(self, steps: tuple[DraftStep, ...]) -> None:
         lines = self._content.lines
+        place = next((number for number in reversed(range(len(lines))) if lines[number].step), 0)
+        if lines and lines[place].step == _BEGIN:
+            del lines[place]
         for step in steps:
             if step.name == "tool":
                 self._content.tools.add(step.value["id"])
                 self._content.running.add(step.value["id"])
             elif step.name == "tool_done":
                 self._content.running.discard(step.value["id"])
-            self._content.asked = self._content.asked or step.name == "ask"
+            self._content.asked += [step.value["permission"]] if step.name == "ask" else []
+            if self._dialect == "acp" and step.name in ("say", "tool", "tool_done"):  # a tool ends the message
+                self._content.final = (self._content.final or "") + step.value if step.name == "say" else None
             last = lines[-1].step if lines else None
             if step.name == "result" and last is not None and _is_single_answer(last, step.value):
                 text = last.value if isinstance(last.value, str) else last.value["text"]
                 lines[-1] = ScriptLine(DraftStep("answer", text))
+            elif step.name == "say" and last is not None and last.name == "delta":
+                lines[-1] = ScriptLine(replace(step, value=last.value + step.value))
             else:
                 lines.append(ScriptLine(step))
 
@@ -331,6 +493,7 @@ class _ContentBuilder:
         self._content.lines.append(ScriptLine(DraftStep("wait_for", f"prompt {number}")))
         self._check.take_prompt(text)
         self._is_open, self._hand = True, number
+        self._content.final = None
 
     def _refuse_turn(self) -> None:
         """Have the agent answer the prompt in hand without a turn: a step that takes it up would accept it."""
@@ -344,6 +507,7 @@ class _ContentBuilder:
         if not self._is_open:
             return
         self._content.cancelled = self._hand
+        self._check.take_cancel()
         self._content.drive.append(f"cancel: {max(self._since_item, 1_000_000_000)}")
         self._since_item = 0
         self._content.lines.append(ScriptLine(DraftStep("wait_for", "cancel")))
@@ -353,6 +517,8 @@ class _ContentBuilder:
             self._content.turns[:] = [how]
         elif self._hand:
             self._content.turns[self._hand - 1] = how
+            if how == "completed" and self._content.final:
+                self._content.texts[self._hand] = self._content.final
         self._is_open = False
         if self._queue:
             number, text = self._queue.pop(0)
@@ -367,13 +533,10 @@ class _ContentBuilder:
         before, now = self._at, thing.at or _read_own_instant(thing.event)
         self._at = now or before
         gap = measure_gap(before, now) if before is not None and now is not None else None
-        if gap is None or gap < _SMALLEST_GAP or is_callers or (self._is_session and not self._is_open):
+        if gap is None or gap < SMALLEST_GAP or is_callers or (self._is_session and not self._is_open):
             return
         self._since_item = min(self._since_item + gap, LONGEST)
         lines = self._content.lines
-        if self._can_begin and not any(line.step for line in lines):
-            self._check.try_steps((_BEGIN,), {})
-            lines.append(ScriptLine(_BEGIN))
         last = lines[-1].step if lines else None
         if last is not None and last.name == "silence":
             gap = min(gap + last.value, LONGEST)
@@ -405,9 +568,25 @@ def _read_own_instant(event: Any) -> Instant | None:
     return None
 
 
-def build_raw_content(things: list[PastedItem]) -> DraftContent:
-    """Take what stands in blocks of code for output; where there is no block, every line."""
-    fenced = [thing for thing in things if thing.is_fenced]
-    printed = fenced or things
-    lines = [ScriptLine(DraftStep("raw", f"{thing.glued}{thing.text}\n")) for thing in printed]
-    return DraftContent("text", lines=lines, read=len(printed))
+def build_raw_content(things: list[PastedItem], ending_line: int) -> DraftContent:
+    """Take what stands in blocks of code for output; without a block, the lines from the first one with a time on.
+
+    Args:
+        things: what was read.
+        ending_line: the line that says how the run ended, which the agent has not printed.
+    """
+    content = DraftContent("text")
+    timed = next((thing.line for thing in things if thing.at is not None), 0)
+    is_fenced = any(thing.is_fenced for thing in things)
+    for thing in things:
+        is_output = thing.is_fenced if is_fenced else thing.line >= timed
+        if not is_output or thing.line == ending_line or thing.text.startswith("$ "):
+            continue
+        before, content.last_at = content.last_at, thing.at or content.last_at
+        gap = measure_gap(before, thing.at) if before is not None and thing.at is not None else None
+        if gap is not None and gap >= SMALLEST_GAP:
+            content.longest = max(content.longest, gap)
+            content.lines.append(ScriptLine(DraftStep("silence", gap)))
+        content.lines.append(ScriptLine(DraftStep("raw", f"{thing.glued}{thing.text}\n")))
+        content.read += 1
+    return content

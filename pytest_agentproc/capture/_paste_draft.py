@@ -11,9 +11,16 @@ from pytest_agentproc.capture._paste import (
     PastedItem,
     ReportedEnd,
     find_reported_end,
+    measure_gap,
     read_paste,
 )
-from pytest_agentproc.capture._paste_content import READERS, DraftContent, build_content, build_raw_content
+from pytest_agentproc.capture._paste_content import (
+    READERS,
+    SMALLEST_GAP,
+    DraftContent,
+    build_content,
+    build_raw_content,
+)
 from pytest_agentproc.capture._wording import format_comment, format_inline, format_step, format_text, format_time
 from pytest_agentproc.errors import Problem, ScenarioError
 
@@ -24,7 +31,14 @@ _LARGEST = 4 * 1024**2
 _MOST_WORDS = 40
 _LONGEST_CLAIM = 100
 _LONG_SILENCE = 100_000_000_000
-"""Nanoseconds of silence from which on a supervisor's own limit would end what the log shows alive."""
+_LONG_TURN = 3_500_000_000_000
+"""Nanoseconds of silence in a run or in a turn from which on a supervisor's own limit would end what the log shows
+alive.
+"""
+_LONGER = 60_000_000_000
+"""Nanoseconds that an agent at work needs beyond the time for which its supervisor waited."""
+_MOST_OF_IT = 0.9
+"""This part of a limit on silence is no silence that breaks it."""
 _URL = re.compile(r"https?://[^\s<>()\[\]\"'`]+")
 
 
@@ -48,10 +62,11 @@ def draft_pasted_log(log: str, dialect: str, name: str) -> str:
         raise _make_error(name, 1, "the log is empty: paste what the agent printed, with or without words around it")
     reported = find_reported_end(things)
     if dialect == "raw":
-        content = build_raw_content(things)
+        content = build_raw_content(things, reported.line if reported is not None else 0)
         things = [thing for thing in things if not thing.is_fenced]
     else:
         content = build_content(things, dialect)
+    content.longest = max(content.longest, _measure_last_silence(content, reported))
     is_missing = reported is not None and reported.kind == "missing"
     if not content.read and not is_missing:
         raise _explain_unreadable(things, dialect, name)
@@ -95,9 +110,10 @@ def _format_draft(
     ]
     is_missing = reported is not None and reported.kind == "missing" and not content.read
     lines.append(_format_agent(content, dialect, is_missing=is_missing))
+    lines += [f"continues: {format_inline(content.continues)}"] if content.continues else []
     lines += _format_policy(content, reported)
     if content.asked:
-        lines.append(f"handler: {{permission: {content.answer or 'never'}}}")
+        lines.append(f"handler: {{permission: {(content.answers or ['never'])[-1]}}}")
     lines += _format_drive(content)
     if not is_missing:
         lines += _format_script(content, reported)
@@ -128,20 +144,46 @@ def _has_ended(content: DraftContent) -> bool:
     return bool(content.turns) and bool(content.turns[-1])
 
 
+def _is_killed_too_early(content: DraftContent, reported: ReportedEnd | None) -> bool:
+    """Say whether the supervisor killed an agent that worked silently, or was silent for less than the limit."""
+    if reported is None or reported.kind != "killed" or not reported.after or _has_ended(content):
+        return False
+    before, now = content.last_at, reported.at
+    gap = measure_gap(before, now) if before is not None and now is not None else None
+    return content.is_working or (gap is not None and gap < reported.after * _MOST_OF_IT)
+
+
+def _is_unanswered(content: DraftContent, reported: ReportedEnd | None) -> bool:
+    """Say whether an agent hangs because its only question has no answer."""
+    last = next((line.step.name for line in reversed(content.lines) if line.step is not None), "")
+    is_only = len(content.asked) == 1 and not content.answers
+    return is_only and last == "ask" and reported is not None and reported.kind in ("hangs", "killed")
+
+
+def _format_rest(content: DraftContent, after: int) -> list[str]:
+    """Continue where a supervisor has killed an agent at work: it works for longer than the supervisor waited."""
+    silence = after + _LONGER if content.is_working else round(after * _MOST_OF_IT)
+    ends = [f"tool_done: {format_text(number)}" for number in sorted(content.running)]
+    return [f"silence: {format_time(silence)}", *ends, *(["answer: done"] if content.mode != "text" else [])]
+
+
 def _format_policy(content: DraftContent, reported: ReportedEnd | None) -> list[str]:
     """Give the limits under which the log can be as it is, and those that the reporter names."""
     limits: dict[str, str] = {}
     silence = "inactivity_timeout"
-    if reported is not None and reported.kind == "killed" and not _has_ended(content) and reported.after:
-        if reported.after > content.longest:
-            limits["prompt_timeout" if content.is_session else silence] = format_time(reported.after)
-            if content.running and not content.is_session:
-                limits["internal_tool_timeout"] = format_time(reported.after)
-    elif content.longest >= _LONG_SILENCE:
-        limits[silence] = f"{content.longest // 1_000_000_000 + 60}s"
-        limits["internal_tool_timeout"] = limits[silence]
+    is_early = _is_killed_too_early(content, reported)
+    if reported is not None and (reported.after or 0) > content.longest and not _has_ended(content):
+        after = reported.after or 0
         if content.is_session:
-            limits = {"prompt_timeout": f"{content.longest // 1_000_000_000 + 3600}s"}
+            limits = {} if is_early or _is_unanswered(content, reported) else {"prompt_timeout": format_time(after)}
+        else:
+            limits[silence] = format_time(after)
+            if content.is_working:
+                limits["internal_tool_timeout"] = format_time(after + is_early * 2 * _LONGER)
+    elif content.longest >= (_LONG_TURN if content.is_session else _LONG_SILENCE):
+        limit = f"{content.longest // 1_000_000_000 + 60}s"
+        names = ("prompt_timeout",) if content.is_session else (silence, "internal_tool_timeout")
+        limits = dict.fromkeys(names, limit)
     return [f"policy: {{{', '.join(f'{name}: {limit}' for name, limit in limits.items())}}}"] if limits else []
 
 
@@ -164,21 +206,34 @@ def _format_script(content: DraftContent, reported: ReportedEnd | None) -> list[
         f"  # {format_comment(line.comment)}" if line.step is None else f"  - {format_step(line.step)}"
         for line in content.lines
     ]
-    ending = _format_ending(content, reported)
-    if ending and reported is not None:
-        lines += [f"  # reported in line {reported.line}: {format_comment(reported.words)}", f"  - {ending}"]
+    if reported is not None and (ending := _format_ending(content, reported)):
+        lines.append(f"  # reported in line {reported.line}: {format_comment(reported.words)}")
+        lines += [f"  - {step}" for step in ending]
     has_steps = any(line.startswith("  - ") for line in lines)
     return ["script:", *lines] if has_steps else ["script: []", *lines]
 
 
-def _format_ending(content: DraftContent, reported: ReportedEnd | None) -> str:
-    if reported is None or reported.kind == "missing":
-        return ""
-    if reported.kind == "exits":
-        return f"exit: {reported.code}"
-    if reported.kind == "dies":
-        return f"die: {reported.signal}"
-    return "linger: for ever" if _has_ended(content) else "silence: for ever"
+def _format_ending(content: DraftContent, reported: ReportedEnd) -> list[str]:
+    if reported.kind == "missing":
+        return []
+    if _is_unanswered(content, reported):
+        return ["answer: done"]
+    if reported.after and _is_killed_too_early(content, reported):
+        return _format_rest(content, reported.after)
+    if reported.kind in ("exits", "dies"):
+        last = f"exit: {reported.code}" if reported.kind == "exits" else f"die: {reported.signal}"
+        gap = _measure_last_silence(content, reported)
+        return [*([f"silence: {format_time(gap)}"] if gap else []), last]
+    return ["linger: for ever" if _has_ended(content) else "silence: for ever"]
+
+
+def _measure_last_silence(content: DraftContent, reported: ReportedEnd | None) -> int:
+    """Give the time from the last event to the end of the agent; after the end of its work it is the supervisor's."""
+    if reported is None or reported.kind not in ("exits", "dies") or _has_ended(content):
+        return 0
+    before, now = content.last_at, reported.at
+    gap = measure_gap(before, now) if before is not None and now is not None else None
+    return gap if gap is not None and gap >= SMALLEST_GAP else 0
 
 
 def _format_expect(content: DraftContent, dialect: str, reported: ReportedEnd | None) -> list[str]:
@@ -201,8 +256,10 @@ def _format_run_expect(content: DraftContent, dialect: str, reported: ReportedEn
         status = [f"agent_status: {{signal: {reported.signal}}}"]
     if _has_ended(content):
         end = content.turns[-1]
-        has_text = end == "completed" and content.final is not None and dialect in ("claude", "codex", "pi")
+        has_text = end == "completed" and content.final is not None and dialect != "gemini"
         return [f"outcome: {end}", *([f"text: {format_text(content.final or '')}"] if has_text else []), *status]
+    if _is_killed_too_early(content, reported):
+        return ["outcome: completed"]
     if kind in ("hangs", "killed"):
         return ["outcome: inactive"]
     if kind == "exits" and dialect == "raw":
@@ -220,8 +277,17 @@ def _format_session_expect(content: DraftContent, reported: ReportedEnd | None) 
         is_cancelled = number == content.cancelled and (is_last or not end)
         ended = "cancelled" if is_cancelled else end
         outcome = ended or (ends.get(kind, "") if is_last else "")
-        turns.append({"outcome": outcome} if outcome else {})
-    known = [f"{{outcome: {turn['outcome']}}}" if turn else "{}" for turn in turns]
+        if is_last and (_is_killed_too_early(content, reported) or _is_unanswered(content, reported)):
+            outcome = "completed"
+        text = {"text": content.texts[number]} if outcome == "completed" and number in content.texts else {}
+        turns.append({"outcome": outcome, **text} if outcome else {})
+    known = list(map(format_inline, turns))
     while known and known[-1] == "{}":
         known.pop()
-    return [f"turns: [{', '.join(known)}]"] if known else []
+    answers = ["deny"] if _is_unanswered(content, reported) else content.answers
+    pairs = [{"permission": name, "answer": answer} for name, answer in zip(content.asked, answers, strict=False)]
+    is_whole = len(set(answers)) == 1 and len(answers) == len(content.asked)
+    return [
+        *([f"turns: [{', '.join(known)}]"] if known else []),
+        *([f"asked: {format_inline(pairs)}"] if is_whole else []),
+    ]

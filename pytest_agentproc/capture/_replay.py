@@ -240,7 +240,8 @@ def _deliver_input(given: AgentInput, stage: ReplayStage) -> list[int]:
 
 
 _OF_RUNS = """
-    uuid session_id sessionId timestamp ts time thread_id threadId usage modelUsage stats cost duration_ms ttft_ms
+    uuid session_id sessionId sessionID messageID snapshot timestamp ts time thread_id threadId usage modelUsage stats
+    tokens cost duration_ms ttft_ms willRetry
     duration_api_ms total_cost_usd num_turns request_id responseId user_message_uuid user_message_uuids signature
     details errors tool_use_result tool_result_meta aggregated_output exit_code structured_content messages toolResults
     api_error_status api_error_type stop_reason stop_sequence stop_details terminal_reason permission_denials
@@ -271,6 +272,10 @@ _PROMPTS: dict[str, Callable[[str], list[dict[str, Any]]]] = {
         {"id": 1, "method": "thread/start", "params": {}},
         {"id": 2, "method": "turn/start", "params": {"threadId": _THREAD, "input": [{"type": "text", "text": text}]}},
     ],
+}
+_CANCELS: dict[str, dict[str, Any]] = {
+    "claude": {"type": "control_request", "request_id": "1", "request": {"subtype": "interrupt"}},
+    "pi": {"id": "2", "type": "abort"},
 }
 
 
@@ -308,23 +313,33 @@ class EncoderCheck:
     def take_prompt(self, text: str) -> None:
         """Have the caller ask, and the agent take it up."""
         requests = _PROMPTS[self._dialect](text)
+        reply = b""
         for request in requests[-1:] if self._prompts else requests:
-            self._encoder.handle_request(json.dumps(request).encode(), 0)
+            reply, _ = self._encoder.handle_request(json.dumps(request).encode(), 0)
         if self._encoder.has_prompt(self._prompts + 1):  # else the prompt joined the turn that runs
             self._prompts += 1
-            self._pending = _parse_events(self._encoder.begin_prompt(self._prompts, 0))
+            self._pending = _parse_events(reply + self._encoder.begin_prompt(self._prompts, 0))
+
+    def take_cancel(self) -> None:
+        """Have the caller cancel the turn, where the acknowledgement depends on it."""
+        if self._dialect in _CANCELS:
+            self._encoder.handle_request(json.dumps(_CANCELS[self._dialect]).encode(), 0)
 
     def try_steps(self, steps: Sequence[DraftStep], event: Any) -> bool:
         """Play steps, and say whether they say the event; if not, nothing has happened."""
         before, pending = copy_encoder(self._encoder), self._pending
+        if self.play_steps(steps, event):
+            return True
+        self._encoder, self._pending = before, pending
+        return False
+
+    def play_steps(self, steps: Sequence[DraftStep], event: Any) -> bool:
+        """Play steps that need no proof; say whether they say the event."""
         try:
             self._pending = [said for step in steps for said in _parse_events(self._encode_step(step.name, step.value))]
         except (AttributeError, KeyError, TypeError):  # of other types than the encoder's, or about what it did not see
             self._pending = []
-        if self.match_pending_event(event):
-            return True
-        self._encoder, self._pending = before, pending
-        return False
+        return self.match_pending_event(event)
 
     def _encode_step(self, name: str, value: Any) -> bytes:
         told: bytes
@@ -332,6 +347,8 @@ class EncoderCheck:
             told = self._encoder.say(value, None, 0) if name == "say" else self._encoder.answer(value, 0)
         elif name == "result":
             told = self._encoder.result({"text": None, "is_error": False, "usage": None, **value}, 0)
+        elif name == "acknowledge":
+            told = self._encoder.acknowledge(0)
         elif name == "turn_said":  # pi: a message with its stop reason
             told = self._encoder.say(value["text"], value["stop"], 0)
         else:

@@ -255,3 +255,11 @@ def _keys(value: Any) -> set[str]:
     if isinstance(value, list):
         return {"[]." + key for inner in value for key in _keys(inner)}
     return set()
+
+
+def test_an_end_that_announces_a_retry_is_none() -> None:
+    """Newer versions print `agent_end` before each retry; a supervisor that takes it for the end kills the retry."""
+    failed = {"type": "message_end", "message": {"role": "assistant", "content": [], "stopReason": "error"}}
+    ends = [{"type": "agent_end", "willRetry": is_retried} for is_retried in (True, False)]
+    told = [read(*(json.dumps(event).encode() + b"\n" for event in (failed, end))) for end in ends]
+    assert [(one.ok, one.final) for one in told] == [(None, False), (False, True)]

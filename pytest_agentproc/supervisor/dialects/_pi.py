@@ -1,8 +1,8 @@
 """The events of `pi --mode json`. Knows no other dialect, and shares no code with the fake that writes them.
 
 A `message_end` of the assistant with stop, length, error or aborted completes, until a later turn_start, message_start
-or auto_retry_start takes it back; toolUse does not (C2); agent_end is final. An API failure is stop reason `error` with
-exit code 0.
+or auto_retry_start takes it back; toolUse does not (C2). agent_end is final, but if it says `willRetry`, it takes the
+completion back. An API failure is stop reason `error` with exit code 0.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class PiDecoder(ObjectDecoder):
 
 def _read_plain_event(kind: str, event: dict[str, Any]) -> Meaning:
     if kind == "agent_end":
-        return Finished(None, final=True)
+        return Resumed() if event.get("willRetry") is True else Finished(None, final=True)
     if kind in _GOES_ON:
         return Resumed()
     if kind == "tool_execution_start":

@@ -84,6 +84,8 @@ class PiTalk(JsonTalk):
         return [TurnBegun()]
 
     def _read_agent_end(self, event: dict[str, Any]) -> list[SessionMeaning]:
+        if event.get("willRetry") is True:
+            return [Other("agent_end")]
         return [TurnEnded(self._stop not in BAD, stop_reason=self._stop, error=self._error)]
 
     def _read_ui_request(self, event: dict[str, Any]) -> list[SessionMeaning]:

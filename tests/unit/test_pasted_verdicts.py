@@ -1,0 +1,65 @@
+"""The draft of a pasted log passes where the supervisor is right, and fails where it has the bug of the report."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_agentproc.capture import draft_pasted_log
+from pytest_agentproc.defects import find_defect
+from pytest_agentproc.harness import run_in_model
+from pytest_agentproc.scenario import Scenario, loads
+from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
+from pytest_agentproc.verdict import Verdict, compare
+from tests.unit.test_paste import PASTED
+
+REPORTED = {
+    "api-error.claude": "any-result-is-good",
+    "app-server-exits-in-a-turn.codex": "",
+    "app-server-gets-no-answer.codex": "questions-wait-for-ever",
+    "app-server-loses-its-end.codex": "prompts-never-time-out",
+    "cancel-ignored.acp": "callers-cancel-waits-for-ever",
+    "history-within-log-lines.acp": "history-answers-the-next-prompt",
+    "killed-in-a-long-tool.claude": "internal-tools-ignored",
+    "killed-while-a-tool-prints.pi": "duration-timeout",
+    "killed-while-a-tool-runs.claude": "internal-tools-ignored",
+    "killed-while-it-compacts.claude": "compaction-is-silence",
+    "killed-while-it-streams.claude": "duration-timeout",
+    "lingers-after-its-last-step.opencode": "waits-for-exit",
+    "lingers-after-its-turn.codex": "waits-for-exit",
+    "lingers-after-result.claude": "waits-for-exit",
+    "no-money.opencode": "any-result-is-good",
+    "not-installed.claude": "unstarted-has-failed",
+    "notification-before-the-end.pi": "escape-costs-the-frame",
+    "only-the-stdout-of-rpc.pi": "escape-costs-the-frame",
+    "permission-asked.acp": "question-is-denied",
+    "permission-never-answered.claude": "questions-wait-for-ever",
+    "prompt-after-an-abort.pi": "prompts-never-time-out",
+    "prompt-after-an-interrupt.claude": "cancel-stops-the-agent",
+    "quoted-json.gemini": "",
+    "reconnects.codex": "error-is-the-end",
+    "refusal-and-error.acp": "any-result-is-good",
+    "run-sync-hangs.pi": "waits-for-exit",
+    "shell-session.raw": "exit-code-unread",
+    "silent-exit.codex": "exit-0-is-success",
+    "stalls-after-a-tool.opencode": "",
+    "timed-lines.raw": "",
+    "title-before-the-handshake.acp": "escape-costs-the-frame",
+    "tries-again-in-a-session.pi": "",
+    "tries-again.pi": "never-withdraws",
+}
+"""The logs, and the defect that each reports; empty: the fault is the agent's own."""
+
+
+def _find_failed_keys(scenario: Scenario, subject: ReferenceSupervisor) -> list[str]:
+    return [row.key for row in compare(run_in_model(scenario, subject)) if row.verdict is Verdict.FAILED]
+
+
+@pytest.mark.parametrize("name", REPORTED)
+def test_a_draft_judges_what_its_report_is_about(name: str) -> None:
+    """A draft that passes with the bug of its report is about something else."""
+    text = (PASTED / f"{name}.txt").read_text("utf-8")
+    scenario = loads(draft_pasted_log(text, name.rpartition(".")[2], f"{name}.txt"), f"{name}.scenario.yaml")
+    assert _find_failed_keys(scenario, reference_supervisor()) == []
+    if REPORTED[name]:
+        defect = find_defect(REPORTED[name])
+        assert _find_failed_keys(scenario, ReferenceSupervisor(defect.name, defect.deciders, defect.session_deciders))
