@@ -40,27 +40,3 @@ async def run_and_block_loop(
         said = await ask()
         group.cancel_scope.cancel()
     return said
-
-
-class ModelBlockage:
-    """The same in the model, whose drivers look at nothing meanwhile.
-
-    Args:
-        deed: when the loop is blocked, and for how long.
-        block: lets that time pass.
-    """
-
-    has_news = is_busy = False
-
-    def __init__(self, deed: CallerAction, block: Callable[[CallerAction], None]) -> None:
-        self.deadline: int | None = deed.at
-        self._deed = deed
-        self._block = block
-
-    def act(self, now: int) -> bool:
-        """Block the loop, once."""
-        if self.deadline is None or now < self.deadline:
-            return False
-        self.deadline = None
-        self._block(self._deed)
-        return True

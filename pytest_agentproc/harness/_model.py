@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pytest_agentproc.clock import Path
-    from pytest_agentproc.harness._blockage import ModelBlockage
     from pytest_agentproc.harness._faults import FakeFault
-    from pytest_agentproc.harness._supervise import ModelDeparture
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Bound
     from pytest_agentproc.supervisor import Conversation, Hook, Question, Transcript, Turn, Viewer
@@ -84,7 +82,7 @@ class Model:
         self.drivers: list[Driver] = []
         self.hosts: dict[int, SessionHost] = {}
         """The sessions of those drivers that drive one."""
-        self.callers: list[CallerHost | ModelDeparture | ModelBlockage] = []
+        self.callers: list[CallerHost | OneTimeCaller] = []
         self.begun: set[int] = set()
         self.over: set[int] = set()
         self.on_over: Callable[[], None] | None = None
@@ -498,6 +496,29 @@ class CallerHost:
         """Sum it up, as the reference supervisor does."""
         answers = {name: host.build_report() for name, host in self._hosts.items()}
         return answers[""] if "" in answers else RunReport(sessions=answers)
+
+
+class OneTimeCaller:
+    """A caller with one action at a fixed instant: it leaves, or other code blocks the event loop.
+
+    Args:
+        deadline: the instant.
+        action: called with the instant, once.
+    """
+
+    has_news = is_busy = False
+
+    def __init__(self, deadline: int | None, action: Callable[[int], None]) -> None:
+        self.deadline = deadline
+        self._action = action
+
+    def act(self, now: int) -> bool:
+        """Do the action if it is due; return whether it was."""
+        if self.deadline is None or now < self.deadline:
+            return False
+        self.deadline = None
+        self._action(now)
+        return True
 
 
 async def _ignore_hook(_hook: Hook) -> None:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.errors import ClockError, EndlessAgent
 from pytest_agentproc.fake_agents.program import LONGEST
-from pytest_agentproc.harness._blockage import ModelBlockage
-from pytest_agentproc.harness._model import CALLER, REFERENCE, CallerHost, Model, SessionHost
+from pytest_agentproc.harness._model import CALLER, REFERENCE, CallerHost, Model, OneTimeCaller, SessionHost
 from pytest_agentproc.harness._played import (
     PROMPT_SHOWN,
     SESSION_FOLDER,
@@ -20,7 +19,7 @@ from pytest_agentproc.harness._played import (
     build_record_header,
     find_requested_model,
 )
-from pytest_agentproc.harness._supervise import NOBODY, MemoryStore, ModelDeparture
+from pytest_agentproc.harness._supervise import NOBODY, MemoryStore, compute_departure
 from pytest_agentproc.record import Record, mark_session
 from pytest_agentproc.supervisor import Conversation, Machine, RunHeader, SessionTask, Setting, Task
 
@@ -142,15 +141,15 @@ def _play(bound: Bound, subject: _Judges, model: type[Model]) -> Played:
     return Played(bound, record, answer, fault, files, broken=broken, pipes_left=0)  # the model has none
 
 
-def _make_blockage(model: Model, deed: CallerAction) -> ModelBlockage:
+def _make_blockage(model: Model, deed: CallerAction) -> OneTimeCaller:
     """Give the other code that keeps the event loop from running."""
 
-    def block(deed: CallerAction) -> None:
-        model.record.add(model.now(), "m", deed.show())
+    def block(now: int) -> None:
+        model.record.add(now, "m", deed.show())
         if deed.kind == "block":  # no part of the model reads a wall clock
-            model.block_until(model.now() + deed.value)
+            model.block_until(now + deed.value)
 
-    return ModelBlockage(deed, block)
+    return OneTimeCaller(deed.at, block)
 
 
 def _make_departure(
@@ -160,7 +159,7 @@ def _make_departure(
     subject: _Judges,
     kept: Artifacts | None,
     answers: list[RunReport],
-) -> ModelDeparture:
+) -> OneTimeCaller:
     """Give the caller that leaves in the middle of a run, as a cancelled task does."""
 
     def go(now: int) -> None:
@@ -173,7 +172,7 @@ def _make_departure(
             kept.finish(machine.build_result(0, now, containment=driver.containment))
         model.drop_driver(0)
 
-    return ModelDeparture(deed, go)
+    return OneTimeCaller(compute_departure(deed), go)
 
 
 def _build_run_header(scenario: Scenario) -> RunHeader:

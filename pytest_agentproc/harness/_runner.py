@@ -180,7 +180,7 @@ class ScenarioRunner:
             clock.close()
             room.close()
             for fake in fakes:
-                self._open_builder().recycle_fake(fake.launcher)
+                self._open_builder().recycle_fake(fake.path)
 
     def play_real(
         self, scenario: Scenario, subject: Subject, *, backend: str = "asyncio", scale: float | None = None
@@ -232,7 +232,7 @@ class ScenarioRunner:
                 fake.watch.end()
             room.close()
             for fake in fakes:
-                self._open_builder().recycle_fake(fake.launcher)
+                self._open_builder().recycle_fake(fake.path)
 
     def make_fake(
         self,
@@ -372,7 +372,7 @@ class ScenarioRunner:
         arguments = build_command_line(scenario) if arguments is None else arguments
         fake = FakeAgent(path, arguments, record, watch, name, diaries if inside else None)
         record.header.setdefault("argv", {})[name] = [fake.name, *(word[:_ARGUMENT_SHOWN] for word in fake.argv[1:])]
-        fake.launcher, fake.can_start = path, scenario.cannot_spawn is None
+        fake.can_start = scenario.cannot_spawn is None
         return fake
 
     def _open_builder(self) -> FakeBuilder:

@@ -257,29 +257,6 @@ async def _cancel_scope(seconds: float, ask: Ask, leave: Callable[[], None]) -> 
     return NOBODY if has_left and isinstance(said, SubjectError | Declined) else said
 
 
-class ModelDeparture:
-    """The same in the model, where no task waits for it.
-
-    Args:
-        deed: the instant at which the caller leaves.
-        go: called with the instant when the caller leaves.
-    """
-
-    has_news = is_busy = False
-
-    def __init__(self, deed: CallerAction, go: Callable[[int], None]) -> None:
-        self.deadline: int | None = compute_departure(deed)
-        self._go = go
-
-    def act(self, now: int) -> bool:
-        """Go, once."""
-        if self.deadline is None or now < self.deadline:
-            return False
-        self.deadline = None
-        self._go(now)
-        return True
-
-
 def needs_keeper(subject: Subject) -> bool:
     """Say whether a subject starts programs of its own, which a keeper holds, and which virtual time cannot see."""
     return getattr(subject, "needs_keeper", False)
