@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_agentproc.cli._scenarios import load_scenario
-from pytest_agentproc.cli._supervisors import add_play_options, load_subject, parse_scale
+from pytest_agentproc.cli._supervisors import add_play_options, add_subject_options, load_subject, parse_scale
 from pytest_agentproc.clock import require_backend
 from pytest_agentproc.errors import AdapterError, UsageError
 from pytest_agentproc.harness import (
@@ -75,11 +75,7 @@ class _RunSettings(NamedTuple):
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("scenario", metavar="SCENARIO", help="a scenario file, or the id of a bundled one")
-    parser.add_argument(
-        "--subject",
-        help="reference (the default), null, ..., package.module:attribute or FILE.toml",
-    )
-    parser.add_argument("--defect", help="the reference supervisor with this defect built in")
+    add_subject_options(parser)
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object, and no timeline")
     add_play_options(parser)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.cli._scenarios import load_scenario
-from pytest_agentproc.cli._supervisors import load_subject
+from pytest_agentproc.cli._supervisors import add_subject_options, load_subject
 from pytest_agentproc.cli._workers import run_tasks
 from pytest_agentproc.clock import require_backend
 from pytest_agentproc.corpus import SUFFIX, list_corpus_files
@@ -61,11 +61,7 @@ _UNSEARCHED = "not searched: no setting is a valid file with an agent that is si
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("pattern", metavar="PATTERN", help="a file, a folder, or a pattern of ids of bundled scenarios")
-    parser.add_argument(
-        "--subject",
-        help="reference (the default), null, kill-at-once, ... or package.module:attribute",
-    )
-    parser.add_argument("--defect", help="the reference supervisor with this defect built in")
+    add_subject_options(parser)
     parser.add_argument("--explore", action="store_true", help="vary scenarios without open values")
     parser.add_argument("--runs", type=int, default=2000, help="settings of each scenario; 2000 without it")
     parser.add_argument("--seed", type=int, default=0, help="the same seed draws the same settings; 0 without it")

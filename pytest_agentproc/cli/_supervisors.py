@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 _LARGEST_SCALE = 1000
 
 
+def add_subject_options(parser: argparse.ArgumentParser) -> None:
+    """Add what names one supervisor."""
+    names = "reference (the default), null, ..., package.module:attribute or FILE.toml"
+    parser.add_argument("--subject", help=names)
+    parser.add_argument("--defect", help="the reference supervisor with this defect built in")
+
+
 def add_play_options(parser: argparse.ArgumentParser) -> None:
     """Add what says how scenarios are played."""
     parser.add_argument(
