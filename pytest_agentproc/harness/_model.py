@@ -252,8 +252,8 @@ class Model:
                 pending = number if pending is None else pending
                 continue
             if ready is None:
-                ports = driver.ports
-                if (session is not None and session.bell.rung) or (ports is not None and ports.poll()):
+                agent = driver.agent
+                if (session is not None and session.wakeup.is_set) or (agent is not None and agent.poll()):
                     ready = number
             deadline = driver.deadline
             if deadline is not None and (first is None or deadline < first):
@@ -294,8 +294,8 @@ class Model:
             self.drop_driver(number)
             if number in self.hosts:
                 self.hosts[number].driver.abandon()  # as it does in `Session.run`
-            elif driver.ports is not None:
-                driver.ports.close()
+            elif driver.agent is not None:
+                driver.agent.close()
 
     def drop_driver(self, number: int) -> None:
         """Have a driver look no more."""
@@ -327,19 +327,19 @@ class _ModelWakeup:
     descriptor = -1
 
     def __init__(self) -> None:
-        self.rung = False
+        self.is_set = False
 
-    def ring(self) -> None:
-        self.rung = True
+    def set(self) -> None:
+        self.is_set = True
 
-    def hush(self) -> None:
-        self.rung = False
+    def clear(self) -> None:
+        self.is_set = False
 
-    def follow(self, descriptor: int) -> None:
-        """Nothing else rings it: the model asks the agent's pipes itself."""
+    def watch(self, descriptor: int) -> None:
+        """Nothing else sets it: the model asks the agent's pipes itself."""
 
-    def leave(self, descriptor: int) -> None:
-        """See `follow`."""
+    def unwatch(self, descriptor: int) -> None:
+        """See `watch`."""
 
     def close(self) -> None:
         """Nothing is open."""
@@ -367,8 +367,8 @@ class SessionHost:
         trace: Callable[[int, str, dict[str, Any]], None],
     ) -> None:
         self._session = Session(machine, SystemClock(), None, transcript)
-        self.bell = _ModelWakeup()
-        """Rung by what the caller said, and the session has not heard."""
+        self.wakeup = _ModelWakeup()
+        """Set while the caller has said something that the session has not handled."""
         self.role = CallerRole(bound.handler, bound.hooks)
         self._hooks = {hook.name: hook for hook in bound.hooks}
         self._registered: set[str] = set()
@@ -381,7 +381,7 @@ class SessionHost:
         """The handler's questions, in order; None: it was withdrawn, and another question may have its id."""
         self._viewers: dict[str, Viewer] = {}
         self._seen: dict[str, list[SessionEvent]] = {}
-        self.driver = SessionDriver(machine, spawn, self.bell, now, self._receive_event, trace)
+        self.driver = SessionDriver(machine, spawn, self.wakeup, now, self._receive_event, trace)
         self._session.set_driver(self.driver)
 
     def report_to_caller(self, caller: Caller, name: str, now: int) -> None:

@@ -165,7 +165,7 @@ def _make_departure(
     def go(now: int) -> None:
         model.record.add(now, "m", deed.show())
         driver = model.drivers[0]
-        status = subject.deciders.abandonment().end(driver.ports) if driver.ports is not None else None
+        status = subject.deciders.abandonment().end(driver.agent) if driver.agent is not None else None
         answers.append(NOBODY)
         if kept:
             machine.stop(now, status, "the run was given up: CancelledError")
