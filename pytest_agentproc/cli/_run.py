@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from pytest_agentproc.harness import Played
+    from pytest_agentproc.harness import PlayResult
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
@@ -62,7 +62,7 @@ class _RunSettings(NamedTuple):
     scale: float | None
     say: Callable[[str], None]
 
-    def play(self, lab: ScenarioRunner) -> Played:
+    def play(self, lab: ScenarioRunner) -> PlayResult:
         """Run the scenario once."""
         if self.clock == "model":
             assert isinstance(self.subject, ReferenceSupervisor), "others were refused"

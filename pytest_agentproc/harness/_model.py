@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock import Path
     from pytest_agentproc.harness._faults import FakeFault
     from pytest_agentproc.record import Record
-    from pytest_agentproc.scenario import Bound
+    from pytest_agentproc.scenario import BoundScenario
     from pytest_agentproc.supervisor import Conversation, Hook, Question, Transcript, Turn, Viewer
     from pytest_agentproc.vocabulary import CallerAction, LimitsRequest, Policy
 
@@ -361,7 +361,7 @@ class SessionHost:
         self,
         machine: Conversation,
         transcript: Transcript,
-        bound: Bound,
+        bound: BoundScenario,
         spawn: Callable[[str], ModelAgent],
         now: Callable[[], int],
         trace: Callable[[int, str, dict[str, Any]], None],

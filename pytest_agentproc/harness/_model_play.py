@@ -13,7 +13,7 @@ from pytest_agentproc.harness._model import CALLER, REFERENCE, CallerHost, Model
 from pytest_agentproc.harness._played import (
     PROMPT_SHOWN,
     SESSION_FOLDER,
-    Played,
+    PlayResult,
     build_command_line,
     build_environment,
     build_record_header,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.harness._actors import ModelAgent
     from pytest_agentproc.harness._faults import FakeFault
-    from pytest_agentproc.scenario import Bound, Scenario
+    from pytest_agentproc.scenario import BoundScenario, Scenario
     from pytest_agentproc.supervisor import Artifacts, Deciders, SessionDeciders
     from pytest_agentproc.vocabulary import CallerAction, LimitsRequest, Policy, RunReport
 
@@ -47,7 +47,7 @@ class ReferenceSubject(_Judges, Protocol):
     def policy(self, request: LimitsRequest) -> Policy: ...
 
 
-def run_in_model(scenario: Scenario, subject: ReferenceSubject, *, model: type[Model] = Model) -> Played:
+def run_in_model(scenario: Scenario, subject: ReferenceSubject, *, model: type[Model] = Model) -> PlayResult:
     """Run a scenario against the reference supervisor, or one with judgements replaced, in the model.
 
     Args:
@@ -68,7 +68,7 @@ def run_in_model(scenario: Scenario, subject: ReferenceSubject, *, model: type[M
     return blame_endless_agent(played, played.broken, lambda: played if is_reference else play_bound(bound, REFERENCE))
 
 
-def blame_endless_agent(played: Played, fault: FakeFault, reference: Callable[[], Any]) -> Played:
+def blame_endless_agent(played: PlayResult, fault: FakeFault, reference: Callable[[], Any]) -> PlayResult:
     """Give a play in which the supervisor did not end an agent that it could have ended, as its fault.
 
     Args:
@@ -89,7 +89,7 @@ def blame_endless_agent(played: Played, fault: FakeFault, reference: Callable[[]
     return replace(played, answer=None, fault=EndlessAgent(f"the supervisor does not end the agent: {fault.words}"))
 
 
-def play_bound(bound: Bound, subject: _Judges, *, model: type[Model] = Model) -> Played:
+def play_bound(bound: BoundScenario, subject: _Judges, *, model: type[Model] = Model) -> PlayResult:
     """Play a scenario whose times are known; see `run_in_model`."""
     is_collecting = gc.isenabled()
     gc.disable()  # whatever is made lives as long as the play, so that looking for garbage in it is looking in vain
@@ -100,7 +100,7 @@ def play_bound(bound: Bound, subject: _Judges, *, model: type[Model] = Model) ->
             gc.enable()
 
 
-def _play(bound: Bound, subject: _Judges, model: type[Model]) -> Played:
+def _play(bound: BoundScenario, subject: _Judges, model: type[Model]) -> PlayResult:
     scenario = bound.scenario
     record = Record(build_record_header(bound, subject.name))
     made = model(record)
@@ -138,7 +138,7 @@ def _play(bound: Bound, subject: _Judges, model: type[Model]) -> Played:
     made.break_reference_cycles()
     answer = answers[0] if answers and fault is None else None
     files = store.files if store else None
-    return Played(bound, record, answer, fault, files, broken=broken, pipes_left=0)  # the model has none
+    return PlayResult(bound, record, answer, fault, files, broken=broken, pipes_left=0)  # the model has none
 
 
 def _make_blockage(model: Model, deed: CallerAction) -> OneTimeCaller:
@@ -186,7 +186,7 @@ def _build_run_header(scenario: Scenario) -> RunHeader:
     )
 
 
-def add_run(model: Model, bound: Bound, subject: _Judges, kept: Artifacts | None = None) -> Machine:
+def add_run(model: Model, bound: BoundScenario, subject: _Judges, kept: Artifacts | None = None) -> Machine:
     """Give the model one more run of a scenario, whose artifacts are kept or not."""
     scenario = bound.scenario
     prompt = scenario.prompt if scenario.prompt_by == "stdin" else ""
@@ -199,7 +199,7 @@ def add_run(model: Model, bound: Bound, subject: _Judges, kept: Artifacts | None
     return machine
 
 
-def add_sessions(model: Model, bound: Bound, subject: _Judges) -> CallerHost:
+def add_sessions(model: Model, bound: BoundScenario, subject: _Judges) -> CallerHost:
     """Give the model the sessions of a scenario, and their caller."""
     parts = bound.parts or {"": bound}
     hosts = {name: _add_session(model, part, subject) for name, part in parts.items()}
@@ -208,7 +208,7 @@ def add_sessions(model: Model, bound: Bound, subject: _Judges) -> CallerHost:
     return caller
 
 
-def _add_session(model: Model, bound: Bound, subject: _Judges) -> SessionHost:
+def _add_session(model: Model, bound: BoundScenario, subject: _Judges) -> SessionHost:
     scenario = bound.scenario
     task = SessionTask(
         ("agent", *build_command_line(scenario)),
@@ -229,7 +229,7 @@ def _add_session(model: Model, bound: Bound, subject: _Judges) -> SessionHost:
     return host
 
 
-def _make_spawner(model: Model, bound: Bound) -> Callable[[str], ModelAgent]:
+def _make_spawner(model: Model, bound: BoundScenario) -> Callable[[str], ModelAgent]:
     """Give what starts the scenario's agent, or fails to."""
     scenario, fake = bound.scenario, len(model.drivers)
     argv, env = build_command_line(scenario), build_environment(scenario, _FOLDER)

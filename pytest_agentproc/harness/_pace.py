@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.program import Step
     from pytest_agentproc.harness._faults import FakeFault
     from pytest_agentproc.record import Record
-    from pytest_agentproc.scenario import Bound, Scenario, Terms
+    from pytest_agentproc.scenario import BoundScenario, Scenario, Terms
     from pytest_agentproc.vocabulary import Subject
 
 
@@ -260,7 +260,7 @@ _SILENT, _IDLE = 3600.0, 14_400.0
 """Virtual seconds for which an agent may be silent in a run; for which a session may be idle."""
 
 
-def can_be_polling(subject: Subject, bound: Bound, pulse: PollingDetector) -> bool:
+def can_be_polling(subject: Subject, bound: BoundScenario, pulse: PollingDetector) -> bool:
     """Say whether a supervisor may poll: it woke soon, or twice in a short time that is no limit of its own.
 
     Args:
@@ -276,7 +276,7 @@ def can_be_polling(subject: Subject, bound: Bound, pulse: PollingDetector) -> bo
     return any(all(abs(gap - limit) > ROUNDING for limit in limits) for gap in pulse.quick)
 
 
-def find_short_timers(subject: Subject, bound: Bound, pulse: PollingDetector) -> tuple[tuple[int, int], ...]:
+def find_short_timers(subject: Subject, bound: BoundScenario, pulse: PollingDetector) -> tuple[tuple[int, int], ...]:
     """Give the short timers that a subject slept through and that are no limit of its own; see `can_be_polling`."""
     if hasattr(subject, "deciders"):
         return ()
@@ -284,12 +284,12 @@ def find_short_timers(subject: Subject, bound: Bound, pulse: PollingDetector) ->
     return tuple(nap for nap in pulse.naps if all(abs(nap[1] - nap[0] - limit) > ROUNDING for limit in limits))
 
 
-def _list_limits(bound: Bound) -> list[int]:
+def _list_limits(bound: BoundScenario) -> list[int]:
     policies = [part.policy for part in (bound, *bound.parts.values())]
     return [limit for policy in policies for limit in policy.nanoseconds().values() if limit is not None]
 
 
-def compute_polling_limit(bound: Bound) -> float:
+def compute_polling_limit(bound: BoundScenario) -> float:
     """Give the virtual seconds for which a supervisor may poll while nothing happens: all its limits end before.
 
     Args:
@@ -300,7 +300,7 @@ def compute_polling_limit(bound: Bound) -> float:
     return max(least, 4 * max(limits, default=0) / NANOSECONDS)
 
 
-def delay_script(bound: Bound) -> Bound:
+def delay_script(bound: BoundScenario) -> BoundScenario:
     """Let an agent pause before its script, long enough to recognise a polling supervisor."""
     parts = {name: delay_script(part) for name, part in bound.parts.items()}
     pause = (0, "sleep", (_PAUSE,))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from pytest_agentproc.defects import Defect
-    from pytest_agentproc.harness import Played, ScenarioRunner
+    from pytest_agentproc.harness import PlayResult, ScenarioRunner
     from pytest_agentproc.scenario import Language, Scenario
     from pytest_agentproc.vocabulary import Subject
 
@@ -326,7 +326,7 @@ class ScenarioTest(pytest.Item):
     subject: Subject
     backend: str
     clock: str
-    played: Played | None
+    played: PlayResult | None
 
     @property
     @abstractmethod

@@ -34,7 +34,7 @@ from pytest_agentproc.verdict import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pytest_agentproc.harness import Played, ReferenceSubject
+    from pytest_agentproc.harness import PlayResult, ReferenceSubject
     from pytest_agentproc.plugin._contributions import ScenarioTest
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
@@ -47,7 +47,7 @@ class ScenarioFailed(Exception):
     """A scenario whose verdict is not `passed`; its text is the explanation, whole."""
 
 
-def play(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> Played:
+def play(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> PlayResult:
     """Play a scenario in virtual time, and show the record to the plugins that want it.
 
     Args:
@@ -78,7 +78,7 @@ def play(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) 
     return played
 
 
-def play_real(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> Played:
+def play_real(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> PlayResult:
     """Play a scenario in real time, otherwise as `play`.
 
     Raises:
@@ -93,12 +93,12 @@ def play_real(node: pytest.Item, scenario: Scenario, backend: str, subject: Subj
         pytest.skip(f"{NOT_IN_REAL_TIME}: {reason}")
 
 
-def play_in_model(node: pytest.Item, scenario: Scenario, subject: ReferenceSubject) -> Played:
+def play_in_model(node: pytest.Item, scenario: Scenario, subject: ReferenceSubject) -> PlayResult:
     """Play a scenario in memory, without a process or an event loop, otherwise as `play`."""
     return _play_and_publish(node, lambda: run_in_model(scenario, subject))
 
 
-def _play_and_publish(node: pytest.Item, play: Callable[[], Played]) -> Played:
+def _play_and_publish(node: pytest.Item, play: Callable[[], PlayResult]) -> PlayResult:
     try:
         played = play()
     except AdapterError as error:
@@ -244,7 +244,7 @@ def _repeat_play(item: ScenarioTest, judgement: Judgement) -> Judgement:
     return judgement
 
 
-def _play_and_record_problem(item: ScenarioTest) -> Played:
+def _play_and_record_problem(item: ScenarioTest) -> PlayResult:
     """Play the scenario once; if it cannot be played, record the reason."""
     try:
         if item.clock == "model":

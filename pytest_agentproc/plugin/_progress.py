@@ -16,7 +16,7 @@ from pytest_agentproc.corpus import SUFFIX
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Sequence
 
-    from pytest_agentproc.harness import Played
+    from pytest_agentproc.harness import PlayResult
     from pytest_agentproc.vocabulary import RunReport
 
 
@@ -25,7 +25,7 @@ _NANOSECONDS = 1_000_000_000
 _IS_OVER: pytest.StashKey[bool] = pytest.StashKey()
 
 
-def record_play_figures(item: pytest.Item, played: Played, real: float) -> None:
+def record_play_figures(item: pytest.Item, played: PlayResult, real: float) -> None:
     """Record the figures of a play among the properties of its report.
 
     Args:

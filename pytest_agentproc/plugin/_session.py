@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from pytest_agentproc.harness import Played
+    from pytest_agentproc.harness import PlayResult
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.subjects import HeldSession, LiveSupervisor
     from pytest_agentproc.supervisor import Question, Session, SessionEvent, TurnResult
@@ -158,7 +158,7 @@ class AgentSession:
             self._judge_session(value)
         return value
 
-    def _judge_session(self, played: Played) -> None:
+    def _judge_session(self, played: PlayResult) -> None:
         with fail_test_on_red():
             judgement = judge_play(played)
             keep_page(self._request.node, played, judgement.rows, judgement.verdict)

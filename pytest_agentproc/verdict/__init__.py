@@ -21,7 +21,7 @@ from pytest_agentproc.verdict._judgement import (
 )
 from pytest_agentproc.verdict._marks import find_marks
 from pytest_agentproc.verdict._results import RESULTS_VERSION, format_results
-from pytest_agentproc.verdict._rows import VERDICT_TEXTS, Played, Row, Verdict
+from pytest_agentproc.verdict._rows import VERDICT_TEXTS, PlayResult, Row, Verdict
 from pytest_agentproc.verdict._summary import count_undecided, format_summary, is_conformant
 
 __all__ = [
@@ -34,7 +34,7 @@ __all__ = [
     "Judgement",
     "KnownFailure",
     "Leak",
-    "Played",
+    "PlayResult",
     "Row",
     "Verdict",
     "accept_failures",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.record import format_duration, format_instant
 from pytest_agentproc.verdict import _facts
-from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_time
+from pytest_agentproc.verdict._rows import Finding, PlayResult, Verdict, fits_time
 from pytest_agentproc.verdict._words import show_signals
 from pytest_agentproc.vocabulary import FIRST_SIGNALS
 
@@ -23,7 +23,7 @@ _AFTER_AN_END = ("completed", "failed", "incomplete")
 """Outcomes after which `linger_kill_grace` is the grace of an agent that lives on."""
 
 
-def has_no_grace(played: Played, process: str | None = None, at: int | None = None) -> bool:
+def has_no_grace(played: PlayResult, process: str | None = None, at: int | None = None) -> bool:
     """Say whether the grace between TERM and KILL is 0 for a process; where several may count, whether all are.
 
     Args:
@@ -35,7 +35,7 @@ def has_no_grace(played: Played, process: str | None = None, at: int | None = No
     return all(limits.get(name) == 0 for name in _list_graces(played, process, at))
 
 
-def _list_graces(played: Played, process: str | None, at: int | None) -> list[str]:
+def _list_graces(played: PlayResult, process: str | None, at: int | None) -> list[str]:
     """Name the graces that may count: of a descendant whose agent had ended by itself it is that of leftovers."""
     is_agent = process is None or process.partition(" ")[0] == "agent"
     if not is_agent and at is not None and _facts.had_ended_alone(played.record, at + played.tolerance):
@@ -72,7 +72,7 @@ Sent = tuple[str, int]
 """A signal and its instant."""
 
 
-def check_signals(played: Played, process: str | None, wanted: Sequence[Sent]) -> Finding:
+def check_signals(played: PlayResult, process: str | None, wanted: Sequence[Sent]) -> Finding:
     """Compare what a process (None: every agent) caught, and what it died of, with what it was to get."""
     pairs = [(name, at) for name, at in wanted]
     seen = _facts.list_signals(played.record, process)
@@ -104,7 +104,7 @@ def _list_names(signals: Sequence[Sent]) -> list[str]:
     return [name for name, _ in signals]
 
 
-def _find_tolerance(played: Played) -> int:
+def _find_tolerance(played: PlayResult) -> int:
     """Say within how much time two signals may be one: in real time the quarter second in which nothing is decided."""
     return played.tolerance // 4 if played.record.header.get("clock") == "real" else played.tolerance
 
@@ -125,7 +125,7 @@ def _drop_repeats(seen: Sequence[Sent], tolerance: int) -> list[Sent]:
     return found
 
 
-def _describe_name_difference(played: Played, wanted: Sequence[Sent], seen: Sequence[Sent]) -> str:
+def _describe_name_difference(played: PlayResult, wanted: Sequence[Sent], seen: Sequence[Sent]) -> str:
     """Say which signal was too much, or did not come: the first of which that is true."""
     if sorted(_list_names(wanted)) == sorted(_list_names(seen)):
         return "they came in another order"
@@ -144,7 +144,7 @@ def _describe_name_difference(played: Played, wanted: Sequence[Sent], seen: Sequ
     return f"{often} was to come {counts[0]}, and came {counts[1]}"
 
 
-def _is_same_signal(played: Played, due: Sent, came: Sent) -> bool:
+def _is_same_signal(played: PlayResult, due: Sent, came: Sent) -> bool:
     return due[0] == came[0] and fits_time(played, due[1], came[1])
 
 

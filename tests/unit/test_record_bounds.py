@@ -16,7 +16,7 @@ from pytest_agentproc.record import Entry, Payload, Record, _cells, _normal, _pa
 from pytest_agentproc.record._normal import add_step_lines
 from pytest_agentproc.verdict import Verdict, compare
 from pytest_agentproc.vocabulary import RunReport
-from tests.unit.handmade import Bound, Expected, Played
+from tests.unit.handmade import BoundScenario, Expected, PlayResult
 from tests.unit.test_memory import held
 
 if TYPE_CHECKING:
@@ -241,12 +241,14 @@ def test_a_flood_is_not_held() -> None:
 def test_what_the_agent_read_is_kept_for_its_check() -> None:
     """Up to 16 MiB of one instant; of more there is no judgement, and never a green one."""
     text = "0123456789abcde\n" * MIB
-    bound = Bound((Expected("received.stdin", {"exact": text}), Expected("received.stdin", {"contains": "f\n"})))
+    bound = BoundScenario(
+        (Expected("received.stdin", {"exact": text}), Expected("received.stdin", {"contains": "f\n"}))
+    )
     record = Record()
     for start in range(0, len(text), 65536):
         record.add(0, "i", {"process": "agent", "bytes": text[start : start + 65536].encode()})
-    assert [row.verdict for row in compare(Played(bound, record, RunReport()))] == [Verdict.PASSED, Verdict.FAILED]
+    assert [row.verdict for row in compare(PlayResult(bound, record, RunReport()))] == [Verdict.PASSED, Verdict.FAILED]
     record.add(0, "i", {"process": "agent", "bytes": b"f\n"})
     seen = "16777218 bytes, more than the record keeps of one instant"
-    for row in compare(Played(bound, record, RunReport())):
+    for row in compare(PlayResult(bound, record, RunReport())):
         assert (row.verdict, row.seen) == (Verdict.NOT_EXERCISED, seen)
