@@ -144,9 +144,6 @@ class _LinePrinter:
 
     The supervisor's loop writes them. A reader that has left, or a full disk, must not break that loop: the error is
     raised after the run.
-
-    Args:
-        say: takes a line.
     """
 
     def __init__(self, say: Callable[[str], None]) -> None:

@@ -105,11 +105,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 class _Searcher:
-    """Searches scenarios for the supervisor that a command line names.
-
-    Args:
-        options: the command line's.
-    """
+    """Searches scenarios for the supervisor that a command line names."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options

@@ -193,12 +193,7 @@ def _has_parent_outside_group(member: TreeMember) -> bool:
 
 
 class ReachableTree:
-    """Whom of an agent's tree its supervisor finds; see `vocabulary.CONTAINMENTS`.
-
-    Args:
-        agent: the agent.
-        containment: how the tree is held.
-    """
+    """Whom of an agent's tree its supervisor finds; see `vocabulary.CONTAINMENTS`."""
 
     def __init__(self, agent: TreeMember, containment: str) -> None:
         self._agent = agent

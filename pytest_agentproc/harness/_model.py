@@ -63,9 +63,6 @@ class Model:
     """Virtual time over processes in memory.
 
     The types are what a broken model replaces, to show that a tie rule matters.
-
-    Args:
-        record: where both sides are written.
     """
 
     rule_type = JumpRule
@@ -346,16 +343,7 @@ class _ModelWakeup:
 
 
 class SessionHost:
-    """One session.
-
-    Args:
-        machine: who decides.
-        transcript: what viewers read.
-        bound: the scenario, or the session's part of it.
-        spawn: starts an agent.
-        now: the clock.
-        trace: takes the record's supervisor side.
-    """
+    """One session in the model: its driver, what its caller does, and what its viewers saw."""
 
     def __init__(
         self,

@@ -211,12 +211,7 @@ class _StepwiseProcess(Process):
 
 
 def forecast_run(scenario: Scenario, terms: Terms) -> RunForecast:
-    """Run a scenario in the model and measure.
-
-    Args:
-        scenario: the script of the fake.
-        terms: the limits that the supervisor states for it.
-    """
+    """Run a scenario in the model and measure."""
     rules: list[_MeasuringRule] = []
 
     def make_measuring_rule() -> _MeasuringRule:
@@ -290,11 +285,7 @@ def _list_limits(bound: BoundScenario) -> list[int]:
 
 
 def compute_polling_limit(bound: BoundScenario) -> float:
-    """Give the virtual seconds for which a supervisor may poll while nothing happens: all its limits end before.
-
-    Args:
-        bound: the scenario under its own limits.
-    """
+    """Give the virtual seconds for which a supervisor may poll while nothing happens: all its limits end before."""
     limits = [limit for limit in bound.policy.nanoseconds().values() if limit is not None]
     least = _IDLE if bound.scenario.is_session or bound.parts else _SILENT
     return max(least, 4 * max(limits, default=0) / NANOSECONDS)

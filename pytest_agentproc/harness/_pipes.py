@@ -18,11 +18,7 @@ _ROUNDS = 10
 
 
 class PipeCount:
-    """The number of pipes that a supervisor leaves open, if a check of the scenario asks for it.
-
-    Args:
-        bound: the scenario.
-    """
+    """The number of pipes that a supervisor leaves open, if a check of the scenario asks for it."""
 
     def __init__(self, bound: BoundScenario) -> None:
         self.left: int | None = None

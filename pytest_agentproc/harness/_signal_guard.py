@@ -270,11 +270,7 @@ def guard_signals(
 
 
 class _TargetFinder:
-    """Find the process that a signal would hit.
-
-    Args:
-        known: finds processes of the run.
-    """
+    """Find the process that a signal would hit."""
 
     def __init__(self, known: Callable[[int], _KnownProcess | None]) -> None:
         self._known = known

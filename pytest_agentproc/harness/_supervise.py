@@ -534,14 +534,7 @@ def _build_request_for_all(
 def build_run_request(
     bound: BoundScenario, fake: FakeAgent, clock: Clock, trace: Callable[[int, str, dict[str, Any]], None]
 ) -> RunRequest:
-    """Give the order for one run of a fake.
-
-    Args:
-        bound: the scenario under the subject's policy.
-        fake: the executable agent.
-        clock: whose time counts.
-        trace: takes the supervisor's side of the record.
-    """
+    """Give the order for one run of a fake."""
     scenario = bound.scenario
     return RunRequest(
         argv=tuple(fake.argv),

@@ -160,10 +160,6 @@ class Fakes:
 def end_and_explain_fakes(made: Sequence[tuple[FakeAgent, Scenario]], see: Callable[[Record], object]) -> str:
     """End fakes, and explain which of them were still alive; empty: none was.
 
-    Args:
-        made: each fake with its scenario.
-        see: is given each record.
-
     Raises:
         KitError: a fake itself failed, which says nothing of the code under test.
         ScenarioError: its script has no end.

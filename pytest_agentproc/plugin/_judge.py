@@ -50,12 +50,6 @@ class ScenarioFailed(Exception):
 def play(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> PlayResult:
     """Play a scenario in virtual time, and show the record to the plugins that want it.
 
-    Args:
-        node: the test for which it is played.
-        scenario: what is played.
-        backend: the event loop: asyncio or trio.
-        subject: the supervisor under test.
-
     Raises:
         ScenarioFailed: the subject broke when it was asked for its limits.
         pytest.skip.Exception: the subject has none of the limits that the script needs, declined the order, or is for

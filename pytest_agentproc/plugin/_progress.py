@@ -121,11 +121,7 @@ def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest
 
 
 class _ProgressReporter:
-    """How far a session has come.
-
-    Args:
-        reporter: pytest's own, who has the terminal.
-    """
+    """How far a session has come."""
 
     def __init__(self, reporter: Any) -> None:
         self._reporter = reporter

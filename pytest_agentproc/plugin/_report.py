@@ -70,12 +70,6 @@ def keep_page(node: pytest.Item, played: PlayResult, rows: Sequence[Row], verdic
 
     A red play that says nothing of the subject, as the machine was too slow, is not. A page that an earlier session
     kept of the same test goes.
-
-    Args:
-        node: the test for which it was played.
-        played: what was played.
-        rows: its checks.
-        verdict: over all of them.
     """
     from pytest_agentproc.verdict import Verdict
 

@@ -247,11 +247,7 @@ def record_judgement(item: ScenarioTest, judgement: Judgement, real: float = 0.0
 
 
 class _ResultsCollector:
-    """The results of the scenarios of a session.
-
-    Args:
-        config: the session's.
-    """
+    """The results of the scenarios of a session."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config

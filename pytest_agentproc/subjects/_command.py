@@ -250,12 +250,7 @@ class Command:
     def make_start_arguments(
         self, order: RunRequest, values: Mapping[str, str]
     ) -> tuple[list[str], str, dict[str, str]]:
-        """Give its words, where it runs, and its environment.
-
-        Args:
-            order: what it is to do.
-            values: what the words in braces stand for.
-        """
+        """Give its words, where it runs, and its environment."""
         own = {name: _WORD.sub(lambda found: values[found[1]], value) for name, value in self._env.items()}
         path = f"{order.env['PATH']}:{os.environ.get('PATH', '')}"
         return self._make_command_line(order, values), self.here, {**os.environ, **order.env, **own, "PATH": path}

@@ -94,11 +94,7 @@ class SessionWakeup(Protocol):
 
 
 class MissingWakeup:
-    """The wakeup of a session that got no descriptor: it can start no agent, and fails.
-
-    Args:
-        error: why there is none.
-    """
+    """The wakeup of a session that got no descriptor: it can start no agent, and fails."""
 
     descriptor = None
 

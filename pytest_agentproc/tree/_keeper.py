@@ -392,12 +392,7 @@ def _pack_limit(mark: int | None) -> bytes | None:
 
 
 class KeeperTree:
-    """Everything below a keeper, whatever it did.
-
-    Args:
-        keeper: the keeper that is asked.
-        root: the agent's pid.
-    """
+    """Everything below a keeper, whatever it did."""
 
     adopts = is_cut = False
 

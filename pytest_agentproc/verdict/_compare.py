@@ -48,9 +48,6 @@ def compare(played: PlayResult) -> tuple[Row, ...]:
     divide them is its adapter's error, and says nothing of it. A scenario that withholds a handshake is not applicable
     to a client that asks for none.
 
-    Args:
-        played: what was bound, recorded, and answered.
-
     Returns:
         one row per expectation, in the file's order.
     """

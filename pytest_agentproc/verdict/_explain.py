@@ -153,10 +153,6 @@ _MOST_LINES = 12
 def explain(played: PlayResult, rows: Sequence[Row]) -> str:
     """Say what was expected, what was seen, and how it came to that.
 
-    Args:
-        played: the run.
-        rows: what `compare` made of it.
-
     Returns:
         `file:line: claim` of the first check that did not pass; those checks with file and line, expected and seen; the
         step that the agent was at; the tree at the end, if a process was left that was to end; the timeline of both

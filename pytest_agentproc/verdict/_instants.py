@@ -24,10 +24,6 @@ Times = list[int | None]
 def find_instants(played: PlayResult, key: str) -> Times | None:
     """Give the times that were seen of an expect key, one for each item that it may state.
 
-    Args:
-        played: a play in virtual time.
-        key: the key, dotted.
-
     Returns:
         whole nanoseconds, None where an item had no time; None for a key that states no times, or none that are seen
         (`alive_at` is a claim about a stretch of time), and for a subject that does not tell.

@@ -19,12 +19,7 @@ _WORDS = {"outcome": "the outcome", "returned": "the return", "start": "a start 
 
 
 def find_marks(played: PlayResult, rows: Sequence[Row]) -> list[Mark]:
-    """Find what the failed checks of a run are about, each at its instant; several sessions have none.
-
-    Args:
-        played: the run.
-        rows: its checks.
-    """
+    """Find what the failed checks of a run are about, each at its instant; several sessions have none."""
     wanted = {(expectation.key, expectation.line): expectation.wanted for expectation in played.bound.expect}
     failed = [row for row in rows if row.verdict is Verdict.FAILED and (row.key, row.line) in wanted]
     if played.bound.parts:
