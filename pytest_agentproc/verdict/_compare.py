@@ -119,7 +119,7 @@ def _excuse_other_limits(played: PlayResult, rows: list[Row]) -> list[Row]:
     others = {key: seen for key, seen in missed.items() if is_moot or _get_last_word(key) == "outcome"}
     other = next(iter(others.values()), "")
     return [
-        replace(row, verdict=Verdict.NOT_APPLICABLE, seen=f"{row.seen}; {_LIMITS} {why}", hint="")
+        row.excuse(f"{_LIMITS} {why}")
         if row.key not in _BY_RECORD
         and (why := missed.get(row.key, "") or ("" if not is_moot and is_before(row.key, others) else other))
         else row
@@ -153,7 +153,7 @@ def _excuse_no_handshake(played: PlayResult, rows: list[Row]) -> list[Row]:
     if all("begun_without" not in event.data for event in played.record.events):
         return rows
     return [
-        replace(row, verdict=Verdict.NOT_APPLICABLE, seen=f"{row.seen}; {_NO_HANDSHAKE}", hint="")
+        row.excuse(_NO_HANDSHAKE)
         if row.key not in _BY_RECORD or (row.key == "leaks" and played.fault is not None)
         else row
         for row in rows
@@ -191,12 +191,7 @@ def _excuse_undecided(played: PlayResult, rows: list[Row]) -> list[Row]:
     failed = {row.key for row in judged if row.verdict is Verdict.FAILED}
     is_other = any(_get_last_word(key) == "outcome" for key in failed)
     open_keys = {row.key for row in judged} if is_other else {key for key in failed if _get_last_word(key) in _TIMED}
-    return [
-        replace(row, verdict=Verdict.NOT_APPLICABLE, seen=f"{row.seen}; {played.undecided}", hint="")
-        if row.key in open_keys
-        else row
-        for row in rows
-    ]
+    return [row.excuse(played.undecided) if row.key in open_keys else row for row in rows]
 
 
 def _excuse_moot_leaks(played: PlayResult, rows: list[Row]) -> list[Row]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -94,6 +94,11 @@ class Row:
     hint: str = ""
     level: str = LEVELS[0]
     unstated: tuple[str, ...] = ()
+
+    def excuse(self, why: str, unstated: tuple[str, ...] = ()) -> Row:
+        """Give the row as one that does not apply."""
+        limits = unstated or self.unstated
+        return replace(self, verdict=Verdict.NOT_APPLICABLE, seen=f"{self.seen}; {why}", hint="", unstated=limits)
 
 
 def fits_time(played: PlayResult, wanted: int, seen: int) -> bool:

@@ -92,16 +92,8 @@ def _build_turn_check(head: str, number: int, leaf: str, check: Check) -> Check:
         may_wait = leaf == "elapsed" and head == "turns" and _waits_for_agent(played, number, wanted)
         if leaf == "elapsed" and seen is not None and (may_wait or fits_duration(played, wanted, seen)):
             return Finding(Verdict.PASSED, format_instant(seen))
-        turn = PartialPlayResult(
-            played.bound,
-            played.record,
-            turns[number - 1],
-            played.fault,
-            played.tolerance,
-            played.late,
-            played.artifacts,
-        )
-        return check(turn, wanted)
+        parts = played.bound, played.record, turns[number - 1], played.fault, played.tolerance, played.late
+        return check(PartialPlayResult(*parts, played.artifacts), wanted)
 
     return checked
 
@@ -140,12 +132,11 @@ def _find_end_of_turn(record: Record, number: int) -> tuple[int | None, list[int
 def _check_background(_played: PlayResult, turns: Sequence[RunReport], wanted: int) -> Finding:
     told = join_names(quote(turn.text or "") for turn in turns)
     seen = f"{len(turns)}: {told}" if turns else "none"
-    return Finding(Verdict.PASSED if len(turns) == wanted else Verdict.FAILED, seen)
+    return Finding.of(fits=len(turns) == wanted, seen=seen)
 
 
 def _check_statuses(_played: PlayResult, seen: Sequence[str], wanted: Sequence[str]) -> Finding:
-    fits = _drop_passing_ready(seen) == _drop_passing_ready(wanted)
-    return Finding(Verdict.PASSED if fits else Verdict.FAILED, join_names(seen))
+    return Finding.of(fits=_drop_passing_ready(seen) == _drop_passing_ready(wanted), seen=join_names(seen))
 
 
 def _drop_passing_ready(statuses: Sequence[str]) -> list[str]:
@@ -163,7 +154,7 @@ def _build_viewer_check(name: str, leaf: str) -> Check:
             return Finding(Verdict.NOT_EXERCISED, f"there was no viewer {name}")
         seen = getattr(views[name], leaf)
         fits = seen == wanted if leaf == "status" else matches(seen, wanted)
-        return Finding(Verdict.PASSED if fits else Verdict.FAILED, seen if leaf == "status" else quote(seen))
+        return Finding.of(fits=fits, seen=seen if leaf == "status" else quote(seen))
 
     return build_reported_check("viewers", judge)
 
@@ -171,7 +162,7 @@ def _build_viewer_check(name: str, leaf: str) -> Check:
 def _check_called(played: PlayResult, seen: Sequence[tuple[str, int]], wanted: Sequence[tuple[str, int]]) -> Finding:
     same = [name for name, _ in seen] == [name for name, _ in wanted]
     fits = same and all(fits_time(played, due, at) for (_, due), (_, at) in zip(wanted, seen, strict=True))
-    return Finding(Verdict.PASSED if fits else Verdict.FAILED, show_signals(seen))
+    return Finding.of(fits=fits, seen=show_signals(seen))
 
 
 _SESSION_CHECKS: dict[str, Check] = {

@@ -49,13 +49,7 @@ def excuse_unstated(played: PlayResult, rows: list[Row], compare: Compare, prove
         **_find_graceless(played, unstated, compare, open_keys),
     }
     return [
-        replace(
-            row,
-            verdict=Verdict.NOT_APPLICABLE,
-            seen=f"{row.seen}; {describe_remedy(excuses[row.key])}",
-            hint="",
-            unstated=excuses[row.key],
-        )
+        row.excuse(describe_remedy(excuses[row.key]), excuses[row.key])
         if row.key in excuses and row.verdict in _FAILED
         else row
         for row in rows
@@ -74,11 +68,8 @@ def withhold_passes(rows: list[Row], deciding: Mapping[str, set[str]]) -> list[R
         keys = deciding[row.level]
         left_out = [row for row in rows if row.key in keys and row.verdict is Verdict.NOT_APPLICABLE]
         names = dict.fromkeys(name for row in left_out for name in row.unstated)
-        if row.verdict is Verdict.PASSED and names and len(left_out) == len(keys):
-            seen = f"{row.seen}; this decides nothing: {describe_remedy(names)}"
-            found.append(replace(row, verdict=Verdict.NOT_APPLICABLE, seen=seen))
-        else:
-            found.append(row)
+        is_withheld = row.verdict is Verdict.PASSED and names and len(left_out) == len(keys)
+        found.append(row.excuse(f"this decides nothing: {describe_remedy(names)}") if is_withheld else row)
     return found
 
 
