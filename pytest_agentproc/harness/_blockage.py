@@ -22,11 +22,6 @@ async def run_and_block_loop(
 ) -> _T:
     """Have a subject supervise, and block the event loop at the instant of the deed.
 
-    Args:
-        deed: when the loop is blocked, counted from now, and for how long.
-        ask: has the subject supervise.
-        block: blocks the loop in whose callback it is called.
-
     Returns:
         what the subject gave.
     """

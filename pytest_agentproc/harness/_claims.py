@@ -120,12 +120,7 @@ _OWN = {
 
 
 def restrict_to_abilities(bound: BoundScenario, subject: Subject) -> BoundScenario:
-    """Limit the expectations to the abilities that a supervisor states.
-
-    Args:
-        bound: the scenario under its limits.
-        subject: it may state `outcomes`, `first_signal`, and `cannot`.
-    """
+    """Limit the expectations to the abilities that a supervisor states."""
     cannot: tuple[str, ...] = tuple(getattr(subject, "cannot", ()))
     outcomes: tuple[str, ...] = tuple(getattr(subject, "outcomes", ()))
     first: str = getattr(subject, "first_signal", _TERM)

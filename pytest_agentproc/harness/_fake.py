@@ -277,12 +277,7 @@ class FakeAgent(CallAssertions):
 class LockstepProcesses:
     """The processes of one fake as a virtual clock sees them.
 
-    Args:
-        clock: the clock.
-        record: receives the actions of the fakes.
-        folder: a folder for the clock's socket, which only this user can enter.
-
-        `baked` is the part of the fake's program that names this clock.
+    `baked` is the part of the fake's program that names this clock.
     """
 
     def __init__(self, clock: VirtualClock, record: Record, folder: str) -> None:

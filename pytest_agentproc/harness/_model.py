@@ -105,13 +105,7 @@ class Model:
         self.record.add(self.rule.now, code, data)
 
     def start_agent(self, program: dict[str, Any], fake: int, containment: str = "group") -> ModelAgent:
-        """Start an agent, as a driver asks for one.
-
-        Args:
-            program: what it plays.
-            fake: of which fake it is an invocation.
-            containment: how its tree is held.
-        """
+        """Start an agent, as a driver asks for one."""
         pipes: dict[str, Pipe | None] = {name: self.pipe_type() for name in ("stdin", "stdout", "stderr")}
         played = make_invocation(program, self._fakes.count(fake) + 1)
         agent = self.process_type(self, (len(self._fakes),), program["name"], 0, played, pipes)
@@ -437,14 +431,7 @@ class SessionHost:
 
 
 class CallerHost:
-    """The caller of all sessions of a scenario.
-
-    Args:
-        drive: the steps of the caller.
-        hosts: the sessions by name, in the order of their declaration.
-        now: the clock.
-        trace: receives the actions of the caller.
-    """
+    """The caller of all sessions of a scenario."""
 
     def __init__(
         self,

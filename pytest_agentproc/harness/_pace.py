@@ -256,13 +256,7 @@ _SILENT, _IDLE = 3600.0, 14_400.0
 
 
 def can_be_polling(subject: Subject, bound: BoundScenario, pulse: PollingDetector) -> bool:
-    """Say whether a supervisor may poll: it woke soon, or twice in a short time that is no limit of its own.
-
-    Args:
-        subject: the supervisor; the reference supervisor never polls, and its loop's timers are the caller's.
-        bound: the scenario under its own limits.
-        pulse: the wakes of its loop.
-    """
+    """Say whether a supervisor may poll: it woke soon, or twice in a short time that is no limit of its own."""
     if hasattr(subject, "deciders"):
         return False
     limits = _list_limits(bound)

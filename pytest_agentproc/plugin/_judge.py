@@ -141,12 +141,6 @@ _SEED = 0
 def search_further(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> None:
     """Search what a scenario leaves open, or move what it says, in as many settings as the session asks for.
 
-    Args:
-        node: the test whose scenario it is.
-        scenario: one with open values is searched, one without is explored.
-        backend: the event loop on which it is played.
-        subject: the supervisor under test; the reference supervisor runs in the model.
-
     Raises:
         ScenarioFailed: a promise is broken; the text has the scenario that shows it, whole.
         UsageError: Hypothesis is not installed.

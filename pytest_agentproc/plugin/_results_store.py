@@ -157,10 +157,6 @@ _ID = re.compile(r"(?P<file>.*)::[^\[]*\[(?P<axes>.*)\](@.*)?")
 def judge_unplayed(config: pytest.Config, report: pytest.TestReport) -> Judged | None:
     """Make an entry of a scenario that was begun and never judged: an error without an owner is the kit's.
 
-    Args:
-        config: the session's.
-        report: of a test that failed before it was played, or whose worker died.
-
     Returns:
         the entry; None if the report is not about a scenario.
     """

@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 
 def find_broken_invariant(played: PlayResult) -> str:
-    """Say which standing invariant a play breaks; "" if none.
-
-    Args:
-        played: a play in virtual time, of a run, a session or several.
-    """
+    """Say which standing invariant a play breaks; "" if none."""
     if isinstance(played.fault, SubjectError):
         return str(played.fault).partition("\n")[0]
     if played.fault is not None:
