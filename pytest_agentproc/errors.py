@@ -104,18 +104,16 @@ class NotApplicable(AgentprocError):
     Args:
         name: the name of the limit, or what else it needs.
         line: the line that needs it.
-        where: `script` when the whole scenario needs it.
     """
 
-    def __init__(self, name: str, line: int, where: str = "script") -> None:
+    def __init__(self, name: str, line: int) -> None:
         super().__init__(f"line {line} needs {name}, which the subject does not have")
         self.name = name
         self.line = line
-        self.where = where
 
     def __reduce__(self) -> tuple[Callable[..., NotApplicable], tuple[object, ...]]:
         """Have a copy, in another process, made of the same values."""
-        return type(self), (self.name, self.line, self.where)
+        return type(self), (self.name, self.line)
 
     def reason(self, owner: str = "subject") -> str:
         """Say why on one line.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,18 +56,6 @@ def parse_scale(text: str) -> float | None:
     if not 1 <= scale <= _LARGEST_SCALE:
         raise UsageError(f"--scale {text}: it must be auto, or a number from 1 to {_LARGEST_SCALE}", "try --scale 10")
     return scale
-
-
-def split_command(command: str) -> list[str]:
-    """Split a program's command line as a shell does.
-
-    Raises:
-        UsageError: a quote is not closed.
-    """
-    try:
-        return shlex.split(command)
-    except ValueError as error:
-        raise UsageError(f"--command {command}: {error}", "write it as for a shell") from None
 
 
 def load_subject(name: str | None, command: str | None = None, defect: str | None = None) -> Subject:
