@@ -34,6 +34,7 @@ __all__ = [
     "SupervisorCrash",
     "UsageError",
     "did_you_mean",
+    "join_lines",
 ]
 
 
@@ -71,6 +72,11 @@ def did_you_mean(word: object, known: Iterable[str], otherwise: str | None = Non
     if near:
         return f"{before}did you mean {near[0]}?"
     return f"known are {', '.join(words)}" if otherwise is None else otherwise
+
+
+def join_lines(text: str) -> str:
+    """Put a message of several lines on one."""
+    return ": ".join(line.strip() for line in text.splitlines() if line.strip())
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -143,7 +149,7 @@ class Declined(NotApplicable):
 
     def reason(self, owner: str = "subject") -> str:  # the adapter chose the words
         """Give the reason of the adapter, on one line."""
-        return ": ".join(line.strip() for line in self.name.splitlines() if line.strip()) or "no reason was given"
+        return join_lines(self.name) or "no reason was given"
 
 
 class ClockError(AgentprocError):

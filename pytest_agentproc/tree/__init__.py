@@ -7,7 +7,7 @@ Signals go through pidfds, or to unreaped children of a keeper; `Keeper` is the 
 from __future__ import annotations
 
 from pytest_agentproc.tree._child import Child
-from pytest_agentproc.tree._keeper import EndReport, Keeper, KeeperDied, RemainingProcesses
+from pytest_agentproc.tree._keeper import Keeper, KeeperDied
 from pytest_agentproc.tree._kernel import open_pidfd
 from pytest_agentproc.tree._leak_tracker import LeakTracker, exclude_from_tracking
 from pytest_agentproc.tree._ownership import OwnedProcess, Ownership
@@ -18,14 +18,12 @@ from pytest_agentproc.tree._walk import list_descendants, read_group
 
 __all__ = [
     "Child",
-    "EndReport",
     "Keeper",
     "KeeperDied",
     "LeakTracker",
     "OwnedProcess",
     "Ownership",
     "ProcessSnapshot",
-    "RemainingProcesses",
     "Wakeup",
     "adopt_orphans_in_block",
     "check_proc",
