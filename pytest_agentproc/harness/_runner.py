@@ -16,7 +16,7 @@ from pytest_agentproc.harness._claims import ReferenceResults, UnstatedLimits, b
 from pytest_agentproc.harness._fake import FakeAgent, LifeOutsideClock, LockstepProcesses
 from pytest_agentproc.harness._fake_log import FakeLog
 from pytest_agentproc.harness._faults import map_probe_answers, require_startable_fakes
-from pytest_agentproc.harness._launch import FakeBuilder, find_interpreter
+from pytest_agentproc.harness._launch import FakeBuilder
 from pytest_agentproc.harness._model import REFERENCE
 from pytest_agentproc.harness._model_play import blame_endless_agent, play_bound
 from pytest_agentproc.harness._pace import (
@@ -53,7 +53,7 @@ from pytest_agentproc.harness._wakes import Wakes
 from pytest_agentproc.machine import is_virtual
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
-from pytest_agentproc.tree import exclude_from_tracking
+from pytest_agentproc.tree import exclude_from_tracking, find_interpreter
 from pytest_agentproc.vocabulary import NANOSECONDS, Policy
 
 if TYPE_CHECKING:

@@ -339,7 +339,7 @@ def add_cookie(env: Mapping[str, str] | None, cookie: str) -> dict[str, str]:
 
 
 def find_interpreter() -> str:
-    """Give the interpreter below any virtual environment: it starts faster, and a keeper needs no packages."""
+    """Give the interpreter below any virtual environment: it starts faster, and keepers and fakes need no packages."""
     return getattr(sys, "_base_executable", None) or sys.executable
 
 
