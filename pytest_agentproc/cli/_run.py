@@ -95,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
     require_backend(options.backend)
     clock = _choose_clock(subject, options.clock)
     backend = "model" if clock == "model" else options.backend
-    way = _RunSettings(scenario, subject, clock, backend, scale, _print_nothing if options.json else _print_line)
+    way = _RunSettings(scenario, subject, clock, backend, scale, (lambda _line: None) if options.json else _print_line)
     way.say(f"{scenario.path}: {scenario.claim}")
     apart = ", in a process of its own" if clock == "virtual" and explain_real_time_only(subject) else ""
     where = "in the model" if clock == "model" else f"{clock} time{apart}, {backend}"
@@ -186,10 +186,6 @@ def _play_until_judged(way: _RunSettings, lab: ScenarioRunner, live: _LinePrinte
         way.say(f"\n{describe_findings(played, judgement.rows)}\n" if judgement.is_red else "")
         return judgement
     return Judgement(Verdict.UNDECIDED, reason=f"in real time the machine was too slow {_TRIES} times")
-
-
-def _print_nothing(line: str) -> None:
-    """Say nothing: only the result was asked for."""
 
 
 def _print_line(line: str) -> None:

@@ -17,7 +17,7 @@ from pytest_agentproc.plugin._options import format_rerun_command, get_option
 from pytest_agentproc.plugin._progress import record_play_figures
 from pytest_agentproc.plugin._report import begin_pages, keep_page
 from pytest_agentproc.plugin._results_store import apply_baseline, record_judgement
-from pytest_agentproc.plugin._timelines import keep_record
+from pytest_agentproc.plugin._timelines import keep_for_timeline
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.verdict import (
@@ -60,7 +60,7 @@ def play(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) 
         pytest.skip(f"not applicable: {reason}")
     record = Record()
     if not explain_real_time_only(subject):
-        keep_record(node, record, scenario)
+        keep_for_timeline(node, record, scenario)
     try:
         played = _play_and_publish(
             node, lambda: get_runner(node.config).play(scenario, subject, backend=backend, record=record)
@@ -68,7 +68,7 @@ def play(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) 
     except NotForRealTime as out_of_reach:
         pytest.skip(f"{NOT_IN_REAL_TIME}: {out_of_reach}")
     if played.record is not record:
-        keep_record(node, played.record, scenario)
+        keep_for_timeline(node, played.record, scenario)
     return played
 
 
@@ -85,11 +85,6 @@ def play_real(node: pytest.Item, scenario: Scenario, backend: str, subject: Subj
         )
     except NotForRealTime as reason:
         pytest.skip(f"{NOT_IN_REAL_TIME}: {reason}")
-
-
-def play_in_model(node: pytest.Item, scenario: Scenario, subject: ReferenceSubject) -> PlayResult:
-    """Play a scenario in memory, without a process or an event loop, otherwise as `play`."""
-    return _play_and_publish(node, lambda: run_in_model(scenario, subject))
 
 
 def _play_and_publish(node: pytest.Item, play: Callable[[], PlayResult]) -> PlayResult:
@@ -236,7 +231,8 @@ def _play_and_record_problem(item: ScenarioTest) -> PlayResult:
     """Play the scenario once; if it cannot be played, record the reason."""
     try:
         if item.clock == "model":
-            return play_in_model(item, item.scenario, _require_reference(item))
+            subject = _require_reference(item)
+            return _play_and_publish(item, lambda: run_in_model(item.scenario, subject))
         with nullcontext() if is_reference_supervisor(item.subject) else _collect_garbage():
             return (play if item.clock == "virtual" else play_real)(item, item.scenario, item.backend, item.subject)
     except ScenarioFailed as broken:

@@ -213,12 +213,8 @@ def begin_results(config: pytest.Config) -> None:
         pytest.UsageError: the file of known failures has a mistake.
     """
     begin_baseline(config)
-    if _is_collection_wanted(config):
+    if get_option(config, "update_baseline") or get_option(config, "results") or _is_summary_wanted(config):
         config.pluginmanager.register(_ResultsCollector(config), _NAME)
-
-
-def _is_collection_wanted(config: pytest.Config) -> bool:
-    return any(get_option(config, name) for name in ("update_baseline", "results")) or _is_summary_wanted(config)
 
 
 def _is_summary_wanted(config: pytest.Config) -> bool:
