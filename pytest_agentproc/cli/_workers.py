@@ -36,7 +36,7 @@ _CODES, _INTERRUPTED = range(4), 130
 def run_each(words: Sequence[str], scenarios: Sequence[str], jobs: int) -> Iterator[tuple[int, str]]:
     """Run a command with each of the scenarios as its last word; yield the exit code and the output of each, in order.
 
-    What a process prints on stderr is seen at once. If the caller stops, or is interrupted, all processes are.
+    Lines on stderr appear at once. If the caller stops, or is interrupted, all processes are interrupted.
 
     Raises:
         KitError: a process ended before it had to.

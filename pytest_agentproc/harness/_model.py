@@ -337,7 +337,7 @@ class _ModelWakeup:
 
 
 class SessionHost:
-    """One session in the model: its driver, what its caller does, and what its viewers saw."""
+    """One session in the model: its driver, the actions of its caller, and the events for its viewers."""
 
     def __init__(
         self,

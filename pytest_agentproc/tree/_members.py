@@ -251,7 +251,7 @@ class Members:
             self._forget(pidfd)
 
     def close(self) -> None:
-        """Close the descriptors; `leaks` then lists the living processes that may not be signalled.
+        """Close the descriptors; `survivors` then lists the living processes that may not be signalled.
 
         A thread waits for a member that the kernel does not let die yet, and reaps it.
         """
