@@ -38,7 +38,6 @@ from pytest_agentproc.errors import (
     SupervisorCrash,
     UsageError,
 )
-from pytest_agentproc.harness._blockage import run_and_block_loop
 from pytest_agentproc.harness._fake_log import FakeLog
 from pytest_agentproc.harness._leftovers import KeeperScope, SideProcesses
 from pytest_agentproc.harness._pipes import PipeCount
@@ -215,6 +214,20 @@ def compute_aftermath_seconds(bound: BoundScenario, subject: Subject) -> float:
     return policy.kill_grace + policy.linger_kill_grace + policy.leftover_kill_grace + _REST
 
 
+async def _run_and_block_loop(deed: CallerAction, ask: Ask, block: Callable[[CallerAction], None]) -> Said:
+    """Let a supervisor work, and have other code block its event loop at the instant of the action."""
+
+    async def block_at_instant() -> None:
+        await anyio.sleep((deed.at or 0) / NANOSECONDS)
+        block(deed)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(block_at_instant)
+        said = await ask()
+        group.cancel_scope.cancel()
+    return said
+
+
 async def _cancel_task(seconds: float, ask: Ask, leave: Callable[[], None]) -> Said:
     loop = asyncio.get_running_loop()
     task = loop.create_task(ask())
@@ -311,7 +324,7 @@ def supervise_in_virtual_time(
     async def run() -> Said:
         with guard_signals(_make_signal_recorder(record, clock), make_participant_finder(clock)):
             said = await (
-                run_subject() if bound.blocked is None else run_and_block_loop(bound.blocked, run_subject, block)
+                run_subject() if bound.blocked is None else _run_and_block_loop(bound.blocked, run_subject, block)
             )
             _note_end(record, clock, said)
             if rest := compute_aftermath_seconds(bound, subject):
