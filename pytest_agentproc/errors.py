@@ -68,7 +68,7 @@ def did_you_mean(word: object, known: Iterable[str], otherwise: str | None = Non
     from difflib import get_close_matches  # not at the top: most processes have no mistake to report
 
     words = list(known)
-    near = get_close_matches(str(word), words, 1)
+    near = get_close_matches(str(word), words, 1) or [each for each in words if each.lower() == str(word).lower()]
     if near:
         return f"{before}did you mean {near[0]}?"
     return f"known are {', '.join(words)}" if otherwise is None else otherwise
