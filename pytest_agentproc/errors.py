@@ -34,6 +34,7 @@ __all__ = [
     "SupervisorCrash",
     "UsageError",
     "did_you_mean",
+    "join_lines",
 ]
 
 
@@ -67,10 +68,15 @@ def did_you_mean(word: object, known: Iterable[str], otherwise: str | None = Non
     from difflib import get_close_matches  # not at the top: most processes have no mistake to report
 
     words = list(known)
-    near = get_close_matches(str(word), words, 1)
+    near = get_close_matches(str(word), words, 1) or [each for each in words if each.lower() == str(word).lower()]
     if near:
         return f"{before}did you mean {near[0]}?"
     return f"known are {', '.join(words)}" if otherwise is None else otherwise
+
+
+def join_lines(text: str) -> str:
+    """Put a message of several lines on one."""
+    return ": ".join(line.strip() for line in text.splitlines() if line.strip())
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -104,18 +110,16 @@ class NotApplicable(AgentprocError):
     Args:
         name: the name of the limit, or what else it needs.
         line: the line that needs it.
-        where: `script` when the whole scenario needs it.
     """
 
-    def __init__(self, name: str, line: int, where: str = "script") -> None:
+    def __init__(self, name: str, line: int) -> None:
         super().__init__(f"line {line} needs {name}, which the subject does not have")
         self.name = name
         self.line = line
-        self.where = where
 
     def __reduce__(self) -> tuple[Callable[..., NotApplicable], tuple[object, ...]]:
         """Have a copy, in another process, made of the same values."""
-        return type(self), (self.name, self.line, self.where)
+        return type(self), (self.name, self.line)
 
     def reason(self, owner: str = "subject") -> str:
         """Say why on one line.
@@ -145,7 +149,7 @@ class Declined(NotApplicable):
 
     def reason(self, owner: str = "subject") -> str:  # the adapter chose the words
         """Give the reason of the adapter, on one line."""
-        return ": ".join(line.strip() for line in self.name.splitlines() if line.strip()) or "no reason was given"
+        return join_lines(self.name) or "no reason was given"
 
 
 class ClockError(AgentprocError):

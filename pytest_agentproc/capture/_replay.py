@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pytest_agentproc.capture._meaning import DraftStep
-    from pytest_agentproc.scenario import Bound
+    from pytest_agentproc.scenario import BoundScenario
 
 
 _HOME = "pytest_agentproc.fake_agents."
@@ -181,7 +181,7 @@ class ReplayStage:
         raise _ReplayEnded
 
 
-def replay_agent(bound: Bound, argv: Sequence[str], prompt: str, given: Sequence[AgentInput]) -> ReplayStage:
+def replay_agent(bound: BoundScenario, argv: Sequence[str], prompt: str, given: Sequence[AgentInput]) -> ReplayStage:
     """Play the agent of a scenario to its end, or until it waits for ever.
 
     Args:

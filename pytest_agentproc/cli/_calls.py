@@ -10,6 +10,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
+from pytest_agentproc.errors import UsageError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
@@ -57,6 +59,26 @@ def parse_arguments(name: str, about: str, module: ModuleType, words: Sequence[s
     )
     module.declare(parser)
     return parser.parse_args(list(words))
+
+
+def write_text(path: str, text: str, *, replaces: bool = False) -> None:
+    """Write a file that a command makes.
+
+    Args:
+        path: where it goes.
+        text: its content.
+        replaces: whether an older file of that name is replaced.
+
+    Raises:
+        UsageError: it cannot be written, or is there already.
+    """
+    try:
+        with open(path, "w" if replaces else "x", encoding="utf-8") as file:  # noqa: PTH123  # it is named as given
+            file.write(text)
+    except FileExistsError:
+        raise UsageError(f"{path} is there already", "choose another name, or remove it") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {os.strerror(error.errno or 0)}", "name another place") from None
 
 
 def handle_closed_output() -> int:

@@ -19,7 +19,7 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 import pytest_agentproc
-from pytest_agentproc.cli._supervisors import add_play_options, load_subject, parse_scale, split_command
+from pytest_agentproc.cli._supervisors import add_play_options, load_subject, parse_scale
 from pytest_agentproc.errors import KitError, UsageError
 from pytest_agentproc.verdict import Judged, Verdict, format_summary, is_conformant
 from pytest_agentproc.vocabulary import RULES
@@ -117,7 +117,7 @@ def _judge_with_pytest(options: argparse.Namespace, folder: Path) -> str:
     results = folder / "results.json"
     names = [*options.subjects]
     if options.command:
-        words = f"Command({split_command(options.command)!r})"
+        words = f"Command({shlex.split(options.command)!r})"
         folder.joinpath(f"{_PROGRAM}.py").write_text(
             f"from pytest_agentproc.subjects import Command\n\nsubject = {words}\n", "utf-8"
         )

@@ -15,7 +15,6 @@ from pytest_agentproc.cli._commands import COMMANDS, LINUX_ONLY
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import ModuleType
 
 
 _HELP = """\
@@ -101,10 +100,12 @@ def _describe_unknown_command(name: str) -> str:
 
 def _run_and_report_errors(name: str, words: list[str]) -> int:
     """Run a command, and turn what it raises into a sentence and an exit code."""
+    from importlib import import_module
+
     from pytest_agentproc.cli._calls import HelpPrinted, parse_arguments
 
     try:
-        module = _import_command(name)
+        module = import_module(COMMANDS[name][0])
         code = int(module.run(parse_arguments(name, COMMANDS[name][1], module, words)))
         sys.stdout.flush()  # a disk that is full is noticed here, and told in the command's name
     except HelpPrinted:
@@ -161,12 +162,6 @@ def _is_write_failure(error: OSError) -> bool:
     import errno
 
     return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
-
-
-def _import_command(name: str) -> ModuleType:
-    from importlib import import_module
-
-    return import_module(COMMANDS[name][0])
 
 
 def _report_misuse(place: str, sentence: str) -> int:

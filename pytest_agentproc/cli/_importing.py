@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.capture import DIALECTS, draft_pasted_log
+from pytest_agentproc.cli._calls import write_text
 from pytest_agentproc.errors import Problem, ScenarioError, UsageError
 from pytest_agentproc.files import read_file
 
@@ -53,14 +52,7 @@ def run(options: argparse.Namespace) -> int:
     if options.out is None:
         sys.stdout.write(text)
         return 0
-    try:
-        with Path(options.out).open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise UsageError(f"{options.out} is there already", "choose another name, or remove it") from None
-    except OSError as error:
-        reason = os.strerror(error.errno or 0)
-        raise UsageError(f"{options.out} cannot be written: {reason}", "name another place") from None
+    write_text(options.out, text)
     sys.stdout.write(f"{options.out}\n")
     return 0
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import re
 import sys
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.corpus import list_corpus_files
-from pytest_agentproc.errors import UsageError
+from pytest_agentproc.errors import UsageError, did_you_mean
 from pytest_agentproc.scenario import find_key_uses, load_for_each_agent
 from pytest_agentproc.vocabulary import BUG_FAMILIES, RULES
 
@@ -143,8 +142,7 @@ def _collect_dialects(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def _require_known_value(name: str, wanted: str, known: Iterable[str]) -> None:
     if wanted not in known:
-        near = get_close_matches(wanted, known, 1) or [other for other in known if other.lower() == wanted.lower()]
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+        hint = did_you_mean(wanted, known, f"there are {', '.join(known)}")
         raise UsageError(f"--{name} {wanted}: there is no such {name}", hint)
 
 

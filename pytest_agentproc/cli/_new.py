@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.cli._calls import write_text
 from pytest_agentproc.cli._shapes import SHAPES
 from pytest_agentproc.corpus import SUFFIX
 from pytest_agentproc.errors import UsageError
@@ -131,12 +131,6 @@ def run(options: argparse.Namespace) -> int:
         sys.stdout.write(text)
         return 0
     path = options.file if options.file.endswith(SUFFIX) else options.file + SUFFIX
-    try:
-        with open(path, "x", encoding="utf-8") as file:  # noqa: PTH123  # the path is told as it was given
-            file.write(text)
-    except FileExistsError:
-        raise UsageError(f"{path} is there already", "choose another name, or remove it") from None
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {os.strerror(error.errno or 0)}", "name another place") from None
+    write_text(path, text)
     sys.stdout.write(f"{path}\n")
     return 0

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Record
 
 
-_EPILOG = """\
+HELP = """\
 The program runs as without this command: stdin, stdout and stderr, TERM, INT and HUP, the window's size and the exit
 code go through. A KILL that ends this command ends the program, too. All is kept in memory until then, at most 16 MiB,
 fewer if lines are short. Later bytes go through and are not recorded. Only when secrets have been replaced by
@@ -34,8 +34,6 @@ examples:
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Say what the command takes."""
-    parser.formatter_class = _load_help_formatter()
-    parser.epilog = _EPILOG
     parser.add_argument("--out", required=True, metavar="FILE", help="the scenario to write: NAME.scenario.yaml")
     parser.add_argument("--dialect", default="", metavar="DIALECT", help="what it speaks; else its name tells, or raw")
     parser.add_argument("--mode", default="", metavar="MODE", help="the dialect's variant; else the arguments tell")
@@ -44,12 +42,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--shorten", type=int, metavar="N", help="keep N characters of each text in the scenario")
     parser.add_argument("program", nargs="+", metavar="CMD", help="after --: the program and its arguments")
-
-
-def _load_help_formatter() -> type[argparse.HelpFormatter]:
-    from argparse import RawDescriptionHelpFormatter
-
-    return RawDescriptionHelpFormatter
 
 
 def run(options: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_agentproc.cli._scenarios import load_scenario
-from pytest_agentproc.cli._supervisors import add_play_options, load_subject, parse_scale
+from pytest_agentproc.cli._supervisors import add_play_options, add_subject_options, load_subject, parse_scale
 from pytest_agentproc.clock import require_backend
 from pytest_agentproc.errors import AdapterError, UsageError
 from pytest_agentproc.harness import (
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from pytest_agentproc.harness import Played
+    from pytest_agentproc.harness import PlayResult
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
@@ -62,7 +62,7 @@ class _RunSettings(NamedTuple):
     scale: float | None
     say: Callable[[str], None]
 
-    def play(self, lab: ScenarioRunner) -> Played:
+    def play(self, lab: ScenarioRunner) -> PlayResult:
         """Run the scenario once."""
         if self.clock == "model":
             assert isinstance(self.subject, ReferenceSupervisor), "others were refused"
@@ -75,11 +75,7 @@ class _RunSettings(NamedTuple):
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("scenario", metavar="SCENARIO", help="a scenario file, or the id of a bundled one")
-    parser.add_argument(
-        "--subject",
-        help="reference (the default), null, ..., package.module:attribute or FILE.toml",
-    )
-    parser.add_argument("--defect", help="the reference supervisor with this defect built in")
+    add_subject_options(parser)
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object, and no timeline")
     add_play_options(parser)
 
@@ -99,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
     require_backend(options.backend)
     clock = _choose_clock(subject, options.clock)
     backend = "model" if clock == "model" else options.backend
-    way = _RunSettings(scenario, subject, clock, backend, scale, _print_nothing if options.json else _print_line)
+    way = _RunSettings(scenario, subject, clock, backend, scale, (lambda _line: None) if options.json else _print_line)
     way.say(f"{scenario.path}: {scenario.claim}")
     apart = ", in a process of its own" if clock == "virtual" and explain_real_time_only(subject) else ""
     where = "in the model" if clock == "model" else f"{clock} time{apart}, {backend}"
@@ -148,9 +144,6 @@ class _LinePrinter:
 
     The supervisor's loop writes them. A reader that has left, or a full disk, must not break that loop: the error is
     raised after the run.
-
-    Args:
-        say: takes a line.
     """
 
     def __init__(self, say: Callable[[str], None]) -> None:
@@ -193,10 +186,6 @@ def _play_until_judged(way: _RunSettings, lab: ScenarioRunner, live: _LinePrinte
         way.say(f"\n{describe_findings(played, judgement.rows)}\n" if judgement.is_red else "")
         return judgement
     return Judgement(Verdict.UNDECIDED, reason=f"in real time the machine was too slow {_TRIES} times")
-
-
-def _print_nothing(line: str) -> None:
-    """Say nothing: only the result was asked for."""
 
 
 def _print_line(line: str) -> None:

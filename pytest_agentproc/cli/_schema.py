@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.errors import UsageError
+from pytest_agentproc.cli._calls import write_text
 from pytest_agentproc.scenario import MODELINE, build_schema
 
 if TYPE_CHECKING:
@@ -43,11 +42,7 @@ def run(options: argparse.Namespace) -> int:
     if options.out is None:
         sys.stdout.write(text)
         return 0
-    try:
-        Path(options.out).write_text(text, "utf-8")
-    except OSError as error:
-        reason = os.strerror(error.errno or 0)
-        raise UsageError(f"{options.out} cannot be written: {reason}", "name another place") from None
+    write_text(options.out, text, replaces=True)
     sys.stdout.write(
         f"{options.out}\nthe first line of a scenario beside it: {MODELINE.format(Path(options.out).name)}\n"
     )

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import ExitStack
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.cli._scenarios import load_scenario
-from pytest_agentproc.cli._supervisors import load_subject
-from pytest_agentproc.cli._workers import run_tasks
+from pytest_agentproc.cli._supervisors import add_subject_options, load_subject
+from pytest_agentproc.cli._workers import run_each
 from pytest_agentproc.clock import require_backend
-from pytest_agentproc.corpus import SUFFIX, list_corpus_files
+from pytest_agentproc.corpus import SUFFIX, list_corpus_files, split_agent
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness import ScenarioRunner, explain_not_virtual
-from pytest_agentproc.scenario import NotApplicable, load_for_each_agent
+from pytest_agentproc.scenario import NotApplicable, load, load_for_each_agent
 from pytest_agentproc.search import confirm_failure, explore, format_failure_scenario, require_hypothesis, search
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
 
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.search import SearchResult
@@ -61,11 +58,7 @@ _UNSEARCHED = "not searched: no setting is a valid file with an agent that is si
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("pattern", metavar="PATTERN", help="a file, a folder, or a pattern of ids of bundled scenarios")
-    parser.add_argument(
-        "--subject",
-        help="reference (the default), null, kill-at-once, ... or package.module:attribute",
-    )
-    parser.add_argument("--defect", help="the reference supervisor with this defect built in")
+    add_subject_options(parser)
     parser.add_argument("--explore", action="store_true", help="vary scenarios without open values")
     parser.add_argument("--runs", type=int, default=2000, help="settings of each scenario; 2000 without it")
     parser.add_argument("--seed", type=int, default=0, help="the same seed draws the same settings; 0 without it")
@@ -99,53 +92,35 @@ def run(options: argparse.Namespace) -> int:
     reason = explain_not_virtual(subject)
     if reason:
         raise UsageError(f"{subject.name} is not searched, since that needs virtual time: {reason}")
-    files = [scenario.argument for scenario in _load_scenarios(options.pattern, explored=options.explore)]
+    scenarios = _load_scenarios(options.pattern, explored=options.explore)
     code = 0
-    for came, told in run_tasks(_Searcher(options), files, jobs):
-        sys.stdout.write(told)
-        sys.stdout.flush()
-        code = max(code, came)
+    if min(jobs, len(scenarios)) > 1:
+        for came, told in run_each(_make_words(options), [scenario.argument for scenario in scenarios], jobs):
+            _say(told.removesuffix("\n"))
+            code = max(code, came)
+        return code
+    with ScenarioRunner() as lab:
+        for scenario in scenarios:
+            code = max(code, _search_scenario(scenario, subject, options, lab))
     return code
 
 
-class _Searcher:
-    """Searches scenarios for the supervisor that a command line names.
-
-    Args:
-        options: the command line's.
-    """
-
-    def __init__(self, options: argparse.Namespace) -> None:
-        self._options = options
-        self._stack = ExitStack()
-
-    def __enter__(self) -> Callable[[str], tuple[int, str]]:
-        self._subject = load_subject(self._options.subject, None, self._options.defect)
-        self._lab = self._stack.enter_context(ScenarioRunner())
-        return self.search
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
-    def search(self, file: str) -> tuple[int, str]:
-        """Search one scenario; give its exit code and its report."""
-        lines: list[str] = []
-        code = _search_scenario(load_scenario(file), self._subject, self._options, self._lab, lines.append)
-        return code, "".join(f"{line}\n" for line in lines)
+def _make_words(options: argparse.Namespace) -> list[str]:
+    """Make the command that searches one scenario in the same way, but for that scenario."""
+    given = {
+        name: getattr(options, name) for name in ("subject", "defect", "runs", "seed", "seconds", "backend", "out")
+    }
+    chosen = [f"--{name}={value}" for name, value in given.items() if value is not None]
+    return ["search", "-j", "1", *chosen, *(["--explore"] if options.explore else [])]
 
 
 def _load_scenarios(pattern: str, *, explored: bool) -> list[Scenario]:
     """Load the scenarios that a pattern names and that leave a value open, or leave none."""
-    path = Path(pattern)
-    if path.is_dir():
-        files = sorted(str(file) for file in path.rglob(f"*{SUFFIX}"))
-    elif path.exists():
-        files = [pattern]
+    name, agent = split_agent(pattern)
+    if agent and Path(name).is_file() and not Path(pattern).exists():
+        every = [load(name, agent=agent)]
     else:
-        files = [str(file) for file in list_corpus_files() if fnmatchcase(file.name.removesuffix(SUFFIX), pattern)]
-    if not files:
-        raise UsageError(f"{pattern}: there is no such file, and no bundled scenario of such a name", "try 'open-*'")
-    every = [scenario for file in files for scenario in load_for_each_agent(file)]
+        every = [scenario for file in _find_files(pattern) for scenario in load_for_each_agent(file)]
     found = [scenario for scenario in every if bool(scenario.openings) is not explored]
     if not found and explored:
         raise UsageError(f"{pattern}: values are left open there", "leave --explore out: they are what is searched")
@@ -157,33 +132,44 @@ def _load_scenarios(pattern: str, *, explored: bool) -> list[Scenario]:
     return found
 
 
-def _search_scenario(
-    scenario: Scenario, subject: Subject, options: argparse.Namespace, lab: ScenarioRunner, say: Callable[[str], None]
-) -> int:
+def _find_files(pattern: str) -> list[str]:
+    path = Path(pattern)
+    if path.is_dir():
+        files = sorted(str(file) for file in path.rglob(f"*{SUFFIX}"))
+    elif path.exists():
+        files = [pattern]
+    else:
+        files = [str(file) for file in list_corpus_files() if fnmatchcase(file.name.removesuffix(SUFFIX), pattern)]
+    if not files:
+        raise UsageError(f"{pattern}: there is no such file, and no bundled scenario of such a name", "try 'open-*'")
+    return files
+
+
+def _search_scenario(scenario: Scenario, subject: Subject, options: argparse.Namespace, lab: ScenarioRunner) -> int:
     """Search one; give its exit code."""
     try:
         look = explore if options.explore else search
         how = {"lab": lab, "backend": options.backend}
         came = look(scenario, subject, runs=options.runs, seed=options.seed, seconds=options.seconds, **how)
     except NotApplicable as limit:
-        say(f"{scenario.id}: not applicable: {limit.reason('supervisor')}")
+        _say(f"{scenario.id}: not applicable: {limit.reason('supervisor')}")
         return 0
     if came.runs == 0:
-        say(f"{scenario.id}: not searched: the time was over before the first setting")
+        _say(f"{scenario.id}: not searched: the time was over before the first setting")
         return 0
     if came.counted == 0 and came.find is None:
-        say(f"{scenario.id}: {_UNEXPLORED if options.explore else _UNSEARCHED}")
+        _say(f"{scenario.id}: {_UNEXPLORED if options.explore else _UNSEARCHED}")
         return 0
     told = f"{scenario.id}: {_describe_count(came, explored=options.explore)} in {came.seconds:.1f} s"
     if came.find is None:
-        say(f"{told}, seed {options.seed}: nothing found")
+        _say(f"{told}, seed {options.seed}: nothing found")
         return 0
     confirmed = confirm_failure(came.find, subject, lab, backend=options.backend)
     if not confirmed.repeats:
-        say(f"{told}: setting {came.first} broke a promise in the model, and real processes do not repeat it")
-        say(f"{confirmed.difference}\nthis is a mistake of the kit, not of the supervisor: please report it")
+        _say(f"{told}: setting {came.first} broke a promise in the model, and real processes do not repeat it")
+        _say(f"{confirmed.difference}\nthis is a mistake of the kit, not of the supervisor: please report it")
         return 3
-    return _write_found_scenario(came, scenario, subject, options, say, told)
+    return _write_found_scenario(came, scenario, subject, options, told)
 
 
 def _describe_count(came: SearchResult, *, explored: bool) -> str:
@@ -199,7 +185,6 @@ def _write_found_scenario(
     scenario: Scenario,
     subject: Subject,
     options: argparse.Namespace,
-    say: Callable[[str], None],
     told: str,
 ) -> int:
     assert came.find is not None
@@ -219,6 +204,11 @@ def _write_found_scenario(
         explored=options.explore,
     )
     file.write_text(text, "utf-8")
-    say(f"{told}: setting {came.first} breaks a promise, three times of three with real processes")
-    say(f"  {came.find.reason}\n  {replay}")
+    _say(f"{told}: setting {came.first} breaks a promise, three times of three with real processes")
+    _say(f"  {came.find.reason}\n  {replay}")
     return 1
+
+
+def _say(lines: str) -> None:
+    sys.stdout.write(f"{lines}\n")
+    sys.stdout.flush()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +15,13 @@ if TYPE_CHECKING:
 
 
 _LARGEST_SCALE = 1000
+
+
+def add_subject_options(parser: argparse.ArgumentParser) -> None:
+    """Add what names one supervisor."""
+    names = "reference (the default), null, ..., package.module:attribute or FILE.toml"
+    parser.add_argument("--subject", help=names)
+    parser.add_argument("--defect", help="the reference supervisor with this defect built in")
 
 
 def add_play_options(parser: argparse.ArgumentParser) -> None:
@@ -50,18 +56,6 @@ def parse_scale(text: str) -> float | None:
     if not 1 <= scale <= _LARGEST_SCALE:
         raise UsageError(f"--scale {text}: it must be auto, or a number from 1 to {_LARGEST_SCALE}", "try --scale 10")
     return scale
-
-
-def split_command(command: str) -> list[str]:
-    """Split a program's command line as a shell does.
-
-    Raises:
-        UsageError: a quote is not closed.
-    """
-    try:
-        return shlex.split(command)
-    except ValueError as error:
-        raise UsageError(f"--command {command}: {error}", "write it as for a shell") from None
 
 
 def load_subject(name: str | None, command: str | None = None, defect: str | None = None) -> Subject:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.supervisor import Abandonment, Escalation
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor import Command, Ports, Signal
+    from pytest_agentproc.supervisor import AgentProcess, Command, Signal
     from pytest_agentproc.vocabulary import Policy
 
 
@@ -132,15 +132,15 @@ class UnreapedAgentEscalation(Escalation):
 class LeftAgentAbandonment(Abandonment):
     """Leaves the agent alive when it is cancelled itself (T4)."""
 
-    def end(self, ports: Ports) -> int:
-        ports.close()
+    def end(self, agent: AgentProcess) -> int:
+        agent.close()
         return 0
 
 
 class TermOnlyAbandonment(Abandonment):
     """Sends TERM when it is cancelled, and does not wait (T4)."""
 
-    def end(self, ports: Ports) -> int:
-        ports.terminate()
-        ports.close()
+    def end(self, agent: AgentProcess) -> int:
+        agent.terminate()
+        agent.close()
         return -15

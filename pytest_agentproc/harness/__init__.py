@@ -10,7 +10,7 @@ from pytest_agentproc.harness._faults import require_startable_fakes
 from pytest_agentproc.harness._model import Model
 from pytest_agentproc.harness._model_play import ReferenceSubject, add_run, run_in_model
 from pytest_agentproc.harness._pace import NotForRealTime, RunForecast, forecast_run
-from pytest_agentproc.harness._played import Played
+from pytest_agentproc.harness._played import PlayResult
 from pytest_agentproc.harness._runner import ScenarioRunner, predict_real_seconds
 from pytest_agentproc.harness._standalone import COMMANDS, REFUSED, can_overwrite, write_fake, write_refusal
 from pytest_agentproc.harness._supervise import build_run_request, explain_not_virtual, explain_real_time_only
@@ -23,7 +23,7 @@ __all__ = [
     "LifeOutsideClock",
     "Model",
     "NotForRealTime",
-    "Played",
+    "PlayResult",
     "ReferenceSubject",
     "RunForecast",
     "ScenarioRunner",

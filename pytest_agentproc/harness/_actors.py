@@ -193,12 +193,7 @@ def _has_parent_outside_group(member: TreeMember) -> bool:
 
 
 class ReachableTree:
-    """Whom of an agent's tree its supervisor finds; see `vocabulary.CONTAINMENTS`.
-
-    Args:
-        agent: the agent.
-        containment: how the tree is held.
-    """
+    """Whom of an agent's tree its supervisor finds; see `vocabulary.CONTAINMENTS`."""
 
     def __init__(self, agent: TreeMember, containment: str) -> None:
         self._agent = agent
@@ -478,7 +473,7 @@ def _count_pipe_end(pipe: Pipe, stream: str, change: int) -> None:
 
 
 class ModelAgent:
-    """One agent in memory, as its driver sees it; see `supervisor`'s `Ports`.
+    """One agent in memory, as its driver sees it; see `supervisor`'s `AgentProcess`.
 
     Args:
         agent: the process, whose pipes' other ends are here.
@@ -509,7 +504,7 @@ class ModelAgent:
                 ready.add("members")
         return ready
 
-    def watch(self, name: str, *, wanted: bool) -> None:
+    def watch_stream(self, name: str, *, wanted: bool) -> None:
         if wanted:
             self._watched[name] = self._pipes[name]
         else:
@@ -524,7 +519,7 @@ class ModelAgent:
     def close_stdin(self) -> None:
         self._pipes["stdin"].writers = 0
 
-    def status(self) -> int:
+    def read_exit_status(self) -> int:
         self._saw_exit = True
         ended = self.agent.ended
         assert ended is not None
@@ -560,12 +555,12 @@ class ModelAgent:
     def reap(self) -> None:
         self.agent.is_reaped = True
 
-    def abandon(self) -> int:
+    def kill_and_reap(self) -> int:
         self.kill()
         self.agent.is_reaped = True
-        return self.status()
+        return self.read_exit_status()
 
-    def leaks(self) -> list[int]:
+    def list_survivors(self) -> list[int]:
         return []
 
     def close(self) -> None:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pytest_agentproc.clock import HostState
-    from pytest_agentproc.harness._played import Played
-    from pytest_agentproc.scenario import Bound, Expectation, Scenario, Terms
+    from pytest_agentproc.harness._played import PlayResult
+    from pytest_agentproc.scenario import BoundScenario, Expectation, Scenario, Terms
     from pytest_agentproc.vocabulary import CallerAction, Subject
 
 
@@ -82,7 +82,7 @@ class ReferenceResults:
         here: the same scenario under the limits that the file is written for.
     """
 
-    def __init__(self, there: Bound, here: Bound) -> None:
+    def __init__(self, there: BoundScenario, here: BoundScenario) -> None:
         self._there, self._here = there, here
 
     @classmethod
@@ -101,12 +101,12 @@ class ReferenceResults:
             return None
 
     @cached_property
-    def there(self) -> Played:
+    def there(self) -> PlayResult:
         """The result under the limits of the supervisor under test."""
         return play_bound(self._there, REFERENCE, model=FiniteModel)
 
     @cached_property
-    def here(self) -> Played:
+    def here(self) -> PlayResult:
         """The result under the limits of the file."""
         return play_bound(self._here, REFERENCE, model=FiniteModel)
 
@@ -119,13 +119,8 @@ _OWN = {
 """The checks of what the agent was given, where the supervisor does not hand on what the order gives."""
 
 
-def restrict_to_abilities(bound: Bound, subject: Subject) -> Bound:
-    """Limit the expectations to the abilities that a supervisor states.
-
-    Args:
-        bound: the scenario under its limits.
-        subject: it may state `outcomes`, `first_signal`, and `cannot`.
-    """
+def restrict_to_abilities(bound: BoundScenario, subject: Subject) -> BoundScenario:
+    """Limit the expectations to the abilities that a supervisor states."""
     cannot: tuple[str, ...] = tuple(getattr(subject, "cannot", ()))
     outcomes: tuple[str, ...] = tuple(getattr(subject, "outcomes", ()))
     first: str = getattr(subject, "first_signal", _TERM)
@@ -184,7 +179,7 @@ def _expect_first_signal(expectation: Expectation, first: str) -> Expectation:
     return expectation
 
 
-def _replace_first_signal(bound: Bound, first: str) -> Bound:
+def _replace_first_signal(bound: BoundScenario, first: str) -> BoundScenario:
     return replace(bound, program=_move_traps_to_signal(bound.program, first), first_signal=first)
 
 
@@ -207,7 +202,7 @@ def _move_traps_to_signal(program: Any, first: str) -> Any:
     return type(program)(steps)
 
 
-def bind_to_subject(scenario: Scenario, subject: Subject) -> Bound:
+def bind_to_subject(scenario: Scenario, subject: Subject) -> BoundScenario:
     """Bind a scenario to the limits that a subject states.
 
     Raises:
@@ -236,12 +231,12 @@ def bind_to_subject(scenario: Scenario, subject: Subject) -> Bound:
     return bound
 
 
-def list_parts(bound: Bound) -> list[Bound]:
+def list_parts(bound: BoundScenario) -> list[BoundScenario]:
     """Give what there is a fake for: each of several sessions, or the one agent."""
     return [*bound.parts.values()] or [bound]
 
 
-def _limit_cancelled_run(bound: Bound, subject: Subject, line: int) -> Bound:
+def _limit_cancelled_run(bound: BoundScenario, subject: Subject, line: int) -> BoundScenario:
     """Have a cancelled run count for a subject that says it can be cancelled so, and inform where it says nothing."""
     can = getattr(subject, "cancellable", None)
     if can is False or needs_keeper(subject) or explain_real_time_only(subject):
@@ -254,7 +249,7 @@ def _limit_cancelled_run(bound: Bound, subject: Subject, line: int) -> Bound:
     return replace(bound, expect=expect, scenario=replace(bound.scenario, level="info"))
 
 
-def _require_capabilities(bound: Bound, deeds: tuple[str, ...] | None) -> None:
+def _require_capabilities(bound: BoundScenario, deeds: tuple[str, ...] | None) -> None:
     needed = find_needed_capabilities(bound.drive)
     for part in (bound, *bound.parts.values()):
         needed |= ({"permission": 1} if part.handler else {}) | ({"hook": 1} if part.hooks else {})
@@ -265,7 +260,7 @@ def _require_capabilities(bound: Bound, deeds: tuple[str, ...] | None) -> None:
             raise NotApplicable(f"sessions with {deed}", line)
 
 
-def _require_abilities(bound: Bound, cannot: Sequence[str]) -> None:
+def _require_abilities(bound: BoundScenario, cannot: Sequence[str]) -> None:
     needed = dict(_needed_abilities(bound)) if cannot else {}
     for ability in cannot:
         if ability in needed:
@@ -273,7 +268,7 @@ def _require_abilities(bound: Bound, cannot: Sequence[str]) -> None:
             raise NotApplicable(what, line)
 
 
-def _needed_abilities(bound: Bound) -> Iterator[tuple[str, tuple[int, str]]]:
+def _needed_abilities(bound: BoundScenario) -> Iterator[tuple[str, tuple[int, str]]]:
     """Give the `ABILITIES` that a scenario needs, each with a line and its name there."""
     for part in list_parts(bound):
         if part.scenario.prompt_by == "stdin" and not part.scenario.is_session:
@@ -294,7 +289,7 @@ def _find_long_pause(drive: Sequence[CallerAction]) -> int | None:
     return next((deed.line for deed in between if deed.kind in waits or deed.at or deed.after), None)
 
 
-def _needs_denial(bound: Bound) -> bool:
+def _needs_denial(bound: BoundScenario) -> bool:
     """Say whether a question of the agent is not allowed at once: by its caller, or because there is no answer."""
     if bound.handler is not None:
         return bound.handler.allowed is not True or bound.handler.after > 0
@@ -331,25 +326,25 @@ class UnstatedLimits:
         bound: the scenario as it was played, with the defaults of those limits.
     """
 
-    def __init__(self, bound: Bound) -> None:
+    def __init__(self, bound: BoundScenario) -> None:
         self._bound = bound
         parts = bound.parts.values() or (bound,)
         found = frozenset().union(*(part.policy.unstated for part in parts))
         self.names = tuple(name for name in POLICY_NAMES if name in found)
 
     @classmethod
-    def of(cls, bound: Bound) -> UnstatedLimits | None:
+    def of(cls, bound: BoundScenario) -> UnstatedLimits | None:
         """Give them for what was played; None if every limit is stated."""
         plays = cls(bound)
         return plays if plays.names else None
 
     @cached_property
-    def default(self) -> Played:
+    def default(self) -> PlayResult:
         """The result with the default of each limit."""
         return play_bound(self._bound, REFERENCE, model=FiniteModel)
 
     @cached_property
-    def variants(self) -> Mapping[str, tuple[Played, ...]]:
+    def variants(self) -> Mapping[str, tuple[PlayResult, ...]]:
         """The results with other values of each limit, without limits that never counted."""
         armed = {event.data["timer"] for event in self.default.record.events if event.code == "t"}
         counted = [name for name in self.names if name in armed or name in ("background_grace", "max_line_bytes")]
@@ -358,7 +353,7 @@ class UnstatedLimits:
             for name in counted
         }
 
-    def _play_variant(self, name: str, place: int) -> Played:
+    def _play_variant(self, name: str, place: int) -> PlayResult:
         """Run with another value of a limit; the expectations stay those of the default."""
         bound = self._bound
         parts = {key: _vary_limit(part, name, place) for key, part in bound.parts.items()}
@@ -366,7 +361,7 @@ class UnstatedLimits:
         return replace(played, bound=bound)
 
 
-def _vary_limit(bound: Bound, name: str, place: int) -> Bound:
+def _vary_limit(bound: BoundScenario, name: str, place: int) -> BoundScenario:
     if name not in bound.policy.unstated:
         return bound
     return replace(bound, policy=_scale_limit(bound.policy, name, _list_factors_of_limit(name)[place]))

@@ -199,7 +199,7 @@ class FakeAgent(CallAssertions):
         process: str,
         outside: FakeLog | None = None,
     ) -> None:
-        self.path = self.launcher = path
+        self.path = path
         self.can_start = True
         """Whether its scenario has it start at all."""
         self.argv = [path, *arguments]
@@ -249,7 +249,7 @@ class FakeAgent(CallAssertions):
     @property
     def broken(self) -> FakeFault | None:
         """The first failure in the fake itself, or its end from outside; None: there was none."""
-        return read_fault(self.launcher) or read_expiry(self.launcher, self._made_at) or self._find_start_refusal()
+        return read_fault(self.path) or read_expiry(self.path, self._made_at) or self._find_start_refusal()
 
     def _find_start_refusal(self) -> FakeFault | None:
         """Say why the machine does not start a fake that shows no sign of life; a plain start costs 20 ms."""
@@ -257,7 +257,7 @@ class FakeAgent(CallAssertions):
         has_lived = any("seen" in event.data and event.data["process"] == self._process for event in events)
         if has_lived or not self.can_start:
             return None
-        why = explain_failed_start(self.launcher)
+        why = explain_failed_start(self.path)
         return FakeFault(0, "", f"the fake agent cannot start on this machine: {why}", False, True) if why else None
 
     def finish(self) -> Record:
@@ -277,12 +277,7 @@ class FakeAgent(CallAssertions):
 class LockstepProcesses:
     """The processes of one fake as a virtual clock sees them.
 
-    Args:
-        clock: the clock.
-        record: receives the actions of the fakes.
-        folder: a folder for the clock's socket, which only this user can enter.
-
-        `baked` is the part of the fake's program that names this clock.
+    `baked` is the part of the fake's program that names this clock.
     """
 
     def __init__(self, clock: VirtualClock, record: Record, folder: str) -> None:

@@ -147,11 +147,7 @@ class FakeFault(NamedTuple):
     is_outer: bool = False
 
     def make_error(self, path: str) -> KitError | ScenarioError:
-        """Give the error that says it, with its place.
-
-        Args:
-            path: the scenario's file.
-        """
+        """Give the error that says it, with its place."""
         name = _STEPS.get(self.step, self.step)
         if self.is_endless:
             return ScenarioError([Problem(path, self.line, 1, f"{name}: {self.words}; {_REMEDY}")])

@@ -12,7 +12,6 @@ import marshal
 import os
 import shlex
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,6 +20,7 @@ from pytest_agentproc import fake_agents
 from pytest_agentproc.fake_agents import diary
 from pytest_agentproc.harness._bystanders import PLAYER
 from pytest_agentproc.harness._faults import locate_fault_file
+from pytest_agentproc.tree import find_interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -264,11 +264,3 @@ def build_first_line(option: str) -> str:
     if " " in find_interpreter() or len(line.encode()) > _LONGEST_SHEBANG:
         return f"#!/bin/sh\n'''exec' {shlex.quote(find_interpreter())} {shlex.quote(option)} \"$0\" \"$@\"\n' '''"
     return line
-
-
-def find_interpreter() -> str:
-    """Give the interpreter below any virtual environment.
-
-    It starts faster, and fakes need the standard library only.
-    """
-    return getattr(sys, "_base_executable", None) or sys.executable

@@ -38,7 +38,7 @@ class KeeperScope:
 
     def __init__(self, fakes: Sequence[FakeAgent], *, wanted: bool) -> None:
         self.keeper = Keeper() if wanted else None
-        self._launchers = [fake.launcher for fake in fakes]
+        self._launchers = [fake.path for fake in fakes]
         self._is_lost = False
 
     def __enter__(self) -> KeeperScope:  # noqa: PYI034  # it has no subclass
@@ -131,7 +131,7 @@ class SideProcesses:
     """
 
     def __init__(self, fakes: Sequence[FakeAgent], *, adopts: bool = False) -> None:
-        launchers = [fake.launcher for fake in fakes]
+        launchers = [fake.path for fake in fakes]
 
         def is_fake(_pid: int, command: str) -> bool:
             return any(is_fake_command(command, launcher) for launcher in launchers)

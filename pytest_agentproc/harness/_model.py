@@ -33,11 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pytest_agentproc.clock import Path
-    from pytest_agentproc.harness._blockage import ModelBlockage
     from pytest_agentproc.harness._faults import FakeFault
-    from pytest_agentproc.harness._supervise import ModelDeparture
     from pytest_agentproc.record import Record
-    from pytest_agentproc.scenario import Bound
+    from pytest_agentproc.scenario import BoundScenario
     from pytest_agentproc.supervisor import Conversation, Hook, Question, Transcript, Turn, Viewer
     from pytest_agentproc.vocabulary import CallerAction, LimitsRequest, Policy
 
@@ -65,9 +63,6 @@ class Model:
     """Virtual time over processes in memory.
 
     The types are what a broken model replaces, to show that a tie rule matters.
-
-    Args:
-        record: where both sides are written.
     """
 
     rule_type = JumpRule
@@ -84,7 +79,7 @@ class Model:
         self.drivers: list[Driver] = []
         self.hosts: dict[int, SessionHost] = {}
         """The sessions of those drivers that drive one."""
-        self.callers: list[CallerHost | ModelDeparture | ModelBlockage] = []
+        self.callers: list[CallerHost | OneTimeCaller] = []
         self.begun: set[int] = set()
         self.over: set[int] = set()
         self.on_over: Callable[[], None] | None = None
@@ -110,13 +105,7 @@ class Model:
         self.record.add(self.rule.now, code, data)
 
     def start_agent(self, program: dict[str, Any], fake: int, containment: str = "group") -> ModelAgent:
-        """Start an agent, as a driver asks for one.
-
-        Args:
-            program: what it plays.
-            fake: of which fake it is an invocation.
-            containment: how its tree is held.
-        """
+        """Start an agent, as a driver asks for one."""
         pipes: dict[str, Pipe | None] = {name: self.pipe_type() for name in ("stdin", "stdout", "stderr")}
         played = make_invocation(program, self._fakes.count(fake) + 1)
         agent = self.process_type(self, (len(self._fakes),), program["name"], 0, played, pipes)
@@ -254,8 +243,8 @@ class Model:
                 pending = number if pending is None else pending
                 continue
             if ready is None:
-                ports = driver.ports
-                if (session is not None and session.bell.rung) or (ports is not None and ports.poll()):
+                agent = driver.agent
+                if (session is not None and session.wakeup.is_set) or (agent is not None and agent.poll()):
                     ready = number
             deadline = driver.deadline
             if deadline is not None and (first is None or deadline < first):
@@ -296,8 +285,8 @@ class Model:
             self.drop_driver(number)
             if number in self.hosts:
                 self.hosts[number].driver.abandon()  # as it does in `Session.run`
-            elif driver.ports is not None:
-                driver.ports.close()
+            elif driver.agent is not None:
+                driver.agent.close()
 
     def drop_driver(self, number: int) -> None:
         """Have a driver look no more."""
@@ -329,48 +318,39 @@ class _ModelWakeup:
     descriptor = -1
 
     def __init__(self) -> None:
-        self.rung = False
+        self.is_set = False
 
-    def ring(self) -> None:
-        self.rung = True
+    def set(self) -> None:
+        self.is_set = True
 
-    def hush(self) -> None:
-        self.rung = False
+    def clear(self) -> None:
+        self.is_set = False
 
-    def follow(self, descriptor: int) -> None:
-        """Nothing else rings it: the model asks the agent's pipes itself."""
+    def watch(self, descriptor: int) -> None:
+        """Nothing else sets it: the model asks the agent's pipes itself."""
 
-    def leave(self, descriptor: int) -> None:
-        """See `follow`."""
+    def unwatch(self, descriptor: int) -> None:
+        """See `watch`."""
 
     def close(self) -> None:
         """Nothing is open."""
 
 
 class SessionHost:
-    """One session.
-
-    Args:
-        machine: who decides.
-        transcript: what viewers read.
-        bound: the scenario, or the session's part of it.
-        spawn: starts an agent.
-        now: the clock.
-        trace: takes the record's supervisor side.
-    """
+    """One session in the model: its driver, the actions of its caller, and the events for its viewers."""
 
     def __init__(
         self,
         machine: Conversation,
         transcript: Transcript,
-        bound: Bound,
+        bound: BoundScenario,
         spawn: Callable[[str], ModelAgent],
         now: Callable[[], int],
         trace: Callable[[int, str, dict[str, Any]], None],
     ) -> None:
         self._session = Session(machine, SystemClock(), None, transcript)
-        self.bell = _ModelWakeup()
-        """Rung by what the caller said, and the session has not heard."""
+        self.wakeup = _ModelWakeup()
+        """Set while the caller has said something that the session has not handled."""
         self.role = CallerRole(bound.handler, bound.hooks)
         self._hooks = {hook.name: hook for hook in bound.hooks}
         self._registered: set[str] = set()
@@ -383,7 +363,7 @@ class SessionHost:
         """The handler's questions, in order; None: it was withdrawn, and another question may have its id."""
         self._viewers: dict[str, Viewer] = {}
         self._seen: dict[str, list[SessionEvent]] = {}
-        self.driver = SessionDriver(machine, spawn, self.bell, now, self._receive_event, trace)
+        self.driver = SessionDriver(machine, spawn, self.wakeup, now, self._receive_event, trace)
         self._session.set_driver(self.driver)
 
     def report_to_caller(self, caller: Caller, name: str, now: int) -> None:
@@ -451,14 +431,7 @@ class SessionHost:
 
 
 class CallerHost:
-    """The caller of all sessions of a scenario.
-
-    Args:
-        drive: the steps of the caller.
-        hosts: the sessions by name, in the order of their declaration.
-        now: the clock.
-        trace: receives the actions of the caller.
-    """
+    """The caller of all sessions of a scenario."""
 
     def __init__(
         self,
@@ -498,6 +471,29 @@ class CallerHost:
         """Sum it up, as the reference supervisor does."""
         answers = {name: host.build_report() for name, host in self._hosts.items()}
         return answers[""] if "" in answers else RunReport(sessions=answers)
+
+
+class OneTimeCaller:
+    """A caller with one action at a fixed instant: it leaves, or other code blocks the event loop.
+
+    Args:
+        deadline: the instant.
+        action: called with the instant, once.
+    """
+
+    has_news = is_busy = False
+
+    def __init__(self, deadline: int | None, action: Callable[[int], None]) -> None:
+        self.deadline = deadline
+        self._action = action
+
+    def act(self, now: int) -> bool:
+        """Do the action if it is due; return whether it was."""
+        if self.deadline is None or now < self.deadline:
+            return False
+        self.deadline = None
+        self._action(now)
+        return True
 
 
 async def _ignore_hook(_hook: Hook) -> None:

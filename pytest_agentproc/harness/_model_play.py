@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.errors import ClockError, EndlessAgent
 from pytest_agentproc.fake_agents.program import LONGEST
-from pytest_agentproc.harness._blockage import ModelBlockage
-from pytest_agentproc.harness._model import CALLER, REFERENCE, CallerHost, Model, SessionHost
+from pytest_agentproc.harness._model import CALLER, REFERENCE, CallerHost, Model, OneTimeCaller, SessionHost
 from pytest_agentproc.harness._played import (
     PROMPT_SHOWN,
     SESSION_FOLDER,
-    Played,
+    PlayResult,
     build_command_line,
     build_environment,
     build_record_header,
     find_requested_model,
 )
-from pytest_agentproc.harness._supervise import NOBODY, MemoryStore, ModelDeparture
+from pytest_agentproc.harness._supervise import NOBODY, MemoryStore, compute_departure
 from pytest_agentproc.record import Record, mark_session
 from pytest_agentproc.supervisor import Conversation, Machine, RunHeader, SessionTask, Setting, Task
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.harness._actors import ModelAgent
     from pytest_agentproc.harness._faults import FakeFault
-    from pytest_agentproc.scenario import Bound, Scenario
+    from pytest_agentproc.scenario import BoundScenario, Scenario
     from pytest_agentproc.supervisor import Artifacts, Deciders, SessionDeciders
     from pytest_agentproc.vocabulary import CallerAction, LimitsRequest, Policy, RunReport
 
@@ -48,7 +47,7 @@ class ReferenceSubject(_Judges, Protocol):
     def policy(self, request: LimitsRequest) -> Policy: ...
 
 
-def run_in_model(scenario: Scenario, subject: ReferenceSubject, *, model: type[Model] = Model) -> Played:
+def run_in_model(scenario: Scenario, subject: ReferenceSubject, *, model: type[Model] = Model) -> PlayResult:
     """Run a scenario against the reference supervisor, or one with judgements replaced, in the model.
 
     Args:
@@ -69,7 +68,7 @@ def run_in_model(scenario: Scenario, subject: ReferenceSubject, *, model: type[M
     return blame_endless_agent(played, played.broken, lambda: played if is_reference else play_bound(bound, REFERENCE))
 
 
-def blame_endless_agent(played: Played, fault: FakeFault, reference: Callable[[], Any]) -> Played:
+def blame_endless_agent(played: PlayResult, fault: FakeFault, reference: Callable[[], Any]) -> PlayResult:
     """Give a play in which the supervisor did not end an agent that it could have ended, as its fault.
 
     Args:
@@ -90,7 +89,7 @@ def blame_endless_agent(played: Played, fault: FakeFault, reference: Callable[[]
     return replace(played, answer=None, fault=EndlessAgent(f"the supervisor does not end the agent: {fault.words}"))
 
 
-def play_bound(bound: Bound, subject: _Judges, *, model: type[Model] = Model) -> Played:
+def play_bound(bound: BoundScenario, subject: _Judges, *, model: type[Model] = Model) -> PlayResult:
     """Play a scenario whose times are known; see `run_in_model`."""
     is_collecting = gc.isenabled()
     gc.disable()  # whatever is made lives as long as the play, so that looking for garbage in it is looking in vain
@@ -101,7 +100,7 @@ def play_bound(bound: Bound, subject: _Judges, *, model: type[Model] = Model) ->
             gc.enable()
 
 
-def _play(bound: Bound, subject: _Judges, model: type[Model]) -> Played:
+def _play(bound: BoundScenario, subject: _Judges, model: type[Model]) -> PlayResult:
     scenario = bound.scenario
     record = Record(build_record_header(bound, subject.name))
     made = model(record)
@@ -139,18 +138,18 @@ def _play(bound: Bound, subject: _Judges, model: type[Model]) -> Played:
     made.break_reference_cycles()
     answer = answers[0] if answers and fault is None else None
     files = store.files if store else None
-    return Played(bound, record, answer, fault, files, broken=broken, pipes_left=0)  # the model has none
+    return PlayResult(bound, record, answer, fault, files, broken=broken, pipes_left=0)  # the model has none
 
 
-def _make_blockage(model: Model, deed: CallerAction) -> ModelBlockage:
+def _make_blockage(model: Model, deed: CallerAction) -> OneTimeCaller:
     """Give the other code that keeps the event loop from running."""
 
-    def block(deed: CallerAction) -> None:
-        model.record.add(model.now(), "m", deed.show())
+    def block(now: int) -> None:
+        model.record.add(now, "m", deed.show())
         if deed.kind == "block":  # no part of the model reads a wall clock
-            model.block_until(model.now() + deed.value)
+            model.block_until(now + deed.value)
 
-    return ModelBlockage(deed, block)
+    return OneTimeCaller(deed.at, block)
 
 
 def _make_departure(
@@ -160,20 +159,20 @@ def _make_departure(
     subject: _Judges,
     kept: Artifacts | None,
     answers: list[RunReport],
-) -> ModelDeparture:
+) -> OneTimeCaller:
     """Give the caller that leaves in the middle of a run, as a cancelled task does."""
 
     def go(now: int) -> None:
         model.record.add(now, "m", deed.show())
         driver = model.drivers[0]
-        status = subject.deciders.abandonment().end(driver.ports) if driver.ports is not None else None
+        status = subject.deciders.abandonment().end(driver.agent) if driver.agent is not None else None
         answers.append(NOBODY)
         if kept:
             machine.stop(now, status, "the run was given up: CancelledError")
             kept.finish(machine.build_result(0, now, containment=driver.containment))
         model.drop_driver(0)
 
-    return ModelDeparture(deed, go)
+    return OneTimeCaller(compute_departure(deed), go)
 
 
 def _build_run_header(scenario: Scenario) -> RunHeader:
@@ -187,7 +186,7 @@ def _build_run_header(scenario: Scenario) -> RunHeader:
     )
 
 
-def add_run(model: Model, bound: Bound, subject: _Judges, kept: Artifacts | None = None) -> Machine:
+def add_run(model: Model, bound: BoundScenario, subject: _Judges, kept: Artifacts | None = None) -> Machine:
     """Give the model one more run of a scenario, whose artifacts are kept or not."""
     scenario = bound.scenario
     prompt = scenario.prompt if scenario.prompt_by == "stdin" else ""
@@ -200,7 +199,7 @@ def add_run(model: Model, bound: Bound, subject: _Judges, kept: Artifacts | None
     return machine
 
 
-def add_sessions(model: Model, bound: Bound, subject: _Judges) -> CallerHost:
+def add_sessions(model: Model, bound: BoundScenario, subject: _Judges) -> CallerHost:
     """Give the model the sessions of a scenario, and their caller."""
     parts = bound.parts or {"": bound}
     hosts = {name: _add_session(model, part, subject) for name, part in parts.items()}
@@ -209,7 +208,7 @@ def add_sessions(model: Model, bound: Bound, subject: _Judges) -> CallerHost:
     return caller
 
 
-def _add_session(model: Model, bound: Bound, subject: _Judges) -> SessionHost:
+def _add_session(model: Model, bound: BoundScenario, subject: _Judges) -> SessionHost:
     scenario = bound.scenario
     task = SessionTask(
         ("agent", *build_command_line(scenario)),
@@ -230,7 +229,7 @@ def _add_session(model: Model, bound: Bound, subject: _Judges) -> SessionHost:
     return host
 
 
-def _make_spawner(model: Model, bound: Bound) -> Callable[[str], ModelAgent]:
+def _make_spawner(model: Model, bound: BoundScenario) -> Callable[[str], ModelAgent]:
     """Give what starts the scenario's agent, or fails to."""
     scenario, fake = bound.scenario, len(model.drivers)
     argv, env = build_command_line(scenario), build_environment(scenario, _FOLDER)

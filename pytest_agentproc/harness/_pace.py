@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.program import Step
     from pytest_agentproc.harness._faults import FakeFault
     from pytest_agentproc.record import Record
-    from pytest_agentproc.scenario import Bound, Scenario, Terms
+    from pytest_agentproc.scenario import BoundScenario, Scenario, Terms
     from pytest_agentproc.vocabulary import Subject
 
 
@@ -211,12 +211,7 @@ class _StepwiseProcess(Process):
 
 
 def forecast_run(scenario: Scenario, terms: Terms) -> RunForecast:
-    """Run a scenario in the model and measure.
-
-    Args:
-        scenario: the script of the fake.
-        terms: the limits that the supervisor states for it.
-    """
+    """Run a scenario in the model and measure."""
     rules: list[_MeasuringRule] = []
 
     def make_measuring_rule() -> _MeasuringRule:
@@ -260,14 +255,8 @@ _SILENT, _IDLE = 3600.0, 14_400.0
 """Virtual seconds for which an agent may be silent in a run; for which a session may be idle."""
 
 
-def can_be_polling(subject: Subject, bound: Bound, pulse: PollingDetector) -> bool:
-    """Say whether a supervisor may poll: it woke soon, or twice in a short time that is no limit of its own.
-
-    Args:
-        subject: the supervisor; the reference supervisor never polls, and its loop's timers are the caller's.
-        bound: the scenario under its own limits.
-        pulse: the wakes of its loop.
-    """
+def can_be_polling(subject: Subject, bound: BoundScenario, pulse: PollingDetector) -> bool:
+    """Say whether a supervisor may poll: it woke soon, or twice in a short time that is no limit of its own."""
     if hasattr(subject, "deciders"):
         return False
     limits = _list_limits(bound)
@@ -276,7 +265,7 @@ def can_be_polling(subject: Subject, bound: Bound, pulse: PollingDetector) -> bo
     return any(all(abs(gap - limit) > ROUNDING for limit in limits) for gap in pulse.quick)
 
 
-def find_short_timers(subject: Subject, bound: Bound, pulse: PollingDetector) -> tuple[tuple[int, int], ...]:
+def find_short_timers(subject: Subject, bound: BoundScenario, pulse: PollingDetector) -> tuple[tuple[int, int], ...]:
     """Give the short timers that a subject slept through and that are no limit of its own; see `can_be_polling`."""
     if hasattr(subject, "deciders"):
         return ()
@@ -284,23 +273,19 @@ def find_short_timers(subject: Subject, bound: Bound, pulse: PollingDetector) ->
     return tuple(nap for nap in pulse.naps if all(abs(nap[1] - nap[0] - limit) > ROUNDING for limit in limits))
 
 
-def _list_limits(bound: Bound) -> list[int]:
+def _list_limits(bound: BoundScenario) -> list[int]:
     policies = [part.policy for part in (bound, *bound.parts.values())]
     return [limit for policy in policies for limit in policy.nanoseconds().values() if limit is not None]
 
 
-def compute_polling_limit(bound: Bound) -> float:
-    """Give the virtual seconds for which a supervisor may poll while nothing happens: all its limits end before.
-
-    Args:
-        bound: the scenario under its own limits.
-    """
+def compute_polling_limit(bound: BoundScenario) -> float:
+    """Give the virtual seconds for which a supervisor may poll while nothing happens: all its limits end before."""
     limits = [limit for limit in bound.policy.nanoseconds().values() if limit is not None]
     least = _IDLE if bound.scenario.is_session or bound.parts else _SILENT
     return max(least, 4 * max(limits, default=0) / NANOSECONDS)
 
 
-def delay_script(bound: Bound) -> Bound:
+def delay_script(bound: BoundScenario) -> BoundScenario:
     """Let an agent pause before its script, long enough to recognise a polling supervisor."""
     parts = {name: delay_script(part) for name, part in bound.parts.items()}
     pause = (0, "sleep", (_PAUSE,))

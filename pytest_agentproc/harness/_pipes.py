@@ -11,20 +11,16 @@ from typing import TYPE_CHECKING
 import anyio.lowlevel
 
 if TYPE_CHECKING:
-    from pytest_agentproc.scenario import Bound
+    from pytest_agentproc.scenario import BoundScenario
 
 _ROUNDS = 10
 """Iterations of the loop after which a transport that was closed has closed its pipe."""
 
 
 class PipeCount:
-    """The number of pipes that a supervisor leaves open, if a check of the scenario asks for it.
+    """The number of pipes that a supervisor leaves open, if a check of the scenario asks for it."""
 
-    Args:
-        bound: the scenario.
-    """
-
-    def __init__(self, bound: Bound) -> None:
+    def __init__(self, bound: BoundScenario) -> None:
         self.left: int | None = None
         """The number; None: it was not counted."""
         self._is_asked = any(expectation.key == "pipes_left" for expectation in bound.expect)

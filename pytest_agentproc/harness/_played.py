@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.errors import ClockError, SubjectError
     from pytest_agentproc.harness._faults import FakeFault
     from pytest_agentproc.record import Record
-    from pytest_agentproc.scenario import Bound, Scenario
+    from pytest_agentproc.scenario import BoundScenario, Scenario
     from pytest_agentproc.vocabulary import RunReport
 
 
@@ -90,7 +90,7 @@ class PollingPace:
     naps: tuple[tuple[int, int], ...] = ()
 
     @classmethod
-    def of(cls, bound: Bound, record: Record, period: int, margin: int | None, began: int = 0) -> PollingPace:
+    def of(cls, bound: BoundScenario, record: Record, period: int, margin: int | None, began: int = 0) -> PollingPace:
         """Give it with what passed in a run."""
         if began >= _find_first_signal(record):
             margin = None  # what the run came to was decided before it began to look
@@ -134,11 +134,11 @@ class ReferencePlays(Protocol):
     """The results of the reference supervisor: see `_claims.ReferenceResults`."""
 
     @property
-    def there(self) -> Played:
+    def there(self) -> PlayResult:
         """Give the result under the limits of the supervisor under test."""
 
     @property
-    def here(self) -> Played:
+    def here(self) -> PlayResult:
         """Give the result under the limits of the file."""
 
 
@@ -148,16 +148,16 @@ class UnstatedPlays(Protocol):
     names: tuple[str, ...]
 
     @property
-    def default(self) -> Played:
+    def default(self) -> PlayResult:
         """Give the result with the default of each limit."""
 
     @property
-    def variants(self) -> Mapping[str, tuple[Played, ...]]:
+    def variants(self) -> Mapping[str, tuple[PlayResult, ...]]:
         """Give the results with other values of each limit."""
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class PlayResult:
     """One play: the request, the events, the supervisor's answer.
 
     Args:
@@ -175,7 +175,7 @@ class Played:
         pipes_left: how many pipes of ended processes the supervisor left open; None: they were not counted.
     """
 
-    bound: Bound
+    bound: BoundScenario
     record: Record
     answer: RunReport | None
     fault: SubjectError | ClockError | None
@@ -274,7 +274,7 @@ def build_environment(scenario: Scenario, folder: str) -> Mapping[str, str]:
     return {"PATH": folder, "LANG": "C.UTF-8", **states}
 
 
-def build_record_header(bound: Bound, subject: str) -> Mapping[str, Any]:
+def build_record_header(bound: BoundScenario, subject: str) -> Mapping[str, Any]:
     """Give the head of a record: the description of the run."""
     scenario = bound.scenario
     limits = {name: dict(part.policy.items()) for name, part in bound.parts.items()} or dict(bound.policy.items())

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from pytest_agentproc.harness._played import Played
+    from pytest_agentproc.harness._played import PlayResult
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
@@ -66,7 +66,7 @@ class PreloadRunner:
         self._line: Connection | None = None
         self._notes = Path()
 
-    def play(self, scenario: Scenario, subject: Subject, backend: str) -> Played:
+    def play(self, scenario: Scenario, subject: Subject, backend: str) -> PlayResult:
         """Play a scenario there.
 
         Raises:
@@ -89,7 +89,7 @@ class PreloadRunner:
             raise
         if isinstance(came, BaseException):
             raise came
-        played: Played = came
+        played: PlayResult = came
         return played
 
     def close(self) -> None:
@@ -152,7 +152,7 @@ class PreloadRunner:
 class _Runner(Protocol):
     """A runner of scenarios, as that process makes one for itself."""
 
-    def play(self, scenario: Scenario, subject: Subject, *, backend: str) -> Played: ...
+    def play(self, scenario: Scenario, subject: Subject, *, backend: str) -> PlayResult: ...
 
 
 def serve_plays(make_runner: Callable[[], AbstractContextManager[_Runner]]) -> None:
@@ -167,7 +167,7 @@ def serve_plays(make_runner: Callable[[], AbstractContextManager[_Runner]]) -> N
             line.send_bytes(pickle.dumps(came))
 
 
-def _play_task(lab: _Runner, task: bytes) -> Played | Exception:
+def _play_task(lab: _Runner, task: bytes) -> PlayResult | Exception:
     try:
         scenario, subject, backend = pickle.loads(task)  # noqa: S301  # from the harness
     except Exception as error:  # noqa: BLE001  # whatever an import of somebody else's module raises

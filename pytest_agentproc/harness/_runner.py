@@ -16,7 +16,7 @@ from pytest_agentproc.harness._claims import ReferenceResults, UnstatedLimits, b
 from pytest_agentproc.harness._fake import FakeAgent, LifeOutsideClock, LockstepProcesses
 from pytest_agentproc.harness._fake_log import FakeLog
 from pytest_agentproc.harness._faults import map_probe_answers, require_startable_fakes
-from pytest_agentproc.harness._launch import FakeBuilder, find_interpreter
+from pytest_agentproc.harness._launch import FakeBuilder
 from pytest_agentproc.harness._model import REFERENCE
 from pytest_agentproc.harness._model_play import blame_endless_agent, play_bound
 from pytest_agentproc.harness._pace import (
@@ -33,7 +33,7 @@ from pytest_agentproc.harness._pace import (
 from pytest_agentproc.harness._played import (
     PROMPT_SHOWN,
     Pace,
-    Played,
+    PlayResult,
     PollingPace,
     build_command_line,
     build_record_header,
@@ -53,14 +53,14 @@ from pytest_agentproc.harness._wakes import Wakes
 from pytest_agentproc.machine import is_virtual
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
-from pytest_agentproc.tree import exclude_from_tracking
+from pytest_agentproc.tree import exclude_from_tracking, find_interpreter
 from pytest_agentproc.vocabulary import NANOSECONDS, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from pytest_agentproc.clock import PollingDetector
-    from pytest_agentproc.scenario import Bound, Scenario
+    from pytest_agentproc.scenario import BoundScenario, Scenario
     from pytest_agentproc.vocabulary import Subject
 
 
@@ -110,7 +110,7 @@ class ScenarioRunner:
 
     def play(
         self, scenario: Scenario, subject: Subject, *, backend: str = "asyncio", record: Record | None = None
-    ) -> Played:
+    ) -> PlayResult:
         """Run a scenario against a supervisor, in virtual time.
 
         Args:
@@ -133,7 +133,7 @@ class ScenarioRunner:
             played, pulse, scenario, subject, lambda: self._play(delay_script(bound), subject, backend, Record())[1]
         )
 
-    def _play_preloaded(self, scenario: Scenario, subject: Subject, backend: str) -> Played:
+    def _play_preloaded(self, scenario: Scenario, subject: Subject, backend: str) -> PlayResult:
         """Play below a coordinator, or in real time if virtual time cannot reach the supervisor there."""
         if is_virtual():
             return self._play_exact(scenario, subject, backend)
@@ -150,7 +150,7 @@ class ScenarioRunner:
         played.record.header["out_of_reach"] = reason
         return played
 
-    def _play_exact(self, scenario: Scenario, subject: Subject, backend: str) -> Played:
+    def _play_exact(self, scenario: Scenario, subject: Subject, backend: str) -> PlayResult:
         """Play below the coordinator of this process, where the machine's clock is virtual."""
         bound, foreseen = _bind_and_forecast(scenario, subject)
         bound.require_virtual_time()
@@ -165,7 +165,9 @@ class ScenarioRunner:
 
         return _add_polling_and_reference(played, pulse, scenario, subject, play_later)
 
-    def _play(self, bound: Bound, subject: Subject, backend: str, record: Record) -> tuple[Played, PollingDetector]:
+    def _play(
+        self, bound: BoundScenario, subject: Subject, backend: str, record: Record
+    ) -> tuple[PlayResult, PollingDetector]:
         """Play in virtual time; give the pace of the subject's own loop, too."""
         room = ArtifactDirectory(bound.scenario, self._open_builder().folder, keeps_artifacts=subject.keeps_artifacts)
         clock = VirtualClock(patience=compute_polling_limit(bound))
@@ -180,11 +182,11 @@ class ScenarioRunner:
             clock.close()
             room.close()
             for fake in fakes:
-                self._open_builder().recycle_fake(fake.launcher)
+                self._open_builder().recycle_fake(fake.path)
 
     def play_real(
         self, scenario: Scenario, subject: Subject, *, backend: str = "asyncio", scale: float | None = None
-    ) -> Played:
+    ) -> PlayResult:
         """Run a scenario against a supervisor in real time, if its instants are far enough apart.
 
         Args:
@@ -207,8 +209,8 @@ class ScenarioRunner:
         return replace(played, reference=ReferenceResults.of(scenario, subject), unstated=UnstatedLimits.of(bound))
 
     def _play_paced(
-        self, bound: Bound, subject: Subject, backend: str, pace: Pace
-    ) -> tuple[Played, PollingDetector | None]:
+        self, bound: BoundScenario, subject: Subject, backend: str, pace: Pace
+    ) -> tuple[PlayResult, PollingDetector | None]:
         """Play by the machine's clock; give how the supervisor polls, too, where that clock is virtual."""
         self._decoys.start_missing()
         room = ArtifactDirectory(bound.scenario, self._open_builder().folder, keeps_artifacts=subject.keeps_artifacts)
@@ -232,7 +234,7 @@ class ScenarioRunner:
                 fake.watch.end()
             room.close()
             for fake in fakes:
-                self._open_builder().recycle_fake(fake.launcher)
+                self._open_builder().recycle_fake(fake.path)
 
     def make_fake(
         self,
@@ -328,7 +330,7 @@ class ScenarioRunner:
 
     def _make_fake_of(
         self,
-        bound: Bound,
+        bound: BoundScenario,
         clock: VirtualClock | SystemClock,
         record: Record,
         name: str = "",
@@ -372,7 +374,7 @@ class ScenarioRunner:
         arguments = build_command_line(scenario) if arguments is None else arguments
         fake = FakeAgent(path, arguments, record, watch, name, diaries if inside else None)
         record.header.setdefault("argv", {})[name] = [fake.name, *(word[:_ARGUMENT_SHOWN] for word in fake.argv[1:])]
-        fake.launcher, fake.can_start = path, scenario.cannot_spawn is None
+        fake.can_start = scenario.cannot_spawn is None
         return fake
 
     def _open_builder(self) -> FakeBuilder:
@@ -416,7 +418,7 @@ def predict_real_seconds(scenario: Scenario, subject: Subject, scale: float | No
     return foreseen.duration / NANOSECONDS / pace.scale
 
 
-def _bind_and_forecast(scenario: Scenario, subject: Subject) -> tuple[Bound, RunForecast]:
+def _bind_and_forecast(scenario: Scenario, subject: Subject) -> tuple[BoundScenario, RunForecast]:
     """Bind a scenario for the machine's clock, and predict its run.
 
     Raises:
@@ -434,12 +436,12 @@ def _bind_and_forecast(scenario: Scenario, subject: Subject) -> tuple[Bound, Run
 
 
 def _add_polling_and_reference(
-    played: Played,
+    played: PlayResult,
     pulse: PollingDetector,
     scenario: Scenario,
     subject: Subject,
     play_later: Callable[[], PollingDetector],
-) -> Played:
+) -> PlayResult:
     """Give a play in virtual time with what its verdict needs: the reference's view, and how the supervisor polls.
 
     Args:
@@ -470,7 +472,7 @@ def _describe_clock(subject: Subject) -> dict[str, str]:
     return {"clock": "real", "out_of_reach": reason} if reason else {"clock": "real"}
 
 
-def _blame_broken_fake(played: Played, fakes: Sequence[FakeAgent]) -> Played:
+def _blame_broken_fake(played: PlayResult, fakes: Sequence[FakeAgent]) -> PlayResult:
     """Give a play as it is, unless a fake itself failed in it."""
     for fake in fakes:
         if (fault := fake.broken) is not None:
@@ -478,7 +480,7 @@ def _blame_broken_fake(played: Played, fakes: Sequence[FakeAgent]) -> Played:
     return played
 
 
-def _report_input_first(bound: Bound) -> Bound:
+def _report_input_first(bound: BoundScenario) -> BoundScenario:
     """Have an agent report its input first, at each start."""
     program = {**bound.program, "steps": [_TELL, *bound.program["steps"]]}
     if "then" in program:

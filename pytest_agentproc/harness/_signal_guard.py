@@ -24,15 +24,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.errors import KitError
+from pytest_agentproc.files import shorten_path
 from pytest_agentproc.harness._bystanders import (
     is_unrelated_process,
     iterate_group_members,
     read_boot_ticks,
     read_life_state,
 )
-from pytest_agentproc.harness._launch import find_interpreter
 from pytest_agentproc.procfs import read_stat
-from pytest_agentproc.tree import exclude_from_tracking
+from pytest_agentproc.tree import exclude_from_tracking, find_interpreter
 from pytest_agentproc.vocabulary import signal_name
 
 if TYPE_CHECKING:
@@ -270,11 +270,7 @@ def guard_signals(
 
 
 class _TargetFinder:
-    """Find the process that a signal would hit.
-
-    Args:
-        known: finds processes of the run.
-    """
+    """Find the process that a signal would hit."""
 
     def __init__(self, known: Callable[[int], _KnownProcess | None]) -> None:
         self._known = known
@@ -378,9 +374,7 @@ def _format_caller_place(frame: FrameType) -> str:
     while caller is not None and _is_library_file(caller.f_code.co_filename):
         caller = caller.f_back
     caller = caller or frame
-    file = caller.f_code.co_filename
-    inside = os.path.relpath(file)
-    return f"{file if inside.startswith('..') else inside}:{caller.f_lineno}"
+    return f"{shorten_path(caller.f_code.co_filename)}:{caller.f_lineno}"
 
 
 def _find_freed_target(pid: int, known: _KnownProcess | None) -> _SignalTarget | None:

@@ -38,11 +38,10 @@ from pytest_agentproc.errors import (
     SupervisorCrash,
     UsageError,
 )
-from pytest_agentproc.harness._blockage import run_and_block_loop
 from pytest_agentproc.harness._fake_log import FakeLog
 from pytest_agentproc.harness._leftovers import KeeperScope, SideProcesses
 from pytest_agentproc.harness._pipes import PipeCount
-from pytest_agentproc.harness._played import SESSION_FOLDER, Played, build_environment, find_requested_model
+from pytest_agentproc.harness._played import SESSION_FOLDER, PlayResult, build_environment, find_requested_model
 from pytest_agentproc.harness._signal_guard import guard_signals, make_participant_finder
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import ARTIFACTS, NANOSECONDS, RunReport, RunRequest
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness._fake import FakeAgent
     from pytest_agentproc.harness._played import Pace
     from pytest_agentproc.record import Record
-    from pytest_agentproc.scenario import Bound, Scenario
+    from pytest_agentproc.scenario import BoundScenario, Scenario
     from pytest_agentproc.vocabulary import CallerAction, Subject
 
 
@@ -203,7 +202,7 @@ def compute_departure(deed: CallerAction) -> int:
     return deed.at if deed.at is not None else deed.after or 0
 
 
-def compute_aftermath_seconds(bound: Bound, subject: Subject) -> float:
+def compute_aftermath_seconds(bound: BoundScenario, subject: Subject) -> float:
     """Give the seconds for which the event loop continues after a run that was abandoned.
 
     A supervisor that has killed may leave the reaping to its event loop. After TERM it may leave the rest to a task of
@@ -213,6 +212,20 @@ def compute_aftermath_seconds(bound: Bound, subject: Subject) -> float:
         return 0
     policy = bound.policy
     return policy.kill_grace + policy.linger_kill_grace + policy.leftover_kill_grace + _REST
+
+
+async def _run_and_block_loop(deed: CallerAction, ask: Ask, block: Callable[[CallerAction], None]) -> Said:
+    """Let a supervisor work, and have other code block its event loop at the instant of the action."""
+
+    async def block_at_instant() -> None:
+        await anyio.sleep((deed.at or 0) / NANOSECONDS)
+        block(deed)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(block_at_instant)
+        said = await ask()
+        group.cancel_scope.cancel()
+    return said
 
 
 async def _cancel_task(seconds: float, ask: Ask, leave: Callable[[], None]) -> Said:
@@ -257,29 +270,6 @@ async def _cancel_scope(seconds: float, ask: Ask, leave: Callable[[], None]) -> 
     return NOBODY if has_left and isinstance(said, SubjectError | Declined) else said
 
 
-class ModelDeparture:
-    """The same in the model, where no task waits for it.
-
-    Args:
-        deed: the instant at which the caller leaves.
-        go: called with the instant when the caller leaves.
-    """
-
-    has_news = is_busy = False
-
-    def __init__(self, deed: CallerAction, go: Callable[[int], None]) -> None:
-        self.deadline: int | None = compute_departure(deed)
-        self._go = go
-
-    def act(self, now: int) -> bool:
-        """Go, once."""
-        if self.deadline is None or now < self.deadline:
-            return False
-        self.deadline = None
-        self._go(now)
-        return True
-
-
 def needs_keeper(subject: Subject) -> bool:
     """Say whether a subject starts programs of its own, which a keeper holds, and which virtual time cannot see."""
     return getattr(subject, "needs_keeper", False)
@@ -310,12 +300,12 @@ def _explain_missing_coordinator() -> str:
 
 def supervise_in_virtual_time(
     subject: Subject,
-    bound: Bound,
+    bound: BoundScenario,
     fakes: Sequence[FakeAgent],
     clock: VirtualClock,
     backend: str,
     room: ArtifactDirectory,
-) -> Played:
+) -> PlayResult:
     """Have a subject supervise a scenario's fakes in virtual time, and find the processes that are left.
 
     Raises:
@@ -334,7 +324,7 @@ def supervise_in_virtual_time(
     async def run() -> Said:
         with guard_signals(_make_signal_recorder(record, clock), make_participant_finder(clock)):
             said = await (
-                run_subject() if bound.blocked is None else run_and_block_loop(bound.blocked, run_subject, block)
+                run_subject() if bound.blocked is None else _run_and_block_loop(bound.blocked, run_subject, block)
             )
             _note_end(record, clock, said)
             if rest := compute_aftermath_seconds(bound, subject):
@@ -364,7 +354,7 @@ def supervise_in_virtual_time(
                 tell(error)
             record.truncate(marks[0])  # its actions after the cancel take real time, and belong to no verdict
         others.record_leftovers(record, clock.instant())
-    return Played(bound, record, answer, fault, room.files(), pipes_left=pipes.left)
+    return PlayResult(bound, record, answer, fault, room.files(), pipes_left=pipes.left)
 
 
 def _find_reach_error(error: ClockError) -> AdapterError | None:
@@ -383,8 +373,13 @@ _REAL = "this says nothing of the supervisor; play it in real time (--clock real
 
 
 def supervise_in_real_time(
-    subject: Subject, bound: Bound, fakes: Sequence[FakeAgent], pace: Pace, backend: str, room: ArtifactDirectory
-) -> Played:
+    subject: Subject,
+    bound: BoundScenario,
+    fakes: Sequence[FakeAgent],
+    pace: Pace,
+    backend: str,
+    room: ArtifactDirectory,
+) -> PlayResult:
     """Have a subject supervise a scenario's fakes in real time, and find the processes that are left.
 
     Raises:
@@ -427,8 +422,8 @@ def supervise_in_real_time(
         told = {"process": "supervisor", "fault": answer.reason, "message": str(answer)}
         record.add(clock.instant(), "m", told)
     if isinstance(answer, SubjectError | EndlessWait):
-        return Played(bound, record, None, answer, room.files(), pace, lateness)
-    return Played(bound, record, answer, None, room.files(), pace, lateness)
+        return PlayResult(bound, record, None, answer, room.files(), pace, lateness)
+    return PlayResult(bound, record, answer, None, room.files(), pace, lateness)
 
 
 @asynccontextmanager
@@ -464,7 +459,7 @@ async def _run_subject(subject: Subject, order: RunRequest, left: CallerAction |
     return await (ask() if left is None else run_until_caller_leaves(left, ask, leave, order.scale, backend))
 
 
-def _interpret_result(said: Said, bound: Bound, record: Record) -> RunReport | SubjectError:
+def _interpret_result(said: Said, bound: BoundScenario, record: Record) -> RunReport | SubjectError:
     """Read what a subject gave in the light of the record.
 
     A decline that came after the start of an agent is an adapter error. So is an exception out of the adapter alone, if
@@ -526,7 +521,7 @@ def _find_largest_timer_delay(record: Record) -> int:
 
 
 def _build_request_for_all(
-    bound: Bound, fakes: Sequence[FakeAgent], clock: Clock, trace: Callable[[int, str, dict[str, Any]], None]
+    bound: BoundScenario, fakes: Sequence[FakeAgent], clock: Clock, trace: Callable[[int, str, dict[str, Any]], None]
 ) -> RunRequest:
     """Give the order for all fakes of a scenario, one for each session if it has several."""
     if not bound.parts:
@@ -550,16 +545,9 @@ def _build_request_for_all(
 
 
 def build_run_request(
-    bound: Bound, fake: FakeAgent, clock: Clock, trace: Callable[[int, str, dict[str, Any]], None]
+    bound: BoundScenario, fake: FakeAgent, clock: Clock, trace: Callable[[int, str, dict[str, Any]], None]
 ) -> RunRequest:
-    """Give the order for one run of a fake.
-
-    Args:
-        bound: the scenario under the subject's policy.
-        fake: the executable agent.
-        clock: whose time counts.
-        trace: takes the supervisor's side of the record.
-    """
+    """Give the order for one run of a fake."""
     scenario = bound.scenario
     return RunRequest(
         argv=tuple(fake.argv),

@@ -51,12 +51,7 @@ class Wakes:
         self._page.close()
 
     def build_polling_detector(self, record: Record, clock: SystemClock) -> PollingDetector:
-        """Give what the supervisor's timers did: the thread with the longest pace, or else all of them together.
-
-        Args:
-            record: the play, which names the processes of the fakes.
-            clock: the record's clock.
-        """
+        """Give what the supervisor's timers did: the thread with the longest pace, or else all of them together."""
         fakes = {event.data["pid"] for event in record.events if event.code == "p" and "pid" in event.data}
         own = [wake for wake in self._iterate_wakes(clock) if wake.pid not in fakes and wake.tid != os.getpid()]
         seen = Counter(wake.tid for wake in own)

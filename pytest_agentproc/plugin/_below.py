@@ -111,10 +111,6 @@ def _explain_no_restart(config: pytest.Config) -> UsageError | None:
 def run_in_virtual_time(item: pytest.Item, start: dt.datetime) -> Iterator[None]:
     """Have a sync test, and all processes that it starts, be in virtual time while the block runs.
 
-    Args:
-        item: the test.
-        start: the date at its start.
-
     Raises:
         UsageError: this pytest is not below the coordinator, or the test runs in a thread.
     """

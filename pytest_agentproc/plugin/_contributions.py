@@ -9,20 +9,21 @@ import os
 import re
 import sys
 from abc import abstractmethod
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.errors import UsageError, did_you_mean
+from pytest_agentproc.errors import UsageError, did_you_mean, join_lines
 from pytest_agentproc.plugin._options import find_option_source, get_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from pytest_agentproc.defects import Defect
-    from pytest_agentproc.harness import Played, ScenarioRunner
+    from pytest_agentproc.harness import PlayResult, ScenarioRunner
     from pytest_agentproc.scenario import Language, Scenario
     from pytest_agentproc.vocabulary import Subject
 
@@ -250,10 +251,8 @@ def _require_different_names(chosen: list[Subject], place: str) -> None:
 def _require_programs(chosen: list[Subject]) -> None:
     """Refuse a program that is not there: that is one mistake, and not one of each scenario."""
     for subject in chosen:
-        try:
+        with _as_pytest_error(f"adapter error: {subject.name}: "):
             getattr(subject, "require_files", lambda: None)()
-        except UsageError as error:
-            raise pytest.UsageError(f"adapter error: {subject.name}: {_join_lines(str(error))}") from error
 
 
 def _find_subject(config: pytest.Config, name: str, known: dict[str, Any]) -> Subject:
@@ -264,10 +263,8 @@ def _find_subject(config: pytest.Config, name: str, known: dict[str, Any]) -> Su
     if name not in known and ":" in name and root not in sys.path:
         sys.path.insert(0, root)
         config.add_cleanup(partial(_remove_from_path, root))
-    try:
+    with _as_pytest_error(""):
         return find_subject(name, f"{_OPTION}={name}", root, known, "set pythonpath in the ini file")
-    except UsageError as error:
-        raise pytest.UsageError(str(error)) from error
 
 
 def _remove_from_path(folder: str) -> None:
@@ -278,25 +275,25 @@ def _remove_from_path(folder: str) -> None:
 def _convert_to_subject(thing: Any, place: str) -> Subject:
     from pytest_agentproc.subjects import as_subject
 
-    take: Callable[[Any], Subject] = as_subject
-    try:
-        return take(thing)
-    except UsageError as error:
-        raise pytest.UsageError(f"{place}: {_join_lines(str(error))}") from error
-
-
-def _join_lines(text: str) -> str:
-    return ": ".join(line.strip() for line in text.splitlines() if line.strip())
+    with _as_pytest_error(f"{place}: "):
+        return as_subject(thing)
 
 
 def _make_command(line: str, place: str) -> Subject:
     """Make a subject of a command line."""
-    from pytest_agentproc.subjects import as_subject, make_command
+    from pytest_agentproc.subjects import make_command
 
+    with _as_pytest_error(f"{place}: "):
+        return _convert_to_subject(make_command(line), place)
+
+
+@contextmanager
+def _as_pytest_error(place: str) -> Iterator[None]:
+    """Raise a mistake of the caller's as pytest shows it: on one line, after its place."""
     try:
-        return as_subject(make_command(line))
+        yield
     except UsageError as error:
-        raise pytest.UsageError(f"{place}: {_join_lines(str(error))}") from error
+        raise pytest.UsageError(place + join_lines(str(error))) from error
 
 
 _LAB: pytest.StashKey[ScenarioRunner] = pytest.StashKey()
@@ -326,7 +323,7 @@ class ScenarioTest(pytest.Item):
     subject: Subject
     backend: str
     clock: str
-    played: Played | None
+    played: PlayResult | None
 
     @property
     @abstractmethod

@@ -25,7 +25,7 @@ from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness import COMMANDS, FakeByArguments, LifeOutsideClock, ScenarioRunner
 from pytest_agentproc.plugin._contributions import get_runner
 from pytest_agentproc.plugin._scripts import find_caller_place, find_test_place, load_given_scenario
-from pytest_agentproc.plugin._timelines import keep_fake
+from pytest_agentproc.plugin._timelines import keep_for_timeline
 from pytest_agentproc.verdict import explain_leaks
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Fakes:
         if is_new:
             real.start()
         self._made.append((fake, scenario))
-        keep_fake(self._request.node, fake, scenario)
+        keep_for_timeline(self._request.node, fake, scenario)
         return fake
 
     def refusals(self, missing: Collection[str]) -> str:
@@ -159,10 +159,6 @@ class Fakes:
 
 def end_and_explain_fakes(made: Sequence[tuple[FakeAgent, Scenario]], see: Callable[[Record], object]) -> str:
     """End fakes, and explain which of them were still alive; empty: none was.
-
-    Args:
-        made: each fake with its scenario.
-        see: is given each record.
 
     Raises:
         KitError: a fake itself failed, which says nothing of the code under test.

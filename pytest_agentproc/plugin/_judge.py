@@ -17,7 +17,7 @@ from pytest_agentproc.plugin._options import format_rerun_command, get_option
 from pytest_agentproc.plugin._progress import record_play_figures
 from pytest_agentproc.plugin._report import begin_pages, keep_page
 from pytest_agentproc.plugin._results_store import apply_baseline, record_judgement
-from pytest_agentproc.plugin._timelines import keep_record
+from pytest_agentproc.plugin._timelines import keep_for_timeline
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.verdict import (
@@ -34,7 +34,7 @@ from pytest_agentproc.verdict import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pytest_agentproc.harness import Played, ReferenceSubject
+    from pytest_agentproc.harness import PlayResult, ReferenceSubject
     from pytest_agentproc.plugin._contributions import ScenarioTest
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
@@ -47,14 +47,8 @@ class ScenarioFailed(Exception):
     """A scenario whose verdict is not `passed`; its text is the explanation, whole."""
 
 
-def play(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> Played:
+def play(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> PlayResult:
     """Play a scenario in virtual time, and show the record to the plugins that want it.
-
-    Args:
-        node: the test for which it is played.
-        scenario: what is played.
-        backend: the event loop: asyncio or trio.
-        subject: the supervisor under test.
 
     Raises:
         ScenarioFailed: the subject broke when it was asked for its limits.
@@ -66,7 +60,7 @@ def play(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) 
         pytest.skip(f"not applicable: {reason}")
     record = Record()
     if not explain_real_time_only(subject):
-        keep_record(node, record, scenario)
+        keep_for_timeline(node, record, scenario)
     try:
         played = _play_and_publish(
             node, lambda: get_runner(node.config).play(scenario, subject, backend=backend, record=record)
@@ -74,11 +68,11 @@ def play(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) 
     except NotForRealTime as out_of_reach:
         pytest.skip(f"{NOT_IN_REAL_TIME}: {out_of_reach}")
     if played.record is not record:
-        keep_record(node, played.record, scenario)
+        keep_for_timeline(node, played.record, scenario)
     return played
 
 
-def play_real(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> Played:
+def play_real(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> PlayResult:
     """Play a scenario in real time, otherwise as `play`.
 
     Raises:
@@ -93,12 +87,7 @@ def play_real(node: pytest.Item, scenario: Scenario, backend: str, subject: Subj
         pytest.skip(f"{NOT_IN_REAL_TIME}: {reason}")
 
 
-def play_in_model(node: pytest.Item, scenario: Scenario, subject: ReferenceSubject) -> Played:
-    """Play a scenario in memory, without a process or an event loop, otherwise as `play`."""
-    return _play_and_publish(node, lambda: run_in_model(scenario, subject))
-
-
-def _play_and_publish(node: pytest.Item, play: Callable[[], Played]) -> Played:
+def _play_and_publish(node: pytest.Item, play: Callable[[], PlayResult]) -> PlayResult:
     try:
         played = play()
     except AdapterError as error:
@@ -146,12 +135,6 @@ _SEED = 0
 
 def search_further(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> None:
     """Search what a scenario leaves open, or move what it says, in as many settings as the session asks for.
-
-    Args:
-        node: the test whose scenario it is.
-        scenario: one with open values is searched, one without is explored.
-        backend: the event loop on which it is played.
-        subject: the supervisor under test; the reference supervisor runs in the model.
 
     Raises:
         ScenarioFailed: a promise is broken; the text has the scenario that shows it, whole.
@@ -244,11 +227,12 @@ def _repeat_play(item: ScenarioTest, judgement: Judgement) -> Judgement:
     return judgement
 
 
-def _play_and_record_problem(item: ScenarioTest) -> Played:
+def _play_and_record_problem(item: ScenarioTest) -> PlayResult:
     """Play the scenario once; if it cannot be played, record the reason."""
     try:
         if item.clock == "model":
-            return play_in_model(item, item.scenario, _require_reference(item))
+            subject = _require_reference(item)
+            return _play_and_publish(item, lambda: run_in_model(item.scenario, subject))
         with nullcontext() if is_reference_supervisor(item.subject) else _collect_garbage():
             return (play if item.clock == "virtual" else play_real)(item, item.scenario, item.backend, item.subject)
     except ScenarioFailed as broken:

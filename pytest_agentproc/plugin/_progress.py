@@ -16,7 +16,7 @@ from pytest_agentproc.corpus import SUFFIX
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Sequence
 
-    from pytest_agentproc.harness import Played
+    from pytest_agentproc.harness import PlayResult
     from pytest_agentproc.vocabulary import RunReport
 
 
@@ -25,7 +25,7 @@ _NANOSECONDS = 1_000_000_000
 _IS_OVER: pytest.StashKey[bool] = pytest.StashKey()
 
 
-def record_play_figures(item: pytest.Item, played: Played, real: float) -> None:
+def record_play_figures(item: pytest.Item, played: PlayResult, real: float) -> None:
     """Record the figures of a play among the properties of its report.
 
     Args:
@@ -121,11 +121,7 @@ def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest
 
 
 class _ProgressReporter:
-    """How far a session has come.
-
-    Args:
-        reporter: pytest's own, who has the terminal.
-    """
+    """How far a session has come."""
 
     def __init__(self, reporter: Any) -> None:
         self._reporter = reporter

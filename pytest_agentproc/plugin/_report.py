@@ -21,7 +21,7 @@ from pytest_agentproc.plugin._options import get_option
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from pytest_agentproc.harness import Played
+    from pytest_agentproc.harness import PlayResult
     from pytest_agentproc.record import IndexEntry
     from pytest_agentproc.verdict import Row, Verdict
 
@@ -65,17 +65,11 @@ def begin_pages(node: pytest.Item) -> None:
     node.user_properties[:] = [pair for pair in node.user_properties if pair[0] != _PAGE]
 
 
-def keep_page(node: pytest.Item, played: Played, rows: Sequence[Row], verdict: Verdict) -> None:
+def keep_page(node: pytest.Item, played: PlayResult, rows: Sequence[Row], verdict: Verdict) -> None:
     """Keep a run as a page, if such runs are to be kept.
 
     A red play that says nothing of the subject, as the machine was too slow, is not. A page that an earlier session
     kept of the same test goes.
-
-    Args:
-        node: the test for which it was played.
-        played: what was played.
-        rows: its checks.
-        verdict: over all of them.
     """
     from pytest_agentproc.verdict import Verdict
 
@@ -97,7 +91,7 @@ def keep_page(node: pytest.Item, played: Played, rows: Sequence[Row], verdict: V
         node.user_properties.append((_PAGE, json.dumps(_make_index_entry(node, played, str(verdict), file))))
 
 
-def _render_page(node: pytest.Item, played: Played, rows: Sequence[Row], verdict: Verdict) -> str:
+def _render_page(node: pytest.Item, played: PlayResult, rows: Sequence[Row], verdict: Verdict) -> str:
     from pytest_agentproc.record import PageVerdict, render_page
     from pytest_agentproc.verdict import find_last_step, find_marks, list_unmet
 
@@ -158,7 +152,7 @@ def _make_file_name(nodeid: str, number: int) -> str:
     return f"{words}-{mark}{f'-{number}' if number > 1 else ''}.html"
 
 
-def _make_index_entry(node: pytest.Item, played: Played, verdict: str, file: str) -> dict[str, Any]:
+def _make_index_entry(node: pytest.Item, played: PlayResult, verdict: str, file: str) -> dict[str, Any]:
     scenario, header = played.bound.scenario, played.record.header
     is_own = getattr(node, "scenario", None) is not None
     way = [str(header.get("subject", "")), getattr(node, "backend", ""), str(header.get("clock", ""))]

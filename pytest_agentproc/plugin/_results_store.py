@@ -157,10 +157,6 @@ _ID = re.compile(r"(?P<file>.*)::[^\[]*\[(?P<axes>.*)\](@.*)?")
 def judge_unplayed(config: pytest.Config, report: pytest.TestReport) -> Judged | None:
     """Make an entry of a scenario that was begun and never judged: an error without an owner is the kit's.
 
-    Args:
-        config: the session's.
-        report: of a test that failed before it was played, or whose worker died.
-
     Returns:
         the entry; None if the report is not about a scenario.
     """
@@ -217,12 +213,8 @@ def begin_results(config: pytest.Config) -> None:
         pytest.UsageError: the file of known failures has a mistake.
     """
     begin_baseline(config)
-    if _is_collection_wanted(config):
+    if get_option(config, "update_baseline") or get_option(config, "results") or _is_summary_wanted(config):
         config.pluginmanager.register(_ResultsCollector(config), _NAME)
-
-
-def _is_collection_wanted(config: pytest.Config) -> bool:
-    return any(get_option(config, name) for name in ("update_baseline", "results")) or _is_summary_wanted(config)
 
 
 def _is_summary_wanted(config: pytest.Config) -> bool:
@@ -247,11 +239,7 @@ def record_judgement(item: ScenarioTest, judgement: Judgement, real: float = 0.0
 
 
 class _ResultsCollector:
-    """The results of the scenarios of a session.
-
-    Args:
-        config: the session's.
-    """
+    """The results of the scenarios of a session."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config

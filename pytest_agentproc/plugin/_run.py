@@ -23,7 +23,7 @@ from pytest_agentproc.vocabulary import NANOSECONDS, POLICY_NAMES
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from pytest_agentproc.harness import Played
+    from pytest_agentproc.harness import PlayResult
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import RunReport
 
@@ -115,7 +115,7 @@ class Runner:
         return make_agent_run(played)
 
 
-def _play_outside_loop(play: Callable[[], Played]) -> Played:
+def _play_outside_loop(play: Callable[[], PlayResult]) -> PlayResult:
     """Play in another thread if an event loop runs in this one, as in an async test."""
     from pytest_agentproc.clock import is_in_loop
 
@@ -151,7 +151,7 @@ def add_limits(scenario: Scenario, policy: Mapping[str, Any]) -> Scenario:
     return dataclasses.replace(scenario, policy={**scenario.policy, **policy})
 
 
-def make_agent_run(played: Played) -> AgentRun:
+def make_agent_run(played: PlayResult) -> AgentRun:
     """Make the result that a test gets of a green play."""
     answer, record = played.answer, played.record
     assert answer is not None, "a run without an answer is red"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from pytest_agentproc.harness import Played
+    from pytest_agentproc.harness import PlayResult
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.subjects import HeldSession, LiveSupervisor
     from pytest_agentproc.supervisor import Question, Session, SessionEvent, TurnResult
@@ -77,28 +77,28 @@ class AgentSession:
 
     def begin(self, text: str) -> BegunTurn:
         """Ask the agent, and wait for nothing: the turn is queued, or under way."""
-        return BegunTurn(self, self._call_in_session(lambda held: held.begin_turn(text)))
+        return BegunTurn(self, self.call_in_session(lambda held: held.begin_turn(text)))
 
     def wait(self, seconds: float) -> None:
         """Let this many seconds of virtual time pass."""
         if not seconds >= 0:
             raise UsageError(f"{seconds} seconds cannot pass", "wait(2.5) lets two and a half pass")
-        self._call_in_session(lambda held: held.wait(seconds))
+        self.call_in_session(lambda held: held.wait(seconds))
 
     def wait_for(self, status: str) -> None:
         """Wait until the session stands there: `ready`, `restarting`, `failed`, ..."""
         statuses = ("starting", "ready", "prompting", "restarting", "failed", "closed")
         if status not in statuses:
             raise UsageError(f"there is no status {status!r}", f"they are {', '.join(statuses)}")
-        self._call_in_session(lambda held: held.wait_for_status(status))
+        self.call_in_session(lambda held: held.wait_for_status(status))
 
     def cancel(self) -> None:
         """Cancel the turn in flight; the agent lives on."""
-        self._call_in_session(lambda held: held.cancel_turn(None))
+        self.call_in_session(lambda held: held.cancel_turn(None))
 
     def stop(self) -> None:
         """End the agent with its whole tree, and wait until no process of it is left; another agent is started."""
-        self._call_in_session(lambda held: held.stop_agent())
+        self.call_in_session(lambda held: held.stop_agent())
 
     def call(self, function: Callable[[Session], Awaitable[Any]]) -> Any:
         """Run an async function of your own in the session's loop: `call(function)` awaits `function(session)`.
@@ -106,12 +106,12 @@ class AgentSession:
         Args:
             function: gets the `supervisor.Session`; its exception is raised here.
         """
-        return self._call_in_session(lambda held: held.call(function))
+        return self.call_in_session(lambda held: held.call(function))
 
     def close(self) -> AgentRun:
         """Close the session, wait until no process is left, and give all results; the second time the same."""
         if self._run is None:
-            self._call_in_session(None)
+            self.call_in_session(None)
             assert self._run is not None
         return self._run
 
@@ -135,11 +135,8 @@ class AgentSession:
         if self._thread is not None:
             self.close()
 
-    def call_for_turn(self, verb: Callable[[HeldSession], Awaitable[Any]]) -> Any:
-        """Do something with one turn."""
-        return self._call_in_session(verb)
-
-    def _call_in_session(self, verb: Callable[[HeldSession], Awaitable[Any]] | None) -> Any:
+    def call_in_session(self, verb: Callable[[HeldSession], Awaitable[Any]] | None) -> Any:
+        """Have the session's loop do something, and wait for it; None: close the session."""
         if self._thread is None:
             raise UsageError("the conversation is over", "open another one: agent_session(...)")
         self._live.submit_call(verb)
@@ -158,7 +155,7 @@ class AgentSession:
             self._judge_session(value)
         return value
 
-    def _judge_session(self, played: Played) -> None:
+    def _judge_session(self, played: PlayResult) -> None:
         with fail_test_on_red():
             judgement = judge_play(played)
             keep_page(self._request.node, played, judgement.rows, judgement.verdict)
@@ -175,12 +172,12 @@ class BegunTurn:
 
     def wait(self) -> AgentTurn:
         """Wait for what comes of it."""
-        result: TurnResult = self._session.call_for_turn(lambda held: held.wait_for_outcome(self.number))
+        result: TurnResult = self._session.call_in_session(lambda held: held.wait_for_outcome(self.number))
         return _make_turn(result)
 
     def cancel(self) -> None:
         """Cancel it, also while it is queued."""
-        self._session.call_for_turn(lambda held: held.cancel_turn(self.number))
+        self._session.call_in_session(lambda held: held.cancel_turn(self.number))
 
 
 class Sessions:

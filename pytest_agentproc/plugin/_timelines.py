@@ -37,19 +37,10 @@ class _TracedRun(NamedTuple):
     is_supervised: bool
 
 
-def keep_record(node: pytest.Item, record: Record, scenario: Scenario) -> None:
-    """Keep a record for the timeline of a test, if the test has asked for one; it may still grow."""
-    _keep_for_timeline(node, _TraceSource(record, scenario))
-
-
-def keep_fake(node: pytest.Item, fake: FakeAgent, scenario: Scenario) -> None:
-    """Keep a fake for the timeline of a test, if the test has asked for one."""
-    _keep_for_timeline(node, _TraceSource(fake, scenario))
-
-
-def _keep_for_timeline(node: pytest.Item, kept: _TraceSource) -> None:
+def keep_for_timeline(node: pytest.Item, source: Record | FakeAgent, scenario: Scenario) -> None:
+    """Keep the trace of a run for the timeline of a test, if the test has asked for one; it may still grow."""
     if _FIXTURE in getattr(node, "fixturenames", ()):
-        node.stash.setdefault(_KEPT, []).append(kept)
+        node.stash.setdefault(_KEPT, []).append(_TraceSource(source, scenario))
 
 
 class AgentTimeline:

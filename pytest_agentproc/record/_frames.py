@@ -86,7 +86,7 @@ def group_record(record: Record, source: Source | None = None) -> Iterator[Frame
         source: shows each step as it is written there; without it by its name.
     """
     lines = source.text.splitlines() if source is not None else ()
-    return group_cells(make_cells(join_chunks(add_step_lines(record.events), by_line=True), lines))
+    return group_cells(make_cells(join_chunks(add_step_lines(record.events)), lines))
 
 
 def group_cells(shown: Iterable[Cell], marked: Container[int] = ()) -> Iterator[Frame | Silence | RepeatedFrames]:

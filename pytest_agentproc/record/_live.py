@@ -22,13 +22,7 @@ _MOST = 400
 
 
 class LiveRecord(Record):
-    """A record whose timeline is printed line by line, in columns of one width, each instant once the next one begins.
-
-    Args:
-        header: as of `Record`.
-        tell: takes a line.
-        scenario: shows each step as it is written in its file.
-    """
+    """A record whose timeline is printed line by line, in fixed columns, each instant once the next one begins."""
 
     __slots__ = ("_at", "_scenario", "_tell", "_told", "_written")
 

@@ -24,15 +24,11 @@ class _HasEvents(Protocol):
     def events(self) -> Iterable[AnyEvent]: ...
 
 
-def join_chunks(events: Iterable[AnyEvent], *, by_line: bool = False) -> list[AnyEvent]:
-    """Join, within one instant, the bytes of each (process, code, by) at their first occurrence; sizes are summed.
+def join_chunks(events: Iterable[AnyEvent]) -> list[AnyEvent]:
+    """Join, within one instant, the bytes of each (process, code, by, line) at their first occurrence; sum up sizes.
 
     Bytes that are too many to be kept become a `Payload`. A timer that is armed again for the instant for which it is
     armed already is one event.
-
-    Args:
-        events: the events of one run.
-        by_line: keep the bytes of different steps apart, for those who want to see who wrote what.
     """
     result: list[AnyEvent] = []
     now: int | None = None
@@ -54,7 +50,7 @@ def join_chunks(events: Iterable[AnyEvent], *, by_line: bool = False) -> list[An
         else:
             kind = "bytes" if "bytes" in data else "size" if "size" in data else ""
             if kind:
-                stream = data["process"], code, data.get("by"), kind, data.get("line") if by_line else None
+                stream = data["process"], code, data.get("by"), kind, data.get("line")
                 parts = chunks.get(stream)
                 if parts is not None:
                     parts.append(data[kind])
@@ -64,14 +60,8 @@ def join_chunks(events: Iterable[AnyEvent], *, by_line: bool = False) -> list[An
         result.append(event)
     for place, kind, parts in places:
         at, code, data = result[place]
-        value = (
-            join_payloads(parts, get_payload_limit(code))
-            if kind == "bytes"
-            else parts[0]
-            if len(parts) == 1
-            else sum(parts)
-        )
-        if value is not data[kind]:
+        value = join_payloads(parts, get_payload_limit(code)) if kind == "bytes" else sum(parts)
+        if value != data[kind]:  # most chunks are alone
             result[place] = at, code, {**data, kind: value}
     return result
 
@@ -92,7 +82,7 @@ def compute_normal_form(record: _HasEvents) -> list[Entry]:
             data.get("by", ""),
             tuple((key, _to_hashable(data[key])) for key in sorted(data) if _is_compared(key, data[key])),
         )
-        for at, code, data in join_chunks(record.events, by_line=True)
+        for at, code, data in join_chunks(record.events)
     ]
 
 

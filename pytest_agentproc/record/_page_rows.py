@@ -82,11 +82,7 @@ _SENT = {"o": "out", "e": "err", "i": "in"}
 
 
 class DiagramDrawing:
-    """Draws a run from its beginning to its end, row by row.
-
-    Args:
-        lanes: who has a life-line, and where.
-    """
+    """Draws a run from its beginning to its end, row by row."""
 
     def __init__(self, lanes: Lanes) -> None:
         self._lanes = lanes

@@ -41,9 +41,6 @@ class EventJoiner:
 
     A step that begins parts what comes after it from what came before, if that names no line: the place of a chunk
     among the steps may be all that tells who wrote it.
-
-    Args:
-        events: where they go.
     """
 
     __slots__ = ("_armed", "_events", "_owns", "_sizes", "_streams", "_wholes")
@@ -209,7 +206,7 @@ class Record:
         """
         yield json.dumps({"version": 3, "format": "agentproc", **self.header}, ensure_ascii=False, default=str)
         before = 0
-        for at, code, data in join_chunks(self.events, by_line=True):
+        for at, code, data in join_chunks(self.events):
             interval = at - before
             before = at
             sign = "-" if interval < 0 else ""

@@ -78,7 +78,7 @@ class Timeline:
     def __init__(self, record: Record, source: Source | None = None, *, is_supervised: bool = True) -> None:
         self._is_supervised = is_supervised
         lines = source.text.splitlines() if source is not None else ()
-        self._cells = make_cells(join_chunks(add_step_lines(record.events), by_line=True), lines)
+        self._cells = make_cells(join_chunks(add_step_lines(record.events)), lines)
         self._rows = [_Row(cell, (*_list_words(cell),), (*_list_owners(cell),)) for cell in self._cells]
 
     def __str__(self) -> str:

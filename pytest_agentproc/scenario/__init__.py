@@ -1,10 +1,10 @@
 """The scenario language: load, check once, bind to a policy.
 
 `load` reads a file into a `Scenario` or raises every problem at once. `Scenario.bind` turns it, under the policy that a
-subject states, into a `Bound`: the program that the fake plays and the expectations that the verdict compares. The
-tables of steps (`_steps`), expect keys (`_expect`) and file keys (`_file`) make checker, compiler and reference. In a
-file with several sessions, each session is a `Scenario` of its own, in `parts`, with a `Bound` of its own. Other
-packages extend the language through the `Language` that the caller passes in: nothing here changes.
+subject states, into a `BoundScenario`: the program that the fake plays and the expectations that the verdict compares.
+The tables of steps (`_steps`), expect keys (`_expect`) and file keys (`_file`) make checker, compiler and reference. In
+a file with several sessions, each session is a `Scenario` of its own, in `parts`, with a `BoundScenario` of its own.
+Other packages extend the language through the `Language` that the caller passes in: nothing here changes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pytest_agentproc.scenario._expect import TIME_KEYS
 from pytest_agentproc.scenario._load import load, load_for_each_agent, loads, read_agent_names
 from pytest_agentproc.scenario._movable import Movable, apply_moves, find_movables, restate_times
 from pytest_agentproc.scenario._open import Choice, Opening
-from pytest_agentproc.scenario._scenario import Bound, Expectation, Scenario, Terms
+from pytest_agentproc.scenario._scenario import BoundScenario, Expectation, Scenario, Terms
 from pytest_agentproc.scenario._schema import MODELINE, build_schema
 from pytest_agentproc.scenario._tables import KeyUse, Table, find_key_uses, list_tables
 from pytest_agentproc.scenario._yaml import ListEntry, read_entries
@@ -25,7 +25,7 @@ __all__ = [
     "BUNDLED",
     "MODELINE",
     "TIME_KEYS",
-    "Bound",
+    "BoundScenario",
     "Choice",
     "Expectation",
     "Key",

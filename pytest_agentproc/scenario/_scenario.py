@@ -59,7 +59,7 @@ class Expectation:
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class BoundScenario:
     """A scenario under one policy: the program for the fake, and the checks, all times in whole nanoseconds.
 
     `drive`, `handler`, `hooks` and `continues` are those of a session's caller; a run has none. Of several sessions
@@ -74,7 +74,7 @@ class Bound:
     handler: Handler | None = None
     hooks: tuple[HookUse, ...] = ()
     continues: ContinuedSession | None = None
-    parts: Mapping[str, Bound] = field(default_factory=dict)
+    parts: Mapping[str, BoundScenario] = field(default_factory=dict)
     abandoned: CallerAction | None = None
     """That the caller of a run goes away, and when."""
     blocked: CallerAction | None = None
@@ -84,7 +84,7 @@ class Bound:
     first_signal: str = "TERM"
     """With which the escalation of the supervisor under test begins."""
 
-    def require_virtual_time(self) -> Bound:
+    def require_virtual_time(self) -> BoundScenario:
         """Give this, if virtual time can play it.
 
         Raises:
@@ -165,7 +165,7 @@ class Scenario:
     parts: Mapping[str, Scenario] = field(default_factory=dict, repr=False)
     language: Language = field(repr=False, compare=False)
     openings: tuple[Opening, ...] = ()
-    _bound: dict[Policy, Bound] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _bound: dict[Policy, BoundScenario] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What binding gave last: who plays a scenario again most often does so under the same limits."""
 
     def fill_openings(self, choices: Sequence[Choice]) -> str:
@@ -228,7 +228,7 @@ class Scenario:
         """Whether the supervisor has to keep any."""
         return bool(self.disk) or any(expectation.key.partition(".")[0] == "artifacts" for expectation in self.expected)
 
-    def bind(self, terms: Terms) -> Bound:
+    def bind(self, terms: Terms) -> BoundScenario:
         """Evaluate every time under the limits that the subject states for this scenario.
 
         Args:
@@ -249,7 +249,7 @@ class Scenario:
             self._bound[terms] = bound
         return bound if bound.policy is terms else replace(bound, policy=terms)
 
-    def _bind_parts(self, terms: Mapping[str, Policy]) -> Bound:
+    def _bind_parts(self, terms: Mapping[str, Policy]) -> BoundScenario:
         parts = {name: part.bind(terms[name]) for name, part in self.parts.items()}
         scopes = {
             name: Scope(policy.to_exact_limits(), self.language.steps, policy.unstated)
@@ -258,7 +258,7 @@ class Scenario:
         scopes[""] = Scope(Policy().to_whole_limits(), self.language.steps)
         drive = tuple(bind_action(item, scopes[item.session]) for item in self.drive)
         blocked = self._bind_blockage(scopes[""])
-        return Bound(self, {}, Policy(), self._bind_expectations(scopes), drive, parts=parts, blocked=blocked)
+        return BoundScenario(self, {}, Policy(), self._bind_expectations(scopes), drive, parts=parts, blocked=blocked)
 
     def _bind_blockage(self, scope: Scope) -> CallerAction | None:
         return None if self.blockage is None else bind_action(self.blockage, scope)
@@ -284,7 +284,7 @@ class Scenario:
             return {*given} <= {*policy.host_tools}
         return all(_is_among(name, given) == _is_among(name, policy.host_tools) for name in names)
 
-    def _bind_one_agent(self, policy: Policy) -> Bound:
+    def _bind_one_agent(self, policy: Policy) -> BoundScenario:
         containment = self.policy.get("containment", "group")
         if not policy.has_containment(containment):
             raise NotApplicable(f"containment {containment}", self.told_lines["containment"])
@@ -323,7 +323,7 @@ class Scenario:
         program["encoder"] = list(self.dialect_record.list_encoder_modules(self.mode, has_tasks=has_tasks))
         expect = self._bind_expectations({"": scope})
         pauseless, blocked = _find_pauseless_spawn([first, then]), self._bind_blockage(scope)
-        bound = Bound(self, program, policy, expect, pauseless=pauseless, blocked=blocked)
+        bound = BoundScenario(self, program, policy, expect, pauseless=pauseless, blocked=blocked)
         if not self.is_session:
             return replace(bound, abandoned=next((bind_action(item, scope) for item in self.drive[1:]), None))
         drive = tuple(bind_action(item, scope) for item in self.drive)

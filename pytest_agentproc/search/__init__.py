@@ -11,16 +11,14 @@ from __future__ import annotations
 from pytest_agentproc.search._draws import require_hypothesis
 from pytest_agentproc.search._expect_keys import collect_expect_keys
 from pytest_agentproc.search._explore import explore
-from pytest_agentproc.search._find import Confirmation, FailingSetting, confirm_failure
+from pytest_agentproc.search._find import FailingSetting, confirm_failure
 from pytest_agentproc.search._find_file import format_failure_scenario
 from pytest_agentproc.search._invariants import find_broken_invariant
-from pytest_agentproc.search._search import OpenValueSettings, has_output_after_end, search
+from pytest_agentproc.search._search import has_output_after_end, search
 from pytest_agentproc.search._trials import SearchResult
 
 __all__ = [
-    "Confirmation",
     "FailingSetting",
-    "OpenValueSettings",
     "SearchResult",
     "collect_expect_keys",
     "confirm_failure",

@@ -98,11 +98,6 @@ class _TimeStrategies:
 
     Two in eight are the lower bound, three are about a limit, two have the next step come about the instant at which
     a limit ends that began at an earlier one, one is any.
-
-    Args:
-        limits: the supervisor's limits, as whole numbers.
-        names: the limits about which times are drawn.
-        draw: draws of a strategy.
     """
 
     def __init__(self, limits: Mapping[str, int | None], names: Sequence[str], draw: Callable[[Any], Any]) -> None:

@@ -10,7 +10,7 @@ from pytest_agentproc.verdict import find_returned_at, list_signals
 from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Played
+    from pytest_agentproc.harness import PlayResult
     from pytest_agentproc.record import Record
     from pytest_agentproc.vocabulary import RunReport
 
@@ -21,7 +21,7 @@ _OF_OTHERS = ("outcome", "exit_code", "elapsed")
 _ANSWERED = (Outcome.COMPLETED, Outcome.TOOL_USE)
 
 
-def collect_expect_keys(played: Played, *, of_others: bool = False) -> dict[str, Any] | None:
+def collect_expect_keys(played: PlayResult, *, of_others: bool = False) -> dict[str, Any] | None:
     """Give what came of a play as expect keys, with their values in the language's words.
 
     Args:

@@ -24,7 +24,7 @@ from pytest_agentproc.verdict import Verdict, find_instants, judge_play, replace
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pytest_agentproc.harness import Played, ScenarioRunner
+    from pytest_agentproc.harness import PlayResult, ScenarioRunner
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
@@ -50,7 +50,7 @@ class _ReferencePlay:
     there is none.
     """
 
-    played: Played
+    played: PlayResult
     times: Mapping[str, list[int | None]]
     trouble: str
 
@@ -162,7 +162,7 @@ class MovedSettings(Settings[Setting]):
         return FailingSetting(setting, scenario, key, reason, played)
 
 
-def _read_results(played: Played) -> _ReferencePlay:
+def _read_results(played: PlayResult) -> _ReferencePlay:
     """Say what the reference makes of a moved scenario, the instants being its own."""
     times: dict[str, list[int | None]] = {}
     expect = []
@@ -176,7 +176,7 @@ def _read_results(played: Played) -> _ReferencePlay:
     return _ReferencePlay(met, times, find_broken_invariant(met) or _describe_unmet(met))
 
 
-def _is_waiting_in_vain(played: Played) -> bool:
+def _is_waiting_in_vain(played: PlayResult) -> bool:
     """Say whether the caller waits in the end for what no supervisor can tell it.
 
     That status was reported before: no supervisor repeats a status for that. Or a background turn, where a restarted
@@ -198,7 +198,7 @@ def _is_waiting_in_vain(played: Played) -> bool:
     return is_late or (awaited.startswith("background") and agents > 1 and step == "await_prompt")
 
 
-def _describe_unmet(played: Played) -> str:
+def _describe_unmet(played: PlayResult) -> str:
     """Say what keeps a play from being green; "" if nothing does."""
     judgement = judge_play(played)
     if judgement.verdict is Verdict.PASSED:

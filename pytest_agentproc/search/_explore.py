@@ -49,15 +49,7 @@ def explore(
 ) -> SearchResult:
     """Move the times, cuts and orders of a scenario as far as its expectations allow, and see who breaks one of them.
 
-    Args:
-        scenario: without open values.
-        subject: the supervisor.
-        runs: the most settings that are played.
-        seed: the same seed draws the same settings.
-        seconds: after this real time the search ends.
-        shrinking: the real time for bringing a find nearer to the file.
-        lab: the runner of every supervisor but the reference supervisor.
-        backend: its event loop, "asyncio" or "trio".
+    The arguments are those of `search`, but the scenario has no open values.
 
     Raises:
         NotApplicable: the supervisor lacks a limit without which the scenario has no meaning.

@@ -13,7 +13,7 @@ from pytest_agentproc.search._invariants import find_broken_invariant
 from pytest_agentproc.verdict import Verdict, find_first_difference, is_alike, judge_play
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Played, ScenarioRunner
+    from pytest_agentproc.harness import PlayResult, ScenarioRunner
     from pytest_agentproc.scenario import Choice, Scenario
     from pytest_agentproc.verdict import Row
     from pytest_agentproc.vocabulary import Subject
@@ -38,10 +38,10 @@ class FailingSetting:
     scenario: Scenario
     key: str
     reason: str
-    played: Played
+    played: PlayResult
 
 
-def find_unmet_check(played: Played) -> tuple[str, str] | None:
+def find_unmet_check(played: PlayResult) -> tuple[str, str] | None:
     """Give the key of the first check that a supervisor does not meet, and what it says; None: there is none.
 
     A supervisor that raises meets none. If it raises in one setting alone, no tester would find that by hand.

@@ -11,17 +11,13 @@ from pytest_agentproc.verdict import find_returned_at, list_leaks
 from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Played
+    from pytest_agentproc.harness import PlayResult
     from pytest_agentproc.record import Record
     from pytest_agentproc.vocabulary import RunReport
 
 
-def find_broken_invariant(played: Played) -> str:
-    """Say which standing invariant a play breaks; "" if none.
-
-    Args:
-        played: a play in virtual time, of a run, a session or several.
-    """
+def find_broken_invariant(played: PlayResult) -> str:
+    """Say which standing invariant a play breaks; "" if none."""
     if isinstance(played.fault, SubjectError):
         return str(played.fault).partition("\n")[0]
     if played.fault is not None:
@@ -30,12 +26,12 @@ def find_broken_invariant(played: Played) -> str:
     return next((reason for check in checks if (reason := check(played))), "")
 
 
-def _check_time_order(played: Played) -> str:
+def _check_time_order(played: PlayResult) -> str:
     back = next((later for event, later in pairwise(played.record.events) if later.at < event.at), None)
     return "" if back is None else f"virtual time goes back, to {back.at} ns"
 
 
-def _check_outcomes(played: Played) -> str:
+def _check_outcomes(played: PlayResult) -> str:
     """Every prompt has exactly one outcome."""
     answer = played.answer
     if answer is None:
@@ -58,7 +54,7 @@ def _check_outcomes(played: Played) -> str:
     return ""
 
 
-def _check_exit_codes(played: Played) -> str:
+def _check_exit_codes(played: PlayResult) -> str:
     assert played.answer is not None
     for answer in (played.answer, *(played.answer.turns or ())):
         codes = Outcome(answer.outcome).exit_codes if answer.outcome else ()
@@ -71,7 +67,7 @@ def _is_run(answer: RunReport) -> bool:
     return answer.turns is None and answer.sessions is None
 
 
-def _check_silence(played: Played) -> str:
+def _check_silence(played: PlayResult) -> str:
     """A run is never ended for its silence while it is active within the policy, nor waited for past it."""
     assert played.answer is not None
     if not _is_run(played.answer) or played.answer.outcome in (Outcome.SPAWN_FAILED, None):
@@ -106,7 +102,7 @@ def _list_write_times(record: Record) -> list[int]:
     return written
 
 
-def _check_waits(played: Played) -> str:
+def _check_waits(played: PlayResult) -> str:
     """The caller of a run has its answer once the graces after the outcome are over."""
     assert played.answer is not None
     at, over = find_returned_at(played.record), played.answer.elapsed
@@ -120,10 +116,10 @@ def _check_waits(played: Played) -> str:
     return f"it returned {at - over} ns after the outcome" if at - over > allowed else ""
 
 
-def _check_leaks(played: Played) -> str:
+def _check_leaks(played: PlayResult) -> str:
     left = list_leaks(played.record)
     return f"{left[0].process} outlives the run" if left and not _has_expected_leaks(played) else ""
 
 
-def _has_expected_leaks(played: Played) -> bool:
+def _has_expected_leaks(played: PlayResult) -> bool:
     return any(expectation.key == "leaks" and expectation.wanted for expectation in played.bound.expect)

@@ -21,7 +21,7 @@ from pytest_agentproc.search._trials import SearchResult, Settings, TrialsWithin
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.harness import Played
+    from pytest_agentproc.harness import PlayResult
     from pytest_agentproc.vocabulary import Subject
 
 
@@ -63,7 +63,7 @@ class OpenValueSettings(Settings[tuple[Choice, ...]]):
             raise self._refused
 
     def _find_breach(
-        self, choices: tuple[Choice, ...], text: str, reference: Played, played: Played
+        self, choices: tuple[Choice, ...], text: str, reference: PlayResult, played: PlayResult
     ) -> FailingSetting | None:
         reason, own = find_broken_invariant(played), find_unmet_check(played)
         if self._is_reference:
@@ -130,7 +130,7 @@ _BACKGROUND = ("event", "task", "task_done")
 """Events with which a task in the background begins and ends, by the step that has them or as they are."""
 
 
-def has_output_after_end(played: Played) -> bool:
+def has_output_after_end(played: PlayResult) -> bool:
     """Say whether the agent of a run speaks on after its last word, without background work.
 
     A real agent that gets one prompt is over with its last word: pi's `agent_end`, codex's `turn.completed`, the result

@@ -15,7 +15,7 @@ from pytest_agentproc.vocabulary import Policy, list_time_names
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pytest_agentproc.harness import Played
+    from pytest_agentproc.harness import PlayResult
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.search._find import FailingSetting
     from pytest_agentproc.vocabulary import LimitsRequest, Subject
@@ -81,7 +81,7 @@ class Settings(ABC, Generic[Setting]):
         names = list_time_names(is_session=self.scenario.is_session)
         return whole, [name for name in names if name in self.scenario.text] or names
 
-    def _play(self, scenario: Scenario) -> Played:
+    def _play(self, scenario: Scenario) -> PlayResult:
         if isinstance(self._subject, ReferenceSupervisor):
             return run_in_model(scenario, self._subject)
         assert self._lab is not None, "a supervisor that the model cannot play has a runner"

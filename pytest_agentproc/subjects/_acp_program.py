@@ -67,12 +67,7 @@ class _RequestRefused(Exception):
 
 
 class _Editor(Client):
-    """The editor that has started the program.
-
-    Args:
-        program: what is started.
-        folder: the run's own.
-    """
+    """The editor that has started the program."""
 
     def __init__(self, order: RunRequest, permit: Any, *, program: AcpProgram, folder: str) -> None:
         super().__init__(order, permit)

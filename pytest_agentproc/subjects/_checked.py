@@ -38,11 +38,7 @@ _FRAMES = 4
 
 
 class CheckedSubject:
-    """The subject of another author: each of its failures is a `SubjectError` with its place.
-
-    Args:
-        subject: the subject that is asked.
-    """
+    """The subject of another author: each of its failures is a `SubjectError` with its place."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject

@@ -90,7 +90,6 @@ class Command:
         argv: its command.
         limits: limits that it keeps by itself, in seconds or as `Policy` has them.
         name: what the verdict calls it; None: the last part of the command's first word.
-        prints_text: whether its stdout is the agent's final message: short for `says={"text": "stdout"}`.
         env: variables that it needs beside those of this process; the agent's own are added.
         says: what of its end says which field of a `RunReport`, such as `{"outcome": {"exit_code": {0: "completed",
             124:
@@ -126,7 +125,6 @@ class Command:
         *,
         limits: Mapping[str, Any] | None = None,
         name: str | None = None,
-        prints_text: bool = False,
         env: Mapping[str, str] | None = None,
         says: Mapping[str, Any] | None = None,
         dialects: Iterable[str] | None = None,
@@ -152,7 +150,6 @@ class Command:
             remedy = f"{_EXAMPLE}; or say on_path, if it finds the agent on PATH"
             raise UsageError(f"the command {argv!r} must be a list of words with {{agent}} among them", remedy)
         self.name = name or Path(argv[0]).name
-        self.prints_text = prints_text
         self.dialects = require_dialects(dialects)
         self.cannot = (*require_inabilities(cannot), "env", *(() if "agent" in told else ("argv",)))
         self.outcomes = require_outcomes(outcomes)
@@ -160,7 +157,7 @@ class Command:
         given: Mapping[str, Any] = {"exit_code": "exit_code"} if says is None else says
         parse_sources(given)  # a mistake in it is one of the caller's
         self._declines = _parse_decline_code(declines)
-        self._says = {**given, **({"text": "stdout"} if prints_text else {})}
+        self._says = given
         self._limits = require_limits(limits or {})
         self._told = frozenset(told) & frozenset(TIME_NAMES)
         for limit in sorted(self._told):
@@ -250,12 +247,7 @@ class Command:
     def make_start_arguments(
         self, order: RunRequest, values: Mapping[str, str]
     ) -> tuple[list[str], str, dict[str, str]]:
-        """Give its words, where it runs, and its environment.
-
-        Args:
-            order: what it is to do.
-            values: what the words in braces stand for.
-        """
+        """Give its words, where it runs, and its environment."""
         own = {name: _WORD.sub(lambda found: values[found[1]], value) for name, value in self._env.items()}
         path = f"{order.env['PATH']}:{os.environ.get('PATH', '')}"
         return self._make_command_line(order, values), self.here, {**os.environ, **order.env, **own, "PATH": path}

@@ -95,12 +95,7 @@ def _set_backoff_to_zero(limits: Callable[[LimitsRequest], Any]) -> Callable[[Li
 
 
 class SessionDriver:
-    """One session of an order.
-
-    Args:
-        order: the agent, the limits, and the drive.
-        client: makes the client.
-    """
+    """One session of an order."""
 
     def __init__(self, order: RunRequest, client: Callable[..., Client]) -> None:
         self._order = copy_untracked(order)

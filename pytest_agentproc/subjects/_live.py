@@ -40,12 +40,7 @@ class _IdleWait:
 
 
 class HeldSession:
-    """An open session in a test's hands; all that is awaited here runs in the session's own loop.
-
-    Args:
-        session: the session.
-        order: whose it is.
-    """
+    """An open session in a test's hands; all that is awaited here runs in the session's own loop."""
 
     def __init__(self, session: Session, order: RunRequest) -> None:
         self.session = session

@@ -6,7 +6,7 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.errors import UsageError, did_you_mean
+from pytest_agentproc.errors import UsageError, did_you_mean, join_lines
 from pytest_agentproc.subjects._as_subject import as_subject
 from pytest_agentproc.subjects._reference import reference_supervisor
 from pytest_agentproc.subjects._trivial import TRIVIAL
@@ -76,23 +76,19 @@ def describe_raised(error: Exception) -> str:
         if not file.startswith("<") and "importlib" not in file and "pluggy" not in file:
             where = f" at {file}:{trace.tb_lineno}"
         trace = trace.tb_next
-    return f"raised {type(error).__name__}: {_join_lines(str(error))}{where}: mend that first"
+    return f"raised {type(error).__name__}: {join_lines(str(error))}{where}: mend that first"
 
 
 def _convert_to_subject(thing: Any, place: str) -> Subject:
     try:
         return as_subject(thing)
     except UsageError as error:
-        raise UsageError(f"{place}: {_join_lines(str(error))}") from error
+        raise UsageError(f"{place}: {join_lines(str(error))}") from error
 
 
 def _load_toml_subject(path: Path, place: str) -> Subject:
     try:
         return as_subject(load_command_file(path))
     except UsageError as error:
-        told = _join_lines(str(error)).removeprefix(f"{path.name}: ")  # the place has it already
+        told = join_lines(str(error)).removeprefix(f"{path.name}: ")  # the place has it already
         raise UsageError(f"{place}: {told}") from error
-
-
-def _join_lines(text: str) -> str:
-    return ": ".join(line.strip() for line in text.splitlines() if line.strip())

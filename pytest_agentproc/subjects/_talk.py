@@ -22,12 +22,7 @@ if TYPE_CHECKING:
 
 
 class SessionGroup:
-    """The sessions of an order, with one caller for all of them.
-
-    Args:
-        order: the agents, the limits, and the drive.
-        deciders: the judgements.
-    """
+    """The sessions of an order, with one caller for all of them."""
 
     def __init__(self, order: RunRequest, deciders: SessionDeciders) -> None:
         self._order = order
@@ -70,14 +65,7 @@ class SessionGroup:
 
 
 class _DrivenSession:
-    """One session, as its order wants it.
-
-    Args:
-        order: the agent and the limits.
-        deciders: the judgements.
-        caller: receives the reports of the session.
-        ring: called after each report.
-    """
+    """One session, as its order wants it."""
 
     def __init__(self, order: RunRequest, deciders: SessionDeciders, caller: Caller, ring: Callable[[], None]) -> None:
         self._order = order

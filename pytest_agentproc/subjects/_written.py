@@ -36,9 +36,6 @@ def load_command_file(path: Path) -> Command:
     `command` is one text, which is split as a shell would, or a list of words. The command runs where the file is, and
     is called what the file is called, unless the file gives a `name`.
 
-    Args:
-        path: where it is.
-
     Raises:
         UsageError: it cannot be read, is no TOML, or a key or value is wrong; the text begins with the file.
     """

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from pytest_agentproc.supervisor._artifacts import Artifacts, Folder, RunHeader, Store
 from pytest_agentproc.supervisor._conversation import Conversation
-from pytest_agentproc.supervisor._driver import Abandonment, Driver, Ports
+from pytest_agentproc.supervisor._driver import Abandonment, AgentProcess, Driver
 from pytest_agentproc.supervisor._ending import Completion, Ending, Escalation
 from pytest_agentproc.supervisor._events import AnswerQuestion, Command, DecideTool, SessionEvent, Signal, TurnResult
 from pytest_agentproc.supervisor._lifecycle import Restarts, SessionDeciders, SessionTask, Status, StatusRules
@@ -37,6 +37,7 @@ from pytest_agentproc.vocabulary import ContinuedSession, Outcome, Policy
 
 __all__ = [
     "Abandonment",
+    "AgentProcess",
     "AnswerQuestion",
     "Artifacts",
     "Command",
@@ -56,7 +57,6 @@ __all__ = [
     "Machine",
     "Outcome",
     "Policy",
-    "Ports",
     "Question",
     "Questions",
     "Restarts",

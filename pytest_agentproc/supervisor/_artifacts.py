@@ -70,10 +70,6 @@ class Artifacts:
 
     Memory is bounded: every byte goes to the store at once. If the store cannot write a file, `unwritten` notes it, the
     store gives that file up, and the run continues.
-
-    Args:
-        store: where the files go.
-        headline: what is known before the run.
     """
 
     def __init__(self, store: Store, headline: RunHeader) -> None:

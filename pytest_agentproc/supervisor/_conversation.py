@@ -47,12 +47,7 @@ _OF_WORK = (Asked, Compaction, Nested, ToolEnded, ToolStarted)
 
 
 class Conversation(AgentLifecycle):
-    """Supervise one session.
-
-    Args:
-        task: what to do.
-        deciders: the judgements; a defect replaces one.
-    """
+    """Supervise one session."""
 
     def __init__(self, task: SessionTask, deciders: SessionDeciders | None = None) -> None:
         self.state = Status.STARTING

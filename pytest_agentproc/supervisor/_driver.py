@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Meaning
 
 
-class Ports(Protocol):
+class AgentProcess(Protocol):
     """The world as a driver sees it: `pytest_agentproc.tree.Child` for real, a stage in memory in the model."""
 
     pid: int
@@ -28,26 +28,26 @@ class Ports(Protocol):
     @property
     def descriptor(self) -> int: ...
     def poll(self) -> set[str]: ...
-    def watch(self, name: str, *, wanted: bool) -> None: ...
+    def watch_stream(self, name: str, *, wanted: bool) -> None: ...
     def read(self, name: str, limit: int) -> bytes | None: ...
     def write(self, data: memoryview) -> int | None: ...
     def close_stdin(self) -> None: ...
-    def status(self) -> int: ...
+    def read_exit_status(self) -> int: ...
     def terminate(self, reach: str = "tree") -> None: ...
     def kill(self, reach: str = "tree") -> None: ...
     def is_alone(self) -> bool: ...
     def reap(self) -> None: ...
-    def abandon(self) -> int: ...
-    def leaks(self) -> list[int]: ...
+    def kill_and_reap(self) -> int: ...
+    def list_survivors(self) -> list[int]: ...
     def close(self) -> None: ...
 
 
 class Abandonment:
     """End every living process before the cancellation continues. No process gets a grace any more."""
 
-    def end(self, ports: Ports) -> int:
+    def end(self, agent: AgentProcess) -> int:
         """Leave no process, and report how the agent ended: a code, or minus a signal's number."""
-        return ports.abandon()
+        return agent.kill_and_reap()
 
 
 class Driver:
@@ -68,13 +68,13 @@ class Driver:
     def __init__(
         self,
         machine: ProcessMachine,
-        spawn: Callable[[str], Ports],
+        spawn: Callable[[str], AgentProcess],
         now: Callable[[], int],
         trace: Callable[[int, str, dict[str, Any]], None] | None = None,
         keep: Callable[[Event, list[Meaning], int], None] | None = None,
     ) -> None:
         self.machine: ProcessMachine = machine
-        self.ports: Ports | None = None
+        self.agent: AgentProcess | None = None
         self.deadline: int | None = None
         """See `WatchedRun`."""
         self.news = False
@@ -102,8 +102,8 @@ class Driver:
     @property
     def containment(self) -> str | None:
         """Which containment holds the agent, or held the last one; None while none was started."""
-        if self.ports is not None:
-            self._containment = self.ports.containment
+        if self.agent is not None:
+            self._containment = self.agent.containment
         return self._containment
 
     def release_handlers(self) -> None:
@@ -115,32 +115,32 @@ class Driver:
     @property
     def descriptor(self) -> int | None:
         """See `WatchedRun`."""
-        return None if self.ports is None else self.ports.descriptor
+        return None if self.agent is None else self.agent.descriptor
 
     def look(self) -> bool:
         """Take one look; return whether the run is over."""
         now = self._now()
-        ports = self.ports
-        if ports is None:
+        agent = self.agent
+        if agent is None:
             self._feed(on.Start(), now)
             return self._trace_changes(self._update_deadline(), now)
-        has_news = self._feed_ready_events(ports, now)
+        has_news = self._feed_ready_events(agent, now)
         return self._trace_changes(self._fire_deadline(now, has_news=has_news), now)
 
     def describe(self) -> str:
         """See `WatchedRun`."""
         return "waits for output or the exit of its agent, and no timer runs"
 
-    def _feed_ready_events(self, ports: Ports, now: int) -> bool:
+    def _feed_ready_events(self, agent: AgentProcess, now: int) -> bool:
         """Tell of all that is there; return whether there was anything."""
-        ready = ports.poll()
+        ready = agent.poll()
         for stream in self.order:
             if stream in ready:
                 self._feed(_READY[stream], now)
         if "exit" in ready:
-            self._feed_exit(ports, now)
+            self._feed_exit(agent, now)
         elif "members" in ready:
-            self._feed(on.TreeSwept(ports.is_alone()), now)
+            self._feed(on.TreeSwept(agent.is_alone()), now)
         return bool(ready)
 
     def _fire_deadline(self, now: int, *, has_news: bool) -> dict[str, int]:
@@ -166,11 +166,11 @@ class Driver:
         self.deadline = min(timers.values()) if timers else None
         return timers
 
-    def _feed_exit(self, ports: Ports, now: int) -> None:
+    def _feed_exit(self, agent: AgentProcess, now: int) -> None:
         """Read the bytes that came before the exit, then report it: the poll may have been between the two (C4)."""
         for stream in tuple(self.machine.feeder.streams):
             self._feed(_READY[stream], now)
-        status = ports.status()
+        status = agent.read_exit_status()
         self._trace_now("x", {"process": "agent", "by": "supervisor", **_describe_exit(status)})
         self._feed(on.Exited(status), now)
 
@@ -196,17 +196,17 @@ class Driver:
 
     def _do_spawn(self, command: on.Spawn) -> Event:
         try:
-            self.ports = self._spawn(command.containment)
+            self.agent = self._spawn(command.containment)
         except OSError as error:
             return on.SpawnFailed(error.errno or 0, f"{error.filename or 'agent'}: {error.strerror or error}")
-        return on.Spawned(self.ports.pid)
+        return on.Spawned(self.agent.pid)
 
     def _do_watch(self, command: on.Watch) -> None:
-        self._require_ports().watch(command.stream, wanted=command.wanted)
+        self._require_agent().watch_stream(command.stream, wanted=command.wanted)
 
     def _do_read(self, command: on.Read) -> Event | None:
         stream = command.stream
-        data = self._require_ports().read(stream, command.limit)
+        data = self._require_agent().read(stream, command.limit)
         if data is None:
             return None
         if not data:
@@ -218,7 +218,7 @@ class Driver:
 
     def _do_write(self, command: on.Write) -> Event | None:
         try:
-            count = self._require_ports().write(command.data)
+            count = self._require_agent().write(command.data)
         except BrokenPipeError:
             self._trace_now("i", {"process": "agent", "by": "supervisor", "broken": True})
             return on.StdinBroken()
@@ -229,26 +229,26 @@ class Driver:
 
     def _do_close(self, command: on.Close) -> None:
         self._trace_now("i", {"process": "agent", "by": "supervisor", "closed": True})
-        self._require_ports().close_stdin()
+        self._require_agent().close_stdin()
 
     def _do_signal(self, command: on.Signal) -> Event:
         self._trace_now("s", {"process": command.reach, "by": "supervisor", "signal": command.name})
-        world = self._require_ports()
+        world = self._require_agent()
         (world.terminate if command.name == "TERM" else world.kill)(command.reach)
         return on.Signalled()
 
     def _do_sweep(self, command: on.Sweep) -> Event:
-        return on.TreeSwept(self._require_ports().is_alone())
+        return on.TreeSwept(self._require_agent().is_alone())
 
     def _do_reap(self, command: on.Reap) -> None:
-        self._require_ports().reap()
+        self._require_agent().reap()
 
     def _do_finish(self, command: on.Finish) -> None:
         self._done = True
 
-    def _require_ports(self) -> Ports:
-        assert self.ports is not None
-        return self.ports
+    def _require_agent(self) -> AgentProcess:
+        assert self.agent is not None
+        return self.agent
 
     # The supervisor's side of the record.
 

@@ -253,11 +253,7 @@ _SIGNALLED = (EscalationStep.KILL, EscalationStep.DONE)
 
 
 class Escalation:
-    """Say when to terminate and when to kill.
-
-    Args:
-        policy: the graces.
-    """
+    """Say when to terminate and when to kill."""
 
     reach = "tree"
 

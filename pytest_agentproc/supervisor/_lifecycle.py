@@ -46,11 +46,7 @@ _SECOND = 1_000_000_000
 
 
 class Restarts:
-    """Count the restarts of one session.
-
-    Args:
-        policy: its `restart_backoff`.
-    """
+    """Count the restarts of one session."""
 
     MOST = 5
     """So many restarts within the window; the next crash is the end."""
@@ -173,10 +169,6 @@ class AgentLifecycle(ProcessMachine):
 
     `has_agent` says that an agent lives, or a descendant of it. `failure` is why none comes any more.
     `agent_status` and `was_forced` tell how the last one ended that did.
-
-    Args:
-        task: what to do.
-        deciders: the judgements; a defect replaces one.
     """
 
     feeder: Outbox

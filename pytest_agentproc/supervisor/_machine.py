@@ -99,12 +99,7 @@ class Deciders:
 
 
 class Machine(ProcessMachine):
-    """Supervise one run.
-
-    Args:
-        task: what to do.
-        deciders: the judgements; a defect replaces one.
-    """
+    """Supervise one run."""
 
     def __init__(self, task: Task, deciders: Deciders | None = None) -> None:
         made = deciders or Deciders()

@@ -28,12 +28,7 @@ class _OpenQuestion:
 
 
 class Questions:
-    """Hold what is open. If the agent withdraws a question, or gets its answer from elsewhere, viewers see `withdrawn`.
-
-    Args:
-        policy: its `permission_timeout`.
-        tell: reports events to the viewers.
-    """
+    """Hold what is open. A question that the agent withdraws, or answers itself, is `withdrawn` for viewers."""
 
     MOST = 1000
     """This number of questions may be open. A further question is denied at once (F6)."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor._events import TurnResult
 from pytest_agentproc.vocabulary import Outcome, RunReport, View
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from pytest_agentproc.supervisor._events import SessionEvent
+    from pytest_agentproc.supervisor._events import SessionEvent, TurnResult
     from pytest_agentproc.supervisor._session import Session
 
 
@@ -64,12 +63,7 @@ class Result:
 
     def to_report(self) -> RunReport:
         """Put the result into the words of a verdict."""
-        told = {name: getattr(self, name) for name in _TOLD}
-        return RunReport(**(told | {"outcome": self.outcome.value}))
-
-
-_TOLD = [part.name for part in fields(RunReport) if part.name in {own.name for own in fields(Result)}]
-"""The parts of an answer about a run."""
+        return _report_result(self)
 
 
 _SHOWN = frozenset({"message", "error"})
@@ -91,8 +85,8 @@ def report_session(
     results = {event.turn: event.result for event in events if event.kind == "outcome"}
     background = [event.result for event in events if event.kind == "background"]
     return RunReport(
-        turns=tuple(_report_turn(results.get(number)) for number in range(1, turns + 1)),
-        background=tuple(_report_turn(result) for result in background if result and result.text),
+        turns=tuple(_report_result(results.get(number)) for number in range(1, turns + 1)),
+        background=tuple(_report_result(result) for result in background if result and result.text),
         statuses=("starting", *(event.text for event in events if event.kind == "status")),
         viewers=dict(views),
         called=tuple(called),
@@ -112,12 +106,10 @@ def summarize_view(events: Collection[SessionEvent]) -> View:
     return View(statuses[-1] if statuses else "starting", "\n".join(told))
 
 
-def _report_turn(result: TurnResult | None) -> RunReport:
+def _report_result(result: Result | TurnResult | None) -> RunReport:
+    """Give the fields that a result and a report have in common; an empty report for none."""
     if result is None:
         return RunReport()
-    told = {name: getattr(result, name) for name in _REPORTED}
+    shared = {part.name for part in fields(result)} & {part.name for part in fields(RunReport)}
+    told = {name: getattr(result, name) for name in shared}
     return RunReport(**(told | {"outcome": result.outcome.value}))
-
-
-_REPORTED = [part.name for part in fields(RunReport) if part.name in {own.name for own in fields(TurnResult)}]
-"""The parts of an answer about a turn."""

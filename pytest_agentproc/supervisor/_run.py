@@ -91,22 +91,22 @@ async def _supervise(
     started = clock.instant()
 
     def sum_up() -> Result:
-        leaks = driver.ports.leaks() if driver.ports is not None else ()
+        leaks = driver.agent.list_survivors() if driver.agent is not None else ()
         result = machine.build_result(started, clock.instant(), leaks, driver.containment)
         return kept.finish(result) if kept else result
 
     try:
         await clock.drive(driver)
     except BaseException as error:
-        status = abandonment.end(driver.ports) if driver.ports is not None else None
+        status = abandonment.end(driver.agent) if driver.agent is not None else None
         if kept:
             machine.stop(clock.instant(), status, f"the run was given up: {type(error).__name__}")
             sum_up()
         raise
     finally:
         driver.release_handlers()
-    if driver.ports is not None:
-        driver.ports.close()
+    if driver.agent is not None:
+        driver.agent.close()
     return sum_up()
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from pytest_agentproc.supervisor._conversation import Conversation
-    from pytest_agentproc.supervisor._driver import Ports
+    from pytest_agentproc.supervisor._driver import AgentProcess
     from pytest_agentproc.supervisor._events import Event, Intent, SessionEvent
 
 
@@ -82,23 +82,19 @@ class CallbackRunner:
 
 
 class SessionWakeup(Protocol):
-    """One descriptor for a whole session: readable when the caller rang, or when the agent of the day has news."""
+    """One descriptor for a whole session: readable after `set`, or when the agent of the day has news."""
 
     @property
     def descriptor(self) -> int | None: ...
-    def ring(self) -> None: ...
-    def hush(self) -> None: ...
-    def follow(self, descriptor: int) -> None: ...
-    def leave(self, descriptor: int) -> None: ...
+    def set(self) -> None: ...
+    def clear(self) -> None: ...
+    def watch(self, descriptor: int) -> None: ...
+    def unwatch(self, descriptor: int) -> None: ...
     def close(self) -> None: ...
 
 
 class MissingWakeup:
-    """The wakeup of a session that got no descriptor: it can start no agent, and fails.
-
-    Args:
-        error: why there is none.
-    """
+    """The wakeup of a session that got no descriptor: it can start no agent, and fails."""
 
     descriptor = None
 
@@ -107,17 +103,17 @@ class MissingWakeup:
         self.wake: Callable[[], None] = lambda: None
         """The event that wakes the session instead."""
 
-    def ring(self) -> None:
+    def set(self) -> None:
         """See `SessionWakeup`."""
         self.wake()
 
-    def hush(self) -> None:
+    def clear(self) -> None:
         """See `SessionWakeup`."""
 
-    def follow(self, descriptor: int) -> None:
+    def watch(self, descriptor: int) -> None:
         """See `SessionWakeup`."""
 
-    def leave(self, descriptor: int) -> None:
+    def unwatch(self, descriptor: int) -> None:
         """See `SessionWakeup`."""
 
     def close(self) -> None:
@@ -130,7 +126,7 @@ class SessionDriver(Driver):
     Args:
         machine: the machine that decides.
         spawn: starts an agent, its tree held by a containment; raises OSError if it cannot.
-        bell: the session's descriptor.
+        wakeup: the session's descriptor.
         now: the clock, in nanoseconds.
         listen: called with everything that viewers see, in order.
         trace: called with (instant, code, data) for the record's supervisor side; None: no trace.
@@ -141,14 +137,14 @@ class SessionDriver(Driver):
     def __init__(
         self,
         machine: Conversation,
-        spawn: Callable[[str], Ports],
-        bell: SessionWakeup,
+        spawn: Callable[[str], AgentProcess],
+        wakeup: SessionWakeup,
         now: Callable[[], int],
         listen: Callable[[SessionEvent], None],
         trace: Callable[[int, str, dict[str, Any]], None] | None = None,
     ) -> None:
         super().__init__(machine, spawn, now, trace)
-        self._bell = bell
+        self._wakeup = wakeup
         self._listen = listen
         self._intents: deque[Intent] = deque()
         self._has_begun = False
@@ -157,12 +153,12 @@ class SessionDriver(Driver):
     @property
     def descriptor(self) -> int | None:
         """See `WatchedRun`: it is the same for every agent of the session."""
-        return self._bell.descriptor
+        return self._wakeup.descriptor
 
     def queue_intent(self, intent: Intent) -> None:
         """Take an intent of the caller: the next look hears it."""
         self._intents.append(intent)
-        self._bell.ring()
+        self._wakeup.set()
 
     def look(self) -> bool:
         """Take one look; return whether the session is over."""
@@ -172,9 +168,9 @@ class SessionDriver(Driver):
         if not self._has_begun:
             self._has_begun = True
             self._feed(on.Start(), now)
-        elif self.ports is not None:
-            has_news = self._feed_ready_events(self.ports, now) or has_news
-        self._bell.hush()
+        elif self.agent is not None:
+            has_news = self._feed_ready_events(self.agent, now) or has_news
+        self._wakeup.clear()
         while self._intents and not self._done:
             self._carry_out(self.machine.handle_intent(self._intents.popleft(), now))
         return self._trace_changes(self._fire_deadline(now, has_news=has_news), now)
@@ -186,26 +182,26 @@ class SessionDriver(Driver):
     def abandon(self) -> None:
         """Kill and reap whoever lives, at once, and give every descriptor back."""
         self._containment = self.containment
-        ports, self.ports = self.ports, None
+        agent, self.agent = self.agent, None
         self._done = True
-        if ports is not None:
-            self.machine.note_abandoned(ports.abandon())
-        self._bell.close()
+        if agent is not None:
+            self.machine.note_abandoned(agent.kill_and_reap())
+        self._wakeup.close()
 
     def _do_spawn(self, command: on.Spawn) -> Event:
-        if isinstance(self._bell, MissingWakeup):
-            return on.SpawnFailed(self._bell.errno, self._bell.reason)
+        if isinstance(self._wakeup, MissingWakeup):
+            return on.SpawnFailed(self._wakeup.errno, self._wakeup.reason)
         answer = super()._do_spawn(command)
-        if self.ports is not None:
-            self._bell.follow(self.ports.descriptor)
+        if self.agent is not None:
+            self._wakeup.watch(self.agent.descriptor)
         return answer
 
     def _do_reap(self, command: on.Reap) -> None:
         super()._do_reap(command)
         self._containment = self.containment
-        ports, self.ports = self._require_ports(), None
-        self._bell.leave(ports.descriptor)
-        ports.close()
+        agent, self.agent = self._require_agent(), None
+        self._wakeup.unwatch(agent.descriptor)
+        agent.close()
 
     def _do_publish(self, command: on.Publish) -> None:
         self.news = True

@@ -69,7 +69,7 @@ def make_spawner(
             try:
                 clock.await_child(child.pid)
             except BaseException:
-                child.abandon()
+                child.kill_and_reap()
                 raise
         return child
 

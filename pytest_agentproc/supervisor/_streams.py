@@ -175,11 +175,7 @@ class Transcript:
 
 
 class Feeder:
-    """Hold what is still to be written, and which streams are to be read.
-
-    Args:
-        prompt: the bytes for stdin.
-    """
+    """Hold what is still to be written, and which streams are to be read."""
 
     READ_LIMIT = 1 << 16
 

@@ -28,9 +28,6 @@ class Tools:
     """Follow the tools of one agent process, each by its id. A sub-agent's words change nothing here (A6).
 
     A compaction that the agent announces is work like a tool of its own, until it says the end or the turn is over.
-
-    Args:
-        policy: says which tools are the host's.
     """
 
     def __init__(self, policy: Policy) -> None:

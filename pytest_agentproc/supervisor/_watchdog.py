@@ -22,11 +22,7 @@ _OF_PROGRESS = ("progress_timeout", "prompt_timeout")
 
 
 class Watchdog:
-    """Hold the deadlines of a run.
-
-    Args:
-        policy: the limits.
-    """
+    """Hold the deadlines of a run."""
 
     LIMITS: tuple[str, ...] = ("progress_timeout", *_OF_SILENCE, "max_runtime")
 

@@ -105,10 +105,10 @@ class Child:
             raise
         self.pid = self._root.pid
         self._pidfd = self._root.pidfd
-        self._bell = self._own[0]
+        self._wakeup = self._own[0]
         self._names = {number: name for name, number in self._numbers.items()} | {self._pidfd: "exit"}
         self._epoll.register(self._pidfd, select.EPOLLIN)
-        self._epoll.register(self._bell, select.EPOLLIN)
+        self._epoll.register(self._wakeup, select.EPOLLIN)
         self._alarm: Alarm | None = None
         self._members = Members(self._pidfd, self._kin, self._watch_member, self._epoll.unregister)
         self._killed_at: float | None = None
@@ -173,8 +173,8 @@ class Child:
         ready = [number for number, _ in self._epoll.poll(0)]
         if self._alarm is not None and self._alarm.descriptor in ready:
             self._alarm.clear()
-        if self._bell in ready:
-            os.eventfd_read(self._bell)
+        if self._wakeup in ready:
+            os.eventfd_read(self._wakeup)
         return {self._names.get(number, "members") for number in ready}
 
     def _has_new_children(self, kin: SubreaperTree) -> bool:
@@ -185,7 +185,7 @@ class Child:
                 raise
             return False
 
-    def watch(self, name: str, *, wanted: bool) -> None:
+    def watch_stream(self, name: str, *, wanted: bool) -> None:
         """Add a stream to the reports of `poll`, or remove it."""
         number = self._numbers[name]
         if wanted:
@@ -219,7 +219,7 @@ class Child:
             self._names.pop(number, None)
             os.close(number)
 
-    def status(self) -> int:
+    def read_exit_status(self) -> int:
         """Say how the agent exited, without reaping it: a code, or minus a signal's number."""
         if self._status is None:
             self._status = self._root.read_status()
@@ -265,7 +265,7 @@ class Child:
         """Reap the agent, so that no zombie stays; call this only after the exit."""
         self._is_reaped = self._root.reap()
 
-    def abandon(self) -> int:
+    def kill_and_reap(self) -> int:
         """Kill everything, reap the agent at once, and say how it ended: for a caller that was cancelled.
 
         It takes 3 s of real time at most. An agent that has not ended by then is beyond any signal, and counts as
@@ -286,9 +286,9 @@ class Child:
         assert self._status is not None
         return self._status
 
-    def leaks(self) -> list[int]:
+    def list_survivors(self) -> list[int]:
         """List the descendants that may not be signalled, and that lived on when `close` was called."""
-        return self._members.leaks
+        return self._members.survivors
 
     def list_unknown_children(self) -> list[int]:
         """List the children of this process of unknown origin that came while the agent lived.
@@ -350,16 +350,16 @@ class Child:
     def _wake_reader_if_empty(self) -> None:
         """Wake the reader of the descriptor at once if no process is left whose end would wake it."""
         if self._status is not None and self._members.is_empty:
-            os.eventfd_write(self._bell, 1)
+            os.eventfd_write(self._wakeup, 1)
 
     def _schedule_wakeup(self) -> None:
         """Wake the reader soon, since no death of an unheld process does; at once after a walk that was cut."""
         if self._members.is_cut:
-            os.eventfd_write(self._bell, 1)
+            os.eventfd_write(self._wakeup, 1)
             return
         alarm = self._alarm or self._create_alarm()
         if alarm is None:
-            os.eventfd_write(self._bell, 1)
+            os.eventfd_write(self._wakeup, 1)
         else:
             alarm.set(_AGAIN)
 
@@ -394,7 +394,7 @@ class Child:
                     return
                 time.sleep(_AGAIN / 1000)
             elif news.poll(_AGAIN):
-                self.status()
+                self.read_exit_status()
 
     def _signal_agent(self, signals: Sequence[signal.Signals]) -> None:
         if is_dead(self._pidfd):

@@ -339,7 +339,7 @@ def add_cookie(env: Mapping[str, str] | None, cookie: str) -> dict[str, str]:
 
 
 def find_interpreter() -> str:
-    """Give the interpreter below any virtual environment: it starts faster, and a keeper needs no packages."""
+    """Give the interpreter below any virtual environment: it starts faster, and keepers and fakes need no packages."""
     return getattr(sys, "_base_executable", None) or sys.executable
 
 
@@ -392,12 +392,7 @@ def _pack_limit(mark: int | None) -> bytes | None:
 
 
 class KeeperTree:
-    """Everything below a keeper, whatever it did.
-
-    Args:
-        keeper: the keeper that is asked.
-        root: the agent's pid.
-    """
+    """Everything below a keeper, whatever it did."""
 
     adopts = is_cut = False
 

@@ -10,18 +10,18 @@ import sys
 import threading
 import time
 import weakref
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.places import find_call_lines
 from pytest_agentproc.tree._hold import hold_processes, kill, reap, wait_for_death
+from pytest_agentproc.tree._kernel import list_children
 from pytest_agentproc.tree._ownership import OwnedProcess, Ownership, OwnershipFacts, attribute_processes
 from pytest_agentproc.tree._prctl import adopt_orphans_in_block
 from pytest_agentproc.tree._snapshots import (
     ProcessSnapshot,
     check_proc,
     has_children,
-    list_own_children,
     read_variable,
     take_snapshot,
 )
@@ -243,7 +243,9 @@ class LeakTracker:
         """Say whether every child was there before, or is the kit's own."""
         if not has_children():
             return True
-        now = list_own_children()
+        now: set[int] = set()
+        with suppress(OSError):  # no descriptor is left
+            now.update(list_children(os.getpid()))
         # A pid that was started here may be the reused one of a process from before, so it is always looked at.
         old = {*_disowned, *(pid for pid, _ in self._before)}
         return bool(now) and now <= old and not any(pid in self._starts for pid in now - _disowned.keys())

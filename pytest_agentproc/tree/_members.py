@@ -50,7 +50,7 @@ class Members:
     ) -> None:
         self.kin = kin
         self.is_sure = False
-        self.leaks: list[int] = []
+        self.survivors: list[int] = []
         self._root = root
         self._watch = watch
         self._forget = forget
@@ -251,7 +251,7 @@ class Members:
             self._forget(pidfd)
 
     def close(self) -> None:
-        """Close the descriptors; `leaks` then lists the living processes that may not be signalled.
+        """Close the descriptors; `survivors` then lists the living processes that may not be signalled.
 
         A thread waits for a member that the kernel does not let die yet, and reaps it.
         """
@@ -270,10 +270,10 @@ class Members:
         self._unreaped.clear()
         self._forget_dead_refused()
         for pid, pidfd in self._untouchable.items():
-            self.leaks.append(pid)
+            self.survivors.append(pid)
             os.close(pidfd)
         self._untouchable.clear()
-        self.leaks += self._loose.take_refused()
+        self.survivors += self._loose.take_refused()
 
     def _root_is_dead(self) -> bool:
         return self._root is not None and is_dead(self._root)

@@ -115,11 +115,7 @@ class KeeperChild:
     """A child of a keeper; of this process, once the keeper is dead.
 
     Args:
-        keeper: the keeper that starts it.
-        argv: the command; the first word is looked up in `env`'s PATH.
-        cwd: where it runs; None: here.
-        env: its whole environment; None: ours.
-        stdio: its standard descriptors; they stay open here.
+        keeper: the keeper that starts it; the others are as of `OwnChild`.
 
     Raises:
         OSError: it could not be started.

@@ -7,12 +7,11 @@ be walked, and an empty list of children proves nothing.
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.procfs import read_command_words, read_proc, read_stat
+from pytest_agentproc.procfs import read_command_words, read_stat
 from pytest_agentproc.tree._kernel import read_file
 from pytest_agentproc.tree._walk import read_environment
 
@@ -106,15 +105,6 @@ def has_children() -> bool:
     except ChildProcessError:
         return False
     return True
-
-
-def list_own_children() -> set[int]:
-    """List the children of this process by pid, zombies too; empty if the kernel does not list them."""
-    found: set[int] = set()
-    with suppress(OSError):
-        for task in os.listdir("/proc/self/task"):
-            found.update(int(child) for child in read_proc(f"self/task/{task}/children").split())
-    return found
 
 
 @cache

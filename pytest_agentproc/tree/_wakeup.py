@@ -25,24 +25,24 @@ class Wakeup:
 
     @property
     def descriptor(self) -> int:
-        """The descriptor that is readable after a call of `ring`."""
+        """The descriptor that is readable after a call of `set`."""
         return self._epoll.fileno()
 
-    def ring(self) -> None:
+    def set(self) -> None:
         """Make it readable, from any thread; after `close` this does nothing."""
         if not self._epoll.closed:
             os.eventfd_write(self._event, 1)
 
-    def hush(self) -> None:
-        """Clear the caller's ring, if there is one."""
+    def clear(self) -> None:
+        """Undo `set`."""
         with contextlib.suppress(BlockingIOError):
             os.eventfd_read(self._event)
 
-    def follow(self, descriptor: int) -> None:
+    def watch(self, descriptor: int) -> None:
         """Become readable with this descriptor, too."""
         self._epoll.register(descriptor, select.EPOLLIN)
 
-    def leave(self, descriptor: int) -> None:
+    def unwatch(self, descriptor: int) -> None:
         """Stop following a descriptor."""
         self._epoll.unregister(descriptor)
 

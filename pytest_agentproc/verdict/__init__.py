@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pytest_agentproc.verdict._baseline import Baseline, KnownFailure, accept_failures
+from pytest_agentproc.verdict._baseline import Baseline, accept_failures
 from pytest_agentproc.verdict._compare import compare, conclude, list_unmet
 from pytest_agentproc.verdict._explain import describe_findings, explain, explain_leaks, find_first_difference, is_alike
-from pytest_agentproc.verdict._facts import Leak, find_last_step, find_returned_at, list_leaks, list_signals
+from pytest_agentproc.verdict._facts import find_last_step, find_returned_at, list_leaks, list_signals
 from pytest_agentproc.verdict._instants import find_instants, replace_instants
 from pytest_agentproc.verdict._judgement import (
     NOT_IN_REAL_TIME,
@@ -20,21 +20,18 @@ from pytest_agentproc.verdict._judgement import (
     judge_play,
 )
 from pytest_agentproc.verdict._marks import find_marks
-from pytest_agentproc.verdict._results import RESULTS_VERSION, format_results
-from pytest_agentproc.verdict._rows import VERDICT_TEXTS, Played, Row, Verdict
-from pytest_agentproc.verdict._summary import count_undecided, format_summary, is_conformant
+from pytest_agentproc.verdict._results import format_results
+from pytest_agentproc.verdict._rows import VERDICT_TEXTS, PlayResult, Row, Verdict
+from pytest_agentproc.verdict._summary import format_summary, is_conformant
 
 __all__ = [
     "NOT_IN_REAL_TIME",
-    "RESULTS_VERSION",
     "VERDICT_TEXTS",
     "Baseline",
     "Judged",
     "JudgedRow",
     "Judgement",
-    "KnownFailure",
-    "Leak",
-    "Played",
+    "PlayResult",
     "Row",
     "Verdict",
     "accept_failures",
@@ -44,7 +41,6 @@ __all__ = [
     "compute_digest",
     "conclude",
     "confirm_red",
-    "count_undecided",
     "describe_findings",
     "explain",
     "explain_leaks",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import Payload, describe_stray_target, format_duration, format_instant
 from pytest_agentproc.verdict._facts import find_gone_at, list_invocations, was_started
-from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_duration, fits_time
+from pytest_agentproc.verdict._rows import Finding, PlayResult, Verdict, fits_duration, fits_time
 from pytest_agentproc.verdict._words import join_names, matches, quote, show_asked, show_instants, show_variables
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def list_questions(record: Record) -> list[Question]:
     return list(asked.values())
 
 
-def _check_asked(played: Played, wanted: Sequence[Mapping[str, Any]]) -> Finding:
+def _check_asked(played: PlayResult, wanted: Sequence[Mapping[str, Any]]) -> Finding:
     seen = list_questions(played.record)
     for number, (due, came) in enumerate(zip_longest(wanted, seen), 1):
         hint = _describe_difference(played, due, came)
@@ -44,7 +44,7 @@ def _check_asked(played: Played, wanted: Sequence[Mapping[str, Any]]) -> Finding
     return Finding(Verdict.PASSED, show_asked(seen))
 
 
-def _describe_difference(played: Played, due: Mapping[str, Any] | None, came: Question | None) -> str:
+def _describe_difference(played: PlayResult, due: Mapping[str, Any] | None, came: Question | None) -> str:
     """Say in what a question differs from the one that was expected; nothing if in nothing that is checked."""
     if due is None or came is None:
         return "it was not expected" if due is None else "it was not asked"
@@ -60,10 +60,10 @@ def _describe_difference(played: Played, due: Mapping[str, Any] | None, came: Qu
     return f"the answer came {format_duration(abs(after - wanted))} {'later' if after > wanted else 'earlier'}"
 
 
-ASKED_CHECKS: dict[str, Callable[[Played, Any], Finding]] = {"asked": _check_asked}
+ASKED_CHECKS: dict[str, Callable[[PlayResult, Any], Finding]] = {"asked": _check_asked}
 
 
-def _check_spawns(played: Played, wanted: Sequence[int]) -> Finding:
+def _check_spawns(played: PlayResult, wanted: Sequence[int]) -> Finding:
     seen = [at for _, at in list_invocations(played.record)]
     if len(seen) == len(wanted) and all(fits_time(played, *pair) for pair in zip(wanted, seen, strict=True)):
         return Finding(Verdict.PASSED, show_instants(seen))
@@ -73,7 +73,7 @@ def _check_spawns(played: Played, wanted: Sequence[int]) -> Finding:
     return Finding(Verdict.FAILED, show_instants(seen), "; ".join(more[len(wanted) :]))
 
 
-def _check_alive_at_once(played: Played, wanted: int) -> Finding:
+def _check_alive_at_once(played: PlayResult, wanted: int) -> Finding:
     """Count at each start; a process that ended at that very instant does not count, so no order within it decides.
 
     In real time an end may be heard of late.
@@ -88,13 +88,13 @@ def _check_alive_at_once(played: Played, wanted: int) -> Finding:
     return Finding(verdict, str(len(most)), join_names(most) if verdict is Verdict.FAILED else "")
 
 
-INVOCATION_CHECKS: dict[str, Callable[[Played, Any], Finding]] = {
+INVOCATION_CHECKS: dict[str, Callable[[PlayResult, Any], Finding]] = {
     "spawns": _check_spawns,
     "alive_at_once": _check_alive_at_once,
 }
 
 
-def _find_given(played: Played) -> Mapping[str, Any] | None:
+def _find_given(played: PlayResult) -> Mapping[str, Any] | None:
     told = (event.data["given"] for event in played.record.events if _is_given_note(event.data))
     return next(told, None)
 
@@ -103,8 +103,8 @@ def _is_given_note(data: Mapping[str, Any]) -> bool:
     return "given" in data and data["process"] == "agent"
 
 
-def _build_given_check(check: Callable[[Mapping[str, Any], Any], Finding]) -> Callable[[Played, Any], Finding]:
-    def checked(played: Played, wanted: Any) -> Finding:
+def _build_given_check(check: Callable[[Mapping[str, Any], Any], Finding]) -> Callable[[PlayResult, Any], Finding]:
+    def checked(played: PlayResult, wanted: Any) -> Finding:
         given = _find_given(played)
         return Finding(Verdict.NOT_EXERCISED, "no agent was started") if given is None else check(given, wanted)
 
@@ -137,7 +137,7 @@ def _check_cwd(given: Mapping[str, Any], wanted: Mapping[str, str]) -> Finding:
     return Finding.of(fits=matches(given["cwd"], wanted), seen=quote(given["cwd"]), hint=_OWN_ENV)
 
 
-def _check_stdin(played: Played, wanted: Mapping[str, str]) -> Finding:
+def _check_stdin(played: PlayResult, wanted: Mapping[str, str]) -> Finding:
     if not was_started(played.record):
         return Finding(Verdict.NOT_EXERCISED, "no agent was started")
     read = [event.data["bytes"] for event in played.record.events if event.code == "i" and _is_stdin_read(event.data)]
@@ -153,7 +153,7 @@ def _is_stdin_read(data: Mapping[str, Any]) -> bool:
     return data["process"] == "agent" and "bytes" in data
 
 
-SAW_CHECKS: dict[str, Callable[[Played, Any], Finding]] = {
+SAW_CHECKS: dict[str, Callable[[PlayResult, Any], Finding]] = {
     "received.argv": _build_given_check(_check_argv),
     "received.env": _build_given_check(_check_env),
     "received.cwd": _build_given_check(_check_cwd),
@@ -173,12 +173,12 @@ _WHY = {
 }
 
 
-def list_stray_signals(played: Played) -> list[Event]:
+def list_stray_signals(played: PlayResult) -> list[Event]:
     """List the signals that were not meant for the run, in order; those for a pid that was free are among them."""
     return [event for event in played.record.events if event.code == "m" and "stray" in event.data]
 
 
-def check_bystanders(played: Played, _wanted: str) -> Finding:
+def check_bystanders(played: PlayResult, _wanted: str) -> Finding:
     """Say whether every process beside the run was left alone. A signal for a pid that is free harms no process."""
     found = list_stray_signals(played)
     harms = [event for event in found if event.data["to"] != "freed"]

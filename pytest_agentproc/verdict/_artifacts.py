@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pytest_agentproc.record import format_instant
-from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_duration
+from pytest_agentproc.verdict._rows import Finding, PlayResult, Verdict, fits_duration
 from pytest_agentproc.verdict._words import join_names, matches, quote, show_matcher, show_usage
 from pytest_agentproc.vocabulary import NANOSECONDS
 
 _RESULT = "result.json"
 _TIMES = ("elapsed", "returned")
 
-TimeFinding = Callable[[Played, int, int], Finding]
+TimeFinding = Callable[[PlayResult, int, int], Finding]
 
 
-def build_artifacts_check(path: str, time_finding: TimeFinding) -> Callable[[Played, Any], Finding]:
+def build_artifacts_check(path: str, time_finding: TimeFinding) -> Callable[[PlayResult, Any], Finding]:
     """Give the check under `artifacts`.
 
     Args:
@@ -25,7 +25,7 @@ def build_artifacts_check(path: str, time_finding: TimeFinding) -> Callable[[Pla
         time_finding: compares a wanted time with one that was seen.
     """
 
-    def checked(played: Played, wanted: Any) -> Finding:
+    def checked(played: PlayResult, wanted: Any) -> Finding:
         files = played.artifacts
         if files is None:
             return Finding(Verdict.NOT_APPLICABLE, "the subject keeps no artifacts")
@@ -55,7 +55,7 @@ def show_artifact(path: str, wanted: Any) -> str:
     return _show_matcher(wanted) if is_matcher else _show_field(field, wanted)
 
 
-def _check_time(played: Played, wanted: int, seconds: float, time_finding: TimeFinding) -> Finding:
+def _check_time(played: PlayResult, wanted: int, seconds: float, time_finding: TimeFinding) -> Finding:
     """Compare a time with one in a file: the run's clock is meant, and who keeps time by itself wrote its own.
 
     It counts from when the start was through.

@@ -80,14 +80,7 @@ class Baseline:
         return told
 
     def apply(self, rows: Sequence[Row], scenario: str, subject: str, *, is_reference: bool) -> tuple[Row, ...]:
-        """Give rows as they are to be read in the light of the list.
-
-        Args:
-            rows: the checks of one scenario.
-            scenario: its id.
-            subject: the supervisor's name.
-            is_reference: whether that is the kit's own.
-        """
+        """Give rows as they are to be read in the light of the list."""
         mine = {entry.check: entry for entry in self.known if entry.is_of(scenario, subject, is_reference=is_reference)}
         read = [self._read_row(row, mine[row.key]) if row.key in mine else row for row in rows]
         keys = {row.key for row in rows}

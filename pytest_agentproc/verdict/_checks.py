@@ -9,7 +9,7 @@ from pytest_agentproc.record import format_duration, format_instant
 from pytest_agentproc.verdict import _facts
 from pytest_agentproc.verdict._agent_checks import ASKED_CHECKS, INVOCATION_CHECKS, SAW_CHECKS, check_bystanders
 from pytest_agentproc.verdict._artifacts import build_artifacts_check
-from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_duration, fits_time
+from pytest_agentproc.verdict._rows import Finding, PlayResult, Verdict, fits_duration, fits_time
 from pytest_agentproc.verdict._session import NOT_REPORTED, Check, build_reported_check, find_session_check
 from pytest_agentproc.verdict._signals import check_signals, describe_difference, has_no_grace, is_killed_at_once
 from pytest_agentproc.verdict._words import LONG_CHARS, join_names, matches, quote, show_end, show_status, show_usage
@@ -39,7 +39,7 @@ def find_check(key: str) -> Check | None:
     return None if check is None else _build_process_check(check, process)
 
 
-def check_leaks(played: Played, wanted: Sequence[str]) -> Finding:
+def check_leaks(played: PlayResult, wanted: Sequence[str]) -> Finding:
     """Compare the processes that were left with those that were to be left."""
     left = _facts.list_leaks(played.record)
     if sorted(leak.process for leak in left) == sorted(wanted):
@@ -52,7 +52,7 @@ def check_leaks(played: Played, wanted: Sequence[str]) -> Finding:
     return Finding(Verdict.FAILED, seen, "; ".join(hints), unwanted[0].line if unwanted else 0)
 
 
-def _check_pipes_left(played: Played, wanted: int) -> Finding:
+def _check_pipes_left(played: PlayResult, wanted: int) -> Finding:
     """Compare the number of pipes that the supervisor has not closed."""
     left = played.pipes_left
     if left is None:
@@ -67,7 +67,7 @@ def _describe_leak(leak: _facts.Leak) -> str:
     return f"{leak.process} {started}"
 
 
-def _check_outcome(played: Played, seen: str, wanted: str | Mapping[str, Any]) -> Finding:
+def _check_outcome(played: PlayResult, seen: str, wanted: str | Mapping[str, Any]) -> Finding:
     hint = _find_exit_hint(played) or _find_silence_hint(played) if seen == "inactive" else ""
     if isinstance(wanted, str):
         fits = seen == wanted
@@ -76,7 +76,7 @@ def _check_outcome(played: Played, seen: str, wanted: str | Mapping[str, Any]) -
     return Finding.of(fits=fits, seen=str(seen), hint=hint)
 
 
-def _find_exit_hint(played: Played) -> str:
+def _find_exit_hint(played: PlayResult) -> str:
     """Say that the agent that was called inactive had ended by itself."""
     status = _facts.find_status(played.record)
     outcome_at = _facts.find_outcome_at(played.record)
@@ -85,7 +85,7 @@ def _find_exit_hint(played: Played) -> str:
     return f"the agent had ended by itself, at {format_instant(status.at)}"
 
 
-def _find_silence_hint(played: Played) -> str:
+def _find_silence_hint(played: PlayResult) -> str:
     """Say that the agent was not silent long enough to be called inactive."""
     limit = played.bound.policy.nanoseconds().get("inactivity_timeout")
     outcome_at = _facts.find_outcome_at(played.record)
@@ -98,20 +98,20 @@ def _find_silence_hint(played: Played) -> str:
     return f"the last byte came at {format_instant(last)}, {before}; inactivity_timeout is {format_duration(limit)}"
 
 
-def _check_exit_code(played: Played, seen: int, wanted: int) -> Finding:
+def _check_exit_code(played: PlayResult, seen: int, wanted: int) -> Finding:
     status = _facts.find_status(played.record)
     own = status is not None and seen in status.list_exit_codes()
     hint = f"{seen} is how the agent ended, which agent_status tells; exit_code is the supervisor's own" if own else ""
     return Finding.of(fits=seen == wanted, seen=str(seen), hint=hint)
 
 
-def _check_agent_status(played: Played, wanted: Mapping[str, Any]) -> Finding:
+def _check_agent_status(played: PlayResult, wanted: Mapping[str, Any]) -> Finding:
     if not _facts.was_started(played.record):
         return Finding(Verdict.FAILED, "no agent was started")
     return _check_status(played, None, wanted)
 
 
-def _check_status(played: Played, process: str | None, wanted: Mapping[str, Any]) -> Finding:
+def _check_status(played: PlayResult, process: str | None, wanted: Mapping[str, Any]) -> Finding:
     status = _facts.find_status(played.record, process)
     if status is None:
         return Finding(Verdict.FAILED, "it did not end")
@@ -126,12 +126,12 @@ def _build_plain_check(name: str) -> Check:
     return build_reported_check(name, lambda _, seen, wanted: Finding.of(fits=seen == wanted, seen=str(seen)))
 
 
-def _check_usage(_played: Played, seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> Finding:
+def _check_usage(_played: PlayResult, seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> Finding:
     fits = all(key in seen and seen[key] == value for key, value in wanted.items())
     return Finding.of(fits=fits, seen=show_usage(seen))
 
 
-def _check_warnings(played: Played, seen: Sequence[str], wanted: Sequence[Mapping[str, str]]) -> Finding:
+def _check_warnings(played: PlayResult, seen: Sequence[str], wanted: Sequence[Mapping[str, str]]) -> Finding:
     decides = any(key.rpartition(".")[2] == "warnings" for key in played.bound.scenario.catches.values())
     judged = [
         name
@@ -148,7 +148,7 @@ _NAMED = ("exit_contradicts_result", "transcript_truncated", INCOMPLETE)
 
 
 def _build_text_check(name: str) -> Check:
-    def judge(played: Played, seen: str | bytes, wanted: Mapping[str, str]) -> Finding:
+    def judge(played: PlayResult, seen: str | bytes, wanted: Mapping[str, str]) -> Finding:
         text = seen.decode(errors="replace") if isinstance(seen, bytes) else str(seen)
         hint = (
             _describe_text_difference(played, name, wanted["exact"], text)
@@ -161,7 +161,7 @@ def _build_text_check(name: str) -> Check:
     return build_reported_check(name, judge)
 
 
-def _check_error(played: Played, wanted: Mapping[str, str]) -> Finding:
+def _check_error(played: PlayResult, wanted: Mapping[str, str]) -> Finding:
     """Take None for an empty text where there was to be no error: some write the one for that, others the other.
 
     Where there was to be one, None says nothing of it, and an empty text that there was none.
@@ -172,7 +172,7 @@ def _check_error(played: Played, wanted: Mapping[str, str]) -> Finding:
     return _build_text_check("error")(played, wanted)
 
 
-def _is_output(played: Played, name: str) -> bool:
+def _is_output(played: PlayResult, name: str) -> bool:
     """Say whether a text is what an agent printed and nothing else: it may include the end of its last line."""
     return name in ("text", "transcript") and played.bound.scenario.mode == "text"
 
@@ -182,7 +182,7 @@ def _describe_size(text: str) -> str:
     return f"it has {len(text)} characters" if _COUNTED < len(text) <= LONG_CHARS else ""
 
 
-def _describe_text_difference(played: Played, name: str, wanted: str, seen: str) -> str:
+def _describe_text_difference(played: PlayResult, name: str, wanted: str, seen: str) -> str:
     if wanted.split() == seen.split():
         return "they differ in white space only"
     transcript = played.answer.transcript if played.answer is not None and name == "text" else None
@@ -193,7 +193,7 @@ def _describe_text_difference(played: Played, name: str, wanted: str, seen: str)
     return f"they differ from character {same + 1} on{lengths}" if same else ""
 
 
-def _check_time(played: Played, wanted: int, seen: int) -> Finding:
+def _check_time(played: PlayResult, wanted: int, seen: int) -> Finding:
     if fits_time(played, wanted, seen):
         return Finding(Verdict.PASSED, format_instant(seen))
     hint = describe_difference(wanted, seen)
@@ -208,7 +208,7 @@ def _check_time(played: Played, wanted: int, seen: int) -> Finding:
     return Finding(Verdict.FAILED, format_instant(seen), hint)
 
 
-def _check_elapsed(played: Played, wanted: int) -> Finding:
+def _check_elapsed(played: PlayResult, wanted: int) -> Finding:
     assert played.answer is not None
     seen = played.answer.elapsed
     started = _facts.find_appearance(played.record, "agent")
@@ -218,7 +218,7 @@ def _check_elapsed(played: Played, wanted: int) -> Finding:
     return NOT_REPORTED if seen is None else _check_time(played, wanted, seen)
 
 
-def _check_elapsed_of_run(played: Played, wanted: int) -> Finding:
+def _check_elapsed_of_run(played: PlayResult, wanted: int) -> Finding:
     """Judge when a supervisor knew its outcome by what it did, if it does not say.
 
     It had its outcome when it first signalled the tree, or returned. That is right at the wanted instant, or, for a
@@ -240,7 +240,7 @@ def _check_elapsed_of_run(played: Played, wanted: int) -> Finding:
     return finding
 
 
-def _list_graces_after_completion(played: Played) -> tuple[int, ...]:
+def _list_graces_after_completion(played: PlayResult) -> tuple[int, ...]:
     """Give the times, as stated, that may lie between the outcome of a completed run and its first signal."""
     limits = played.bound.policy.nanoseconds()
     linger, background = (limits.get(name) or 0 for name in ("linger_grace", "background_grace"))
@@ -251,21 +251,21 @@ def _list_graces_after_completion(played: Played) -> tuple[int, ...]:
     return (0,) if is_open else (0, linger, linger + background)
 
 
-def _check_return(played: Played, wanted: int) -> Finding:
+def _check_return(played: PlayResult, wanted: int) -> Finding:
     seen = _facts.find_returned_at(played.record)
     return Finding(Verdict.FAILED, "it did not return") if seen is None else _check_time(played, wanted, seen)
 
 
-def _check_agent_signals(played: Played, wanted: Sequence[tuple[str, int]]) -> Finding:
+def _check_agent_signals(played: PlayResult, wanted: Sequence[tuple[str, int]]) -> Finding:
     return check_signals(played, None, wanted)
 
 
-def _check_gone_at(played: Played, process: str, wanted: int) -> Finding:
+def _check_gone_at(played: PlayResult, process: str, wanted: int) -> Finding:
     seen = _facts.find_gone_at(played.record, process)
     return Finding(Verdict.FAILED, "it never ended") if seen is None else _check_time(played, wanted, seen)
 
 
-def _check_alive_at(played: Played, process: str, wanted: int) -> Finding:
+def _check_alive_at(played: PlayResult, process: str, wanted: int) -> Finding:
     start = _facts.find_appearance(played.record, process)
     end = _facts.find_gone_at(played.record, process)
     assert start is not None
@@ -275,8 +275,8 @@ def _check_alive_at(played: Played, process: str, wanted: int) -> Finding:
     return Finding.of(fits=start <= wanted + played.tolerance and (end is None or wanted < end), seen=seen)
 
 
-def _build_process_check(check: Callable[[Played, str, Any], Finding], process: str) -> Check:
-    def checked(played: Played, wanted: Any) -> Finding:
+def _build_process_check(check: Callable[[PlayResult, str, Any], Finding], process: str) -> Check:
+    def checked(played: PlayResult, wanted: Any) -> Finding:
         if _facts.find_appearance(played.record, process) is None:
             return Finding(Verdict.NOT_EXERCISED, f"there was no process {process}")
         return check(played, process, wanted)
@@ -284,7 +284,7 @@ def _build_process_check(check: Callable[[Played, str, Any], Finding], process: 
     return checked
 
 
-_PROCESS_CHECKS: dict[str, Callable[[Played, str, Any], Finding]] = {
+_PROCESS_CHECKS: dict[str, Callable[[PlayResult, str, Any], Finding]] = {
     "signals": check_signals,
     "gone_at": _check_gone_at,
     "alive_at": _check_alive_at,

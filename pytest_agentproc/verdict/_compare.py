@@ -12,7 +12,7 @@ from pytest_agentproc.verdict._checks import check_leaks, find_check
 from pytest_agentproc.verdict._facts import any_was_started, list_leaks, select_session_play
 from pytest_agentproc.verdict._patterns import SlowPattern
 from pytest_agentproc.verdict._program import explain_program_failure
-from pytest_agentproc.verdict._rows import Finding, Played, ReferencePlays, Row, Verdict
+from pytest_agentproc.verdict._rows import Finding, PlayResult, ReferencePlays, Row, Verdict
 from pytest_agentproc.verdict._session import Check, has_ended, is_before, is_of_turn
 from pytest_agentproc.verdict._unstated import describe_remedy, excuse_unstated, withhold_passes
 from pytest_agentproc.verdict._words import escape_unprintable, show_wanted
@@ -34,7 +34,7 @@ _TIMED = ("elapsed", "returned", "signals", "gone_at", "alive_at", "spawns", "as
 """The last words of keys that state instants."""
 
 
-def compare(played: Played) -> tuple[Row, ...]:
+def compare(played: PlayResult) -> tuple[Row, ...]:
     """Judge every expectation of a scenario.
 
     Bystanders are looked after whether or not the file says so; without a word in it they have a row if one was harmed.
@@ -48,9 +48,6 @@ def compare(played: Played) -> tuple[Row, ...]:
     divide them is its adapter's error, and says nothing of it. A scenario that withholds a handshake is not applicable
     to a client that asks for none.
 
-    Args:
-        played: what was bound, recorded, and answered.
-
     Returns:
         one row per expectation, in the file's order.
     """
@@ -59,7 +56,7 @@ def compare(played: Played) -> tuple[Row, ...]:
     return tuple(replace(row, wanted=escape_unprintable(row.wanted), seen=escape_unprintable(row.seen)) for row in rows)
 
 
-def _judge_expectations(played: Played) -> list[Row]:
+def _judge_expectations(played: PlayResult) -> list[Row]:
     """Judge every expectation, also where nothing is left that decides the scenario."""
     level = played.bound.scenario.level
     rows = _excuse_unreported(played, [_judge_row(played, expectation) for expectation in played.bound.expect])
@@ -105,7 +102,7 @@ def list_unmet(rows: Sequence[Row]) -> list[Row]:
     return sorted(bad, key=lambda row: list(Verdict).index(row.verdict))
 
 
-def _excuse_other_limits(played: Played, rows: list[Row]) -> list[Row]:
+def _excuse_other_limits(played: PlayResult, rows: list[Row]) -> list[Row]:
     """Excuse what follows from the subject's limits: checks that the kit's own supervisor misses under them, too.
 
     Of another outcome nothing is judged, as it is another story from there on (turns before that one are), nor of a
@@ -122,7 +119,7 @@ def _excuse_other_limits(played: Played, rows: list[Row]) -> list[Row]:
     others = {key: seen for key, seen in missed.items() if is_moot or _get_last_word(key) == "outcome"}
     other = next(iter(others.values()), "")
     return [
-        replace(row, verdict=Verdict.NOT_APPLICABLE, seen=f"{row.seen}; {_LIMITS} {why}", hint="")
+        row.excuse(f"{_LIMITS} {why}")
         if row.key not in _BY_RECORD
         and (why := missed.get(row.key, "") or ("" if not is_moot and is_before(row.key, others) else other))
         else row
@@ -148,7 +145,7 @@ def _find_missed_by_reference(reference: ReferencePlays) -> dict[str, str]:
     return {row.key: f"{row.key} {row.seen}".partition("\n")[0] for row in others if row.key in met}
 
 
-def _excuse_no_handshake(played: Played, rows: list[Row]) -> list[Row]:
+def _excuse_no_handshake(played: PlayResult, rows: list[Row]) -> list[Row]:
     """Excuse a client that asks for no handshake: its first prompt reached the agent without one.
 
     A process that it leaves is still a leak, unless the run only ended because all sides waited.
@@ -156,7 +153,7 @@ def _excuse_no_handshake(played: Played, rows: list[Row]) -> list[Row]:
     if all("begun_without" not in event.data for event in played.record.events):
         return rows
     return [
-        replace(row, verdict=Verdict.NOT_APPLICABLE, seen=f"{row.seen}; {_NO_HANDSHAKE}", hint="")
+        row.excuse(_NO_HANDSHAKE)
         if row.key not in _BY_RECORD or (row.key == "leaks" and played.fault is not None)
         else row
         for row in rows
@@ -166,7 +163,7 @@ def _excuse_no_handshake(played: Played, rows: list[Row]) -> list[Row]:
 _NO_HANDSHAKE = "the client asks for no handshake, and the scenario is about one"
 
 
-def _report_unscaled_limits(played: Played, rows: list[Row]) -> list[Row]:
+def _report_unscaled_limits(played: PlayResult, rows: list[Row]) -> list[Row]:
     word = next((event.data["unscaled"] for event in played.record.events if "unscaled" in event.data), None)
     if word is None or all(row.verdict is not Verdict.FAILED for row in rows):
         return rows
@@ -183,7 +180,7 @@ def _report_unscaled_limits(played: Played, rows: list[Row]) -> list[Row]:
     return [Row("answer", 0, wanted, said, Verdict.ADAPTER_ERROR, level=level), *others]
 
 
-def _excuse_undecided(played: Played, rows: list[Row]) -> list[Row]:
+def _excuse_undecided(played: PlayResult, rows: list[Row]) -> list[Row]:
     """Excuse a subject that looked too seldom: for other instants and, with another outcome, for everything.
 
     Checks that fit another outcome are not judged either: a scenario that nothing decides has not been passed.
@@ -194,15 +191,10 @@ def _excuse_undecided(played: Played, rows: list[Row]) -> list[Row]:
     failed = {row.key for row in judged if row.verdict is Verdict.FAILED}
     is_other = any(_get_last_word(key) == "outcome" for key in failed)
     open_keys = {row.key for row in judged} if is_other else {key for key in failed if _get_last_word(key) in _TIMED}
-    return [
-        replace(row, verdict=Verdict.NOT_APPLICABLE, seen=f"{row.seen}; {played.undecided}", hint="")
-        if row.key in open_keys
-        else row
-        for row in rows
-    ]
+    return [row.excuse(played.undecided) if row.key in open_keys else row for row in rows]
 
 
-def _excuse_moot_leaks(played: Played, rows: list[Row]) -> list[Row]:
+def _excuse_moot_leaks(played: PlayResult, rows: list[Row]) -> list[Row]:
     """Excuse the leaks of a run that a fault of the clock ended, if nothing else of the run is judged.
 
     Without a limit that it does not have the run could not end otherwise.
@@ -219,7 +211,7 @@ def _get_last_word(key: str) -> str:
     return key.rpartition(".")[2]
 
 
-def _judge_row(played: Played, expectation: Expectation) -> Row:
+def _judge_row(played: PlayResult, expectation: Expectation) -> Row:
     try:
         finding = _check_expectation(played, expectation)
     except SlowPattern as error:
@@ -236,7 +228,7 @@ def _show_wanted(key: str, wanted: Any) -> str:
     return show_artifact(rest, wanted) if head == "artifacts" else show_wanted(key, wanted)
 
 
-def _check_expectation(played: Played, expectation: Expectation) -> Finding:
+def _check_expectation(played: PlayResult, expectation: Expectation) -> Finding:
     if expectation.not_applicable is not None:
         return Finding(Verdict.NOT_APPLICABLE, f"the subject has no {expectation.not_applicable}")
     if expectation.unstated:
@@ -255,7 +247,7 @@ def _check_expectation(played: Played, expectation: Expectation) -> Finding:
     return finding
 
 
-def _list_deciding_keys(played: Played, level: str = "") -> set[str]:
+def _list_deciding_keys(played: PlayResult, level: str = "") -> set[str]:
     """Give the keys on which a scenario turns: those that its defects turn red; none if it names none.
 
     A must turns on keys at level must alone: what is only good practice cannot show that no user is harmed.
@@ -264,7 +256,7 @@ def _list_deciding_keys(played: Played, level: str = "") -> set[str]:
     return keys & {*played.bound.scenario.catches.values()}
 
 
-def _excuse_unreported(played: Played, rows: list[Row]) -> list[Row]:
+def _excuse_unreported(played: PlayResult, rows: list[Row]) -> list[Row]:
     """Excuse values that are not reported, as long as something is reported on which the scenario turns.
 
     That is what its defects turn red. One that names none turns on all that it states. A supervisor that keeps no
@@ -283,13 +275,13 @@ def _excuse_unreported(played: Played, rows: list[Row]) -> list[Row]:
     return found
 
 
-def _is_unstartable(played: Played) -> bool:
+def _is_unstartable(played: PlayResult) -> bool:
     """Say whether the scenario is about an agent that cannot be started."""
     wanted = [expectation.wanted for expectation in played.bound.expect if expectation.key == "outcome"]
     return played.bound.scenario.cannot_spawn is not None or wanted == ["spawn_failed"]
 
 
-def _judge_after_fault(played: Played, fault: Exception, key: str, wanted: Any) -> Finding:
+def _judge_after_fault(played: PlayResult, fault: Exception, key: str, wanted: Any) -> Finding:
     is_theirs = isinstance(fault, SubjectError)
     if key == "outcome" and not is_theirs:
         seen, verdict = _describe_fault(fault)

@@ -13,7 +13,7 @@ from pytest_agentproc.record import format_instant, render_text
 from pytest_agentproc.verdict._compare import conclude, list_unmet
 from pytest_agentproc.verdict._facts import find_last_step, list_leaks, list_lines_without_event
 from pytest_agentproc.verdict._program import find_end_of_program
-from pytest_agentproc.verdict._rows import Played, Row, Verdict
+from pytest_agentproc.verdict._rows import PlayResult, Row, Verdict
 from pytest_agentproc.verdict._words import quote, shorten, show_end
 from pytest_agentproc.vocabulary import ARTIFACTS, Outcome
 
@@ -150,12 +150,8 @@ _MOST_LINES = 12
 """So many lines of a program's stderr are shown: the last ones."""
 
 
-def explain(played: Played, rows: Sequence[Row]) -> str:
+def explain(played: PlayResult, rows: Sequence[Row]) -> str:
     """Say what was expected, what was seen, and how it came to that.
-
-    Args:
-        played: the run.
-        rows: what `compare` made of it.
 
     Returns:
         `file:line: claim` of the first check that did not pass; those checks with file and line, expected and seen; the
@@ -169,7 +165,7 @@ def explain(played: Played, rows: Sequence[Row]) -> str:
     return "\n".join([describe_findings(played, rows), *clock, "", render_text(played.record, scenario), "", verdict])
 
 
-def describe_findings(played: Played, rows: Sequence[Row]) -> str:
+def describe_findings(played: PlayResult, rows: Sequence[Row]) -> str:
     """Give what `explain` gives, but for the timeline and the verdict; the last line says what to look up."""
     scenario = played.bound.scenario
     is_theirs = isinstance(played.fault, SubjectError)
@@ -217,7 +213,7 @@ _OF_TREES = ("T1", "T3", "T4", "T6")
 """The rules by which no process may be left."""
 
 
-def find_first_difference(first: Played, second: Played) -> str:
+def find_first_difference(first: PlayResult, second: PlayResult) -> str:
     """Say in which line the timelines of two plays of one scenario first differ; empty: in none."""
     once, then = (render_text(played.record, played.bound.scenario) for played in (first, second))
     if once == then:
@@ -229,7 +225,7 @@ def find_first_difference(first: Played, second: Played) -> str:
     return f"once  {line}\nthen  {other}"
 
 
-def is_alike(first: Played, second: Played) -> bool:
+def is_alike(first: PlayResult, second: PlayResult) -> bool:
     """Say whether two plays of one scenario went the same way, but for what a supervisor draws by chance.
 
     No verdict depends on the ids that a client makes. Input and output count by their size, and a fault of the clock

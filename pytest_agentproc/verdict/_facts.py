@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.record import select_session
 from pytest_agentproc.supervisor.dialects import parse_objects
-from pytest_agentproc.verdict._rows import PlayedPart
+from pytest_agentproc.verdict._rows import PartialPlayResult
 from pytest_agentproc.vocabulary import RunReport, signal_number
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from pytest_agentproc.record import Event, Record
-    from pytest_agentproc.verdict._rows import Played
+    from pytest_agentproc.verdict._rows import PlayResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ def _iterate_own_events(record: Record, processes: Collection[str], codes: str) 
             yield event
 
 
-def select_session_play(played: Played, key: str) -> tuple[Played, str]:
+def select_session_play(played: PlayResult, key: str) -> tuple[PlayResult, str]:
     """Give what a check looks at: of `sessions.NAME.KEY` that session's play and its KEY, else the play itself."""
     head, _, rest = key.partition(".")
     if head != "sessions" or not rest:
@@ -213,10 +213,10 @@ def select_session_play(played: Played, key: str) -> tuple[Played, str]:
         answer = (answer.sessions or {}).get(name, RunReport())
     record = select_session(played.record, name)
     part = played.bound.parts[name]
-    return PlayedPart(part, record, answer, played.fault, played.tolerance, played.late, None), own
+    return PartialPlayResult(part, record, answer, played.fault, played.tolerance, played.late, None), own
 
 
-def any_was_started(played: Played) -> bool:
+def any_was_started(played: PlayResult) -> bool:
     """Say whether an agent was there at all, of any session."""
     names = played.bound.parts
     return (

@@ -14,19 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pytest_agentproc.record import Record
-    from pytest_agentproc.verdict._rows import Played
+    from pytest_agentproc.verdict._rows import PlayResult
     from pytest_agentproc.vocabulary import RunReport
 
 
 Times = list[int | None]
 
 
-def find_instants(played: Played, key: str) -> Times | None:
+def find_instants(played: PlayResult, key: str) -> Times | None:
     """Give the times that were seen of an expect key, one for each item that it may state.
-
-    Args:
-        played: a play in virtual time.
-        key: the key, dotted.
 
     Returns:
         whole nanoseconds, None where an item had no time; None for a key that states no times, or none that are seen
@@ -71,7 +67,7 @@ def _find_elapsed(answer: RunReport | None, head: str) -> Times | None:
     return [turns[int(number) - 1].elapsed] if int(number) <= len(turns) else None
 
 
-def _find_result_instants(played: Played, field: str) -> Times | None:
+def _find_result_instants(played: PlayResult, field: str) -> Times | None:
     data = (played.artifacts or {}).get("result.json")
     if data is None or field not in ("elapsed", "returned"):
         return None

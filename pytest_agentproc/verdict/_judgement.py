@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.verdict._compare import compare, conclude, list_unmet
 from pytest_agentproc.verdict._explain import find_first_difference, is_alike
-from pytest_agentproc.verdict._rows import Played, Row, Verdict
+from pytest_agentproc.verdict._rows import PlayResult, Row, Verdict
 from pytest_agentproc.vocabulary import LEVELS
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class Judgement(NamedTuple):
 
     verdict: Verdict
     rows: tuple[Row, ...] = ()
-    played: Played | None = None
+    played: PlayResult | None = None
     reason: str = ""
 
     @property
@@ -141,7 +141,7 @@ class Judgement(NamedTuple):
 
 
 def judge_play(
-    played: Played, read: Callable[[tuple[Row, ...]], tuple[Row, ...]] | None = None, *, is_reference: bool = True
+    played: PlayResult, read: Callable[[tuple[Row, ...]], tuple[Row, ...]] | None = None, *, is_reference: bool = True
 ) -> Judgement:
     """Pass a verdict on what was played.
 
@@ -162,7 +162,7 @@ def judge_play(
     return Judgement(verdict, rows, played, reason)
 
 
-def confirm_red(first: Judgement, again: Played) -> Judgement:
+def confirm_red(first: Judgement, again: PlayResult) -> Judgement:
     """Give a red judgement, if a second play of the same went the same way; else it says nothing of the subject.
 
     Only the events decide, not the words about them, nor the ids that a client makes by chance. A program runs beside
@@ -174,7 +174,7 @@ def confirm_red(first: Judgement, again: Played) -> Judgement:
     return _compare_plays("replay", first, again, f"{_REPLAY}, so this red says nothing of the supervisor; {_UNLESS}")
 
 
-def _fails_again(first: Played, again: Played) -> bool:
+def _fails_again(first: PlayResult, again: PlayResult) -> bool:
     """Say whether a program in virtual time misses the same checks of the gravest level in both plays."""
     plays = [list_unmet(compare(played)) for played in (first, again)]
     level = min((row.level for row in plays[0]), key=LEVELS.index, default="")
@@ -182,12 +182,12 @@ def _fails_again(first: Played, again: Played) -> bool:
     return again.record.header.get("arm") == "preload" and bool(once) and once == then
 
 
-def check_repeat(first: Judgement, again: Played) -> Judgement:
+def check_repeat(first: Judgement, again: PlayResult) -> Judgement:
     """Give a judgement, whatever it is, if a further play of the same went the same way; else it is a kit error."""
     return _compare_plays("repeat", first, again, f"{_REPLAY}; {_UNLESS}")
 
 
-def _compare_plays(key: str, first: Judgement, again: Played, hint: str) -> Judgement:
+def _compare_plays(key: str, first: Judgement, again: PlayResult, hint: str) -> Judgement:
     assert first.played is not None, "a second play has a first one"
     if first.played.record.digest() == again.record.digest():
         return first

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.verdict._facts import any_was_started
-from pytest_agentproc.verdict._rows import Played, Row, Verdict
+from pytest_agentproc.verdict._rows import PlayResult, Row, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ def find_end_of_program(record: Record) -> Mapping[str, Any] | None:
     return next((event.data for event in record.events if "program" in event.data), None)
 
 
-def explain_program_failure(played: Played, rows: list[Row]) -> list[Row]:
+def explain_program_failure(played: PlayResult, rows: list[Row]) -> list[Row]:
     """Say what kept a program from an answer, if it failed: it never came to start an agent, or it crashed."""
     end = find_end_of_program(played.record)
     level = played.bound.scenario.level

@@ -22,10 +22,6 @@ RESULTS_VERSION = 1
 def format_results(judged: Sequence[Judged], version: str) -> str:
     """Write what came of a session as one JSON object, in an order that depends on no worker.
 
-    Args:
-        judged: every scenario that was judged.
-        version: the kit's.
-
     Returns:
         `version` (of this form), `kit`, `corpus` (the hash of the scenarios), `subjects` (each with `name`,
         `conformant`, `undecided`, `corpus` and `digest`), and `results`: for each scenario, subject, clock and backend

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pytest_agentproc.record import Record
-    from pytest_agentproc.scenario import Bound
+    from pytest_agentproc.scenario import BoundScenario
     from pytest_agentproc.vocabulary import RunReport
 
 
@@ -95,13 +95,18 @@ class Row:
     level: str = LEVELS[0]
     unstated: tuple[str, ...] = ()
 
+    def excuse(self, why: str, unstated: tuple[str, ...] = ()) -> Row:
+        """Give the row as one that does not apply."""
+        limits = unstated or self.unstated
+        return replace(self, verdict=Verdict.NOT_APPLICABLE, seen=f"{self.seen}; {why}", hint="", unstated=limits)
 
-def fits_time(played: Played, wanted: int, seen: int) -> bool:
+
+def fits_time(played: PlayResult, wanted: int, seen: int) -> bool:
     """Say whether an instant is the one that was wanted: in real time not before it, and not long after."""
     return wanted <= seen <= wanted + played.late(seen)
 
 
-def fits_duration(played: Played, wanted: int, seen: int, end: int | None = None) -> bool:
+def fits_duration(played: PlayResult, wanted: int, seen: int, end: int | None = None) -> bool:
     """Say whether a time that does not begin with the run is the time that was wanted.
 
     In real time its beginning may come late as its end may, so that it can also be somewhat shorter. `end` is the
@@ -125,7 +130,7 @@ class Finding(NamedTuple):
         return cls(Verdict.PASSED, seen) if fits else cls(Verdict.FAILED, seen, hint)
 
 
-class Played(Protocol):
+class PlayResult(Protocol):
     """A scenario that was played: what was bound, recorded and kept, and the subject's answer or the clock's fault.
 
     `tolerance` is how much later than expected a thing may have happened, in nanoseconds: 0 in virtual time, but
@@ -135,7 +140,7 @@ class Played(Protocol):
     """
 
     @property
-    def bound(self) -> Bound: ...
+    def bound(self) -> BoundScenario: ...
     @property
     def record(self) -> Record: ...
     @property
@@ -158,10 +163,10 @@ class Played(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class PlayedPart:
+class PartialPlayResult:
     """A play as if one of its sessions, or one of its turns, were all of it: the answer is that one's alone."""
 
-    bound: Bound
+    bound: BoundScenario
     record: Record
     answer: RunReport | None
     fault: Exception | None
@@ -178,9 +183,9 @@ class ReferencePlays(Protocol):
     """A scenario under the kit's own supervisor: with the limits of the subject (`there`), and the file's (`here`)."""
 
     @property
-    def there(self) -> Played: ...
+    def there(self) -> PlayResult: ...
     @property
-    def here(self) -> Played: ...
+    def here(self) -> PlayResult: ...
 
 
 class Unstated(Protocol):
@@ -192,6 +197,6 @@ class Unstated(Protocol):
     @property
     def names(self) -> Sequence[str]: ...
     @property
-    def default(self) -> Played: ...
+    def default(self) -> PlayResult: ...
     @property
-    def variants(self) -> Mapping[str, Sequence[Played]]: ...
+    def variants(self) -> Mapping[str, Sequence[PlayResult]]: ...

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import format_instant
-from pytest_agentproc.verdict._rows import Finding, Played, PlayedPart, Verdict, fits_duration, fits_time
+from pytest_agentproc.verdict._rows import Finding, PartialPlayResult, PlayResult, Verdict, fits_duration, fits_time
 from pytest_agentproc.verdict._words import join_names, matches, quote, show_signals
 from pytest_agentproc.vocabulary import LIMIT_OUTCOMES
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import RunReport, View
 
 
-Check = Callable[[Played, Any], Finding]
+Check = Callable[[PlayResult, Any], Finding]
 NOT_REPORTED = Finding(Verdict.UNDECIDED, "not reported by the subject")
 _OF_TURNS = ("turns", "background")
 _TURN = re.compile(r"turns\.(\d+)\.")
@@ -28,10 +28,10 @@ _LETS_GO = ("acknowledge", "answer", "result")
 """Steps with which an agent ends the turn in its hands: what it says behind them belongs to another."""
 
 
-def build_reported_check(name: str, judge: Callable[[Played, Any, Any], Finding]) -> Check:
+def build_reported_check(name: str, judge: Callable[[PlayResult, Any, Any], Finding]) -> Check:
     """Make the check of a field of an answer: `judge` gets what was reported and what is wanted, if it was reported."""
 
-    def check(played: Played, wanted: Any) -> Finding:
+    def check(played: PlayResult, wanted: Any) -> Finding:
         seen = getattr(played.answer, name)
         return NOT_REPORTED if seen is None else judge(played, seen, wanted)
 
@@ -79,7 +79,7 @@ def has_ended(record: Record, key: str) -> bool:
 
 
 def _build_turn_check(head: str, number: int, leaf: str, check: Check) -> Check:
-    def checked(played: Played, wanted: Any) -> Finding:
+    def checked(played: PlayResult, wanted: Any) -> Finding:
         assert played.answer is not None
         turns = played.answer.turns if head == "turns" else played.answer.background
         if turns is None:
@@ -92,21 +92,13 @@ def _build_turn_check(head: str, number: int, leaf: str, check: Check) -> Check:
         may_wait = leaf == "elapsed" and head == "turns" and _waits_for_agent(played, number, wanted)
         if leaf == "elapsed" and seen is not None and (may_wait or fits_duration(played, wanted, seen)):
             return Finding(Verdict.PASSED, format_instant(seen))
-        turn = PlayedPart(
-            played.bound,
-            played.record,
-            turns[number - 1],
-            played.fault,
-            played.tolerance,
-            played.late,
-            played.artifacts,
-        )
-        return check(turn, wanted)
+        parts = played.bound, played.record, turns[number - 1], played.fault, played.tolerance, played.late
+        return check(PartialPlayResult(*parts, played.artifacts), wanted)
 
     return checked
 
 
-def _waits_for_agent(played: Played, number: int, wanted: int) -> bool:
+def _waits_for_agent(played: PlayResult, number: int, wanted: int) -> bool:
     """Say whether a turn took longer than expected because its client waited for the agent to let go of a turn.
 
     A client that reports no statuses cannot say that the session is ready at once. It may report a timed-out turn when
@@ -137,15 +129,14 @@ def _find_end_of_turn(record: Record, number: int) -> tuple[int | None, list[int
     return None, let_go
 
 
-def _check_background(_played: Played, turns: Sequence[RunReport], wanted: int) -> Finding:
+def _check_background(_played: PlayResult, turns: Sequence[RunReport], wanted: int) -> Finding:
     told = join_names(quote(turn.text or "") for turn in turns)
     seen = f"{len(turns)}: {told}" if turns else "none"
-    return Finding(Verdict.PASSED if len(turns) == wanted else Verdict.FAILED, seen)
+    return Finding.of(fits=len(turns) == wanted, seen=seen)
 
 
-def _check_statuses(_played: Played, seen: Sequence[str], wanted: Sequence[str]) -> Finding:
-    fits = _drop_passing_ready(seen) == _drop_passing_ready(wanted)
-    return Finding(Verdict.PASSED if fits else Verdict.FAILED, join_names(seen))
+def _check_statuses(_played: PlayResult, seen: Sequence[str], wanted: Sequence[str]) -> Finding:
+    return Finding.of(fits=_drop_passing_ready(seen) == _drop_passing_ready(wanted), seen=join_names(seen))
 
 
 def _drop_passing_ready(statuses: Sequence[str]) -> list[str]:
@@ -158,20 +149,20 @@ def _drop_passing_ready(statuses: Sequence[str]) -> list[str]:
 
 
 def _build_viewer_check(name: str, leaf: str) -> Check:
-    def judge(_played: Played, views: Mapping[str, View], wanted: Any) -> Finding:
+    def judge(_played: PlayResult, views: Mapping[str, View], wanted: Any) -> Finding:
         if name not in views:
             return Finding(Verdict.NOT_EXERCISED, f"there was no viewer {name}")
         seen = getattr(views[name], leaf)
         fits = seen == wanted if leaf == "status" else matches(seen, wanted)
-        return Finding(Verdict.PASSED if fits else Verdict.FAILED, seen if leaf == "status" else quote(seen))
+        return Finding.of(fits=fits, seen=seen if leaf == "status" else quote(seen))
 
     return build_reported_check("viewers", judge)
 
 
-def _check_called(played: Played, seen: Sequence[tuple[str, int]], wanted: Sequence[tuple[str, int]]) -> Finding:
+def _check_called(played: PlayResult, seen: Sequence[tuple[str, int]], wanted: Sequence[tuple[str, int]]) -> Finding:
     same = [name for name, _ in seen] == [name for name, _ in wanted]
     fits = same and all(fits_time(played, due, at) for (_, due), (_, at) in zip(wanted, seen, strict=True))
-    return Finding(Verdict.PASSED if fits else Verdict.FAILED, show_signals(seen))
+    return Finding.of(fits=fits, seen=show_signals(seen))
 
 
 _SESSION_CHECKS: dict[str, Check] = {

@@ -5,16 +5,17 @@ With no time between TERM and KILL, the arrival of TERM cannot be seen: TERM may
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import format_duration, format_instant
 from pytest_agentproc.verdict import _facts
-from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_time
+from pytest_agentproc.verdict._rows import Finding, PlayResult, Verdict, fits_time
 from pytest_agentproc.verdict._words import show_signals
 from pytest_agentproc.vocabulary import FIRST_SIGNALS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pytest_agentproc.verdict._facts import EndStatus
 
@@ -23,7 +24,7 @@ _AFTER_AN_END = ("completed", "failed", "incomplete")
 """Outcomes after which `linger_kill_grace` is the grace of an agent that lives on."""
 
 
-def has_no_grace(played: Played, process: str | None = None, at: int | None = None) -> bool:
+def has_no_grace(played: PlayResult, process: str | None = None, at: int | None = None) -> bool:
     """Say whether the grace between TERM and KILL is 0 for a process; where several may count, whether all are.
 
     Args:
@@ -35,7 +36,7 @@ def has_no_grace(played: Played, process: str | None = None, at: int | None = No
     return all(limits.get(name) == 0 for name in _list_graces(played, process, at))
 
 
-def _list_graces(played: Played, process: str | None, at: int | None) -> list[str]:
+def _list_graces(played: PlayResult, process: str | None, at: int | None) -> list[str]:
     """Name the graces that may count: of a descendant whose agent had ended by itself it is that of leftovers."""
     is_agent = process is None or process.partition(" ")[0] == "agent"
     if not is_agent and at is not None and _facts.had_ended_alone(played.record, at + played.tolerance):
@@ -72,7 +73,7 @@ Sent = tuple[str, int]
 """A signal and its instant."""
 
 
-def check_signals(played: Played, process: str | None, wanted: Sequence[Sent]) -> Finding:
+def check_signals(played: PlayResult, process: str | None, wanted: Sequence[Sent]) -> Finding:
     """Compare what a process (None: every agent) caught, and what it died of, with what it was to get."""
     pairs = [(name, at) for name, at in wanted]
     seen = _facts.list_signals(played.record, process)
@@ -104,7 +105,7 @@ def _list_names(signals: Sequence[Sent]) -> list[str]:
     return [name for name, _ in signals]
 
 
-def _find_tolerance(played: Played) -> int:
+def _find_tolerance(played: PlayResult) -> int:
     """Say within how much time two signals may be one: in real time the quarter second in which nothing is decided."""
     return played.tolerance // 4 if played.record.header.get("clock") == "real" else played.tolerance
 
@@ -125,16 +126,16 @@ def _drop_repeats(seen: Sequence[Sent], tolerance: int) -> list[Sent]:
     return found
 
 
-def _describe_name_difference(played: Played, wanted: Sequence[Sent], seen: Sequence[Sent]) -> str:
+def _describe_name_difference(played: PlayResult, wanted: Sequence[Sent], seen: Sequence[Sent]) -> str:
     """Say which signal was too much, or did not come: the first of which that is true."""
     if sorted(_list_names(wanted)) == sorted(_list_names(seen)):
         return "they came in another order"
-    for due, came in _align(wanted, seen):
-        if came is None and due is not None and not any(_is_same_signal(played, due, signal) for signal in seen):
-            return f"{due[0]} at {format_instant(due[1])} did not come"
-        if due is None and came is not None and not any(_is_same_signal(played, signal, came) for signal in wanted):
-            when = f" at {format_instant(came[1])}" if came[0] in _list_names(wanted) else ""
-            return f"{came[0]}{when} was not expected"
+    for (name, at), was_wanted in _find_unpaired(played, wanted, seen):
+        if was_wanted and not any(_is_same_signal(played, (name, at), came) for came in seen):
+            return f"{name} at {format_instant(at)} did not come"
+        if not was_wanted and not any(_is_same_signal(played, due, (name, at)) for due in wanted):
+            when = f" at {format_instant(at)}" if name in _list_names(wanted) else ""
+            return f"{name}{when} was not expected"
     often = next(
         name
         for name in _list_names([*seen, *wanted])
@@ -144,7 +145,7 @@ def _describe_name_difference(played: Played, wanted: Sequence[Sent], seen: Sequ
     return f"{often} was to come {counts[0]}, and came {counts[1]}"
 
 
-def _is_same_signal(played: Played, due: Sent, came: Sent) -> bool:
+def _is_same_signal(played: PlayResult, due: Sent, came: Sent) -> bool:
     return due[0] == came[0] and fits_time(played, due[1], came[1])
 
 
@@ -152,44 +153,21 @@ def _format_count(count: int) -> str:
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
-def _align(wanted: Sequence[Sent], seen: Sequence[Sent]) -> list[tuple[Sent | None, Sent | None]]:
-    """Pair what was wanted with what came, in order: as many as can be, and of these the nearest in time."""
-    width = len(seen) + 1
-    best = [
-        [_BestAlignment(len(wanted) - place + len(seen) - other) for other in range(width)]
-        for place in range(len(wanted) + 1)
-    ]
-    for place in reversed(range(len(wanted))):
-        for other in reversed(range(len(seen))):
-            (name, due), (came, at) = wanted[place], seen[other]
-            ways = [best[place + 1][other].prepend_step(1, 0), best[place][other + 1].prepend_step(0, 1)]
-            if name == came:
-                ways.append(best[place + 1][other + 1].prepend_step(1, 1, abs(at - due)))
-            best[place][other] = min(ways, key=lambda rest: (rest.alone, rest.apart))
-    pairs: list[tuple[Sent | None, Sent | None]] = []
-    place = other = 0
-    while place < len(wanted) and other < len(seen):
-        step = best[place][other]
-        pairs.append((wanted[place] if step.mine else None, seen[other] if step.theirs else None))
-        place, other = place + step.mine, other + step.theirs
-    return [*pairs, *((due, None) for due in wanted[place:]), *((None, came) for came in seen[other:])]
+def _find_unpaired(played: PlayResult, wanted: Sequence[Sent], seen: Sequence[Sent]) -> Iterator[tuple[Sent, bool]]:
+    """Give the signals without a counterpart in the other list, in order; the flag says that it was wanted.
 
-
-class _BestAlignment(NamedTuple):
-    """The best way on from a place in both lists.
-
-    Args:
-        alone: how many signals of both are left without the other's.
-        apart: how far the pairs are apart, in nanoseconds.
-        mine: how many of the wanted ones its first step takes.
-        theirs: how many of those that came.
+    First a signal is paired with the same one at its instant, then the others by their names alone.
     """
-
-    alone: int
-    apart: int = 0
-    mine: int = 0
-    theirs: int = 0
-
-    def prepend_step(self, mine: int, theirs: int, apart: int = 0) -> _BestAlignment:
-        """Give the way that has a step before this one: of one list, or a pair."""
-        return _BestAlignment(self.alone + (mine != theirs), self.apart + apart, mine, theirs)
+    missing, extra = [], [*seen]
+    for due in wanted:
+        same = next((came for came in extra if _is_same_signal(played, due, came)), None)
+        if same is None:
+            missing.append(due)
+        else:
+            extra.remove(same)
+    for tag, begin, end, first, last in SequenceMatcher(
+        None, _list_names(missing), _list_names(extra), autojunk=False
+    ).get_opcodes():
+        if tag != "equal":
+            yield from ((due, True) for due in missing[begin:end])
+            yield from ((came, False) for came in extra[first:last])

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.verdict._rows import Played, Row, Verdict
+from pytest_agentproc.verdict._rows import PlayResult, Row, Verdict
 from pytest_agentproc.verdict._session import is_before
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _FAILED = (Verdict.FAILED, Verdict.NOT_EXERCISED)
 _CUT = "noise"
 """With the shortest value an agent may be ended in the middle of a line. That says nothing of how lines are counted."""
 
-Compare = Callable[[Played], Sequence[Row]]
+Compare = Callable[[PlayResult], Sequence[Row]]
 
 
 def describe_remedy(names: Iterable[str]) -> str:
@@ -31,7 +31,7 @@ def describe_remedy(names: Iterable[str]) -> str:
     return f"state limits={{{limits}}} to have this judged"
 
 
-def excuse_unstated(played: Played, rows: list[Row], compare: Compare, proven: Iterable[str]) -> list[Row]:
+def excuse_unstated(played: PlayResult, rows: list[Row], compare: Compare, proven: Iterable[str]) -> list[Row]:
     """Make failed checks not applicable whose demand depends on a limit that is not stated.
 
     Args:
@@ -49,13 +49,7 @@ def excuse_unstated(played: Played, rows: list[Row], compare: Compare, proven: I
         **_find_graceless(played, unstated, compare, open_keys),
     }
     return [
-        replace(
-            row,
-            verdict=Verdict.NOT_APPLICABLE,
-            seen=f"{row.seen}; {describe_remedy(excuses[row.key])}",
-            hint="",
-            unstated=excuses[row.key],
-        )
+        row.excuse(describe_remedy(excuses[row.key]), excuses[row.key])
         if row.key in excuses and row.verdict in _FAILED
         else row
         for row in rows
@@ -74,16 +68,13 @@ def withhold_passes(rows: list[Row], deciding: Mapping[str, set[str]]) -> list[R
         keys = deciding[row.level]
         left_out = [row for row in rows if row.key in keys and row.verdict is Verdict.NOT_APPLICABLE]
         names = dict.fromkeys(name for row in left_out for name in row.unstated)
-        if row.verdict is Verdict.PASSED and names and len(left_out) == len(keys):
-            seen = f"{row.seen}; this decides nothing: {describe_remedy(names)}"
-            found.append(replace(row, verdict=Verdict.NOT_APPLICABLE, seen=seen))
-        else:
-            found.append(row)
+        is_withheld = row.verdict is Verdict.PASSED and names and len(left_out) == len(keys)
+        found.append(row.excuse(f"this decides nothing: {describe_remedy(names)}") if is_withheld else row)
     return found
 
 
 def _find_graceless(
-    played: Played, unstated: Unstated, compare: Compare, keys: Iterable[str]
+    played: PlayResult, unstated: Unstated, compare: Compare, keys: Iterable[str]
 ) -> Mapping[str, tuple[str, ...]]:
     """Give the checks that pass if a supervisor that does not state its graces gives none."""
     names = tuple(name for name in _GRACES if name in unstated.names)
@@ -103,7 +94,9 @@ def _remove_grace(bound: Any) -> Any:
     return replace(bound, policy=replace(bound.policy, **graces)) if graces else bound
 
 
-def _find_swayed(played: Played, unstated: Unstated, compare: Compare, keys: set[str]) -> Mapping[str, tuple[str, ...]]:
+def _find_swayed(
+    played: PlayResult, unstated: Unstated, compare: Compare, keys: set[str]
+) -> Mapping[str, tuple[str, ...]]:
     """Give the checks that the reference supervisor fails under another value, each with the limits.
 
     Of another outcome nothing is judged but what ended before it. A run that never ended is right under no limit,

@@ -18,7 +18,7 @@ from tests.parity.kinds import ENDS, KINDS, kind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_agentproc.harness import Played, ScenarioRunner
+    from pytest_agentproc.harness import PlayResult, ScenarioRunner
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import RunReport
@@ -124,7 +124,7 @@ class Case:
         return _seen(*play_together(lab, bind_all(self.scenarios), backend))
 
 
-def seen_alone(played: Played) -> Seen:
+def seen_alone(played: PlayResult) -> Seen:
     """Give what is compared of the play of one scenario."""
     return _seen(played.record, [played.answer], played.fault.reason if played.fault is not None else "")
 

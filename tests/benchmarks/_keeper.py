@@ -70,7 +70,7 @@ def _keeper_start() -> float:
 def _hold(containment: str) -> None:
     child = Child(_AGENT, containment=containment)
     assert child.containment == containment
-    child.abandon()
+    child.kill_and_reap()
 
 
 def _timed(work: Callable[[], object]) -> float:

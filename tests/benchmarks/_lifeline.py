@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import VirtualClock
-from pytest_agentproc.harness import Played, build_run_request
+from pytest_agentproc.harness import PlayResult, build_run_request
 from pytest_agentproc.harness._signal_guard import guard_signals, make_participant_finder
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
@@ -51,7 +51,7 @@ class LifelinePart:
         record = Record()
         self._fake = lab.make_fake(scenario, clock=self._clock, record=record)
         order = build_run_request(bound, self._fake, self._clock, record.add)
-        self._played = Played(bound, record, self._clock.run(subject.run, order), None)
+        self._played = PlayResult(bound, record, self._clock.run(subject.run, order), None)
         self._verdicts, self._watches, self._settles, self._calls = Samples(), Samples(), Samples(), Samples()
 
     def sample(self) -> None:

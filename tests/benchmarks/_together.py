@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock import VirtualClock, WatchedRun
     from pytest_agentproc.harness import ScenarioRunner
-    from pytest_agentproc.scenario import Bound, Scenario
+    from pytest_agentproc.scenario import BoundScenario, Scenario
     from pytest_agentproc.vocabulary import RunReport
 
     Trace = Callable[[int, str, Mapping[str, Any]], None]
@@ -65,7 +65,7 @@ class _Declared:
         await self._clock.drive(watched)
 
 
-def bind_all(scenarios: Sequence[Scenario]) -> list[Bound]:
+def bind_all(scenarios: Sequence[Scenario]) -> list[BoundScenario]:
     """Bind each scenario to the reference supervisor's limits, and name its agent after its number."""
     bounds = [scenario.bind(scenario.request_terms(reference_supervisor())) for scenario in scenarios]
     return [
@@ -73,7 +73,9 @@ def bind_all(scenarios: Sequence[Scenario]) -> list[Bound]:
     ]
 
 
-def model_together(bounds: Sequence[Bound], model_type: type[Model] = Model) -> tuple[Record, list[RunReport | None]]:
+def model_together(
+    bounds: Sequence[BoundScenario], model_type: type[Model] = Model
+) -> tuple[Record, list[RunReport | None]]:
     """Play all at once in the model, or in a broken one.
 
     Returns:
@@ -100,7 +102,7 @@ def model_together(bounds: Sequence[Bound], model_type: type[Model] = Model) -> 
 
 
 def play_together(
-    lab: ScenarioRunner, bounds: Sequence[Bound], backend: str, trace: Trace | None = None
+    lab: ScenarioRunner, bounds: Sequence[BoundScenario], backend: str, trace: Trace | None = None
 ) -> tuple[Record, list[RunReport | None]]:
     """Play all at once with real processes under one virtual clock.
 

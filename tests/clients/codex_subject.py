@@ -11,4 +11,6 @@ __all__ = ["subject"]
 def subject() -> Command:
     """Make it."""
     program = beside("codex-sdk", "codex_supervisor.mjs")
-    return Command([node(), str(program), "{agent}"], name="codex-sdk", prints_text=True)
+    return Command(
+        [node(), str(program), "{agent}"], name="codex-sdk", says={"exit_code": "exit_code", "text": "stdout"}
+    )

@@ -19,9 +19,9 @@ from tests.clients.running import IGNORES_EOF
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.harness import Played, ScenarioRunner
+    from pytest_agentproc.harness import PlayResult, ScenarioRunner
 
-    Hold = Callable[..., Played]
+    Hold = Callable[..., PlayResult]
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +33,7 @@ PROMPTS = "[{prompt: first}, {wait_for: turn 1}, {wait: 10s}, {prompt: second}]"
 def hold(lab: ScenarioRunner) -> Hold:
     """Give a function that holds a session of a version over a claude."""
 
-    def hold(version: str, script: str, drive: str = "[{prompt: hi}]", handler: str = "") -> Played:
+    def hold(version: str, script: str, drive: str = "[{prompt: hi}]", handler: str = "") -> PlayResult:
         steps = textwrap.indent(textwrap.dedent(script).strip(), "  ")
         head = f"scenario: its claude\nagent: {{dialect: claude, mode: session}}\n{handler}drive: {drive}\n"
         return lab.play(loads(f"{head}script:\n{steps}\nexpect: {{spawns: [0s]}}\n"), acp_program(version))
@@ -41,25 +41,25 @@ def hold(lab: ScenarioRunner) -> Hold:
     return hold
 
 
-def turns(played: Played) -> list[tuple[str | None, str | None]]:
+def turns(played: PlayResult) -> list[tuple[str | None, str | None]]:
     """Give the stop reason and the text of each turn."""
     assert played.answer is not None
     return [(turn.stop_reason, turn.text) for turn in played.answer.turns or ()]
 
 
-def error(played: Played) -> str:
+def error(played: PlayResult) -> str:
     """Give the error that was the answer to the one prompt."""
     assert played.answer is not None
     (turn,) = played.answer.turns or ()
     return str(turn.error)
 
 
-def stderr(played: Played) -> str:
+def stderr(played: PlayResult) -> str:
     """Give what the program printed on stderr."""
     return next(str(event.data["stderr"]) for event in played.record.events if "program" in event.data)
 
 
-def end(played: Played) -> dict[str, object]:
+def end(played: PlayResult) -> dict[str, object]:
     """Give how claude ended."""
     ends = [event.data for event in played.record.events if event.code == "x" and event.data["process"] == "agent"]
     return {key: ends[0][key] for key in ("code", "signal", "leaked") if key in ends[0]}

@@ -91,7 +91,7 @@ class LooksTwice(Model):
 
     class Look(Driver):
         def look(self) -> bool:
-            return super().look() or (self.ports is not None and super().look())
+            return super().look() or (self.agent is not None and super().look())
 
     driver_type = Look
 

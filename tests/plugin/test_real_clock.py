@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.harness import Played
+from pytest_agentproc.harness import PlayResult
 from tests.plugin.scenarios import GREEN, RED
 from tests.plugin.test_options import collected
 
@@ -90,11 +90,11 @@ def test_a_red_play_on_a_starved_machine_is_no_verdict(
     """It is played three times in all; a green one would have counted, whatever the machine."""
     plays = []
 
-    def was_starved(played: Played) -> bool:
+    def was_starved(played: PlayResult) -> bool:
         plays.append(played)
         return True
 
-    monkeypatch.setattr(Played, "was_starved", property(was_starved))
+    monkeypatch.setattr(PlayResult, "was_starved", property(was_starved))
     (pytester.path / "wrong.scenario.yaml").write_text(RED)
     result = pytester.runpytest("--agentproc-clock=real", "-rs")
     result.assert_outcomes(skipped=1)

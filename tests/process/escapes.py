@@ -98,11 +98,11 @@ def escape(*ways: str) -> list[str]:
 def read_line(child: Child) -> bytes:
     """Read the line that a child prints."""
     data = b""
-    child.watch("stdout", wanted=True)
+    child.watch_stream("stdout", wanted=True)
     while not data.endswith(b"\n"):
         _wait(child)
         data += child.read("stdout", 65536) or b""
-    child.watch("stdout", wanted=False)
+    child.watch_stream("stdout", wanted=False)
     return data
 
 
@@ -110,7 +110,7 @@ def await_exit(child: Child) -> int:
     """Wait for a child's end."""
     while "exit" not in child.poll():
         _wait(child)
-    return child.status()
+    return child.read_exit_status()
 
 
 def await_alone(child: Child, seconds: float = CEILING) -> bool:

@@ -14,7 +14,7 @@ from pytest_agentproc.verdict import compare
 from pytest_agentproc.vocabulary import Policy, RunReport
 from tests.process.stand import SECOND, scenario_of
 from tests.process.test_sessions import Client
-from tests.unit.handmade import Bound, Expected, Played
+from tests.unit.handmade import BoundScenario, Expected, PlayResult
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner
@@ -60,7 +60,7 @@ def row_of(record: Record, wanted: str) -> tuple[str, str]:
     lines = f"scenario: a\nagent: {{dialect: claude, mode: session}}\nscript: []\nexpect:\n  asked: [{wanted}]\n"
     bound = loads(lines).bind(Policy())
     expected = tuple(Expected(one.key, one.wanted) for one in bound.expect if one.key == "asked")
-    (row,) = compare(Played(Bound(expected), record, RunReport()))
+    (row,) = compare(PlayResult(BoundScenario(expected), record, RunReport()))
     return row.verdict.value, row.hint
 
 

@@ -26,7 +26,7 @@ from tests.process.stand import CEILING, scenario_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pytest_agentproc.harness import Played, ScenarioRunner
+    from pytest_agentproc.harness import PlayResult, ScenarioRunner
     from pytest_agentproc.verdict import Row
     from pytest_agentproc.vocabulary import RunReport, RunRequest, Subject
 
@@ -87,7 +87,7 @@ def other() -> Iterator[Process]:
     assert is_alive, "the bystander is dead"
 
 
-def bystanders(played: Played) -> Row | None:
+def bystanders(played: PlayResult) -> Row | None:
     """Give the row, if there is one."""
     return next((row for row in compare(played) if row.key == "bystanders"), None)
 

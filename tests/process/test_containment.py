@@ -79,7 +79,7 @@ for containment in ("group", "subreaper", "keeper"):
     late = subprocess.Popen(["sleep", "60"], start_new_session=True)
     child.terminate()
     child.kill()
-    assert child.abandon() in (-9, -15)
+    assert child.kill_and_reap() in (-9, -15)
     assert sibling.poll() is daemon.poll() is late.poll() is None
     os.kill(tracker, 0)
     assert open(f"/proc/{tracker}/stat").read().rpartition(")")[2].split()[0] != "Z"
@@ -98,13 +98,13 @@ if "--now" not in sys.argv:
 import select, time
 from pytest_agentproc.tree import Child
 child = Child(sys.argv[2:-1], containment=sys.argv[1])
-child.watch("stdout", wanted=True)
+child.watch_stream("stdout", wanted=True)
 select.select([child.descriptor], [], [], 20)
 pid = child.read("stdout", 100).decode().strip()
 begin = time.monotonic()
 child.kill()
-child.abandon()
-print(pid, child.containment, *child.leaks(), time.monotonic() - begin)
+child.kill_and_reap()
+print(pid, child.containment, *child.list_survivors(), time.monotonic() - begin)
 """
 CHANGES_USER = """
 import os, signal
@@ -131,7 +131,7 @@ def start() -> Iterator[Callable[..., Child]]:
 
     yield starter
     for child in children:
-        child.abandon()
+        child.kill_and_reap()
 
 
 def end_lost(pid: int) -> None:
@@ -249,7 +249,7 @@ def test_what_cannot_be_had_is_replaced_by_the_next(monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(_child, "adopt_orphans", refuse)
     child = Child(["/bin/cat"], containment="keeper")
     assert child.containment == ("group" if missing == "both" else "subreaper")
-    child.abandon()
+    child.kill_and_reap()
     assert descriptors() == before
 
 
@@ -258,7 +258,7 @@ def test_a_pid_that_is_somebody_elses_by_now_is_spared(start: Callable[..., Chil
     """The kernel is made to give the freed pid of a member, which also was a session, to an innocent (T2)."""
     child = start(program(LETS_GO), containment)
     pid = int(read_line(child))
-    child.watch("stdin", wanted=True)
+    child.watch_stream("stdin", wanted=True)
     child.terminate()
     os.kill(pid, signal.SIGKILL)
     assert is_gone(pid)

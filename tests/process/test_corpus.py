@@ -12,14 +12,14 @@ from pytest_agentproc.verdict import Verdict, compare, explain
 from tests.bundled import all_bundled
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Played, ScenarioRunner
+    from pytest_agentproc.harness import PlayResult, ScenarioRunner
     from pytest_agentproc.scenario import Scenario
 
 CORPUS = all_bundled()
 corpus = pytest.mark.parametrize("scenario", CORPUS, ids=[scenario.id for scenario in CORPUS])
 
 
-def assert_green(played: Played) -> None:
+def assert_green(played: PlayResult) -> None:
     """Have every row passed."""
     rows = compare(played)
     assert {row.verdict for row in rows} <= {Verdict.PASSED}, explain(played, rows)

@@ -18,7 +18,7 @@ from tests.bundled import all_bundled
 from tests.process.kill_matrix import red_keys
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Played, ScenarioRunner
+    from pytest_agentproc.harness import PlayResult, ScenarioRunner
     from pytest_agentproc.scenario import Scenario
 
 pytestmark = pytest.mark.once
@@ -92,7 +92,7 @@ def _parted(played: _Told, model: _Told) -> tuple[object, ...]:
     return played[0], model[0], *lines
 
 
-def _told(played: Played) -> _Told:
+def _told(played: PlayResult) -> _Told:
     """Give the keys that failed, and the whole timeline."""
     red = [row.key for row in compare(played) if row.verdict is Verdict.FAILED]
     return red, [*compute_normal_form(played.record)]

@@ -100,6 +100,6 @@ def test_a_stopped_keeper_delays_a_cancellation_no_longer_than_the_promise() -> 
     assert keeper is not None
     os.kill(keeper.pid, signal.SIGSTOP)
     begin = time.monotonic()
-    assert child.abandon() == -signal.SIGKILL
+    assert child.kill_and_reap() == -signal.SIGKILL
     assert time.monotonic() - begin < LONGEST
     assert not Path(f"/proc/{child.pid}").exists()

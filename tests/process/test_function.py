@@ -21,7 +21,7 @@ from tests.process.stand import is_gone
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.harness import Played, ScenarioRunner
+    from pytest_agentproc.harness import PlayResult, ScenarioRunner
     from pytest_agentproc.vocabulary import RunRequest
 
 HELLO = loads(
@@ -53,7 +53,7 @@ def returning(given: Any) -> Function:
 
 def played(lab: ScenarioRunner, subject: Any) -> tuple[Verdict, dict[str, Verdict], str]:
     """Play HELLO, and give the verdict, those of its rows, and what was seen in the first of them."""
-    play: Played = lab.play(HELLO, subject)
+    play: PlayResult = lab.play(HELLO, subject)
     rows = compare(play)
     return conclude(rows), {row.key: row.verdict for row in rows}, rows[0].seen
 

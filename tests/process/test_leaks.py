@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterator
 
-    from pytest_agentproc.harness import Played, ScenarioRunner
+    from pytest_agentproc.harness import PlayResult, ScenarioRunner
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import RunReport, RunRequest
 
@@ -136,7 +136,7 @@ CASES = [
 IDS = ["one agent", "a session", "several sessions", "a later start"]
 
 
-def leaks_row(played: Played) -> tuple[str, str, str]:
+def leaks_row(played: PlayResult) -> tuple[str, str, str]:
     """Give verdict, seen and hint of the check on leaks."""
     (row,) = [row for row in compare(played) if row.key == "leaks"]
     return str(row.verdict), row.seen, row.hint

@@ -28,13 +28,13 @@ def _await(is_true: Callable[[], bool]) -> None:
 
 def _read_pid(child: Child) -> int:
     """Read the first line of an agent: the pid of a child that becomes the leader of a session."""
-    child.watch("stdout", wanted=True)
+    child.watch_stream("stdout", wanted=True)
     line = b""
     while not line.endswith(b"\n"):
         select.select([child.descriptor], [], [], _PATIENCE)
         if "stdout" in child.poll():
             line += child.read("stdout", 1) or b""
-    child.watch("stdout", wanted=False)
+    child.watch_stream("stdout", wanted=False)
     pid = int(line)
     _await(lambda: os.getsid(pid) == pid and read_state(child.pid) == "T")
     return pid
@@ -47,7 +47,7 @@ def _agent(script: str) -> Iterator[Child]:
     try:
         yield child
     finally:
-        child.abandon()
+        child.kill_and_reap()
 
 
 def _await_end(child: Child) -> None:
@@ -58,7 +58,7 @@ def _await_end(child: Child) -> None:
         assert time.monotonic() < end
         select.select([child.descriptor], [], [], 0.1)
         if "exit" in child.poll():
-            child.status()
+            child.read_exit_status()
             has_exited = True
     child.reap()
 

@@ -18,7 +18,7 @@ from tests.process.stand import is_gone, scenario_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.harness import Played, ScenarioRunner
+    from pytest_agentproc.harness import PlayResult, ScenarioRunner
     from pytest_agentproc.vocabulary import LimitsRequest, Policy, RunRequest
 
 SLEEP = ["sleep", "1000"]
@@ -39,7 +39,7 @@ class Helped(subjects.ReferenceSupervisor):
         return await super().run(order)
 
 
-def leaks_row(played: Played) -> tuple[Verdict, str]:
+def leaks_row(played: PlayResult) -> tuple[Verdict, str]:
     """Give the verdict on leaks, and the leaks seen."""
     [row] = [row for row in compare(played) if row.key == "leaks"]
     return row.verdict, row.seen

@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from pytest_agentproc import defects, subjects
-from pytest_agentproc.harness import NotForRealTime, Played, ScenarioRunner, _pace, forecast_run
+from pytest_agentproc.harness import NotForRealTime, PlayResult, ScenarioRunner, _pace, forecast_run
 from pytest_agentproc.harness._fake_log import FakeLog
 from pytest_agentproc.harness._pace import choose_pace
 from pytest_agentproc.scenario import loads
@@ -53,7 +53,7 @@ def scenario(name: str) -> Scenario:
     return bundled(name)
 
 
-def played(lab: ScenarioRunner, told: Scenario, subject: Subject | None = None, backend: str = "asyncio") -> Played:
+def played(lab: ScenarioRunner, told: Scenario, subject: Subject | None = None, backend: str = "asyncio") -> PlayResult:
     """Play in real time, as fast as can be."""
     return lab.play_real(told, subject or subjects.reference_supervisor(), backend=backend)
 
@@ -86,7 +86,7 @@ def test_a_tie_is_not_for_real_time(lab: ScenarioRunner) -> None:
         played(lab, scenario("exits-at-the-deadline"))
 
 
-def red(run: Played) -> list[str]:
+def red(run: PlayResult) -> list[str]:
     """List the keys of the rows that failed."""
     return [row.key for row in compare(run) if row.verdict is Verdict.FAILED]
 

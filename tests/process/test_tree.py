@@ -35,7 +35,7 @@ def start() -> Iterator[Callable[..., Child]]:
 
     yield starter
     for child in children:
-        child.abandon()
+        child.kill_and_reap()
 
 
 def wait_for(child: Child, name: str) -> None:
@@ -48,9 +48,9 @@ def wait_for(child: Child, name: str) -> None:
 
 def read(child: Child, name: str = "stdout") -> bytes:
     """Read the next bytes on a stream."""
-    child.watch(name, wanted=True)
+    child.watch_stream(name, wanted=True)
     wait_for(child, name)
-    child.watch(name, wanted=False)
+    child.watch_stream(name, wanted=False)
     data = child.read(name, 65536)
     assert data is not None
     return data
@@ -90,7 +90,7 @@ def test_an_exit_is_told_once_and_reaped_on_demand(start: Callable[..., Child]) 
     """The status comes without reaping: until then the pid, and so the tree, stays ours."""
     child = start("/bin/sh", "-c", "exit 7")
     wait_for(child, "exit")
-    assert (child.status(), child.status()) == (7, 7)
+    assert (child.read_exit_status(), child.read_exit_status()) == (7, 7)
     assert child.poll() == set()
     assert os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT) is not None
     child.reap()
@@ -103,7 +103,7 @@ def test_a_signal_is_told_as_its_negative_number(start: Callable[..., Child]) ->
     child = start("/bin/cat")
     child.terminate()
     wait_for(child, "exit")
-    assert child.status() == -signal.SIGTERM
+    assert child.read_exit_status() == -signal.SIGTERM
 
 
 @pytest.mark.parametrize("own_session", [False, True], ids=["same group", "session of its own"])
@@ -114,7 +114,7 @@ def test_killing_the_tree_kills_a_grandchild_wherever_it_is(start: Callable[...,
     child.kill()
     assert is_gone(grandchild)
     wait_for(child, "exit")
-    assert child.status() == -signal.SIGKILL
+    assert child.read_exit_status() == -signal.SIGKILL
 
 
 def test_signalling_the_agent_alone_spares_the_grandchild(start: Callable[..., Child]) -> None:
@@ -137,7 +137,7 @@ def test_terminating_reaches_a_stopped_child(start: Callable[..., Child]) -> Non
     read(child)
     child.terminate()
     wait_for(child, "exit")
-    assert child.status() == 9
+    assert child.read_exit_status() == 9
 
 
 def test_signalling_after_the_exit_harms_nobody(start: Callable[..., Child]) -> None:
@@ -146,7 +146,7 @@ def test_signalling_after_the_exit_harms_nobody(start: Callable[..., Child]) -> 
     wait_for(child, "exit")
     child.terminate()
     child.kill()
-    child.status()
+    child.read_exit_status()
     child.reap()
     child.terminate()
     child.kill("agent")
@@ -165,7 +165,7 @@ def test_abandoning_kills_and_reaps_and_may_be_done_twice(start: Callable[..., C
     """For a caller that was cancelled in the middle of anything."""
     child = start("/bin/sh", "-c", "trap '' TERM; echo; sleep 60")
     read(child)
-    assert child.abandon() == child.abandon() == -signal.SIGKILL
+    assert child.kill_and_reap() == child.kill_and_reap() == -signal.SIGKILL
     with pytest.raises(ChildProcessError):
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
 
@@ -192,8 +192,8 @@ def test_a_descendant_that_may_not_be_signalled_is_a_leak(
         assert child.is_alone()
         os.kill(first, signal.SIGKILL)
         assert is_gone(first)
-        assert child.abandon() == -signal.SIGKILL
-        assert child.leaks() == [second]
+        assert child.kill_and_reap() == -signal.SIGKILL
+        assert child.list_survivors() == [second]
     finally:
         os.kill(second, signal.SIGKILL)
     assert descriptors() == before

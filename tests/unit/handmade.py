@@ -12,7 +12,7 @@ from pytest_agentproc.vocabulary import Policy, RunReport
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["SECOND", "Bound", "Events", "Expected", "Played", "Script", "judge", "judged"]
+__all__ = ["SECOND", "BoundScenario", "Events", "Expected", "PlayResult", "Script", "judge", "judged"]
 
 SECOND = 1_000_000_000
 Events = list[tuple[int, str, dict[str, Any]]]
@@ -48,21 +48,21 @@ class Script:
 
 
 @dataclass(frozen=True)
-class Bound:
+class BoundScenario:
     """A scenario bound to the default policy."""
 
     expect: tuple[Expected, ...]
     policy: Policy = field(default_factory=Policy)
     scenario: Script = field(default_factory=Script)
-    parts: Mapping[str, Bound] = field(default_factory=dict)
+    parts: Mapping[str, BoundScenario] = field(default_factory=dict)
     first_signal: str = "TERM"
 
 
 @dataclass(frozen=True)
-class Played:
+class PlayResult:
     """A run, written by hand."""
 
-    bound: Any  # a `Bound` that stands for one of a file
+    bound: Any  # a `BoundScenario` that stands for one of a file
     record: Record
     answer: RunReport | None
     fault: Exception | None = None
@@ -82,8 +82,8 @@ class Played:
 class Reference:
     """The results of the reference supervisor, written by hand."""
 
-    there: Played
-    here: Played
+    there: PlayResult
+    here: PlayResult
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ class Unstated:
     """The results that depend on limits that are not stated, written by hand."""
 
     names: tuple[str, ...]
-    default: Played
-    variants: Mapping[str, tuple[Played, ...]]
+    default: PlayResult
+    variants: Mapping[str, tuple[PlayResult, ...]]
 
 
 def judged(
@@ -107,7 +107,9 @@ def judged(
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     for at, code, data in events:
         record.add(at, code, {"process": "agent", **data})
-    return compare(Played(Bound(expected), record, None if fault else RunReport(**answer), fault, tolerance))
+    return compare(
+        PlayResult(BoundScenario(expected), record, None if fault else RunReport(**answer), fault, tolerance)
+    )
 
 
 def judge(key: str, wanted: Any, *, events: Events = (), **answer: Any) -> tuple[str, str, str, str]:  # type: ignore[assignment]

@@ -25,7 +25,7 @@ SECOND = 1_000_000_000
 
 
 class _Agent:
-    """One agent process in memory, as its driver sees it (`Ports`)."""
+    """One agent process in memory, as its driver sees it (`AgentProcess`)."""
 
     pid = 7
     descriptor = -1
@@ -52,7 +52,7 @@ class _Agent:
             ready.add("exit")
         return ready
 
-    def watch(self, name: str, *, wanted: bool) -> None:
+    def watch_stream(self, name: str, *, wanted: bool) -> None:
         (self._watched.add if wanted else self._watched.discard)(name)
 
     def read(self, name: str, limit: int) -> bytes | None:
@@ -72,7 +72,7 @@ class _Agent:
         assert not self.has_eof
         self.has_eof = True
 
-    def status(self) -> int:
+    def read_exit_status(self) -> int:
         self._saw_exit = True
         assert self.exit is not None
         return self.exit
@@ -93,12 +93,12 @@ class _Agent:
         assert self.exit is not None
         self.is_reaped = True
 
-    def abandon(self) -> int:
+    def kill_and_reap(self) -> int:
         self.kill()
         self.reap()
-        return self.status()
+        return self.read_exit_status()
 
-    def leaks(self) -> list[int]:
+    def list_survivors(self) -> list[int]:
         return []
 
     def close(self) -> None:
@@ -106,21 +106,21 @@ class _Agent:
 
 
 class _Ring:
-    """The session's bell in memory."""
+    """The session's wakeup in memory."""
 
     descriptor = -1
 
     def __init__(self) -> None:
-        self.rung = False
+        self.is_set = False
 
-    def ring(self) -> None:
-        self.rung = True
+    def set(self) -> None:
+        self.is_set = True
 
-    def hush(self) -> None:
-        self.rung = False
+    def clear(self) -> None:
+        self.is_set = False
 
-    def follow(self, descriptor: int) -> None: ...
-    def leave(self, descriptor: int) -> None: ...
+    def watch(self, descriptor: int) -> None: ...
+    def unwatch(self, descriptor: int) -> None: ...
     def close(self) -> None: ...
 
 
@@ -151,13 +151,13 @@ class Stage:
         self.starts: list[int] = []
         self.events: list[SessionEvent] = []
         self.failures = failures or []
-        self.bell = _Ring()
+        self.wakeup = _Ring()
         self.is_over = False
         setting = Setting("/work", "key", continues=continues)
         task = SessionTask(["agent"], dialect, "", policy or Policy(), setting, has_handler=handler)
         self.machine = Conversation(task, deciders)
         self.session = Session(self.machine, SystemClock(), None)
-        self.driver = SessionDriver(self.machine, self._spawn, self.bell, lambda: self.now, self._hear)
+        self.driver = SessionDriver(self.machine, self._spawn, self.wakeup, lambda: self.now, self._hear)
         self._count = 0
         self._read = 0
         self.look()
@@ -181,9 +181,9 @@ class Stage:
         """Look once, and on, until nothing is ready."""
         for _ in range(1000):
             self.is_over = self.is_over or self.driver.look()
-            ports, deadline = self.driver.ports, self.machine.deadline
-            ready = ports is not None and bool(ports.poll())
-            if self.is_over or not (ready or self.bell.rung or (deadline is not None and deadline <= self.now)):
+            agent, deadline = self.driver.agent, self.machine.deadline
+            ready = agent is not None and bool(agent.poll())
+            if self.is_over or not (ready or self.wakeup.is_set or (deadline is not None and deadline <= self.now)):
                 return
         raise AssertionError("the session looks for ever")
 

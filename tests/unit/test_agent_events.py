@@ -17,7 +17,7 @@ from pytest_agentproc.supervisor.dialects import make_decoder
 from pytest_agentproc.verdict import Verdict, compare
 from pytest_agentproc.vocabulary import DIALECTS, Policy, RunReport
 from tests.unit.encoders import encoder
-from tests.unit.handmade import Bound, Expected, Played, judge
+from tests.unit.handmade import BoundScenario, Expected, PlayResult, judge
 
 TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts"
 TOOL: dict[str, Any] = {"id": "c1", "name": "bash", "input": {"command": "ls"}}
@@ -244,7 +244,7 @@ def test_what_the_agent_saw_comes_from_the_agent(key: str, wanted: Any, row: tup
         ("i", {"eof": True}),
     ]
     assert judge(key, wanted, events=[(0, *GIVEN), *((0, *event) for event in read)]) == row
-    (unseen,) = compare(Played(Bound((Expected(key, wanted),)), Record(), RunReport()))
+    (unseen,) = compare(PlayResult(BoundScenario((Expected(key, wanted),)), Record(), RunReport()))
     assert (unseen.verdict, unseen.seen) == (Verdict.NOT_EXERCISED, "no agent was started")
 
 

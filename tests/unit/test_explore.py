@@ -19,7 +19,7 @@ from pytest_agentproc.verdict import Verdict, find_instants, judge_play, replace
 from tests.bundled import all_bundled, bundled
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Played, ScenarioRunner
+    from pytest_agentproc.harness import PlayResult, ScenarioRunner
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.search import SearchResult
     from pytest_agentproc.vocabulary import LimitsRequest, Policy
@@ -240,7 +240,7 @@ class _Foreign:
     def policy(self, request: LimitsRequest) -> Policy:
         return self.inner.policy(request)
 
-    def play(self, scenario: Scenario, _subject: Any, *, backend: str = "asyncio") -> Played:
+    def play(self, scenario: Scenario, _subject: Any, *, backend: str = "asyncio") -> PlayResult:
         """Play it, as a lab would."""
         return run_in_model(scenario, self.inner)
 
@@ -277,7 +277,7 @@ def test_what_the_reference_does_not_report_is_not_met() -> None:
     text = _SILENT.replace("expect: {", "expect: {text: a, ") + "catches: {x: outcome}\n"
 
     class Told(_Foreign):
-        def play(self, scenario: Scenario, _subject: Any, *, backend: str = "asyncio") -> Played:
+        def play(self, scenario: Scenario, _subject: Any, *, backend: str = "asyncio") -> PlayResult:
             """Tell what a supervisor may tell that has read nothing."""
             played = super().play(scenario, _subject)
             assert played.answer is not None
@@ -292,7 +292,7 @@ def test_a_slight_move_that_turns_the_reference_is_a_find(monkeypatch: pytest.Mo
     """The reference supervisor is its own reference: it must not turn where nothing competes."""
     assert _explored(_EXIT, reference_supervisor()).find is None
 
-    def jumpy(scenario: Scenario, subject: Any) -> Played:
+    def jumpy(scenario: Scenario, subject: Any) -> PlayResult:
         text = scenario.text.replace("exit: 3", "exit: 4") if "silence: 5s" not in scenario.text else scenario.text
         return run_in_model(loads(text), subject)
 

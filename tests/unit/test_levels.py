@@ -9,7 +9,7 @@ from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.verdict import Row, Verdict, compare, conclude
 from pytest_agentproc.vocabulary import Policy, RunReport
-from tests.unit.handmade import Bound, Expected, Played, Script
+from tests.unit.handmade import BoundScenario, Expected, PlayResult, Script
 
 FILE = """\
 scenario: a claim
@@ -114,7 +114,7 @@ def test_a_must_that_is_not_reported_stays_undecided_whatever_a_should_says() ->
     """A scenario of good practice alone cannot show that no user is harmed."""
     expected = Expected("outcome", "completed"), Expected("elapsed", 0, level="should")
     script = Script(catches={"some-defect": "elapsed"})
-    rows = compare(Played(Bound(expected, scenario=script), _started(), RunReport(elapsed=0)))
+    rows = compare(PlayResult(BoundScenario(expected, scenario=script), _started(), RunReport(elapsed=0)))
     assert [row.verdict for row in rows] == [Verdict.UNDECIDED, Verdict.PASSED]
 
 
@@ -125,7 +125,7 @@ def test_a_supervisor_without_a_transcript_is_judged_by_its_text(answer: dict[st
     """The text is all that its user reads."""
     expected = Expected("text", {"exact": "a"}), Expected("transcript", {"exact": "a"})
     script = Script(catches={"some-defect": "transcript"})
-    rows = compare(Played(Bound(expected, scenario=script), _started(), RunReport(**answer)))  # type: ignore[arg-type]
+    rows = compare(PlayResult(BoundScenario(expected, scenario=script), _started(), RunReport(**answer)))  # type: ignore[arg-type]
     assert rows[1].verdict is verdict
 
 

@@ -239,7 +239,7 @@ class World:
         """Tell what is laid down."""
         return self._ready
 
-    def watch(self, name: str, *, wanted: bool) -> None:
+    def watch_stream(self, name: str, *, wanted: bool) -> None:
         """Write it down."""
         self._pages.append(f"watch {name}")
 
@@ -256,7 +256,7 @@ class World:
         """Write it down."""
         self._pages.append("close")
 
-    def status(self) -> int:
+    def read_exit_status(self) -> int:
         """Tell of a good exit."""
         return 0
 
@@ -277,12 +277,12 @@ class World:
         """Write it down."""
         self._pages.append("reap")
 
-    def abandon(self) -> int:
+    def kill_and_reap(self) -> int:
         """Write it down."""
         self._pages.append("abandon")
         return -9
 
-    def leaks(self) -> list[int]:
+    def list_survivors(self) -> list[int]:
         """Know of none."""
         return []
 
@@ -295,7 +295,7 @@ def looked(answers: dict[type[Any], list[Command]], *ready: str) -> list[Any]:
     """Take one look at a world; give what was fed and done, in one order."""
     pages: list[Any] = []
     driver = Driver(Diary(answers, pages), lambda _containment: World(pages, set(ready)), lambda: 0)
-    driver.ports = World(pages, set(ready))
+    driver.agent = World(pages, set(ready))
     driver.look()
     return pages
 

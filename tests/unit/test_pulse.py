@@ -12,7 +12,7 @@ from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import SpawnAndForget, reference_supervisor
 from pytest_agentproc.verdict import Verdict, compare
 from pytest_agentproc.vocabulary import Policy, RunReport
-from tests.unit.handmade import Bound, Expected, Played
+from tests.unit.handmade import BoundScenario, Expected, PlayResult
 
 MS = 1_000_000
 
@@ -147,8 +147,8 @@ def verdicts(undecided: str, **answer: object) -> dict[str, str]:
     record.add(6_000 * MS, "m", {"process": "supervisor", "returned": True})
     record.add(6_000 * MS, "m", {"process": "x", "leaked": "alive", "line": 3})
     wanted = {"outcome": "inactive", "text": {"exact": "a"}, "returned": 5_000 * MS, "exit_code": 3, "leaks": []}
-    bound = Bound(tuple(Expected(key, value) for key, value in wanted.items()))
-    played = Played(bound, record, RunReport(**answer), undecided=undecided)  # type: ignore[arg-type]
+    bound = BoundScenario(tuple(Expected(key, value) for key, value in wanted.items()))
+    played = PlayResult(bound, record, RunReport(**answer), undecided=undecided)  # type: ignore[arg-type]
     return {row.key: row.verdict.value for row in compare(played)}
 
 

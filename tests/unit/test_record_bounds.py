@@ -16,7 +16,7 @@ from pytest_agentproc.record import Entry, Payload, Record, _cells, _normal, _pa
 from pytest_agentproc.record._normal import add_step_lines
 from pytest_agentproc.verdict import Verdict, compare
 from pytest_agentproc.vocabulary import RunReport
-from tests.unit.handmade import Bound, Expected, Played
+from tests.unit.handmade import BoundScenario, Expected, PlayResult
 from tests.unit.test_memory import held
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def small_limits() -> Iterator[None]:
         yield
 
 
-def plainly_joined(events: Iterable[AnyEvent], *, by_line: bool = False) -> list[AnyEvent]:
+def plainly_joined(events: Iterable[AnyEvent]) -> list[AnyEvent]:
     """Join the chunks of each instant, every byte of them kept: joining without a limit."""
     result: list[list[Any]] = []
     places: dict[tuple[Any, ...], list[Any]] = {}
@@ -53,7 +53,7 @@ def plainly_joined(events: Iterable[AnyEvent], *, by_line: bool = False) -> list
                 continue
             armed[timer] = data.get("armed")
         kind = next((kind for kind in ("bytes", "size") if kind in data and code != "t"), None)
-        line = data.get("line") if by_line else None
+        line = data.get("line")
         first = places.get((at, data["process"], code, data.get("by"), kind, line)) if kind else None
         if first is not None and kind:
             first[2] = first[2] | {kind: first[2][kind] + data[kind]}
@@ -68,7 +68,7 @@ def plain_normal_form(events: Iterable[Raw]) -> list[Entry]:
     """Give the normal form with every byte in it."""
     left_out = {"process", "by"}
     told: list[Entry] = []
-    for at, code, data in plainly_joined(events, by_line=True):
+    for at, code, data in plainly_joined(events):
         rest = tuple((key, data[key]) for key in sorted(data) if key not in left_out)
         told.append((at, code, data["process"], data.get("by", ""), rest))
     return told
@@ -92,7 +92,7 @@ def shown(code: str, rest: tuple[tuple[str, Any], ...]) -> list[Any]:
 def plain_lines(events: Iterable[Raw]) -> list[Any]:
     """Give the JSON lines of a record that keeps every chunk, read again, without their intervals."""
     told = []
-    for _, code, data in plainly_joined(events, by_line=True):
+    for _, code, data in plainly_joined(events):
         values = dict(data)
         payload = values.get("bytes", b"")
         if len(payload) > LIMIT:
@@ -183,9 +183,9 @@ def test_the_lines_are_those_of_every_chunk(events: list[Raw]) -> None:
 def test_the_timeline_is_that_of_every_chunk(events: list[Raw]) -> None:
     """The writer of the bytes is known from the steps between the chunks, which joining must not hide."""
     with small_limits():
-        joined = _normal.join_chunks(add_step_lines(recorded(events).events), by_line=True)
+        joined = _normal.join_chunks(add_step_lines(recorded(events).events))
         seen = _cells.make_cells(joined, ())
-    plain = _cells.make_cells(plainly_joined(add_step_lines(events), by_line=True), ())
+    plain = _cells.make_cells(plainly_joined(add_step_lines(events)), ())
     assert [cell._replace(data={}) for cell in seen] == [cell._replace(data={}) for cell in plain]
 
 
@@ -241,12 +241,14 @@ def test_a_flood_is_not_held() -> None:
 def test_what_the_agent_read_is_kept_for_its_check() -> None:
     """Up to 16 MiB of one instant; of more there is no judgement, and never a green one."""
     text = "0123456789abcde\n" * MIB
-    bound = Bound((Expected("received.stdin", {"exact": text}), Expected("received.stdin", {"contains": "f\n"})))
+    bound = BoundScenario(
+        (Expected("received.stdin", {"exact": text}), Expected("received.stdin", {"contains": "f\n"}))
+    )
     record = Record()
     for start in range(0, len(text), 65536):
         record.add(0, "i", {"process": "agent", "bytes": text[start : start + 65536].encode()})
-    assert [row.verdict for row in compare(Played(bound, record, RunReport()))] == [Verdict.PASSED, Verdict.FAILED]
+    assert [row.verdict for row in compare(PlayResult(bound, record, RunReport()))] == [Verdict.PASSED, Verdict.FAILED]
     record.add(0, "i", {"process": "agent", "bytes": b"f\n"})
     seen = "16777218 bytes, more than the record keeps of one instant"
-    for row in compare(Played(bound, record, RunReport())):
+    for row in compare(PlayResult(bound, record, RunReport())):
         assert (row.verdict, row.seen) == (Verdict.NOT_EXERCISED, seen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_agentproc.errors import ScenarioError
-from pytest_agentproc.scenario import Bound, NotApplicable, loads
+from pytest_agentproc.scenario import BoundScenario, NotApplicable, loads
 from pytest_agentproc.vocabulary import CallerAction, Handler, HookUse, LimitsRequest, Policy
 
 SECOND = 1_000_000_000
@@ -13,7 +13,7 @@ RPC = "{dialect: pi, mode: rpc}"
 CLAUDE = "{dialect: claude, mode: session}"
 
 
-def bound(drive: str, *more: str, policy: Policy | None = None) -> Bound:
+def bound(drive: str, *more: str, policy: Policy | None = None) -> BoundScenario:
     """Bind a file about a session of pi's; its drive stands in line 3."""
     lines = ["scenario: a", "agent: {dialect: pi, mode: rpc}", f"drive: {drive}", "script: [{wait_for: prompt 1}]"]
     return loads("\n".join([*lines, *more])).bind(policy or Policy())

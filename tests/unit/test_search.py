@@ -23,7 +23,7 @@ from tests.benchmarks.search import replays, wrong
 from tests.bundled import all_bundled, bundled
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Played, ScenarioRunner
+    from pytest_agentproc.harness import PlayResult, ScenarioRunner
     from pytest_agentproc.search import SearchResult
     from pytest_agentproc.vocabulary import RunRequest
 
@@ -148,7 +148,7 @@ async def _nothing(_order: RunRequest) -> str:
 class _Refusing:
     """A lab whose supervisor has no such agent."""
 
-    def play(self, *_: Any, **__: Any) -> Played:
+    def play(self, *_: Any, **__: Any) -> PlayResult:
         raise NotApplicable("agents of pi", 1)
 
 
@@ -163,10 +163,10 @@ def test_the_same_seed_finds_the_same() -> None:
 class _Once:
     """A lab in which real processes go another way than the model foretold."""
 
-    def __init__(self, played: Played) -> None:
+    def __init__(self, played: PlayResult) -> None:
         self.played = played
 
-    def play(self, *_: Any, **__: Any) -> Played:
+    def play(self, *_: Any, **__: Any) -> PlayResult:
         return self.played
 
 

@@ -162,7 +162,7 @@ def test_the_model_plays_a_session_as_it_is() -> None:
     assert told(prompt(2), request("abort", 3)) == ["response 2", *ACCEPTED, *ended, "response 3"]
     world.close_stdin()
     assert told() == []
-    assert world.status() == 0
+    assert world.read_exit_status() == 0
 
 
 def test_a_line_is_written_whole_before_the_next_begins() -> None:

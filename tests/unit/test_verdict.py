@@ -12,7 +12,7 @@ from pytest_agentproc.scenario import TIME_KEYS
 from pytest_agentproc.verdict import Row, Verdict, compare, conclude
 from pytest_agentproc.verdict._words import show_wanted
 from pytest_agentproc.vocabulary import RunReport
-from tests.unit.handmade import SECOND, Bound, Events, Expected, Played, Script, judge, judged
+from tests.unit.handmade import SECOND, BoundScenario, Events, Expected, PlayResult, Script, judge, judged
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_what_is_not_reported_decides_only_where_the_scenario_turns_on_it() -> N
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     reported, silent = RunReport(outcome="completed"), RunReport(warnings=())
     for answer, verdict in ((reported, Verdict.PASSED), (silent, Verdict.UNDECIDED)):
-        rows = compare(Played(Bound(expected, scenario=script), record, answer))
+        rows = compare(PlayResult(BoundScenario(expected, scenario=script), record, answer))
         assert conclude(rows) is verdict
     assert [row.verdict for row in rows] == [Verdict.UNDECIDED, Verdict.PASSED]
 
@@ -76,7 +76,7 @@ def test_one_deciding_key_that_is_reported_decides(
     expected = Expected("outcome", "completed"), Expected("text", {"exact": "hi"}), Expected("noise", 0)
     record = Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
-    rows = compare(Played(Bound(expected, scenario=Script(catches=catches)), record, RunReport(**answer)))
+    rows = compare(PlayResult(BoundScenario(expected, scenario=Script(catches=catches)), record, RunReport(**answer)))
     assert [row.verdict.value for row in rows] == verdicts
 
 
@@ -96,7 +96,7 @@ def test_what_else_is_odd_is_a_supervisors_own_to_say(warning: str, catches: dic
     record = Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     answer = RunReport(outcome="completed", warnings=(warning,))
-    rows = compare(Played(Bound(expected, scenario=Script(catches=catches)), record, answer))
+    rows = compare(PlayResult(BoundScenario(expected, scenario=Script(catches=catches)), record, answer))
     assert [row.verdict.value for row in rows] == ["passed", verdict]
 
 
@@ -112,9 +112,9 @@ def test_what_else_is_odd_is_a_supervisors_own_to_say(warning: str, catches: dic
 )
 def test_plain_output_may_be_told_with_the_end_of_its_last_line(mode: str, said: str, verdict: str) -> None:
     """It is what the agent printed; elsewhere a text is the agent's word for word."""
-    bound, record = Bound((Expected("text", {"exact": "one"}),), scenario=Script(mode=mode)), Record()
+    bound, record = BoundScenario((Expected("text", {"exact": "one"}),), scenario=Script(mode=mode)), Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
-    [row] = [row for row in compare(Played(bound, record, RunReport(text=said))) if row.key == "text"]
+    [row] = [row for row in compare(PlayResult(bound, record, RunReport(text=said))) if row.key == "text"]
     assert row.verdict.value == verdict
 
 
@@ -282,7 +282,7 @@ def test_nothing_is_green_if_no_agent_was_started() -> None:
     record = Record()
     record.add(0, "x", {"process": "agent", "by": "supervisor", "code": 0})  # the subject's word is not enough
     answer = RunReport(outcome="completed", text="other")
-    rows = compare(Played(Bound((*expected, status)), record, answer))
+    rows = compare(PlayResult(BoundScenario((*expected, status)), record, answer))
     assert [row.verdict.value for row in rows] == [
         *("not exercised", "failed", "not exercised", "not exercised", "undecided", "failed"),
     ]
@@ -295,15 +295,15 @@ def test_nothing_is_green_if_no_agent_was_started() -> None:
 def test_an_agent_that_cannot_be_started_need_not_be(outcome: str, cannot_spawn: str | None) -> None:
     """There the start is what is judged."""
     expected = (Expected("outcome", outcome), Expected("leaks", []))
-    bound = Bound(expected, scenario=Script(cannot_spawn=cannot_spawn))
-    rows = compare(Played(bound, Record(), RunReport(outcome=outcome)))
+    bound = BoundScenario(expected, scenario=Script(cannot_spawn=cannot_spawn))
+    rows = compare(PlayResult(bound, Record(), RunReport(outcome=outcome)))
     assert {row.verdict for row in rows} == {Verdict.PASSED}
 
 
 def test_our_own_mistakes_are_kit_errors() -> None:
     """They must never be read as a verdict on the subject."""
     assert judge("no_such_key", 1)[::2] == ("kit error", "nothing checks this key")
-    (row,) = compare(Played(Bound((Expected("outcome", "completed"),)), Record(), None))
+    (row,) = compare(PlayResult(BoundScenario((Expected("outcome", "completed"),)), Record(), None))
     assert (row.verdict, row.seen) == (Verdict.KIT_ERROR, "the run has neither an answer nor a fault")
 
 

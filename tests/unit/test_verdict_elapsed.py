@@ -7,7 +7,7 @@ import pytest
 from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import compare
 from pytest_agentproc.vocabulary import Policy, RunReport
-from tests.unit.handmade import SECOND, Bound, Expected, Played
+from tests.unit.handmade import SECOND, BoundScenario, Expected, PlayResult
 
 QUARTER = SECOND // 4
 
@@ -19,8 +19,8 @@ def verdict(outcome: str, *, signalled: int | None, returned: int, policy: Polic
     if signalled is not None:
         record.add(signalled, "s", {"process": "agent", "signal": "TERM"})
     record.add(returned, "m", {"process": "supervisor", "returned": True})
-    bound = Bound((Expected("outcome", outcome), Expected("elapsed", 5 * SECOND)), policy or Policy())
-    row = compare(Played(bound, record, RunReport(outcome=outcome)))[1]
+    bound = BoundScenario((Expected("outcome", outcome), Expected("elapsed", 5 * SECOND)), policy or Policy())
+    row = compare(PlayResult(bound, record, RunReport(outcome=outcome)))[1]
     return row.verdict.value, row.hint or row.seen
 
 

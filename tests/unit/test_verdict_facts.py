@@ -9,7 +9,7 @@ import pytest
 from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import Row, Verdict, compare
 from pytest_agentproc.vocabulary import RunReport
-from tests.unit.handmade import Bound, Events, Expected, Played, judge, judged
+from tests.unit.handmade import BoundScenario, Events, Expected, PlayResult, judge, judged
 
 EXIT_143: Events = [(5, "s", {"signal": "TERM"}), (6, "x", {"code": 143}), (6, "x", {"by": "supervisor", "code": 143})]
 KILLED: Events = [
@@ -98,8 +98,8 @@ def test_in_real_time_two_signals_are_one_only_if_nothing_decides_between_them(
         record.add(at, "s", {"process": "agent", "signal": "TERM"})
     record.add(again, "x", {"process": "agent", "by": "supervisor", "signal": "TERM"})
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
-    bound = Bound((Expected("signals", [("TERM", 5)]),))
-    (row,) = compare(Played(bound, record, RunReport(), tolerance=8))
+    bound = BoundScenario((Expected("signals", [("TERM", 5)]),))
+    (row,) = compare(PlayResult(bound, record, RunReport(), tolerance=8))
     assert row.verdict.value == verdict
 
 

@@ -9,7 +9,7 @@ import pytest
 from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import compare
 from pytest_agentproc.vocabulary import Policy, RunReport
-from tests.unit.handmade import SECOND, Bound, Events, Expected, Played, Script
+from tests.unit.handmade import SECOND, BoundScenario, Events, Expected, PlayResult, Script
 
 AT_ONCE = Policy(kill_grace=0, linger_kill_grace=0)
 TERM, KILL = ("TERM", SECOND), ("KILL", SECOND)
@@ -29,8 +29,8 @@ def verdict(
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     for at, code, data in events:
         record.add(at, code, {"process": "agent", **data})
-    bound = Bound((Expected("outcome", outcome), Expected(key, wanted)), policy)
-    return compare(Played(bound, record, RunReport(outcome=outcome), None, tolerance))[1].verdict.value
+    bound = BoundScenario((Expected("outcome", outcome), Expected(key, wanted)), policy)
+    return compare(PlayResult(bound, record, RunReport(outcome=outcome), None, tolerance))[1].verdict.value
 
 
 @pytest.mark.parametrize("wanted", [[TERM], [TERM, KILL]])
@@ -80,8 +80,8 @@ def test_where_more_than_one_outcome_is_right_the_reported_one_counts(
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     record.add(SECOND, "x", {"process": "agent", "signal": "KILL"})
     expect = Expected("outcome", {"not": "completed"}), Expected("signals", [TERM])
-    bound = Bound(expect, Policy(kill_grace=0, linger_kill_grace=linger))
-    assert compare(Played(bound, record, RunReport(outcome=outcome)))[1].verdict.value == seen
+    bound = BoundScenario(expect, Policy(kill_grace=0, linger_kill_grace=linger))
+    assert compare(PlayResult(bound, record, RunReport(outcome=outcome)))[1].verdict.value == seen
 
 
 def test_a_kill_that_is_expected_alone_is_no_term() -> None:
@@ -105,8 +105,8 @@ def helper_of(policy: Policy, agent: list[tuple[str, str]], *, is_session: bool)
         record.add(SECOND, code, {"process": "agent", **({"signal": name} if name else {"code": 0})})
     record.add(SECOND, "x", {"process": "helper", "signal": "KILL"})
     expect = Expected("outcome", "completed"), Expected("processes.helper.signals", [TERM])
-    bound = Bound(expect, policy, Script(is_session=is_session))
-    return compare(Played(bound, record, RunReport(outcome="completed")))[1].verdict.value
+    bound = BoundScenario(expect, policy, Script(is_session=is_session))
+    return compare(PlayResult(bound, record, RunReport(outcome="completed")))[1].verdict.value
 
 
 LEFT = Policy(leftover_kill_grace=0)
@@ -144,5 +144,8 @@ def test_in_a_session_the_grace_of_the_kill_alone_counts() -> None:
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     record.add(SECOND, "x", {"process": "agent", "signal": "KILL"})
     expect = Expected("signals", [TERM, ("KILL", SECOND)]), Expected("agent_status", STATUS)
-    bound = Bound(expect, Policy(kill_grace=0), Script(is_session=True))
-    assert [row.verdict.value for row in compare(Played(bound, record, RunReport(turns=())))] == ["passed", "passed"]
+    bound = BoundScenario(expect, Policy(kill_grace=0), Script(is_session=True))
+    assert [row.verdict.value for row in compare(PlayResult(bound, record, RunReport(turns=())))] == [
+        "passed",
+        "passed",
+    ]

@@ -8,7 +8,7 @@ from pytest_agentproc.errors import AdapterError, Deadlock
 from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import Verdict, compare, conclude
 from pytest_agentproc.vocabulary import RunReport
-from tests.unit.handmade import Bound, Expected, Played, Reference, Script
+from tests.unit.handmade import BoundScenario, Expected, PlayResult, Reference, Script
 
 FILE = (Expected("outcome", "inactive"), Expected("elapsed", 60), Expected("leaks", []))
 HERE: dict[str, Any] = {"outcome": "inactive", "elapsed": 60}
@@ -25,19 +25,19 @@ def play(
     leak: str = "",
     script: Script = SCRIPT,
     file: tuple[Expected, ...] = FILE,
-) -> Played:
+) -> PlayResult:
     """Write a run by hand: what was answered, or the fault, and who was left."""
-    bound = Bound(file, scenario=script)
+    bound = BoundScenario(file, scenario=script)
     record = Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     if leak:
         record.add(60, "m", {"process": leak, "leaked": "alive", "line": 4})
     if isinstance(answer, Exception):
-        return Played(bound, record, None, answer, reference=reference)
-    return Played(bound, record, RunReport(**answer), reference=reference)
+        return PlayResult(bound, record, None, answer, reference=reference)
+    return PlayResult(bound, record, RunReport(**answer), reference=reference)
 
 
-def verdicts(played: Played) -> list[str]:
+def verdicts(played: PlayResult) -> list[str]:
     """Judge it, check by check."""
     return [row.verdict.value for row in compare(played)]
 
@@ -81,7 +81,7 @@ def test_a_text_that_limits_cut_off_is_not_judged() -> None:
     file = (Expected("elapsed", 60), Expected("text", {"exact": "done"}), Expected("leaks", []))
     script = Script(catches={"a": "elapsed", "b": "text"})
 
-    def run(elapsed: int, text: str | None, reference: Reference | None = None) -> Played:
+    def run(elapsed: int, text: str | None, reference: Reference | None = None) -> PlayResult:
         return play({"elapsed": elapsed, "text": text}, reference, script=script, file=file)
 
     there, here = run(50, None), run(60, "done")

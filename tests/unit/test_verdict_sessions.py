@@ -10,7 +10,7 @@ from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.record import Record, compute_normal_form, mark_session, render_text, select_session
 from pytest_agentproc.verdict import Verdict, compare, explain
 from pytest_agentproc.vocabulary import RunReport
-from tests.unit.handmade import SECOND, Bound, Expected, Played
+from tests.unit.handmade import SECOND, BoundScenario, Expected, PlayResult
 
 LEFT = RunReport(turns=(RunReport(text="a", elapsed=SECOND),), statuses=("starting", "ready"), warnings=())
 RIGHT = RunReport(turns=(RunReport(text="b", elapsed=2 * SECOND),), error="lost")
@@ -40,9 +40,9 @@ def judged(
     key: str, wanted: Any, answer: RunReport | None = None, fault: Exception | None = None
 ) -> tuple[Verdict, str]:
     """Judge one key of the two sessions; give the verdict and what was seen."""
-    bound = Bound((Expected(key, wanted),), parts={"left": Bound(()), "right": Bound(())})
+    bound = BoundScenario((Expected(key, wanted),), parts={"left": BoundScenario(()), "right": BoundScenario(())})
     answer = answer or (None if fault else RunReport(sessions={"left": LEFT, "right": RIGHT}))
-    row = compare(Played(bound, record(), answer, fault))[0]
+    row = compare(PlayResult(bound, record(), answer, fault))[0]
     assert row.key == key
     return row.verdict, row.seen
 
@@ -96,8 +96,10 @@ def test_a_turn_without_an_end_fails_in_a_deadlock_and_one_with_an_end_was_not_j
     """The fault of the clock belongs to the session that hangs."""
     fault = Deadlock("nobody can move")
     assert judged("sessions.left.turns.1.outcome", "completed", fault=fault)[0] is Verdict.FAILED
-    bound = Bound((Expected("sessions.right.turns.1.outcome", "completed"),), parts={"right": Bound(())})
-    rows = compare(Played(bound, record(), None, fault))
+    bound = BoundScenario(
+        (Expected("sessions.right.turns.1.outcome", "completed"),), parts={"right": BoundScenario(())}
+    )
+    rows = compare(PlayResult(bound, record(), None, fault))
     assert [(row.key, row.verdict) for row in rows] == [
         ("outcome", Verdict.FAILED),
         ("sessions.right.turns.1.outcome", Verdict.NOT_EXERCISED),
@@ -107,8 +109,8 @@ def test_a_turn_without_an_end_fails_in_a_deadlock_and_one_with_an_end_was_not_j
 def test_what_is_expected_of_all_needs_one_agent_of_any() -> None:
     """Nothing is green though no agent was started."""
     assert judged("processes.left 2.gone_at", 4 * SECOND)[0] is Verdict.PASSED
-    bound = Bound((Expected("leaks", []),), parts={"left": Bound(())})
-    assert compare(Played(bound, Record(), RunReport(sessions={})))[0].verdict is Verdict.NOT_EXERCISED
+    bound = BoundScenario((Expected("leaks", []),), parts={"left": BoundScenario(())})
+    assert compare(PlayResult(bound, Record(), RunReport(sessions={})))[0].verdict is Verdict.NOT_EXERCISED
 
 
 def test_one_session_of_a_record_is_told_as_if_there_were_no_other() -> None:
@@ -139,10 +141,11 @@ def test_the_timeline_says_whose_every_event_is() -> None:
 
 def test_a_failure_names_the_last_step_of_each_session() -> None:
     """The reader looks there first."""
-    bound = Bound(
-        (Expected("sessions.left.turns.1.text", {"exact": "x"}),), parts={"left": Bound(()), "right": Bound(())}
+    bound = BoundScenario(
+        (Expected("sessions.left.turns.1.text", {"exact": "x"}),),
+        parts={"left": BoundScenario(()), "right": BoundScenario(())},
     )
     told = record()
     told.add(5 * SECOND, "m", {"process": "left", "step": "say", "line": 4})
-    played = Played(bound, told, RunReport(sessions={"left": LEFT, "right": RIGHT}))
+    played = PlayResult(bound, told, RunReport(sessions={"left": LEFT, "right": RIGHT}))
     assert "  left's last step: one.scenario.yaml:4: " in explain(played, compare(played)).splitlines()

@@ -11,7 +11,7 @@ from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.verdict import Verdict, compare, conclude, judge_play
 from pytest_agentproc.vocabulary import POLICY_NAMES, Policy, RunReport, mark_unstated
-from tests.unit.handmade import SECOND, Bound, Events, Expected, Played, Script, Unstated
+from tests.unit.handmade import SECOND, BoundScenario, Events, Expected, PlayResult, Script, Unstated
 
 REMEDY = "state limits={'kill_grace': ...} to have this judged"
 FILE = (Expected("outcome", "inactive"), Expected("text", {"exact": "hi"}), Expected("leaks", []))
@@ -28,20 +28,20 @@ def play(
     policy: Policy | None = None,
     events: Events = (),  # type: ignore[assignment]
     catches: str = "",
-) -> Played:
+) -> PlayResult:
     """Write a run by hand: what was answered, or the fault."""
     script = Script(catches={"x": catches} if catches else {})
-    bound = Bound(file, policy or Policy(), script)
+    bound = BoundScenario(file, policy or Policy(), script)
     record = Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     for at, code, data in events:
         record.add(at, code, data)
     if isinstance(answer, Exception):
-        return Played(bound, record, None, answer, unstated=unstated)
-    return Played(bound, record, RunReport(**answer), unstated=unstated)
+        return PlayResult(bound, record, None, answer, unstated=unstated)
+    return PlayResult(bound, record, RunReport(**answer), unstated=unstated)
 
 
-def verdicts(played: Played) -> dict[str, str]:
+def verdicts(played: PlayResult) -> dict[str, str]:
     """Judge it, check by check."""
     return {row.key: row.verdict.value for row in compare(played)}
 
@@ -91,7 +91,7 @@ def test_a_line_that_the_shortest_value_cuts_excuses_no_count() -> None:
     """Under a grace of 0 an agent is ended in the middle of a line, which is noise then."""
     file = (*FILE, Expected("noise", 3))
 
-    def with_noise(count: int, unstated: Unstated | None = None) -> Played:
+    def with_noise(count: int, unstated: Unstated | None = None) -> PlayResult:
         return play({**RIGHT, "noise": count}, unstated, file=file)
 
     for variants, seen in [((4, 3), "failed"), ((4, 4), "not applicable")]:

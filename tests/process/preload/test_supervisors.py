@@ -20,7 +20,7 @@ from tests.process.preload.supervising import patient
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pytest_agentproc.harness import Played
+    from pytest_agentproc.harness import PlayResult
     from pytest_agentproc.vocabulary import RunReport, RunRequest, Subject
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -107,7 +107,7 @@ def _words(kind: str, folder: Path) -> list[str]:
     return [str(folder / "supervisor")]
 
 
-def _play(lab: ScenarioRunner, folder: Path, text: str, subject: Subject) -> Played:
+def _play(lab: ScenarioRunner, folder: Path, text: str, subject: Subject) -> PlayResult:
     path = folder / "one.scenario.yaml"
     path.write_text(text, "utf-8")
     return lab.play(load(path), subject)
@@ -173,7 +173,7 @@ def test_a_function_that_cannot_be_sent_is_judged_in_real_time(lab: ScenarioRunn
     assert played.record.header["out_of_reach"].startswith("inner cannot be sent to another process: ")
 
 
-def _short(lab: ScenarioRunner, folder: Path, subject: Subject) -> Played:
+def _short(lab: ScenarioRunner, folder: Path, subject: Subject) -> PlayResult:
     played = _play(lab, folder, SHORT, subject)
     assert (judge_play(played).verdict, played.record.header["clock"]) == (Verdict.PASSED, "real")
     return played
