@@ -114,7 +114,7 @@ def make_invocation(program: Program, number: int) -> Program:
     then = program.get("then")
     if number == 1 or not then:
         return {**program, "name": name}
-    return {**program, "name": name, "steps": then[min(number - 1, len(then)) - 1]}
+    return {**program, "name": name, "number": number, "steps": then[min(number - 1, len(then)) - 1]}
 
 
 def make_descendant(program: Program, fields: dict[str, Any], steps: Sequence[Step] | None) -> Program:
