@@ -22,7 +22,7 @@ from pytest_agentproc.verdict._judgement import (
 from pytest_agentproc.verdict._marks import find_marks
 from pytest_agentproc.verdict._results import RESULTS_VERSION, format_results
 from pytest_agentproc.verdict._rows import VERDICT_TEXTS, Played, Row, Verdict
-from pytest_agentproc.verdict._summary import count_undecided, format_summary, is_conformant
+from pytest_agentproc.verdict._summary import count_undecided, describe_not_stated, format_summary, is_conformant
 
 __all__ = [
     "NOT_IN_REAL_TIME",
@@ -46,6 +46,7 @@ __all__ = [
     "confirm_red",
     "count_undecided",
     "describe_findings",
+    "describe_not_stated",
     "explain",
     "explain_leaks",
     "find_first_difference",
