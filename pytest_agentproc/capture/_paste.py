@@ -123,6 +123,7 @@ class ReportedEnd:
         line: the line of the log that says so; `words` are what it says.
         code: with which code it exits; `signal` of which signal it dies.
         after: how long until it was killed, in nanoseconds.
+        why: why it could not be started, in the words of `cannot_spawn`.
     """
 
     kind: str
@@ -131,6 +132,7 @@ class ReportedEnd:
     code: int = 0
     signal: str = ""
     after: int | None = None
+    why: str = ""
 
 
 def _read_exit(found: re.Match[str]) -> ReportedEnd | None:
@@ -153,6 +155,19 @@ def _read_kill(found: re.Match[str]) -> ReportedEnd | None:
     return ReportedEnd("killed", 0, "", after=round(after)) if after <= LONGEST else None
 
 
+_REFUSED = {
+    "ENOENT": "not_found",
+    "EACCES": "not_executable",
+    "ENOEXEC": "wrong_format",
+    "ENOMEM": "no_memory",
+    "EMFILE": "no_descriptors",
+}
+
+
+def _read_refusal(found: re.Match[str]) -> ReportedEnd:
+    return ReportedEnd("missing", 0, "", why=_REFUSED[found["error"] or "ENOENT"])
+
+
 _TIME = r"(?P<time>\d[\d ,_]*(?:\.\d+)?)\s*-?(?P<unit>ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)\b"
 _CODE = r"[\s:=`*(\"']*(?P<code>\d{1,3})\b"
 _ENDS = "killed|kills|terminated|terminates|timed out|times out|timeout"
@@ -163,7 +178,7 @@ _HANGS = (
     r"|(?:blocks?|waits?) (?:for ?ever|indefinitely))\b"
 )
 _PHRASES: tuple[tuple[str, Callable[[re.Match[str]], ReportedEnd | None]], ...] = (
-    (r"\bspawn\b.*\bENOENT\b|\bcommand not found\b", lambda _: ReportedEnd("missing", 0, "")),
+    (rf"\bspawn\b.*\b(?P<error>{'|'.join(_REFUSED)})\b|\bcommand not found\b", _read_refusal),
     (rf"\b(?:{_ENDS})\b.{{0,40}}?\b(?:after|at)\s.{{0,12}}?{_TIME}", _read_kill),
     (r"(?<!-)\bsignal\b[\s=:\"'`]+(?P<signal>(?:SIG)?[A-Z]{3,6}[12]?)\b", _read_death),
     (r"\b(?:killed|died|dies|crashed|crashes|terminated)\b.{0,20}?\b(?P<signal>SIG[A-Z]{3,6}[12]?)\b", _read_death),
