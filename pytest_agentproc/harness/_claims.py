@@ -229,7 +229,7 @@ def bind_to_subject(scenario: Scenario, subject: Subject) -> Bound:
             raise NotApplicable("host_tools", bound_part.scenario.told_lines["host_tools"])
         is_outside = needs_keeper(subject) or bound_part.policy.containment == "keeper"
         if bound_part.scenario.has_refused_starts and is_outside:
-            raise NotApplicable("a supervisor that starts its agent in the process of pytest", 1)
+            raise NotApplicable("an agent that the process of pytest starts", 1)
     bound = restrict_to_abilities(bound, subject)
     if bound.abandoned is not None:
         bound = _limit_cancelled_run(bound, subject, bound.abandoned.line)

@@ -82,7 +82,7 @@ def test_the_next_run_starts_its_agent(lab: ScenarioRunner) -> None:
 
 def test_a_program_starts_its_agent_by_itself(lab: ScenarioRunner) -> None:
     """The kit cannot refuse a start of another process, so it gives no verdict."""
-    words = "starts its agent in the process of pytest"
+    words = "needs an agent that the process of pytest starts"
     with pytest.raises(NotApplicable, match=words):
         lab.play_real(MEMORY, Command([sys.executable, "-c", "", "{agent}"]))
     with pytest.raises(NotApplicable, match=words):
