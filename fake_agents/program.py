@@ -11,7 +11,8 @@ for a descendant that ignores the polite signals from its birth on, `tasks` for 
 `encoder` for a dialect of another package: its modules, the last of which has the encoder, `obeys` is there and true
 if it prints no parts of messages that its arguments do not ask for, `chunk` if no write of it is to have more bytes,
 `hops` for a process that is a fork of itself: how often that happened before. `then` is there only if invocations
-differ: the steps of the second one and of each that follows, the last for all further ones.
+differ: the steps of the second one and of each that follows, the last for all further ones. `number` counts the
+invocations, and is there from the second one on.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def make_invocation(program: Program, number: int) -> Program:
     then = program.get("then")
     if number == 1 or not then:
         return {**program, "name": name}
-    return {**program, "name": name, "steps": then[min(number - 1, len(then)) - 1]}
+    return {**program, "name": name, "number": number, "steps": then[min(number - 1, len(then)) - 1]}
 
 
 def make_descendant(program: Program, fields: dict[str, Any], steps: Sequence[Step] | None) -> Program:

@@ -174,7 +174,7 @@ def play(
     started = times.zero if index < 0 else time.monotonic_ns()
     book = _open_diary(baked["diary"], is_root=index < 0) if baked.get("diary") else None
     tell = _discard_entry if book is None else _make_writer(book)
-    tell(started, "H", parent, index, fields["id"], fields["line"])
+    tell(started, "H", parent or posix.getppid(), index, fields["id"], fields["line"])
 
     def send(_form: str, notes: list[Any]) -> None:
         tell(times.moment, "N", notes)

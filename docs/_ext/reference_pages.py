@@ -101,6 +101,7 @@ _TITLES = {
 _GROUPS = {
     "TEXT": "Forms of a text",
     "result.json": "Fields of result.json",
+    "cannot_spawn": "Keys of cannot_spawn",
     "loop_blocked": "Keys of loop_blocked",
     "sleeps": "Keys of sleeps",
 }

@@ -43,6 +43,9 @@ class Encoder(Host):
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
+        number = program.get("number", 1)
+        # No two agents give one name to two sessions, as real ones do not: a name that was kept too long is found out.
+        self._prefix = "sess_" if number == 1 else f"sess_{number}_"
         self._sessions: list[str] = []
         self._open: list[int] = []
         self._hand = ""
@@ -174,7 +177,7 @@ class Encoder(Host):
     def _open_session(self, number: Any, method: str, params: dict[str, Any]) -> list[bytes]:
         """Give the response with a session, after its past if it is loaded."""
         is_new = method == "session/new"
-        session = f"sess_{len(self._sessions) + 1}" if is_new else str(params["sessionId"])
+        session = f"{self._prefix}{len(self._sessions) + 1}" if is_new else str(params["sessionId"])
         self._sessions.append(session)
         past = self.history if method == "session/load" else ()
         told = (said if who == "event" else _make_chunk(_CHUNKS[who], said) for who, said in past)

@@ -128,6 +128,7 @@ class ReportedEnd:
         code: with which code it exits; `signal` of which signal it dies.
         after: how long until it was killed, or its hang was over, in nanoseconds.
         at: when that line was printed.
+        why: why it could not be started, in the words of `cannot_spawn`.
     """
 
     kind: str
@@ -137,15 +138,15 @@ class ReportedEnd:
     signal: str = ""
     after: int | None = None
     at: Instant | None = None
+    why: str = ""
 
 
 def _read_exit(found: re.Match[str]) -> ReportedEnd | None:
     code = int(found["code"])
     number = -code if code < -1 else code - _SIGNALLED  # Python prints the number of a signal with a minus
     name = next((name for name, known in SIGNALS.items() if known == number), "")
-    if name and (
-        code < 0 or name == "KILL"
-    ):  # nobody can catch it, so nobody exits with its code: this is a shell's or a container's word
+    # Nobody can catch KILL, so nobody exits with its code: this is a shell's or a container's word.
+    if name and (code < 0 or name == "KILL"):
         return ReportedEnd("dies", 0, "", signal=name)
     return ReportedEnd("exits", 0, "", code=code) if 0 <= code <= _LARGEST_CODE else None
 
@@ -162,6 +163,19 @@ def _read_kill(found: re.Match[str]) -> ReportedEnd | None:
     return ReportedEnd("killed", 0, "", after=round(after)) if after <= LONGEST else None
 
 
+_REFUSED = {
+    "ENOENT": "not_found",
+    "EACCES": "not_executable",
+    "ENOEXEC": "wrong_format",
+    "ENOMEM": "no_memory",
+    "EMFILE": "no_descriptors",
+}
+
+
+def _read_refusal(found: re.Match[str]) -> ReportedEnd:
+    return ReportedEnd("missing", 0, "", why=_REFUSED[found["error"] or "ENOENT"])
+
+
 _TIME = r"(?P<time>\d[\d ,_]*(?:\.\d+)?)\s*-?(?P<unit>ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)\b"
 _CODE = r"[\s:=`*(\"']*(?P<code>-?\d{1,3})\b"
 _ENDS = "killed|kills|terminated|terminates|timed out|times out|timeout"
@@ -173,7 +187,7 @@ _HANGS = (
     r"|(?:blocks?|waits?) (?:for ?ever|indefinitely))\b"
 )
 _PHRASES: tuple[tuple[str, Callable[[re.Match[str]], ReportedEnd | None]], ...] = (
-    (r"\bspawn\b.*\bENOENT\b|\bcommand not found\b", lambda _: ReportedEnd("missing", 0, "")),
+    (rf"\bspawn\b.*\b(?P<error>{'|'.join(_REFUSED)})\b|\bcommand not found\b", _read_refusal),
     (rf"\b(?:{_ENDS})\b.{{0,40}}?\b(?:after|at)\s.{{0,12}}?{_TIME}", _read_kill),
     (rf"\b(?:{_SILENT})\s(?:for|after)\s.{{0,6}}?{_TIME}.{{0,60}}?\b(?:kill|terminat|SIGTERM|SIGKILL)", _read_kill),
     (r"(?<!-)\bsignal\b[\s=:\"'`]+(?P<signal>(?:SIG)?[A-Z]{3,6}[12]?)\b", _read_death),

@@ -109,7 +109,7 @@ def _format_draft(
         *([f"source: {format_text(source)}"] if source else []),
     ]
     is_missing = reported is not None and reported.kind == "missing" and not content.read
-    lines.append(_format_agent(content, dialect, is_missing=is_missing))
+    lines.append(_format_agent(content, dialect, reported.why if reported is not None and is_missing else ""))
     lines += [f"continues: {format_inline(content.continues)}"] if content.continues else []
     lines += _format_policy(content, reported)
     if content.asked:
@@ -133,9 +133,9 @@ def _find_claim(words: list[PastedItem], name: str) -> str:
     return f"what {format_comment(PurePath(name).name)} reports"
 
 
-def _format_agent(content: DraftContent, dialect: str, *, is_missing: bool) -> str:
-    if is_missing:
-        return f"agent: {{dialect: {dialect}, cannot_spawn: not_found}}"
+def _format_agent(content: DraftContent, dialect: str, why: str) -> str:
+    if why:
+        return f"agent: {{dialect: {dialect}, cannot_spawn: {why}}}"
     partials = "" if content.partials else ", partials: false"
     return f"agent: {{dialect: {dialect}, mode: {content.mode}{partials}}}"
 

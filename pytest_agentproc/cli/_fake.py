@@ -66,6 +66,11 @@ def run(options: argparse.Namespace) -> int:
     name = options.name or COMMANDS[scenario.dialect]
     if not _NAME.fullmatch(name):
         raise UsageError(f"--name {name}: it cannot be a command's name", "write one word, such as claude")
+    if scenario.has_refused_starts:
+        raise UsageError(
+            f"{scenario.path}: its machine refuses a start, and no file can do that",
+            "run it in pytest, or with: agentproc run",
+        )
     if scenario.cannot_spawn == "not_found":
         raise UsageError(
             f"{scenario.path}: its agent does not exist",

@@ -22,7 +22,15 @@ from pytest_agentproc.harness import (
 from pytest_agentproc.record import LiveRecord, Record, render_text
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import ReferenceSupervisor
-from pytest_agentproc.verdict import Judgement, Verdict, build_judged, confirm_red, describe_findings, judge_play
+from pytest_agentproc.verdict import (
+    Judgement,
+    Verdict,
+    build_judged,
+    confirm_red,
+    describe_findings,
+    describe_not_stated,
+    judge_play,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -50,6 +58,7 @@ examples:
 """
 
 _TRIES = 3
+_WIDTH = 100
 
 
 class _RunSettings(NamedTuple):
@@ -184,6 +193,8 @@ def _play_until_judged(way: _RunSettings, lab: ScenarioRunner, live: _LinePrinte
         if way.clock == "model":
             way.say(render_text(played.record, way.scenario))
         way.say(f"\n{describe_findings(played, judgement.rows)}\n" if judgement.is_red else "")
+        for line in describe_not_stated(judgement.rows, _WIDTH)[1:]:
+            way.say(f"{line}\n")
         return judgement
     return Judgement(Verdict.UNDECIDED, reason=f"in real time the machine was too slow {_TRIES} times")
 

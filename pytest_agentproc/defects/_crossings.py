@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import Router, Turns
 from pytest_agentproc.supervisor.dialects import Finished, Nested, TurnEnded, TurnProgress
@@ -18,6 +18,18 @@ class LostQueueTurns(Turns):
     def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
         super().lose_agent(outcome, now, error)
         self.refuse_queued(outcome, error, now)
+
+
+class StaleSessionTurns(Turns):
+    """Sends the prompts for a new agent to the session of the dead one (P6)."""
+
+    session = ""
+
+    def deliver_next_prompt(self, now: int) -> bytes:
+        talk: Any = self._talk
+        if hasattr(talk, "session"):
+            self.session = talk.session = self.session or talk.session
+        return super().deliver_next_prompt(now)
 
 
 class ResentPromptTurns(Turns):

@@ -49,6 +49,7 @@ _IN_SESSIONS: dict[str, dict[str, type]] = {
         "idle-cancel-hits-the-next": crossings.StaleCancelTurns,
         "queue-goes-with-the-agent": crossings.LostQueueTurns,
         "crash-repeats-the-prompt": crossings.ResentPromptTurns,
+        "session-outlives-its-agent": crossings.StaleSessionTurns,
         "failed-session-keeps-the-prompts": crossings.UnrefusedPromptTurns,
         "unhandled-questions-wait": questions.UnansweredTurns,
         "allows-without-a-handler": questions.AllowAllTurns,

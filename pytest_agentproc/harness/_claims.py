@@ -222,6 +222,9 @@ def bind_to_subject(scenario: Scenario, subject: Subject) -> BoundScenario:
             bound_part.policy
         ):
             raise NotApplicable("host_tools", bound_part.scenario.told_lines["host_tools"])
+        is_outside = needs_keeper(subject) or bound_part.policy.containment == "keeper"
+        if bound_part.scenario.has_refused_starts and is_outside:
+            raise NotApplicable("an agent that the process of pytest starts", 1)
     bound = restrict_to_abilities(bound, subject)
     if bound.abandoned is not None:
         bound = _limit_cancelled_run(bound, subject, bound.abandoned.line)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock import SystemClock, VirtualClock
     from pytest_agentproc.harness._fake_log import FakeLog
+    from pytest_agentproc.harness._refused_starts import Refusal
     from pytest_agentproc.record import Start
 
 
@@ -202,6 +203,8 @@ class FakeAgent(CallAssertions):
         self.path = path
         self.can_start = True
         """Whether its scenario has it start at all."""
+        self.refusal: Refusal | None = None
+        self.ends = ExitStack()
         self.argv = [path, *arguments]
         self.folder, self.name = os.path.split(path)
         self.record = record
@@ -264,7 +267,7 @@ class FakeAgent(CallAssertions):
         """End it and its descendants, and give the record, with a note for each that was left."""
         if not self._is_finished:
             self._is_finished = True
-            with ExitStack() as ends:
+            with self.ends as ends:
                 ends.callback(self.watch.end)
                 if self.outside is not None:
                     ends.callback(self.outside.end)

@@ -348,8 +348,11 @@ class FakeLog:
         """Say how a process was left: alive, stopped, or a zombie that this process should have waited for."""
         if log.died is None:
             return read_life_state(log.pid)
-        if log.index >= 0 or log.successor is not None or not self.is_child(log.pid):
-            return None  # others are children of ours by adoption only, and whose pid is another's was waited for
+        # A descendant is a child of this process by adoption only, and so is an agent whose program was killed. No code
+        # under test could wait for them. If the pid has a successor, the process was waited for.
+        is_child = log.parent in (0, os.getpid()) and self.is_child(log.pid)
+        if log.index >= 0 or log.successor is not None or not is_child:
+            return None
         with contextlib.suppress(ChildProcessError):
             if os.waitid(os.P_PID, log.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
                 return "zombie"

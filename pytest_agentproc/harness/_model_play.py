@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import gc
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.errors import ClockError, EndlessAgent
@@ -19,6 +20,7 @@ from pytest_agentproc.harness._played import (
     build_record_header,
     find_requested_model,
 )
+from pytest_agentproc.harness._refused_starts import find_spawn_error
 from pytest_agentproc.harness._supervise import NOBODY, MemoryStore, compute_departure
 from pytest_agentproc.record import Record, mark_session
 from pytest_agentproc.supervisor import Conversation, Machine, RunHeader, SessionTask, Setting, Task
@@ -243,8 +245,10 @@ def _make_spawner(model: Model, bound: BoundScenario) -> Callable[[str], ModelAg
     own = {"argv": argv, "environ": environ, "prompt": scenario.prompt[:PROMPT_SHOWN], "given": given}
     program = {**bound.program, **own}
 
+    starts = count(1)
+
     def spawn(containment: str) -> ModelAgent:
-        failure = find_spawn_error(scenario, argv)
+        failure = find_spawn_error(scenario, next(starts)) or _find_length_error(argv)
         if failure is not None:
             raise failure
         return model.start_agent(program, fake, containment)
@@ -252,14 +256,7 @@ def _make_spawner(model: Model, bound: BoundScenario) -> Callable[[str], ModelAg
     return spawn
 
 
-def find_spawn_error(scenario: Scenario, argv: Sequence[str]) -> OSError | None:
-    """Say how the kernel would refuse to start the agent, if it would."""
-    if scenario.cannot_spawn in ("not_found", "no_interpreter"):
-        return FileNotFoundError(2, "No such file or directory", "agent")
-    if scenario.cannot_spawn == "wrong_format":
-        return OSError(8, "Exec format error", "agent")
-    if scenario.cannot_spawn == "not_executable":
-        return PermissionError(13, "Permission denied", "agent")
+def _find_length_error(argv: Sequence[str]) -> OSError | None:
     longest = max((len(word.encode()) for word in argv), default=0)
     return OSError(7, "Argument list too long", "agent") if longest >= _LONGEST_ARGUMENT else None
 

@@ -40,6 +40,7 @@ from pytest_agentproc.harness._played import (
     describe_accepted_flags,
 )
 from pytest_agentproc.harness._preload import OutOfReach, PreloadRunner
+from pytest_agentproc.harness._refused_starts import make_refusal, refuse_starts
 from pytest_agentproc.harness._signal_guard import Decoys
 from pytest_agentproc.harness._standalone import COMMANDS, REFUSED, write_refusal
 from pytest_agentproc.harness._supervise import (
@@ -281,9 +282,11 @@ class ScenarioRunner:
         # A user who starts a raw program by `argv` gave no prompt, and would be surprised to find one.
         is_bare = scenario.dialect == "raw" and not scenario.states_prompt
         arguments = () if is_bare else build_command_line(scenario)
-        return self._make_fake_of(
+        fake = self._make_fake_of(
             bound, clock, record, name, outside, arguments, command=command, instead=instead, trusts=is_for_arguments
         )
+        fake.ends.enter_context(refuse_starts([fake.refusal]))
+        return fake
 
     def virtual_clock(self, **options: Any) -> VirtualClock:
         """Make a virtual clock, which the fakes made from now on obey; see `VirtualClock` for the options."""
@@ -375,6 +378,7 @@ class ScenarioRunner:
         fake = FakeAgent(path, arguments, record, watch, name, diaries if inside else None)
         record.header.setdefault("argv", {})[name] = [fake.name, *(word[:_ARGUMENT_SHOWN] for word in fake.argv[1:])]
         fake.can_start = scenario.cannot_spawn is None
+        fake.refusal = make_refusal(path, scenario)
         return fake
 
     def _open_builder(self) -> FakeBuilder:

@@ -42,6 +42,7 @@ from pytest_agentproc.harness._fake_log import FakeLog
 from pytest_agentproc.harness._leftovers import KeeperScope, SideProcesses
 from pytest_agentproc.harness._pipes import PipeCount
 from pytest_agentproc.harness._played import SESSION_FOLDER, PlayResult, build_environment, find_requested_model
+from pytest_agentproc.harness._refused_starts import refuse_starts
 from pytest_agentproc.harness._signal_guard import guard_signals, make_participant_finder
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import ARTIFACTS, NANOSECONDS, RunReport, RunRequest
@@ -341,7 +342,7 @@ def supervise_in_virtual_time(
     clock.on_fault(tell)
     answer: RunReport | None = None
     fault: SubjectError | ClockError | None = None
-    with SideProcesses(fakes) as others:
+    with SideProcesses(fakes) as others, refuse_starts(fake.refusal for fake in fakes):
         try:
             said = clock.run(run, backend=backend)
             for fake in fakes:
@@ -406,7 +407,11 @@ def supervise_in_real_time(
                     if rest := compute_aftermath_seconds(bound, subject):
                         await anyio.sleep(rest / pace.scale)
 
-    with SideProcesses(fakes, adopts=True) as others, KeeperScope(fakes, wanted=needs_keeper(subject)) as kept:
+    with (
+        SideProcesses(fakes, adopts=True) as others,
+        KeeperScope(fakes, wanted=needs_keeper(subject)) as kept,
+        refuse_starts(fake.refusal for fake in fakes),
+    ):
         order = replace(order, keeper=kept.keeper)
         for fake in fakes:
             assert isinstance(fake.watch, FakeLog)

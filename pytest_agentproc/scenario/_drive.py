@@ -5,23 +5,23 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._check import Key
 from pytest_agentproc.scenario._fields import (
+    LONG_TEXT,
     AnyOf,
     Choice,
     Either,
     Fields,
     Flag,
     ListOf,
-    Size,
     Text,
     TextPattern,
     Time,
     WholeNumber,
     Word,
+    make_text,
 )
 from pytest_agentproc.scenario._words import describe_unknown, join_choices, shorten
 from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, format_inline
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 STATUSES = ("starting", "ready", "prompting", "restarting", "failed", "closed")
 """Where a session can stand."""
 
-_LARGEST_PROMPT = 64 * 1024**2
 _AWAITED = re.compile(r"(turn|background) ([1-9][0-9]{0,8})|status (.*)", re.ASCII | re.DOTALL)
 _FORMS = "turn N, background N or status S"
 
@@ -54,33 +53,13 @@ class DriveItem:
 
 
 def _make_prompt(values: dict[str, Any], node: Node, what: str, check: Check) -> str:
-    if "text" in values:
-        prompt: str = values["text"]
-    else:
-        prompt = _repeat_text(values["repeat"], values["size"])
+    prompt = make_text(values)
     if "\0" in prompt and check.prompt_by == "argv" and not check.is_session:
         check.report_at(node, f"{what} has a NUL in it, which no argument can carry: tell the agent with prompt: stdin")
     return prompt
 
 
-@lru_cache(maxsize=16)  # a prompt of many MiB is made and held once, however many files ask with it
-def _repeat_text(unit: str, size: int) -> str:
-    """Give this number of bytes of a text that is repeated, without a piece of a character at the end."""
-    encoded = unit.encode()
-    return (encoded * (size // len(encoded) + 1))[:size].decode(errors="ignore")
-
-
-PROMPT = Either(
-    Text(),
-    Fields(
-        (
-            Key("repeat", Text(may_be_empty=False), "a text that is repeated", required=True),
-            Key("size", Size(high=_LARGEST_PROMPT), "until the prompt is that long", required=True),
-        ),
-        finish=_make_prompt,
-    ),
-    key="text",
-)
+PROMPT = Either(Text(), Fields(LONG_TEXT.mapping.keys, finish=_make_prompt), key="text")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from collections.abc import Mapping as Words
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from pytest_agentproc.scenario._check import Check, Key, ValueType
@@ -432,3 +432,29 @@ class Either:
         if len(check.problems) > before:
             return None
         return self.mapping.finish(values, node, what, check) if self.mapping.finish else values
+
+
+@lru_cache(maxsize=16)  # a text of many MiB is made and held once, however many files have it
+def _repeat_text(unit: str, size: int) -> str:
+    """Give this number of bytes of a text that is repeated, without a piece of a character at the end."""
+    encoded = unit.encode()
+    return (encoded * (size // len(encoded) + 1))[:size].decode(errors="ignore")
+
+
+def make_text(values: dict[str, Any], *_: object) -> str:
+    """Give a text, or one that is repeated."""
+    return str(values["text"]) if "text" in values else _repeat_text(values["repeat"], values["size"])
+
+
+LONG_TEXT = Either(
+    Text(),
+    Fields(
+        (
+            Key("repeat", Text(may_be_empty=False), "a text that is repeated", required=True),
+            Key("size", Size(high=64 * 1024**2), "until it is that long", required=True),
+        ),
+        finish=make_text,
+    ),
+    key="text",
+)
+"""A text that may be too long to be written."""

@@ -25,6 +25,7 @@ from pytest_agentproc.scenario._fields import (
     Text,
     TextPattern,
     Time,
+    WholeNumber,
     Word,
 )
 from pytest_agentproc.scenario._script import Steps, check_children, check_streams
@@ -46,8 +47,10 @@ from pytest_agentproc.vocabulary import (
     NANOSECONDS,
     OPTIONAL_NAMES,
     POLICY_NAMES,
+    REFUSED_STARTS,
     RULES,
     SIZE_NAMES,
+    SPAWN_ERRORS,
     WORD_NAMES,
     Policy,
 )
@@ -95,6 +98,7 @@ def _validate_agent(values: dict[str, Any], node: Node, _what: str, check: Check
         check.report_at(node, f'the dialect {record.name} has no mode "{shorten(mode)}": {known}')
     check.mode = mode
     check.prompt_by = values.get("prompt", "argv")
+    values |= values.pop("cannot_spawn", {})
     check.is_spawned = "cannot_spawn" not in values
     check.set_overrides({})
     if "model" in values and mode in record.nameless:
@@ -112,6 +116,30 @@ def _validate_agent(values: dict[str, Any], node: Node, _what: str, check: Check
             node, f"the dialect {record.name} tells no states in mode {mode}: known by {join_choices(able)}"
         )
     return {**values, "mode": mode}
+
+
+def _split_refusal(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+    """Tell a reason for every start from that for one."""
+    if "start" not in values:
+        return {"cannot_spawn": values["reason"]}
+    if values["reason"] not in REFUSED_STARTS:
+        able = join_choices(tuple(REFUSED_STARTS))
+        check.report_at(node, f"{what}.reason must be {able} for one start: a file is the same at each start")
+    return {"refused_start": (values["start"], values["reason"])}
+
+
+_WHY = Choice(tuple(SPAWN_ERRORS))
+CANNOT_SPAWN = Either(
+    _WHY,
+    Fields(
+        (
+            Key("reason", _WHY, "why it cannot be started", required=True),
+            Key("start", WholeNumber(1, 64), "which start fails, counted from 1; every start if absent"),
+        ),
+        finish=_split_refusal,
+    ),
+    key="reason",
+)
 
 
 def _make_limit_key(name: str) -> Key:
@@ -252,9 +280,9 @@ AGENT = Either(
             Key("terminal", Flag(), "whether it ends with an error without a terminal; false if absent"),
             Key(
                 "cannot_spawn",
-                Choice(("not_found", "not_executable", "no_interpreter", "wrong_format")),
+                CANNOT_SPAWN,
                 "why it cannot even be started: its file is missing, may not be executed, is a script of a missing "
-                "program, or is of another kind of machine",
+                "program, or is of another kind of machine; or the machine has no memory or no descriptor left",
             ),
         ),
         finish=_validate_agent,

@@ -288,6 +288,7 @@ def _collect_agent_fields(values: dict[str, Any]) -> dict[str, Any]:
         "mode": agent["mode"],
         "prompt_by": agent.get("prompt", "argv"),
         "cannot_spawn": agent.get("cannot_spawn"),
+        "refused_start": agent.get("refused_start", (0, "")),
         "model": agent.get("model", ""),
         "newline": agent.get("newline", "lf"),
         "bom": agent.get("bom", False),

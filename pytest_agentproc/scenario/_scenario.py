@@ -14,7 +14,7 @@ from pytest_agentproc.scenario._drive import bind_action, bind_handler, bind_hoo
 from pytest_agentproc.scenario._expect import bind_value
 from pytest_agentproc.scenario._expect_keys import Expected, split_session_key
 from pytest_agentproc.scenario._open import Choice, Opening, fill_openings
-from pytest_agentproc.vocabulary import POLICY_NAMES, LimitsRequest, Outcome, Policy
+from pytest_agentproc.vocabulary import POLICY_NAMES, REFUSED_STARTS, LimitsRequest, Outcome, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -116,6 +116,8 @@ class Scenario:
         partials: whether its command line asks for partial messages.
         states: whether its environment asks for the state of the session.
         prompt_by: `argv` or `stdin`.
+        cannot_spawn: why no start of it succeeds; None: it starts.
+        refused_start: which start alone fails, counted from 1, and why; 0: none.
         disk: how the disk of the artifacts is: "", "read_only" or "full"; `host_line` says where.
         blockage: when the supervisor's event loop is blocked, or its machine sleeps, and for how long.
         told_lines: the line of each limit that the supervisor is told.
@@ -143,6 +145,7 @@ class Scenario:
     mode: str = ""
     prompt_by: str = "argv"
     cannot_spawn: str | None = None
+    refused_start: tuple[int, str] = (0, "")
     model: str = ""
     newline: str = "lf"
     bom: bool = False
@@ -191,6 +194,11 @@ class Scenario:
     def dialect_record(self) -> Dialect:
         """The record of the agent's dialect, whoever has it."""
         return self.language.records[self.dialect]
+
+    @property
+    def has_refused_starts(self) -> bool:
+        """Whether the machine refuses a start of the agent, which no file can bring about."""
+        return bool(self.refused_start[0]) or self.cannot_spawn in REFUSED_STARTS
 
     @property
     def is_session(self) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._check import Key
 from pytest_agentproc.scenario._fields import (
+    LONG_TEXT,
     AnyOf,
     Choice,
     Data,
@@ -223,7 +224,7 @@ TOOL_DONE = Either(
     Fields(
         (
             Key("id", _ID, "the id of the tool", required=True),
-            Key("output", Text(), "the output of the tool"),
+            Key("output", LONG_TEXT, "the output of the tool"),
             Key("error", Text(), "the reason why the tool failed"),
             Key("refused", Flag(), "whether it refused its input, and never ran; false if absent (claude)"),
         ),

@@ -15,7 +15,7 @@ from pytest_agentproc.scenario._expect_keys import (
     VIEWER_KEYS,
 )
 from pytest_agentproc.scenario._fields import AnyOf, Either, Fields, ListOf, MapOf
-from pytest_agentproc.scenario._file import AGENT, BLOCKAGE, FILE, HOST, SESSION_KEYS, SLEEP, PolicyLimits
+from pytest_agentproc.scenario._file import AGENT, BLOCKAGE, CANNOT_SPAWN, FILE, HOST, SESSION_KEYS, SLEEP, PolicyLimits
 from pytest_agentproc.scenario._script import FORM as SPAWN_FORM
 from pytest_agentproc.scenario._script import Steps
 from pytest_agentproc.scenario._steps import STEPS
@@ -61,6 +61,7 @@ def list_tables() -> list[Table]:
     return [
         Table("file key", "", FILE.keys),
         Table("file key", "agent", AGENT.mapping.keys),
+        Table("file key", "cannot_spawn", CANNOT_SPAWN.mapping.keys),
         Table("file key", "host", HOST.keys),
         Table("file key", "loop_blocked", BLOCKAGE.keys),
         Table("file key", "sleeps", SLEEP.keys),

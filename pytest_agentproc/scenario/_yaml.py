@@ -92,6 +92,11 @@ def describe_swallowed_value(rest: str) -> str:
     return f'text that begins with "#" is a comment: write {quote(found.group(1))}' if found else ""
 
 
+def describe_comma(rest: str, whole: str) -> str:
+    """Say that a comma ended an unquoted text inside braces."""
+    return f'{quote(rest)} has no ":" after it: write {quote(whole)} if that is one text'
+
+
 def explain_parse_error(lines: list[str], error: Any) -> Place:
     """Turn a parser's complaint into what a person can act on."""
     mark, start = error.problem_mark, error.context_mark
@@ -352,17 +357,27 @@ class _NodeBuilder:
             return Sequence(line, column, tuple(items), end)
         first: dict[str, int] = {}
         pairs: list[tuple[Scalar, Node]] = []
+        whole = ""
         each = iter(items)
         for key, value in zip(each, each, strict=True):
             if type(key) is not Scalar:
                 self._report(key.line, key.column, f"a key must be a word, not {describe_node(key)}")
+            elif pairs and type(before := pairs[-1][1]) is Scalar and before.plain and self._has_no_colon(key, value):
+                whole = f"{whole or before.text}, {key.text}"
+                self._report(key.line, key.column, describe_comma(key.text, whole))
             elif key.text in first:
                 message = f"{quote(key.text)} is given twice (first in line {first[key.text]})"
                 self._report(key.line, key.column, message)
             else:
-                first[key.text] = key.line
+                first[key.text], whole = key.line, ""
                 pairs.append((key, value))
         return Mapping(line, column, tuple(pairs), end)
+
+    def _has_no_colon(self, key: Scalar, value: Node) -> bool:
+        """Say whether a key inside braces has no value because there is no colon after it."""
+        if type(value) is not Scalar or value.text or not key.plain or not key.is_one_line:
+            return False
+        return not self._lines[key.line - 1][key.column - 1 + len(key.text) :].lstrip().startswith(":")
 
     def _build_scalar(self, event: Any, around: Any) -> Scalar:
         line, column = _locate_event(event)

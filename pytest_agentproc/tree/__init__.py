@@ -13,10 +13,12 @@ from pytest_agentproc.tree._leak_tracker import LeakTracker, exclude_from_tracki
 from pytest_agentproc.tree._ownership import OwnedProcess, Ownership
 from pytest_agentproc.tree._prctl import adopt_orphans_in_block, die_with_parent
 from pytest_agentproc.tree._snapshots import ProcessSnapshot, check_proc, read_command_line, take_snapshot
+from pytest_agentproc.tree._starts import FORK, Start, listen_to_starts
 from pytest_agentproc.tree._wakeup import Wakeup
 from pytest_agentproc.tree._walk import list_descendants, read_group
 
 __all__ = [
+    "FORK",
     "Child",
     "Keeper",
     "KeeperDied",
@@ -24,6 +26,7 @@ __all__ = [
     "OwnedProcess",
     "Ownership",
     "ProcessSnapshot",
+    "Start",
     "Wakeup",
     "adopt_orphans_in_block",
     "check_proc",
@@ -31,6 +34,7 @@ __all__ = [
     "exclude_from_tracking",
     "find_interpreter",
     "list_descendants",
+    "listen_to_starts",
     "open_pidfd",
     "read_command_line",
     "read_group",

@@ -22,7 +22,7 @@ from pytest_agentproc.verdict._judgement import (
 from pytest_agentproc.verdict._marks import find_marks
 from pytest_agentproc.verdict._results import format_results
 from pytest_agentproc.verdict._rows import VERDICT_TEXTS, PlayResult, Row, Verdict
-from pytest_agentproc.verdict._summary import format_summary, is_conformant
+from pytest_agentproc.verdict._summary import describe_not_stated, format_summary, is_conformant
 
 __all__ = [
     "NOT_IN_REAL_TIME",
@@ -42,6 +42,7 @@ __all__ = [
     "conclude",
     "confirm_red",
     "describe_findings",
+    "describe_not_stated",
     "explain",
     "explain_leaks",
     "find_first_difference",

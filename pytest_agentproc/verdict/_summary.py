@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pytest_agentproc.verdict._judgement import Judged, JudgedRow
+    from pytest_agentproc.verdict._rows import Row
 
 
 _RED = {
@@ -191,13 +192,13 @@ def format_summary(judged: Sequence[Judged], version: str, width: int = 80, *, i
     lines += textwrap.wrap(f"real time could show nothing of: {', '.join(unseen)}", width) if unseen else []
     lines += _format_by_family(counted, columns, width)
     lines += _format_by_cause(counted, width)
-    lines += _describe_not_stated(counted, width)
+    lines += describe_not_stated([row for result in counted for row in result.rows], width)
     return [*lines, *([""] if lines else []), _format_sentence(judged, counted, version, is_whole=is_whole)]
 
 
-def _describe_not_stated(judged: Sequence[Judged], width: int) -> list[str]:
+def describe_not_stated(rows: Iterable[Row | JudgedRow], width: int) -> list[str]:
     """Say how many checks were not judged because the supervisor does not state a limit, and which ones to state."""
-    rows = [row for result in judged for row in result.rows if row.unstated]
+    rows = [row for row in rows if row.unstated]
     found = Counter(name for row in rows for name in row.unstated)
     if not rows:
         return []

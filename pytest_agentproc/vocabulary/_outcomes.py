@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,17 @@ LEVEL_TEXTS = {
 }
 """How much a check counts, and what each level means."""
 LEVELS = tuple(LEVEL_TEXTS)
+
+REFUSED_STARTS = {"no_memory": errno.ENOMEM, "no_descriptors": errno.EMFILE}
+"""Why the machine starts no program at all for a while, with the system's number of the error."""
+SPAWN_ERRORS = {
+    "not_found": errno.ENOENT,
+    "not_executable": errno.EACCES,
+    "no_interpreter": errno.ENOENT,
+    "wrong_format": errno.ENOEXEC,
+    **REFUSED_STARTS,
+}
+"""The same for every reason why an agent cannot be started; the others are in its file."""
 
 
 class Outcome(StrEnum):

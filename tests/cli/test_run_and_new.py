@@ -57,6 +57,16 @@ supervisor reference, virtual time, asyncio
 
 passed, record 83b04f54829de1603b85aa7abd6d387740ff0c7a9b770ac428ec2ce2fcd4f891
 """
+CLOSES_A_PIPE = """
+import subprocess
+
+
+def supervise(order):
+    with subprocess.Popen(order.argv, env=order.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as agent:
+        next(line for line in agent.stdout if b"agent_end" in line)
+        agent.stdout.close()
+        return {"outcome": "completed", "exit_code": 0, "agent_status": agent.wait()}
+"""
 ENDS = """
 import asyncio
 
@@ -250,3 +260,13 @@ def test_what_cannot_be_run_is_a_sentence_and_2(argv: list[str], told: str, caps
     """A wrong word is no verdict."""
     assert main(["run", *argv]) == 2
     assert capsys.readouterr().err.startswith(told)
+
+
+def test_checks_that_need_an_unstated_limit_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without the line, `passed` stood alone although the agent had died of a pipe that its supervisor closed."""
+    script = '[{answer: x}, {drip: {stdout: ".", every: 50ms, for: 150ms}}, {exit: 0}]'
+    expect = "{outcome: completed, agent_status: 0, signals: []}"
+    Path("grace.scenario.yaml").write_text(f"scenario: a\nagent: pi\nscript: {script}\nexpect: {expect}\n")
+    Path("closing_pipes.py").write_text(CLOSES_A_PIPE)
+    assert main(["run", "grace.scenario.yaml", "--subject", "closing_pipes:supervise"]) == 0
+    assert capsys.readouterr().out.splitlines()[-3:-1] == ["state linger_grace to have 2 more checks judged", ""]

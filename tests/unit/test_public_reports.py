@@ -26,6 +26,12 @@ REPORTS = (
     "YishenTu/claudian/issues/1306",
     "openai/codex/issues/28495",
     "mattapperson/noetic/issues/100",
+    "node-honeycomb/honeycomb-server/issues/147",
+    "PrimeIntellect-ai/prime-agent/pull/1918",
+    "atomantic/PortOS/issues/5655",
+    "openclaw/openclaw/issues/151671",
+    "wong2/weixin-agent-sdk/issues/15",
+    "vicoa-ai/vicoa/pull/37",
 )
 """Reports that a tester tried. Where no bundled scenario is about one, `tests/reports` has a file."""
 

@@ -45,7 +45,7 @@ class AcpTalk(RpcTalk):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self._session = ""
+        self.session = ""
         self._awaited = _INITIALIZE
         self.readers |= {
             "notification session/update": self._read_update_line,
@@ -58,12 +58,12 @@ class AcpTalk(RpcTalk):
 
     def encode_prompt(self, number: int, text: str) -> bytes:
         """Give the prompt of a turn; its number is in the request's id."""
-        words = {"sessionId": self._session, "prompt": [{"type": "text", "text": text}]}
+        words = {"sessionId": self.session, "prompt": [{"type": "text", "text": text}]}
         return self.encode_request(number - 1 + _FIRST_PROMPT, "session/prompt", words)
 
     def encode_cancel(self, number: int) -> bytes:
         """Cancel what runs; there is no answer but the turn's end."""
-        return self.encode_notification("session/cancel", sessionId=self._session)
+        return self.encode_notification("session/cancel", sessionId=self.session)
 
     def encode_answer(self, question: Question, *, allowed: bool | None) -> bytes:
         """Choose the option that allows or rejects once, or for ever if there is no other."""
@@ -90,8 +90,8 @@ class AcpTalk(RpcTalk):
             return [HandshakeRefused(error)]
         if number == _INITIALIZE:
             return [self._request_session(told)]
-        self._session = self._session or str(told.get("sessionId", ""))
-        return [HandshakeDone(self._session)] if self._session else [HandshakeRefused("session/new gave no sessionId")]
+        self.session = self.session or str(told.get("sessionId", ""))
+        return [HandshakeDone(self.session)] if self.session else [HandshakeRefused("session/new gave no sessionId")]
 
     def _request_session(self, told: dict[str, Any]) -> SessionMeaning:
         """Ask for a new session, or for the one that the caller continues, if the agent can open that."""
@@ -103,7 +103,7 @@ class AcpTalk(RpcTalk):
         more = _as_dict(able.get("sessionCapabilities"))
         if not (able.get("loadSession") if known.how == "load" else more.get("resume") is not None):
             return HandshakeRefused(f"it has no session/{known.how}")
-        self._session = known.id
+        self.session = known.id
         return ImmediateReply(self.encode_request(_OPEN, f"session/{known.how}", {"sessionId": known.id, **where}))
 
     # Requests and notifications.
@@ -113,7 +113,7 @@ class AcpTalk(RpcTalk):
         update = params.get("update") if isinstance(params, dict) else None
         if not isinstance(params, dict) or not isinstance(update, dict):
             return [Other("session/update")]
-        if params.get("sessionId", self._session) != self._session:
+        if params.get("sessionId", self.session) != self.session:
             return [Other("session/update of another session")]
         return self._read_update(update)
 

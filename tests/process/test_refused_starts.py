@@ -1,0 +1,99 @@
+"""A machine without memory or descriptors: every way to start an agent fails as the system would have it fail."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from pytest_agentproc.errors import ScenarioError
+from pytest_agentproc.scenario import NotApplicable, loads
+from pytest_agentproc.subjects import Command, Function, reference_supervisor
+from pytest_agentproc.verdict import Verdict, compare, conclude
+
+if TYPE_CHECKING:
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.vocabulary import RunRequest
+
+TEXT = "scenario: a\nagent: {dialect: raw, cannot_spawn: no_memory}\nexpect: {outcome: spawn_failed}\n"
+MEMORY = loads(TEXT)
+DESCRIPTORS = loads(TEXT.replace("no_memory", "no_descriptors"))
+KEEPER = loads(f"{TEXT}policy: {{containment: keeper}}\n")
+
+
+async def _run_process(order: RunRequest) -> None:
+    await anyio.run_process(order.argv, env=order.env)
+
+
+async def _block(order: RunRequest) -> None:
+    subprocess.run(order.argv, env=order.env, check=False, timeout=5)  # noqa: ASYNC221  # as a sync program does
+
+
+async def _use_a_terminal(order: RunRequest) -> None:
+    pid, _ = pty.fork()
+    if pid == 0:
+        os.execve(order.argv[0], order.argv, order.env)  # noqa: S606  # as ptyprocess does
+
+
+def reporting(start: Any) -> Function:
+    """Give a supervisor that reports what the system said."""
+
+    async def supervise(order: RunRequest) -> dict[str, object]:
+        try:
+            await start(order)
+        except OSError as error:
+            return {"outcome": "spawn_failed", "error": os.strerror(error.errno or 0)}
+        return {"outcome": "completed"}
+
+    return Function(supervise)
+
+
+@pytest.mark.parametrize("start", [_run_process, _block, _use_a_terminal])
+@pytest.mark.parametrize("is_real", [False, True], ids=["virtual", "real"])
+def test_each_way_to_start_an_agent_fails(lab: ScenarioRunner, start: Any, is_real: bool) -> None:
+    """What a supervisor does with the error is what the scenario is about."""
+    play = lab.play_real if is_real else lab.play
+    for scenario, words in ((MEMORY, "Cannot allocate memory"), (DESCRIPTORS, "Too many open files")):
+        played = play(scenario, reporting(start))
+        assert conclude(compare(played)) is Verdict.PASSED
+        assert played.answer is not None
+        assert played.answer.error == words
+
+
+def test_the_reference_supervisor_reports_the_error(lab: ScenarioRunner, backend: str) -> None:
+    """The words of the system say what a user can do: free memory, or raise the limit on open files."""
+    played = lab.play(MEMORY, reference_supervisor(), backend=backend)
+    assert conclude(compare(played)) is Verdict.PASSED
+    assert played.answer is not None
+    assert "Cannot allocate memory (errno 12)" in str(played.answer.error)
+
+
+def test_the_next_run_starts_its_agent(lab: ScenarioRunner) -> None:
+    """The machine is as before when the block ends."""
+    lab.play(MEMORY, reference_supervisor())
+    sound = loads("scenario: a\nagent: raw\nscript: [{answer: x}]\nexpect: {outcome: completed}\n")
+    assert conclude(compare(lab.play(sound, reference_supervisor()))) is Verdict.PASSED
+
+
+def test_a_program_starts_its_agent_by_itself(lab: ScenarioRunner) -> None:
+    """The kit cannot refuse a start of another process, so it gives no verdict."""
+    words = "needs an agent that the process of pytest starts"
+    with pytest.raises(NotApplicable, match=words):
+        lab.play_real(MEMORY, Command([sys.executable, "-c", "", "{agent}"]))
+    with pytest.raises(NotApplicable, match=words):
+        lab.play(KEEPER, reference_supervisor())
+
+
+def test_a_missing_file_is_missing_at_each_start() -> None:
+    """The file of an agent does not come and go."""
+    with pytest.raises(ScenarioError) as caught:
+        loads(TEXT.replace("no_memory", "{reason: not_found, start: 2}") + "script: []\n")
+    assert str(caught.value) == (
+        "<text>:2:37: agent.cannot_spawn.reason must be no_memory or no_descriptors for one start: "
+        "a file is the same at each start"
+    )
