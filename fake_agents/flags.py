@@ -9,9 +9,12 @@ A script cannot become a session's, or a session's script a run's: these argumen
 
 from __future__ import annotations
 
+import posix
 import sys
 
 from pytest_agentproc.fake_agents.player import Unplayable
+from pytest_agentproc.fake_agents.program import POLITE
+from pytest_agentproc.fake_agents.requests import parse_request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 
 
 _FINAL = "pytest_agentproc.fake_agents.dialects.final"
+_ENDINGS: list[Step] = [(0, "when", ("signal", signum, [(0, "die", (signum,))])) for signum in POLITE]
+_BAD_SERVERS = "Error: Invalid MCP configuration:\n"
 _UUID, _DASHES = 36, (8, 13, 18, 23)
 
 
@@ -81,6 +86,7 @@ def apply_arguments(program: Program, table: Table, known: Container[str]) -> tu
         if given.is_foreign:
             return program, ""
         mode, form = _find_format(table, given)
+        servers = _read_servers(given.options.get(table["servers"], ()))
         named = "" if table["trusts"] else _check_session(program, table["resuming"], given, known, is_stream=not form)
     except _Refused as refused:
         code, stderr, stdout = refused.args
@@ -95,6 +101,8 @@ def apply_arguments(program: Program, table: Table, known: Container[str]) -> tu
             f"which is a {other}: say `mode: {mode}` or `flags: any` under agent"
         )
     own = {**program, "mode": mode}
+    if servers:  # these signals end the servers, too
+        own = _replace_steps({**own, "servers": servers}, _ENDINGS, keep=True)
     if form:
         own |= {"encoder": [*program["encoder"], _FINAL], "final": (form, *table["errors_to"])}
     return _take_prompt(own, table, given), named
@@ -157,6 +165,36 @@ def _check_session(program: Program, table: Table, given: _Given, known: Contain
     if new and (new == own or new in known):
         raise _Refused(table["code"], _format_message(table["taken"], value=new))
     return new
+
+
+def _read_servers(configs: Sequence[str]) -> dict[str, Any]:
+    """Read the MCP servers that are programs, from texts in JSON or from files."""
+    found: dict[str, Any] = {}
+    for config in configs:
+        read = parse_request(config.encode()) if config else None
+        if read is None:
+            read = _read_server_file(config)
+        servers = read.get("mcpServers")
+        if not isinstance(servers, dict):
+            shown = "undefined" if servers is None else type(servers).__name__
+            raise _Refused(1, f"{_BAD_SERVERS}mcpServers: Invalid input: expected record, received {shown}")
+        found |= {
+            name: of for name, of in servers.items() if isinstance(of, dict) and isinstance(of.get("command"), str)
+        }
+    return found
+
+
+def _read_server_file(name: str) -> dict[str, Any]:
+    """Read a file of `--mcp-config`."""
+    try:
+        with open(name, "rb") as file:
+            read = parse_request(file.read())
+    except OSError:
+        path = name if name.startswith("/") else f"{posix.getcwd().rstrip('/')}/{name}"
+        raise _Refused(1, f"{_BAD_SERVERS}MCP config file not found: {path}") from None
+    if read is None:
+        raise _Refused(1, f"{_BAD_SERVERS}MCP config is not a valid JSON")
+    return read
 
 
 def _find_own_session(module: str) -> str:

@@ -22,6 +22,10 @@ _CODES = {"stdout": "o", "stderr": "e"}
 _IN, _OUT = select.EPOLLIN, select.EPOLLOUT
 
 
+CHILDREN: list[Any] = []
+"""The programs beside the fakes that this process has started: see `children`."""
+
+
 class Reborn(BaseException):
     """Unwinds the forked child up to `main`, which starts over with the child's program."""
 
@@ -277,11 +281,14 @@ class Stage:
 
     def exit_process(self, code: int) -> None:
         """Exit now, flushing nothing."""
+        _end_children()
         self._send("B", [*self.take_notes(), ("x", code)])
         posix._exit(code)
 
     def die(self, signum: int) -> None:
         """Die of a signal."""
+        if signum != _KILL:
+            _end_children()
         if self._tell_death is None:
             self._send("B", self.take_notes())
         else:
@@ -292,6 +299,11 @@ class Stage:
 
 
 _KILL, _STOP = 9, 19
+
+
+def _end_children() -> None:
+    for child in CHILDREN:
+        child.end()
 
 
 def _read_identity(number: int) -> tuple[int, int]:

@@ -24,6 +24,7 @@ from pytest_agentproc.fake_agents.dialects.claude_forms import (
     build_tool_result,
     describe_permission,
 )
+from pytest_agentproc.fake_agents.dialects.claude_servers import Servers
 from pytest_agentproc.fake_agents.lines import Lines
 from pytest_agentproc.fake_agents.objects import encode_line, encode_wide
 from pytest_agentproc.fake_agents.program import find_argument
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from pytest_agentproc.fake_agents.contracts import Events
+    from pytest_agentproc.fake_agents.dialects.claude_servers import Call
     from pytest_agentproc.fake_agents.program import Program
 
 BASE_MS = 1_795_303_786_000
@@ -57,6 +59,8 @@ class Encoder:
         self._messages: list[str] = []
         self._open: dict[str | None, tuple[str, int]] = {}
         self._tools: dict[str, dict[str, Any]] = {}
+        self._servers = Servers(program, self._make_uuid)
+        self._results: dict[str, dict[str, Any]] = {}
         self._decisions: dict[str, dict[str, Any]] = {}
         self._denials: list[dict[str, Any]] = []
         self._subagents: dict[str, Any] = {}
@@ -134,7 +138,9 @@ class Encoder:
         return self._lines.join([*events, *([] if fields.get("more") else self._close_message(parent, "tool_use"))])
 
     def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
-        """Give the result of a tool."""
+        """Give the result of a tool: the script's, or else its server's."""
+        if not fields["output"] and fields["error"] is None:
+            fields = {**fields, **self._results.get(fields["id"], {})}
         number, failed = fields["id"], fields["error"] is not None
         output = fields["error"] if failed else fields["output"]
         tool = self._tools.get(number, {})
@@ -145,11 +151,26 @@ class Encoder:
         message = {"role": "user", "content": [build_tool_result(fields, tool.get("name", ""))]}
         return self._lines.join([*self._begin(), self._encode_line("user", message, tool.get("parent"), now, more)])
 
-    def _describe_tool_outcome(self, number: str, output: str, *, failed: bool) -> dict[str, Any]:
+    def begin_call(self, number: str) -> Call:
+        """Call the tool of a server that this agent has started."""
+        return self._servers.begin_call(self._tools[number])
+
+    def keep_answer(self, number: str, call: Call) -> bool:
+        """Keep the answer of a server for the end of the tool; say whether it is a result."""
+        assert call.answer is not None
+        return self._keep_result(number, *call.answer, is_refused=call.is_refused)
+
+    def _keep_result(self, number: str, result: dict[str, Any] | None, error: str, *, is_refused: bool = False) -> bool:
+        made = {"error": error, "refused": is_refused} if result is None else {"output": result.get("content") or []}
+        self._results[number] = made
+        return result is not None
+
+    def _describe_tool_outcome(self, number: str, output: Any, *, failed: bool) -> dict[str, Any]:
         """Give what the end of a tool has beside its message."""
         told = {"stdout": output, "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": not output}
+        shown = output if isinstance(output, list) else told
         return {
-            "tool_use_result": f"Error: {output}" if failed else told,
+            "tool_use_result": f"Error: {output}" if failed else shown,
             "tool_result_meta": [{"id": number, **self._describe_decision(number)}],
         }
 
@@ -173,9 +194,9 @@ class Encoder:
             return []
         self._begun = True
         head = {"type": "system", "subtype": "init", "cwd": "/", "session_id": self._session}
-        return [
-            encode_line({**head, **INIT, "model": self._model, "uuid": self._make_uuid(), **self._mark_line("init")})
-        ]
+        servers = self._servers.describe_servers(INIT["tools"])  # type: ignore[arg-type]  # a list of names
+        own = {"model": self._model, "uuid": self._make_uuid(), **servers}
+        return [encode_line({**head, **INIT, **own, **self._mark_line("init")})]
 
     def _mark_line(self, kind: str) -> dict[str, Any]:
         """Give what a line of that kind has beside its own: nothing where there is but one prompt."""
@@ -238,7 +259,8 @@ class Encoder:
         number, index = self._open[parent]
         self._open[parent] = (number, index + 1)
         message = {**self._about(number), "content": [block], **UNSTOPPED, "context_management": None}
-        whole = self._encode_line("assistant", message, parent, now, more or {})
+        about = self._servers.describe_tool(block) if block["type"] == "tool_use" else {}
+        whole = self._encode_line("assistant", message, parent, now, {**(more or {}), **about})
         end = {"type": "content_block_stop", "index": index}
         return [whole, self._encode_part(parent, number, end)] if self._streams else [whole]
 

@@ -76,6 +76,7 @@ class CommandLine:
         no_prompt: what stderr says if there is no prompt on stdin, either.
         no_prompt_code: the exit code of that.
         resuming: how it names sessions.
+        servers: the option that names MCP servers, in JSON or in files; "": there is none.
     """
 
     options: Mapping[str, str]
@@ -97,6 +98,7 @@ class CommandLine:
     no_prompt: str = ""
     no_prompt_code: int = 1
     resuming: ResumeOptions
+    servers: str = ""
 
     def to_plain_table(self) -> dict[str, Any]:
         """Give the table as plain data, its options by each of their names."""

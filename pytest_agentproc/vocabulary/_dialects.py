@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 _FAKES, _SUPERVISOR = "pytest_agentproc.fake_agents.dialects", "pytest_agentproc.supervisor.dialects"
-_CLAUDE = (f"{_FAKES}.claude_forms", f"{_FAKES}.claude")
+_CLAUDE = (f"{_FAKES}.claude_forms", f"{_FAKES}.claude_servers", f"{_FAKES}.claude")
 _CLAUDE_SESSION = (
     *_CLAUDE,
-    *(f"{_FAKES}.claude_{part}" for part in ("control", "prompts", "refusals", "servers", "tasks", "turns", "session")),
+    *(f"{_FAKES}.claude_{part}" for part in ("control", "prompts", "refusals", "tasks", "turns", "session")),
 )
 _CLAUDE_STEPS = (
     "nested",
@@ -119,6 +119,7 @@ _CLAUDE_LINE = CommandLine(
         ("", "print", "text"),
     ),
     no_prompt="Error: Input must be provided either through stdin or as a prompt argument when using --print",
+    servers="--mcp-config",
     resuming=ResumeOptions(
         options=("--resume",),
         missing="No conversation found with session ID: {value}",
@@ -396,7 +397,7 @@ _RECORDS = (
             "auth status": _CLAUDE_LOGIN,
             "auth status --json": _CLAUDE_LOGIN,
         },
-        steps={"print": _CLAUDE_STEPS, "session": (*_CLAUDE_STEPS, "ask", "request")},
+        steps={"print": (*_CLAUDE_STEPS, "request"), "session": (*_CLAUDE_STEPS, "ask", "request")},
         lines=_CLAUDE_LINES,
         keys=("parent", "more", "allowed_by", "refused", "hook", "told", "for", "host_tools", "receipt", "signal"),
         stop_reasons=("end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal"),

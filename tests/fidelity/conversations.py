@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tests.calc_server import CALC_SERVER
 from tests.fidelity.model_server import Reply
 
 if TYPE_CHECKING:
@@ -66,6 +68,7 @@ _ASKED = json.dumps({"type": "user", "session_id": "", "message": {"role": "user
 _INTERRUPT = json.dumps({"type": "control_request", "request_id": "r1", "request": {"subtype": "interrupt"}})
 _INITIALIZE = json.dumps({"type": "control_request", "request_id": "r0", "request": {"subtype": "initialize"}})
 _SERVERS = json.dumps({"mcpServers": {"calc": {"type": "sdk", "name": "calc"}}})
+_STARTED_SERVERS = json.dumps({"mcpServers": {"calc": {"command": sys.executable, "args": [str(CALC_SERVER)]}}})
 _CALC = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "calc", "version": "1"}}
 
 
@@ -165,6 +168,24 @@ _CLAUDE = [
         ),
         script=f"[{{wait_for: prompt 1}}, {_tool('a', 'mcp__calc__add', {'a': 1})}, {{request: {{tool: a}}}}, "
         "{tool_done: a}, {answer: done}]",
+    ),
+    Conversation(
+        cli="claude",
+        name="a tool of a server that it starts",
+        argv=(*_STREAM, "--allowedTools=mcp__calc__add", "--mcp-config", _STARTED_SERVERS, "--", "hi"),
+        replies=(Reply("", [("mcp__calc__add", {"a": 1})]), Reply("done")),
+        script=f"[{_tool('a', 'mcp__calc__add', {'a': 1})}, {{request: {{tool: a}}}}, {{tool_done: a}}, "
+        "{answer: done}]",
+    ),
+    Conversation(
+        cli="claude",
+        name="a server that does not exist",
+        argv=(*_STREAM, "--mcp-config", json.dumps({"mcpServers": {"calc": {"command": "/nosuch"}}}), "--", "hi"),
+    ),
+    Conversation(
+        cli="claude",
+        name="servers in a file that does not exist",
+        argv=(*_STREAM, "--mcp-config", "/nosuch.json", "--", "hi"),
     ),
     Conversation(
         cli="claude",

@@ -90,8 +90,11 @@ def test_the_steps_that_a_dialect_has_are_the_events_that_its_encoder_has() -> N
         for mode in record.modes:
             program = {"dialect": record.name, "mode": mode}
             able = encoder({**program, "tasks": True})
-            asks = ("ask",) if mode == "rpc" else ("ask", "request")
-            made = (*able.events, *(asks if hasattr(encoder(program), "ask") else ()))
+            made = tuple(able.events)
+            if hasattr(encoder(program), "ask"):
+                made += ("ask",) if mode == "rpc" else ("ask", "request")
+            elif hasattr(encoder(program), "begin_call"):
+                made += ("request",)
             assert made == tuple(record.steps.get(mode, ())), (record.name, mode)
 
 

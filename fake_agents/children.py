@@ -1,0 +1,122 @@
+"""A program that a fake starts beside the fakes, as the real CLI does. Owns its process and pipes; knows no protocol.
+
+It is in the fake's group. Its stderr leads nowhere: the real CLI keeps it in a log of its own. As the fake ends, it
+ends the program by the signals of the real CLI. A fake that dies by SIGKILL leaves it alone, with the end of its stdin.
+"""
+
+from __future__ import annotations
+
+import _signal
+import fcntl
+import posix
+import select
+
+from pytest_agentproc.fake_agents.stage import CHILDREN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+_HIGH = 200
+"""The pipes live up here, out of the way of what a scenario or a client does with low numbers."""
+
+_DEFAULTS = [signum for signum in range(1, 32) if signum not in (9, 19)]
+"""A fake ignores and blocks some signals, and a program must not inherit that."""
+
+_ENDS = ((2, 0.1), (15, 0.4), (9, 5.0))
+"""The signals that end a child, with the real seconds that each one is given."""
+
+_SLOWEST = 10.0
+"""So many real seconds a full pipe may take until the child reads."""
+
+
+class Child:
+    """A running program, with a pipe to its stdin and one from its stdout.
+
+    Args:
+        command: the program, which is looked for on PATH, and its arguments.
+        environ: its variables beside those of this process.
+
+    `is_watched` is true once more output wakes the fake: then it need not wait for a line.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+
+    def __init__(self, command: list[str], environ: Mapping[bytes, bytes]) -> None:
+        stdin, self._input = map(_move_up, posix.pipe())
+        self.output, stdout = map(_move_up, posix.pipe())
+        self._data = b""
+        self.is_watched = False
+        self._readable, self._writable, self._ended = select.poll(), select.poll(), select.poll()
+        self._readable.register(self.output, select.POLLIN)
+        self._writable.register(self._input, select.POLLOUT)
+        posix.set_blocking(self._input, False)
+        try:
+            pid = posix.posix_spawnp(
+                command[0],
+                command,
+                {**posix.environ, **environ},
+                file_actions=[
+                    (posix.POSIX_SPAWN_DUP2, stdin, 0),
+                    (posix.POSIX_SPAWN_DUP2, stdout, 1),
+                    (posix.POSIX_SPAWN_OPEN, 2, "/dev/null", posix.O_WRONLY, 0),
+                ],
+                setsigmask=(),
+                setsigdef=_DEFAULTS,
+            )
+            self._process = posix.pidfd_open(pid)
+        finally:
+            posix.close(stdin)
+            posix.close(stdout)
+        self._ended.register(self._process, select.POLLIN)
+        CHILDREN.append(self)
+
+    def write(self, data: bytes) -> None:
+        """Write all of it.
+
+        Raises:
+            OSError: the child has closed its stdin, or does not read it.
+        """
+        while data:
+            if not self._writable.poll(_SLOWEST * 1000):
+                raise TimeoutError
+            data = data[posix.write(self._input, data[:4096]) :]
+
+    def read_line(self, seconds: float | None) -> bytes | None:
+        """Give the next line; None: no more came in so many real seconds.
+
+        Raises:
+            EOFError: the child has closed its stdout.
+        """
+        while b"\n" not in self._data:
+            if not self._readable.poll(None if seconds is None else seconds * 1000):
+                return None
+            piece = posix.read(self.output, 65536)
+            if not piece:
+                raise EOFError
+            self._data += piece
+        line, _, self._data = self._data.partition(b"\n")
+        return line
+
+    def end(self) -> None:
+        """End it by INT, TERM and KILL, each some time after the one before."""
+        for signum, seconds in _ENDS:
+            try:
+                _signal.pidfd_send_signal(self._process, signum)
+            except ProcessLookupError:
+                return
+            if self._ended.poll(seconds * 1000):
+                return
+
+    def let_go(self) -> None:
+        """Close the copies of its pipes that a fork of this process has inherited."""
+        for number in (self._input, self.output, self._process):
+            posix.close(number)
+
+
+def _move_up(low: int) -> int:
+    high = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    posix.close(low)
+    return high
