@@ -1,7 +1,8 @@
-"""A program that a fake starts beside the fakes, as the real CLI does. Owns its process and pipes; knows no protocol.
+"""The programs that a fake starts beside the fakes, as the real CLI does. Owns processes and pipes; knows no protocol.
 
-It is in the fake's group. Its stderr leads nowhere: the real CLI keeps it in a log of its own. As the fake ends, it
-ends the program by the signals of the real CLI. A fake that dies by SIGKILL leaves it alone, with the end of its stdin.
+They are in the fake's group. The stderr of a `Child` leads nowhere: the real CLI keeps it in a log of its own. As the
+fake ends, it ends its children by the signals of the real CLI. A fake that dies by SIGKILL leaves them alone, with the
+end of their stdin. `run_command` waits for a shell command.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import _signal
 import fcntl
 import posix
 import select
+import time
 
 from pytest_agentproc.fake_agents.stage import CHILDREN
 
@@ -114,6 +116,94 @@ class Child:
         """Close the copies of its pipes that a fork of this process has inherited."""
         for number in (self._input, self.output, self._process):
             posix.close(number)
+
+
+_KEEP_CODE = '/bin/sh -c "$1" 3>&-; echo $? >&3'
+"""Runs a command and writes its exit code: the fake ignores the ends of its children, so no wait gives the code."""
+
+
+def run_command(
+    command: str, given: bytes, environ: Mapping[bytes, bytes], seconds: float
+) -> tuple[int, str, str] | None:
+    """Run a shell command; give its exit code, stdout and stderr; None: it was killed, as it took too long.
+
+    Args:
+        command: the command.
+        given: its stdin.
+        environ: its variables beside those of this process.
+        seconds: the real seconds that it may take.
+    """
+    ours, theirs = map(list, zip(*(map(_move_up, posix.pipe()) for _ in range(4)), strict=True))
+    theirs[0], ours[0] = ours[0], theirs[0]  # its stdin goes the other way
+    actions = [(posix.POSIX_SPAWN_DUP2, number, place) for place, number in enumerate(theirs)]
+    pid = posix.posix_spawn(
+        "/bin/sh",
+        ["/bin/sh", "-c", _KEEP_CODE, "sh", command],
+        {**posix.environ, **environ},
+        file_actions=actions,
+        setsigmask=(),
+        setsigdef=_DEFAULTS,
+    )
+    for number in theirs:
+        posix.close(number)
+    stdin, *outputs = ours
+    printed = _exchange(stdin, given, outputs, seconds)
+    for number in outputs:
+        posix.close(number)
+    if printed is None:
+        _kill_tree(pid)
+        return None
+    stdout, stderr, code = (data.decode("utf-8", "replace") for data in printed)
+    return int(code or 1), stdout, stderr
+
+
+def _exchange(stdin: int, given: bytes, outputs: list[int], seconds: float) -> list[bytes] | None:
+    """Write all to stdin, close it, and read the outputs until the last one has ended; None: it took too long."""
+    printed = dict.fromkeys(outputs, b"")
+    ready = select.poll()
+    posix.set_blocking(stdin, False)
+    ready.register(stdin, select.POLLOUT)
+    for number in outputs:
+        ready.register(number, select.POLLIN)
+    deadline, code = time.monotonic() + seconds, outputs[-1]
+    while events := ready.poll(max(0, deadline - time.monotonic()) * 1000):
+        for number, _ in events:
+            if number == stdin:
+                given = _write_some(stdin, given)
+                is_done = not given
+            else:
+                piece = posix.read(number, 65536)
+                printed[number] += piece
+                is_done = not piece
+            if is_done:
+                ready.unregister(number)
+            if is_done and number == stdin:
+                posix.close(stdin)
+            if is_done and number == code:
+                deadline = 0  # all that it printed is there: no wait for a process that it has left behind
+    if given:
+        posix.close(stdin)
+    return list(printed.values()) if deadline == 0 else None
+
+
+def _write_some(number: int, data: bytes) -> bytes:
+    """Write a piece; give what is left of it: nothing if there is no reader."""
+    try:
+        return data[posix.write(number, data[:4096]) :]
+    except BrokenPipeError:
+        return b""
+
+
+def _kill_tree(pid: int) -> None:
+    try:
+        posix.kill(pid, 19)  # it starts no more, and what it has started stays its own
+        with open(f"/proc/{pid}/task/{pid}/children", "rb", 0) as file:
+            children = [int(child) for child in file.read().split()]
+        for child in children:
+            _kill_tree(child)
+        posix.kill(pid, 9)
+    except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+        return
 
 
 def _move_up(low: int) -> int:

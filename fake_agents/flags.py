@@ -87,6 +87,7 @@ def apply_arguments(program: Program, table: Table, known: Container[str]) -> tu
             return program, ""
         mode, form = _find_format(table, given)
         servers = _read_servers(given.options.get(table["servers"], ()))
+        settings = _read_settings(given.options.get(table["settings"], [""])[-1])
         named = "" if table["trusts"] else _check_session(program, table["resuming"], given, known, is_stream=not form)
     except _Refused as refused:
         code, stderr, stdout = refused.args
@@ -101,6 +102,8 @@ def apply_arguments(program: Program, table: Table, known: Container[str]) -> tu
             f"which is a {other}: say `mode: {mode}` or `flags: any` under agent"
         )
     own = {**program, "mode": mode}
+    if isinstance(settings.get("hooks"), dict):
+        own |= {"hooks": settings["hooks"]}
     if servers:  # these signals end the servers, too
         own = _replace_steps({**own, "servers": servers}, _ENDINGS, keep=True)
     if form:
@@ -173,7 +176,9 @@ def _read_servers(configs: Sequence[str]) -> dict[str, Any]:
     for config in configs:
         read = parse_request(config.encode()) if config else None
         if read is None:
-            read = _read_server_file(config)
+            read = _read_file(config, f"{_BAD_SERVERS}MCP config file")
+        if read is None:
+            raise _Refused(1, f"{_BAD_SERVERS}MCP config is not a valid JSON")
         servers = read.get("mcpServers")
         if not isinstance(servers, dict):
             shown = "undefined" if servers is None else type(servers).__name__
@@ -184,17 +189,20 @@ def _read_servers(configs: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _read_server_file(name: str) -> dict[str, Any]:
-    """Read a file of `--mcp-config`."""
+def _read_settings(settings: str) -> dict[str, Any]:
+    """Read settings, from a text in JSON or from a file; a file that is no JSON says nothing."""
+    read = parse_request(settings.encode()) if settings else {}
+    return _read_file(settings, "Error: Settings file") or {} if read is None else read
+
+
+def _read_file(name: str, what: str) -> dict[str, Any] | None:
+    """Read a file that an option names; None: it is no JSON."""
     try:
         with open(name, "rb") as file:
-            read = parse_request(file.read())
+            return parse_request(file.read())
     except OSError:
         path = name if name.startswith("/") else f"{posix.getcwd().rstrip('/')}/{name}"
-        raise _Refused(1, f"{_BAD_SERVERS}MCP config file not found: {path}") from None
-    if read is None:
-        raise _Refused(1, f"{_BAD_SERVERS}MCP config is not a valid JSON")
-    return read
+        raise _Refused(1, f"{what} not found: {path}") from None
 
 
 def _find_own_session(module: str) -> str:

@@ -58,6 +58,11 @@ class Encoder(Turns):
         if heard is None:
             told = f"Error parsing streaming input line (type=unknown, {len(request)} chars): SyntaxError\n"
             return told.encode(), "fault"
+        started = self._join_lines(self._start_session())
+        reply, event = self._answer_line(heard, now)
+        return started + reply, event
+
+    def _answer_line(self, heard: dict[str, Any], now: int) -> tuple[bytes, str]:
         if heard.get("type") in ("user", "control_response"):
             is_prompt = heard["type"] == "user"
             return self._join_lines(

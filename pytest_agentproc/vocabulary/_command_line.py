@@ -77,6 +77,7 @@ class CommandLine:
         no_prompt_code: the exit code of that.
         resuming: how it names sessions.
         servers: the option that names MCP servers, in JSON or in files; "": there is none.
+        settings: the option that names hooks, in JSON or in a file; "": there is none.
     """
 
     options: Mapping[str, str]
@@ -99,6 +100,7 @@ class CommandLine:
     no_prompt_code: int = 1
     resuming: ResumeOptions
     servers: str = ""
+    settings: str = ""
 
     def to_plain_table(self) -> dict[str, Any]:
         """Give the table as plain data, its options by each of their names."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 _FAKES, _SUPERVISOR = "pytest_agentproc.fake_agents.dialects", "pytest_agentproc.supervisor.dialects"
-_CLAUDE = (f"{_FAKES}.claude_forms", f"{_FAKES}.claude_servers", f"{_FAKES}.claude")
+_CLAUDE = tuple(f"{_FAKES}.{part}" for part in ("claude_forms", "claude_hooks", "claude_servers", "claude"))
 _CLAUDE_SESSION = (
     *_CLAUDE,
     *(f"{_FAKES}.claude_{part}" for part in ("control", "prompts", "refusals", "tasks", "turns", "session")),
@@ -120,6 +120,7 @@ _CLAUDE_LINE = CommandLine(
     ),
     no_prompt="Error: Input must be provided either through stdin or as a prompt argument when using --print",
     servers="--mcp-config",
+    settings="--settings",
     resuming=ResumeOptions(
         options=("--resume",),
         missing="No conversation found with session ID: {value}",

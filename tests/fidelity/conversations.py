@@ -79,6 +79,14 @@ def _answer(result: dict[str, Any]) -> str:
     return json.dumps({"type": "control_response", "response": told}).replace('"<message>"', "<message>")
 
 
+def _hooks(**commands: str) -> str:
+    """Give settings with a hook for each event."""
+    hooks = {event: [{"hooks": [{"type": "command", "command": command}]}] for event, command in commands.items()}
+    return json.dumps({"hooks": hooks})
+
+
+_HOOKED = (*_STREAM, "--include-hook-events", "--allowedTools=Bash", "--settings")
+_BLOCK = '{"decision": "block", "reason": "go on"}'
 _HI = _tool("a", *_bash("echo hi"))
 _TASK = {"description": "look", "prompt": "look for it", "subagent_type": "general-purpose"}
 
@@ -186,6 +194,47 @@ _CLAUDE = [
         cli="claude",
         name="servers in a file that does not exist",
         argv=(*_STREAM, "--mcp-config", "/nosuch.json", "--", "hi"),
+    ),
+    Conversation(
+        cli="claude",
+        name="hooks that pass",
+        argv=(*_HOOKED, _hooks(SessionStart="true", PreToolUse="true", PostToolUse="true", Stop="true"), "--", "hi"),
+        replies=(Reply("", [_bash("echo hi")]), Reply("done")),
+        script=f"[{_HI}, {{tool_done: {{id: a, output: hi}}}}, {{answer: done}}]",
+    ),
+    Conversation(
+        cli="claude",
+        name="a hook that denies a tool",
+        argv=(*_HOOKED, _hooks(PreToolUse="echo no >&2; exit 2", PostToolUse="true"), "--", "hi"),
+        replies=(Reply("", [_bash("echo hi")]), Reply("done")),
+        script=f"[{_HI}, {{tool_done: {{id: a, output: hi}}}}, {{answer: done}}]",
+    ),
+    Conversation(
+        cli="claude",
+        name="a hook that blocks the end of a turn",
+        argv=(*_HOOKED, _hooks(Stop=f"mkdir once && echo '{_BLOCK}'; true"), "--", "hi"),
+        replies=(Reply("done"),),
+        script="[{answer: done}]",
+    ),
+    Conversation(
+        cli="claude",
+        name="a hook that blocks the end of each turn",
+        argv=(*_HOOKED, _hooks(Stop="exit 2"), "--", "hi"),
+        replies=(Reply("done"),),
+        script="[{answer: done}]",
+    ),
+    Conversation(
+        cli="claude",
+        name="hooks in a file that does not exist",
+        argv=(*_STREAM, "--settings", "/nosuch.json", "--", "hi"),
+    ),
+    Conversation(
+        cli="claude",
+        name="a session with hooks",
+        agent="{dialect: claude, mode: session}",
+        argv=(*_TALKING, "--include-hook-events", "--settings", _hooks(SessionStart="true", Stop="true")),
+        talk=(("", _ASKED), ('"type":"result"', _ASKED), ('"type":"result"', "")),
+        script="[{wait_for: prompt 1}, {answer: hello}, {wait_for: prompt 2}, {answer: hello}]",
     ),
     Conversation(
         cli="claude",
