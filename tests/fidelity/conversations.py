@@ -4,62 +4,24 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.calc_server import CALC_SERVER
+from tests.fidelity.app_server_conversations import APP_SERVER
+from tests.fidelity.conversation import FAILS, RUN_A, RUN_B, SHELL, Conversation
+from tests.fidelity.conversation import write_tool as _tool
 from tests.fidelity.model_server import Reply
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-__all__ = ["CONVERSATIONS", "Conversation"]
+__all__ = ["CONVERSATIONS"]
 
 SESSION = "11111111-2222-4333-8444-555555555555"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Conversation:
-    """One conversation of one CLI.
-
-    Args:
-        cli: the CLI.
-        name: what it is about.
-        argv: the arguments; `{session}` is the session of the start before.
-        replies: what the model answers.
-        script: the fake's steps.
-        agent: the fake, as a scenario names it; "" is the CLI's default mode.
-        before: the arguments of an earlier start, whose output is not compared.
-        stdin: what it reads.
-        talk: what it reads after which words; see `running.run`.
-    """
-
-    cli: str
-    name: str
-    argv: Sequence[str]
-    replies: Sequence[Reply] = (Reply("hello"),)
-    script: str = "[{answer: hello}]"
-    agent: str = ""
-    before: Sequence[str] = ()
-    stdin: str = ""
-    talk: Sequence[tuple[str, str]] = ()
-
-    @property
-    def id(self) -> str:
-        """Its name among all."""
-        return f"{self.cli}: {self.name}"
-
-
-_FAILS = (Reply(status=400),)
 _API_ERROR = '[{result: {text: "API Error: 400 refused", is_error: true}}]'
 
 
 def _bash(command: str, **more: Any) -> tuple[str, dict[str, Any]]:
     return "Bash", {"command": command, "description": "d", **more}
-
-
-def _tool(key: str, name: str, given: dict[str, Any], **more: Any) -> str:
-    return f"{{tool: {json.dumps({'id': key, 'name': name, 'input': given, **more})}}}"
 
 
 _STREAM = ("-p", "--output-format", "stream-json", "--verbose")
@@ -119,8 +81,8 @@ _CLAUDE = [
         "tool_name: Bash, tool_use_id: a, message: no, uuid: u, session_id: s}}, "
         "{tool_done: {id: a, error: no}}, {answer: done}]",
     ),
-    Conversation(cli="claude", name="an API error", argv=(*_STREAM, "hi"), replies=_FAILS, script=_API_ERROR),
-    Conversation(cli="claude", name="an API error, as text", argv=("-p", "hi"), replies=_FAILS, script=_API_ERROR),
+    Conversation(cli="claude", name="an API error", argv=(*_STREAM, "hi"), replies=FAILS, script=_API_ERROR),
+    Conversation(cli="claude", name="an API error, as text", argv=("-p", "hi"), replies=FAILS, script=_API_ERROR),
     Conversation(
         cli="claude",
         name="an API error and a retry",
@@ -257,9 +219,6 @@ _CLAUDE = [
 
 _EXEC = ("exec", "--skip-git-repo-check")
 _HELLO = "[{notice: no metadata}, {answer: hello}]"
-_RUN_A = _tool("a", "command_execution", {"command": "echo hi"})
-_RUN_B = _tool("b", "command_execution", {"command": "echo hi"})
-_SHELL = ("exec_command", {"cmd": "echo hi"})
 _CODEX = [
     Conversation(cli="codex", name="hello", argv=(*_EXEC, "--json", "hi"), script=_HELLO),
     Conversation(cli="codex", name="hello, as text", argv=(*_EXEC, "hi")),
@@ -268,23 +227,23 @@ _CODEX = [
         cli="codex",
         name="a tool",
         argv=(*_EXEC, "--json", "--yolo", "hi"),
-        replies=(Reply("see", [_SHELL]), Reply("done")),
-        script=f"[{{notice: no metadata}}, {{say: see}}, {_RUN_A}, "
+        replies=(Reply("see", [SHELL]), Reply("done")),
+        script=f"[{{notice: no metadata}}, {{say: see}}, {RUN_A}, "
         '{tool_done: {id: a, output: "hi\\n"}}, {answer: done}]',
     ),
     Conversation(
         cli="codex",
         name="two tools",
         argv=(*_EXEC, "--json", "--yolo", "hi"),
-        replies=(Reply("", [_SHELL]), Reply("", [_SHELL]), Reply("done")),
-        script=f"[{{notice: no metadata}}, {_RUN_A}, {{tool_done: {{id: a, output: hi}}}}, {_RUN_B}, "
+        replies=(Reply("", [SHELL]), Reply("", [SHELL]), Reply("done")),
+        script=f"[{{notice: no metadata}}, {RUN_A}, {{tool_done: {{id: a, output: hi}}}}, {RUN_B}, "
         "{tool_done: {id: b, output: hi}}, {answer: done}]",
     ),
     Conversation(
         cli="codex",
         name="an API error",
         argv=(*_EXEC, "--json", "hi"),
-        replies=_FAILS,
+        replies=FAILS,
         script="[{notice: no metadata}, {result: {text: refused, is_error: true}}]",
     ),
     Conversation(
@@ -301,62 +260,6 @@ _CODEX = [
     Conversation(cli="codex", name="no prompt", argv=(*_EXEC, "--json")),
 ]
 
-
-def _rpc(number: int, method: str, **params: Any) -> str:
-    return json.dumps({"id": number, "method": method, "params": params})
-
-
-_ASKS = _rpc(2, "turn/start", threadId="<thread>", input=[{"type": "text", "text": "hi"}])
-_APPROVAL = '"item/commandExecution/requestApproval"'
-
-
-def _server(name: str, *talk: tuple[str, str], **more: Any) -> Conversation:
-    """Make a conversation with the app server, from the handshake to the end of a turn."""
-    about = more.pop("thread", {})
-    begin = (
-        ("", _rpc(0, "initialize", clientInfo={"name": "x", "title": None, "version": "1"})),
-        ('"id":0', json.dumps({"method": "initialized"})),
-        ("", _rpc(1, "thread/start", cwd="/", **about)),
-        ('"thread/started"', _ASKS),
-    )
-    end = (('"turn/completed"', ""),)
-    whole = {"cli": "codex", "argv": ("app-server",), "agent": "{dialect: codex, mode: app-server}", **more}
-    return Conversation(name=f"app-server: {name}", talk=(*begin, *talk, *end), **whole)
-
-
-_FREELY = {"sandbox": "danger-full-access", "approvalPolicy": "never"}
-_ASKING = {"sandbox": "read-only", "approvalPolicy": "untrusted"}
-_CODEX_SERVER = [
-    _server("hello", script="[{wait_for: prompt 1}, {answer: hello}]"),
-    _server(
-        "a tool",
-        thread=_FREELY,
-        replies=(Reply("see", [_SHELL]), Reply("done")),
-        script=f"[{{wait_for: prompt 1}}, {{say: see}}, {_RUN_A}, "
-        '{tool_done: {id: a, output: "hi\\n"}}, {answer: done}]',
-    ),
-    _server(
-        "a denied command",
-        (_APPROVAL, json.dumps({"id": 0, "result": {"decision": "decline"}})),
-        thread=_ASKING,
-        replies=(Reply("see", [_SHELL]), Reply("done")),
-        script=f"[{{wait_for: prompt 1}}, {{say: see}}, {_RUN_A}, {{ask: {{permission: echo hi, "
-        "denied: [{tool_done: {id: a, error: no}}, {answer: done}]}}]",
-    ),
-    _server(
-        "an interrupt",
-        ('"item/completed"', _rpc(3, "turn/interrupt", threadId="<thread>", turnId="<turn>")),
-        replies=(Reply("too late", after=20),),
-        script="[{wait_for: prompt 1}, {wait_for: cancel}, {acknowledge: cancel}]",
-    ),
-    _server(
-        "an API error",
-        replies=_FAILS,
-        script="[{wait_for: prompt 1}, {result: {text: refused, is_error: true}}]",
-    ),
-    Conversation(cli="codex", name="app-server: a wrong flag", argv=("app-server", "--frobnicate")),
-    Conversation(cli="codex", name="app-server: a word", argv=("app-server", "hi")),
-]
 
 _FLASH = ("-m", "gemini-2.5-flash", "--skip-trust")
 _SHELL_COMMAND = ("run_shell_command", {"command": "echo hi"})
@@ -386,7 +289,7 @@ _GEMINI = [
         cli="gemini",
         name="an API error",
         argv=(*_FLASH, "-o", "stream-json", "-p", "hi"),
-        replies=_FAILS,
+        replies=FAILS,
         script="[{result: {text: refused, is_error: true}}, {exit: 144}]",
     ),
     Conversation(
@@ -424,14 +327,14 @@ _PI = [
         cli="pi",
         name="an API error",
         argv=(*_M1, "--mode", "json", "-p", "hi"),
-        replies=_FAILS,
+        replies=FAILS,
         script="[{result: {text: 400 refused, is_error: true}}]",
     ),
     Conversation(
         cli="pi",
         name="an API error, as text",
         argv=(*_M1, "-p", "hi"),
-        replies=_FAILS,
+        replies=FAILS,
         script="[{result: {text: 400 refused, is_error: true}}]",
     ),
     Conversation(
@@ -500,14 +403,14 @@ _OPENCODE = [
         cli="opencode",
         name="an API error",
         argv=(*_RUN, "hi"),
-        replies=_FAILS,
+        replies=FAILS,
         script="[{result: {text: refused, is_error: true}}]",
     ),
     Conversation(
         cli="opencode",
         name="an API error, as text",
         argv=("run", "hi"),
-        replies=_FAILS,
+        replies=FAILS,
         script="[{result: {text: refused, is_error: true}}]",
     ),
     Conversation(
@@ -570,4 +473,4 @@ _OPENCODE = [
     ),
 ]
 
-CONVERSATIONS = [*_CLAUDE, *_CODEX, *_CODEX_SERVER, *_GEMINI, *_OPENCODE, *_PI]
+CONVERSATIONS = [*_CLAUDE, *_CODEX, *APP_SERVER, *_GEMINI, *_OPENCODE, *_PI]
