@@ -280,8 +280,10 @@ def _take_values(
 def _store_option(table: Table, given: _Given, name: str, found: Sequence[Any], values: list[str]) -> None:
     long, kind, _, choices = found
     if long in ("--help", "--version"):
-        told = table["usage"][given.command] if long == "--help" else table["version"]
-        raise _Refused(0, told, "") if table["tells_on_stderr"] else _Refused(0, "", told)
+        is_help = long == "--help"
+        told = table["usage"][given.command] if is_help else table["version"]
+        is_error = table["tells_on_stderr"] or (is_help and table["helps_on_stderr"])
+        raise _Refused(0, told, "") if is_error else _Refused(0, "", told)
     for value in values:
         if choices and value not in choices and f"!{value}" not in choices and (value or kind[0] == "1"):
             raise _make_refusal(table, given, "choice", name, found, value)

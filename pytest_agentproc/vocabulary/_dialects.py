@@ -339,6 +339,7 @@ _OPENCODE_LINE = CommandLine(
     ),
     errors_to=("stderr", f"{_OPENCODE_ERROR}{{text}}"),
     no_prompt=f"{_OPENCODE_ERROR}You must provide a message or a command",
+    helps_on_stderr=True,
     resuming=ResumeOptions(
         options=("--session",),
         missing=f"{_OPENCODE_ERROR}Session not found",
@@ -468,9 +469,9 @@ _RECORDS = (
         encoder=f"{_FAKES}.opencode",
         decoders={"run": f"{_SUPERVISOR}._opencode:OpencodeDecoder"},
         nameless=("run",),
-        options={"run": ("run", "--format", "json")},
+        options={"run": ("run", "--format", "json", "--thinking")},
         probes={"--version": "1.18.33", "-v": "1.18.33"},
-        steps={"run": ("begin", "tool", "tool_done", "event")},
+        steps={"run": ("begin", "think", "tool", "tool_done", "event")},
         silence=180.0,
     ),
     Dialect(

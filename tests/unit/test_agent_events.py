@@ -106,7 +106,7 @@ def test_a_step_that_the_dialect_does_not_have_names_those_that_have_it() -> Non
     able = "known by claude print, claude session, pi json, pi rpc, codex exec, codex app-server"
     others = "gemini stream, opencode run or acp session"
     assert str(caught.value).splitlines() == [
-        f"<text>:3:18: the dialect gemini has no think in mode text: {able} or acp session",
+        f"<text>:3:18: the dialect gemini has no think in mode text: {able}, opencode run or acp session",
         f"<text>:3:29: the dialect gemini has no tool in mode text: {able}, {others}",
         f"<text>:3:60: the dialect gemini has no tool_done in mode text: {able}, {others}",
         f"<text>:3:72: the dialect gemini has no event in mode text: {able}, {others}",
