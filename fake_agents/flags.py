@@ -13,7 +13,6 @@ import posix
 import sys
 
 from pytest_agentproc.fake_agents.player import Unplayable
-from pytest_agentproc.fake_agents.program import POLITE
 from pytest_agentproc.fake_agents.requests import parse_request
 
 TYPE_CHECKING = False
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 
 _FINAL = "pytest_agentproc.fake_agents.dialects.final"
-_ENDINGS: list[Step] = [(0, "when", ("signal", signum, [(0, "die", (signum,))])) for signum in POLITE]
 _BAD_SERVERS = "Error: Invalid MCP configuration:\n"
 _UUID, _DASHES = 36, (8, 13, 18, 23)
 
@@ -104,8 +102,8 @@ def apply_arguments(program: Program, table: Table, known: Container[str]) -> tu
     own = {**program, "mode": mode}
     if isinstance(settings.get("hooks"), dict):
         own |= {"hooks": settings["hooks"]}
-    if servers:  # these signals end the servers, too
-        own = _replace_steps({**own, "servers": servers}, _ENDINGS, keep=True)
+    if servers:
+        own |= {"servers": servers}
     if form:
         own |= {"encoder": [*program["encoder"], _FINAL], "final": (form, *table["errors_to"])}
     return _take_prompt(own, table, given), named

@@ -258,6 +258,7 @@ def _play_in_virtual_time(
         return
     _ring_at(link)
     player = Player(program, stage, make_encoder(program))  # the hub has its own work with a hello meanwhile
+    stage.outlive_children()
     unblock_signals()
     if fields.get("stopped"):
         stop_process()

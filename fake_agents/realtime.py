@@ -193,6 +193,7 @@ def play(
     for child in CHILDREN:
         child.is_watched = True
         stage.epoll.register(child.output, select.EPOLLIN | select.EPOLLET)
+    stage.outlive_children()
     unblock_signals()
     if fields.get("stopped"):
         stop_process()

@@ -201,7 +201,14 @@ class Stage:
     def stop_catching(self, signum: int) -> None:
         """Die of a signal again."""
         self._caught.discard(signum)
-        signal(signum, SIG_DFL if self._tell_death is None else self._handle_fatal_signal)
+        is_seen = self._tell_death is None and not CHILDREN
+        signal(signum, SIG_DFL if is_seen else self._handle_fatal_signal)
+
+    def outlive_children(self) -> None:
+        """End the programs that were started before this process dies of a signal."""
+        for signum in FATAL if CHILDREN else ():
+            if signum not in self._caught:
+                signal(signum, self._handle_fatal_signal)
 
     def _handle_fatal_signal(self, signum: int, frame: object) -> None:
         self.die(signum)

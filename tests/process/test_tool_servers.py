@@ -129,6 +129,26 @@ def test_a_signal_ends_the_agent_and_its_server_within_a_call(
         assert is_gone(server)
 
 
+@pytest.mark.parametrize(
+    ("end", "code"), [("- silence: for ever", -signal.SIGTERM), ("- linger: until signal\n- exit: 3", 3)]
+)
+def test_a_server_ends_with_its_agent_in_virtual_time(stand: Stand, end: str, code: int) -> None:
+    """A script that goes on after the signal does so, and no time passes."""
+    path = stand.fake(f"{CALLS}\n{end}", "claude")[0]
+
+    async def run() -> tuple[int | None, int]:
+        command = [path, *PRINT, "--mcp-config", config(), "--", "hi"]
+        async with await anyio.open_process(command, stderr=None) as agent:
+            await anyio.sleep(1)
+            [server] = _children_of(agent.pid)
+            agent.terminate()
+            await agent.wait()
+        return agent.returncode, server
+
+    ended, server = stand.run(run)
+    assert (ended, is_gone(server, 0), stand.seconds) == (code, True, 1)
+
+
 def test_the_end_of_the_agent_ends_a_server_that_ignores_polite_signals(lab: ScenarioRunner, tmp_path: Path) -> None:
     """The real CLI kills it, too: a supervisor has no leak to mend."""
     noted = tmp_path / "pid"
