@@ -30,7 +30,7 @@ _ENDS = ((2, 0.1), (15, 0.4), (9, 5.0))
 """The signals that end a child, with the real seconds that each one is given."""
 
 _SLOWEST = 10.0
-"""So many real seconds a full pipe may take until the child reads."""
+"""The real seconds after which a child that does not read its stdin is given up."""
 
 
 class Child:
@@ -87,7 +87,7 @@ class Child:
             data = data[posix.write(self._input, data[:4096]) :]
 
     def read_line(self, seconds: float | None) -> bytes | None:
-        """Give the next line; None: no more came in so many real seconds.
+        """Give the next line; None: it did not come in these real seconds.
 
         Raises:
             EOFError: the child has closed its stdout.

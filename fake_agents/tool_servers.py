@@ -1,7 +1,7 @@
 """An MCP server that a fake starts as its child: the handshake, its tools and the calls. Knows no dialect.
 
 The fake waits for each answer of the handshake. In virtual time it waits for the answer to a call, too: no time passes
-meanwhile. In real time all else goes on until the answer has come.
+meanwhile. In real time the script's other steps run until the answer has come.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _PROBE = "server-discover-probe-1"
 _LONGEST_PROBE = 3.0
-"""After so many real seconds without an answer to its first message the real CLI goes on."""
+"""The real seconds after which the real CLI sends its second message without an answer to the first one."""
 
 _CLOSED = {"error": {"message": "Connection closed"}}
 

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.program import Program
 
 MOST_BLOCKS = 9
-"""So often in a row a Stop hook blocks; then the turn ends all the same."""
+"""After this number of blocks in a row by Stop hooks the turn ends all the same."""
 
 DENIED = {
     "non_execution_kind": "permission-rule",
     "permission_decision": {"decision": "reject", "source": "hook", "reason_type": "hook"},
 }
-"""What the end of a tool says after a hook has denied it."""
+"""The fields of a tool's end after a hook has denied the tool."""
 
 _LONGEST = 600.0
-"""A hook without a `timeout` gets so many real seconds."""
+"""The real seconds of a hook without a `timeout`."""
 
 _BLOCKED = 2
 _NO_VERDICT = {

@@ -1,7 +1,7 @@
 """The MCP servers of claude: those that it starts, and those in its client's own process. Knows no turn.
 
-`--mcp-config` names both. The client can also name its own ones in `initialize`. claude sends each message to a server
-of the client as a control request, and the first prompt waits until each server has given its tools.
+`--mcp-config` names both. The client can also name its own ones in `initialize`. Each message to a server of the client
+is a control request. The first prompt waits until each server has given its tools.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CLIENT = {
 }
 _HELLO: dict[str, Any] = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": _CLIENT}
 _ABILITIES = {"roots": {"listChanged": True}, "elicitation": {"form": {}, "url": {}}}
-"""What claude can do for a server that it starts."""
+"""The abilities of claude that a started server may use."""
 
 CANCELLED = "AbortError: remote-cancel"
 UNSENT = (
