@@ -32,6 +32,15 @@ if TYPE_CHECKING:
         def result(self, fields: dict[str, Any], now: int) -> bytes:
             """Give the bytes of a completion."""
 
+    class Caller(Encoder, Protocol):
+        """A dialect whose agent starts servers of its own (claude)."""
+
+        def begin_call(self, number: str) -> Any:
+            """Call the tool of a server that the agent has started; `poll` says whether the answer is there."""
+
+        def keep_answer(self, number: str, call: Any) -> bool:
+            """Keep the answer of a call for the end of the tool; say whether it is a result."""
+
     class Host(Encoder, Protocol):
         """A dialect in a mode that hears requests, and asks.
 
@@ -55,6 +64,9 @@ if TYPE_CHECKING:
 
         def drop_servers(self) -> bytes:
             """Wait no longer for the servers of the client; give no bytes (claude)."""
+
+        def poll_call(self, question: Question) -> None:
+            """Take the answer of a server that the agent has started, if it has come (claude)."""
 
         def take_late_answers(self) -> bytes:
             """Give the answers to all requests since the last call, after all immediate answers."""

@@ -9,9 +9,11 @@ A script cannot become a session's, or a session's script a run's: these argumen
 
 from __future__ import annotations
 
+import posix
 import sys
 
 from pytest_agentproc.fake_agents.player import Unplayable
+from pytest_agentproc.fake_agents.requests import parse_request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 
 _FINAL = "pytest_agentproc.fake_agents.dialects.final"
+_BAD_SERVERS = "Error: Invalid MCP configuration:\n"
 _UUID, _DASHES = 36, (8, 13, 18, 23)
 
 
@@ -81,6 +84,8 @@ def apply_arguments(program: Program, table: Table, known: Container[str]) -> tu
         if given.is_foreign:
             return program, ""
         mode, form = _find_format(table, given)
+        servers = _read_servers(given.options.get(table["servers"], ()))
+        settings = _read_settings(given.options.get(table["settings"], [""])[-1])
         named = "" if table["trusts"] else _check_session(program, table["resuming"], given, known, is_stream=not form)
     except _Refused as refused:
         code, stderr, stdout = refused.args
@@ -95,6 +100,10 @@ def apply_arguments(program: Program, table: Table, known: Container[str]) -> tu
             f"which is a {other}: say `mode: {mode}` or `flags: any` under agent"
         )
     own = {**program, "mode": mode}
+    if isinstance(settings.get("hooks"), dict):
+        own |= {"hooks": settings["hooks"]}
+    if servers:
+        own |= {"servers": servers}
     if form:
         own |= {"encoder": [*program["encoder"], _FINAL], "final": (form, *table["errors_to"])}
     return _take_prompt(own, table, given), named
@@ -157,6 +166,41 @@ def _check_session(program: Program, table: Table, given: _Given, known: Contain
     if new and (new == own or new in known):
         raise _Refused(table["code"], _format_message(table["taken"], value=new))
     return new
+
+
+def _read_servers(configs: Sequence[str]) -> dict[str, Any]:
+    """Read the MCP servers that are programs, from texts in JSON or from files."""
+    found: dict[str, Any] = {}
+    for config in configs:
+        read = parse_request(config.encode()) if config else None
+        if read is None:
+            read = _read_file(config, f"{_BAD_SERVERS}MCP config file")
+        if read is None:
+            raise _Refused(1, f"{_BAD_SERVERS}MCP config is not a valid JSON")
+        servers = read.get("mcpServers")
+        if not isinstance(servers, dict):
+            shown = "undefined" if servers is None else type(servers).__name__
+            raise _Refused(1, f"{_BAD_SERVERS}mcpServers: Invalid input: expected record, received {shown}")
+        found |= {
+            name: of for name, of in servers.items() if isinstance(of, dict) and isinstance(of.get("command"), str)
+        }
+    return found
+
+
+def _read_settings(settings: str) -> dict[str, Any]:
+    """Read settings, from a text in JSON or from a file; a file that is no JSON says nothing."""
+    read = parse_request(settings.encode()) if settings else {}
+    return _read_file(settings, "Error: Settings file") or {} if read is None else read
+
+
+def _read_file(name: str, what: str) -> dict[str, Any] | None:
+    """Read a file that an option names; None: it is no JSON."""
+    try:
+        with open(name, "rb") as file:
+            return parse_request(file.read())
+    except OSError:
+        path = name if name.startswith("/") else f"{posix.getcwd().rstrip('/')}/{name}"
+        raise _Refused(1, f"{what} not found: {path}") from None
 
 
 def _find_own_session(module: str) -> str:
@@ -234,8 +278,10 @@ def _take_values(
 def _store_option(table: Table, given: _Given, name: str, found: Sequence[Any], values: list[str]) -> None:
     long, kind, _, choices = found
     if long in ("--help", "--version"):
-        told = table["usage"][given.command] if long == "--help" else table["version"]
-        raise _Refused(0, told, "") if table["tells_on_stderr"] else _Refused(0, "", told)
+        is_help = long == "--help"
+        told = table["usage"][given.command] if is_help else table["version"]
+        is_error = table["tells_on_stderr"] or (is_help and table["helps_on_stderr"])
+        raise _Refused(0, told, "") if is_error else _Refused(0, "", told)
     for value in values:
         if choices and value not in choices and f"!{value}" not in choices and (value or kind[0] == "1"):
             raise _make_refusal(table, given, "choice", name, found, value)

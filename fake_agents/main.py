@@ -18,7 +18,14 @@ from pytest_agentproc.fake_agents import birth, wire
 from pytest_agentproc.fake_agents.dialects import make_encoder
 from pytest_agentproc.fake_agents.player import Endless, Player, Unplayable
 from pytest_agentproc.fake_agents.program import make_invocation
-from pytest_agentproc.fake_agents.stage import Reborn, Stage, settle_signals, stop_process, unblock_signals
+from pytest_agentproc.fake_agents.stage import (
+    CHILDREN,
+    Reborn,
+    Stage,
+    settle_signals,
+    stop_process,
+    unblock_signals,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -171,6 +178,8 @@ def _begin_descendant(baked: dict[str, Any], parent: int, index: int, fields: di
     """Begin as a descendant: hold a lifeline, and let go of what the fork inherited and it is not to have."""
     settle_signals()
     birth.keep_streams(fields["inherits"])
+    while CHILDREN:
+        CHILDREN.pop().let_go()
     if baked["lifeline"]:
         _hold_lifeline(baked["lifeline"])
     held = [line.fileno() for line in _lifelines]
@@ -249,6 +258,7 @@ def _play_in_virtual_time(
         return
     _ring_at(link)
     player = Player(program, stage, make_encoder(program))  # the hub has its own work with a hello meanwhile
+    stage.outlive_children()
     unblock_signals()
     if fields.get("stopped"):
         stop_process()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
     from typing import Any
 
-    from pytest_agentproc.fake_agents.contracts import Encoder, Stage, Wait
+    from pytest_agentproc.fake_agents.contracts import Caller, Encoder, Stage, Wait
     from pytest_agentproc.fake_agents.program import Program, Step
     from pytest_agentproc.fake_agents.session import Session
 
@@ -270,6 +270,14 @@ class Player:
 
     def _do_event(self, kind: str, value: Any) -> Iterator[Wait]:
         return self._write("stdout", self.encoder.events[kind](value, self.now))
+
+    def _do_call(self, tool: str, answered: Sequence[Step], refused: Sequence[Step]) -> Generator[Wait, None, bool]:
+        """Call the tool of a server that this agent has started."""
+        caller: Caller = self.encoder  # type: ignore[assignment]
+        call = caller.begin_call(tool)
+        yield (WHEN, call.poll)
+        is_result = caller.keep_answer(tool, call)
+        return (yield from self.play(answered if is_result else refused))
 
     def _do_tell(self, names: Sequence[str] | None) -> None:
         self.stage.note("g", self.stage.read_start_facts(names))

@@ -22,10 +22,11 @@ class Question:
         in_turn: whether it was asked within a turn.
 
     `given_up` is true for one that was taken back since no answer came in time, `dismissed` for one that its client
-    answered with `cancelled` though no turn is cancelled: that denies.
+    answered with `cancelled` though no turn is cancelled: that denies. `call` is the call of a tool of a server that
+    the agent has started: its answer is not the client's.
     """
 
-    __slots__ = ("answer", "dismissed", "fields", "given_up", "in_turn", "key", "number", "tool")
+    __slots__ = ("answer", "call", "dismissed", "fields", "given_up", "in_turn", "key", "number", "tool")
 
     def __init__(self, number: int, key: Any, fields: dict[str, Any], tool: str, *, in_turn: bool) -> None:
         self.number = number
@@ -34,6 +35,7 @@ class Question:
         self.tool = tool
         self.in_turn = in_turn
         self.answer = ""
+        self.call: Any = None
         self.given_up = False
         self.dismissed = False
 

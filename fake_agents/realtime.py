@@ -12,17 +12,17 @@ from __future__ import annotations
 import _signal
 import fcntl
 import posix
+import select
 import sys
 import time
 
 from pytest_agentproc.fake_agents import diary
 from pytest_agentproc.fake_agents.dialects import make_encoder
 from pytest_agentproc.fake_agents.player import Player
-from pytest_agentproc.fake_agents.stage import Stage, stop_process, unblock_signals
+from pytest_agentproc.fake_agents.stage import CHILDREN, Stage, stop_process, unblock_signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import select
     from typing import Any
 
     from pytest_agentproc.fake_agents.program import Program
@@ -190,6 +190,10 @@ def play(
     stage = Stage(send, None if book is None else tell_death, parent)
     player = Player(program, stage, make_encoder(program))
     player.most_hops = sys.maxsize
+    for child in CHILDREN:
+        child.is_watched = True
+        stage.epoll.register(child.output, select.EPOLLIN | select.EPOLLET)
+    stage.outlive_children()
     unblock_signals()
     if fields.get("stopped"):
         stop_process()

@@ -160,12 +160,12 @@ class Session:
         question, data = self._host.ask(fields, self._player.now)
         yield from self._player.write(data)
         self._player.stage.note("q", question.about)
-        self._note_news()  # a call of what is not there is answered already
         limit = fields.get("for")
         patience = (
             None if limit is None else self._player.begin_track(self._give_up(question), self._player.now + limit)
         )
-        yield self._wait_for_opinion(lambda: bool(question.answer) or self._is_over())
+        yield self._wait_for_opinion(lambda: self._is_settled(question))
+        self._note_news()
         if patience in self._player.tracks and not question.given_up:
             self._player.tracks.remove(patience)  # one that gives up writes its line to the end
         if question.dismissed:
@@ -174,6 +174,14 @@ class Session:
         branches = {ALLOW: allowed, ANSWERED: allowed, DENY: denied, REFUSED: denied}
         steps = unanswered if question.given_up else branches.get(question.answer, ())
         return not question.answer or (yield from self._player.play(steps))
+
+    def _is_settled(self, question: Question) -> bool:
+        """Say whether it is answered, or cannot be: the end of stdin leaves only the answers of the agent's servers."""
+        if question.call is None:
+            return bool(question.answer) or self._is_over()
+        if not question.answer:
+            self._host.poll_call(question)
+        return bool(question.answer)
 
     def _give_up(self, question: Question) -> Iterator[Wait]:
         """Take a question back that was not answered in time."""

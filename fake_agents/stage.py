@@ -22,6 +22,10 @@ _CODES = {"stdout": "o", "stderr": "e"}
 _IN, _OUT = select.EPOLLIN, select.EPOLLOUT
 
 
+CHILDREN: list[Any] = []
+"""The programs beside the fakes that this process has started: see `children`."""
+
+
 class Reborn(BaseException):
     """Unwinds the forked child up to `main`, which starts over with the child's program."""
 
@@ -197,7 +201,14 @@ class Stage:
     def stop_catching(self, signum: int) -> None:
         """Die of a signal again."""
         self._caught.discard(signum)
-        signal(signum, SIG_DFL if self._tell_death is None else self._handle_fatal_signal)
+        is_seen = self._tell_death is None and not CHILDREN
+        signal(signum, SIG_DFL if is_seen else self._handle_fatal_signal)
+
+    def outlive_children(self) -> None:
+        """End the programs that were started before this process dies of a signal."""
+        for signum in FATAL if CHILDREN else ():
+            if signum not in self._caught:
+                signal(signum, self._handle_fatal_signal)
 
     def _handle_fatal_signal(self, signum: int, frame: object) -> None:
         self.die(signum)
@@ -277,11 +288,14 @@ class Stage:
 
     def exit_process(self, code: int) -> None:
         """Exit now, flushing nothing."""
+        _end_children()
         self._send("B", [*self.take_notes(), ("x", code)])
         posix._exit(code)
 
     def die(self, signum: int) -> None:
         """Die of a signal."""
+        if signum != _KILL:
+            _end_children()
         if self._tell_death is None:
             self._send("B", self.take_notes())
         else:
@@ -292,6 +306,11 @@ class Stage:
 
 
 _KILL, _STOP = 9, 19
+
+
+def _end_children() -> None:
+    for child in CHILDREN:
+        child.end()
 
 
 def _read_identity(number: int) -> tuple[int, int]:

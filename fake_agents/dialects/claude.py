@@ -24,6 +24,8 @@ from pytest_agentproc.fake_agents.dialects.claude_forms import (
     build_tool_result,
     describe_permission,
 )
+from pytest_agentproc.fake_agents.dialects.claude_hooks import DENIED, GIVEN_UP, MOST_BLOCKS, NOTICE, Hooks
+from pytest_agentproc.fake_agents.dialects.claude_servers import Call, Servers
 from pytest_agentproc.fake_agents.lines import Lines
 from pytest_agentproc.fake_agents.objects import encode_line, encode_wide
 from pytest_agentproc.fake_agents.program import find_argument
@@ -49,15 +51,21 @@ class Encoder:
         self._lines = Lines(program)
         self._model = program.get("model") or find_argument(program, "--model") or "claude-sonnet-4-5"
         self._session = find_argument(program, "--session-id", "--resume", "-r") or SESSION
+        self._resumes = bool(find_argument(program, "--resume", "-r"))
         self._streams = "--include-partial-messages" in program.get("argv", ())
         self._is_alone = "final" in program
         self._obeys = program.get("obeys", False)
         self._begun = False
-        self._count = self._number = self._index = 0
+        self._count = self._number = self._index = self._taken = 0
         self._messages: list[str] = []
         self._open: dict[str | None, tuple[str, int]] = {}
         self._tools: dict[str, dict[str, Any]] = {}
+        self._servers = Servers(program, self._make_uuid)
+        self._hooks = Hooks(program, self._session, self._make_uuid)
+        self._has_started = False
+        self._results: dict[str, dict[str, Any]] = {}
         self._decisions: dict[str, dict[str, Any]] = {}
+        self._blocked: dict[str, str] = {}
         self._denials: list[dict[str, Any]] = []
         self._subagents: dict[str, Any] = {}
         self._stop: str | None = None
@@ -100,6 +108,7 @@ class Encoder:
             told = {"api_error_status": 400, "api_error_type": "invalid_request_error", "result": text}
         else:
             reason = "completed"
+            events += self._run_stop_hooks(now)
             told = {"api_error_status": None, "result": self._said if text is None else text, "ttft_ms": 1}
         events.append(self._encode_result(told, reason, {**fields, "subtype": subtype}, now))
         return self._lines.join(events)
@@ -131,10 +140,21 @@ class Encoder:
         block = {"type": "tool_use", "id": number, "name": fields["name"], "input": fields["input"]}
         deltas = [{"type": "input_json_delta", "partial_json": encode_wide(fields["input"])}]
         events = [*self._begin(), *self._encode_block(parent, block, {"input": {}}, deltas, now)]
-        return self._lines.join([*events, *([] if fields.get("more") else self._close_message(parent, "tool_use"))])
+        about = {"tool_name": fields["name"], "tool_input": fields["input"], "tool_use_id": number}
+        lines, reason = self._run_hooks("PreToolUse", fields["name"], about)
+        if reason is not None:
+            self._blocked[number] = f"PreToolUse:{fields['name']} hook error: {reason}"
+            self._decisions[number] = DENIED
+            self._denials.append(about)
+        events += [] if fields.get("more") else self._close_message(parent, "tool_use")
+        return self._lines.join([*events, *lines])
 
     def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
-        """Give the result of a tool."""
+        """Give the result of a tool: that of a hook which denied it, the script's, or else its server's."""
+        if fields["id"] in self._blocked:
+            fields = {**fields, "output": "", "error": self._blocked[fields["id"]], "refused": False}
+        elif not fields["output"] and fields["error"] is None:
+            fields = {**fields, **self._results.get(fields["id"], {})}
         number, failed = fields["id"], fields["error"] is not None
         output = fields["error"] if failed else fields["output"]
         tool = self._tools.get(number, {})
@@ -143,13 +163,79 @@ class Encoder:
         if fields.get("refused"):
             more = {"tool_use_result": f"Error: {output}"}
         message = {"role": "user", "content": [build_tool_result(fields, tool.get("name", ""))]}
-        return self._lines.join([*self._begin(), self._encode_line("user", message, tool.get("parent"), now, more)])
+        hooks = [] if number in self._blocked else self._run_end_hooks(fields, tool, more["tool_use_result"])
+        line = self._encode_line("user", message, tool.get("parent"), now, more)
+        return self._lines.join([*self._begin(), *hooks, line])
 
-    def _describe_tool_outcome(self, number: str, output: str, *, failed: bool) -> dict[str, Any]:
+    def _run_end_hooks(self, fields: dict[str, Any], tool: dict[str, Any], response: Any) -> list[bytes]:
+        """Run the hooks of a tool's end; their answers are for the model alone."""
+        event = "PostToolUse" if fields["error"] is None else "PostToolUseFailure"
+        end = (
+            {"tool_response": response}
+            if fields["error"] is None
+            else {"error": fields["error"], "is_interrupt": False}
+        )
+        about = {"tool_name": tool.get("name", ""), "tool_input": tool.get("input", {}), "tool_use_id": fields["id"]}
+        return self._run_hooks(event, tool.get("name", ""), {**about, **end, "duration_ms": 0})[0]
+
+    def _run_stop_hooks(self, now: int) -> list[bytes]:
+        """Run the hooks of the turn's end. As long as one blocks, claude says its last words again."""
+        events: list[bytes] = []
+        for blocks in range(MOST_BLOCKS):
+            said = {"stop_hook_active": blocks > 0, "last_assistant_message": self._said}
+            lines, reason = self._run_hooks("Stop", "", {**said, "background_tasks": [], "session_crons": []})
+            events += lines
+            if reason is None:
+                return events
+            block = {"type": "text", "text": f"Stop hook feedback:\n{reason}"}
+            more = {"isSynthetic": True}
+            events.append(self._encode_line("user", {"role": "user", "content": [block]}, None, now, more))
+            events += [] if blocks else [self._encode_own_line(NOTICE)]
+            self._turns += 1
+            if blocks + 1 < MOST_BLOCKS:
+                events += [*self._encode_piece(self._said, now), *self._end_text(now)]
+                events += self._close_message(None, "end_turn")
+        self._said = ""
+        return [*events, *map(self._encode_own_line, GIVEN_UP)]
+
+    def _run_hooks(self, event: str, subject: str, facts: dict[str, Any]) -> tuple[list[bytes], str | None]:
+        """Run the hooks of an event; give the lines about them, and the reason if one blocks."""
+        about: dict[str, Any] = {"permission_mode": "default", "effort": {"level": "medium"}}
+        about["prompt_id"] = f"00000000-0000-4000-9000-{self._taken:012}"
+        lines, reason = self._hooks.run(event, subject, {**about, **facts})
+        return [*map(self._encode_own_line, lines)], reason
+
+    def _start_session(self) -> list[bytes]:
+        """Run the hooks of the session's start, once."""
+        if self._has_started:
+            return []
+        self._has_started = True
+        source = "resume" if self._resumes else "startup"
+        lines, _ = self._hooks.run("SessionStart", source, {"source": source})
+        return [*map(self._encode_own_line, lines)]
+
+    def begin_call(self, number: str) -> Call:
+        """Call the tool of a server that this agent has started, unless a hook has denied it."""
+        if number in self._blocked:
+            return Call(self._tools[number], None, 0)
+        return self._servers.begin_call(self._tools[number])
+
+    def keep_answer(self, number: str, call: Call) -> bool:
+        """Keep the answer of a server for the end of the tool; say whether it is a result."""
+        assert call.answer is not None
+        return self._keep_result(number, *call.answer, is_refused=call.is_refused)
+
+    def _keep_result(self, number: str, result: dict[str, Any] | None, error: str, *, is_refused: bool = False) -> bool:
+        made = {"error": error, "refused": is_refused} if result is None else {"output": result.get("content") or []}
+        self._results[number] = made
+        return result is not None
+
+    def _describe_tool_outcome(self, number: str, output: Any, *, failed: bool) -> dict[str, Any]:
         """Give what the end of a tool has beside its message."""
         told = {"stdout": output, "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": not output}
+        shown = output if isinstance(output, list) else told
         return {
-            "tool_use_result": f"Error: {output}" if failed else told,
+            "tool_use_result": f"Error: {output}" if failed else shown,
             "tool_result_meta": [{"id": number, **self._describe_decision(number)}],
         }
 
@@ -165,17 +251,22 @@ class Encoder:
 
     def known_line(self, value: dict[str, Any], now: int) -> bytes:
         """Give a line beside the turns; all but a sign of life name the session."""
-        own = {} if value["type"] == "keep_alive" else {"uuid": self._make_uuid(), "session_id": self._session}
-        return self._lines.join([encode_line({**value, **own})])
+        is_anonymous = value["type"] == "keep_alive"
+        return self._lines.join([encode_line(value) if is_anonymous else self._encode_own_line(value)])
+
+    def _encode_own_line(self, value: dict[str, Any]) -> bytes:
+        """Give a line with the ids that it has from the session."""
+        return encode_line({**value, "uuid": self._make_uuid(), "session_id": self._session})
 
     def _begin(self) -> list[bytes]:
         if self._begun:
             return []
         self._begun = True
         head = {"type": "system", "subtype": "init", "cwd": "/", "session_id": self._session}
-        return [
-            encode_line({**head, **INIT, "model": self._model, "uuid": self._make_uuid(), **self._mark_line("init")})
-        ]
+        servers = self._servers.describe_servers(INIT["tools"])  # type: ignore[arg-type]  # a list of names
+        started = self._start_session()
+        own = {"model": self._model, "uuid": self._make_uuid(), **servers}
+        return [*started, encode_line({**head, **INIT, **own, **self._mark_line("init")})]
 
     def _mark_line(self, kind: str) -> dict[str, Any]:
         """Give what a line of that kind has beside its own: nothing where there is but one prompt."""
@@ -238,7 +329,8 @@ class Encoder:
         number, index = self._open[parent]
         self._open[parent] = (number, index + 1)
         message = {**self._about(number), "content": [block], **UNSTOPPED, "context_management": None}
-        whole = self._encode_line("assistant", message, parent, now, more or {})
+        about = self._servers.describe_tool(block) if block["type"] == "tool_use" else {}
+        whole = self._encode_line("assistant", message, parent, now, {**(more or {}), **about})
         end = {"type": "content_block_stop", "index": index}
         return [whole, self._encode_part(parent, number, end)] if self._streams else [whole]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pytest_agentproc.fake_agents.dialects.claude_hooks import DENIED
 from pytest_agentproc.fake_agents.objects import encode_line
 from pytest_agentproc.fake_agents.questions import ALLOW, DENY
 
@@ -42,11 +43,10 @@ _INITIALIZED: dict[str, Any] = {
 _PENDING: dict[str, Any] = {"pending_permission_requests": [], "pending_user_dialog_requests": []}
 
 _RESPONSE = {"stdout": "", "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False}
-_BY_HOOK = {"decision": "reject", "source": "hook", "reason_type": "hook"}
 DECISIONS: dict[tuple[str, str], dict[str, Any]] = {
     ("permission", ALLOW): {"permission_decision": {"decision": "accept", "source": "user_temporary"}},
     ("permission", DENY): {"permission_decision": {"decision": "reject", "source": "user_reject"}},
-    ("hook", DENY): {"non_execution_kind": "permission-rule", "permission_decision": _BY_HOOK},
+    ("hook", DENY): DENIED,
 }
 """What the end of a tool says of the answer."""
 

@@ -1,7 +1,7 @@
-"""The MCP servers that a client of claude runs in its own process: their handshakes, tools and calls. Knows no turn.
+"""The MCP servers of claude: those that it starts, and those in its client's own process. Knows no turn.
 
-The client names them in `--mcp-config` or in its `initialize`. claude sends each message of MCP as a control request.
-The first prompt waits until each server has given its tools.
+`--mcp-config` names both. The client can also name its own ones in `initialize`. Each message to a server of the client
+is a control request. The first prompt waits until each server has given its tools.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from pytest_agentproc.fake_agents.program import Program
+    from pytest_agentproc.fake_agents.tool_servers import ToolServer
 
 _PENDING, _CONNECTED, _FAILED = "pending", "connected", "failed"
 _BEGUN = "notifications/initialized"
@@ -26,8 +27,11 @@ _CLIENT = {
     "websiteUrl": "https://claude.com/claude-code",
     "version": "2.1.330",
 }
-_HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": _CLIENT}
+_HELLO: dict[str, Any] = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": _CLIENT}
+_ABILITIES = {"roots": {"listChanged": True}, "elicitation": {"form": {}, "url": {}}}
+"""The abilities of claude that a started server may use."""
 
+CANCELLED = "AbortError: remote-cancel"
 UNSENT = (
     "The tool call was interrupted before a result was received. It may or may not have completed on the server — "
     "verify before assuming it succeeded, and retry if needed."
@@ -46,7 +50,7 @@ class _Server:
 
 
 class Servers:
-    """All servers of a client.
+    """All servers of an agent, its own ones started.
 
     Args:
         program: the program; its arguments can name servers.
@@ -59,6 +63,7 @@ class Servers:
         given = given if isinstance(given, dict) else {}
         self._named = [name for name, of in given.items() if isinstance(of, dict) and of.get("type") == "sdk"]
         self._uuid = uuid
+        self._own = [_start_server(program, *server) for server in program.get("servers", {}).items()]
         self._servers: dict[str, _Server] = {}
         self._handshakes: dict[str, tuple[_Server, str]] = {}
 
@@ -97,24 +102,33 @@ class Servers:
 
     def describe_servers(self, tools: list[str]) -> dict[str, Any]:
         """Give the fields of `init` about servers and tools, if there are servers."""
-        if not self._servers:
+        if not self._servers and not self._own:
             return {}
-        servers = list(self._servers.values())
-        own = [f"mcp__{server.name}__{tool}" for server in servers for tool in server.tools]
-        listed = [{"name": server.name, "status": server.state, "source": "sdk"} for server in servers]
-        return {"tools": [*tools, *own], "mcp_servers": listed}
+        servers: list[Any] = [*self._own, *self._servers.values()]
+        more = [f"mcp__{server.name}__{tool}" for server in servers for tool in server.tools or ()]
+        listed = [
+            {"name": server.name, "status": _FAILED if server.tools is None else _CONNECTED, "source": "dynamic"}
+            for server in self._own
+        ]
+        listed += [{"name": server.name, "status": server.state, "source": "sdk"} for server in self._servers.values()]
+        return {"tools": [*tools, *more], "mcp_servers": listed}
 
     def describe_tool(self, block: dict[str, Any]) -> dict[str, Any]:
         """Give the field of a message about a tool of a server."""
-        server, tool = self._find_server(str(block["name"]))
+        server, tool = _find_tool([*self._own, *self._servers.values()], str(block["name"]))
         if server is None:
             return {}
         shown = {"display_name": tool.replace("_", " ").capitalize(), "server_display_name": server.name}
         return {"tool_use_meta": [{"id": block["id"], **shown, "tool_name": tool}]}
 
+    def begin_call(self, call: dict[str, Any]) -> Call:
+        """Call a tool of a server that claude has started; if no such server has it, the answer is that error."""
+        server, tool = _find_tool(self._own, call["name"])
+        return Call(call, server, server.begin_call(tool, call["input"], call["id"]) if server else 0)
+
     def encode_call(self, key: str, call: dict[str, Any]) -> tuple[int, bytes] | None:
-        """Give the number of a call in its server's session and its control request; None: there is no such tool."""
-        server, tool = self._find_server(call["name"])
+        """Give the number of a call in its server's session and its control request; None: no server has the tool."""
+        server, tool = _find_tool([*self._servers.values()], call["name"])
         if server is None:
             return None
         number = server.messages
@@ -124,18 +138,10 @@ class Servers:
 
     def encode_cancel(self, name: str, number: int) -> bytes:
         """Give the message that cancels the call of a tool of that name."""
-        server, _ = self._find_server(name)
+        server, _ = _find_tool([*self._servers.values()], name)
         assert server is not None
-        about = {"requestId": number, "reason": "AbortError: remote-cancel"}
+        about = {"requestId": number, "reason": CANCELLED}
         return self._encode_message(server, {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": about})
-
-    def _find_server(self, name: str) -> tuple[_Server | None, str]:
-        """Find the connected server that has a tool, and the tool's own name."""
-        for server in self._servers.values():
-            tool = name.removeprefix(f"mcp__{server.name}__")
-            if tool != name and tool in server.tools:
-                return server, tool
-        return None, ""
 
     def _encode_handshake(self, server: _Server, method: str, params: dict[str, Any] | None = None) -> bytes:
         key = self._uuid()
@@ -153,12 +159,60 @@ class Servers:
         return encode_line({"type": "control_request", "request_id": key or self._uuid(), "request": request})
 
 
+class Call:
+    """A call of a tool; `answer` is None until its server has answered: then a result or None, and the error.
+
+    Args:
+        call: the tool as the script names it.
+        server: the server that has it; None: there is none.
+        number: the number of the message.
+    """
+
+    def __init__(self, call: dict[str, Any], server: Any, number: int) -> None:
+        self._server, self._number = server, number
+        self.is_refused = server is None
+        error = f"Error: No such tool available: {call['name']}"
+        self.answer: tuple[dict[str, Any] | None, str] | None = (None, error) if server is None else None
+
+    def poll(self) -> bool:
+        """Take the answer if it has come; say whether it is there."""
+        if self.answer is None:
+            message = self._server.take_answer(self._number)
+            self.answer = None if message is None else _read_message(message)
+        return self.answer is not None
+
+    def cancel(self) -> None:
+        """Tell the server that its answer is not wanted any more."""
+        self._server.cancel(self._number, CANCELLED)
+
+
+def _start_server(program: Program, name: str, config: dict[str, Any]) -> ToolServer:
+    from pytest_agentproc.fake_agents.tool_servers import ToolServer  # few agents pay for it
+
+    limit = int(program["environ"].get(b"MCP_TIMEOUT", b"30000")) / 1000
+    return ToolServer(name, config, {**_HELLO, "capabilities": _ABILITIES}, limit)
+
+
+def _find_tool(servers: list[Any], name: str) -> tuple[Any, str]:
+    """Find the connected server that has a tool, and the tool's own name."""
+    for server in servers:
+        tool = name.removeprefix(f"mcp__{server.name}__")
+        if tool != name and tool in (server.tools or ()):
+            return server, tool
+    return None, ""
+
+
 def read_server_answer(response: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
-    """Read the answer to a message: its result, or None and the error. A tool reports its error within its result."""
+    """Read the answer of a server in the client: its result, or None and the error."""
     told = response.get("response")
     message = told.get("mcp_response") if isinstance(told, dict) else None
     if response.get("subtype") != "success" or not isinstance(message, dict):
         return None, str(response.get("error", "the host gave no answer of MCP"))
+    return _read_message(message)
+
+
+def _read_message(message: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
+    """Read an answer of MCP. A tool reports its error within its result."""
     result, error = message.get("result"), message.get("error")
     if not isinstance(result, dict):
         return None, str(error.get("message")) if isinstance(error, dict) else "the server gave no result"

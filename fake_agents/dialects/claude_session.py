@@ -16,14 +16,13 @@ from pytest_agentproc.fake_agents.dialects.claude_control import (
     find_asked_tool,
     read_answer,
 )
-from pytest_agentproc.fake_agents.dialects.claude_forms import INIT
 from pytest_agentproc.fake_agents.dialects.claude_refusals import (
     ABORTED,
     REJECTED,
     describe_failed_tool,
     explain_rejection,
 )
-from pytest_agentproc.fake_agents.dialects.claude_servers import UNSENT, Servers
+from pytest_agentproc.fake_agents.dialects.claude_servers import UNSENT
 from pytest_agentproc.fake_agents.dialects.claude_servers import read_server_answer as called
 from pytest_agentproc.fake_agents.dialects.claude_turns import Turns
 from pytest_agentproc.fake_agents.questions import ANSWERED, CANCELLED, DENY, REFUSED, Questions
@@ -45,8 +44,6 @@ class Encoder(Turns):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         self.questions = Questions()
-        self._servers = Servers(program, self._make_uuid)
-        self._results: dict[str, dict[str, Any]] = {}
         self._calls: dict[str, dict[str, Any]] = {}
         self._interrupts: list[dict[str, Any]] = []
         self._receipts = self._cut = 0
@@ -61,6 +58,11 @@ class Encoder(Turns):
         if heard is None:
             told = f"Error parsing streaming input line (type=unknown, {len(request)} chars): SyntaxError\n"
             return told.encode(), "fault"
+        started = self._join_lines(self._start_session())
+        reply, event = self._answer_line(heard, now)
+        return started + reply, event
+
+    def _answer_line(self, heard: dict[str, Any], now: int) -> tuple[bytes, str]:
         if heard.get("type") in ("user", "control_response"):
             is_prompt = heard["type"] == "user"
             return self._join_lines(
@@ -92,7 +94,7 @@ class Encoder(Turns):
         self._is_ended = True
         self._servers.drop_pending()
         for question in self.questions.list_open():
-            if question.fields["kind"] == "request":
+            if question.fields["kind"] == "request" and question.call is None:
                 self._settle_call(question, None, UNSENT)
 
     def take_late_answers(self) -> bytes:
@@ -153,20 +155,25 @@ class Encoder(Turns):
         return question, self._join_lines([*state, encode_question(question, call, about)])
 
     def _call_server_tool(self, fields: dict[str, Any]) -> tuple[Question, bytes]:
-        """Call the tool of the client's server that a tool of the script names."""
+        """Call the tool of a server that a tool of the script names."""
         call, key = self._calls[fields["tool"]], fields["id"] or self._make_uuid()
         told = self._servers.encode_call(key, call)
         about = {"name": call["name"], "event": "", "message": told[0] if told else 0}
         question = self.questions.ask(key, {**fields, **about}, call["id"], in_turn=self._in_turn)
         if told is None:
-            self._settle_call(question, None, f"Error: No such tool available: {call['name']}", refused=True)
+            question.call = self.begin_call(question.tool)
         return question, self._join_lines([told[1]] if told else [])
 
-    def _settle_call(self, question: Question, result: dict[str, Any] | None, error: str, **more: bool) -> None:
-        """Keep the answer of a server for the end of the tool."""
-        content = (result or {}).get("content")
-        self._results[question.tool] = {"error": error, **more} if result is None else {"output": content or []}
-        self.questions.settle(question, REFUSED if result is None else ANSWERED)
+    def poll_call(self, question: Question) -> None:
+        """Take the answer of a server that this agent has started, if it has come."""
+        if question.call.poll():
+            is_result = self.keep_answer(question.tool, question.call)
+            self.questions.settle(question, ANSWERED if is_result else REFUSED)
+
+    def _settle_call(self, question: Question, result: dict[str, Any] | None, error: str) -> None:
+        """Keep the answer of a server of the client for the end of the tool."""
+        is_result = self._keep_result(question.tool, result, error)
+        self.questions.settle(question, ANSWERED if is_result else REFUSED)
 
     def give_up(self, question: Question) -> bytes:
         """Take an unanswered question back; give the lines that say so."""
@@ -189,8 +196,6 @@ class Encoder(Turns):
         started = self._tasks.find_started_by(fields["id"])
         if started and not fields["output"]:
             fields = {**fields, "output": self._tasks.describe_output(started)}
-        if not fields["output"] and fields["error"] is None:
-            fields = {**fields, **self._results.get(fields["id"], {})}
         made = super().tool_done(fields, now)
         self._calls.pop(fields["id"], None)
         if fields["id"] not in self._running:
@@ -261,11 +266,14 @@ class Encoder(Turns):
         asked = [question for question in self.questions.list_open() if question.in_turn]
         for question in asked:
             self.questions.settle(question, CANCELLED)
+            if question.call is not None:
+                question.call.cancel()
         return [
             self._servers.encode_cancel(question.fields["name"], question.fields["message"])
             if question.fields["kind"] == "request"
             else encode_withdrawal(question)
             for question in asked
+            if question.call is None
         ]
 
     def _encode_and_count(self, told: list[tuple[str, dict[str, Any]]]) -> bytes:
@@ -321,16 +329,6 @@ class Encoder(Turns):
         fields = {"is_error": True, "subtype": "error_during_execution", "usage": None}
         return [*events, self._encode_result(told, "aborted_tools" if tools else "aborted_streaming", fields, now)]
 
-    def _mark_line(self, kind: str) -> dict[str, Any]:
-        more = self._servers.describe_servers(INIT["tools"]) if kind == "init" else {}  # type: ignore[arg-type]  # a list of names
-        return {**super()._mark_line(kind), **more}
-
-    def _end_block(
-        self, parent: str | None, block: dict[str, Any], now: int, more: dict[str, Any] | None = None
-    ) -> list[bytes]:
-        about = self._servers.describe_tool(block) if block["type"] == "tool_use" else {}
-        return super()._end_block(parent, block, now, {**(more or {}), **about})
-
     def _name_agent(self, parent: str) -> str:
         return self._tasks.find_started_by(parent) or super()._name_agent(parent)
 
@@ -341,8 +339,6 @@ class Encoder(Turns):
         if more is not None:
             return more
         made = super()._describe_tool_outcome(number, output, failed=failed)
-        if isinstance(output, list):
-            made["tool_use_result"] = output
         started = self._tasks.find_started_by(number)
         if started and not failed:
             launched = self._tasks.describe_launch(started, self._model)

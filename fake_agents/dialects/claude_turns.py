@@ -39,7 +39,7 @@ class Turns(claude.Encoder):
         self._begun = True
         self._is_idle = True
         self._is_asked = self._is_aborting = self._is_ended = False
-        self._ends = self._taken = 0
+        self._ends = 0
         self._prompts = Prompts()
         self._tasks = Tasks()
         self._run: str | None = None

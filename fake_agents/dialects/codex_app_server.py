@@ -1,9 +1,10 @@
 """The wire format of `codex app-server`, as the real CLI prints it: JSON-RPC without its header.
 
 The handshake is the dialect's own: `initialize`, and threads that are started or resumed. A prompt is a `turn/start`.
-It is answered when the script takes it in hand. A prompt in the same thread before that turn's end joins the turn, as
-a `turn/steer` does. Each thread has its own turn, and the events go to the turn that was taken last. An interrupt is
-answered as the turn ends. A compaction that the client asks for is a whole turn at once.
+It is answered when the script takes it in hand. A prompt in the same thread before that turn's end joins the turn, as a
+`turn/steer` does; if the turn has not begun, its answer comes after the first one's. Each thread has its own turn, and
+the events go to the turn that was taken last. An interrupt is answered as the turn ends. A compaction that the client
+asks for is a whole turn at once.
 
 A tool named `command_execution` runs a command, every other one is a tool of an MCP server.
 """
@@ -61,6 +62,8 @@ class Encoder(Host):
         self._is_greeted = False
         self._open: dict[str, str] = {}
         """The turn of each thread that has one: it is under way, or waits for the script."""
+        self._waiting: dict[str, list[tuple[Any, str, str]]] = {}
+        """The prompts that join each turn which waits for the script: request, method and text."""
         self._where: list[str] = []
         """The thread of each prompt."""
         self._hand = SESSION
@@ -107,10 +110,13 @@ class Encoder(Host):
         return self._handle_prompt(number, method, params, now), ""
 
     def _handle_interrupt(self, number: Any, turn: str | None, expected: str) -> tuple[list[bytes], str]:
-        if turn != expected:
+        """Keep an interrupt until the turn ends; an empty id stands for the thread's turn, or for none."""
+        if turn is None and not expected:
+            return [self._encode_response(number, {})], ""
+        if expected not in ("", turn):
             told = f"expected active turn id {expected} but found {turn}" if turn else "no active turn to interrupt"
             return [self._encode_error(number, REQUEST, told)], ""
-        self._interrupts.append((turn, number))
+        self._interrupts.append((str(turn), number))
         return [], self._handle_cancel()
 
     def _handle_prompt(self, number: Any, method: str, params: dict[str, Any], now: int) -> list[bytes]:
@@ -127,12 +133,21 @@ class Encoder(Host):
             self._open[thread] = turn
             self._where.append(thread)
             self.prompts.append((number, text))
+            self._waiting[turn] = []
+            return []
+        if turn in self._waiting:
+            self._waiting[turn].append((number, method, text))
             return []
         hand, self._hand, self._turn = (self._hand, self._turn), thread, turn
-        answer = {"turnId": turn} if method == "turn/steer" else {"turn": self._describe_turn("inProgress")}
-        told_now = [self._encode_response(number, answer), *self._encode_prompt_item(text, now)]
+        told_now = [self._accept_prompt(number, method), *self._encode_prompt_item(text, now)]
         self._hand, self._turn = hand
         return told_now
+
+    def _accept_prompt(self, number: Any, method: str) -> bytes:
+        """Give the answer to a prompt, or to a steer, of the turn in hand."""
+        is_steer = method == "turn/steer"
+        answer = {"turnId": self._turn} if is_steer else {"turn": self._describe_turn("inProgress")}
+        return self._encode_response(number, answer)
 
     def _handle_compaction(self, number: Any, thread: str, now: int) -> list[bytes]:
         """Give the answer, and the turn in which the thread is compacted; it interrupts the thread's turn in hand."""
@@ -226,8 +241,10 @@ class Encoder(Host):
         request, text = self.prompts[number - 1]
         self._hand, self._turn, self._begun, self._final = self._where[number - 1], _format_turn_id(number), now, None
         self._open[self._hand] = self._turn
-        accepted = self._encode_response(request, {"turn": self._describe_turn("inProgress")})
-        return self._join_lines([accepted, *self._begin_turn(now), *self._encode_prompt_item(text, now)])
+        joined = [(request, "turn/start", text), *self._waiting.pop(self._turn, ())]
+        accepted = [self._accept_prompt(request, method) for request, method, _ in joined]
+        items = [item for _, _, text in joined for item in self._encode_prompt_item(text, now)]
+        return self._join_lines([*accepted, *self._begin_turn(now), *items])
 
     def _begin_turn(self, now: int) -> list[bytes]:
         started = self._add_thread_id({"turn": self._describe_turn("inProgress", now)})

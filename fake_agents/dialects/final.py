@@ -11,8 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from pytest_agentproc.fake_agents.contracts import Encoder as AnyEncoder
-    from pytest_agentproc.fake_agents.contracts import Events
+    from pytest_agentproc.fake_agents.contracts import Caller, Events
     from pytest_agentproc.fake_agents.program import Program
 
 
@@ -26,7 +25,7 @@ class Encoder:
 
     def __init__(self, program: Program) -> None:
         self._form, self.error_stream, self._error = program["final"]
-        self._events: AnyEncoder = make_encoder({**program, "encoder": program["encoder"][:-1]})
+        self._events: Caller = make_encoder({**program, "encoder": program["encoder"][:-1]})  # type: ignore[assignment]
         self._said = self._piece = ""
         self.events: Events = {name: self._silence(made) for name, made in self._events.events.items()}
         if "delta" in self.events:
@@ -48,6 +47,14 @@ class Encoder:
         if fields["is_error"]:
             return self._encode_end(made, self._error.replace("{text}", text or "error"))
         return self._encode_end(made, (self._said + self._piece) if text is None else text)
+
+    def begin_call(self, number: str) -> Any:
+        """Call a tool as the events' encoder does."""
+        return self._events.begin_call(number)
+
+    def keep_answer(self, number: str, call: Any) -> bool:
+        """Keep the answer of a call as the events' encoder does."""
+        return self._events.keep_answer(number, call)
 
     def _encode_end(self, events: bytes, text: str) -> bytes:
         if self._form == "text":

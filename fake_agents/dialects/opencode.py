@@ -1,7 +1,8 @@
 """The wire format of `opencode run --format json`, as the real CLI prints it. Knows no other dialect.
 
 A step starts with its first event, so that a silent agent is silent. A text is printed when it is whole, and a tool
-when it has ended. A step ends with its last tool, or with the answer. An error makes the exit code 1.
+when it has ended. A thought is printed unless the arguments do not ask for it. A step ends with its last tool, or with
+the answer. An error makes the exit code 1.
 """
 
 from __future__ import annotations
@@ -33,9 +34,11 @@ class Encoder:
         self._session = find_argument(program, "-s", "--session") or SESSION
         self._parts = self._messages = 0
         self._is_open = False
+        self._thinks = not program.get("obeys") or "--thinking" in program.get("argv", ())
         self._tools: dict[str, tuple[dict[str, Any], int]] = {}
         self.events: Events = {
             "begin": self.begin,
+            "think": self.think,
             "tool": self.tool,
             "tool_done": self.tool_done,
             "event": self.event,
@@ -61,6 +64,12 @@ class Encoder:
     def begin(self, what: str, now: int) -> bytes:
         """Give the start of the step, if it is still to come."""
         return self._lines.join(self._start_step(now))
+
+    def think(self, text: str, now: int) -> bytes:
+        """Give a thought, or the start of the step alone."""
+        part = {"type": "reasoning", "text": text, "time": _build_span(now, now)}
+        told = [self._encode_part("reasoning", now, **part)] if self._thinks else []
+        return self._lines.join([*self._start_step(now), *told])
 
     def tool(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the start of the step, if it is still to come: a tool that runs is silent."""

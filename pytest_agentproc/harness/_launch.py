@@ -77,8 +77,8 @@ def compile_bundle(modules: Sequence[tuple[str, Path | None]]) -> bytes:
 
 _MODULES = ("", "program", "glob", "lines", "player", "wire", "birth", "stage", "dialects")
 REAL_TIME = ("diary", "realtime")
-FLAGS = ("flags", "dialects.final")
-_SESSION = ("requests", "questions", "session")
+FLAGS = ("flags", "children", "tool_servers", "dialects.final")
+_SESSION = ("questions", "session")
 _HOME = fake_agents.__name__
 _OURS = f"{_HOME}."
 _PLAIN = (f"{_OURS}dialects.raw",)
@@ -210,7 +210,7 @@ def list_fake_modules(encoder: Sequence[str], more: Sequence[str], *, hears: boo
         more: modules of `fake_agents` beside those.
         hears: whether it answers requests.
     """
-    shared = () if tuple(encoder) == _PLAIN else ("objects",)
+    shared = () if tuple(encoder) == _PLAIN else ("objects", "requests")
     names = (*_MODULES, *shared, *(_SESSION if hears else ()), *more)
     root = _HOME.partition(".")[0]  # empty in a fake: it does not pay for the package that its modules are named after
     return [(root, None), *map(_find_source, names), *_list_encoder_sources(encoder), _find_source("main")]

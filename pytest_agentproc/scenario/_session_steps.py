@@ -276,7 +276,7 @@ def _validate_request(values: dict[str, Any], node: Node, _what: str, check: Che
             else "no tool was started before"
         )
         check.report_at(node, known)
-    return values
+    return {**values, "is_of_run": bool(check.mode) and not check.is_session}
 
 
 def build_ask(step: Step, scope: Scope) -> list[ProgramStep]:
@@ -295,7 +295,7 @@ def build_ask(step: Step, scope: Scope) -> list[ProgramStep]:
 
 
 def build_request(step: Step, scope: Scope) -> list[ProgramStep]:
-    """Compile to a question, too: only the name of its answer differs."""
+    """Compile to a question, too: only the name of its answer differs. A run calls its own servers, and asks nobody."""
     value = step.value
     fields = {"kind": "request", "id": value.get("id")}
     if "tool" in value:
@@ -303,6 +303,8 @@ def build_request(step: Step, scope: Scope) -> list[ProgramStep]:
     else:
         fields |= {"name": value["method"], "params": value.get("params", {})}
     branches = (scope.compile_steps(value.get("answered", ())), scope.compile_steps(value.get("refused", ())))
+    if value["is_of_run"]:
+        return [(step.line, "call", (value["tool"], *branches))]
     return [(step.line, "ask", (fields, *branches, []))]
 
 
@@ -325,7 +327,7 @@ ASK = Fields(
 REQUEST = Fields(
     (
         Key("method", Text("METHOD", may_be_empty=False), "the method, in the protocol's words (acp, codex)"),
-        Key("tool", _ID, "the running tool, named mcp__SERVER__TOOL, of an MCP server in the client (claude)"),
+        Key("tool", _ID, "the running tool, named mcp__SERVER__TOOL, of an MCP server (claude)"),
         Key("params", Data(), "the parameters; the id of the session is added"),
         Key("id", Text("ID", may_be_empty=False), "the id of the request; one of its own if absent"),
         Key("answered", Steps(), "the steps after a result; none if absent"),

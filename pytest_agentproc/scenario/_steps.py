@@ -388,7 +388,7 @@ _ENTRIES = (
     StepEntry(
         "request",
         REQUEST,
-        "calls a method of the client (acp, codex app-server), or a tool of its MCP server (claude session), "
+        "calls a method of the client (acp, codex app-server), or a tool of an MCP server (claude), "
         "and waits for the answer",
         build=build_request,
     ),

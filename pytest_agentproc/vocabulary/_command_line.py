@@ -75,7 +75,10 @@ class CommandLine:
         prompt: the option that holds the prompt; "": a word.
         no_prompt: what stderr says if there is no prompt on stdin, either.
         no_prompt_code: the exit code of that.
+        helps_on_stderr: whether `--help` prints to stderr.
         resuming: how it names sessions.
+        servers: the option that names MCP servers, in JSON or in files; "": there is none.
+        settings: the option that names hooks, in JSON or in a file; "": there is none.
     """
 
     options: Mapping[str, str]
@@ -96,7 +99,10 @@ class CommandLine:
     prompt: str = ""
     no_prompt: str = ""
     no_prompt_code: int = 1
+    helps_on_stderr: bool = False
     resuming: ResumeOptions
+    servers: str = ""
+    settings: str = ""
 
     def to_plain_table(self) -> dict[str, Any]:
         """Give the table as plain data, its options by each of their names."""

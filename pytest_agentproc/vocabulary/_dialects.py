@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 _FAKES, _SUPERVISOR = "pytest_agentproc.fake_agents.dialects", "pytest_agentproc.supervisor.dialects"
-_CLAUDE = (f"{_FAKES}.claude_forms", f"{_FAKES}.claude")
+_CLAUDE = tuple(f"{_FAKES}.{part}" for part in ("claude_forms", "claude_hooks", "claude_servers", "claude"))
 _CLAUDE_SESSION = (
     *_CLAUDE,
-    *(f"{_FAKES}.claude_{part}" for part in ("control", "prompts", "refusals", "servers", "tasks", "turns", "session")),
+    *(f"{_FAKES}.claude_{part}" for part in ("control", "prompts", "refusals", "tasks", "turns", "session")),
 )
 _CLAUDE_STEPS = (
     "nested",
@@ -119,6 +119,8 @@ _CLAUDE_LINE = CommandLine(
         ("", "print", "text"),
     ),
     no_prompt="Error: Input must be provided either through stdin or as a prompt argument when using --print",
+    servers="--mcp-config",
+    settings="--settings",
     resuming=ResumeOptions(
         options=("--resume",),
         missing="No conversation found with session ID: {value}",
@@ -337,6 +339,7 @@ _OPENCODE_LINE = CommandLine(
     ),
     errors_to=("stderr", f"{_OPENCODE_ERROR}{{text}}"),
     no_prompt=f"{_OPENCODE_ERROR}You must provide a message or a command",
+    helps_on_stderr=True,
     resuming=ResumeOptions(
         options=("--session",),
         missing=f"{_OPENCODE_ERROR}Session not found",
@@ -396,7 +399,7 @@ _RECORDS = (
             "auth status": _CLAUDE_LOGIN,
             "auth status --json": _CLAUDE_LOGIN,
         },
-        steps={"print": _CLAUDE_STEPS, "session": (*_CLAUDE_STEPS, "ask", "request")},
+        steps={"print": (*_CLAUDE_STEPS, "request"), "session": (*_CLAUDE_STEPS, "ask", "request")},
         lines=_CLAUDE_LINES,
         keys=("parent", "more", "allowed_by", "refused", "hook", "told", "for", "host_tools", "receipt", "signal"),
         stop_reasons=("end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal"),
@@ -466,9 +469,9 @@ _RECORDS = (
         encoder=f"{_FAKES}.opencode",
         decoders={"run": f"{_SUPERVISOR}._opencode:OpencodeDecoder"},
         nameless=("run",),
-        options={"run": ("run", "--format", "json")},
+        options={"run": ("run", "--format", "json", "--thinking")},
         probes={"--version": "1.18.33", "-v": "1.18.33"},
-        steps={"run": ("begin", "tool", "tool_done", "event")},
+        steps={"run": ("begin", "think", "tool", "tool_done", "event")},
         silence=180.0,
     ),
     Dialect(

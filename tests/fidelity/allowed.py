@@ -56,6 +56,11 @@ ALLOWED = [
         "The fake has no account.",
     ),
     (
+        "codex: app-server: a compaction",
+        "*the fake lacks thread/tokenUsage/updated",
+        "The fake compacts without a model, and no tokens are used.",
+    ),
+    (
         "codex: app-server: *",
         "object: *result.*",
         "The fake's thread has the default permissions, whatever the client asks for.",

@@ -3,61 +3,25 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import Any
 
+from tests.calc_server import CALC_SERVER
+from tests.fidelity.app_server_conversations import APP_SERVER
+from tests.fidelity.conversation import FAILS, RUN_A, RUN_B, SHELL, Conversation
+from tests.fidelity.conversation import write_tool as _tool
 from tests.fidelity.model_server import Reply
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-__all__ = ["CONVERSATIONS", "Conversation"]
+__all__ = ["CONVERSATIONS"]
 
 SESSION = "11111111-2222-4333-8444-555555555555"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Conversation:
-    """One conversation of one CLI.
-
-    Args:
-        cli: the CLI.
-        name: what it is about.
-        argv: the arguments; `{session}` is the session of the start before.
-        replies: what the model answers.
-        script: the fake's steps.
-        agent: the fake, as a scenario names it; "" is the CLI's default mode.
-        before: the arguments of an earlier start, whose output is not compared.
-        stdin: what it reads.
-        talk: what it reads after which words; see `running.run`.
-    """
-
-    cli: str
-    name: str
-    argv: Sequence[str]
-    replies: Sequence[Reply] = (Reply("hello"),)
-    script: str = "[{answer: hello}]"
-    agent: str = ""
-    before: Sequence[str] = ()
-    stdin: str = ""
-    talk: Sequence[tuple[str, str]] = ()
-
-    @property
-    def id(self) -> str:
-        """Its name among all."""
-        return f"{self.cli}: {self.name}"
-
-
-_FAILS = (Reply(status=400),)
 _API_ERROR = '[{result: {text: "API Error: 400 refused", is_error: true}}]'
 
 
 def _bash(command: str, **more: Any) -> tuple[str, dict[str, Any]]:
     return "Bash", {"command": command, "description": "d", **more}
-
-
-def _tool(key: str, name: str, given: dict[str, Any], **more: Any) -> str:
-    return f"{{tool: {json.dumps({'id': key, 'name': name, 'input': given, **more})}}}"
 
 
 _STREAM = ("-p", "--output-format", "stream-json", "--verbose")
@@ -66,6 +30,7 @@ _ASKED = json.dumps({"type": "user", "session_id": "", "message": {"role": "user
 _INTERRUPT = json.dumps({"type": "control_request", "request_id": "r1", "request": {"subtype": "interrupt"}})
 _INITIALIZE = json.dumps({"type": "control_request", "request_id": "r0", "request": {"subtype": "initialize"}})
 _SERVERS = json.dumps({"mcpServers": {"calc": {"type": "sdk", "name": "calc"}}})
+_STARTED_SERVERS = json.dumps({"mcpServers": {"calc": {"command": sys.executable, "args": [str(CALC_SERVER)]}}})
 _CALC = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "calc", "version": "1"}}
 
 
@@ -76,6 +41,14 @@ def _answer(result: dict[str, Any]) -> str:
     return json.dumps({"type": "control_response", "response": told}).replace('"<message>"', "<message>")
 
 
+def _hooks(**commands: str) -> str:
+    """Give settings with a hook for each event."""
+    hooks = {event: [{"hooks": [{"type": "command", "command": command}]}] for event, command in commands.items()}
+    return json.dumps({"hooks": hooks})
+
+
+_HOOKED = (*_STREAM, "--include-hook-events", "--allowedTools=Bash", "--settings")
+_BLOCK = '{"decision": "block", "reason": "go on"}'
 _HI = _tool("a", *_bash("echo hi"))
 _TASK = {"description": "look", "prompt": "look for it", "subagent_type": "general-purpose"}
 
@@ -108,8 +81,8 @@ _CLAUDE = [
         "tool_name: Bash, tool_use_id: a, message: no, uuid: u, session_id: s}}, "
         "{tool_done: {id: a, error: no}}, {answer: done}]",
     ),
-    Conversation(cli="claude", name="an API error", argv=(*_STREAM, "hi"), replies=_FAILS, script=_API_ERROR),
-    Conversation(cli="claude", name="an API error, as text", argv=("-p", "hi"), replies=_FAILS, script=_API_ERROR),
+    Conversation(cli="claude", name="an API error", argv=(*_STREAM, "hi"), replies=FAILS, script=_API_ERROR),
+    Conversation(cli="claude", name="an API error, as text", argv=("-p", "hi"), replies=FAILS, script=_API_ERROR),
     Conversation(
         cli="claude",
         name="an API error and a retry",
@@ -168,6 +141,65 @@ _CLAUDE = [
     ),
     Conversation(
         cli="claude",
+        name="a tool of a server that it starts",
+        argv=(*_STREAM, "--allowedTools=mcp__calc__add", "--mcp-config", _STARTED_SERVERS, "--", "hi"),
+        replies=(Reply("", [("mcp__calc__add", {"a": 1})]), Reply("done")),
+        script=f"[{_tool('a', 'mcp__calc__add', {'a': 1})}, {{request: {{tool: a}}}}, {{tool_done: a}}, "
+        "{answer: done}]",
+    ),
+    Conversation(
+        cli="claude",
+        name="a server that does not exist",
+        argv=(*_STREAM, "--mcp-config", json.dumps({"mcpServers": {"calc": {"command": "/nosuch"}}}), "--", "hi"),
+    ),
+    Conversation(
+        cli="claude",
+        name="servers in a file that does not exist",
+        argv=(*_STREAM, "--mcp-config", "/nosuch.json", "--", "hi"),
+    ),
+    Conversation(
+        cli="claude",
+        name="hooks that pass",
+        argv=(*_HOOKED, _hooks(SessionStart="true", PreToolUse="true", PostToolUse="true", Stop="true"), "--", "hi"),
+        replies=(Reply("", [_bash("echo hi")]), Reply("done")),
+        script=f"[{_HI}, {{tool_done: {{id: a, output: hi}}}}, {{answer: done}}]",
+    ),
+    Conversation(
+        cli="claude",
+        name="a hook that denies a tool",
+        argv=(*_HOOKED, _hooks(PreToolUse="echo no >&2; exit 2", PostToolUse="true"), "--", "hi"),
+        replies=(Reply("", [_bash("echo hi")]), Reply("done")),
+        script=f"[{_HI}, {{tool_done: {{id: a, output: hi}}}}, {{answer: done}}]",
+    ),
+    Conversation(
+        cli="claude",
+        name="a hook that blocks the end of a turn",
+        argv=(*_HOOKED, _hooks(Stop=f"mkdir once && echo '{_BLOCK}'; true"), "--", "hi"),
+        replies=(Reply("done"),),
+        script="[{answer: done}]",
+    ),
+    Conversation(
+        cli="claude",
+        name="a hook that blocks the end of each turn",
+        argv=(*_HOOKED, _hooks(Stop="exit 2"), "--", "hi"),
+        replies=(Reply("done"),),
+        script="[{answer: done}]",
+    ),
+    Conversation(
+        cli="claude",
+        name="hooks in a file that does not exist",
+        argv=(*_STREAM, "--settings", "/nosuch.json", "--", "hi"),
+    ),
+    Conversation(
+        cli="claude",
+        name="a session with hooks",
+        agent="{dialect: claude, mode: session}",
+        argv=(*_TALKING, "--include-hook-events", "--settings", _hooks(SessionStart="true", Stop="true")),
+        talk=(("", _ASKED), ('"type":"result"', _ASKED), ('"type":"result"', "")),
+        script="[{wait_for: prompt 1}, {answer: hello}, {wait_for: prompt 2}, {answer: hello}]",
+    ),
+    Conversation(
+        cli="claude",
         name="a resumed session",
         argv=(*_STREAM, "--resume", SESSION, "hi"),
         before=("-p", "--session-id", SESSION, "hi"),
@@ -187,9 +219,6 @@ _CLAUDE = [
 
 _EXEC = ("exec", "--skip-git-repo-check")
 _HELLO = "[{notice: no metadata}, {answer: hello}]"
-_RUN_A = _tool("a", "command_execution", {"command": "echo hi"})
-_RUN_B = _tool("b", "command_execution", {"command": "echo hi"})
-_SHELL = ("exec_command", {"cmd": "echo hi"})
 _CODEX = [
     Conversation(cli="codex", name="hello", argv=(*_EXEC, "--json", "hi"), script=_HELLO),
     Conversation(cli="codex", name="hello, as text", argv=(*_EXEC, "hi")),
@@ -198,23 +227,23 @@ _CODEX = [
         cli="codex",
         name="a tool",
         argv=(*_EXEC, "--json", "--yolo", "hi"),
-        replies=(Reply("see", [_SHELL]), Reply("done")),
-        script=f"[{{notice: no metadata}}, {{say: see}}, {_RUN_A}, "
+        replies=(Reply("see", [SHELL]), Reply("done")),
+        script=f"[{{notice: no metadata}}, {{say: see}}, {RUN_A}, "
         '{tool_done: {id: a, output: "hi\\n"}}, {answer: done}]',
     ),
     Conversation(
         cli="codex",
         name="two tools",
         argv=(*_EXEC, "--json", "--yolo", "hi"),
-        replies=(Reply("", [_SHELL]), Reply("", [_SHELL]), Reply("done")),
-        script=f"[{{notice: no metadata}}, {_RUN_A}, {{tool_done: {{id: a, output: hi}}}}, {_RUN_B}, "
+        replies=(Reply("", [SHELL]), Reply("", [SHELL]), Reply("done")),
+        script=f"[{{notice: no metadata}}, {RUN_A}, {{tool_done: {{id: a, output: hi}}}}, {RUN_B}, "
         "{tool_done: {id: b, output: hi}}, {answer: done}]",
     ),
     Conversation(
         cli="codex",
         name="an API error",
         argv=(*_EXEC, "--json", "hi"),
-        replies=_FAILS,
+        replies=FAILS,
         script="[{notice: no metadata}, {result: {text: refused, is_error: true}}]",
     ),
     Conversation(
@@ -231,62 +260,6 @@ _CODEX = [
     Conversation(cli="codex", name="no prompt", argv=(*_EXEC, "--json")),
 ]
 
-
-def _rpc(number: int, method: str, **params: Any) -> str:
-    return json.dumps({"id": number, "method": method, "params": params})
-
-
-_ASKS = _rpc(2, "turn/start", threadId="<thread>", input=[{"type": "text", "text": "hi"}])
-_APPROVAL = '"item/commandExecution/requestApproval"'
-
-
-def _server(name: str, *talk: tuple[str, str], **more: Any) -> Conversation:
-    """Make a conversation with the app server, from the handshake to the end of a turn."""
-    about = more.pop("thread", {})
-    begin = (
-        ("", _rpc(0, "initialize", clientInfo={"name": "x", "title": None, "version": "1"})),
-        ('"id":0', json.dumps({"method": "initialized"})),
-        ("", _rpc(1, "thread/start", cwd="/", **about)),
-        ('"thread/started"', _ASKS),
-    )
-    end = (('"turn/completed"', ""),)
-    whole = {"cli": "codex", "argv": ("app-server",), "agent": "{dialect: codex, mode: app-server}", **more}
-    return Conversation(name=f"app-server: {name}", talk=(*begin, *talk, *end), **whole)
-
-
-_FREELY = {"sandbox": "danger-full-access", "approvalPolicy": "never"}
-_ASKING = {"sandbox": "read-only", "approvalPolicy": "untrusted"}
-_CODEX_SERVER = [
-    _server("hello", script="[{wait_for: prompt 1}, {answer: hello}]"),
-    _server(
-        "a tool",
-        thread=_FREELY,
-        replies=(Reply("see", [_SHELL]), Reply("done")),
-        script=f"[{{wait_for: prompt 1}}, {{say: see}}, {_RUN_A}, "
-        '{tool_done: {id: a, output: "hi\\n"}}, {answer: done}]',
-    ),
-    _server(
-        "a denied command",
-        (_APPROVAL, json.dumps({"id": 0, "result": {"decision": "decline"}})),
-        thread=_ASKING,
-        replies=(Reply("see", [_SHELL]), Reply("done")),
-        script=f"[{{wait_for: prompt 1}}, {{say: see}}, {_RUN_A}, {{ask: {{permission: echo hi, "
-        "denied: [{tool_done: {id: a, error: no}}, {answer: done}]}}]",
-    ),
-    _server(
-        "an interrupt",
-        ('"item/completed"', _rpc(3, "turn/interrupt", threadId="<thread>", turnId="<turn>")),
-        replies=(Reply("too late", after=20),),
-        script="[{wait_for: prompt 1}, {wait_for: cancel}, {acknowledge: cancel}]",
-    ),
-    _server(
-        "an API error",
-        replies=_FAILS,
-        script="[{wait_for: prompt 1}, {result: {text: refused, is_error: true}}]",
-    ),
-    Conversation(cli="codex", name="app-server: a wrong flag", argv=("app-server", "--frobnicate")),
-    Conversation(cli="codex", name="app-server: a word", argv=("app-server", "hi")),
-]
 
 _FLASH = ("-m", "gemini-2.5-flash", "--skip-trust")
 _SHELL_COMMAND = ("run_shell_command", {"command": "echo hi"})
@@ -316,7 +289,7 @@ _GEMINI = [
         cli="gemini",
         name="an API error",
         argv=(*_FLASH, "-o", "stream-json", "-p", "hi"),
-        replies=_FAILS,
+        replies=FAILS,
         script="[{result: {text: refused, is_error: true}}, {exit: 144}]",
     ),
     Conversation(
@@ -354,14 +327,14 @@ _PI = [
         cli="pi",
         name="an API error",
         argv=(*_M1, "--mode", "json", "-p", "hi"),
-        replies=_FAILS,
+        replies=FAILS,
         script="[{result: {text: 400 refused, is_error: true}}]",
     ),
     Conversation(
         cli="pi",
         name="an API error, as text",
         argv=(*_M1, "-p", "hi"),
-        replies=_FAILS,
+        replies=FAILS,
         script="[{result: {text: 400 refused, is_error: true}}]",
     ),
     Conversation(
@@ -430,14 +403,14 @@ _OPENCODE = [
         cli="opencode",
         name="an API error",
         argv=(*_RUN, "hi"),
-        replies=_FAILS,
+        replies=FAILS,
         script="[{result: {text: refused, is_error: true}}]",
     ),
     Conversation(
         cli="opencode",
         name="an API error, as text",
         argv=("run", "hi"),
-        replies=_FAILS,
+        replies=FAILS,
         script="[{result: {text: refused, is_error: true}}]",
     ),
     Conversation(
@@ -459,6 +432,22 @@ _OPENCODE = [
         before=(*_RUN, "hi"),
     ),
     Conversation(cli="opencode", name="a session that does not exist", argv=(*_RUN, "--session", "nosuch", "hi")),
+    Conversation(
+        cli="opencode",
+        name="a thought",
+        argv=(*_RUN, "--thinking", "hi"),
+        replies=(Reply("hello", thought="hm"),),
+        script="[{think: hm}, {answer: hello}]",
+    ),
+    Conversation(
+        cli="opencode",
+        name="a thought that is not asked for",
+        argv=(*_RUN, "hi"),
+        replies=(Reply("hello", thought="hm"),),
+        script="[{think: hm}, {answer: hello}]",
+    ),
+    Conversation(cli="opencode", name="the last session of none", argv=(*_RUN, "--continue", "hi")),
+    Conversation(cli="opencode", name="--help", argv=("run", "--help")),
     Conversation(cli="opencode", name="a fork of nothing", argv=(*_RUN, "--fork", "hi")),
     Conversation(cli="opencode", name="no prompt", argv=_RUN),
     Conversation(cli="opencode", name="--version", argv=("--version",)),
@@ -500,4 +489,4 @@ _OPENCODE = [
     ),
 ]
 
-CONVERSATIONS = [*_CLAUDE, *_CODEX, *_CODEX_SERVER, *_GEMINI, *_OPENCODE, *_PI]
+CONVERSATIONS = [*_CLAUDE, *_CODEX, *APP_SERVER, *_GEMINI, *_OPENCODE, *_PI]

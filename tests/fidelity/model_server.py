@@ -35,6 +35,7 @@ class Reply:
         status: an HTTP status instead of an answer.
         to: words of the first prompt of the conversation that this answers, where a CLI holds several; "" is any.
         after: real seconds until it comes.
+        thought: what the model thinks before it (opencode, pi).
     """
 
     text: str = ""
@@ -42,6 +43,7 @@ class Reply:
     status: int = 0
     to: str = ""
     after: float = 0
+    thought: str = ""
 
 
 @dataclass
@@ -187,7 +189,8 @@ def _responses(number: int, reply: Reply) -> Iterator[tuple[str, Any]]:
 def _completions(number: int, reply: Reply) -> Iterator[tuple[str, Any]]:
     """Stream an answer as OpenAI's chat completions API does."""
     about = {"id": f"c{number}", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": reply.text}] if reply.text else []
+    deltas: list[dict[str, Any]] = [{"reasoning_content": reply.thought}] if reply.thought else []
+    deltas += [{"role": "assistant", "content": reply.text}] if reply.text else []
     for place, (name, given) in enumerate(reply.tools):
         function = {"name": name, "arguments": json.dumps(given)}
         deltas.append(

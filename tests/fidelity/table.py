@@ -24,7 +24,7 @@ from tests.fidelity.model_server import ModelServer
 from tests.fidelity.running import PACKAGES, RealCLI, run
 
 if TYPE_CHECKING:
-    from tests.fidelity.conversations import Conversation
+    from tests.fidelity.conversation import Conversation
     from tests.fidelity.running import Ran
 
 __all__ = ["PAGE", "Held", "held", "page"]

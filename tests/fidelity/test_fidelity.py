@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.fidelity.allowed import ALLOWED
 from tests.fidelity.app_server_schema import SCHEMA, of_the_release, written
 from tests.fidelity.comparing import differences
-from tests.fidelity.conversations import CONVERSATIONS, Conversation
+from tests.fidelity.conversations import CONVERSATIONS
 from tests.fidelity.running import Ran
 from tests.fidelity.table import PAGE, held, page
+
+if TYPE_CHECKING:
+    from tests.fidelity.conversation import Conversation
 
 pytestmark = pytest.mark.slow
 

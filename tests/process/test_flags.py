@@ -318,12 +318,14 @@ def test_a_command_that_the_fake_does_not_have_is_a_fault_of_the_test(lab: Scena
         ("codex", ["exec", "--version"], "codex-cli 0.163.0\n"),
         ("gemini", ["-y", "-v"], "0.61.0\n"),
         ("opencode", ["run", "--version"], "1.18.33\n"),
+        ("opencode", ["run", "--help"], ""),
     ],
 )
 def test_help_and_version_end_a_start_anywhere(lab: ScenarioRunner, agent: str, argv: list[str], first: str) -> None:
-    """The script is not played."""
+    """The script is not played. opencode prints its help to stderr."""
     done = started(made(lab, agent), *argv)
-    assert (done.stdout, done.stderr, done.returncode) == (first, "", 0)
+    helps = "" if first else "opencode run [message..]\n\nrun opencode with a message\n"
+    assert (done.stdout, done.stderr, done.returncode) == (first, helps, 0)
 
 
 def test_a_wrong_start_is_in_the_record(lab: ScenarioRunner) -> None:

@@ -140,7 +140,9 @@ def test_a_dialect_is_told_which_steps_modes_and_reasons_it_has(package: Callabl
     assert problems("beat: lub", agent="raw", language=language) == [
         "4:11: the dialect raw has no beat in mode text: known by toy plain or toy loud"
     ]
-    thinkers = "claude print, claude session, pi json, pi rpc, codex exec, codex app-server or acp session"
+    thinkers = (
+        "claude print, claude session, pi json, pi rpc, codex exec, codex app-server, opencode run or acp session"
+    )
     assert problems("beat: lubb", "think: hm", "say: {text: a, stop: ful}", language=language) == [
         '4:11: unknown beat "lubb": did you mean "lub"?',
         f"5:12: the dialect toy has no think in mode plain: known by {thinkers}",

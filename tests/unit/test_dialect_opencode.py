@@ -75,8 +75,8 @@ def test_a_tool_is_known_only_when_it_has_ended() -> None:
     assert make_decoder("opencode").decode(_line("tool_use", part=told)) == [ToolStarted("c1", "bash"), ToolEnded("c1")]
 
 
-def _printed(*steps: tuple[str, Any], argv: tuple[str, ...] = ()) -> list[dict[str, Any]]:
-    fake = encoder({"dialect": "opencode", "mode": "run", "argv": argv})
+def _printed(*steps: tuple[str, Any], argv: tuple[str, ...] = (), obeys: bool = False) -> list[dict[str, Any]]:
+    fake = encoder({"dialect": "opencode", "mode": "run", "argv": argv, "obeys": obeys})
     made = b""
     for name, value in steps:
         made += fake.answer(value, 0) if name == "answer" else fake.events[name](value, 0)
@@ -94,6 +94,16 @@ def test_a_step_ends_with_the_last_of_its_tools() -> None:
     assert [event["type"] for event in events] == kinds
     assert [events[3]["part"]["reason"], events[6]["part"]["reason"]] == ["tool-calls", "stop"]
     assert len({event["part"]["messageID"] for event in events}) == 2
+
+
+@pytest.mark.parametrize(
+    ("argv", "obeys", "count"), [((), True, 0), (("--thinking",), True, 1), ((), False, 1)], ids=str
+)
+def test_a_thought_is_printed_if_the_arguments_ask_for_it(argv: tuple[str, ...], obeys: bool, count: int) -> None:
+    """A fake that takes any arguments prints each thought."""
+    events = _printed(("think", "hm"), ("answer", "x"), argv=argv, obeys=obeys)
+    assert [event["type"] for event in events] == ["step_start", *["reasoning"] * count, "text", "step_finish"]
+    assert [event["part"]["text"] for event in events if event["type"] == "reasoning"] == ["hm"] * count
 
 
 def test_the_fake_keeps_the_session_that_its_arguments_name() -> None:

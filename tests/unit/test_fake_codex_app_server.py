@@ -223,6 +223,30 @@ def test_a_prompt_during_a_turn_joins_it() -> None:
     assert not talk.host.has_prompt(2)
 
 
+def test_a_prompt_before_the_turn_of_the_first_one_is_answered_after_that() -> None:
+    """The turn begins after both answers, and has both prompts. So does the real CLI."""
+    talk = talk_in_a_thread()
+    talk.printed()
+    talk.hear(prompt(2), prompt(3, "more"))
+    assert talk.printed() == []
+    talk.tell("begin_prompt", 1)
+    printed, items = talk.printed(), ["item/started", "item/completed"]
+    assert kinds(printed) == ["answer to 2", "answer to 3", "thread/status/changed", "turn/started", *items, *items]
+    texts = [message["params"]["item"]["content"][0]["text"] for message in printed[4::2]]
+    assert (texts, len({message["result"]["turn"]["id"] for message in printed[:2]})) == (["hi", "more"], 1)
+
+
+def test_an_interrupt_without_the_id_of_a_turn_is_for_the_turn_of_its_thread() -> None:
+    """Without a turn it has nothing to do, and is no error."""
+    talk = talk_in_a_turn()
+    empty = {"threadId": THREAD, "turnId": ""}
+    talk.hear(request(9, "turn/interrupt", **empty))
+    talk.tell("acknowledge")
+    assert (talk.events, kinds(talk.printed())[0]) == (["cancel"], "answer to 9")
+    talk.hear(request(10, "turn/interrupt", **empty))
+    assert (talk.events, talk.printed()) == (["cancel"], [{"id": 10, "result": {}}])
+
+
 @pytest.mark.parametrize(
     ("decision", "answer", "status"),
     [

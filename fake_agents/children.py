@@ -1,0 +1,212 @@
+"""The programs that a fake starts beside the fakes, as the real CLI does. Owns processes and pipes; knows no protocol.
+
+They are in the fake's group. The stderr of a `Child` leads nowhere: the real CLI keeps it in a log of its own. As the
+fake ends, it ends its children by the signals of the real CLI. A fake that dies by SIGKILL leaves them alone, with the
+end of their stdin. `run_command` waits for a shell command.
+"""
+
+from __future__ import annotations
+
+import _signal
+import fcntl
+import posix
+import select
+import time
+
+from pytest_agentproc.fake_agents.stage import CHILDREN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+_HIGH = 200
+"""The pipes live up here, out of the way of what a scenario or a client does with low numbers."""
+
+_DEFAULTS = [signum for signum in range(1, 32) if signum not in (9, 19)]
+"""A fake ignores and blocks some signals, and a program must not inherit that."""
+
+_ENDS = ((2, 0.1), (15, 0.4), (9, 5.0))
+"""The signals that end a child, with the real seconds that each one is given."""
+
+_SLOWEST = 10.0
+"""The real seconds after which a child that does not read its stdin is given up."""
+
+
+class Child:
+    """A running program, with a pipe to its stdin and one from its stdout.
+
+    Args:
+        command: the program, which is looked for on PATH, and its arguments.
+        environ: its variables beside those of this process.
+
+    `is_watched` is true once more output wakes the fake: then it need not wait for a line.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+
+    def __init__(self, command: list[str], environ: Mapping[bytes, bytes]) -> None:
+        stdin, self._input = map(_move_up, posix.pipe())
+        self.output, stdout = map(_move_up, posix.pipe())
+        self._data = b""
+        self.is_watched = False
+        self._readable, self._writable, self._ended = select.poll(), select.poll(), select.poll()
+        self._readable.register(self.output, select.POLLIN)
+        self._writable.register(self._input, select.POLLOUT)
+        posix.set_blocking(self._input, False)
+        try:
+            pid = posix.posix_spawnp(
+                command[0],
+                command,
+                {**posix.environ, **environ},
+                file_actions=[
+                    (posix.POSIX_SPAWN_DUP2, stdin, 0),
+                    (posix.POSIX_SPAWN_DUP2, stdout, 1),
+                    (posix.POSIX_SPAWN_OPEN, 2, "/dev/null", posix.O_WRONLY, 0),
+                ],
+                setsigmask=(),
+                setsigdef=_DEFAULTS,
+            )
+            self._process = posix.pidfd_open(pid)
+        finally:
+            posix.close(stdin)
+            posix.close(stdout)
+        self._ended.register(self._process, select.POLLIN)
+        CHILDREN.append(self)
+
+    def write(self, data: bytes) -> None:
+        """Write all of it.
+
+        Raises:
+            OSError: the child has closed its stdin, or does not read it.
+        """
+        while data:
+            if not self._writable.poll(_SLOWEST * 1000):
+                raise TimeoutError
+            data = data[posix.write(self._input, data[:4096]) :]
+
+    def read_line(self, seconds: float | None) -> bytes | None:
+        """Give the next line; None: it did not come in these real seconds.
+
+        Raises:
+            EOFError: the child has closed its stdout.
+        """
+        while b"\n" not in self._data:
+            if not self._readable.poll(None if seconds is None else seconds * 1000):
+                return None
+            piece = posix.read(self.output, 65536)
+            if not piece:
+                raise EOFError
+            self._data += piece
+        line, _, self._data = self._data.partition(b"\n")
+        return line
+
+    def end(self) -> None:
+        """End it by INT, TERM and KILL, each some time after the one before."""
+        for signum, seconds in _ENDS:
+            try:
+                _signal.pidfd_send_signal(self._process, signum)
+            except ProcessLookupError:
+                return
+            if self._ended.poll(seconds * 1000):
+                return
+
+    def let_go(self) -> None:
+        """Close the copies of its pipes that a fork of this process has inherited."""
+        for number in (self._input, self.output, self._process):
+            posix.close(number)
+
+
+_KEEP_CODE = '/bin/sh -c "$1" 3>&-; echo $? >&3'
+"""Runs a command and writes its exit code: the fake ignores the ends of its children, so no wait gives the code."""
+
+
+def run_command(
+    command: str, given: bytes, environ: Mapping[bytes, bytes], seconds: float
+) -> tuple[int, str, str] | None:
+    """Run a shell command; give its exit code, stdout and stderr; None: it was killed, as it took too long.
+
+    Args:
+        command: the command.
+        given: its stdin.
+        environ: its variables beside those of this process.
+        seconds: the real seconds that it may take.
+    """
+    ours, theirs = map(list, zip(*(map(_move_up, posix.pipe()) for _ in range(4)), strict=True))
+    theirs[0], ours[0] = ours[0], theirs[0]  # its stdin goes the other way
+    actions = [(posix.POSIX_SPAWN_DUP2, number, place) for place, number in enumerate(theirs)]
+    pid = posix.posix_spawn(
+        "/bin/sh",
+        ["/bin/sh", "-c", _KEEP_CODE, "sh", command],
+        {**posix.environ, **environ},
+        file_actions=actions,
+        setsigmask=(),
+        setsigdef=_DEFAULTS,
+    )
+    for number in theirs:
+        posix.close(number)
+    stdin, *outputs = ours
+    printed = _exchange(stdin, given, outputs, seconds)
+    for number in outputs:
+        posix.close(number)
+    if printed is None:
+        _kill_tree(pid)
+        return None
+    stdout, stderr, code = (data.decode("utf-8", "replace") for data in printed)
+    return int(code or 1), stdout, stderr
+
+
+def _exchange(stdin: int, given: bytes, outputs: list[int], seconds: float) -> list[bytes] | None:
+    """Write all to stdin, close it, and read the outputs until the last one has ended; None: it took too long."""
+    printed = dict.fromkeys(outputs, b"")
+    ready = select.poll()
+    posix.set_blocking(stdin, False)
+    ready.register(stdin, select.POLLOUT)
+    for number in outputs:
+        ready.register(number, select.POLLIN)
+    deadline, code = time.monotonic() + seconds, outputs[-1]
+    while events := ready.poll(max(0, deadline - time.monotonic()) * 1000):
+        for number, _ in events:
+            if number == stdin:
+                given = _write_some(stdin, given)
+                is_done = not given
+            else:
+                piece = posix.read(number, 65536)
+                printed[number] += piece
+                is_done = not piece
+            if is_done:
+                ready.unregister(number)
+            if is_done and number == stdin:
+                posix.close(stdin)
+            if is_done and number == code:
+                deadline = 0  # all that it printed is there: no wait for a process that it has left behind
+    if given:
+        posix.close(stdin)
+    return list(printed.values()) if deadline == 0 else None
+
+
+def _write_some(number: int, data: bytes) -> bytes:
+    """Write a piece; give what is left of it: nothing if there is no reader."""
+    try:
+        return data[posix.write(number, data[:4096]) :]
+    except BrokenPipeError:
+        return b""
+
+
+def _kill_tree(pid: int) -> None:
+    try:
+        posix.kill(pid, 19)  # it starts no more, and what it has started stays its own
+        with open(f"/proc/{pid}/task/{pid}/children", "rb", 0) as file:
+            children = [int(child) for child in file.read().split()]
+        for child in children:
+            _kill_tree(child)
+        posix.kill(pid, 9)
+    except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+        return
+
+
+def _move_up(low: int) -> int:
+    high = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    posix.close(low)
+    return high

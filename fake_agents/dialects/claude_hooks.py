@@ -1,0 +1,152 @@
+"""The hooks of `--settings`, each a shell command: which of them run, and what their answers mean. Knows no turn.
+
+A hook gets its facts as JSON on stdin. With exit code 2, `decision: block` or `permissionDecision: deny` it blocks.
+`--include-hook-events` has each hook reported; those of SessionStart are always reported.
+"""
+
+from __future__ import annotations
+
+import posix
+
+from pytest_agentproc.fake_agents.objects import encode_line
+from pytest_agentproc.fake_agents.requests import parse_request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from pytest_agentproc.fake_agents.program import Program
+
+MOST_BLOCKS = 9
+"""After this number of blocks in a row by Stop hooks the turn ends all the same."""
+
+DENIED = {
+    "non_execution_kind": "permission-rule",
+    "permission_decision": {"decision": "reject", "source": "hook", "reason_type": "hook"},
+}
+"""The fields of a tool's end after a hook has denied the tool."""
+
+_LONGEST = 600.0
+"""The real seconds of a hook without a `timeout`."""
+
+_BLOCKED = 2
+_NO_VERDICT = {
+    "type": "system",
+    "subtype": "informational",
+    "content": "A hook didn't answer in time, so it didn't check this action.",
+    "level": "warning",
+    "tag": "hook_no_verdict",
+}
+NOTICE = {
+    "type": "system",
+    "subtype": "notification",
+    "key": "stop-hook-error",
+    "text": "stop hook problem · ctrl+o to see",
+    "priority": "immediate",
+}
+_CAP = (
+    f"A hook blocked the turn from ending {MOST_BLOCKS} consecutive times—overriding and ending turn. For Stop/"
+    "SubagentStop hooks, check stop_hook_active in the input and return success while it's true. Set "
+    "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP to raise this limit."
+)
+GIVEN_UP: tuple[dict[str, Any], ...] = (
+    {"type": "system", "subtype": "informational", "content": _CAP, "level": "warning"},
+    {
+        "type": "system",
+        "subtype": "notification",
+        "key": "stop-hook-block-cap",
+        "text": _CAP,
+        "priority": "high",
+        "color": "warning",
+    },
+)
+"""The lines about a turn that ends although its hook blocks it."""
+
+
+class Hooks:
+    """All hooks of an agent.
+
+    Args:
+        program: the program; its `hooks` are those of the settings.
+        session: the session's id.
+        uuid: makes the id of a run of a hook.
+    """
+
+    def __init__(self, program: Program, session: str, uuid: Callable[[], str]) -> None:
+        self._settings = program.get("hooks", {})
+        self._session = session
+        self._uuid = uuid
+        self._are_reported = "--include-hook-events" in program.get("argv", ())
+
+    def run(self, event: str, subject: str, facts: dict[str, Any]) -> tuple[list[dict[str, Any]], str | None]:
+        """Run the hooks of an event, one after the other.
+
+        Args:
+            event: the event.
+            subject: what the `matcher` of a hook must match: the tool, or the source of the session.
+            facts: the facts of the event alone.
+
+        Returns:
+            The lines about them, and the reason of the last one that blocks; None: none does.
+        """
+        lines: list[dict[str, Any]] = []
+        reason = None
+        for command, seconds in self._find_commands(event, subject):
+            more, blocks = self._run_command(event, subject, facts, command, seconds)
+            lines += more
+            reason = reason if blocks is None else blocks
+        return lines, reason
+
+    def _find_commands(self, event: str, subject: str) -> list[tuple[str, float]]:
+        found: list[tuple[str, float]] = []
+        groups = self._settings.get(event)
+        for group in groups if isinstance(groups, list) else ():
+            if _matches(str(group.get("matcher", "")), subject):
+                hooks = [hook for hook in group.get("hooks", ()) if hook.get("type") == "command"]
+                found += [(str(hook["command"]), float(hook.get("timeout", _LONGEST))) for hook in hooks]
+        return found
+
+    def _run_command(
+        self, event: str, subject: str, facts: dict[str, Any], command: str, seconds: float
+    ) -> tuple[list[dict[str, Any]], str | None]:
+        from pytest_agentproc.fake_agents.children import run_command  # few agents pay for it
+
+        folder = posix.getcwd()
+        told = {"session_id": self._session, "transcript_path": f"/home/u/{self._session}.jsonl", "cwd": folder}
+        told |= {"hook_event_name": event, **facts}
+        done = run_command(command, encode_line(told) + b"\n", {b"CLAUDE_PROJECT_DIR": folder.encode()}, seconds)
+        name = f"{event}:{subject}" if subject else event
+        head = {"hook_id": self._uuid(), "hook_name": name, "hook_event": event}
+        code, stdout, stderr = done or (1, "", "")
+        outcome = "cancelled" if done is None else "error" if code else "success"
+        printed = {"output": stderr + stdout, "stdout": stdout, "stderr": stderr, "exit_code": code, "outcome": outcome}
+        lines: list[dict[str, Any]] = []
+        if self._are_reported or event == "SessionStart":
+            begun = {"type": "system", "subtype": "hook_started", **head}
+            lines = [begun, {**begun, "subtype": "hook_response", **printed}]
+        if done is None and event == "PreToolUse":
+            about = {"hook_event": event, "tool_use_id": facts["tool_use_id"], "timed_out": True}
+            lines.append({**_NO_VERDICT, "hook_no_verdict": about})
+        return lines, _find_reason(command, code, stdout, stderr)
+
+
+def _matches(matcher: str, subject: str) -> bool:
+    if not subject or matcher in ("", "*"):
+        return True
+    import re  # slow to load, and needed by nobody else
+
+    return re.fullmatch(matcher, subject) is not None
+
+
+def _find_reason(command: str, code: int, stdout: str, stderr: str) -> str | None:
+    """Give the reason of a hook that blocks; None: it does not."""
+    if code == _BLOCKED:
+        return f"[{command}]: {stderr}"
+    answer = parse_request(stdout.encode()) if code == 0 and stdout.startswith("{") else None
+    if answer is None:
+        return None
+    own = answer.get("hookSpecificOutput")
+    if isinstance(own, dict) and own.get("permissionDecision") == "deny":
+        return str(own.get("permissionDecisionReason", ""))
+    return str(answer.get("reason", "")) if answer.get("decision") == "block" else None

@@ -1,0 +1,100 @@
+"""An MCP server that a fake starts as its child: the handshake, its tools and the calls. Knows no dialect.
+
+The fake waits for each answer of the handshake. In virtual time it waits for the answer to a call, too: no time passes
+meanwhile. In real time the script's other steps run until the answer has come.
+"""
+
+from __future__ import annotations
+
+import posix
+
+from pytest_agentproc.fake_agents.children import Child
+from pytest_agentproc.fake_agents.objects import encode_line
+from pytest_agentproc.fake_agents.requests import parse_request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+_PROBE = "server-discover-probe-1"
+_LONGEST_PROBE = 3.0
+"""The real seconds after which the real CLI sends its second message without an answer to the first one."""
+
+_CLOSED = {"error": {"message": "Connection closed"}}
+
+
+class ToolServer:
+    """A server that was started; `tools` are the names of its tools, and None if it failed.
+
+    Args:
+        name: its name in the configuration.
+        config: its `command`, `args` and `env`.
+        hello: the parameters of `initialize`.
+        limit: real seconds that it has for each answer of the handshake.
+    """
+
+    def __init__(self, name: str, config: dict[str, Any], hello: dict[str, Any], limit: float) -> None:
+        self.name = name
+        self.tools: list[str] | None = None
+        self.messages = 0
+        try:
+            command = [str(word) for word in (config["command"], *config.get("args", ()))]
+            more = {key.encode(): str(value).encode() for key, value in config.get("env", {}).items()}
+            self._child = Child(command, {b"CLAUDE_PROJECT_DIR": posix.getcwdb(), **more})
+            self.tools = self._connect(hello, limit)
+        except (OSError, EOFError):
+            return
+
+    def _connect(self, hello: dict[str, Any], limit: float) -> list[str] | None:
+        """Shake hands and list the tools; None: an answer did not come, or was an error."""
+        self._send({"jsonrpc": "2.0", "id": _PROBE, "method": "server/discover", "params": {}})
+        self._receive(_PROBE, min(limit / 3, _LONGEST_PROBE))
+        begun = self._receive(self._request("initialize", hello), limit)
+        if begun is None or "result" not in begun:
+            return None
+        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        listed = self._receive(self._request("tools/list", None), limit)
+        if listed is None or not isinstance(listed.get("result"), dict):
+            return None
+        tools = listed["result"].get("tools")
+        return [str(tool.get("name")) for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+
+    def begin_call(self, tool: str, arguments: dict[str, Any], call: str) -> int:
+        """Call a tool, and give the number of the message."""
+        meta = {"claudecode/toolUseId": call, "progressToken": self.messages}
+        try:
+            return self._request("tools/call", {"name": tool, "arguments": arguments, "_meta": meta})
+        except OSError:  # `take_answer` finds the same end
+            return self.messages - 1
+
+    def take_answer(self, number: int) -> dict[str, Any] | None:
+        """Give the answer to a call; None: it has not come, and the fake is woken when more comes."""
+        try:
+            return self._receive(number, 0 if self._child.is_watched else None)
+        except EOFError:
+            return _CLOSED
+
+    def cancel(self, number: int, reason: str) -> None:
+        """Say that a call is cancelled."""
+        about = {"requestId": number, "reason": reason}
+        try:
+            self._send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": about})
+        except OSError:
+            return
+
+    def _request(self, method: str, params: dict[str, Any] | None) -> int:
+        number, self.messages = self.messages, self.messages + 1
+        self._send({"method": method, **({"params": params} if params else {}), "jsonrpc": "2.0", "id": number})
+        return number
+
+    def _send(self, message: dict[str, Any]) -> None:
+        self._child.write(encode_line(message) + b"\n")
+
+    def _receive(self, key: int | str, seconds: float | None) -> dict[str, Any] | None:
+        """Give the answer to a request; drop all else that comes before."""
+        while (line := self._child.read_line(seconds)) is not None:
+            message = parse_request(line)
+            if message is not None and message.get("id") == key and "method" not in message:
+                return message
+        return None

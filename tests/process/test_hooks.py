@@ -1,0 +1,166 @@
+"""The hooks that `--settings` gives claude: the fake runs each command, and its answer decides, as with the real CLI.
+
+`tests/fidelity` compares what the fake prints with the real CLI.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from tests.calc_server import CALC_SERVER
+from tests.process.stand import CEILING, is_gone, scenario_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_agentproc.harness import ScenarioRunner
+    from tests.process.stand import Stand
+
+EVENTS = ["-p", "--output-format", "stream-json", "--verbose"]
+TOOL = "- tool: {id: t, name: Bash, input: {command: ls}}\n- tool_done: {id: t, output: files}\n- answer: done"
+
+
+def settings(event: str, *commands: str, matcher: str = "", **more: Any) -> str:
+    """Give settings with hooks for one event."""
+    hooks = [{"type": "command", "command": command, **more} for command in commands]
+    return json.dumps({"hooks": {event: [{"matcher": matcher, "hooks": hooks}]}})
+
+
+def ran(lab: ScenarioRunner, given: str, *argv: str, script: str = TOOL) -> list[dict[str, Any]]:
+    """Start a fake that uses a tool, and give its events."""
+    fake = lab.make_fake(scenario_of(script, "claude"))
+    command = [fake.path, *EVENTS, *argv, "--settings", given, "--", "hi"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=CEILING)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def content(events: list[dict[str, Any]]) -> Any:
+    """Give what the tool's end says to the model."""
+    return next(event for event in events if event["type"] == "user")["message"]["content"][0]["content"]
+
+
+def responses(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """List the ends of hooks that were reported: event, exit code, outcome, output."""
+    ends = [event for event in events if event.get("subtype") == "hook_response"]
+    return [(end["hook_event"], end["exit_code"], end["outcome"], end["output"]) for end in ends]
+
+
+@pytest.mark.parametrize(
+    ("event", "facts"),
+    [
+        ("SessionStart", {"source": "startup"}),
+        ("PreToolUse", {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "t"}),
+        ("PostToolUse", {"tool_name": "Bash", "tool_use_id": "t", "duration_ms": 0}),
+        ("Stop", {"stop_hook_active": False, "last_assistant_message": "done"}),
+    ],
+)
+def test_a_hook_gets_the_facts_of_its_event(
+    lab: ScenarioRunner, tmp_path: Path, event: str, facts: dict[str, Any]
+) -> None:
+    """They are one line of JSON on stdin, and the settings may be in a file."""
+    seen, file = tmp_path / "seen", tmp_path / "settings.json"
+    file.write_text(settings(event, f"cat > {seen}"), "utf-8")
+    ran(lab, str(file))
+    told = json.loads(seen.read_text("utf-8"))
+    assert told["hook_event_name"] == event
+    assert told.items() >= {**facts, "cwd": told["cwd"], "session_id": told["session_id"]}.items()
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("echo no >&2; exit 2", "[echo no >&2; exit 2]: no\n"),
+        ("""echo '{"decision": "block", "reason": "no"}'""", "no"),
+        ("""echo '{"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "no"}}'""", "no"),
+    ],
+)
+def test_a_hook_denies_a_tool_by_its_exit_code_or_its_answer(lab: ScenarioRunner, command: str, reason: str) -> None:
+    """The output that the script gives the tool is not printed: it never ran."""
+    events = ran(lab, settings("PreToolUse", "true", command))
+    assert content(events) == f"PreToolUse:Bash hook error: {reason}"
+    assert [denied["tool_use_id"] for denied in events[-1]["permission_denials"]] == ["t"]
+
+
+@pytest.mark.parametrize("command", ["exit 1", "echo text", "echo {nope", """echo '{"decision": "approve"}'"""])
+def test_no_other_answer_denies(lab: ScenarioRunner, command: str) -> None:
+    """A hook that breaks does not block, as with the real CLI."""
+    assert content(ran(lab, settings("PreToolUse", command))) == "files"
+
+
+@pytest.mark.parametrize(
+    ("matcher", "runs"), [("Bash", 1), ("Edit|Bash", 1), ("B.*", 1), ("*", 1), ("Bas", 0), ("mcp__.*", 0)]
+)
+def test_the_matcher_of_a_hook_is_a_pattern_for_the_whole_name(lab: ScenarioRunner, matcher: str, runs: int) -> None:
+    """A star stands for every tool."""
+    events = ran(lab, settings("PreToolUse", "true", matcher=matcher), "--include-hook-events")
+    assert len(responses(events)) == runs
+
+
+def test_only_the_hooks_of_the_start_are_reported_without_the_option(lab: ScenarioRunner) -> None:
+    """A client that does not ask for these events still gets the first ones."""
+    given = json.loads(settings("SessionStart", "echo hi"))
+    given["hooks"] |= json.loads(settings("Stop", "true"))["hooks"]
+    assert responses(ran(lab, json.dumps(given))) == [("SessionStart", 0, "success", "hi\n")]
+
+
+def test_the_end_of_a_tool_that_failed_has_an_event_of_its_own(lab: ScenarioRunner) -> None:
+    """`PostToolUse` is not run for it."""
+    script = "- tool: {id: t, name: Bash}\n- tool_done: {id: t, error: broken}\n- answer: done"
+    for event, count in (("PostToolUseFailure", 1), ("PostToolUse", 0)):
+        assert len(responses(ran(lab, settings(event, "true"), "--include-hook-events", script=script))) == count
+
+
+def test_a_hook_that_takes_too_long_is_killed_and_denies_nothing(lab: ScenarioRunner, tmp_path: Path) -> None:
+    """Its limit is in seconds, and the event about it is printed even if hooks are not reported."""
+    noted = tmp_path / "pid"
+    events = ran(lab, settings("PreToolUse", f"tail -f /dev/null & echo $! > {noted}; wait", timeout=0.5))
+    assert content(events) == "files"
+    assert [event["hook_no_verdict"]["tool_use_id"] for event in events if event.get("tag")] == ["t"]
+    assert is_gone(int(noted.read_text("utf-8")))
+
+
+def test_a_process_that_a_hook_leaves_behind_holds_up_nothing(lab: ScenarioRunner, tmp_path: Path) -> None:
+    """It has the pipe to the fake open."""
+    noted = tmp_path / "pid"
+    events = ran(lab, settings("Stop", f"tail -f /dev/null & echo $! > {noted}; echo out"), "--include-hook-events")
+    assert responses(events) == [("Stop", 0, "success", "out\n")]
+    subprocess.run(["kill", noted.read_text("utf-8").strip()], check=True)
+
+
+def test_a_tool_that_a_hook_has_denied_is_not_called(lab: ScenarioRunner) -> None:
+    """Its server never hears of it."""
+    script = (
+        "- tool: {id: t, name: mcp__calc__add, input: {a: 1}}\n"
+        "- request: {tool: t, answered: [{answer: called}], refused: [{tool_done: t}, {answer: denied}]}"
+    )
+    servers = json.dumps({"mcpServers": {"calc": {"command": sys.executable, "args": [str(CALC_SERVER)]}}})
+    events = ran(lab, settings("PreToolUse", "exit 2"), "--mcp-config", servers, script=script)
+    assert (content(events), events[-1]["result"]) == (
+        "PreToolUse:mcp__calc__add hook error: [exit 2]: ",
+        "denied",
+    )
+
+
+def test_no_virtual_time_passes_while_a_hook_runs(stand: Stand) -> None:
+    """It runs in real time, and the clock stands still."""
+    path = stand.fake(TOOL, "claude")[0]
+
+    async def run() -> bytes:
+        return (await anyio.run_process([path, *EVENTS, "--settings", settings("PreToolUse", "exit 2"), "hi"])).stdout
+
+    events = [json.loads(line) for line in stand.run(run).splitlines()]
+    assert (content(events), stand.seconds) == ("PreToolUse:Bash hook error: [exit 2]: ", 0)
+
+
+def test_settings_that_are_no_file_are_an_error_as_of_the_real_cli(lab: ScenarioRunner) -> None:
+    """The words are those of the pinned release."""
+    fake = lab.make_fake(scenario_of(TOOL, "claude"))
+    command = [fake.path, *EVENTS, "--settings", "{nope", "hi"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=CEILING, cwd="/")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "Error: Settings file not found: /{nope\n")

@@ -1,0 +1,225 @@
+"""The MCP servers that a fake of claude starts: they are real children, and each tool of theirs is called.
+
+`tests/fidelity` compares what the fake prints with the real CLI.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from tests.calc_server import CALC_SERVER
+from tests.process.stand import CEILING, is_gone, scenario_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytest_agentproc.harness import ScenarioRunner
+    from tests.process.stand import Stand
+
+CALLS = """
+- tool: {id: t, name: mcp__calc__add, input: {a: 1, b: 2}}
+- request: {tool: t, answered: [{tool_done: t}, {answer: added}], refused: [{tool_done: t}, {answer: sorry}]}
+"""
+PRINT = ["-p", "--output-format", "stream-json", "--verbose"]
+TALK = ["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"]
+PROMPT = {"type": "user", "message": {"role": "user", "content": "hi"}}
+
+
+def config(*faults: str, **more: Any) -> str:
+    """Name the server, with the faults that it is to have."""
+    return json.dumps(
+        {"mcpServers": {"calc": {"command": sys.executable, "args": [str(CALC_SERVER), *faults], **more}}}
+    )
+
+
+def ran(lab: ScenarioRunner, *argv: str, **more: Any) -> tuple[int, list[dict[str, Any]]]:
+    """Start a fake that calls the tool, and give its exit code and its events."""
+    fake = lab.make_fake(scenario_of(CALLS, "claude"))
+    done = subprocess.run(
+        [fake.path, *PRINT, *argv, "--", "hi"], check=False, capture_output=True, text=True, timeout=CEILING, **more
+    )
+    assert done.stderr == ""
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def content(events: list[dict[str, Any]]) -> Any:
+    """Give what the tool's end says to the model."""
+    return next(event for event in events if event["type"] == "user")["message"]["content"][0]["content"]
+
+
+@contextmanager
+def hanging(lab: ScenarioRunner, script: str, agent: str, *argv: str) -> Iterator[tuple[Any, int]]:
+    """Start a fake whose server does not answer the call; give both once the tool is announced."""
+    fake = lab.make_fake(scenario_of(script, agent))
+    pipe = subprocess.PIPE
+    with subprocess.Popen([fake.path, *argv], stdin=pipe, stdout=pipe) as agent_process:
+        try:
+            assert agent_process.stdin is not None
+            assert agent_process.stdout is not None
+            agent_process.stdin.write(json.dumps(PROMPT).encode() + b"\n")
+            agent_process.stdin.flush()
+            while b"tool_use" not in agent_process.stdout.readline():
+                pass
+            [server] = _children_of(agent_process.pid)
+            yield agent_process, server
+        finally:
+            agent_process.kill()
+
+
+def _children_of(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()]
+
+
+def test_the_answer_of_a_server_is_the_end_of_the_tool(lab: ScenarioRunner, tmp_path: Path) -> None:
+    """The configuration is a text or a file, and `init` lists the server and its tool."""
+    file = tmp_path / "servers.json"
+    file.write_text(config(), "utf-8")
+    for given in (config(), str(file)):
+        code, events = ran(lab, "--mcp-config", given)
+        assert (code, events[-1]["result"]) == (0, "added")
+        assert content(events) == [{"type": "text", "text": "3"}]
+        assert events[0]["mcp_servers"] == [{"name": "calc", "status": "connected", "source": "dynamic"}]
+        assert events[0]["tools"][-1] == "mcp__calc__add"
+
+
+@pytest.mark.parametrize(("fault", "words"), [("crashes", "Connection closed"), ("error", "it broke")])
+def test_a_server_that_fails_in_a_call_is_the_error_of_the_tool(lab: ScenarioRunner, fault: str, words: str) -> None:
+    """The agent goes on, as with any tool that fails."""
+    _, events = ran(lab, "--mcp-config", config(fault))
+    assert (content(events), events[-1]["result"]) == (words, "sorry")
+
+
+@pytest.mark.parametrize("given", [config("silent"), json.dumps({"mcpServers": {"calc": {"command": "/nosuch"}}})])
+def test_a_server_that_cannot_be_reached_has_failed_and_has_no_tool(lab: ScenarioRunner, given: str) -> None:
+    """A server that does not answer has as long as the environment says."""
+    _, events = ran(lab, "--mcp-config", given, env={"MCP_TIMEOUT": "50"})
+    assert events[0]["mcp_servers"] == [{"name": "calc", "status": "failed", "source": "dynamic"}]
+    assert content(events) == "<tool_use_error>Error: No such tool available: mcp__calc__add</tool_use_error>"
+    assert events[-1]["result"] == "sorry"
+
+
+def test_a_server_gets_its_variables_and_the_folder_of_the_project(lab: ScenarioRunner, tmp_path: Path) -> None:
+    """It inherits those of the agent, as with the real CLI."""
+    seen = tmp_path / "seen"
+    shell = {"command": "sh", "args": ["-c", f"env > {seen}"], "env": {"MINE": "1"}}
+    ran(
+        lab, "--mcp-config", json.dumps({"mcpServers": {"calc": shell}}), env={"OURS": "2", "PATH": os.defpath}, cwd="/"
+    )
+    assert {"MINE=1", "OURS=2", "CLAUDE_PROJECT_DIR=/"} <= {*seen.read_text("utf-8").split("\n")}
+
+
+@pytest.mark.parametrize(("signum", "code"), [(signal.SIGTERM, -signal.SIGTERM), (signal.SIGINT, -signal.SIGINT)])
+def test_a_signal_ends_the_agent_and_its_server_within_a_call(
+    lab: ScenarioRunner, signum: signal.Signals, code: int
+) -> None:
+    """The agent does not wait for the answer."""
+    with hanging(lab, CALLS, "claude", *PRINT, "--mcp-config", config("hangs"), "--", "hi") as (agent, server):
+        agent.send_signal(signum)
+        assert agent.wait(CEILING) == code
+        assert is_gone(server)
+
+
+@pytest.mark.parametrize(
+    ("end", "code"), [("- silence: for ever", -signal.SIGTERM), ("- linger: until signal\n- exit: 3", 3)]
+)
+def test_a_server_ends_with_its_agent_in_virtual_time(stand: Stand, end: str, code: int) -> None:
+    """A script that goes on after the signal does so, and no time passes."""
+    path = stand.fake(f"{CALLS}\n{end}", "claude")[0]
+
+    async def run() -> tuple[int | None, int]:
+        command = [path, *PRINT, "--mcp-config", config(), "--", "hi"]
+        async with await anyio.open_process(command, stderr=None) as agent:
+            await anyio.sleep(1)
+            [server] = _children_of(agent.pid)
+            agent.terminate()
+            await agent.wait()
+        return agent.returncode, server
+
+    ended, server = stand.run(run)
+    assert (ended, is_gone(server, 0), stand.seconds) == (code, True, 1)
+
+
+def test_the_end_of_the_agent_ends_a_server_that_ignores_polite_signals(lab: ScenarioRunner, tmp_path: Path) -> None:
+    """The real CLI kills it, too: a supervisor has no leak to mend."""
+    noted = tmp_path / "pid"
+    wrapped = {"command": "sh", "args": ["-c", f"echo $$ > {noted}; exec {sys.executable} {CALC_SERVER} deaf"]}
+    code, _ = ran(lab, "--mcp-config", json.dumps({"mcpServers": {"calc": wrapped}}))
+    assert (code, is_gone(int(noted.read_text("utf-8")), 0)) == (0, True)
+
+
+def test_a_killed_agent_leaves_its_server_the_end_of_stdin(lab: ScenarioRunner) -> None:
+    """A server that obeys it ends; a child of the agent has no copy of the pipe."""
+    script = f"- spawn: {{id: child, for: 60s}}\n{CALLS}"
+    fake = lab.make_fake(scenario_of(script, "claude"))
+    with subprocess.Popen(
+        [fake.path, *PRINT, "--mcp-config", config("hangs"), "--", "hi"], stdout=subprocess.PIPE
+    ) as agent:
+        assert agent.stdout is not None
+        while b"tool_use" not in agent.stdout.readline():
+            pass
+        server, child = _children_of(agent.pid)
+        agent.kill()
+        assert is_gone(server)
+        os.kill(child, signal.SIGKILL)
+
+
+def test_an_interrupt_cancels_a_call(lab: ScenarioRunner) -> None:
+    """The server has not answered, and the turn ends all the same."""
+    script = f"- when: cancel\n  do: [acknowledge: cancel]\n- wait_for: prompt 1\n{CALLS}"
+    with hanging(lab, script, "{dialect: claude, mode: session}", *TALK, "--mcp-config", config("hangs")) as (agent, _):
+        ask = {"type": "control_request", "request_id": "r", "request": {"subtype": "interrupt"}}
+        agent.stdin.write(json.dumps(ask).encode() + b"\n")
+        agent.stdin.flush()
+        while b'"subtype":"error_during_execution"' not in (line := agent.stdout.readline()):
+            assert line
+        agent.stdin.close()
+        assert agent.wait(CEILING) == 1
+
+
+def test_a_call_goes_on_after_the_end_of_stdin(lab: ScenarioRunner) -> None:
+    """The server is the agent's own, so the answer can still come."""
+    fake = lab.make_fake(scenario_of(f"- wait_for: prompt 1\n{CALLS}", "{dialect: claude, mode: session}"))
+    command = [fake.path, *TALK, "--mcp-config", config()]
+    done = subprocess.run(
+        command, input=json.dumps(PROMPT) + "\n", capture_output=True, text=True, check=False, timeout=CEILING
+    )
+    assert (done.returncode, json.loads(done.stdout.splitlines()[-1])["result"]) == (0, "added")
+
+
+def test_no_virtual_time_passes_in_a_call(stand: Stand) -> None:
+    """The server runs in real time, and the clock stands still."""
+    argv = stand.fake(CALLS, "claude")
+    given = [*argv[:1], *PRINT, "--mcp-config", config(), "--", "hi"]
+
+    async def run() -> bytes:
+        return (await anyio.run_process(given)).stdout
+
+    events = [json.loads(line) for line in stand.run(run).splitlines()]
+    assert (events[-1]["result"], stand.seconds) == ("added", 0)
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ("{nope", "MCP config file not found: /{nope"),
+        ("/nosuch.json", "MCP config file not found: /nosuch.json"),
+        (str(CALC_SERVER), "MCP config is not a valid JSON"),
+        ('{"x": 1}', "mcpServers: Invalid input: expected record, received undefined"),
+    ],
+)
+def test_a_wrong_configuration_is_an_error_as_of_the_real_cli(lab: ScenarioRunner, given: str, error: str) -> None:
+    """The words are those of the pinned release."""
+    fake = lab.make_fake(scenario_of(CALLS, "claude"))
+    command = [fake.path, *PRINT, "--mcp-config", given, "--", "hi"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=CEILING, cwd="/")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"Error: Invalid MCP configuration:\n{error}\n")
