@@ -149,16 +149,16 @@ def _find_chunk_sizes(agent: Node, text: str, starts: list[int]) -> Iterator[Mov
     """Yield the writes of an agent: each of them in small pieces."""
     start = starts[agent.line - 1] + agent.column - 1
     if isinstance(agent, Scalar):
-        whole, own = agent.text, f"{{{{dialect: {agent.text}, {{}}}}}}"
+        whole, before, after = agent.text, f"{{dialect: {agent.text}, ", "}"
     elif not isinstance(agent, Mapping) or any(key.text == "chunk" for key, _ in agent.pairs):
         return
     elif agent.end[0]:
         whole = text[start : starts[agent.end[0] - 1] + agent.end[1] - 1]
-        own = f"{{{{{{}}, {whole[1:-1]}}}}}"
+        before, after = "{", f", {whole[1:-1]}}}"
     else:
-        whole, own = "", f"{{}}\n{' ' * (agent.column - 1)}"
+        whole, before, after = "", "", f"\n{' ' * (agent.column - 1)}"
     if text.startswith(whole, start):  # and not quoted, or a list's
-        options = tuple(own.format(f"chunk: {size} B") for size in _CHUNKS)
+        options = tuple(f"{before}chunk: {size} B{after}" for size in _CHUNKS)
         yield Movable("chunk", agent.line, whole, start, start + len(whole), options)
 
 
