@@ -94,7 +94,7 @@ LONGEST = 250_000_000
 _FEW = 8
 _NAPS = 256
 _STEADY = 3
-"""The number of equally long steps in a row, from one wake to the next, that make a pace."""
+"""The number of equally long steps in a row, from one wake to the next, that make a pace. A step may have two parts."""
 ROUNDING = 10
 """Nanoseconds by which steps may differ: a loop counts in binary seconds."""
 
@@ -116,7 +116,7 @@ class PollingDetector:
         self._set_at = 0
         self.quick: list[int] = []
         self.first = -1
-        self._last = self._gap = self._count = 0
+        self._last = self._gap = self._other = self._count = self._turns = 0
 
     def record_sleep(self, now: int, deadline: int | None) -> None:
         """Take note that the loop goes to sleep: its earliest timer, if it is another than before, was set now.
@@ -144,14 +144,18 @@ class PollingDetector:
             return
         # A deadline is a sum of floats, so steps of one pace differ by some nanoseconds. Exact comparison
         # could miss a pace after some hours of virtual time.
-        if abs(gap - self._gap) > ROUNDING:
-            self._gap, self._count = gap, 0
+        if abs(gap - self._gap) <= ROUNDING:
+            self._turns = 0
+        else:
+            self._turns = self._turns + 1 if abs(gap - self._other) <= ROUNDING else 0
+            self._other, self._gap, self._count = self._gap, gap, 0
             if gap <= LONGEST and len(self.quick) < _FEW:
                 self.quick.append(gap)
         self._count += 1
-        if self._count >= _STEADY and gap <= LONGEST:
-            self.period = max(self.period, gap)
-            self.began = now - gap * self._count if self.began < 0 else self.began
+        for count, step in ((self._count, gap), (self._turns // 2, gap + self._other)):
+            if count >= _STEADY and step <= LONGEST:
+                self.period = max(self.period, step)
+                self.began = now - step * count if self.began < 0 else self.began
 
 
 _SOME = 1024

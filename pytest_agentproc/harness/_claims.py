@@ -347,10 +347,16 @@ class UnstatedLimits:
         return play_bound(self._bound, REFERENCE, model=FiniteModel)
 
     @cached_property
+    def armed(self) -> tuple[str, ...]:
+        """The names of those limits that have a timer in that result."""
+        armed = {event.data["timer"] for event in self.default.record.events if event.code == "t"}
+        return tuple(name for name in self.names if name in armed)
+
+    @cached_property
     def variants(self) -> Mapping[str, tuple[PlayResult, ...]]:
         """The results with other values of each limit, without limits that never counted."""
-        armed = {event.data["timer"] for event in self.default.record.events if event.code == "t"}
-        counted = [name for name in self.names if name in armed or name in ("background_grace", "max_line_bytes")]
+        untimed = ("background_grace", "max_line_bytes")
+        counted = [name for name in self.names if name in self.armed or name in untimed]
         return {
             name: tuple(self._play_variant(name, place) for place in range(len(_list_factors_of_limit(name))))
             for name in counted

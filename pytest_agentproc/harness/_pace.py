@@ -67,6 +67,9 @@ _ROUNDED = 2_000_000
 _UNHURRIED = 3600
 """Virtual seconds beyond the expected end after which a supervisor that has not returned is given up."""
 
+_LOOKING = 60
+"""The same for a supervisor that polls, beyond all its limits. Its looks cost real time: an hour takes many minutes."""
+
 
 class NotForRealTime(Exception):
     """A scenario that real time cannot judge, at this scale or at all; the text says why."""
@@ -103,15 +106,22 @@ def choose_pace(foreseen: RunForecast, scale: float | None, lifetime: float, *, 
     return Pace(chosen, left, round(_LATE * chosen), seconds + _FINISH)
 
 
-def make_exact_pace(foreseen: RunForecast) -> Pace:
+def make_exact_pace(foreseen: RunForecast, limits: float | None) -> Pace:
     """Give the pace below a coordinator, where the machine's clock is virtual and no delay of the machine counts.
+
+    Args:
+        foreseen: the prediction of the model.
+        limits: all limits of the supervisor in a row, in seconds: one of them may end what another one should have
+            ended; None: it does not state each limit that the prediction depends on.
 
     Raises:
         NotApplicable: competing instants are the same, and the supervisor's own threads decide which of them is first.
     """
     if foreseen.margin == 0:
         raise NotApplicable("an event loop in lockstep, since competing instants are the same", 1)
-    return Pace(1, None, _ROUNDED, foreseen.duration / 1e9 + _UNHURRIED, is_exact=True)
+    end = foreseen.duration / NANOSECONDS
+    looking = 0 if limits is None else end + min(_LOOKING + limits, _UNHURRIED)
+    return Pace(1, None, _ROUNDED, end + _UNHURRIED, looking, is_exact=True)
 
 
 def _choose_scale(seconds: float, margin: int | None) -> float:
@@ -283,6 +293,22 @@ def compute_polling_limit(bound: BoundScenario) -> float:
     limits = [limit for limit in bound.policy.nanoseconds().values() if limit is not None]
     least = _IDLE if bound.scenario.is_session or bound.parts else _SILENT
     return max(least, 4 * max(limits, default=0) / NANOSECONDS)
+
+
+def sum_stated_limits(bound: BoundScenario) -> float:
+    """Give the virtual seconds that all stated limits of a supervisor take in a row.
+
+    Args:
+        bound: the scenario under its own limits.
+    """
+    policies = [part.policy for part in bound.parts.values()] or [bound.policy]
+    limits = [
+        limit
+        for policy in policies
+        for name, limit in policy.nanoseconds().items()
+        if limit is not None and name not in policy.unstated
+    ]
+    return sum(limits) / NANOSECONDS
 
 
 def delay_script(bound: BoundScenario) -> BoundScenario:

@@ -38,6 +38,7 @@ class Pace:
         margin: real nanoseconds between competing instants; None: nothing competes.
         tolerance: the allowed lateness, in nanoseconds of the scenario's time.
         limit: real seconds after which a supervisor that has not returned is given up.
+        limit_of_looks: the same for a supervisor that has looked again and again until then; 0: there is none.
         is_exact: whether the machine's clock is a virtual one.
     """
 
@@ -45,6 +46,7 @@ class Pace:
     margin: int | None
     tolerance: int
     limit: float
+    limit_of_looks: float = 0
     is_exact: bool = False
 
 

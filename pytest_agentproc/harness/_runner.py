@@ -29,6 +29,7 @@ from pytest_agentproc.harness._pace import (
     find_short_timers,
     forecast_run,
     make_exact_pace,
+    sum_stated_limits,
 )
 from pytest_agentproc.harness._played import (
     PROMPT_SHOWN,
@@ -155,7 +156,7 @@ class ScenarioRunner:
         """Play below the coordinator of this process, where the machine's clock is virtual."""
         bound, foreseen = _bind_and_forecast(scenario, subject)
         bound.require_virtual_time()
-        pace = make_exact_pace(foreseen)
+        pace = make_exact_pace(foreseen, None if UnstatedLimits(bound).armed else sum_stated_limits(bound))
         played, pulse = self._play_paced(bound, subject, backend, pace)
         assert pulse is not None, "time is virtual here"
 
@@ -222,7 +223,9 @@ class ScenarioRunner:
         wakes = Wakes() if is_virtual() else None
         fakes = [self._make_fake_of(part, clock, record) for part in list_parts(bound)]
         try:
-            played = _blame_broken_fake(supervise_in_real_time(subject, bound, fakes, pace, backend, room), fakes)
+            played = _blame_broken_fake(
+                supervise_in_real_time(subject, bound, fakes, pace, backend, room, wakes), fakes
+            )
             for hit in self._decoys.collect_hits():
                 told = {"stray": hit.signal, "to": "decoy", "who": hit.decoy, "origin": hit.origin}
                 record.add(clock.instant(), "m", {"process": "supervisor", **told})

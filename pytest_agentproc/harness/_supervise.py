@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock import Clock, VirtualClock
     from pytest_agentproc.harness._fake import FakeAgent
     from pytest_agentproc.harness._played import Pace
+    from pytest_agentproc.harness._wakes import Wakes
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import BoundScenario, Scenario
     from pytest_agentproc.vocabulary import CallerAction, Subject
@@ -373,6 +374,10 @@ def _find_reach_error(error: ClockError) -> AdapterError | None:
 _REAL = "this says nothing of the supervisor; play it in real time (--clock real; in pytest --agentproc-clock=real)"
 
 
+_MANY_LOOKS = 400
+"""A supervisor that polls looks more often than this within a few minutes."""
+
+
 def supervise_in_real_time(
     subject: Subject,
     bound: BoundScenario,
@@ -380,6 +385,7 @@ def supervise_in_real_time(
     pace: Pace,
     backend: str,
     room: ArtifactDirectory,
+    wakes: Wakes | None,
 ) -> PlayResult:
     """Have a subject supervise a scenario's fakes in real time, and find the processes that are left.
 
@@ -393,12 +399,13 @@ def supervise_in_real_time(
     sessions = tuple(replace(session, scale=pace.scale) for session in order.sessions)
     order = replace(order, artifacts=room.path, disk=room.disk, scale=pace.scale, sessions=sessions)
     said: list[Said] = []
+    limits: list[float] = []
 
     async def run() -> None:
         if backend == "asyncio":
             silence_loop_warnings()
         clock.start()
-        async with _cancel_after(pace.limit) as scope:
+        async with _cancel_endless_run(pace, wakes, limits) as scope:
             with guard_signals(_make_signal_recorder(record, clock)):
                 ended = await _run_subject(subject, order, bound.abandoned, backend)
                 if not (scope.cancel_called and isinstance(ended, SubjectError | Declined)):
@@ -417,8 +424,10 @@ def supervise_in_real_time(
             assert isinstance(fake.watch, FakeLog)
             fake.watch.is_child = others.has_started
         anyio.run(kept.run_guarded, run, backend=backend)
-        seconds = f"{pace.limit:.0f} {'virtual' if pace.is_exact else 'real'} seconds"
-        answer = said[0] if said else EndlessWait(f"the supervisor did not return within {seconds}")
+        kind = "virtual" if pace.is_exact else "real"
+        answer = (
+            said[0] if said else EndlessWait(f"the supervisor did not return within {limits[0]:.0f} {kind} seconds")
+        )
         lateness = max(*(fake.watch.collect(record) for fake in fakes), _find_largest_timer_delay(record))
         answer = answer if isinstance(answer, EndlessWait) else _interpret_result(answer, bound, record)
         kept.record_leftovers(record, clock.instant())
@@ -432,13 +441,18 @@ def supervise_in_real_time(
 
 
 @asynccontextmanager
-async def _cancel_after(seconds: float) -> AsyncIterator[anyio.CancelScope]:
-    """Cancel a block after so many real seconds, unless somebody debugs by then."""
-    deadline = anyio.current_time() + seconds
+async def _cancel_endless_run(pace: Pace, wakes: Wakes | None, limits: list[float]) -> AsyncIterator[anyio.CancelScope]:
+    """Cancel a block that does not end by itself, unless somebody debugs by then; add the limit that was over."""
+    begun = anyio.current_time()
 
     async def give_up() -> None:
-        await anyio.sleep_until(deadline)
+        limit = pace.limit_of_looks
+        await anyio.sleep_until(begun + limit)
+        if not limit or wakes is None or wakes.count() < _MANY_LOOKS:
+            limit = pace.limit
+        await anyio.sleep_until(begun + limit)
         if not is_debugged():
+            limits.append(limit)
             group.cancel_scope.cancel()
 
     try:

@@ -50,6 +50,11 @@ class Wakes:
         """Let the page go."""
         self._page.close()
 
+    def count(self) -> int:
+        """Give how often a program was let go at a deadline, as far as the page has room."""
+        count = int.from_bytes(self._page[_COUNT : _COUNT + 4], "little")
+        return sum(_WAKE.unpack_from(self._page, _FIRST + index * _WAKE.size)[-1] for index in range(count))
+
     def build_polling_detector(self, record: Record, clock: SystemClock) -> PollingDetector:
         """Give what the supervisor's timers did: the thread with the longest pace, or else all of them together."""
         fakes = {event.data["pid"] for event in record.events if event.code == "p" and "pid" in event.data}

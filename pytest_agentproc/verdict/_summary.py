@@ -287,9 +287,8 @@ def _format_sentence(judged: Sequence[Judged], counted: Sequence[Judged], versio
     informational = sum(result.level == "info" and result.verdict != Verdict.NOT_APPLICABLE for result in judged)
     if informational:
         others.append(f"{informational} informational")
-    clocks = " and ".join(
-        dict.fromkeys(result.clock for result in sorted(judged, key=lambda result: result.clock == "real"))
-    )
+    applied = [result for result in judged if result.verdict != Verdict.NOT_APPLICABLE]
+    clocks = " and ".join(sorted({result.clock for result in applied or judged}, reverse=True))
     verdict = _format_verdict(judged) if is_whole else _PART
     return (
         f"agentproc: {judged[0].subject} {verdict}: {', '.join(figures)}; {', '.join(others)}; "

@@ -37,6 +37,7 @@ PLAIN = {
     "LeavesStdinOpen": "stdin-ends-with-the-prompt: outcome",
     "LosesLastWords": "last-words-at-the-deadline: text",
     "DecodesEachChunk": "split-utf8-plain: text",
+    "ReadsLinesAsAShellDoes": "split-utf8-plain: text",
     "SwallowsTheExitCode": "fails-at-the-deadline: exit_code",
     "AnyExitIsCode1": "fails-at-the-deadline: exit_code",
     "SignalIsSuccess": "killed-from-outside: outcome",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from pytest_agentproc.harness import NotForRealTime, RunForecast, forecast_run
 from pytest_agentproc.harness._pace import MARGIN, choose_pace
-from pytest_agentproc.scenario import loads
+from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import Command
 from pytest_agentproc.vocabulary import Policy
-from tests.bundled import bundled
+from tests.bundled import all_bundled, bundled
 
 SECOND = 1_000_000_000
 LIFETIME = 300.0
@@ -64,6 +66,21 @@ def test_nothing_competes_in_an_agent_that_cannot_be_started() -> None:
     """And every pace is right."""
     scenario = loads("scenario: an agent\nagent: {dialect: raw, cannot_spawn: not_found}\n")
     assert forecast_run(scenario, Policy()) == RunForecast(None, 0)
+
+
+@pytest.mark.parametrize(("silence", "runtime", "progress"), [(60, 900, 300), (120, 3600, 600), (180, 7200, 900)])
+def test_round_limits_tie_only_in_scenarios_about_one_instant(silence: int, runtime: int, progress: int) -> None:
+    """A program is not judged by a tie, and without these scenarios nobody sees that it has no limit on its runtime."""
+    graces = dict.fromkeys(("kill_grace", "linger_grace", "linger_kill_grace", "leftover_kill_grace"), 5)
+    limits = {"inactivity_timeout": silence, "max_runtime": runtime, "progress_timeout": progress, **graces}
+    program = Command(["my-supervisor", "{agent}"], limits=limits)
+    tied = set()
+    for scenario in all_bundled():
+        if {"A2", "A8", "C1"} & set(scenario.covers) and not scenario.is_session:
+            with contextlib.suppress(NotApplicable):
+                if forecast_run(scenario, scenario.request_terms(program)).margin == 0:
+                    tied.add(scenario.id)
+    assert tied <= {"exits-as-it-would-be-terminated"}
 
 
 @pytest.mark.parametrize(

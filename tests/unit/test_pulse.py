@@ -29,10 +29,17 @@ MS = 1_000_000
         ([10, 20, 30, 80, 130, 180], 50),
         ([300, 600, 900, 1200], 0),
         ([250, 500, 750], 250),
+        ([200, 210, 410, 420, 620, 630, 830, 840], 210),
+        ([200, 210, 410, 420, 620, 630, 830], 0),
+        ([200, 260, 460, 520, 720, 780, 980, 1040], 0),
+        ([50, 100, 150, 200, 250, 300, 350, 400], 50),
     ],
 )
 def test_a_steady_pace_is_one_of_three_equal_steps(instants: list[int], period: int) -> None:
-    """Two limits may be as far apart as two looks are; four times a second is the least that counts for a style."""
+    """Two limits may be as far apart as two looks are; four times a second is the least that counts for a style.
+
+    A shell looks at stdout and then at stderr, each for a time of its own: two steps in turn are one.
+    """
     pulse = PollingDetector()
     for at in instants:
         pulse.record_wake(at * MS)

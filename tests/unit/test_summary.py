@@ -198,6 +198,13 @@ def test_both_clocks_are_named() -> None:
     )
 
 
+def test_a_scenario_that_does_not_apply_names_no_clock() -> None:
+    """A static program is judged in real time, and what does not apply to it was not played at all."""
+    lines = format_summary([of("passed", clock="real"), of("not applicable", scenario="two")], "1.2.3")
+    assert ", real clock, " in lines[-1]
+    assert ", virtual clock, " in format_summary([of("not applicable")], "1.2.3")[-1]
+
+
 def test_limits_that_are_not_stated_are_named_with_what_they_cost() -> None:
     """The most requested one comes first; informational scenarios are not counted."""
     kill, both = ("kill_grace",), ("close_grace", "kill_grace")

@@ -224,6 +224,13 @@ class DecodesEachChunk(Run):
         return "".join(self.words).strip()
 
 
+class ReadsLinesAsAShellDoes(Run):
+    """Lose what `read` without -r and IFS loses."""
+
+    def text(self) -> str:
+        return "\n".join(line.strip().replace("\\", "") for line in super().text().splitlines())
+
+
 class SwallowsTheExitCode(Run):
     def told(self, outcome: str | None, status: int) -> dict[str, Any]:
         return super().told(outcome, min(status, 0))

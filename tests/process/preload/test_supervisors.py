@@ -122,6 +122,13 @@ def test_a_program_that_polls_is_judged_with_its_period(lab: ScenarioRunner, tmp
     assert judge_play(played).verdict is Verdict.PASSED
 
 
+def test_a_program_that_polls_for_ever_is_given_up_soon(lab: ScenarioRunner, tmp_path: Path) -> None:
+    """An hour of its looks would take minutes of the machine. It has the time of all its limits, and a minute."""
+    stated = Command([sys.executable, "-c", LOOKS_FOR_EVER, "{agent}"], limits=LIMITS)
+    played = _play(lab, tmp_path, SHORT, stated)
+    assert str(played.fault) == "the supervisor did not return within 246 virtual seconds"
+
+
 def test_the_result_of_a_play_that_was_broken_off_is_not_the_next_ones(
     lab: ScenarioRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,6 +146,12 @@ def test_the_result_of_a_play_that_was_broken_off_is_not_the_next_ones(
     assert _play(lab, tmp_path, SHORT, subject).bound.scenario.claim == "it ends by itself"
 
 
+LOOKS_FOR_EVER = """
+import subprocess, sys, time
+agent = subprocess.Popen(sys.argv[1:])
+while True:
+    time.sleep(0.02)
+"""
 SHORT = (
     "scenario: it ends by itself\nagent: raw\nscript: [{silence: 1s}, {exit: 0}]\nexpect: {signals: [], returned: 1s}\n"
 )
