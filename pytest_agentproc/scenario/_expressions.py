@@ -56,6 +56,10 @@ class Measure:
     longer: str
     one: str
 
+    def __reduce__(self) -> str:
+        """Have a copy in another process be the one of that name there: what a value measures is asked by `is`."""
+        return f"{self.noun.upper()}S"
+
 
 TIMES = Measure(
     "time",

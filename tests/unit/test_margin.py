@@ -39,6 +39,16 @@ def test_two_limits_of_one_run_compete() -> None:
     assert margin("  - silence: for ever", inactivity_timeout=60, max_runtime=61, kill_grace=2) == SECOND
 
 
+@pytest.mark.parametrize("name", ["runs-over", "agent-runs-over[codex]", "codex-runs-over-in-a-command"])
+@pytest.mark.parametrize(("silence", "longest"), [(60, 600), (100, 3000), (120, 3600), (90, 7200)])
+def test_a_cap_that_is_a_multiple_of_the_silence_competes_with_no_output(
+    name: str, silence: float, longest: float
+) -> None:
+    """Most supervisors have round limits; where output comes at the instant of the cap, no program can be judged."""
+    policy = Policy(inactivity_timeout=silence, internal_tool_timeout=None, max_runtime=longest)
+    assert forecast_run(bundled(name), policy).margin
+
+
 def test_an_exit_after_an_answer_competes_with_the_grace() -> None:
     """In one virtual instant; in real time the supervisor has begun to count between the two."""
     assert margin("  - answer: done", "pi", linger_grace=0.25) == SECOND // 4

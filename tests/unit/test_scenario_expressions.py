@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import pickle
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,9 @@ from hypothesis import strategies as st
 
 from pytest_agentproc.scenario import Expectation, NotApplicable, loads
 from pytest_agentproc.vocabulary import Policy
+
+if TYPE_CHECKING:
+    from pytest_agentproc.scenario import Scenario
 
 SECOND = 1_000_000_000
 
@@ -88,6 +92,13 @@ def test_a_script_on_a_missing_limit_is_not_applicable_as_a_whole() -> None:
 def test_a_part_of_a_limit_counts_upwards_as_limits_do(time: str, limit: float, nanoseconds: int) -> None:
     """A supervisor with a limit of thirds has done nothing wrong, and is judged."""
     assert elapsed(time, Policy(kill_grace=limit)).wanted == nanoseconds
+
+
+def test_a_part_of_a_limit_counts_upwards_in_another_process_too() -> None:
+    """A function with threads is judged in one, and a time that is measured as bytes there is no time."""
+    scenario = loads("scenario: a\nagent: raw\nscript: []\nexpect: {elapsed: inactivity_timeout / 3}\n")
+    copied: Scenario = pickle.loads(pickle.dumps(scenario))  # noqa: S301  # it was made here
+    assert copied.bind(Policy(inactivity_timeout=100)).expect[0].wanted == 33_333_333_334
 
 
 def test_a_time_that_another_policy_makes_none_is_not_applicable_there() -> None:
