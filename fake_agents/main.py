@@ -62,7 +62,7 @@ def play(baked: dict[str, Any], path: str) -> None:
                 _play_program(baked, *born)
             except Reborn as reborn:
                 born = reborn.parent, reborn.index, reborn.fields, reborn.program
-            _begin_descendant(baked, *born)
+            _become_descendant(baked, *born)
     except Exception as error:  # noqa: BLE001  # whatever it is, the agent of the scenario did not do it
         _report_fault(baked, error)
         posix._exit(_BROKEN)
@@ -174,7 +174,9 @@ def _continue_descendant(baked: dict[str, Any], state: tuple[Any, ...]) -> Born:
     return parent, index, fields, program
 
 
-def _begin_descendant(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program) -> None:
+def _become_descendant(
+    baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program
+) -> None:
     """Begin as a descendant: hold a lifeline, and let go of what the fork inherited and it is not to have."""
     settle_signals()
     birth.keep_streams(fields["inherits"])

@@ -22,7 +22,7 @@ class Prompts:
         self._swallowed: set[int] = set()
         self.waiting: list[int] = []
         self.hand: list[int] = []
-        self._unseen: list[int] = []
+        self._unreplayed: list[int] = []
         self._marked: set[str] = set()
 
     def queue_prompt(self, prompt: Prompt, now: int) -> int:
@@ -36,21 +36,21 @@ class Prompts:
         return len(self._came) >= number and number - 1 not in self._swallowed
 
     def begin_turn(self, hand: list[int], *, is_own: bool) -> None:
-        """Begin a turn; a turn that is not the prompt's own leaves the prompt in hand, and unseen."""
-        self.hand, self._unseen, self._marked = hand, list(hand) if is_own else [], set()
+        """Begin a turn; a turn that is not the prompt's own leaves the prompt in hand, and not replayed."""
+        self.hand, self._unreplayed, self._marked = hand, list(hand) if is_own else [], set()
 
     def swallow_waiting(self) -> list[int]:
         """Have the turn take what waits."""
         swallowed, self.waiting = self.waiting, []
         self.hand += swallowed
-        self._unseen += swallowed
+        self._unreplayed += swallowed
         self._swallowed.update(swallowed)
         return swallowed
 
-    def take_unseen(self) -> list[Prompt]:
+    def take_unreplayed(self) -> list[Prompt]:
         """Give what the turn has taken up since the last call."""
-        unseen, self._unseen = self._unseen, []
-        return [self._came[index] for index in unseen]
+        unreplayed, self._unreplayed = self._unreplayed, []
+        return [self._came[index] for index in unreplayed]
 
     def find_uuid(self, index: int) -> str | None:
         """Give the prompt's own uuid, if its line had one."""

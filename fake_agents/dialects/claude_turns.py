@@ -124,7 +124,7 @@ class Turns(claude.Encoder):
         return [*([] if asked else super()._announce_request()), *self._replay_unseen()]
 
     def _replay_unseen(self) -> list[bytes]:
-        return [event for prompt in self._prompts.take_unseen() for event in self._replay_prompt(prompt)]
+        return [event for prompt in self._prompts.take_unreplayed() for event in self._replay_prompt(prompt)]
 
     def _replay_prompt(self, prompt: dict[str, Any]) -> list[bytes]:
         """Give a user line back, where the client asks for that."""

@@ -40,7 +40,7 @@ def read_app_server(event: Any, later: LaterEvents, _mode: str) -> Meaning:
         refused = Meaning("steps", is_sure=True, ends="failed")
         return (refused if "error" in event else REPEATED) if is_answer else Meaning("foreign")
     if method == "item/agentMessage/delta":
-        is_whole_later = later.has_trait(_read_ended_message_id, get_nested(params, "itemId"))
+        is_whole_later = later.any_has_trait(_read_ended_message_id, get_nested(params, "itemId"))
         text = str(get_nested(params, "delta"))
         return (
             Meaning("piece", text=text)

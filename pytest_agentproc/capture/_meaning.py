@@ -63,7 +63,7 @@ class LaterEvents:
         self.start = 0
         """The number of the first later event."""
 
-    def has_trait(self, trait: Callable[[Any], Any], value: str | None = None) -> bool:
+    def any_has_trait(self, trait: Callable[[Any], Any], value: str | None = None) -> bool:
         """Say whether a later event has a trait, or a value of it, which can be compared by its hash."""
         if trait not in self._last:
             self._last[trait] = {trait(event): number for number, event in enumerate(self._events)}
@@ -243,7 +243,7 @@ def read_claude(event: Any, later: LaterEvents, mode: str) -> Meaning:
 
 def _read_claude_system(event: Any, later: LaterEvents) -> Meaning:
     """The first event is said with the first of these after it."""
-    is_said = event.get("subtype") == "init" and later.has_trait(_is_turn_output)
+    is_said = event.get("subtype") == "init" and later.any_has_trait(_is_turn_output)
     return REPEATED if is_said else OTHER
 
 
@@ -262,18 +262,18 @@ def _read_claude_piece(event: Any, later: LaterEvents) -> Meaning:
     text = get_nested(event, "event", "delta", "text")
     if not isinstance(text, str) or event.get("parent_tool_use_id"):
         return PIECE if get_nested(event, "event", "type") == "content_block_delta" else REPEATED
-    is_whole = later.has_trait(_is_claude_message)
+    is_whole = later.any_has_trait(_is_claude_message)
     return Meaning("piece", text=text) if is_whole else Meaning("steps", (DraftStep("delta", text),))
 
 
 def _read_claude_assistant(event: Any, later: LaterEvents) -> Meaning:
     parent = event.get("parent_tool_use_id")
-    if get_nested(event, "message", "model") == "<synthetic>" and later.has_trait(_is_claude_error):
+    if get_nested(event, "message", "model") == "<synthetic>" and later.any_has_trait(_is_claude_error):
         return REPEATED  # the error result says it
     blocks = get_nested_mappings(event, "message", "content")
     steps: list[DraftStep] = []
     number = get_nested(event, "message", "id")
-    goes_on = isinstance(number, str) and later.has_trait(_read_tool_message_id, number)
+    goes_on = isinstance(number, str) and later.any_has_trait(_read_tool_message_id, number)
     uses = [part for part in blocks if part.get("type") == "tool_use"]
     for part in blocks:
         about = {"parent": parent} if parent else {}
@@ -392,7 +392,7 @@ def read_codex(event: Any, later: LaterEvents, _mode: str) -> Meaning:
         return Meaning("steps", (DraftStep("result", {}),), ends="completed")
     if kind in ("turn.failed", "error"):
         words = get_nested(event, "error", "message") if kind == "turn.failed" else event.get("message")
-        is_told_again = later.has_trait(_is_codex_failure)
+        is_told_again = later.any_has_trait(_is_codex_failure)
         if kind == "error" and not is_told_again:
             return OTHER
         told = {"is_error": True, **({"text": words} if isinstance(words, str) and words else {})}
@@ -514,14 +514,14 @@ def read_pi(event: Any, later: LaterEvents, _mode: str) -> Meaning:
     if kind in ("message_update", "tool_execution_update"):
         text = get_nested(event, "assistantMessageEvent", "delta")
         is_text = get_nested(event, "assistantMessageEvent", "type") == "text_delta" and isinstance(text, str)
-        return Meaning("piece", text=text) if is_text and later.has_trait(_is_pi_answer) else PIECE
+        return Meaning("piece", text=text) if is_text and later.any_has_trait(_is_pi_answer) else PIECE
     return _PI_READERS[kind](event, later) if kind in _PI_READERS else OTHER
 
 
 def _read_pi_message_start(event: Any, later: LaterEvents) -> Meaning:
     """The start of a message is said with its end."""
     role = get_nested(event, "message", "role")
-    is_said = role != "assistant" or later.has_trait(_is_pi_answer)
+    is_said = role != "assistant" or later.any_has_trait(_is_pi_answer)
     return REPEATED if is_said else OTHER
 
 
@@ -547,7 +547,7 @@ def _read_pi_message(message: dict[str, Any], later: LaterEvents) -> Meaning:
     if stop == "aborted":
         return Meaning("other", ends="failed", is_cut=True)
     if stop == "error":
-        if later.has_trait(_is_pi_answer):
+        if later.any_has_trait(_is_pi_answer):
             return OTHER  # it tries again
         told = {"is_error": True, "text": str(message.get("errorMessage") or "error")}
         return Meaning("steps", (DraftStep("result", told),), ends="failed")
@@ -558,7 +558,7 @@ def _read_pi_message(message: dict[str, Any], later: LaterEvents) -> Meaning:
         steps += [
             DraftStep("tool", {"id": call["id"], "name": str(call.get("name")), "input": call.get("arguments") or {}})
             for call in calls[:1]
-            if isinstance(call.get("id"), str) and later.has_trait(_read_pi_started_tool_id, call["id"])
+            if isinstance(call.get("id"), str) and later.any_has_trait(_read_pi_started_tool_id, call["id"])
         ]
         return Meaning("steps", tuple(steps)) if steps else OTHER
     steps.append(DraftStep("turn_said", {"text": text, "stop": str(stop or "stop")}))

@@ -37,7 +37,7 @@ def _read_tool(part: dict[str, Any], later: LaterEvents) -> Meaning:
     number, name, state = part.get("callID"), part.get("tool"), part.get("state")
     if not (isinstance(number, str) and isinstance(name, str) and isinstance(state, dict)):
         return OTHER
-    if not later.has_trait(_is_tool_step_end):
+    if not later.any_has_trait(_is_tool_step_end):
         return OTHER
     given, output = state.get("input"), state.get("output")
     said = {"error": str(state.get("error") or "error")} if state.get("status") == "error" else {}

@@ -19,7 +19,7 @@ from pytest_agentproc.supervisor import Deciders, Policy, SessionDeciders
 _IN_RUNS: dict[str, dict[str, type]] = {
     "watchdog": {
         "duration-timeout": times.DurationWatchdog,
-        "timer-beats-output": times.ExpiredWatchdog,
+        "timer-beats-output": times.IgnoresUnreadOutputWatchdog,
         "stderr-blind": times.StderrBlindWatchdog,
         "own-writes-are-activity": times.OwnWritesWatchdog,
         "line-only-activity": times.LineWatchdog,

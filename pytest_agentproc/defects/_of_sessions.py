@@ -76,7 +76,7 @@ _IN_SESSIONS: dict[str, dict[str, type]] = {
     "watchdog": {
         "prompts-never-time-out": times.UnlimitedTimeTurnWatchdog,
         "prompt-timeout-is-duration": times.DurationTurnWatchdog,
-        "timer-beats-progress": times.ExpiredTurnWatchdog,
+        "timer-beats-progress": times.IgnoresUnreadProgressTurnWatchdog,
         "bytes-move-the-deadline": times.BytesMoveTurnWatchdog,
         "deadline-runs-while-asked": times.RunsWhileAskedTurnWatchdog,
         "words-end-the-rest": times.WordsResumeTurnWatchdog,

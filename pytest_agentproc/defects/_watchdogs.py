@@ -24,7 +24,7 @@ class DurationWatchdog(Watchdog):
         self.last_activity = now
 
 
-class ExpiredWatchdog(Watchdog):
+class IgnoresUnreadOutputWatchdog(Watchdog):
     """Ends an agent whose output waits to be read (A4)."""
 
     def _move_deadlines(self, now: int, *names: str) -> None:
@@ -181,7 +181,7 @@ class DurationTurnWatchdog(TurnWatchdog):
             self.deadlines["prompt_timeout"] = kept
 
 
-class ExpiredTurnWatchdog(TurnWatchdog):
+class IgnoresUnreadProgressTurnWatchdog(TurnWatchdog):
     """Times out though progress waits to be read (A4)."""
 
     def _move_deadlines(self, now: int, *names: str) -> None:

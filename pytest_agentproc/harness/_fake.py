@@ -66,7 +66,7 @@ class CallAssertions(ABC):
             AssertionError: with the expected call, and the calls that came.
         """
         __tracebackhide__ = True
-        wanted, starts = _ExpectedStart(argv, stdin, env or {}, cwd), self.starts
+        wanted, starts = _StartMatcher(argv, stdin, env or {}, cwd), self.starts
         if len(starts) != 1 or wanted.list_differences(starts[0]):
             times = {0: "never called", 1: "called once, but with something else"}
             head = times.get(len(starts), f"called {len(starts)} times, not once")
@@ -81,7 +81,7 @@ class CallAssertions(ABC):
     ) -> None:
         """Require that it was started so at least once; see `assert_called_once_with`."""
         __tracebackhide__ = True
-        wanted, starts = _ExpectedStart(argv, stdin, env or {}, cwd), self.starts
+        wanted, starts = _StartMatcher(argv, stdin, env or {}, cwd), self.starts
         if all(map(wanted.list_differences, starts)):
             head = "called, but with something else" if starts else "never called"
             raise AssertionError(_explain_mismatch(f"{self.name} was {head}", self.name, wanted, starts))
@@ -94,7 +94,7 @@ class CallAssertions(ABC):
             raise AssertionError("\n".join([f"{self.name} was called", *lines, *_format_other_starts(starts)]))
 
 
-class _ExpectedStart(NamedTuple):
+class _StartMatcher(NamedTuple):
     argv: Sequence[Any]
     stdin: bytes | str | None
     env: Mapping[str, str | None]
@@ -134,7 +134,7 @@ def _is_matching_argv(argv: Sequence[Any], given: Sequence[str]) -> bool:
     return bool(given) and bool(argv[0] == given[0]) and _is_matching_argv(argv[1:], given[1:])
 
 
-def _explain_mismatch(head: str, name: str, wanted: _ExpectedStart, starts: Sequence[Start]) -> str:
+def _explain_mismatch(head: str, name: str, wanted: _StartMatcher, starts: Sequence[Start]) -> str:
     lines = [head, _format_words("expected", [name, *wanted.argv])]
     lines += [_format_field(part, expected) for part, expected, _ in wanted.list_compared_fields(None)]
     for start in sorted(starts, key=wanted.measure_distance)[:_SHOWN]:

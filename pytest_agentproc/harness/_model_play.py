@@ -114,7 +114,7 @@ def _play(bound: BoundScenario, subject: _Judges, model: type[Model]) -> PlayRes
     if machine is not None and bound.abandoned is not None:
         made.callers.append(_make_departure(made, bound.abandoned, machine, subject, kept, answers))
 
-    def finish_if_over() -> None:
+    def collect_report_if_over() -> None:
         if len(made.over) < len(made.drivers) or (caller is not None and caller.is_busy):
             return
         if caller is not None:
@@ -126,12 +126,12 @@ def _play(bound: BoundScenario, subject: _Judges, model: type[Model]) -> PlayRes
 
     if bound.blocked is not None:
         made.callers.insert(0, _make_blockage(made, bound.blocked))
-    made.on_over = finish_if_over
+    made.on_over = collect_report_if_over
     fault = None
     try:
         made.run()
         if caller is not None and not answers:
-            finish_if_over()  # its caller had more to do than its sessions
+            collect_report_if_over()  # its caller had more to do than its sessions
         made.note_leaks()
     except ClockError as error:
         fault = error

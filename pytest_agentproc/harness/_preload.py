@@ -172,14 +172,14 @@ def _play_task(lab: _Runner, task: bytes) -> PlayResult | Exception:
         scenario, subject, backend = pickle.loads(task)  # noqa: S301  # from the harness
     except Exception as error:  # noqa: BLE001  # whatever an import of somebody else's module raises
         return OutOfReach(f"it cannot be found by another process: {error}")
-    _wait_for_round_instant()
+    _wait_for_exact_float_instant()
     try:
         return lab.play(scenario, subject, backend=backend)
     except Exception as error:  # noqa: BLE001  # it is raised where the play was asked for
         return _make_picklable(error)
 
 
-def _wait_for_round_instant() -> None:
+def _wait_for_exact_float_instant() -> None:
     """Begin each play at an instant that a float holds exactly: sums of floats are then rounded alike in every play."""
     import ctypes  # time.sleep rounds
 

@@ -110,7 +110,7 @@ class DiagramDrawing:
                 for kind in kinds
             ]
         if pair is not None:
-            drawn += self._draw_marks(pair)
+            drawn += self._draw_arrow_or_mark(pair)
         if ended:
             self._living.remove(ended)
         return "".join(drawn)
@@ -157,7 +157,7 @@ class DiagramDrawing:
             elif lane.x in self._zombies:
                 yield _draw_mark("l dead", lane.x)
 
-    def _draw_marks(self, pair: CellPair) -> list[str]:
+    def _draw_arrow_or_mark(self, pair: CellPair) -> list[str]:
         """Draw what the row is about: an arrow from one to the other, or a mark where it happened."""
         code, data = pair.cell.subject[1], pair.cell.data
         if "timer" in data or "fault" in data:

@@ -19,7 +19,7 @@ from pytest_agentproc.scenario._expect_keys import (
     VIEWER_KEYS,
     ArtifactChecks,
     ChecksByName,
-    EnvVariables,
+    EnvMap,
     Expected,
     ExpectKey,
     NamedTimes,
@@ -130,7 +130,7 @@ _PROCESSES = ChecksByName("{ID: {signals, status, gone_at, alive_at}}", _Process
 
 _SAW = (
     ExpectKey("argv", ListOf(Text()), "the arguments of the agent, without the command itself"),
-    ExpectKey("env", EnvVariables(), "variables of its environment; other variables are not checked"),
+    ExpectKey("env", EnvMap(), "variables of its environment; other variables are not checked"),
     ExpectKey("cwd", MATCHER, "the folder in which the agent was started"),
     ExpectKey("stdin", MATCHER, "all that the agent read from stdin"),
 )

@@ -186,7 +186,7 @@ OUTCOME = Either(
 MATCHER = Either(Text(), Fields(TEXT_FORMS, one_of=("exact", "contains", "matches")), key="exact")
 
 
-class EnvVariables:
+class EnvMap:
     """Names of environment variables with their values; `unset` for one that must not be there."""
 
     label = "{NAME: TEXT / unset}"

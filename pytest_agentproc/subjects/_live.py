@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Question, Session, Turn, TurnResult
 
 
-class _IdleWait:
+class _WaitForOtherTasks:
     """A wait that ends when all other tasks have done their work at this instant."""
 
     news = False
@@ -163,7 +163,7 @@ class LiveSupervisor:
         value: Any = held
         error: Exception | None = None
         while True:
-            await clock.drive(_IdleWait(clock))
+            await clock.drive(_WaitForOtherTasks(clock))
             self._told.put((value, error, False))
             verb = self._wanted.get()
             if verb is None:

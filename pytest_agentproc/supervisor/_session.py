@@ -186,7 +186,7 @@ class Session:
         return "closed" if self.is_over else self._machine.state.value
 
     @property
-    def unacknowledged(self) -> int:
+    def unacknowledged_cancels(self) -> int:
         """How many cancels the agent has not acknowledged: 0 or 1. Until it has, prompts are queued."""
         return int(self._machine.turns.unacknowledged is not None)
 

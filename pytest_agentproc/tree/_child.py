@@ -80,7 +80,7 @@ class Child:
         self._keeper: Keeper | None = None
         self._holds_orphans = False
         self._numbers: dict[str, int] = {}
-        self._own: list[int] = []
+        self._eventfds: list[int] = []
         """The eventfd that wakes the reader, and one that reserves a descriptor for the alarm."""
         self._kin: TreeMembership
         self._epoll = select.epoll()
@@ -93,7 +93,7 @@ class Child:
             raise
         try:
             for _ in range(2):
-                self._own.append(os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
+                self._eventfds.append(os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
             # Children that were there before cannot be the agent's. Without this list an unrelated orphan would count
             # as a stranger.
             self._before = list_children(os.getpid()) if containment != "group" else []
@@ -101,11 +101,11 @@ class Child:
         except BaseException:
             self._close_pipes()
             self._end_containment()
-            self._close_own()
+            self._close_polling_descriptors()
             raise
         self.pid = self._root.pid
         self._pidfd = self._root.pidfd
-        self._wakeup = self._own[0]
+        self._wakeup = self._eventfds[0]
         self._names = {number: name for name, number in self._numbers.items()} | {self._pidfd: "exit"}
         self._epoll.register(self._pidfd, select.EPOLLIN)
         self._epoll.register(self._wakeup, select.EPOLLIN)
@@ -305,13 +305,13 @@ class Child:
         if self._epoll.closed:
             return
         os.close(self._pidfd)
-        self._close_own()
+        self._close_polling_descriptors()
         if self._alarm is not None:
             self._alarm.close()
 
-    def _close_own(self) -> None:
-        while self._own:
-            os.close(self._own.pop())
+    def _close_polling_descriptors(self) -> None:
+        while self._eventfds:
+            os.close(self._eventfds.pop())
         self._epoll.close()
         release_descriptors()
 
@@ -365,8 +365,8 @@ class Child:
 
     def _create_alarm(self) -> Alarm | None:
         """Make the alarm in its reserved place; give None if another thread took that place."""
-        while len(self._own) > 1:
-            os.close(self._own.pop())
+        while len(self._eventfds) > 1:
+            os.close(self._eventfds.pop())
         with contextlib.suppress(OSError):
             self._alarm = Alarm()
             self._epoll.register(self._alarm.descriptor, select.EPOLLIN)

@@ -60,9 +60,9 @@ def test_a_timeout_leaves_agent_and_session_as_they_are(stand: Stand, backend: s
 
     async def talk(session: Session) -> list[Any]:
         first = short(await session.prompt("one"))
-        at = (stand.seconds, session.status, session.unacknowledged)
+        at = (stand.seconds, session.status, session.unacknowledged_cancels)
         second = short(await session.prompt("two"))
-        return [first, at, second, stand.seconds, session.unacknowledged]
+        return [first, at, second, stand.seconds, session.unacknowledged_cancels]
 
     seen = talked(stand, backend, script, talk)
     assert seen == [("timed_out", None, 60.0), (60.0, "ready", 1), ("completed", "TWO", 0.0), 100.0, 0]
