@@ -125,6 +125,12 @@ def test_a_hook_that_takes_too_long_is_killed_and_denies_nothing(lab: ScenarioRu
     assert is_gone(int(noted.read_text("utf-8")))
 
 
+def test_a_hook_that_prints_without_end_is_killed_after_its_limit(lab: ScenarioRunner) -> None:
+    """There is always more to read, and the fake still looks at the time."""
+    events = ran(lab, settings("PreToolUse", "yes", timeout=0.05), "--include-hook-events")
+    assert (content(events), responses(events)) == ("files", [("PreToolUse", 1, "cancelled", "")])
+
+
 def test_a_process_that_a_hook_leaves_behind_holds_up_nothing(lab: ScenarioRunner, tmp_path: Path) -> None:
     """It has the pipe to the fake open."""
     noted = tmp_path / "pid"
