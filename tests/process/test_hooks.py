@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner
     from tests.process.stand import Stand
 
+PROMPT = {"type": "user", "message": {"role": "user", "content": "hi"}}
 EVENTS = ["-p", "--output-format", "stream-json", "--verbose"]
 TOOL = "- tool: {id: t, name: Bash, input: {command: ls}}\n- tool_done: {id: t, output: files}\n- answer: done"
 
@@ -151,6 +152,32 @@ def test_a_tool_that_a_hook_has_denied_is_not_called(lab: ScenarioRunner) -> Non
         "PreToolUse:mcp__calc__add hook error: [exit 2]: ",
         "denied",
     )
+
+
+def test_a_tool_of_the_host_that_a_hook_has_denied_is_not_called(lab: ScenarioRunner) -> None:
+    """The host answers the handshake, and hears of no call."""
+    script = (
+        "- wait_for: prompt 1\n- tool: {id: t, name: mcp__calc__add, input: {a: 1}}\n"
+        "- request: {tool: t, answered: [{answer: called}], refused: [{tool_done: t}, {answer: denied}]}"
+    )
+    fake = lab.make_fake(scenario_of(script, "{dialect: claude, mode: session}"))
+    hello: dict[str, Any] = {"type": "control_request", "request_id": "r"}
+    hello |= {"request": {"subtype": "initialize", "sdkMcpServers": ["calc"]}}
+    command = [fake.path, *EVENTS[1:], "--input-format", "stream-json", "--settings", settings("PreToolUse", "exit 2")]
+    methods = []
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as agent:
+        assert agent.stdin is not None
+        assert agent.stdout is not None
+        print(json.dumps(hello), json.dumps(PROMPT), sep="\n", file=agent.stdin, flush=True)
+        while (line := json.loads(agent.stdout.readline()))["type"] != "result":
+            if line["type"] == "control_request":
+                methods.append(line["request"]["message"]["method"])
+                told = {"jsonrpc": "2.0", "id": line["request"]["message"].get("id")}
+                told |= {"result": {"tools": [{"name": "add"}]}}
+                response = {"subtype": "success", "request_id": line["request_id"], "response": {"mcp_response": told}}
+                print(json.dumps({"type": "control_response", "response": response}), file=agent.stdin, flush=True)
+        agent.stdin.close()
+    assert (methods, line["result"]) == (["initialize", "notifications/initialized", "tools/list"], "denied")
 
 
 def test_no_virtual_time_passes_while_a_hook_runs(stand: Stand) -> None:
