@@ -95,10 +95,14 @@ def test_no_other_answer_denies(lab: ScenarioRunner, command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("matcher", "runs"), [("Bash", 1), ("Edit|Bash", 1), ("B.*", 1), ("*", 1), ("Bas", 0), ("mcp__.*", 0)]
+    ("matcher", "runs"),
+    [
+        *[(matcher, 1) for matcher in ("Bash", "Edit|Bash", "Edit, Bash", "^Ba", ".as", "*")],
+        *[(matcher, 0) for matcher in ("Bas", "Edit|Ba", "^as", "mcp__.*", "(")],
+    ],
 )
-def test_the_matcher_of_a_hook_is_a_pattern_for_the_whole_name(lab: ScenarioRunner, matcher: str, runs: int) -> None:
-    """A star stands for every tool."""
+def test_the_matcher_of_a_hook_is_a_list_of_names_or_a_pattern(lab: ScenarioRunner, matcher: str, runs: int) -> None:
+    """A pattern is for a part of the name, and what is no pattern matches nothing. A star stands for every tool."""
     events = ran(lab, settings("PreToolUse", "true", matcher=matcher), "--include-hook-events")
     assert len(responses(events)) == runs
 
