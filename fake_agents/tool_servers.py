@@ -75,7 +75,7 @@ class ToolServer:
         """Give the answer to a call; None: it has not come, and the fake is woken when more comes."""
         try:
             return self._receive(number, 0 if self._child.is_watched else None)
-        except EOFError:
+        except (EOFError, OSError):
             return _CLOSED
 
     def cancel(self, number: int, reason: str) -> None:
@@ -95,13 +95,23 @@ class ToolServer:
         self._child.write(encode_line(message) + b"\n")
 
     def _receive(self, key: int | str, seconds: float | None) -> dict[str, Any] | None:
-        """Give the answer to a request; keep the answers to others, and drop all else that comes before."""
+        """Give the answer to a request; keep the answers to others, and answer the server meanwhile."""
         limit = time.monotonic() + seconds if seconds else None  # a program that is no server may print without end
         while key not in self._answers and (limit is None or time.monotonic() < limit):
             line = self._child.read_line(seconds)
             if line is None:
                 break
             message = parse_request(line) or {}
-            if isinstance(message.get("id"), int | str) and "method" not in message:
+            if "method" in message:
+                self._answer_request(message)
+            elif isinstance(message.get("id"), int | str):
                 self._answers[message["id"]] = message
         return self._answers.pop(key, None)
+
+    def _answer_request(self, message: dict[str, Any]) -> None:
+        """Answer a request of the server, which may wait for that: it asks for the folder, or for what no fake has."""
+        if "id" in message:
+            results = {"ping": {}, "roots/list": {"roots": [{"uri": f"file://{posix.getcwd()}"}]}}
+            result = results.get(str(message["method"]))
+            told = {"error": {"code": -32601, "message": "Method not found"}} if result is None else {"result": result}
+            self._send({"jsonrpc": "2.0", "id": message["id"], **told})

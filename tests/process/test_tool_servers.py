@@ -126,6 +126,12 @@ def test_two_calls_at_once_get_their_own_answers(lab: ScenarioRunner) -> None:
     assert (ends, events[-1]["result"]) == (["7", "3"], "added")
 
 
+def test_a_server_that_asks_its_client_within_a_call_gets_an_answer(lab: ScenarioRunner) -> None:
+    """It waits for the answer before it answers the call, so the two would wait for each other."""
+    _, events = ran(lab, "--mcp-config", config("asks"))
+    assert content(events) == [{"type": "text", "text": "3"}]
+
+
 def test_a_server_gets_its_variables_and_the_folder_of_the_project(lab: ScenarioRunner, tmp_path: Path) -> None:
     """It inherits those of the agent, as with the real CLI."""
     seen = tmp_path / "seen"
