@@ -68,7 +68,7 @@ class Child:
                 setsigmask=(),
                 setsigdef=_DEFAULTS,
             )
-            self._process = posix.pidfd_open(pid)
+            self._process = _move_up(posix.pidfd_open(pid))
         finally:
             posix.close(stdin)
             posix.close(stdout)
@@ -165,9 +165,9 @@ def _exchange(stdin: int, given: bytes, outputs: list[int], seconds: float) -> l
     ready.register(stdin, select.POLLOUT)
     for number in outputs:
         ready.register(number, select.POLLIN)
-    deadline, code = time.monotonic() + seconds, outputs[-1]
-    while events := ready.poll(max(0, deadline - time.monotonic()) * 1000):
-        for number, _ in events:
+    deadline, code, is_over = time.monotonic() + seconds, outputs[-1], False
+    while not is_over and (left := deadline - time.monotonic()) > 0:
+        for number, _ in ready.poll(left * 1000):
             if number == stdin:
                 given = _write_some(stdin, given)
                 is_done = not given
@@ -175,15 +175,18 @@ def _exchange(stdin: int, given: bytes, outputs: list[int], seconds: float) -> l
                 piece = posix.read(number, 65536)
                 printed[number] += piece
                 is_done = not piece
+                is_over = is_over or (is_done and number == code)
             if is_done:
                 ready.unregister(number)
             if is_done and number == stdin:
                 posix.close(stdin)
-            if is_done and number == code:
-                deadline = 0  # all that it printed is there: no wait for a process that it has left behind
     if given:
+        ready.unregister(stdin)
         posix.close(stdin)
-    return list(printed.values()) if deadline == 0 else None
+    # All that it printed is in the pipes, which hold no more than this. A process that it has left behind may print on.
+    for number, _ in ready.poll(0) if is_over else ():
+        printed[number] += posix.read(number, 65536)
+    return list(printed.values()) if is_over else None
 
 
 def _write_some(number: int, data: bytes) -> bytes:

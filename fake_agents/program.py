@@ -13,7 +13,7 @@ if it prints no parts of messages that its arguments do not ask for, `chunk` if 
 `hops` for a process that is a fork of itself: how often that happened before, `servers` for an agent whose arguments
 name MCP servers that are programs: the configuration of each, `hooks` for the hooks that they name, by event. `then` is
 there only if invocations differ: the steps of the second one and of each that follows, the last for all further ones.
-`number` counts the invocations, and is there from the second one on.
+Then `number` counts the invocations, and is there from the second one on.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def parse_request(request: bytes) -> dict[str, Any] | None:
     text = request.decode("utf-8", "replace").strip("\ufeff \t\r\n")
     try:
         found, end = _scan(text, 0)
-    except (StopIteration, ValueError, RecursionError, SystemError):  # the last one: CPython 3.11 has no error's class
+    except (StopIteration, ValueError, RecursionError, SystemError):  # CPython 3.11 raises the last one for bad JSON
         return None
     return found if isinstance(found, dict) and end == len(text) else None
 

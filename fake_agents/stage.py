@@ -205,7 +205,7 @@ class Stage:
         signal(signum, SIG_DFL if is_seen else self._handle_fatal_signal)
 
     def outlive_children(self) -> None:
-        """End the programs that were started before this process dies of a signal."""
+        """Have a signal that kills this process end the programs of `CHILDREN` first."""
         for signum in FATAL if CHILDREN else ():
             if signum not in self._caught:
                 signal(signum, self._handle_fatal_signal)

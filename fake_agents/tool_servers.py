@@ -7,6 +7,7 @@ meanwhile. In real time the script's other steps run until the answer has come.
 from __future__ import annotations
 
 import posix
+import time
 
 from pytest_agentproc.fake_agents.children import Child
 from pytest_agentproc.fake_agents.objects import encode_line
@@ -38,9 +39,11 @@ class ToolServer:
         self.name = name
         self.tools: list[str] | None = None
         self.messages = 0
+        self._answers: dict[Any, dict[str, Any]] = {}
+        """The answers to other calls that came before the one that was waited for."""
         try:
-            command = [str(word) for word in (config["command"], *config.get("args", ()))]
-            more = {key.encode(): str(value).encode() for key, value in config.get("env", {}).items()}
+            command = [str(word) for word in (config["command"], *(config.get("args") or ()))]
+            more = {key.encode(): str(value).encode() for key, value in (config.get("env") or {}).items()}
             self._child = Child(command, {b"CLAUDE_PROJECT_DIR": posix.getcwdb(), **more})
             self.tools = self._connect(hello, limit)
         except (OSError, EOFError):
@@ -72,7 +75,7 @@ class ToolServer:
         """Give the answer to a call; None: it has not come, and the fake is woken when more comes."""
         try:
             return self._receive(number, 0 if self._child.is_watched else None)
-        except EOFError:
+        except (EOFError, OSError):
             return _CLOSED
 
     def cancel(self, number: int, reason: str) -> None:
@@ -92,9 +95,23 @@ class ToolServer:
         self._child.write(encode_line(message) + b"\n")
 
     def _receive(self, key: int | str, seconds: float | None) -> dict[str, Any] | None:
-        """Give the answer to a request; drop all else that comes before."""
-        while (line := self._child.read_line(seconds)) is not None:
-            message = parse_request(line)
-            if message is not None and message.get("id") == key and "method" not in message:
-                return message
-        return None
+        """Give the answer to a request; keep the answers to others, and answer the server meanwhile."""
+        limit = time.monotonic() + seconds if seconds else None  # a program that is no server may print without end
+        while key not in self._answers and (limit is None or time.monotonic() < limit):
+            line = self._child.read_line(seconds)
+            if line is None:
+                break
+            message = parse_request(line) or {}
+            if "method" in message:
+                self._answer_request(message)
+            elif isinstance(message.get("id"), int | str):
+                self._answers[message["id"]] = message
+        return self._answers.pop(key, None)
+
+    def _answer_request(self, message: dict[str, Any]) -> None:
+        """Answer a request of the server, which may wait for that: it asks for the folder, or for what no fake has."""
+        if "id" in message:
+            results = {"ping": {}, "roots/list": {"roots": [{"uri": f"file://{posix.getcwd()}"}]}}
+            result = results.get(str(message["method"]))
+            told = {"error": {"code": -32601, "message": "Method not found"}} if result is None else {"result": result}
+            self._send({"jsonrpc": "2.0", "id": message["id"], **told})

@@ -28,7 +28,12 @@ def answer(request: dict[str, Any], fault: str) -> dict[str, Any]:
 
 
 def main(fault: str = "", *_: str) -> None:
-    """Serve until stdin ends: `silent` answers nothing, `hangs` and `crashes` fail in a call, `deaf` does not end."""
+    """Serve until stdin ends.
+
+    `silent` answers nothing, `hangs` and `crashes` fail in a call, `swaps` answers the first call after the second one,
+    `asks` adds the number of the client's roots in place of `a`, `deaf` does not end.
+    """
+    held = ""
     if fault == "deaf":
         for signum in (signal.SIGINT, signal.SIGTERM):
             signal.signal(signum, signal.SIG_IGN)
@@ -37,8 +42,16 @@ def main(fault: str = "", *_: str) -> None:
         is_call = request.get("method") == "tools/call"
         if fault == "crashes" and is_call:
             return
+        if fault == "asks" and is_call:
+            sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": "roots", "method": "roots/list"}) + "\n")
+            sys.stdout.flush()
+            request["params"]["arguments"]["a"] = len(json.loads(sys.stdin.readline())["result"]["roots"])
         if "id" in request and fault != "silent" and not (fault == "hangs" and is_call):
-            sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": request["id"], **answer(request, fault)}) + "\n")
+            text = json.dumps({"jsonrpc": "2.0", "id": request["id"], **answer(request, fault)}) + "\n"
+            if fault == "swaps" and is_call and not held:
+                held = text
+                continue
+            sys.stdout.write(text + held)
             sys.stdout.flush()
     if fault == "deaf":
         signal.pause()

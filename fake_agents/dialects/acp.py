@@ -44,7 +44,8 @@ class Encoder(Host):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         number = program.get("number", 1)
-        # No two agents give one name to two sessions, as real ones do not: a name that was kept too long is found out.
+        # Real agents never use the name of a session twice. So the second agent of `scripts` uses other names than the
+        # first one, and a client that still uses the old name gets an error.
         self._prefix = "sess_" if number == 1 else f"sess_{number}_"
         self._sessions: list[str] = []
         self._open: list[int] = []

@@ -182,8 +182,9 @@ class Call:
         return self.answer is not None
 
     def cancel(self) -> None:
-        """Tell the server that its answer is not wanted any more."""
-        self._server.cancel(self._number, CANCELLED)
+        """Say to the server that its answer is not wanted any more, unless it is there already."""
+        if self.answer is None:
+            self._server.cancel(self._number, CANCELLED)
 
 
 def _start_server(program: Program, name: str, config: dict[str, Any]) -> ToolServer:

@@ -157,7 +157,7 @@ class Encoder(Turns):
     def _call_server_tool(self, fields: dict[str, Any]) -> tuple[Question, bytes]:
         """Call the tool of a server that a tool of the script names."""
         call, key = self._calls[fields["tool"]], fields["id"] or self._make_uuid()
-        told = self._servers.encode_call(key, call)
+        told = None if fields["tool"] in self._blocked else self._servers.encode_call(key, call)
         about = {"name": call["name"], "event": "", "message": told[0] if told else 0}
         question = self.questions.ask(key, {**fields, **about}, call["id"], in_turn=self._in_turn)
         if told is None:

@@ -57,7 +57,7 @@ class Measure:
     one: str
 
     def __reduce__(self) -> str:
-        """Have a copy in another process be the one of that name there: what a value measures is asked by `is`."""
+        """Pickle as a name: measures are compared by `is`, so another process must use its own object of that name."""
         return f"{self.noun.upper()}S"
 
 

@@ -119,7 +119,7 @@ def _validate_agent(values: dict[str, Any], node: Node, _what: str, check: Check
 
 
 def _split_refusal(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
-    """Tell a reason for every start from that for one."""
+    """Store a reason for every start apart from a reason for one start."""
     if "start" not in values:
         return {"cannot_spawn": values["reason"]}
     if values["reason"] not in REFUSED_STARTS:

@@ -295,7 +295,7 @@ def build_ask(step: Step, scope: Scope) -> list[ProgramStep]:
 
 
 def build_request(step: Step, scope: Scope) -> list[ProgramStep]:
-    """Compile to a question, too: only the name of its answer differs. A run calls its own servers, and asks nobody."""
+    """Compile to a question, too: only the name of its answer differs. An agent of a run calls its own servers."""
     value = step.value
     fields = {"kind": "request", "id": value.get("id")}
     if "tool" in value:

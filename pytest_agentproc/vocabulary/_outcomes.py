@@ -29,7 +29,7 @@ SPAWN_ERRORS = {
     "wrong_format": errno.ENOEXEC,
     **REFUSED_STARTS,
 }
-"""The same for every reason why an agent cannot be started; the others are in its file."""
+"""Every reason why an agent cannot be started, with that number. The file of the agent causes the first four."""
 
 
 class Outcome(StrEnum):

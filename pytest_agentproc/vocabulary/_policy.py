@@ -86,8 +86,8 @@ class Policy(_PolicyCache):
             None: a session whose agent has ended gets no other, and refuses its prompts. A session whose first agent
             never did its handshake gets no other either, whatever the limit.
         close_grace: from the end of a session's stdin to TERM (P8).
-        max_line_bytes: the longest line on stdout, without its end; a longer one is a `protocol_error` (F3). Another
-            supervisor that does not state it is tried with 2 MiB.
+        max_line_bytes: the longest line on stdout, without its end; a longer one is a `protocol_error` (F3). A
+            supervisor under test that does not state it is tested with 2 MiB.
         max_transcript_bytes: how many bytes of all messages are kept: the last ones. A message that came in one line
             is kept whole, and of a message in pieces its end is kept (F6).
         host_tools: names of the tools that the host executes, all others are the agent's own; `*`, `?` and `[...]`

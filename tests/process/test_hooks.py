@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner
     from tests.process.stand import Stand
 
+PROMPT = {"type": "user", "message": {"role": "user", "content": "hi"}}
 EVENTS = ["-p", "--output-format", "stream-json", "--verbose"]
 TOOL = "- tool: {id: t, name: Bash, input: {command: ls}}\n- tool_done: {id: t, output: files}\n- answer: done"
 
@@ -94,10 +95,14 @@ def test_no_other_answer_denies(lab: ScenarioRunner, command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("matcher", "runs"), [("Bash", 1), ("Edit|Bash", 1), ("B.*", 1), ("*", 1), ("Bas", 0), ("mcp__.*", 0)]
+    ("matcher", "runs"),
+    [
+        *[(matcher, 1) for matcher in ("Bash", "Edit|Bash", "Edit, Bash", "^Ba", ".as", "*")],
+        *[(matcher, 0) for matcher in ("Bas", "Edit|Ba", "^as", "mcp__.*", "(")],
+    ],
 )
-def test_the_matcher_of_a_hook_is_a_pattern_for_the_whole_name(lab: ScenarioRunner, matcher: str, runs: int) -> None:
-    """A star stands for every tool."""
+def test_the_matcher_of_a_hook_is_a_list_of_names_or_a_pattern(lab: ScenarioRunner, matcher: str, runs: int) -> None:
+    """A pattern is for a part of the name, and what is no pattern matches nothing. A star stands for every tool."""
     events = ran(lab, settings("PreToolUse", "true", matcher=matcher), "--include-hook-events")
     assert len(responses(events)) == runs
 
@@ -125,6 +130,12 @@ def test_a_hook_that_takes_too_long_is_killed_and_denies_nothing(lab: ScenarioRu
     assert is_gone(int(noted.read_text("utf-8")))
 
 
+def test_a_hook_that_prints_without_end_is_killed_after_its_limit(lab: ScenarioRunner) -> None:
+    """There is always more to read, and the fake still looks at the time."""
+    events = ran(lab, settings("PreToolUse", "yes", timeout=0.05), "--include-hook-events")
+    assert (content(events), responses(events)) == ("files", [("PreToolUse", 1, "cancelled", "")])
+
+
 def test_a_process_that_a_hook_leaves_behind_holds_up_nothing(lab: ScenarioRunner, tmp_path: Path) -> None:
     """It has the pipe to the fake open."""
     noted = tmp_path / "pid"
@@ -145,6 +156,32 @@ def test_a_tool_that_a_hook_has_denied_is_not_called(lab: ScenarioRunner) -> Non
         "PreToolUse:mcp__calc__add hook error: [exit 2]: ",
         "denied",
     )
+
+
+def test_a_tool_of_the_host_that_a_hook_has_denied_is_not_called(lab: ScenarioRunner) -> None:
+    """The host answers the handshake, and hears of no call."""
+    script = (
+        "- wait_for: prompt 1\n- tool: {id: t, name: mcp__calc__add, input: {a: 1}}\n"
+        "- request: {tool: t, answered: [{answer: called}], refused: [{tool_done: t}, {answer: denied}]}"
+    )
+    fake = lab.make_fake(scenario_of(script, "{dialect: claude, mode: session}"))
+    hello: dict[str, Any] = {"type": "control_request", "request_id": "r"}
+    hello |= {"request": {"subtype": "initialize", "sdkMcpServers": ["calc"]}}
+    command = [fake.path, *EVENTS[1:], "--input-format", "stream-json", "--settings", settings("PreToolUse", "exit 2")]
+    methods = []
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as agent:
+        assert agent.stdin is not None
+        assert agent.stdout is not None
+        print(json.dumps(hello), json.dumps(PROMPT), sep="\n", file=agent.stdin, flush=True)
+        while (line := json.loads(agent.stdout.readline()))["type"] != "result":
+            if line["type"] == "control_request":
+                methods.append(line["request"]["message"]["method"])
+                told = {"jsonrpc": "2.0", "id": line["request"]["message"].get("id")}
+                told |= {"result": {"tools": [{"name": "add"}]}}
+                response = {"subtype": "success", "request_id": line["request_id"], "response": {"mcp_response": told}}
+                print(json.dumps({"type": "control_response", "response": response}), file=agent.stdin, flush=True)
+        agent.stdin.close()
+    assert (methods, line["result"]) == (["initialize", "notifications/initialized", "tools/list"], "denied")
 
 
 def test_no_virtual_time_passes_while_a_hook_runs(stand: Stand) -> None:

@@ -42,9 +42,9 @@ def config(*faults: str, **more: Any) -> str:
     )
 
 
-def ran(lab: ScenarioRunner, *argv: str, **more: Any) -> tuple[int, list[dict[str, Any]]]:
+def ran(lab: ScenarioRunner, *argv: str, script: str = CALLS, **more: Any) -> tuple[int, list[dict[str, Any]]]:
     """Start a fake that calls the tool, and give its exit code and its events."""
-    fake = lab.make_fake(scenario_of(CALLS, "claude"))
+    fake = lab.make_fake(scenario_of(script, "claude"))
     done = subprocess.run(
         [fake.path, *PRINT, *argv, "--", "hi"], check=False, capture_output=True, text=True, timeout=CEILING, **more
     )
@@ -99,13 +99,37 @@ def test_a_server_that_fails_in_a_call_is_the_error_of_the_tool(lab: ScenarioRun
     assert (content(events), events[-1]["result"]) == (words, "sorry")
 
 
-@pytest.mark.parametrize("given", [config("silent"), json.dumps({"mcpServers": {"calc": {"command": "/nosuch"}}})])
+@pytest.mark.parametrize(
+    "given",
+    [config("silent"), *(json.dumps({"mcpServers": {"calc": {"command": name}}}) for name in ("/nosuch", "yes"))],
+)
 def test_a_server_that_cannot_be_reached_has_failed_and_has_no_tool(lab: ScenarioRunner, given: str) -> None:
-    """A server that does not answer has as long as the environment says."""
+    """A server has as long as the environment says, also if it prints all the time and never answers."""
     _, events = ran(lab, "--mcp-config", given, env={"MCP_TIMEOUT": "50"})
     assert events[0]["mcp_servers"] == [{"name": "calc", "status": "failed", "source": "dynamic"}]
     assert content(events) == "<tool_use_error>Error: No such tool available: mcp__calc__add</tool_use_error>"
     assert events[-1]["result"] == "sorry"
+
+
+def test_two_calls_at_once_get_their_own_answers(lab: ScenarioRunner) -> None:
+    """The answer to the second call comes first, while the fake looks for the other one."""
+    script = """
+- tool: {id: t, name: mcp__calc__add, input: {a: 1, b: 2}}
+- tool: {id: u, name: mcp__calc__add, input: {a: 3, b: 4}}
+- meanwhile: [{request: {tool: t, answered: [{tool_done: t}]}}]
+- request: {tool: u, answered: [{tool_done: u}]}
+- silence: 1ms
+- answer: added
+"""
+    _, events = ran(lab, "--mcp-config", config("swaps"), script=script)
+    ends = [event["message"]["content"][0]["content"][0]["text"] for event in events if event["type"] == "user"]
+    assert (ends, events[-1]["result"]) == (["7", "3"], "added")
+
+
+def test_a_server_that_asks_its_client_within_a_call_gets_an_answer(lab: ScenarioRunner) -> None:
+    """It waits for the answer before it answers the call, so the two would wait for each other."""
+    _, events = ran(lab, "--mcp-config", config("asks"))
+    assert content(events) == [{"type": "text", "text": "3"}]
 
 
 def test_a_server_gets_its_variables_and_the_folder_of_the_project(lab: ScenarioRunner, tmp_path: Path) -> None:

@@ -95,6 +95,17 @@ def test_the_end_of_stdin_ends_a_call() -> None:
     assert ended(talk)[0].startswith("The tool call was interrupted before a result was received.")
 
 
+def test_an_interrupt_ends_a_call_that_no_server_has_got() -> None:
+    """There is no server to which the agent could say so."""
+    talk = connected()
+    talk.tell("tool", {"id": "u", "name": "mcp__none__add", "input": {}})
+    question, _ = talk.host.ask({"kind": "request", "tool": "u", "id": None}, 0)
+    talk.hear(coded({"type": "control_request", "request_id": "i", "request": {"subtype": "interrupt"}}))
+    talk.tell("acknowledge")
+    assert question.answer == "cancelled"
+    assert talk.printed()[-1]["type"] == "result"
+
+
 @pytest.mark.parametrize(("handshake", "begins"), [((), 60), (("handshake", "never", None), 0)])
 def test_a_silent_server_holds_the_first_prompt_back_for_a_minute(handshake: tuple[Any, ...], begins: int) -> None:
     """With the servers out of the handshake nothing is held back."""
