@@ -49,7 +49,10 @@ def run_each(words: Sequence[str], scenarios: Sequence[str], jobs: int) -> Itera
                 if code == _INTERRUPTED:
                     raise KeyboardInterrupt
                 if code not in _CODES:
-                    raise KitError(f"the process for {scenario} ended by itself, with {code}; -j 1 does without any")
+                    how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+                    raise KitError(
+                        f"the process for {scenario} ended {how}, without a result; -j 1 needs no such process"
+                    )
                 yield code, output
         finally:
             processes.interrupt_all()

@@ -349,6 +349,8 @@ class UnstatedLimits:
     @cached_property
     def armed(self) -> tuple[str, ...]:
         """The names of those limits that have a timer in that result."""
+        if not self.names:
+            return ()
         armed = {event.data["timer"] for event in self.default.record.events if event.code == "t"}
         return tuple(name for name in self.names if name in armed)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_agentproc.errors import ClockError, EndlessAgent
+from pytest_agentproc.errors import ClockError, EndlessAgent, Spin
 from pytest_agentproc.fake_agents.program import LONGEST
 from pytest_agentproc.harness._model import CALLER, REFERENCE, CallerHost, Model, OneTimeCaller, SessionHost
 from pytest_agentproc.harness._played import (
@@ -244,11 +244,13 @@ def _make_spawner(model: Model, bound: BoundScenario) -> Callable[[str], ModelAg
     environ = {name.encode(): value.encode() for name, value in env.items()}
     own = {"argv": argv, "environ": environ, "prompt": scenario.prompt[:PROMPT_SHOWN], "given": given}
     program = {**bound.program, **own}
-
     starts = count(1)
 
     def spawn(containment: str) -> ModelAgent:
-        failure = find_spawn_error(scenario, next(starts)) or _find_length_error(argv)
+        number = next(starts)
+        if number > _MOST_STARTS:
+            raise Spin(f"the supervisor starts its agent again and again, {_MOST_STARTS} times by now")
+        failure = find_spawn_error(scenario, number) or _find_length_error(argv)
         if failure is not None:
             raise failure
         return model.start_agent(program, fake, containment)
@@ -262,6 +264,8 @@ def _find_length_error(argv: Sequence[str]) -> OSError | None:
 
 
 _LONGEST_ARGUMENT = 131_072
+_MOST_STARTS = 1000
+"""An agent that crashes seldom may be restarted for ever; no caller's script lasts for so many starts."""
 _FOLDER = "/agent"
 
 

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.harness._faults import map_probe_answers
 from pytest_agentproc.tree import FORK, Start, listen_to_starts
 from pytest_agentproc.vocabulary import SPAWN_ERRORS
 
@@ -51,6 +52,8 @@ def refuse_starts(refusals: Iterable[Refusal | None]) -> ExitStack:
 class Refusal:
     """A listener that lets some starts of a fake fail. A fork counts, too: it is how a terminal starts an agent.
 
+    A question for the version does not count, because it plays no script.
+
     Args:
         launcher: the executable of the fake.
         scenario: says which starts fail.
@@ -61,12 +64,14 @@ class Refusal:
     def __init__(self, launcher: str, scenario: Scenario) -> None:
         self._launcher = launcher
         self._scenario = scenario
+        self._probes = map_probe_answers(scenario.dialect_record)
         self._count = 0
 
     def before_start(self, command: str, frame: FrameType) -> Start:
         """Refuse it, or let it be."""
         is_fake = self._launcher in command or Path(command.partition(" ")[0]).name == Path(self._launcher).name
-        if is_fake or command == FORK:
+        is_probe = tuple(command.split()[1:]) in self._probes
+        if (is_fake and not is_probe) or command == FORK:
             self._count += 1
             if (error := find_spawn_error(self._scenario, self._count)) is not None:
                 raise error

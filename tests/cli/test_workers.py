@@ -37,6 +37,9 @@ from pytest_agentproc.subjects import Function
 async def die(order):
     os._exit(9)
 
+async def be_killed(order):
+    signal.raise_signal(signal.SIGKILL)
+
 async def be_interrupted(order):
     raise KeyboardInterrupt
 
@@ -49,7 +52,7 @@ async def ignore_interrupts(order):
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     await wait(order)
 
-dying, interrupted, waiting, deaf = map(Function, (die, be_interrupted, wait, ignore_interrupts))
+dying, killed, interrupted, waiting, deaf = map(Function, (die, be_killed, be_interrupted, wait, ignore_interrupts))
 """
 
 
@@ -70,10 +73,11 @@ def _search(subject: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_process_that_ends_by_itself_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
-    """The command does not wait for a result, and prints the exit code."""
-    assert main(_search("dying")) == 3
-    told = "the kit failed: the process for a.scenario.yaml ended by itself, with 9; -j 1 does without any"
+@pytest.mark.parametrize(("subject", "how"), [("dying", "with exit code 9"), ("killed", "by signal 9")])
+def test_a_process_that_ends_by_itself_is_reported(capsys: pytest.CaptureFixture[str], subject: str, how: str) -> None:
+    """The command does not wait for a result. A machine without memory kills, so the signal is named."""
+    assert main(_search(subject)) == 3
+    told = f"the kit failed: the process for a.scenario.yaml ended {how}, without a result; -j 1 needs no such process"
     assert capsys.readouterr().err.splitlines()[-1] == f"agentproc search: {told}"
 
 

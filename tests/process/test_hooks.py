@@ -121,10 +121,11 @@ def test_the_end_of_a_tool_that_failed_has_an_event_of_its_own(lab: ScenarioRunn
         assert len(responses(ran(lab, settings(event, "true"), "--include-hook-events", script=script))) == count
 
 
+@pytest.mark.slow
 def test_a_hook_that_takes_too_long_is_killed_and_denies_nothing(lab: ScenarioRunner, tmp_path: Path) -> None:
     """Its limit is in seconds, and the event about it is printed even if hooks are not reported."""
-    noted = tmp_path / "pid"
-    events = ran(lab, settings("PreToolUse", f"tail -f /dev/null & echo $! > {noted}; wait", timeout=0.5))
+    noted = tmp_path / "pid"  # on a busy machine a shell may need a second to write it
+    events = ran(lab, settings("PreToolUse", f"tail -f /dev/null & echo $! > {noted}; wait", timeout=2))
     assert content(events) == "files"
     assert [event["hook_no_verdict"]["tool_use_id"] for event in events if event.get("tag")] == ["t"]
     assert is_gone(int(noted.read_text("utf-8")))

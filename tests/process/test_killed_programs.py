@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.process.stand import CEILING
+
 if TYPE_CHECKING:
     from pytest_agentproc.plugin import FakeAgents, ProcessTree
 
@@ -51,7 +53,7 @@ def test_an_agent_of_a_killed_program_is_no_zombie_of_ours(fake_agents: FakeAgen
     """`process_tree` adopts orphans, so the agent became a child of this process. It was once reported as a zombie."""
     fake_agents.on_path(pi=LISTENS)
     _kill_in_the_turn(HOLDS)
-    assert process_tree.wait_gone(5)
+    assert process_tree.wait_gone(CEILING)
     assert fake_agents["pi"].starts[0].status == 0
 
 
@@ -59,7 +61,7 @@ def test_a_keeper_ends_the_agents_of_a_killed_program(fake_agents: FakeAgents) -
     """A busy agent does not see the end of its stdin."""
     fake_agents.on_path(pi=IS_BUSY)
     _kill_in_the_turn(KEEPS)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + CEILING
     while fake_agents["pi"].starts[0].ended_at is None:
         assert time.monotonic() < deadline
     assert fake_agents["pi"].starts[0].status == -9

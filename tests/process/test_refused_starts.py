@@ -30,6 +30,11 @@ async def _run_process(order: RunRequest) -> None:
     await anyio.run_process(order.argv, env=order.env)
 
 
+async def _ask_for_the_version(order: RunRequest) -> None:
+    await anyio.run_process([order.argv[0], "--version"], env=order.env)
+    await _run_process(order)
+
+
 async def _block(order: RunRequest) -> None:
     subprocess.run(order.argv, env=order.env, check=False, timeout=5)  # noqa: ASYNC221  # as a sync program does
 
@@ -71,6 +76,14 @@ def test_the_reference_supervisor_reports_the_error(lab: ScenarioRunner, backend
     assert conclude(compare(played)) is Verdict.PASSED
     assert played.answer is not None
     assert "Cannot allocate memory (errno 12)" in str(played.answer.error)
+
+
+def test_a_question_for_the_version_is_no_start(lab: ScenarioRunner) -> None:
+    """Otherwise the refusal meets the first agent of a supervisor that asks, and not the agent after a crash."""
+    second = TEXT.replace("raw", "claude").replace("no_memory", "{reason: no_memory, start: 2}")
+    second = second.replace("spawn_failed", "completed")
+    played = lab.play(loads(f"{second}script: [{{answer: x}}]\n"), reporting(_ask_for_the_version))
+    assert conclude(compare(played)) is Verdict.PASSED
 
 
 def test_the_next_run_starts_its_agent(lab: ScenarioRunner) -> None:

@@ -21,7 +21,7 @@ from tests.calc_server import CALC_SERVER
 from tests.process.stand import CEILING, is_gone, scenario_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pytest_agentproc.harness import ScenarioRunner
     from tests.process.stand import Stand
@@ -68,12 +68,15 @@ def hanging(lab: ScenarioRunner, script: str, agent: str, *argv: str) -> Iterato
             assert agent_process.stdout is not None
             agent_process.stdin.write(json.dumps(PROMPT).encode() + b"\n")
             agent_process.stdin.flush()
-            while b"tool_use" not in agent_process.stdout.readline():
-                pass
+            _await_call(agent_process.stdout)
             [server] = _children_of(agent_process.pid)
             yield agent_process, server
         finally:
             agent_process.kill()
+
+
+def _await_call(printed: Iterable[bytes]) -> None:
+    assert any(b"tool_use" in line for line in printed), "it ended before the call"
 
 
 def _children_of(pid: int) -> list[int]:
@@ -189,8 +192,7 @@ def test_a_killed_agent_leaves_its_server_the_end_of_stdin(lab: ScenarioRunner) 
         [fake.path, *PRINT, "--mcp-config", config("hangs"), "--", "hi"], stdout=subprocess.PIPE
     ) as agent:
         assert agent.stdout is not None
-        while b"tool_use" not in agent.stdout.readline():
-            pass
+        _await_call(agent.stdout)
         server, child = _children_of(agent.pid)
         agent.kill()
         assert is_gone(server)

@@ -8,14 +8,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_agentproc.defects import find_defect
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import NotApplicable, loads
-from pytest_agentproc.subjects import reference_supervisor
+from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
+from pytest_agentproc.verdict import Verdict, compare, conclude
 from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+DIES_SELDOM = """
+scenario: an agent that dies in each turn
+agent: {dialect: acp}
+drive: [{prompt: hi}]
+script: [{wait_for: prompt 1}, {silence: 330s}, {exit: 0}]
+expect: {turns: [{outcome: agent_lost}]}
+"""
 TALK = """
 scenario: an agent that is asked twice
 agent: {dialect: claude, mode: session}
@@ -69,3 +78,13 @@ def test_a_limit_between_two_nanoseconds_may_be_rounded_more_than_once() -> None
     assert played.tolerance == 0
     parts = replace(played.bound, policy=Policy(restart_backoff=1 / 3))
     assert 0 < replace(played, bound=parts).tolerance < 1000
+
+
+def test_a_supervisor_that_starts_its_agent_for_ever_is_given_up() -> None:
+    """It sends the prompt to each new agent, and the crashes are too far apart for its limit on restarts."""
+    defect = find_defect("crash-repeats-the-prompt")
+    played = run_in_model(
+        loads(DIES_SELDOM), ReferenceSupervisor(defect.name, session_deciders=defect.session_deciders)
+    )
+    assert str(played.fault) == "the supervisor starts its agent again and again, 1000 times by now"
+    assert conclude(compare(played)) is Verdict.FAILED
