@@ -34,7 +34,7 @@ struct slot {
   _Atomic int32_t is_real;    /* the wait began in real time, so its deadline is an instant of the machine's */
   _Atomic uint32_t serial;    /* which of its process's waits this is: the order on ties */
   _Atomic uint32_t order;     /* HELPER: the number of the slot to serve plus one; it waits for this word to change */
-  _Atomic int32_t holds;      /* so often its thread has virtual time stand still; threads may share it, so -1 is possible */
+  _Atomic int32_t holds;      /* so often its thread has virtual time stand still; -1 lets it go on within another hold */
   _Atomic int64_t interval;   /* timers: the nanoseconds until the next end; 0: there is one end */
   int32_t signal, thread;     /* TIMER: what to send (0: nothing), and to which thread (0: to the process) */
   int32_t descriptor;         /* TIMERFD */

@@ -16,7 +16,7 @@ int64_t slots_serve_real_time(void);
 /* Whether a wait of real time may end what seems to be for ever. */
 int slots_have_real_wait(void);
 
-/* Whether a living process has virtual time stand still. */
+/* Whether a living thread has virtual time stand still. */
 int slots_hold_time(void);
 
 /* Only while everybody is blocked: the owner of a new slot may not have been seen yet. */
