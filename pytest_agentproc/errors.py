@@ -205,6 +205,11 @@ class Spin(ClockError):
 
     reason = "spin"
 
+    @classmethod
+    def of_starts(cls, count: int) -> Spin:
+        """Make the error of a supervisor that has started so many agents, one after the other."""
+        return cls(f"the supervisor starts its agent again and again, {count} times by now")
+
 
 class SubjectError(AgentprocError):
     """The supervisor under test gave no answer: the adapter misused the kit, or the supervisor crashed."""

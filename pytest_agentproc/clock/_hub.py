@@ -67,6 +67,8 @@ class Hub:
         self.fault: ClockError | None = None
         self.on_fault: Callable[[], None] | None = None
         self.hears_fault: Callable[[ClockError], None] | None = None
+        self.most_starts: int | None = None
+        """So many agents may be started, one after the other: time passes between them, so no other guard ends that."""
         self.tasks: Callable[[], Iterable[Any]] = tuple
         """Gives the coroutines of the tasks of the loop that runs."""
         self.busy = self.turns = 0
@@ -119,6 +121,14 @@ class Hub:
         if registry.changed or registry.dying or registry.expected or registry.wrappers.alive:
             self._wait_until_inert()
             registry.record_births_and_deaths()
+            self._require_few_starts()
+
+    def _require_few_starts(self) -> None:
+        """Raise for the start after the last one that is allowed, once: the hub settles again as all is ended."""
+        most = self.most_starts
+        if most is not None and self.registry.agents_started > most:
+            self.most_starts = None
+            raise Spin.of_starts(most)
 
     def _wait_until_inert(self, *, births: bool = True) -> None:
         registry, start = self.registry, monotonic()

@@ -73,6 +73,8 @@ class ParticipantRegistry:
         self._names: Counter[tuple[bytes, str]] = Counter()
         self._buffer = bytearray(wire.MESSAGE)
         self._roots = 0
+        self.agents_started = 0
+        """How many fakes the supervisor has started; other programs do not count."""
         self.broken = ""
         """The first failure of a fake itself."""
         poller.watch(self._door.fileno(), self._accept_participants)
@@ -180,6 +182,7 @@ class ParticipantRegistry:
             self._births.append(participant)
             self.living[path] = participant
             if index < 0:
+                self.agents_started += 1
                 # The name in the record gets its number here for an agent of the host, before its children use it as
                 # their parent.
                 self._record_births()

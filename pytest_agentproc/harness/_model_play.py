@@ -21,7 +21,7 @@ from pytest_agentproc.harness._played import (
     find_requested_model,
 )
 from pytest_agentproc.harness._refused_starts import find_spawn_error
-from pytest_agentproc.harness._supervise import NOBODY, MemoryStore, compute_departure
+from pytest_agentproc.harness._supervise import MOST_STARTS, NOBODY, MemoryStore, compute_departure
 from pytest_agentproc.record import Record, mark_session
 from pytest_agentproc.supervisor import Conversation, Machine, RunHeader, SessionTask, Setting, Task
 
@@ -248,8 +248,8 @@ def _make_spawner(model: Model, bound: BoundScenario) -> Callable[[str], ModelAg
 
     def spawn(containment: str) -> ModelAgent:
         number = next(starts)
-        if number > _MOST_STARTS:
-            raise Spin(f"the supervisor starts its agent again and again, {_MOST_STARTS} times by now")
+        if number > MOST_STARTS:
+            raise Spin.of_starts(MOST_STARTS)
         failure = find_spawn_error(scenario, number) or _find_length_error(argv)
         if failure is not None:
             raise failure
@@ -264,8 +264,6 @@ def _find_length_error(argv: Sequence[str]) -> OSError | None:
 
 
 _LONGEST_ARGUMENT = 131_072
-_MOST_STARTS = 1000
-"""An agent that crashes seldom may be restarted for ever; no caller's script lasts for so many starts."""
 _FOLDER = "/agent"
 
 

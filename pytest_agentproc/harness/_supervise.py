@@ -338,6 +338,7 @@ def supervise_in_virtual_time(
         record.add(clock.instant(), "m", {"process": "supervisor", "fault": error.reason, "message": str(error)})
         marks.append(record.settle_and_count())
 
+    clock.hub.most_starts = MOST_STARTS
     pipes = PipeCount(bound)
     marks: list[int] = []
     clock.on_fault(tell)
@@ -371,6 +372,8 @@ def _find_reach_error(error: ClockError) -> AdapterError | None:
     return AdapterError(f"virtual time cannot go with it: {error.reason}: {words}\n{_REAL}")
 
 
+MOST_STARTS = 1000
+"""An agent that crashes seldom may be restarted for ever; no caller's script lasts for so many starts."""
 _REAL = "this says nothing of the supervisor; play it in real time (--clock real; in pytest --agentproc-clock=real)"
 
 

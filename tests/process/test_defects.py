@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc import defects
-from pytest_agentproc.harness import run_in_model
+from pytest_agentproc.harness import _supervise, run_in_model
 from pytest_agentproc.record import compute_normal_form
+from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import ReferenceSupervisor
-from pytest_agentproc.verdict import Verdict, compare
+from pytest_agentproc.verdict import Verdict, compare, conclude
 from pytest_agentproc.vocabulary import RULES
 from tests.bundled import all_bundled
 from tests.process.kill_matrix import red_keys
+from tests.unit.test_model_plays import DIES_SELDOM
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import PlayResult, ScenarioRunner
@@ -96,3 +98,13 @@ def _told(played: PlayResult) -> _Told:
     """Give the keys that failed, and the whole timeline."""
     red = [row.key for row in compare(played) if row.verdict is Verdict.FAILED]
     return red, [*compute_normal_form(played.record)]
+
+
+def test_a_supervisor_that_starts_its_agent_for_ever_is_given_up(
+    lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each crash is minutes after the last one, so no guard of one instant and no limit on restarts ends the run."""
+    monkeypatch.setattr(_supervise, "MOST_STARTS", 20)
+    played = lab.play(loads(DIES_SELDOM), _subject("crash-repeats-the-prompt"))
+    assert str(played.fault) == "the supervisor starts its agent again and again, 20 times by now"
+    assert conclude(compare(played)) is Verdict.FAILED
