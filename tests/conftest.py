@@ -85,6 +85,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture
+def small_heap() -> None:
+    """Leave out what earlier tests have made, too, for a test that has hundreds of searches for garbage."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
     """Collect what a test may leave within that test: a later one, which may leave nothing, would fail for it."""

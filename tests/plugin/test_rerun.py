@@ -15,6 +15,8 @@ from tests.bundled import all_bundled
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.usefixtures("small_heap")
+
 MINE = """
 import asyncio
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
+pytestmark = pytest.mark.usefixtures("small_heap")
+
 UNSTARTABLE = [
     "cannot-be-executed[raw]",
     "cannot-be-executed[pi]",
