@@ -49,19 +49,24 @@ def _kill_in_the_turn(program: str) -> None:
         process.kill()
 
 
+def _await_end(fake_agents: FakeAgents) -> None:
+    deadline = time.monotonic() + CEILING
+    while fake_agents["pi"].starts[0].ended_at is None:
+        assert time.monotonic() < deadline
+
+
 def test_an_agent_of_a_killed_program_is_no_zombie_of_ours(fake_agents: FakeAgents, process_tree: ProcessTree) -> None:
     """`process_tree` adopts orphans, so the agent became a child of this process. It was once reported as a zombie."""
     fake_agents.on_path(pi=LISTENS)
     _kill_in_the_turn(HOLDS)
-    assert process_tree.wait_gone(CEILING)
+    _await_end(fake_agents)
     assert fake_agents["pi"].starts[0].status == 0
+    assert process_tree.wait_gone(CEILING)
 
 
 def test_a_keeper_ends_the_agents_of_a_killed_program(fake_agents: FakeAgents) -> None:
     """A busy agent does not see the end of its stdin."""
     fake_agents.on_path(pi=IS_BUSY)
     _kill_in_the_turn(KEEPS)
-    deadline = time.monotonic() + CEILING
-    while fake_agents["pi"].starts[0].ended_at is None:
-        assert time.monotonic() < deadline
+    _await_end(fake_agents)
     assert fake_agents["pi"].starts[0].status == -9
