@@ -66,13 +66,6 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Have a worker without tests take over those of another: the slow ones stand together, and one had them all."""
-    if getattr(config.option, "numprocesses", None) and config.option.dist in ("no", "load"):
-        config.option.dist = "worksteal"
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
     """Leave the tests themselves out of each later search for garbage: with 12,800 of them one takes half a second.

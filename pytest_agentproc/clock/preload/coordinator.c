@@ -42,7 +42,7 @@
 #define BROKER "lifeline-broker" /* the process that removes a harness's files once that is dead: harness/_broker.py */
 #define LONGEST_REMOVAL (2 * SECOND)
 #define LONGEST_ALARM (6 * SECOND) /* so long the listener may take to end a standstill before it is said */
-#define SHORTEST_WAIT (SECOND / 200000) /* to sleep for less would take longer than a look */
+#define SHORTEST_WAIT (SECOND / 200000)
 #define MONOTONIC_START (100000 * SECOND)
 
 struct page *page;
@@ -207,8 +207,7 @@ static void advance(void) {
   }
 }
 
-/* A program that computes is looked at less and less often: two cores may be all there are. In the first moments no look
- * waits: on a busy machine others took the core meanwhile, and a step took twice as long. */
+/* A program that computes is looked at less and less often: two cores may be all there are. */
 static int64_t moving_since, said_moving;
 
 static void watch_movement(uint32_t known) {
@@ -222,7 +221,7 @@ static void watch_movement(uint32_t known) {
     say("time stands still: the program has run for %lld s of the machine without a wait",
         (long long)((now - moving_since) / SECOND));
   }
-  if (ns >= SHORTEST_WAIT) wait_for_changes(known, ns > SECOND / 1000 ? SECOND / 1000 : ns);
+  wait_for_changes(known, ns < SHORTEST_WAIT ? SHORTEST_WAIT : ns > SECOND / 1000 ? SECOND / 1000 : ns);
 }
 
 /* Real time. */
