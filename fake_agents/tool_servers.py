@@ -68,7 +68,8 @@ class ToolServer:
         meta = {"claudecode/toolUseId": call, "progressToken": self.messages}
         try:
             return self._request("tools/call", {"name": tool, "arguments": arguments, "_meta": meta})
-        except OSError:  # `take_answer` finds the same end
+        except OSError:  # it has ended, or does not read: there will be no answer to what was not sent
+            self._answers[self.messages - 1] = _CLOSED
             return self.messages - 1
 
     def take_answer(self, number: int) -> dict[str, Any] | None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
+from pytest_agentproc.fake_agents.tool_servers import ToolServer
 from tests.calc_server import CALC_SERVER
 from tests.process.stand import CEILING, is_gone, scenario_of
 
@@ -249,3 +250,23 @@ def test_a_wrong_configuration_is_an_error_as_of_the_real_cli(lab: ScenarioRunne
     command = [fake.path, *PRINT, "--mcp-config", given, "--", "hi"]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=CEILING, cwd="/")
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"Error: Invalid MCP configuration:\n{error}\n")
+
+
+class _Unread:
+    """A server whose stdin is full, and which says nothing."""
+
+    is_watched = False
+
+    def write(self, _data: bytes) -> None:
+        raise TimeoutError
+
+    def read_line(self, _seconds: float | None) -> bytes:
+        raise AssertionError("nothing was sent, so this would wait for ever")
+
+
+def test_a_call_that_could_not_be_sent_waits_for_no_answer(tmp_path: Path) -> None:
+    """A server that is stopped does not read. It need not have closed a pipe, so no end of it would be seen."""
+    server = ToolServer("calc", {"command": str(tmp_path / "missing")}, {}, 1)
+    server._child = _Unread()  # type: ignore[assignment]  # noqa: SLF001  # a real one is given up after ten seconds
+    number = server.begin_call("add", {}, "t")
+    assert server.take_answer(number) == {"error": {"message": "Connection closed"}}
