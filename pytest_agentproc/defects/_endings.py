@@ -25,6 +25,24 @@ class AnyStopCompletion(Completion):
             self.finish(Finished(None, final=False), now)
 
 
+class FirstMessageCompletion(Completion):
+    """Takes the first message of the agent for its answer (C2)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._first: str | None = None
+
+    def feed(self, meaning: Meaning, now: int) -> None:
+        super().feed(meaning, now)
+        if isinstance(meaning, Message) and self._first is None:
+            self._first = meaning.text
+
+    @property
+    def text(self) -> str | None:
+        """The first message; what follows is ignored."""
+        return super().text if self._first is None else self._first
+
+
 class NeverWithdrawnCompletion(Completion):
     """Keeps a result although the agent continues after it (C1)."""
 

@@ -54,6 +54,7 @@ _IN_RUNS: dict[str, dict[str, type]] = {
     },
     "completion": {
         "any-stop-reason": ends.AnyStopCompletion,
+        "first-message-is-the-answer": ends.FirstMessageCompletion,
         "never-withdraws": ends.NeverWithdrawnCompletion,
         "last-word-is-withdrawn": ends.FinalUndoneCompletion,
         "stop-alone-is-the-end": ends.StopAloneCompletion,
