@@ -19,7 +19,7 @@ import time
 from pytest_agentproc.fake_agents import diary
 from pytest_agentproc.fake_agents.dialects import make_encoder
 from pytest_agentproc.fake_agents.player import Player
-from pytest_agentproc.fake_agents.stage import CHILDREN, Stage, stop_process, unblock_signals
+from pytest_agentproc.fake_agents.stage import CHILDREN, Stage, block_signals, stop_process, unblock_signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -250,12 +250,16 @@ def _play_until_end(
         if late > latest and player.until is not None:
             latest = late
             tell(times.moment, "L", late)
+        if _VIRTUAL:
+            block_signals()
         player.grant(times.now, stage.take_signals(), readable=stage.can_read_stdin(events))
         if notes := stage.take_notes():
             tell(times.moment, "N", notes)
         is_ready = stage.watch_streams(player.wants) or player.burns
         until = player.until
         wait = 0 if is_ready else -1 if until is None else times.milliseconds_until(until) / 1000
+        if _VIRTUAL:
+            unblock_signals()
         events = stage.epoll.poll(wait) if life is None else life.poll(stage.epoll, wait, player.line, tell)
 
 

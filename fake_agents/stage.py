@@ -5,7 +5,7 @@ from __future__ import annotations
 import posix
 import select
 import sys
-from _signal import SIG_DFL, SIG_IGN, SIG_SETMASK, SIGCHLD, pthread_sigmask, signal
+from _signal import SIG_BLOCK, SIG_DFL, SIG_IGN, SIG_SETMASK, SIG_UNBLOCK, SIGCHLD, pthread_sigmask, signal
 
 from pytest_agentproc.fake_agents.birth import fork, is_alive, wait_for_child
 from pytest_agentproc.fake_agents.program import CHUNK, ENVIRON, FATAL, FULL, LEADERS, LONGEST, PARENT
@@ -302,6 +302,7 @@ class Stage:
             self._tell_death(signum, self.take_notes())
         if signum != _KILL:
             signal(signum, SIG_DFL)
+            pthread_sigmask(SIG_UNBLOCK, [signum])
         posix.kill(posix.getpid(), signum)
 
 
@@ -342,6 +343,15 @@ def settle_signals() -> None:
     for signum in (1, 2, 3, 10, 12, 14, 15):
         signal(signum, SIG_DFL)
     signal(SIGCHLD, SIG_IGN)
+
+
+def block_signals() -> None:
+    """Let signals wait until this process has done all that it does at this instant.
+
+    A supervisor that runs beside the fake may signal it at its first word of an instant. Whether the fake still exited
+    by itself in that instant was decided by the machine: it is the agent's turn first.
+    """
+    pthread_sigmask(SIG_BLOCK, FATAL)
 
 
 def unblock_signals() -> None:

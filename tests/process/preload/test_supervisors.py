@@ -35,6 +35,15 @@ while agent.poll() is None:
 time.sleep(0.03)
 """
 
+SIGNALLED_AT_WORK = f"""\
+scenario: an agent that says much and exits in the same instant does so, though its child signals it meanwhile
+agent: raw
+script:
+  - spawn: {{id: child, script: [{{kill: {{id: parent, signal: TERM}}}}]}}
+{"  - say: more{line}".format(line=chr(10)) * 3000}
+  - exit: 3
+expect: {{signals: []}}
+"""
 DEAF = """\
 scenario: an agent that says nothing and ignores TERM is killed
 agent: raw
@@ -190,3 +199,11 @@ def _short(lab: ScenarioRunner, folder: Path, subject: Subject) -> PlayResult:
     played = _play(lab, folder, SHORT, subject)
     assert (judge_play(played).verdict, played.record.header["clock"]) == (Verdict.PASSED, "real")
     return played
+
+
+@pytest.mark.slow
+def test_an_agent_does_all_of_an_instant_before_a_signal_of_that_instant(lab: ScenarioRunner, tmp_path: Path) -> None:
+    """Whichever was faster had decided: a client of codex signals it at the words with which codex ends."""
+    played = _play(lab, tmp_path, SIGNALLED_AT_WORK, Command(["{agent}"], says=SAYS))
+    ends = [event.data for event in played.record.events if event.code == "x" and event.data["process"] == "agent"]
+    assert ends == [{"process": "agent", "code": 3}]
