@@ -6,7 +6,6 @@ says that it is idle.
 
 from __future__ import annotations
 
-import re
 import textwrap
 from typing import TYPE_CHECKING
 
@@ -239,9 +238,9 @@ def test_what_is_no_answer_is_an_error_of_the_prompt(hold: Hold, version: str, s
     "answers session/new by an error that does not tell why",
 )
 def test_a_death_before_the_handshake_is_an_error_without_a_cause(hold: Hold, version: str) -> None:
-    """Claude's words on stderr are nowhere. Node sees the end of stdout and the exit at one instant, in any order."""
+    """Claude's words on stderr are nowhere."""
     held = hold(version, "- raw: {text: no licence, to: stderr}\n- exit: 1")
-    assert re.search("Query closed before response received|exited with code 1", error(held))
+    assert "Query closed before response received" in error(held)
     assert "no licence" not in stderr(held)
 
 
