@@ -40,7 +40,7 @@ scenario: an agent that says much and exits in the same instant does so, though 
 agent: raw
 script:
   - spawn: {{id: child, script: [{{kill: {{id: parent, signal: TERM}}}}]}}
-{"  - say: more{line}".format(line=chr(10)) * 3000}
+{f"  - say: more{chr(10)}" * 3000}
   - exit: 3
 expect: {{signals: []}}
 """
