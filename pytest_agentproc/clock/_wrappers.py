@@ -227,6 +227,10 @@ def _count_switches(family: list[int]) -> dict[int, bytes] | None:
             state = status.partition(b"State:\t")[2][:1]
             if state not in _ASLEEP:
                 return None
+            # A thread that reaps a child is in state S already, also while it waits for a core: a shell whose agent had
+            # ended was taken for asleep on a busy machine. The kernel calls such a thread `running`.
+            if read_proc(f"{pid}/task/{thread}/syscall").startswith(b"running"):
+                return None
             found[thread] = status[status.find(b"voluntary_ctxt_switches") :]
     return found
 
