@@ -44,9 +44,10 @@ class Child:
 
     Raises:
         OSError: it cannot be started.
+        ValueError: an argument or a variable has a character that none can have.
     """
 
-    def __init__(self, command: list[str], environ: Mapping[bytes, bytes]) -> None:
+    def __init__(self, command: list[bytes], environ: Mapping[bytes, bytes]) -> None:
         stdin, self._input = map(_move_up, posix.pipe())
         self.output, stdout = map(_move_up, posix.pipe())
         self._data = b""
@@ -69,6 +70,10 @@ class Child:
                 setsigdef=_DEFAULTS,
             )
             self._process = _move_up(posix.pidfd_open(pid))
+        except (OSError, ValueError):
+            posix.close(self._input)
+            posix.close(self.output)
+            raise
         finally:
             posix.close(stdin)
             posix.close(stdout)
