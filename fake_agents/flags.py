@@ -181,10 +181,18 @@ def _read_servers(configs: Sequence[str]) -> dict[str, Any]:
         if not isinstance(servers, dict):
             shown = "undefined" if servers is None else type(servers).__name__
             raise _Refused(1, f"{_BAD_SERVERS}mcpServers: Invalid input: expected record, received {shown}")
-        found |= {
-            name: of for name, of in servers.items() if isinstance(of, dict) and isinstance(of.get("command"), str)
-        }
+        found |= {name: of for name, of in servers.items() if _is_program(of)}
     return found
+
+
+def _is_program(server: Any) -> bool:
+    """Say whether this is a server that is a program. The real CLI skips a server with a wrong value."""
+    if not isinstance(server, dict) or server.get("type", "stdio") != "stdio":
+        return False
+    command, words, variables = server.get("command"), server.get("args", []), server.get("env", {})
+    if not isinstance(words, list) or not isinstance(variables, dict):
+        return False
+    return bool(command) and all(isinstance(text, str) for text in (command, *words, *variables.values()))
 
 
 def _read_settings(settings: str) -> dict[str, Any]:

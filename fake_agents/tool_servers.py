@@ -42,11 +42,11 @@ class ToolServer:
         self._answers: dict[Any, dict[str, Any]] = {}
         """The answers to other calls that came before the one that was waited for."""
         try:
-            command = [str(word) for word in (config["command"], *(config.get("args") or ()))]
-            more = {key.encode(): str(value).encode() for key, value in (config.get("env") or {}).items()}
+            command = [_expand(word) for word in (config["command"], *config.get("args", ()))]
+            more = {key.encode(): _expand(value) for key, value in config.get("env", {}).items()}
             self._child = Child(command, {b"CLAUDE_PROJECT_DIR": posix.getcwdb(), **more})
             self.tools = self._connect(hello, limit)
-        except (OSError, EOFError):
+        except (OSError, EOFError, ValueError):  # the last one is for a text that no argument can have
             return
 
     def _connect(self, hello: dict[str, Any], limit: float) -> list[str] | None:
@@ -116,3 +116,16 @@ class ToolServer:
             result = results.get(str(message["method"]))
             told = {"error": {"code": -32601, "message": "Method not found"}} if result is None else {"result": result}
             self._send({"jsonrpc": "2.0", "id": message["id"], **told})
+
+
+def _expand(text: str) -> bytes:
+    """Put variables in the places of `${NAME}` and `${NAME:-default}`; without a value and a default it stays."""
+    if "${" not in text:
+        return text.encode()
+    import re  # slow to load, and needed by few
+
+    def find(place: re.Match[bytes]) -> bytes:
+        default = place[0] if place[2] is None else place[2]
+        return posix.environ.get(place[1], default)
+
+    return re.sub(rb"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}", find, text.encode())

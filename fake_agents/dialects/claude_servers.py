@@ -31,6 +31,9 @@ _HELLO: dict[str, Any] = {"protocolVersion": "2025-11-25", "capabilities": {}, "
 _ABILITIES = {"roots": {"listChanged": True}, "elicitation": {"form": {}, "url": {}}}
 """The abilities of claude that a started server may use."""
 
+_LIMIT, _LONGEST = 30_000, 2**31 - 1
+"""The milliseconds that a server has for an answer if `MCP_TIMEOUT` says nothing, and the most that it can say."""
+
 CANCELLED = "AbortError: remote-cancel"
 UNSENT = (
     "The tool call was interrupted before a result was received. It may or may not have completed on the server — "
@@ -190,8 +193,11 @@ class Call:
 def _start_server(program: Program, name: str, config: dict[str, Any]) -> ToolServer:
     from pytest_agentproc.fake_agents.tool_servers import ToolServer  # few agents pay for it
 
-    limit = int(program["environ"].get(b"MCP_TIMEOUT", b"30000")) / 1000
-    return ToolServer(name, config, {**_HELLO, "capabilities": _ABILITIES}, limit)
+    # The real CLI takes the digits at the begin, and has a limit of its own if they are no positive number.
+    given = program["environ"].get(b"MCP_TIMEOUT", b"").strip()
+    digits = given[: len(given) - len(given.lstrip(b"0123456789"))]
+    limit = min(int(digits or b"0"), _LONGEST) or _LIMIT
+    return ToolServer(name, config, {**_HELLO, "capabilities": _ABILITIES}, limit / 1000)
 
 
 def _find_tool(servers: list[Any], name: str) -> tuple[Any, str]:

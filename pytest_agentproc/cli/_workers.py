@@ -6,10 +6,12 @@ started it, however that ends, because the kernel kills it then.
 
 from __future__ import annotations
 
+import locale
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.spawn import get_command_line
 from threading import Lock
@@ -66,22 +68,23 @@ class _Processes:
         place = [str(os.getpid()), str(len(sys.path)), *sys.path]
         self._command = [sys.executable, *flags, "-c", _PROGRAM, *place, *words]
         self._lock = Lock()
-        self._running: set[subprocess.Popen[str]] = set()
+        self._running: set[subprocess.Popen[bytes]] = set()
         self._is_over = False
 
     def run(self, scenario: str) -> tuple[int, str]:
         """Run one process to its end, unless all of them were interrupted."""
-        with self._lock:  # a process that starts while the others are interrupted would be missed
-            if self._is_over:
-                return _INTERRUPTED, ""
-            process = subprocess.Popen(
-                [*self._command, scenario], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
-            )
-            self._running.add(process)
-        output = process.communicate()[0]
-        with self._lock:
-            self._running.discard(process)
-        return process.returncode, output
+        # A pipe has no end as long as a process that the command has left holds it. A file can be read at once.
+        with tempfile.TemporaryFile() as output:
+            with self._lock:  # a process that starts while the others are interrupted would be missed
+                if self._is_over:
+                    return _INTERRUPTED, ""
+                process = subprocess.Popen([*self._command, scenario], stdin=subprocess.DEVNULL, stdout=output)
+                self._running.add(process)
+            code = process.wait()
+            with self._lock:
+                self._running.discard(process)
+            printed = os.pread(output.fileno(), os.fstat(output.fileno()).st_size, 0)
+        return code, printed.decode(locale.getpreferredencoding(do_setlocale=False))
 
     def interrupt_all(self) -> None:
         """Interrupt the processes that run, start no more, and kill those that ignore that."""

@@ -37,7 +37,7 @@ def make_popen_limits_exact() -> Iterator[None]:
         try:
             if timeout <= 0:
                 find_preload_shim().agentproc_settle()
-            ended = select.select([pidfd], [], [], min(max(timeout, 0), threading.TIMEOUT_MAX))[0]  # it may be infinite
+            ended = _await_readable(pidfd, min(max(timeout, 0), threading.TIMEOUT_MAX))  # it may be infinite
         finally:
             os.close(pidfd)
         if not ended:
@@ -62,3 +62,19 @@ def make_popen_limits_exact() -> Iterator[None]:
     finally:
         subprocess.Popen._wait = wait  # type: ignore[attr-defined]  # noqa: SLF001
         subprocess.Popen._remaining_time = remaining  # type: ignore[attr-defined]  # noqa: SLF001
+
+
+def _await_readable(number: int, seconds: float) -> bool:
+    """Wait until a descriptor can be read, or until a time is over; say whether it can."""
+    if number < _SELECTABLE:
+        return bool(select.select([number], [], [], seconds)[0])
+    waits = select.poll()  # it counts whole milliseconds, so it is not as exact
+    waits.register(number, select.POLLIN)
+    return bool(waits.poll(seconds * 1000 if seconds < _LONGEST_POLL else None))
+
+
+_SELECTABLE = 1024
+"""`select` takes no descriptor from this number on."""
+
+_LONGEST_POLL = 2_000_000
+"""Seconds. `poll` takes 24 days at most, so a longer limit is none."""

@@ -134,7 +134,11 @@ CANNOT_SPAWN = Either(
     Fields(
         (
             Key("reason", _WHY, "why it cannot be started", required=True),
-            Key("start", WholeNumber(1, 64), "which start fails, counted from 1; every start if absent"),
+            Key(
+                "start",
+                WholeNumber(1, 64),
+                "which start fails, counted from 1; a fork of your process counts, too; every start if absent",
+            ),
         ),
         finish=_split_refusal,
     ),

@@ -246,6 +246,7 @@ class _ChildOrParentName(_ChildName):
             return super().read(node, what, check)
         if not check.depth:
             check.report_at(node, f"{what}: the agent has no parent here: only a spawned process can name its parent")
+        check.meant.append((node, _PARENT, check.process))
         return _PARENT
 
 
@@ -268,17 +269,18 @@ def build_kill(step: Step, _scope: Scope) -> list[ProgramStep]:
 
 
 def check_children(check: Check) -> None:
-    """Report every child that a step names though the script does not spawn it, or has lost it by then."""
+    """Report each child that the script does not spawn or has lost by then, and each parent that a process has lost."""
     for node, name, process in check.meant:
         own = [child for child, parent in check.parents.items() if parent == process]
-        if name in check.orphans and name in own:
-            alternatives = join_choices([how for how in _HOWS if how not in _ORPHANS])
-            how = f"how: {check.orphans[name]}"
-            check.report_at(
-                node, f'"{shorten(name)}" is no child: {how} leaves it without a parent: write how: {alternatives}'
-            )
-        elif name not in own:
+        is_parent = name == _PARENT
+        orphan = process if is_parent else name
+        if not is_parent and name not in own:
             check.report_at(node, _describe_no_child(name, own, check))
+        elif orphan in check.orphans:
+            trouble = f"{process} cannot name its parent" if is_parent else f'"{shorten(name)}" is no child'
+            how = f"how: {check.orphans[orphan]} leaves it without a parent"
+            alternatives = join_choices([how for how in _HOWS if how not in _ORPHANS])
+            check.report_at(node, f"{trouble}: {how}: write how: {alternatives}")
     check.meant.clear()
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.cli import main
+from pytest_agentproc.cli import _workers, main
 from tests.architecture.sources import ROOT
 
 if TYPE_CHECKING:
@@ -111,3 +111,16 @@ def test_no_process_outlives_the_command(folder: Path, signum: signal.Signals, s
             ended.register(pidfd)
             assert ended.poll(_LONGEST), "it lives on"
             os.close(pidfd)
+
+
+def test_a_process_that_a_command_leaves_holds_up_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has the stdout of the command open. The command used to wait for the end of that."""
+    program = "import subprocess; print(subprocess.Popen(['sleep', '20']).pid)"
+    monkeypatch.setattr(_workers, "_PROGRAM", program)
+    [(code, output)] = _workers.run_each([], ["a"], 1)
+    pidfd, ended = os.pidfd_open(int(output)), poll()
+    ended.register(pidfd)
+    has_ended = ended.poll(0)
+    signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+    os.close(pidfd)
+    assert (code, has_ended) == (0, [])

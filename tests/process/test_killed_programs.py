@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.process.stand import CEILING
+from pytest_agentproc.harness import FakeAgent
+from tests.process.stand import CEILING, is_gone
 
 if TYPE_CHECKING:
     from pytest_agentproc.plugin import FakeAgents, ProcessTree
@@ -50,9 +50,11 @@ def _kill_in_the_turn(program: str) -> None:
 
 
 def _await_end(fake_agents: FakeAgents) -> None:
-    deadline = time.monotonic() + CEILING
-    while fake_agents["pi"].starts[0].ended_at is None:
-        assert time.monotonic() < deadline
+    pi = fake_agents["pi"]
+    assert isinstance(pi, FakeAgent)
+    assert pi.real_record is not None
+    pid = next(event.data["pid"] for event in pi.real_record.events if "pid" in event.data)
+    assert is_gone(pid)
 
 
 def test_an_agent_of_a_killed_program_is_no_zombie_of_ours(fake_agents: FakeAgents, process_tree: ProcessTree) -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from pytest_agentproc.fake_agents.tool_servers import ToolServer
 from tests.calc_server import CALC_SERVER
-from tests.process.stand import CEILING, is_gone, scenario_of
+from tests.process.stand import CEILING, descriptors, is_gone, scenario_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -113,6 +113,51 @@ def test_a_server_that_cannot_be_reached_has_failed_and_has_no_tool(lab: Scenari
     assert events[0]["mcp_servers"] == [{"name": "calc", "status": "failed", "source": "dynamic"}]
     assert content(events) == "<tool_use_error>Error: No such tool available: mcp__calc__add</tool_use_error>"
     assert events[-1]["result"] == "sorry"
+
+
+@pytest.mark.parametrize(("limit", "state"), [("abc", "connected"), ("0", "connected"), ("50abc", "failed")])
+def test_a_limit_is_the_digits_at_its_begin(lab: ScenarioRunner, limit: str, state: str) -> None:
+    """Without a positive number the limit is 30 seconds, as with the real CLI."""
+    given = config() if state == "connected" else config("silent")
+    _, events = ran(lab, "--mcp-config", given, env={"MCP_TIMEOUT": limit})
+    assert events[0]["mcp_servers"][0]["status"] == state
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        5,
+        *[{"command": command} for command in (5, "")],
+        *[{"command": "sh", "args": args} for args in ("-c", [1], None)],
+        *[{"command": "sh", "env": env} for env in (5, {"A": 1}, None)],
+        {"command": "sh", "type": "http"},
+    ],
+)
+def test_a_server_with_a_wrong_value_is_skipped(lab: ScenarioRunner, wrong: Any) -> None:
+    """The real CLI starts the servers beside it, and says nothing of the wrong one."""
+    servers = {"wrong": wrong, **json.loads(config())["mcpServers"]}
+    _, events = ran(lab, "--mcp-config", json.dumps({"mcpServers": servers}))
+    assert events[0]["mcp_servers"] == [{"name": "calc", "status": "connected", "source": "dynamic"}]
+
+
+def test_a_server_with_a_text_that_no_program_can_get_has_failed(lab: ScenarioRunner) -> None:
+    """No argument can have a zero byte."""
+    _, events = ran(lab, "--mcp-config", config("\0"))
+    assert events[0]["mcp_servers"][0]["status"] == "failed"
+
+
+def test_a_configuration_names_variables_of_the_agent(lab: ScenarioRunner, tmp_path: Path) -> None:
+    """A default counts if there is no such variable; without one the text stays, as with the real CLI."""
+    seen = tmp_path / "seen"
+    words = ["${SET}", "-${SET}-${SET}", "${UNSET:-a:-b}", "${EMPTY:-a}", "${UNSET}", "$SET ${1X}"]
+    shell = {
+        "command": "${SHELL}",
+        "args": ["-c", f'printf "%s\n" "$MINE" "$0" "$@" > {seen}', *words],
+        "env": {"MINE": "${SET}"},
+    }
+    given = json.dumps({"mcpServers": {"calc": shell}})
+    ran(lab, "--mcp-config", given, env={"SHELL": "/bin/sh", "SET": "a b", "EMPTY": "", "PATH": os.defpath})
+    assert seen.read_text("utf-8").splitlines() == ["a b", "a b", "-a b-a b", "a:-b", "", "${UNSET}", "$SET ${1X}"]
 
 
 def test_two_calls_at_once_get_their_own_answers(lab: ScenarioRunner) -> None:
@@ -270,3 +315,10 @@ def test_a_call_that_could_not_be_sent_waits_for_no_answer(tmp_path: Path) -> No
     server._child = _Unread()  # type: ignore[assignment]  # noqa: SLF001  # a real one is given up after ten seconds
     number = server.begin_call("add", {}, "t")
     assert server.take_answer(number) == {"error": {"message": "Connection closed"}}
+
+
+def test_a_server_that_cannot_be_started_leaves_no_descriptor(tmp_path: Path) -> None:
+    """An agent may name many servers that are not installed."""
+    before = descriptors()
+    ToolServer("calc", {"command": str(tmp_path / "missing")}, {}, 1)
+    assert descriptors() == before

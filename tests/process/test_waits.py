@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from pytest_agentproc.clock import make_popen_limits_exact
 from pytest_agentproc.clock._guards import has_timed_wait
 
 WAITS = {
@@ -42,3 +45,22 @@ def test_of_who_is_gone_nothing_is_told() -> None:
     process = subprocess.Popen(["true"])
     process.wait()
     assert not has_timed_wait(process.pid)
+
+
+def test_an_exact_limit_of_a_child_takes_a_descriptor_of_any_number() -> None:
+    """`select` takes none from 1024 on, and a program may have so many files open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2048, hard))
+    held = [os.dup(0)]
+    try:
+        while held[-1] < 1024:
+            held.append(os.dup(0))
+        with make_popen_limits_exact(), subprocess.Popen(["sleep", "10"]) as child:
+            with pytest.raises(subprocess.TimeoutExpired):
+                child.wait(0.001)
+            child.kill()
+            assert child.wait(60) == -9
+    finally:
+        for number in held:
+            os.close(number)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

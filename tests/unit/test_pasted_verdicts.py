@@ -10,14 +10,18 @@ from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import Scenario, loads
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import Verdict, compare
-from tests.unit.test_paste import PASTED
+from tests.unit.test_paste import LOGS, PASTED
 
 REPORTED = {
     "api-error.claude": "any-result-is-good",
+    "app-server-asks.codex": "question-is-denied",
     "app-server-exits-in-a-turn.codex": "",
     "app-server-gets-no-answer.codex": "questions-wait-for-ever",
     "app-server-loses-its-end.codex": "prompts-never-time-out",
+    "app-server-refuses-a-prompt.codex": "",
     "cancel-ignored.acp": "callers-cancel-waits-for-ever",
+    "client-cannot-read.acp": "",
+    "ended-by-the-shell.claude": "",
     "history-within-log-lines.acp": "history-answers-the-next-prompt",
     "killed-in-a-long-tool.claude": "internal-tools-ignored",
     "killed-while-a-tool-prints.pi": "duration-timeout",
@@ -27,27 +31,35 @@ REPORTED = {
     "lingers-after-its-last-step.opencode": "waits-for-exit",
     "lingers-after-its-turn.codex": "waits-for-exit",
     "lingers-after-result.claude": "waits-for-exit",
+    "no-descriptors-left.codex": "unstarted-has-failed",
     "no-money.opencode": "any-result-is-good",
     "not-installed.claude": "unstarted-has-failed",
     "notification-before-the-end.pi": "escape-costs-the-frame",
+    "only-a-handshake.acp": "escape-costs-the-frame",
     "only-the-stdout-of-rpc.pi": "escape-costs-the-frame",
     "permission-asked.acp": "question-is-denied",
     "permission-never-answered.claude": "questions-wait-for-ever",
+    "plain-text.raw": "signal-is-exit-0",
+    "prompt-after-a-cancel.acp": "cancel-stops-the-agent",
     "prompt-after-an-abort.pi": "prompts-never-time-out",
     "prompt-after-an-interrupt.claude": "cancel-stops-the-agent",
+    "quota.gemini": "any-result-is-good",
     "quoted-json.gemini": "",
     "reconnects.codex": "error-is-the-end",
     "refusal-and-error.acp": "any-result-is-good",
+    "rejected-by-the-server.codex": "any-result-is-good",
     "run-sync-hangs.pi": "waits-for-exit",
+    "second-prompt-refused.acp": "any-result-is-good",
     "shell-session.raw": "exit-code-unread",
     "silent-exit.codex": "exit-0-is-success",
     "stalls-after-a-tool.opencode": "",
     "timed-lines.raw": "",
     "title-before-the-handshake.acp": "escape-costs-the-frame",
+    "tool-killed.pi": "any-stop-reason",
     "tries-again-in-a-session.pi": "",
     "tries-again.pi": "never-withdraws",
 }
-"""The logs, and the defect that each reports; empty: the fault is the agent's own."""
+"""The logs, and the defect that each reports; empty: the fault is the agent's own, or no defect has it."""
 
 
 def _find_failed_keys(scenario: Scenario, subject: ReferenceSupervisor) -> list[str]:
@@ -63,3 +75,8 @@ def test_a_draft_judges_what_its_report_is_about(name: str) -> None:
     if REPORTED[name]:
         defect = find_defect(REPORTED[name])
         assert _find_failed_keys(scenario, ReferenceSupervisor(defect.name, defect.deciders, defect.session_deciders))
+
+
+def test_each_pasted_log_is_judged() -> None:
+    """A draft that nobody judges may be about something else."""
+    assert {*REPORTED} == {log.stem for log in LOGS}
