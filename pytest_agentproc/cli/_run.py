@@ -15,7 +15,7 @@ from pytest_agentproc.errors import AdapterError, UsageError
 from pytest_agentproc.harness import (
     NotForRealTime,
     ScenarioRunner,
-    explain_not_virtual,
+    explain_no_virtual_time,
     explain_real_time_only,
     run_in_model,
 )
@@ -124,7 +124,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _choose_clock(subject: Subject, clock: str | None) -> str:
-    reason = explain_not_virtual(subject)
+    reason = explain_no_virtual_time(subject)
     if clock == "virtual" and reason:
         raise UsageError(f"--clock virtual: {reason}", "choose --clock real, or leave it out")
     if clock == "model" and not isinstance(subject, ReferenceSupervisor):

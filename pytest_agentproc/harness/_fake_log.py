@@ -16,7 +16,12 @@ from pytest_agentproc.clock import SystemClock, convert_note_to_event
 from pytest_agentproc.errors import KitError, UsageError
 from pytest_agentproc.fake_agents import diary
 from pytest_agentproc.fake_agents.program import number_name
-from pytest_agentproc.harness._bystanders import is_fake_command, read_boot_ticks, read_fake_command, read_life_state
+from pytest_agentproc.harness._bystanders import (
+    is_fake_command,
+    read_alive_or_stopped,
+    read_boot_ticks,
+    read_fake_command,
+)
 from pytest_agentproc.procfs import has_memory, iterate_pids, read_command_words, read_stat
 from pytest_agentproc.record import Event, Record
 from pytest_agentproc.tree import open_pidfd
@@ -347,7 +352,7 @@ class FakeLog:
     def _find_leftover_state(self, log: _ProcessLog) -> str | None:
         """Say how a process was left: alive, stopped, or a zombie that this process should have waited for."""
         if log.died is None:
-            return read_life_state(log.pid)
+            return read_alive_or_stopped(log.pid)
         # A descendant is a child of this process by adoption only, and so is an agent whose program was killed. No code
         # under test could wait for them. If the pid has a successor, the process was waited for.
         is_child = log.parent in (0, os.getpid()) and self.is_child(log.pid)

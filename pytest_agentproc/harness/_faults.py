@@ -88,7 +88,7 @@ def require_startable_fakes_in(folder: str) -> None:
         )
 
 
-class _Trial(subprocess.Popen[bytes]):
+class _TrialStart(subprocess.Popen[bytes]):
     """A start of a fake that is not the supervisor's: neither a clock nor a leak tracker counts it."""
 
     serves_host = True
@@ -98,7 +98,7 @@ def explain_failed_start(launcher: str) -> str:
     """Start a fake that plays nothing; say why it does not come to its first line, or nothing if it does."""
     pipe = subprocess.PIPE
     try:
-        with _Trial([launcher, START], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=pipe) as trial:
+        with _TrialStart([launcher, START], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=pipe) as trial:
             try:
                 said = trial.communicate(timeout=_LONGEST_START)[1]
             except subprocess.TimeoutExpired:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from pytest_agentproc.errors import AdapterError, KitError
-from pytest_agentproc.harness import NotForRealTime, explain_not_virtual, explain_real_time_only, run_in_model
+from pytest_agentproc.harness import NotForRealTime, explain_no_virtual_time, explain_real_time_only, run_in_model
 from pytest_agentproc.plugin._contributions import get_runner, is_reference_supervisor
 from pytest_agentproc.plugin._options import format_rerun_command, get_option
 from pytest_agentproc.plugin._progress import record_play_figures
@@ -55,7 +55,7 @@ def play(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) 
         pytest.skip.Exception: the subject has none of the limits that the script needs, declined the order, or is for
             real time only.
     """
-    reason = explain_not_virtual(subject)
+    reason = explain_no_virtual_time(subject)
     if reason:
         pytest.skip(f"not applicable: {reason}")
     record = Record()

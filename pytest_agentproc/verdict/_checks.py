@@ -198,7 +198,7 @@ def _check_time(played: PlayResult, wanted: int, seen: int) -> Finding:
         return Finding(Verdict.PASSED, format_instant(seen))
     hint = describe_difference(wanted, seen)
     if played.tolerance and seen > wanted:
-        hint += f", and {format_duration(played.late(seen))} are allowed here"
+        hint += f", and {format_duration(played.compute_allowed_delay(seen))} are allowed here"
     policy = {} if played.bound.parts else played.bound.policy.nanoseconds()
     is_session = played.answer is not None and played.answer.turns is not None
     theirs = policy.keys() & {*list_time_names(is_session=is_session)}
@@ -233,7 +233,7 @@ def _check_elapsed_of_run(played: PlayResult, wanted: int) -> Finding:
     graces = (0,) if acted == returned else _list_graces_after_completion(played)
     if any(fits_duration(played, wanted, acted - started - grace, acted) for grace in graces):
         return Finding(Verdict.PASSED, f"acted at {format_instant(acted)}")
-    if returned is not None and returned - started < wanted - played.late(returned) // 4:
+    if returned is not None and returned - started < wanted - played.compute_allowed_delay(returned) // 4:
         return Finding(
             Verdict.FAILED, f"returned at {format_instant(returned)}", describe_difference(wanted, returned - started)
         )

@@ -112,7 +112,7 @@ def _excuse_other_limits(played: PlayResult, rows: list[Row]) -> list[Row]:
     if played.reference is None or isinstance(played.fault, SubjectError):
         return rows
     missed = _find_missed_by_reference(played.reference)
-    if played.fault is not None and played.reference.there.fault is None:
+    if played.fault is not None and played.reference.under_subject_limits.fault is None:
         return rows
     deciding = _list_deciding_keys(played)
     is_moot = bool(deciding) and deciding <= missed.keys()
@@ -135,12 +135,12 @@ def _find_missed_by_reference(reference: ReferencePlays) -> dict[str, str]:
 
     A text that it has no more is done otherwise, too, once something else is.
     """
-    there = compare(reference.there)
+    there = compare(reference.under_subject_limits)
     others = list_unmet(there)
     if not others:
         return {}
     others += [row for row in there if row.verdict is Verdict.NOT_APPLICABLE]
-    rows = compare(reference.here)
+    rows = compare(reference.under_file_limits)
     met = {row.key for row in rows if row.verdict is Verdict.PASSED and row.key not in _BY_RECORD}
     return {row.key: f"{row.key} {row.seen}".partition("\n")[0] for row in others if row.key in met}
 

@@ -213,7 +213,9 @@ def select_session_play(played: PlayResult, key: str) -> tuple[PlayResult, str]:
         answer = (answer.sessions or {}).get(name, RunReport())
     record = select_session(played.record, name)
     part = played.bound.parts[name]
-    return PartialPlayResult(part, record, answer, played.fault, played.tolerance, played.late, None), own
+    return PartialPlayResult(
+        part, record, answer, played.fault, played.tolerance, played.compute_allowed_delay, None
+    ), own
 
 
 def any_was_started(played: PlayResult) -> bool:

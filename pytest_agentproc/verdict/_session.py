@@ -92,7 +92,14 @@ def _build_turn_check(head: str, number: int, leaf: str, check: Check) -> Check:
         may_wait = leaf == "elapsed" and head == "turns" and _waits_for_agent(played, number, wanted)
         if leaf == "elapsed" and seen is not None and (may_wait or fits_duration(played, wanted, seen)):
             return Finding(Verdict.PASSED, format_instant(seen))
-        parts = played.bound, played.record, turns[number - 1], played.fault, played.tolerance, played.late
+        parts = (
+            played.bound,
+            played.record,
+            turns[number - 1],
+            played.fault,
+            played.tolerance,
+            played.compute_allowed_delay,
+        )
         return check(PartialPlayResult(*parts, played.artifacts), wanted)
 
     return checked

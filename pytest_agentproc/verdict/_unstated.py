@@ -14,7 +14,7 @@ from pytest_agentproc.verdict._rows import PlayResult, Row, Verdict
 from pytest_agentproc.verdict._session import is_before
 
 if TYPE_CHECKING:
-    from pytest_agentproc.verdict._rows import Unstated
+    from pytest_agentproc.verdict._rows import UnstatedLimitPlays
 
 
 _GRACES = ("linger_kill_grace", "leftover_kill_grace", "kill_grace")
@@ -74,7 +74,7 @@ def withhold_passes(rows: list[Row], deciding: Mapping[str, set[str]]) -> list[R
 
 
 def _find_graceless(
-    played: PlayResult, unstated: Unstated, compare: Compare, keys: Iterable[str]
+    played: PlayResult, unstated: UnstatedLimitPlays, compare: Compare, keys: Iterable[str]
 ) -> Mapping[str, tuple[str, ...]]:
     """Give the checks that pass if a supervisor that does not state its graces gives none."""
     names = tuple(name for name in _GRACES if name in unstated.names)
@@ -95,16 +95,16 @@ def _remove_grace(bound: Any) -> Any:
 
 
 def _find_swayed(
-    played: PlayResult, unstated: Unstated, compare: Compare, keys: set[str]
+    played: PlayResult, unstated: UnstatedLimitPlays, compare: Compare, keys: set[str]
 ) -> Mapping[str, tuple[str, ...]]:
     """Give the checks that the reference supervisor fails under another value, each with the limits.
 
     Of another outcome nothing is judged but what ended before it. A run that never ended is right under no limit,
     unless the reference supervisor does not end either.
     """
-    met = {row.key for row in compare(unstated.default) if row.verdict is Verdict.PASSED}
+    met = {row.key for row in compare(unstated.default_result) if row.verdict is Verdict.PASSED}
     found: dict[str, dict[str, None]] = {}
-    for name, plays in unstated.variants.items():
+    for name, plays in unstated.varied_results.items():
         for place, play in enumerate(plays):
             if played.fault is not None and play.fault is None:
                 continue

@@ -106,7 +106,7 @@ def test_a_play_leaves_no_directory(lab: ScenarioRunner, monkeypatch: pytest.Mon
     room = ArtifactDirectory(FULL, tmp_path, keeps_artifacts=True)
     assert room.path is not None
     assert sorted(os.listdir(room.path)) == sorted(ARTIFACTS)  # noqa: PTH208  # names
-    assert room.files() == {}
+    assert room.read_files() == {}
     room.close()
     assert lab.play(KEPT, reference_supervisor()).artifacts is not None
     assert [*tmp_path.iterdir()] == []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from pytest_agentproc.clock import HostState, Move
-from pytest_agentproc.harness import Model
+from pytest_agentproc.harness import InMemoryModel
 from pytest_agentproc.record import Record, compute_normal_form
 from pytest_agentproc.scenario import Scenario, loads
 from pytest_agentproc.subjects import ReferenceSupervisor
@@ -149,7 +149,7 @@ def test_the_model_names_and_plays_invocations_as_the_lockstep_does(
             await process.aclose()
 
     stand.run(host, backend=backend)
-    model = Model(Record())
+    model = InMemoryModel(Record())
     for _ in range(3):
         model.start_agent(loads(LONG).bind(Policy()).program, 0)
     model.settle_events()

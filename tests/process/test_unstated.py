@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from pytest_agentproc.harness._claims import UnstatedLimits
+from pytest_agentproc.harness._claims import UnstatedLimitResults
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Command, Driven, Function, as_subject, reference_supervisor
 from pytest_agentproc.verdict import Verdict, compare, conclude
@@ -196,11 +196,11 @@ def test_limits_of_several_sessions_are_varied_in_each() -> None:
     """Each session has limits of its own, and the reference supervisor holds them all."""
     scenario = bundled("sessions-cancel-stays-in-one")
     bound = scenario.bind(scenario.request_terms(Function(AT_ONCE, limits={"prompt_timeout": 60}, sessions=True)))
-    plays = UnstatedLimits.of(bound)
+    plays = UnstatedLimitResults.of(bound)
     assert plays is not None
-    assert {"cancel_grace", "close_grace"} <= plays.variants.keys()
-    assert "hook_timeout" not in plays.variants, "it never counted"
-    assert all(play.bound is bound for ones in plays.variants.values() for play in ones)
+    assert {"cancel_grace", "close_grace"} <= plays.varied_results.keys()
+    assert "hook_timeout" not in plays.varied_results, "it never counted"
+    assert all(play.bound is bound for ones in plays.varied_results.values() for play in ones)
 
 
 def test_no_tool_of_the_host_may_be_stated_as_none() -> None:

@@ -73,7 +73,7 @@ class PlayResult:
     unstated: Unstated | None = None
     pipes_left: int | None = None
 
-    def late(self, at: int) -> int:
+    def compute_allowed_delay(self, at: int) -> int:
         """Give the same at every instant."""
         return self.tolerance if at >= 0 else 0
 
@@ -82,8 +82,8 @@ class PlayResult:
 class Reference:
     """The results of the reference supervisor, written by hand."""
 
-    there: PlayResult
-    here: PlayResult
+    under_subject_limits: PlayResult
+    under_file_limits: PlayResult
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ class Unstated:
     """The results that depend on limits that are not stated, written by hand."""
 
     names: tuple[str, ...]
-    default: PlayResult
-    variants: Mapping[str, tuple[PlayResult, ...]]
+    default_result: PlayResult
+    varied_results: Mapping[str, tuple[PlayResult, ...]]
 
 
 def judged(
