@@ -101,7 +101,7 @@ class KeeperScope:
     def _find_leftovers(self) -> dict[int, str]:
         if self.keeper is None:
             return {}
-        started, commands = self.keeper.started, self.keeper.find_remaining().commands
+        started, commands = self.keeper.started, self.keeper.find_remaining_processes().commands
         return {pid: owned for pid, owned in commands.items() if pid not in started and not self._is_fake(pid)}
 
     def _is_fake(self, pid: int) -> bool:
@@ -145,9 +145,9 @@ class SideProcesses:
     def __exit__(self, *_: object) -> None:
         self._custody.close()
 
-    def has_started(self, pid: int) -> bool:
+    def has_started_process(self, pid: int) -> bool:
         """Say whether this process started a process while the block ran; an orphan that it adopted it did not."""
-        return self._custody.has_started(pid)
+        return self._custody.has_started_process(pid)
 
     def record_leftovers(self, record: Record, at: int) -> None:
         """Note every process that was left, and end it; processes of unknown origin are noted and left alone.
@@ -156,7 +156,7 @@ class SideProcesses:
             record: receives each one as a leak, under the name of its command and the line that started it.
             at: the instant, in nanoseconds of the run's clock.
         """
-        found = self._custody.wait_until_empty(round(_SETTLE * NANOSECONDS))
+        found = self._custody.wait_until_none_left(round(_SETTLE * NANOSECONDS))
         if not found.mine:
             return
         own = read_command_line(os.getpid())
@@ -168,4 +168,4 @@ class SideProcesses:
         for stranger in found.unknown:
             name = " ".join(stranger.command.split())[:_LONGEST]
             record.add(at, "m", {"process": name, "origin": "unknown", "pid": stranger.pid})
-        self._custody.end_processes(found.mine)
+        self._custody.end_owned_processes(found.mine)

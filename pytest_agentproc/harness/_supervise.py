@@ -427,7 +427,7 @@ def supervise_in_real_time(
         order = replace(order, keeper=kept.keeper)
         for fake in fakes:
             assert isinstance(fake.watch, FakeLog)
-            fake.watch.is_child = others.has_started
+            fake.watch.is_child = others.has_started_process
         anyio.run(kept.run_guarded, run, backend=backend)
         kind = "virtual" if pace.is_exact else "real"
         answer = (
