@@ -382,7 +382,7 @@ class Process:
         """Take any signal, also one that stops or continues."""
         if signum == _STOP:
             self.is_stopped = self.is_alive
-            self.model.rule.drop(self.path)
+            self.model.rule.drop_process(self.path)
         elif signum == _CONT:
             self.resume_after_stop()
         else:

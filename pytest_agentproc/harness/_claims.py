@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock import JumpRule, Move
+from pytest_agentproc.clock import JumpRule, NextMove
 from pytest_agentproc.errors import Spin
 from pytest_agentproc.harness._model import REFERENCE, InMemoryModel
 from pytest_agentproc.harness._model_play import play_bound_scenario
@@ -53,9 +53,9 @@ class StepLimitedJumpRule(JumpRule):
         super().__init__()
         self._left = _MOVES
 
-    def choose_next_move(self, host: HostState) -> tuple[Move, Any]:
+    def choose_next_move(self, host: HostState) -> tuple[NextMove, Any]:
         move, target = super().choose_next_move(host)
-        self._left -= len(target) if move is Move.GRANT else 1
+        self._left -= len(target) if move is NextMove.GRANT else 1
         if self._left <= 0:
             raise Spin(f"it goes on and on: {_MOVES} steps, and no limit ends it")
         return move, target

@@ -304,7 +304,7 @@ class LockstepProcesses:
 
     def collect(self, record: Record) -> int:
         """Note the processes that are left once the supervisor has returned and all are inert; nothing was late."""
-        self.clock.hub.settle()
+        self.clock.hub.settle_participants()
         for participant in self.clock.hub.registry.list_in_spawn_order(self._token):
             is_own_child = len(participant.path) == 1  # an adopted orphan is no fault of the supervisor
             state = (
@@ -326,11 +326,11 @@ class LockstepProcesses:
 
     def end(self) -> None:
         """Kill the processes that are left; their actions from here on are not recorded."""
-        self.clock.hub.registry.mute_fake(self._token)
+        self.clock.hub.registry.stop_recording_fake(self._token)
         for participant in self.clock.hub.registry.list_in_spawn_order(self._token):
             if participant.is_alive:
                 participant.kill()
-        self.clock.hub.settle()
+        self.clock.hub.settle_participants()
 
 
 def _list_own_output_streams() -> list[tuple[int, int]]:

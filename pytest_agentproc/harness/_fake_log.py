@@ -342,7 +342,7 @@ class FakeLog:
         for event in record.events:
             if event.code != "x" or event.data["process"] != self._name:
                 continue
-            seen = self.clock.to_moment(event.at)
+            seen = self.clock.convert_instant_to_moment(event.at)
             begun = [log for log in left if log.born <= seen]
             if begun:
                 nearest = min(begun, key=lambda log: abs((log.died or 0) - seen))
@@ -374,15 +374,15 @@ class FakeLog:
         parents = [other.name for other in kept if other.pid == log.parent and other.born <= log.born]
         above = parents[-1] if parents and log.index >= 0 else "supervisor"
         born = {"seen": True, "pid": log.pid, "parent": above, "line": log.line}
-        yield Event(self.clock.to_instant(log.born), "p", about | born)
+        yield Event(self.clock.convert_moment_to_instant(log.born), "p", about | born)
         for at, code, data in log.notes:
             if code == "m":
-                yield Event(self.clock.to_instant(at), "m", about | {"line": data[0], "step": data[1]})
+                yield Event(self.clock.convert_moment_to_instant(at), "m", about | {"line": data[0], "step": data[1]})
             else:
-                yield Event(self.clock.to_instant(at), *convert_note_to_event(about, code, data))
+                yield Event(self.clock.convert_moment_to_instant(at), *convert_note_to_event(about, code, data))
         if log.died is not None:
-            yield Event(self.clock.to_instant(log.died), "x", about | log.ended)
-            yield Event(self.clock.to_instant(log.died), "p", about | {"gone": True})
+            yield Event(self.clock.convert_moment_to_instant(log.died), "x", about | log.ended)
+            yield Event(self.clock.convert_moment_to_instant(log.died), "p", about | {"gone": True})
 
 
 def _apply_entry(log: _ProcessLog, at: int, message: tuple[Any, ...]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock import HostState, JumpRule, Move, SystemClock
+from pytest_agentproc.clock import HostState, JumpRule, NextMove, SystemClock
 from pytest_agentproc.errors import BrokenFake, Deadlock, Spin
 from pytest_agentproc.fake_agents.program import make_invocation, number_name
 from pytest_agentproc.harness._actors import ModelAgent, Pipe, Process, ProcessEnded, TreeMember
@@ -124,7 +124,7 @@ class InMemoryModel:
 
     def park_process(self, process: Process) -> None:
         """Have the rule know until when a process waits."""
-        self.rule.park(process.path, process.until)
+        self.rule.park_process(process.path, process.until)
 
     def wake_process(self, process: Process) -> None:
         """A parked process caught a signal."""
@@ -132,7 +132,7 @@ class InMemoryModel:
 
     def remove_process(self, process: Process) -> None:
         """Remove a process that has ended."""
-        self.rule.drop(process.path)
+        self.rule.drop_process(process.path)
         del self._living[process.path]
         self._deaths.append(process)
 
@@ -153,14 +153,14 @@ class InMemoryModel:
             if not self._looking and not any(caller.is_busy for caller in self.callers):
                 return
             move, target = self.rule.choose_next_move(self.collect_host_state())
-            while move is Move.GRANT:  # which reports nothing to a caller
+            while move is NextMove.GRANT:  # which reports nothing to a caller
                 self._looks = 0
                 self.grant(self.processes[target])
                 self.settle_events()
                 move, target = self.rule.choose_next_move(self.collect_host_state())
-            if move is Move.STUCK:
+            if move is NextMove.STUCK:
                 raise Deadlock("nobody can move")
-            if move is Move.FIRE:
+            if move is NextMove.FIRE:
                 self._looks = 0
             if target == _LOOP:
                 self._let_callers_act(is_due=True)
@@ -260,7 +260,7 @@ class InMemoryModel:
         """Let one process run."""
         rule, signals = self.rule, process.signals
         asked = rule.has_requested_grant(process.path)
-        rule.drop(process.path)
+        rule.drop_process(process.path)
         if signals:
             process.signals = []
         try:
@@ -271,7 +271,7 @@ class InMemoryModel:
             self.broken = describe_model_fault(error)
             raise BrokenFake(f"the fake agent itself failed: {self.broken.words}") from error
         process.update_wake_conditions()
-        rule.park(process.path, process.until)
+        rule.park_process(process.path, process.until)
 
     def _let_driver_look(self, number: int) -> None:
         self._looks += 1

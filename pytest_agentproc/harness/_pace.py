@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock import LONGEST, ROUNDING, Move
+from pytest_agentproc.clock import LONGEST, ROUNDING, NextMove
 from pytest_agentproc.errors import Spin
 from pytest_agentproc.fake_agents.player import NEVER, TIME, Player
 from pytest_agentproc.harness._actors import Process
@@ -161,22 +161,22 @@ class _GapMeasuringRule(StepLimitedJumpRule):
         self.pauses: dict[Path, int] = {}
         self.margin: int | None = None
 
-    def park(self, path: Path, until: int | None) -> None:
-        super().park(path, until)
+    def park_process(self, path: Path, until: int | None) -> None:
+        super().park_process(path, until)
         if until is not None and until > self.now:
             self.pauses[path] = until
         else:
             self.pauses.pop(path, None)
 
-    def drop(self, path: Path) -> None:
-        super().drop(path)
+    def drop_process(self, path: Path) -> None:
+        super().drop_process(path)
         self.pauses.pop(path, None)
 
-    def choose_next_move(self, host: HostState) -> tuple[Move, Any]:
+    def choose_next_move(self, host: HostState) -> tuple[NextMove, Any]:
         pauses = dict(self.pauses)
         move, target = super().choose_next_move(host)
-        others = [until for path, until in pauses.items() if move is not Move.GRANT or path != target]
-        if host.deadline is not None and move is not Move.FIRE:
+        others = [until for path, until in pauses.items() if move is not NextMove.GRANT or path != target]
+        if host.deadline is not None and move is not NextMove.FIRE:
             others.append(host.deadline[0])
         near = min(others, default=None)
         if near is not None and (self.margin is None or near - self.now < self.margin):

@@ -56,7 +56,7 @@ class LifelinePart:
 
     def sample(self) -> None:
         self._calls.add(_timed(_hundred_calls))
-        self._settles.add(_timed(self._clock.hub.settle))
+        self._settles.add(_timed(self._clock.hub.settle_participants))
         self._verdicts.add(_timed(self._verdict))
         self._watches.add(_timed(self._watch))
 

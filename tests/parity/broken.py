@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock import HostState, JumpRule, Move
+from pytest_agentproc.clock import HostState, JumpRule, NextMove
 from pytest_agentproc.fake_agents.player import Player, Track
 from pytest_agentproc.harness import InMemoryModel
 from pytest_agentproc.harness._actors import ModelAgent, Pipe, Process
@@ -40,10 +40,10 @@ class HostLast(InMemoryModel):
     """Rule 3: processes continue although the host has something to read."""
 
     class Rule(JumpRule):
-        def find_host_move(self, host: HostState) -> tuple[Move, int] | None:
-            due = self.find_first_due()
+        def find_host_move(self, host: HostState) -> tuple[NextMove, int] | None:
+            due = self.find_first_due_process()
             if host.pending is None and (
-                self.find_first_asker() is not None or (due is not None and due[0] <= self.now)
+                self.find_first_grant_request() is not None or (due is not None and due[0] <= self.now)
             ):
                 return None
             return super().find_host_move(host)
@@ -55,11 +55,11 @@ class YoungestFirst(InMemoryModel):
     """Rule 4: of the processes that ask or are due, the youngest comes first."""
 
     class Rule(JumpRule):
-        def find_first_asker(self) -> Path | None:
+        def find_first_grant_request(self) -> Path | None:
             return max(self._askers) if self._askers else None
 
-        def find_first_due(self) -> tuple[int, Path] | None:
-            due = super().find_first_due()
+        def find_first_due_process(self) -> tuple[int, Path] | None:
+            due = super().find_first_due_process()
             if due is None:
                 return None
             return due[0], max(path for path, until in self._until.items() if until == due[0])
@@ -71,7 +71,7 @@ class DeadlineFirst(InMemoryModel):
     """Rule 5: a deadline of the host fires before a process that is due at its instant."""
 
     class Rule(JumpRule):
-        def agent_wins(self, until: int, deadline: int) -> bool:
+        def is_agent_before_host(self, until: int, deadline: int) -> bool:
             return until < deadline
 
     rule_type = Rule

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from pytest_agentproc.clock import HostState, Move
+from pytest_agentproc.clock import HostState, NextMove
 from pytest_agentproc.harness import InMemoryModel
 from pytest_agentproc.record import Record, compute_normal_form
 from pytest_agentproc.scenario import Scenario, loads
@@ -153,7 +153,7 @@ def test_the_model_names_and_plays_invocations_as_the_lockstep_does(
     for _ in range(3):
         model.start_agent(loads(LONG).bind(Policy()).program, 0)
     model.settle_events()
-    while (next_one := model.rule.choose_next_move(HostState()))[0] is Move.GRANT:
+    while (next_one := model.rule.choose_next_move(HostState()))[0] is NextMove.GRANT:
         model.grant(model.processes[next_one[1]])
         model.settle_events()
     assert compute_normal_form(fake.record) == compute_normal_form(model.record)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pytest_agentproc.clock import Move
+from pytest_agentproc.clock import NextMove
 from pytest_agentproc.fake_agents.program import CHUNK
 from pytest_agentproc.harness import InMemoryModel
 from pytest_agentproc.record import Record
@@ -151,7 +151,7 @@ def test_the_model_plays_a_session_as_it_is() -> None:
         for sent in requests:
             world.write(memoryview(sent))
         model.settle_events()
-        while (move := model.rule.choose_next_move(model.collect_host_state()))[0] is Move.GRANT:
+        while (move := model.rule.choose_next_move(model.collect_host_state()))[0] is NextMove.GRANT:
             model.grant(model.processes[move[1]])
             model.settle_events()
         return said([("stdout", world.read("stdout", 1 << 16) or b"")])
