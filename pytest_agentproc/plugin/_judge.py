@@ -24,11 +24,11 @@ from pytest_agentproc.verdict import (
     NOT_IN_REAL_TIME,
     Judgement,
     Verdict,
-    check_repeat,
-    confirm_red,
-    explain,
+    compare_with_repeat,
+    confirm_red_judgement,
+    explain_play,
     judge_play,
-    list_unmet,
+    list_unmet_checks,
 )
 
 if TYPE_CHECKING:
@@ -118,10 +118,10 @@ def end_test(judgement: Judgement, *, is_reference: bool = True) -> None:
     if not judgement.is_red:
         return
     assert judgement.played is not None, "what was not played is not red"
-    text = explain(judgement.played, judgement.rows)
+    text = explain_play(judgement.played, judgement.rows)
     level = judgement.played.bound.scenario.level
     if level == "info" and not is_reference:
-        row = list_unmet(judgement.rows)[0]
+        row = list_unmet_checks(judgement.rows)[0]
         counts = "" if judgement.played.bound.abandoned is None else f" ({_COUNTS})"
         pytest.skip(f"informational: {text.splitlines()[0]}: {row.key} is {row.seen}, not {row.wanted}{counts}")
     if level == "should" and judgement.verdict is Verdict.UNDECIDED:
@@ -197,7 +197,7 @@ def play_and_judge(item: ScenarioTest) -> None:
         is_reference = is_reference_supervisor(item.subject)
         judgement = judge_play(played, partial(apply_baseline, item), is_reference=is_reference)
         if judgement.is_red and played.is_virtual and item.clock == "virtual" and not is_reference:
-            judgement = confirm_red(judgement, _play_and_record_problem(item))
+            judgement = confirm_red_judgement(judgement, _play_and_record_problem(item))
         judgement = _repeat_play(item, judgement)
         if not (judgement.is_red and played.was_starved):
             record_judgement(item, judgement, real)
@@ -223,7 +223,7 @@ def _repeat_play(item: ScenarioTest, judgement: Judgement) -> Judgement:
     times = 1 if item.played is not None and not item.played.is_virtual else get_option(item.config, "repeat")
     for _ in range(1, times):
         if judgement.verdict is not Verdict.KIT_ERROR:
-            judgement = check_repeat(judgement, _play_and_record_problem(item))
+            judgement = compare_with_repeat(judgement, _play_and_record_problem(item))
     return judgement
 
 

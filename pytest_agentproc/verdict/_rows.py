@@ -95,7 +95,7 @@ class Row:
     level: str = LEVELS[0]
     unstated: tuple[str, ...] = ()
 
-    def excuse(self, why: str, unstated: tuple[str, ...] = ()) -> Row:
+    def mark_not_applicable(self, why: str, unstated: tuple[str, ...] = ()) -> Row:
         """Give the row as one that does not apply."""
         limits = unstated or self.unstated
         return replace(self, verdict=Verdict.NOT_APPLICABLE, seen=f"{self.seen}; {why}", hint="", unstated=limits)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.clock import SystemClock, VirtualClock
 from pytest_agentproc.harness import FakeAgent, LifeInRealTime
-from pytest_agentproc.verdict._facts import EndStatus, find_status
+from pytest_agentproc.verdict._facts import EndStatus, find_end_status
 from tests.process.stand import CEILING, scenario_of
 
 if TYPE_CHECKING:
@@ -107,5 +107,5 @@ def test_a_fake_that_dies_of_a_realtime_signal_has_its_number_as_status(
 
     clock.run(host)
     assert [start.status for start in fake.starts] == [-40]
-    assert find_status(fake.record) == EndStatus(None, "signal 40", forced=True, at=0)
+    assert find_end_status(fake.record) == EndStatus(None, "signal 40", forced=True, at=0)
     assert EndStatus(None, "signal 40", forced=True, at=0).list_exit_codes() == (-40, 168)

@@ -19,7 +19,7 @@ from pytest_agentproc.clock import VirtualClock
 from pytest_agentproc.errors import Deadlock, ForeignProgram, Stall
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Function
-from pytest_agentproc.verdict import Verdict, compare, conclude
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 from tests.bundled import bundled
 from tests.plugin.examples import careful
 from tests.process.stand import Stand, is_gone
@@ -233,7 +233,7 @@ HELLO = loads(
 
 def rows_of(lab: ScenarioRunner, supervise: Callable[[RunRequest], Any]) -> dict[str, tuple[Verdict, str]]:
     """Play HELLO, and give the result of each check."""
-    return {row.key: (row.verdict, row.seen) for row in compare(lab.play(HELLO, Function(supervise)))}
+    return {row.key: (row.verdict, row.seen) for row in judge_all_expectations(lab.play(HELLO, Function(supervise)))}
 
 
 def shell_of(order: RunRequest) -> subprocess.Popen[bytes]:
@@ -305,7 +305,7 @@ def test_a_right_supervisor_is_right_behind_a_shell_as_well(lab: ScenarioRunner)
     limits = {"inactivity_timeout": careful.SILENCE, **graces}
     subject = Function(supervise, limits=limits, dialects=["raw"])
     verdicts = {
-        name: conclude(compare(lab.play(bundled(name), subject)))
+        name: choose_overall_verdict(judge_all_expectations(lab.play(bundled(name), subject)))
         for name in ("byte-a-minute", "silent-past-the-limit", "leftover-ends-by-itself", "closes-stdin-and-lingers")
     }
     assert {*list(verdicts.values())[:3]} == {Verdict.PASSED}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import Record
-from pytest_agentproc.verdict import Row, compare
+from pytest_agentproc.verdict import Row, judge_all_expectations
 from pytest_agentproc.vocabulary import Policy, RunReport
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def judged(
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     for at, code, data in events:
         record.add(at, code, {"process": "agent", **data})
-    return compare(
+    return judge_all_expectations(
         PlayResult(BoundScenario(expected), record, None if fault else RunReport(**answer), fault, tolerance)
     )
 

@@ -10,7 +10,7 @@ from pytest_agentproc.harness._played import PollingPace
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import SpawnAndForget, reference_supervisor
-from pytest_agentproc.verdict import Verdict, compare
+from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import Policy, RunReport
 from tests.unit.handmade import BoundScenario, Expected, PlayResult
 
@@ -165,7 +165,7 @@ def verdicts(undecided: str, **answer: object) -> dict[str, str]:
     wanted = {"outcome": "inactive", "text": {"exact": "a"}, "returned": 5_000 * MS, "exit_code": 3, "leaks": []}
     bound = BoundScenario(tuple(Expected(key, value) for key, value in wanted.items()))
     played = PlayResult(bound, record, RunReport(**answer), undecided=undecided)  # type: ignore[arg-type]
-    return {row.key: row.verdict.value for row in compare(played)}
+    return {row.key: row.verdict.value for row in judge_all_expectations(played)}
 
 
 def test_of_what_nothing_decides_instants_alone_are_not_judged() -> None:
