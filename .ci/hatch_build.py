@@ -22,10 +22,10 @@ class CustomBuildHook(BuildHookInterface[Any]):
         if version != "standard" or sys.platform != "linux":
             return
         builder = _builder(Path(self.root))
-        if not builder.can_build():
+        if not builder.has_compiler():
             return
         self._made = tempfile.TemporaryDirectory()
-        builder.build(Path(self._made.name))
+        builder.build_coordinator(Path(self._made.name))
         for name in ("coordinator", "shim.so"):
             build_data["force_include"][f"{self._made.name}/{name}"] = f"{_FOLDER}/{builder.BUILT}/{name}"
         build_data["pure_python"] = False

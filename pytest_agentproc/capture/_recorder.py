@@ -26,7 +26,7 @@ from pytest_agentproc.capture._targets import require_linux
 from pytest_agentproc.capture._tree_watcher import TreeWatcher
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.record import Record
-from pytest_agentproc.tree import adopt_orphans_in_block, check_proc
+from pytest_agentproc.tree import adopt_orphans_in_block, require_own_proc
 from pytest_agentproc.vocabulary import signal_name
 
 if TYPE_CHECKING:
@@ -408,7 +408,7 @@ def run_recorded(
         UsageError: this is not Linux, or /proc does not show the pid namespace of this process.
     """
     require_linux()
-    check_proc()
+    require_own_proc()
     writer = RecordWriter(if_killed) if if_killed is not None else None
     try:
         with (

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest_agentproc
 from pytest_agentproc.cli._supervisors import add_play_options, load_subject, parse_scale
 from pytest_agentproc.errors import KitError, UsageError
-from pytest_agentproc.verdict import Judged, Verdict, format_summary, is_conformant
+from pytest_agentproc.verdict import JudgedScenario, Verdict, format_summary, is_conformant
 from pytest_agentproc.vocabulary import RULES
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
     if options.results:
         _write_results(options.results, told)
     results = json.loads(told)
-    judged = [Judged.of(result) for result in results["results"]]
+    judged = [JudgedScenario.of(result) for result in results["results"]]
     names = list(dict.fromkeys(result.subject for result in judged))
     if options.json:
         sys.stdout.write(told)
@@ -173,7 +173,7 @@ def _make_error_of_pytest(done: subprocess.CompletedProcess[str]) -> UsageError 
     return KitError(f"exit code {done.returncode}\n{(done.stdout + done.stderr).strip()}")
 
 
-def _format_summary(judged: list[Judged]) -> str:
+def _format_summary(judged: list[JudgedScenario]) -> str:
     width = max(get_terminal_size((100, 24)).columns - 1, 79)
     return "\n".join(format_summary(judged, pytest_agentproc.__version__, width))
 

@@ -15,7 +15,7 @@ from pytest_agentproc.errors import AdapterError, UsageError
 from pytest_agentproc.harness import (
     NotForRealTime,
     ScenarioRunner,
-    explain_not_virtual,
+    explain_no_virtual_time,
     explain_real_time_only,
     run_in_model,
 )
@@ -25,10 +25,10 @@ from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.verdict import (
     Judgement,
     Verdict,
-    build_judged,
-    confirm_red,
+    build_judged_scenario,
+    confirm_red_judgement,
     describe_findings,
-    describe_not_stated,
+    describe_unstated_limits,
     judge_play,
 )
 
@@ -114,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
         judgement = _play_and_judge(way)
     if options.json:
         how = {"subject": subject.name, "clock": clock, "backend": backend}
-        _print_line(build_judged(judgement, scenario, **how, real=perf_counter() - begun).to_json_line())
+        _print_line(build_judged_scenario(judgement, scenario, **how, real=perf_counter() - begun).to_json_line())
     because = f": {judgement.reason}" if judgement.reason else ""
     record = f", record {judgement.played.record.digest()}" if judgement.played is not None else ""
     way.say(f"{judgement.verdict}{because}{record}")
@@ -124,7 +124,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _choose_clock(subject: Subject, clock: str | None) -> str:
-    reason = explain_not_virtual(subject)
+    reason = explain_no_virtual_time(subject)
     if clock == "virtual" and reason:
         raise UsageError(f"--clock virtual: {reason}", "choose --clock real, or leave it out")
     if clock == "model" and not isinstance(subject, ReferenceSupervisor):
@@ -185,7 +185,7 @@ def _play_until_judged(way: _RunSettings, lab: ScenarioRunner, live: _LinePrinte
             continue
         if judgement.is_red and played.is_virtual and not isinstance(way.subject, ReferenceSupervisor):
             lab.new_record = Record
-            judgement = confirm_red(judgement, way.play(lab))
+            judgement = confirm_red_judgement(judgement, way.play(lab))
         if reason := played.record.header.get("out_of_reach"):
             way.say(f"\nit was played in real time: {reason}")
         if played.pace is not None:
@@ -193,7 +193,7 @@ def _play_until_judged(way: _RunSettings, lab: ScenarioRunner, live: _LinePrinte
         if way.clock == "model":
             way.say(render_text(played.record, way.scenario))
         way.say(f"\n{describe_findings(played, judgement.rows)}\n" if judgement.is_red else "")
-        for line in describe_not_stated(judgement.rows, _WIDTH)[1:]:
+        for line in describe_unstated_limits(judgement.rows, _WIDTH)[1:]:
             way.say(f"{line}\n")
         return judgement
     return Judgement(Verdict.UNDECIDED, reason=f"in real time the machine was too slow {_TRIES} times")

@@ -13,7 +13,7 @@ from pytest_agentproc.cli._workers import run_each
 from pytest_agentproc.clock import require_backend
 from pytest_agentproc.corpus import SUFFIX, list_corpus_files, split_agent
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.harness import ScenarioRunner, explain_not_virtual
+from pytest_agentproc.harness import ScenarioRunner, explain_no_virtual_time
 from pytest_agentproc.scenario import NotApplicable, load, load_for_each_agent
 from pytest_agentproc.search import confirm_failure, explore, format_failure_scenario, require_hypothesis, search
 
@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
     if not out.is_dir():
         raise UsageError(f"--out {options.out}: there is no such folder", "make it first")
     subject = load_subject(options.subject, None, options.defect)
-    reason = explain_not_virtual(subject)
+    reason = explain_no_virtual_time(subject)
     if reason:
         raise UsageError(f"{subject.name} is not searched, since that needs virtual time: {reason}")
     scenarios = _load_scenarios(options.pattern, explored=options.explore)

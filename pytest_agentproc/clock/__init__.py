@@ -22,10 +22,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock._debugger import call_on_debugger, is_debugged, note_debugger
+from pytest_agentproc.clock._debugger import call_on_debugger, is_debugged, record_debugger
 from pytest_agentproc.clock._events import convert_note_to_event
 from pytest_agentproc.clock._guards import LONGEST, ROUNDING, PollingDetector
-from pytest_agentproc.clock._jump import HostState, JumpRule, Move, Path
+from pytest_agentproc.clock._jump import HostState, JumpRule, NextMove, Path
 from pytest_agentproc.clock._protocol import Clock, SystemClock, WatchedRun, current_clock
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ __all__ = [
     "Clock",
     "HostState",
     "JumpRule",
-    "Move",
+    "NextMove",
     "Path",
     "PollingDetector",
     "SystemClock",
@@ -53,7 +53,7 @@ __all__ = [
     "is_debugged",
     "is_in_loop",
     "make_popen_limits_exact",
-    "note_debugger",
+    "record_debugger",
     "require_backend",
     "silence_loop_warnings",
 ]

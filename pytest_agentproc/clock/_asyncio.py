@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock._debugger import is_guard_over
+from pytest_agentproc.clock._debugger import is_guard_time_over
 from pytest_agentproc.clock._loop_warnings import is_reporting_errors
 from pytest_agentproc.errors import Spin
 
@@ -37,7 +37,7 @@ _GLANCE = 64
 _WORKER = "run_sync_in_worker_thread"
 
 
-class _Selector(selectors.EpollSelector):
+class _HubSelector(selectors.EpollSelector):
     """Wait at the hub instead of in the kernel."""
 
     loop: VirtualLoop
@@ -60,27 +60,29 @@ class _Selector(selectors.EpollSelector):
             return super().select(0)
         # Callbacks come first: several iterations may belong to one instant. All that is due at it runs before time
         # moves.
-        if loop.is_busy():
+        if loop.has_ready_callbacks():
             self._busy += 1
             self._hub.turns += 1
             if self._busy % _GLANCE:
                 return []
-            self._guard_spin()
-            self._hub.settle()
+            self._raise_if_spinning()
+            self._hub.settle_participants()
             return super().select(0)
-        fire = self._hub.advance(loop.next_timer())
+        fire = self._hub.advance_time(loop.find_next_timer())
         self._busy = 0
         if fire:
             loop.release_timers()
         return super().select(0)
 
-    def _guard_spin(self) -> None:
+    def _raise_if_spinning(self) -> None:
         self._hub.turns += 1
         if self._busy == _GLANCE:
             self._since = monotonic()
-        elif is_guard_over(self._since, self._hub.longest_run):
+        elif is_guard_time_over(self._since, self._hub.longest_loop_seconds):
             turns, self._busy = self._busy, 0
-            self._hub.fail(Spin(f"the asyncio loop ran {turns} times, for {self._hub.longest_run:g} s, {_WITHOUT}"))
+            self._hub.abort_with(
+                Spin(f"the asyncio loop ran {turns} times, for {self._hub.longest_loop_seconds:g} s, {_WITHOUT}")
+            )
 
 
 _WITHOUT = "without a pause, a byte or a jump"
@@ -98,7 +100,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._hub = hub
         self._attended = attended
         self._seconds = hub.seconds
-        selector = _Selector(hub)
+        selector = _HubSelector(hub)
         selector.loop = self
         self._children: weakref.WeakSet[asyncio.SubprocessTransport] = weakref.WeakSet()
         self._pipes: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -120,18 +122,18 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Give virtual seconds since the clock's start."""
         return self._seconds.now()
 
-    def is_busy(self) -> bool:
+    def has_ready_callbacks(self) -> bool:
         """Say whether callbacks wait to be run."""
         return bool(self._ready or self._stopping)  # type: ignore[attr-defined]
 
-    def next_timer(self) -> int | None:
+    def find_next_timer(self) -> int | None:
         """Give the instant of the earliest timer, from the timer itself: a timeout would have been rounded."""
         # asyncio would pass a timeout, rounded to its clock's resolution. The timer itself has the exact deadline.
         scheduled: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]
         if not scheduled:
             return None
         self._seconds.note_timer(when := scheduled[0].when())
-        return self._seconds.find_meant_instant(when)
+        return self._seconds.find_intended_instant(when)
 
     def hold_timers(self) -> None:
         """Keep all timers from firing, also the due ones: the hub decides when."""
@@ -140,7 +142,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def release_timers(self) -> None:
         """Let timers fire that are due at this very instant."""
         scheduled: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]
-        last = self._seconds.advance_to_last_due(scheduled, asyncio.TimerHandle.when)
+        last = self._seconds.advance_to_last_due_timer(scheduled, asyncio.TimerHandle.when)
         self._clock_resolution = math.ulp(last)  # asyncio has those fire that are less than the time and this
 
     async def _make_subprocess_transport(self, *args: Any, **kwargs: Any) -> asyncio.SubprocessTransport:
@@ -150,12 +152,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return transport
 
     def _make_read_pipe_transport(self, *args: Any, **kwargs: Any) -> asyncio.BaseTransport:
-        return self._keep_pipe(super()._make_read_pipe_transport(*args, **kwargs))  # type: ignore[misc]
+        return self._remember_pipe(super()._make_read_pipe_transport(*args, **kwargs))  # type: ignore[misc]
 
     def _make_write_pipe_transport(self, *args: Any, **kwargs: Any) -> asyncio.BaseTransport:
-        return self._keep_pipe(super()._make_write_pipe_transport(*args, **kwargs))  # type: ignore[misc]
+        return self._remember_pipe(super()._make_write_pipe_transport(*args, **kwargs))  # type: ignore[misc]
 
-    def _keep_pipe(self, transport: asyncio.BaseTransport) -> asyncio.BaseTransport:
+    def _remember_pipe(self, transport: asyncio.BaseTransport) -> asyncio.BaseTransport:
         self._pipes.add(transport)
         return transport
 
@@ -173,7 +175,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             for transport in left:
                 # A transport whose end is on its way must not be aborted again: on CPython 3.13 that logged an
                 # AttributeError after each deadlock.
-                if not _is_ending(transport):
+                if not _is_pipe_ending(transport):
                     getattr(transport, "abort", transport.close)()
             self.call_soon(self.stop)
             self.run_forever()
@@ -204,14 +206,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         future = super().run_in_executor(executor, func, *args)
         self._hub.busy += 1  # only now: a pool that is shut down has refused it
 
-        def done(_: object) -> None:
+        def release_held_time(_: object) -> None:
             self._hub.busy -= 1
 
-        future.add_done_callback(done)
+        future.add_done_callback(release_held_time)
         return future
 
 
-def _is_ending(transport: Any) -> bool:
+def _is_pipe_ending(transport: Any) -> bool:
     """Say whether a pipe is closed or closes soon; a pipe that still has bytes to write may stay open for ever."""
     # Only pipes have this; a subprocess transport may always be closed.
     if not hasattr(transport, "_pipe"):
@@ -278,12 +280,12 @@ def _watch_children_by_pidfd() -> Iterator[Callable[[VirtualLoop], VirtualLoop]]
         watcher: Any = asyncio.PidfdChildWatcher()
         policy.set_child_watcher(watcher)
 
-    def attach(loop: VirtualLoop) -> VirtualLoop:
+    def attach_child_watcher(loop: VirtualLoop) -> VirtualLoop:
         watcher.attach_loop(loop)
         return loop
 
     try:
-        yield attach
+        yield attach_child_watcher
     finally:
         policy._watcher = before
         for pidfd, *_ in watcher._callbacks.values():  # of children that outlived the loop

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.clock._runs import Runs
+from pytest_agentproc.clock._runs import HostRuns
 from pytest_agentproc.errors import ClockError
 
 if TYPE_CHECKING:
@@ -23,20 +23,20 @@ def block_loop(hub: Hub, until: int) -> None:
     """
     hub.turns += 1
     hub.is_waiting = True
-    deadline = (until, Runs.LOOP)
+    deadline = (until, HostRuns.LOOP)
     try:
         # Agents run in the same order as in a turn, but the host gets no look in between. Before this existed, a
         # supervisor whose timer beats output that waits to be read was always green.
-        hub.settle()
+        hub.settle_participants()
         while (process := hub.rule.find_first_process(deadline)) is not None:
             hub.rule.now, path = process
             hub.grant(hub.registry.participants[path])
-            hub.settle()
+            hub.settle_participants()
         hub.rule.now = max(hub.rule.now, until)
         # The loop has to meet events and timers in one iteration. Two looks would give the output the advantage that
         # virtual time gives it everywhere else.
         hub.is_late = True
     except ClockError as error:
-        hub.fail(error)
+        hub.abort_with(error)
     finally:
         hub.is_waiting = False

@@ -23,7 +23,7 @@ _seen = threading.Event()
 _listeners: list[WeakMethod[Callable[[], Any]]] = []
 
 
-def note_debugger() -> None:
+def record_debugger() -> None:
     """Take note that a debugger has begun."""
     _seen.set()
     while _listeners:
@@ -39,12 +39,12 @@ def call_on_debugger(method: Callable[[], Any]) -> None:
 
 def is_debugged() -> bool:
     """Say whether a debugger runs in this process, or did."""
-    if not _seen.is_set() and (_is_traced() or _is_monitored()):
-        note_debugger()
+    if not _seen.is_set() and (_is_traced_by_debugger() or _is_monitored_by_debugger()):
+        record_debugger()
     return _seen.is_set()
 
 
-def is_guard_over(since: float, limit: float) -> bool:
+def is_guard_time_over(since: float, limit: float) -> bool:
     """Say whether a guard's real seconds have passed, and no debugger was seen.
 
     Args:
@@ -55,7 +55,7 @@ def is_guard_over(since: float, limit: float) -> bool:
     return monotonic() - since > limit and not is_debugged()
 
 
-def _is_traced() -> bool:
+def _is_traced_by_debugger() -> bool:
     # Coverage tools set a trace function too. They do not stop the program, so only known debuggers count.
     trace = sys.gettrace()
     owner = getattr(trace, "__self__", trace)
@@ -63,6 +63,6 @@ def _is_traced() -> bool:
     return trace is not None and any(name.startswith(_DEBUGGERS) for name in [*kinds, str(trace.__module__)])
 
 
-def _is_monitored() -> bool:
+def _is_monitored_by_debugger() -> bool:
     monitoring = getattr(sys, "monitoring", None)  # since 3.12
     return monitoring is not None and monitoring.get_tool(monitoring.DEBUGGER_ID) is not None

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from pytest_agentproc.clock._debugger import is_debugged, is_guard_over
+from pytest_agentproc.clock._debugger import is_debugged, is_guard_time_over
 from pytest_agentproc.errors import Hang, Spin
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
-class _TimedCall(NamedTuple):
+class _TimedSystemCall(NamedTuple):
     """A system call that can wait with a limit.
 
     Args:
@@ -41,26 +41,26 @@ class _TimedCall(NamedTuple):
     is_pointer: bool = False
 
 
-_ANYWHERE = {441: _TimedCall(3, is_pointer=True)}  # epoll_pwait2
+_ANYWHERE = {441: _TimedSystemCall(3, is_pointer=True)}  # epoll_pwait2
 
 _CALLS = {
     "x86_64": {
-        7: _TimedCall(2),  # poll
-        23: _TimedCall(4, is_pointer=True),  # select
-        35: _TimedCall(None),  # nanosleep
-        230: _TimedCall(None),  # clock_nanosleep
-        232: _TimedCall(3),  # epoll_wait
-        270: _TimedCall(4, is_pointer=True),  # pselect6
-        271: _TimedCall(2, is_pointer=True),  # ppoll
-        281: _TimedCall(3),  # epoll_pwait
+        7: _TimedSystemCall(2),  # poll
+        23: _TimedSystemCall(4, is_pointer=True),  # select
+        35: _TimedSystemCall(None),  # nanosleep
+        230: _TimedSystemCall(None),  # clock_nanosleep
+        232: _TimedSystemCall(3),  # epoll_wait
+        270: _TimedSystemCall(4, is_pointer=True),  # pselect6
+        271: _TimedSystemCall(2, is_pointer=True),  # ppoll
+        281: _TimedSystemCall(3),  # epoll_pwait
         **_ANYWHERE,
     },
     "aarch64": {
-        22: _TimedCall(3),  # epoll_pwait
-        72: _TimedCall(4, is_pointer=True),  # pselect6
-        73: _TimedCall(2, is_pointer=True),  # ppoll
-        101: _TimedCall(None),  # nanosleep
-        115: _TimedCall(None),  # clock_nanosleep
+        22: _TimedSystemCall(3),  # epoll_pwait
+        72: _TimedSystemCall(4, is_pointer=True),  # pselect6
+        73: _TimedSystemCall(2, is_pointer=True),  # ppoll
+        101: _TimedSystemCall(None),  # nanosleep
+        115: _TimedSystemCall(None),  # clock_nanosleep
         **_ANYWHERE,
     },
 }
@@ -205,13 +205,13 @@ class WakeCounter:
             self._longest = max(self._longest, gap)
         self._count += 1
         if self._count % _SOME == 0:
-            self._check_limits()
+            self._check_wake_limits()
 
-    def _check_limits(self) -> None:
+    def _check_wake_limits(self) -> None:
         # Two limits: virtual time for a slow poll, real time for a fast one. A poll every microsecond would need hours
         # to use up a virtual day.
         passed, real = self._last - self._since, monotonic() - self._begun
-        if passed <= self._patience and not is_guard_over(self._begun, _LONGEST_WATCH):
+        if passed <= self._patience and not is_guard_time_over(self._begun, _LONGEST_WATCH):
             return
         is_steady = self._longest - self._shortest <= ROUNDING
         period = _format_duration(self._shortest) + ("" if is_steady else f" to {_format_duration(self._longest)}")
@@ -242,7 +242,7 @@ class _AlarmedHub(Protocol):
     turns: int
     is_waiting: bool
 
-    def fail(self, error: Spin, /) -> None: ...
+    def abort_with(self, error: Spin, /) -> None: ...
 
 
 _BLOCKING = (
@@ -272,7 +272,7 @@ def watch_for_spin(hub: _AlarmedHub) -> Iterator[None]:
             place = f"{frame.f_code.co_filename}:{frame.f_lineno} ({frame.f_code.co_qualname})" if frame else "?"
             what = "the supervising program computes, or waits in a call that blocks its loop"
             error = Spin(f"{what}, for {hub.guard:g} s now, at {place}\n{_BLOCKING}")
-            hub.fail(error)
+            hub.abort_with(error)
             raise error
 
     handle(signal.SIGALRM, handle_alarm)  # the standard library's own would write every handler out, to no use

@@ -18,7 +18,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock._debugger import is_guard_over
+from pytest_agentproc.clock._debugger import is_guard_time_over
 from pytest_agentproc.clock._wrappers import LONGEST_SLEEP, SleepProof
 from pytest_agentproc.errors import ClockError, ForeignProgram, Stall
 from pytest_agentproc.procfs import read_command_words
@@ -55,7 +55,7 @@ def watch_host(hub: Hub, launchers: set[str], allowed: set[str]) -> Iterator[Non
         path = hub.registry.number_next_root()
         plain_init(self, *args, **kwargs)
         hub.started.add(self)
-        _await_child(hub, self.pid, path, programs)
+        _await_hello_or_end(hub, self.pid, path, programs)
 
     def wrap_signal_call(function: Any) -> Any:
         def wrapped(*args: Any) -> Any:
@@ -72,10 +72,10 @@ def watch_host(hub: Hub, launchers: set[str], allowed: set[str]) -> Iterator[Non
         setattr(module, name, wrap_signal_call(function))
     try:
         # The door is open only now: a fake that started earlier found it shut, and runs in real time.
-        hub.registry.open_door()
+        hub.registry.start_accepting_participants()
         yield
     finally:
-        hub.registry.shut_door()
+        hub.registry.stop_accepting_participants()
         subprocess.Popen.__init__ = plain_init  # type: ignore[method-assign]
         for (module, name), function in plain.items():
             setattr(module, name, function)
@@ -87,7 +87,7 @@ def _settle_signals(hub: Hub) -> None:
     try:
         hub.settle_signals()
     except ClockError as error:
-        hub.fail(error)
+        hub.abort_with(error)
 
 
 def end_started_processes(hub: Hub) -> None:
@@ -105,7 +105,7 @@ def end_started_processes(hub: Hub) -> None:
 
 def await_started_child(hub: Hub, pid: int, programs: KnownPrograms) -> None:
     """Hold the window of a start that was not `subprocess`'s, once the process is there."""
-    _await_child(hub, pid, hub.registry.number_next_root(), programs)
+    _await_hello_or_end(hub, pid, hub.registry.number_next_root(), programs)
 
 
 class KnownPrograms:
@@ -133,7 +133,7 @@ class KnownPrograms:
         names = {os.path.basename(launcher) for launcher in self.launchers}
         return next((name for name in _list_command_names(command) if name in names), "")
 
-    def is_identified(self, command: list[str]) -> bool:
+    def is_command_identified(self, command: list[str]) -> bool:
         """Say whether the words of a running command that is no fake say enough of it.
 
         It was declared; or it is called like a fake, and is a real CLI, which is to do nothing. A shell script says
@@ -168,23 +168,23 @@ def _refuse_impostor(hub: Hub, programs: KnownPrograms, args: tuple[Any, ...], o
     name = programs.find_impostor_name(command)
     if not name or programs.find_allowed_name(command):
         return
-    found = [_find_path(word, options) for word in command]
+    found = [_find_program_path(word, options) for word in command]
     if any(found) and not any(os.path.realpath(word) in programs.launchers for word in found):
         refusal = ForeignProgram(
-            f"{name!r} is called like a fake agent and is none, so it was not started\n{_describe_remedy(name)}"
+            f"{name!r} is called like a fake agent and is none, so it was not started\n{_describe_allow_remedy(name)}"
         )
-        hub.fail(refusal)
+        hub.abort_with(refusal)
         raise refusal
 
 
-def _find_path(word: str, options: Mapping[str, Any]) -> str:
+def _find_program_path(word: str, options: Mapping[str, Any]) -> str:
     """Give the path of a program or a script that is about to be started; empty: there is none."""
     if os.sep in word:
         return os.path.join(os.fsdecode(options.get("cwd") or ""), word)
     return shutil.which(word, path=(options.get("env") or os.environ).get("PATH", os.defpath)) or ""
 
 
-def _describe_remedy(name: str) -> str:
+def _describe_allow_remedy(name: str) -> str:
     """Say how a test declares a program that is no fake."""
     return f"declare it: @pytest.mark.virtual_time(allow=[{name!r}]) on the test, or virtual_clock.allow({name!r})"
 
@@ -196,7 +196,7 @@ _MOMENT = 1
 """Milliseconds between later looks: the loop's own thread may have taken the hello, which wakes no other thread."""
 
 
-def _await_child(hub: Hub, pid: int, path: Path, programs: KnownPrograms) -> None:
+def _await_hello_or_end(hub: Hub, pid: int, path: Path, programs: KnownPrograms) -> None:
     """Wait until a child, or a fake below it, has said hello, or it is dead, or is found to be neither fake nor shell.
 
     A program that ends by itself meanwhile is no trouble: no time has passed.
@@ -214,7 +214,7 @@ def _await_child(hub: Hub, pid: int, path: Path, programs: KnownPrograms) -> Non
             # wakes this one.
             found = [descriptor for descriptor, _ in news.poll(_MOMENT if is_fake else _GLANCE)]
             if pidfd in found:
-                hub.registry.stop_expecting(pid)
+                hub.registry.stop_expecting_hello(pid)
                 _settle_signals(hub)  # it may have been no fake, and have sent signals
                 return
             if found:
@@ -228,14 +228,14 @@ def _await_child(hub: Hub, pid: int, path: Path, programs: KnownPrograms) -> Non
             hub.turns += 1
             # A refusal after 4 ms was wrong on a loaded machine: a shell that was slow to start its fake failed one run
             # in 14. Only what a program does decides: it has to sleep, with all that it started, for a second.
-            late = is_guard_over(start, hub.guard)
-            if late or (is_other and (programs.is_identified(command) or idle.has_idled_long())):
-                hub.registry.stop_expecting(pid)
+            late = is_guard_time_over(start, hub.guard)
+            if late or (is_other and (programs.is_command_identified(command) or idle.has_been_idle_long())):
+                hub.registry.stop_expecting_hello(pid)
                 if is_other:
-                    _judge_foreign(hub, pid, command, path, programs)
+                    _judge_foreign_program(hub, pid, command, path, programs)
                 else:
-                    _kill_and_wait(pid, hub.guard)
-                    hub.fail(Stall(f"process {pid} was started but never said hello within {hub.guard:g} s"))
+                    _kill_child_and_wait(pid, hub.guard)
+                    hub.abort_with(Stall(f"process {pid} was started but never said hello within {hub.guard:g} s"))
                 return
     finally:
         os.close(pidfd)
@@ -253,9 +253,9 @@ class _IdleTimer:
         self._proof: object = None
         self._since = 0.0
 
-    def has_idled_long(self) -> bool:
+    def has_been_idle_long(self) -> bool:
         """Look; a process that starts a fake, or becomes one, is awake until then."""
-        proof = self._sleep.proof if self._sleep.is_proven() else None
+        proof = self._sleep.proof if self._sleep.is_tree_asleep() else None
         now = time.monotonic()
         if proof is None or proof is not self._proof:
             self._proof, self._since = proof, now
@@ -271,7 +271,7 @@ def _read_command(pid: int) -> tuple[list[str], str]:
         return [], ""
 
 
-def _kill_and_wait(pid: int, patience: float) -> None:
+def _kill_child_and_wait(pid: int, patience: float) -> None:
     """Kill an unreaped child, whose pid is still its own, and wait for its death before the host continues."""
     pidfd = os.pidfd_open(pid)
     _kill(pid, signal.SIGKILL)
@@ -281,11 +281,11 @@ def _kill_and_wait(pid: int, patience: float) -> None:
     os.close(pidfd)
 
 
-def _judge_foreign(hub: Hub, pid: int, command: list[str], path: Path, programs: KnownPrograms) -> None:
+def _judge_foreign_program(hub: Hub, pid: int, command: list[str], path: Path, programs: KnownPrograms) -> None:
     if name := programs.find_allowed_name(command):
         hub.registry.wrappers.add(pid, path, name)
         return
     name = os.path.basename(command[0])
-    _kill_and_wait(pid, hub.guard)
+    _kill_child_and_wait(pid, hub.guard)
     words = f"{name!r} (pid {pid}) is no fake agent, and virtual time cannot see what it does"
-    hub.fail(ForeignProgram(f"{words}\n{_describe_remedy(name)}"))
+    hub.abort_with(ForeignProgram(f"{words}\n{_describe_allow_remedy(name)}"))

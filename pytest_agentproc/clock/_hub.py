@@ -1,9 +1,9 @@
 """The hub: the lockstep between participants and the host. Owns the turns; the jump rule decides which side moves.
 
-Participants run only while the host sits in `advance`. The host looks at real I/O only when every participant is inert.
-The hub's epoll contains the epoll descriptor of each participant, so one poll finds every participant that can move.
-After a signal, a birth or a death, the hub also has to prove that each process is blocked again (`_wait_until_quiet`).
-The hub knows no event loop.
+Participants run only while the host sits in `advance_time`. The host looks at real I/O only when every participant is
+inert. The hub's epoll contains the epoll descriptor of each participant, so one poll finds every participant that can
+move. After a signal, a birth or a death, the hub also has to prove that each process is blocked again
+(`_wait_until_quiet`). The hub knows no event loop.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import weakref
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock._debugger import is_guard_over
+from pytest_agentproc.clock._debugger import is_guard_time_over
 from pytest_agentproc.clock._guards import PollingDetector, WakeCounter
 from pytest_agentproc.clock._hub_socket import Poller
-from pytest_agentproc.clock._jump import JumpRule, Move
-from pytest_agentproc.clock._participant import Participant, State, read_process_state
+from pytest_agentproc.clock._jump import JumpRule, NextMove
+from pytest_agentproc.clock._participant import Participant, ParticipantState, read_process_state
 from pytest_agentproc.clock._participants import ParticipantRegistry
 from pytest_agentproc.clock._protocol import LoopTime
-from pytest_agentproc.clock._runs import Runs
-from pytest_agentproc.clock._waiters import find_place_of_call, list_waiting_places
+from pytest_agentproc.clock._runs import HostRuns
+from pytest_agentproc.clock._waiters import find_kit_call_place, list_waiting_places
 from pytest_agentproc.errors import BrokenFake, ClockError, Deadlock, ForeignProgram, Spin, Stall
 from pytest_agentproc.procfs import read_command_words, read_proc
 
@@ -65,7 +65,7 @@ class Hub:
         self.seconds = LoopTime(self.rule)
         self.poller = Poller()
         self.registry = ParticipantRegistry(self.poller, self.rule)
-        self.runs = Runs(self.poller)
+        self.runs = HostRuns(self.poller)
         self.fault: ClockError | None = None
         self.on_fault: Callable[[], None] | None = None
         self.hears_fault: Callable[[ClockError], None] | None = None
@@ -82,7 +82,7 @@ class Hub:
         """The number of alarms of the sentry. An alarm is no event of the loop, and time that is held stays held."""
         self._held_since = 0.0
         self.is_waiting = self.is_late = False
-        """Whether the loop waits in `advance`; whether it was blocked: then events and due timers come together."""
+        """Whether the loop waits in `advance_time`; whether it was blocked: then events and timers come together."""
         self._loop_ready = False
         self._looks, self._looked_since = 0, 0.0
         self._fires, self._fired_at = 0, -1
@@ -92,7 +92,7 @@ class Hub:
         """The pace of the loop's own timers; the timers of runs do not count."""
 
     @property
-    def longest_run(self) -> float:
+    def longest_loop_seconds(self) -> float:
         """Real seconds for which a loop may run on without a pause."""
         return self.guard if self.fault is None else min(self.guard, _LAST_RUN)
 
@@ -104,14 +104,14 @@ class Hub:
     def watch_loop(self, descriptor: int) -> None:
         """Take a loop's own selector for a run of the host, the last one in order."""
 
-        def ready() -> None:
+        def note_loop_ready() -> None:
             self._loop_ready = True
 
-        self.poller.watch(descriptor, ready)
+        self.poller.watch(descriptor, note_loop_ready)
 
     # Everyone inert.
 
-    def settle(self) -> None:
+    def settle_participants(self) -> None:
         """Return once every participant is inert, births are complete and the dying are dead."""
         # The cheap test comes first. A poll alone proves quiescence as long as no signal, birth or death happened: each
         # participant says when it parks, and wakes only by I/O that the poll finds. The full proof reads /proc for each
@@ -152,7 +152,7 @@ class Hub:
                 self._wait_for_hello_or_end(
                     f"process {next(iter(registry.expected))} was started but never said hello", start
                 )
-            elif restless := registry.wrappers.find_restless():
+            elif restless := registry.wrappers.find_restless_wrapper():
                 self._wait_for_hello_or_end(f"{restless}: it neither rests nor ends", start)
             elif registry.wrappers.alive and self._has_new_effects():
                 # A program around an agent may have done something just before it came to rest, such as another start.
@@ -177,7 +177,7 @@ class Hub:
         self.turns += 1
         waits.poll(1)  # a hello that another thread takes does not wake this one
         self.poller.poll()
-        if is_guard_over(start, self.guard):
+        if is_guard_time_over(start, self.guard):
             raise Stall(f"{trouble} within {self.guard:g} s")
 
     def _wait_until_quiet(self, start: float) -> None:
@@ -189,20 +189,20 @@ class Hub:
                     # A stopped process never parks, so it must not keep time from moving: it leaves the rule until
                     # SIGCONT.
                     participant.stopped = True
-                    self.rule.drop(participant.path)
+                    self.rule.drop_process(participant.path)
                     break
                 if participant.stopped:
                     participant.stopped = False
                     # It was continued. If it was parked before, it said nothing new, so the hub puts its wait back.
-                    if participant.state is State.PARKED:
+                    if participant.state is ParticipantState.PARKED:
                         self.registry.report_parked(participant)
-                elif state == "S" and participant.state is State.PARKED:
+                elif state == "S" and participant.state is ParticipantState.PARKED:
                     # Both proofs are needed. "S" alone may be a short sleep on the way; PARKED alone may be an old word
                     # of a process that a signal has woken since.
                     break
                 os.sched_yield()
                 self.poller.poll()
-                self._check_guard(participant, start)
+                self._check_guard_time(participant, start)
 
     def settle_signals(self) -> None:
         """Let a signal that the host has just sent take its whole effect, so that the next one meets what it left."""
@@ -212,16 +212,16 @@ class Hub:
         self._wait_until_inert(births=False)
         self.registry.changed = True
 
-    def _check_guard(self, participant: Participant, start: float) -> None:
+    def _check_guard_time(self, participant: Participant, start: float) -> None:
         self.turns += 1
-        if is_guard_over(start, self.guard):
+        if is_guard_time_over(start, self.guard):
             programs = _list_programs(participant.pid, {other.pid for other in self.registry.living.values()})
             awaited = f"\nit may wait for {' and '.join(programs)}: {_PROGRAM_REMEDY}" if programs else ""
             raise Stall(f"{participant.describe()}: it neither parked nor spoke for {self.guard:g} s{awaited}")
 
     # Turns.
 
-    def advance(self, deadline: int | None) -> bool:
+    def advance_time(self, deadline: int | None) -> bool:
         """Let participants and runs move until the loop itself has something to do.
 
         Args:
@@ -234,37 +234,37 @@ class Hub:
         self.is_waiting = True
         try:
             if self._has_unreported_fault:
-                self._cancel_backend()
+                self._cancel_backend_tasks()
                 return False
-            return self._advance(deadline)
+            return self._advance_until_loop_is_due(deadline)
         except ClockError as error:
-            self.fail(error)
+            self.abort_with(error)
             return False
         finally:
             self.is_waiting = False
 
-    def _advance(self, deadline: int | None) -> bool:
+    def _advance_until_loop_is_due(self, deadline: int | None) -> bool:
         self.pulse.record_sleep(self.now, deadline)
         runs, rule, registry, participants = self.runs, self.rule, self.registry, self.registry.participants
-        grant, stuck, fire = Move.GRANT, Move.STUCK, Move.FIRE
+        grant, stuck, fire = NextMove.GRANT, NextMove.STUCK, NextMove.FIRE
         while True:
             # `busy` counts threads in flight. They may start or feed agents, so the hub settles only when they are
             # back.
             if not self.busy:
-                self.settle()
+                self.settle_participants()
             self._raise_if_fake_broke()
             if self.busy or (registry.wrappers.alive and self._is_time_held()):
-                self._wait_while_held()
+                self._wait_while_time_held()
                 return False
             if runs.resumed:
                 runs.resumed = False
                 return False
-            host = runs.collect_wishes(deadline)
+            host = runs.collect_host_state(deadline)
             if self._loop_ready and host.ready is None:
                 # Rule 3: after every single grant a host with readable I/O goes first. A second grant before that look
                 # would merge two chunks of output that a real supervisor reads separately.
                 self._note_loop_event()
-                self._count_look(runs.LOOP)
+                self._count_run_look(runs.LOOP)
                 return False
             move, target = rule.choose_next_move(host)
             if move is grant:
@@ -280,8 +280,8 @@ class Hub:
                     # at I/O, so a timeout beat the answer of the same instant.
                     self._count_timer_fire()
                     return True
-            self._count_look(target)
-            runs.look_once(target)
+            self._count_run_look(target)
+            runs.let_run_look(target)
 
     def _raise_if_fake_broke(self) -> None:
         if self.registry.broken and self.fault is None:
@@ -295,7 +295,7 @@ class Hub:
             self._wakes.reset()
         self._rung = self.rings
 
-    def _count_look(self, number: int) -> None:
+    def _count_run_look(self, number: int) -> None:
         self._looks += 1
         # Only the loop of a foreign supervisor may read single bytes. The reference supervisor and the model must count
         # alike, or one spin has two different timelines.
@@ -312,7 +312,7 @@ class Hub:
         if self._looks == _SLOW_LOOKS:
             self._looked_since = monotonic()
             return False
-        return self._looks > spare and is_guard_over(self._looked_since, self.longest_run)
+        return self._looks > spare and is_guard_time_over(self._looked_since, self.longest_loop_seconds)
 
     def _count_timer_fire(self) -> None:
         self._fires = self._fires + 1 if self._fired_at == self.now else 0
@@ -325,11 +325,11 @@ class Hub:
 
     def grant(self, participant: Participant) -> None:
         """Let one participant run until it parks."""
-        rule, hear, running = self.rule, self.registry.receive_message, State.RUNNING
+        rule, hear, running = self.rule, self.registry.receive_message, ParticipantState.RUNNING
         # `has_requested_grant` is read before `drop` forgets it: the fake needs to know whether a stream is ready or
         # its time has come.
         asked = rule.has_requested_grant(participant.path)
-        rule.drop(participant.path)
+        rule.drop_process(participant.path)
         participant.woken = False
         self._wakes.reset()
         participant.grant(rule.now, ready=asked)
@@ -341,13 +341,13 @@ class Hub:
                 hear(participant)
             except TimeoutError:  # half a second without a word
                 start = start or monotonic()
-                self._check_guard(participant, start)
+                self._check_guard_time(participant, start)
 
     def _is_time_held(self) -> bool:
         """Say whether a program that is no agent holds time, or did something before it came to rest."""
         return bool(self.registry.wrappers.list_time_holders()) or self._has_new_effects()
 
-    def _wait_while_held(self) -> None:
+    def _wait_while_time_held(self) -> None:
         """Wait in real time for threads in flight and for declared processes that are no participants."""
         # The alarm ends the wait below early. The start of the hold then survives, or a thread that never returns would
         # get a new guard period at each ring.
@@ -361,7 +361,7 @@ class Hub:
             and not self._has_unreported_fault
         ):
             self.poller.poll(0.05 if self.busy else 0.005)
-            if is_guard_over(start, guard):
+            if is_guard_time_over(start, guard):
                 threads = f"{self.busy} thread(s) of the supervising program did not return"
                 what = threads if self.busy else f"{' and '.join(held)} did not come to rest"
                 remedy = f"\n{_THREAD_REMEDY}" if self.busy else ""
@@ -372,14 +372,14 @@ class Hub:
 
     # The end.
 
-    def fail(self, error: ClockError) -> None:
+    def abort_with(self, error: ClockError) -> None:
         """Give up: keep the first fault, end every participant, and let the backend cancel what waits."""
         # Only the first fault is the verdict. Later failures, while participants die and tasks are cancelled, follow
         # from it.
         if self.fault is not None:
             raise error
         self.fault = error
-        if isinstance(error, Deadlock | ForeignProgram | Stall) and (place := self._describe_place()):
+        if isinstance(error, Deadlock | ForeignProgram | Stall) and (place := self._describe_supervisor_place()):
             error.args = (f"{error}\n{place}",)
         if self.hears_fault is not None:
             self.hears_fault(error)
@@ -391,12 +391,12 @@ class Hub:
         # The backend's cancel scope may only be used in the loop's own thread; from another thread the next turn does
         # it.
         if threading.get_ident() == self._thread:
-            self._cancel_backend()
+            self._cancel_backend_tasks()
 
-    def _describe_place(self) -> str:
+    def _describe_supervisor_place(self) -> str:
         """Say where the supervising program is: where its tasks and threads wait, or where it called the kit."""
         if not self.is_waiting:
-            return f"the supervising program is at {line}" if (line := find_place_of_call()) else ""
+            return f"the supervising program is at {line}" if (line := find_kit_call_place()) else ""
         lines = list_waiting_places(self.tasks(), has_threads=self.busy > 0)
         return f"the supervising program waits at {' and '.join(lines)}" if lines else ""
 
@@ -404,7 +404,7 @@ class Hub:
     def _has_unreported_fault(self) -> bool:
         return self.fault is not None and self.on_fault is not None
 
-    def _cancel_backend(self) -> None:
+    def _cancel_backend_tasks(self) -> None:
         """Have the backend cancel what waits, once, and in its own thread."""
         tell, self.on_fault = self.on_fault, None
         if tell is not None:
@@ -413,7 +413,7 @@ class Hub:
     def describe(self) -> str:
         """Describe each side and its wait."""
         living = [participant.describe() for participant in self.registry.list_in_spawn_order() if participant.is_alive]
-        host = self.runs.describe_all() or ["the supervising program waits, and no timer of it runs"]
+        host = self.runs.describe_all_runs() or ["the supervising program waits, and no timer of it runs"]
         return "nobody can move: " + "; ".join([*host, *(living or ["no agent lives"])])
 
     def close(self) -> None:

@@ -112,7 +112,7 @@ class HubListener:
         """The path of the socket; empty until the door has a place."""
         return b"" if self._place is None else os.fsencode(os.path.join(*self._place))
 
-    def choose_place(self, folder: str) -> None:
+    def choose_socket_folder(self, folder: str) -> None:
         """Choose where the door is, unless it has a place already.
 
         Args:
@@ -193,7 +193,7 @@ class HubListener:
             for number in [number for number, (_, _, since) in self._silent.items() if since < latest]:
                 self._silent.pop(number)[0].close()
 
-    def shut(self) -> None:
+    def refuse_connections(self) -> None:
         """Refuse every process from now on; a process that has connected and was not let in is refused too."""
         self._is_open = False
         for link, _, _ in self._silent.values():
@@ -207,7 +207,7 @@ class HubListener:
 
     def close(self) -> None:
         """Shut the door, and give every descriptor back."""
-        self.shut()
+        self.refuse_connections()
         self._epoll.close()
 
 

@@ -21,7 +21,7 @@ from typing import Any
 Path = tuple[int, ...]
 
 
-class Move(Enum):
+class NextMove(Enum):
     """What happens next."""
 
     LOOK = "a run looks at what came"
@@ -55,7 +55,7 @@ class JumpRule:
         self._dues: list[tuple[int, Path]] = []
         self._askers: set[Path] = set()
 
-    def park(self, path: Path, until: int | None) -> None:
+    def park_process(self, path: Path, until: int | None) -> None:
         """Treat a process as blocked until an instant. None: until an event; a past instant: until now."""
         # An instant in the past would make the heap's order depend on the time of parking: clamped, all of them tie at
         # now.
@@ -72,12 +72,12 @@ class JumpRule:
         if path in self._until:
             self._askers.add(path)
 
-    def drop(self, path: Path) -> None:
+    def drop_process(self, path: Path) -> None:
         """Forget a process: it is dead, stopped, or has been granted."""
         self._until.pop(path, None)
         self._askers.discard(path)
 
-    def choose_next_move(self, host: HostState) -> tuple[Move, Any]:
+    def choose_next_move(self, host: HostState) -> tuple[NextMove, Any]:
         """Decide; time moves to the instant of what was decided.
 
         Returns:
@@ -88,41 +88,41 @@ class JumpRule:
         deadline = host.deadline
         if (process := self.find_first_process(deadline)) is not None:
             self.now, path = process
-            return Move.GRANT, path
+            return NextMove.GRANT, path
         # The deadline may lie in the past after a blocked loop. Time never moves backwards.
         if deadline is not None:
             self.now = max(self.now, deadline[0])
-            return Move.FIRE, deadline[1]
-        return Move.STUCK, None
+            return NextMove.FIRE, deadline[1]
+        return NextMove.STUCK, None
 
     def has_requested_grant(self, path: Path) -> bool:
         """Say whether a process asked for a grant."""
         return path in self._askers
 
-    def find_host_move(self, host: HostState) -> tuple[Move, int] | None:
+    def find_host_move(self, host: HostState) -> tuple[NextMove, int] | None:
         """Rules 3 and 8."""
         if host.ready is not None:
-            return Move.LOOK, host.ready
+            return NextMove.LOOK, host.ready
         if host.pending is not None:
-            return Move.START, host.pending
+            return NextMove.START, host.pending
         return None
 
     def find_first_process(self, deadline: tuple[int, int] | None) -> tuple[int, Path] | None:
         """Find the next process, and its instant, if the host only has this deadline. Time does not move."""
-        if (asker := self.find_first_asker()) is not None:
+        if (asker := self.find_first_grant_request()) is not None:
             return self.now, asker
-        due = self.find_first_due()
-        if due is not None and (deadline is None or self.agent_wins(due[0], deadline[0])):
+        due = self.find_first_due_process()
+        if due is not None and (deadline is None or self.is_agent_before_host(due[0], deadline[0])):
             return max(self.now, due[0]), due[1]
         return None
 
-    def find_first_asker(self) -> Path | None:
+    def find_first_grant_request(self) -> Path | None:
         """Rule 4, its first half."""
         # `min` over paths is spawn order. Pids would be a race: two children started together may get them in either
         # order.
         return min(self._askers) if self._askers else None
 
-    def find_first_due(self) -> tuple[int, Path] | None:
+    def find_first_due_process(self) -> tuple[int, Path] | None:
         """Rule 4, its second half: the earliest instant, ties in spawn order."""
         dues, until = self._dues, self._until
         # Entries of processes that parked anew or were dropped stay in the heap. To remove them eagerly would be
@@ -134,7 +134,7 @@ class JumpRule:
             heappop(dues)
         return None
 
-    def agent_wins(self, until: int, deadline: int) -> bool:
+    def is_agent_before_host(self, until: int, deadline: int) -> bool:
         """Rule 5."""
         # A tie goes to the agent: at the same instant an exit or a last line beats the supervisor's timer (rule A4).
         # The comparison with `now` covers a deadline that is overdue.

@@ -24,7 +24,7 @@ _PATIENCE = 0.5
 """Real seconds that a read of a participant's word waits, whatever signals interrupt it."""
 
 
-class State(Enum):
+class ParticipantState(Enum):
     """Where a participant stands.
 
     RUNNING --says it waits--> PARKED --grant--> RUNNING; either --its socket ends--> DYING --its pidfd--> GONE.
@@ -64,7 +64,7 @@ class Participant:
         link.settimeout(_PATIENCE)
         self._number = link.fileno()
         """A write to it asks the kernel once, where a send of a socket with a timeout first asks whether it may."""
-        self.state = State.PARKED
+        self.state = ParticipantState.PARKED
         self.stopped = False
         self.woken = False
         """Whether it has said its last word."""
@@ -78,7 +78,7 @@ class Participant:
     @property
     def is_alive(self) -> bool:
         """Whether the process has not been seen to end."""
-        return self.state in (State.RUNNING, State.PARKED)
+        return self.state in (ParticipantState.RUNNING, ParticipantState.PARKED)
 
     def grant(self, now: int, *, ready: bool) -> None:
         """Let it run; if it dies meanwhile, its socket's end shows that.
@@ -87,7 +87,7 @@ class Participant:
             now: the instant.
             ready: whether a stream that it waits for is ready.
         """
-        self.state = State.RUNNING
+        self.state = ParticipantState.RUNNING
         try:  # noqa: SIM105  # this is done at every step, and a context manager counts there
             os.write(self._number, wire.encode_grant(now, ready=ready))
         except OSError:
@@ -96,7 +96,7 @@ class Participant:
     def record_end(self) -> None:
         """Record that it is dead, and how it ended: its parent may reap it at once."""
         # The status must be read now. A parent that reaps right after its signal removes it from the kernel.
-        self.state = State.GONE
+        self.state = ParticipantState.GONE
         self.status = self._read_status()
 
     def _read_status(self) -> dict[str, Any]:
@@ -117,7 +117,7 @@ class Participant:
     def is_zombie(self) -> bool:
         """Say whether it ended and this process, its parent by birth or adoption, has not waited for it."""
         # Only a dead process of this process's children can be one; others answer with ChildProcessError.
-        if self.state is not State.GONE or self.is_closed:
+        if self.state is not ParticipantState.GONE or self.is_closed:
             return False
         try:
             result = os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOWAIT | os.WNOHANG)
@@ -159,7 +159,7 @@ class Participant:
         streams = [name for name, wanted in zip(("stdin", "stdout", "stderr"), self.wants, strict=True) if wanted]
         if self.stopped:
             waits = "is stopped"
-        elif self.state is State.RUNNING:
+        elif self.state is ParticipantState.RUNNING:
             waits = "runs on"
         elif self.until is not None:
             waits = f"waits until {self.until / 1e9:g} s"
@@ -167,7 +167,7 @@ class Participant:
             waits = "waits for " + (" or ".join(_BLOCKED[stream] for stream in streams) or "a signal")
         return f"{self.name} (pid {self.pid}) {waits}, last at {place}"
 
-    def hang_up(self) -> None:
+    def close_connection(self) -> None:
         """Close its socket and its epoll descriptor."""
         self._number = -1  # by then the kernel may have given the number to another file
         self.link.close()
@@ -177,7 +177,7 @@ class Participant:
 
     def close(self) -> None:
         """Give its descriptors back."""
-        self.hang_up()
+        self.close_connection()
         if not self.is_closed:
             os.close(self.pidfd)
             self.pidfd = -1

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock._events import convert_note_to_event
 from pytest_agentproc.clock._hub_socket import HubListener
-from pytest_agentproc.clock._participant import Participant, State
-from pytest_agentproc.clock._wrappers import Wrappers, list_ancestors
+from pytest_agentproc.clock._participant import Participant, ParticipantState
+from pytest_agentproc.clock._wrappers import WrapperRegistry, list_ancestors
 from pytest_agentproc.fake_agents import wire
 from pytest_agentproc.fake_agents.program import number_name
 
@@ -63,7 +63,7 @@ class ParticipantRegistry:
         self._sinks: dict[bytes, Sink] = {}
         self.by_pid: dict[int, Participant] = {}
         """The participant that said hello last from each pid."""
-        self.wrappers = Wrappers(poller, self.participants, self.by_pid)
+        self.wrappers = WrapperRegistry(poller, self.participants, self.by_pid)
         self.before_opening: list[Callable[[], None]] = []
         """The checks that run before new participants are let in."""
         self._births: list[Participant] = []
@@ -89,7 +89,7 @@ class ParticipantRegistry:
         """The address for new participants: the path of a socket; empty before the first `register_fake`."""
         return self._door.address
 
-    def open_door(self) -> None:
+    def start_accepting_participants(self) -> None:
         """Let new participants in from now on: a fake that is started is in virtual time.
 
         Raises:
@@ -99,9 +99,9 @@ class ParticipantRegistry:
             check()
         self._door.open()
 
-    def shut_door(self) -> None:
+    def stop_accepting_participants(self) -> None:
         """Refuse every participant from now on: a fake that is started now runs in real time."""
-        self._door.shut()
+        self._door.refuse_connections()
 
     def register_fake(self, sink: Sink, folder: str) -> bytes:
         """Give the token of one fake; its events, and those of its descendants, go to `sink`.
@@ -110,14 +110,14 @@ class ParticipantRegistry:
             sink: called with (instant, code, data) in the record's codes.
             folder: where the hub's socket may be: only this user can enter it. The first one counts.
         """
-        self._door.choose_place(folder)
+        self._door.choose_socket_folder(folder)
         token = secrets.token_bytes(wire.TOKEN)
         self._sinks[token] = sink
         return token
 
-    def mute_fake(self, token: bytes) -> None:
+    def stop_recording_fake(self, token: bytes) -> None:
         """Send a fake's events nowhere from now on."""
-        self._sinks[token] = _drop_event
+        self._sinks[token] = _ignore_event
 
     # Births.
 
@@ -148,7 +148,7 @@ class ParticipantRegistry:
         """Say whether a process has said hello, or runs around an agent that has."""
         return pid in self.by_pid or pid in self.wrappers.alive
 
-    def stop_expecting(self, pid: int) -> None:
+    def stop_expecting_hello(self, pid: int) -> None:
         """Stop the wait for a process that does not belong to the clock."""
         with self._poller.lock:
             self.expected.pop(pid, None)
@@ -161,7 +161,7 @@ class ParticipantRegistry:
             if index >= 0:
                 path = (*self.by_pid[parent].path, index)
             elif path is None:
-                path = self._choose_path(pid)
+                path = self._choose_root_path(pid)
             try:
                 participant = Participant(link, pid, stage, path, name, line, token)
             except ProcessLookupError:  # it was killed and reaped before this look
@@ -178,7 +178,7 @@ class ParticipantRegistry:
             # The pidfd pins the process. A pid that is read later may belong to a new process.
             self._poller.watch(participant.pidfd, partial(self._handle_death, participant))
             self.changed = True
-            self._rule.park(path, participant.until)
+            self._rule.park_process(path, participant.until)
             self._births.append(participant)
             self.living[path] = participant
             if index < 0:
@@ -187,7 +187,7 @@ class ParticipantRegistry:
                 # their parent.
                 self._record_births()
 
-    def _choose_path(self, pid: int) -> Path:
+    def _choose_root_path(self, pid: int) -> Path:
         """Give an unexpected agent the place of the program that it was before, or that it descends from (a shell)."""
         # First case: the program turned into the agent by exec. Second: a shell above it waits. Third: nothing above it
         # is known, so the agent is numbered as a new start.
@@ -234,7 +234,7 @@ class ParticipantRegistry:
             self._record_notes(participant, notes)
         if form == "W":
             _, participant.until, participant.wants, _ = said
-            participant.state = State.PARKED
+            participant.state = ParticipantState.PARKED
             # A stopped process may still have sent its last word. It enters the rule only after SIGCONT.
             if not participant.stopped:
                 self.report_parked(participant)
@@ -243,7 +243,7 @@ class ParticipantRegistry:
 
     def report_parked(self, participant: Participant) -> None:
         """Report to the rule that a participant waits, and whether it asks for a grant."""
-        self._rule.park(participant.path, participant.until)
+        self._rule.park_process(participant.path, participant.until)
         if participant.woken:
             self._rule.request_grant(participant.path)
 
@@ -280,13 +280,13 @@ class ParticipantRegistry:
         """Its socket has ended: it is dying, and dead once its pidfd says so."""
         # EOF may be seen twice: by the poller, and by the last reads of `_handle_death`.
         if participant.is_alive:
-            participant.state = State.DYING
+            participant.state = ParticipantState.DYING
             self.changed = True
             self.dying.append(participant)
             # A process that replaced itself by exec may have said hello again with the same path: the new one lives.
             if self.living.get(participant.path) is participant:
                 del self.living[participant.path]
-            self._rule.drop(participant.path)
+            self._rule.drop_process(participant.path)
             # The number of a closed descriptor is reused. A handler left here would be called for another process's
             # file.
             self._poller.forget(participant.link.fileno())
@@ -300,7 +300,7 @@ class ParticipantRegistry:
             while participant.is_alive:
                 self.receive_message(participant)
         self._handle_socket_end(participant)
-        if participant.state is State.DYING:
+        if participant.state is ParticipantState.DYING:
             # The status is read here and not when it is recorded: trio's `Process.wait` reaps right after its signal,
             # and then the kernel does not know it any more.
             participant.record_end()
@@ -319,12 +319,12 @@ class ParticipantRegistry:
                 sink = self._sinks[death.token]
                 sink(self._rule.now, "x", {"process": death.name, **death.status})
                 sink(self._rule.now, "p", {"process": death.name, "gone": True})
-                death.hang_up()
+                death.close_connection()
             self._kept += self._deaths
             self._deaths.clear()
-            self._close_reaped()
+            self._close_reaped_participants()
 
-    def _close_reaped(self) -> None:
+    def _close_reaped_participants(self) -> None:
         """Close the participants that the kernel has forgotten; long re-forks leave thousands."""
         for participant in self._kept:
             if participant.is_reaped():
@@ -369,5 +369,5 @@ def _end_participant(participant: Participant) -> None:
     participant.close()
 
 
-def _drop_event(at: int, code: str, data: dict[str, Any]) -> None:
+def _ignore_event(at: int, code: str, data: dict[str, Any]) -> None:
     """Drop an event."""

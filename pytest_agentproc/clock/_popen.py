@@ -27,7 +27,7 @@ def make_popen_limits_exact() -> Iterator[None]:
     wait = subprocess.Popen._wait  # type: ignore[attr-defined]  # noqa: SLF001
     remaining = subprocess.Popen._remaining_time  # type: ignore[attr-defined]  # noqa: SLF001
 
-    def exact_wait(self: subprocess.Popen[Any], timeout: float | None) -> int:
+    def wait_exactly(self: subprocess.Popen[Any], timeout: float | None) -> int:
         if timeout is None or self.returncode is not None:
             return int(wait(self, timeout))
         try:
@@ -44,7 +44,7 @@ def make_popen_limits_exact() -> Iterator[None]:
             raise subprocess.TimeoutExpired(self.args, timeout)
         return int(wait(self, None))
 
-    def exact_remaining(self: subprocess.Popen[Any], endtime: float | None) -> float | None:
+    def compute_exact_remaining(self: subprocess.Popen[Any], endtime: float | None) -> float | None:
         left: float | None = remaining(self, endtime)
         if left != 0:
             return left
@@ -55,8 +55,8 @@ def make_popen_limits_exact() -> Iterator[None]:
         is_new, self.__dict__["_agentproc_seen"] = self.__dict__.get("_agentproc_seen") != seen, seen
         return left if is_new else -1
 
-    subprocess.Popen._wait = exact_wait  # type: ignore[attr-defined]  # noqa: SLF001
-    subprocess.Popen._remaining_time = exact_remaining  # type: ignore[attr-defined]  # noqa: SLF001
+    subprocess.Popen._wait = wait_exactly  # type: ignore[attr-defined]  # noqa: SLF001
+    subprocess.Popen._remaining_time = compute_exact_remaining  # type: ignore[attr-defined]  # noqa: SLF001
     try:
         yield
     finally:

@@ -43,7 +43,7 @@ class LoopTime:
         return self._rule.now / _NANOSECONDS
 
     @staticmethod
-    def find_meant_instant(deadline: float) -> int | None:
+    def find_intended_instant(deadline: float) -> int | None:
         """Give the nanosecond that a deadline means; None if it never comes, 0 if it has always passed."""
         exact = deadline * _NANOSECONDS
         if exact == math.inf:
@@ -58,7 +58,7 @@ class LoopTime:
 
     def is_due(self, deadline: float) -> bool:
         """Say whether the instant that is meant by a deadline has come."""
-        meant = self.find_meant_instant(deadline)
+        meant = self.find_intended_instant(deadline)
         return meant is not None and meant <= self._rule.now
 
     def now(self) -> float:
@@ -71,7 +71,7 @@ class LoopTime:
         if self.now() < deadline and self.is_due(deadline):
             self._asked, self._asked_at = deadline, self._rule.now
 
-    def advance_to_last_due(self, heap: Sequence[Any], when: Callable[[Any], float]) -> float:
+    def advance_to_last_due_timer(self, heap: Sequence[Any], when: Callable[[Any], float]) -> float:
         """Set the time to the last due deadline, and give the time up to which timers fire: that, or the instant.
 
         A program that counts from deadline to deadline adds up rounding errors. From a quarter of a nanosecond on, its
@@ -194,13 +194,13 @@ class SystemClock:
 
     def instant(self) -> int:
         """Give the monotonic clock of the machine in nanoseconds since `zero`, times the scale."""
-        return self.to_instant(time.monotonic_ns())
+        return self.convert_moment_to_instant(time.monotonic_ns())
 
-    def to_instant(self, moment: int) -> int:
+    def convert_moment_to_instant(self, moment: int) -> int:
         """Give the instant of this clock that is a moment of the machine's monotonic clock, in nanoseconds."""
         return int((moment - self.zero) * self.scale)
 
-    def to_moment(self, instant: int) -> int:
+    def convert_instant_to_moment(self, instant: int) -> int:
         """Give the moment of the machine's monotonic clock that is an instant of this clock, in nanoseconds."""
         return self.zero + int(instant / self.scale)
 

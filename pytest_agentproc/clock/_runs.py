@@ -29,7 +29,7 @@ class _Run:
     error: BaseException | None = None
 
 
-class Runs:
+class HostRuns:
     """The runs under one hub, numbered by declaration.
 
     Args:
@@ -59,11 +59,11 @@ class Runs:
         try:
             await run.done.wait()
         finally:
-            self._remove(run)
+            self._remove_run(run)
         if run.error is not None:
             raise run.error
 
-    def collect_wishes(self, loop_deadline: int | None) -> HostState:
+    def collect_host_state(self, loop_deadline: int | None) -> HostState:
         """Collect the wishes of the runs for the jump rule; a deadline counts only where none of them is ready."""
         host, ready, pending = self._host, self.ready, self._pending
         host.pending = min(pending) if pending else None
@@ -71,13 +71,13 @@ class Runs:
         if ready:
             host.ready = min(ready)
             return host
-        host.ready, due = None, self._find_first_due()
+        host.ready, due = None, self._find_first_due_run()
         if loop_deadline is not None and (due is None or loop_deadline < due[0]):
             due = (loop_deadline, self.LOOP)
         host.deadline = due
         return host
 
-    def _find_first_due(self) -> tuple[int, int] | None:
+    def _find_first_due_run(self) -> tuple[int, int] | None:
         dues, deadlines = self._dues, self._deadlines
         while dues:
             # As in the jump rule, outdated entries stay in the heap until they come to the top.
@@ -87,7 +87,7 @@ class Runs:
             heappop(dues)
         return None
 
-    def look_once(self, number: int) -> None:
+    def let_run_look(self, number: int) -> None:
         """Let one run look once."""
         run = self._runs[number]
         self.ready.discard(number)
@@ -104,7 +104,7 @@ class Runs:
             if deadline is not None:
                 heappush(self._dues, (deadline, number))
         if done:
-            self._remove(run)
+            self._remove_run(run)
             run.done.set()
             self.resumed = True
         elif run.descriptor is None and run.watched.descriptor is not None:
@@ -117,11 +117,11 @@ class Runs:
             return "the loop of the supervising program"
         return f"supervisor {number + 1}" if len(self._runs) > 1 else "the supervisor"
 
-    def describe_all(self) -> list[str]:
+    def describe_all_runs(self) -> list[str]:
         """Say for every run what it waits for."""
         return [f"{self.describe(number)} {run.watched.describe()}" for number, run in self._runs.items()]
 
-    def _remove(self, run: _Run) -> None:
+    def _remove_run(self, run: _Run) -> None:
         if self._runs.pop(run.number, None) is not None and run.descriptor is not None:
             self._poller.forget(run.descriptor)
         self._deadlines.pop(run.number, None)

@@ -22,7 +22,7 @@ import trio
 import trio._core._run
 import trio._threads
 
-from pytest_agentproc.clock._debugger import is_guard_over
+from pytest_agentproc.clock._debugger import is_guard_time_over
 from pytest_agentproc.errors import ClockError, Spin, Stall, UsageError
 
 if TYPE_CHECKING:
@@ -62,14 +62,14 @@ class _WorkerThreads:
         key = object()
         self._waiting[key] = deliver
         self._hub.busy += 1
-        plain(function, lambda result: self._deliver(key, result), name)
+        plain(function, lambda result: self._deliver_result(key, result), name)
 
     def raise_in_waiters(self, error: Exception) -> None:
         """Raise the error in every waiter; the late result of its thread is dropped."""
         for key in tuple(self._waiting):
-            self._deliver(key, outcome.Error(error))
+            self._deliver_result(key, outcome.Error(error))
 
-    def _deliver(self, key: object, result: Any) -> None:
+    def _deliver_result(self, key: object, result: Any) -> None:
         deliver = self._waiting.pop(key, None)
         if deliver is not None:
             try:
@@ -78,7 +78,7 @@ class _WorkerThreads:
                 self._hub.busy -= 1
 
 
-class _InOrder(random.Random):
+class _InOrderRandom(random.Random):
     """A die that always has tasks run in the order in which they became ready."""
 
     def random(self) -> float:
@@ -86,7 +86,7 @@ class _InOrder(random.Random):
         return 0.0
 
 
-_IN_ORDER = _InOrder()
+_IN_ORDER = _InOrderRandom()
 """One for all runs: to make one asks the kernel for a state that is never used."""
 
 
@@ -149,7 +149,7 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
             return 0.0
         self._seconds.note_timer(deadline)
         try:
-            self._fire = self._hub.advance(self._seconds.find_meant_instant(deadline))
+            self._fire = self._hub.advance_time(self._seconds.find_intended_instant(deadline))
         except ClockError as error:
             # An error raised from here would become a TrioInternalError, and the program's clean-up would never run.
             self._throw_into_tasks(runner, error)
@@ -160,7 +160,7 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
 
     def _find_firing_time(self) -> float:
         """Give the time up to which timers fire now."""
-        return self._seconds.advance_to_last_due(trio._core._run.GLOBAL_RUN_CONTEXT.runner.deadlines._heap, _when)
+        return self._seconds.advance_to_last_due_timer(trio._core._run.GLOBAL_RUN_CONTEXT.runner.deadlines._heap, _when)
 
     def _throw_into_tasks(self, runner: Any, error: ClockError) -> None:
         """Raise in every task that waits: this is the second fault, so they hide from cancellation.
@@ -189,12 +189,12 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         if self._steps % _GLANCE:
             return
         self._hub.turns += 1
-        longest = self._hub.longest_run
-        if is_guard_over(self._since, longest):
+        longest = self._hub.longest_loop_seconds
+        if is_guard_time_over(self._since, longest):
             steps, self._steps = self._steps, 0
             spin = Spin(f"the trio loop ran {steps} times, for {longest:g} s, without a pause, a byte or a jump")
             if self._hub.fault is None:
-                self._hub.fail(spin)
+                self._hub.abort_with(spin)
             else:
                 self._throw_into_cancelled(spin)
 
@@ -254,11 +254,11 @@ def host_trio_runs(hub: Hub, attended: Attended) -> Iterator[None]:
         def call_in_runner_task(runner: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             """Run one fixture or one test of anyio's plugin, whose trio is a guest: between them it is idle."""
 
-            def call(*args: Any, **kwargs: Any) -> Any:
+            def call_and_mark_busy(*args: Any, **kwargs: Any) -> Any:
                 clock.is_idle = False
-                return finish(function(*args, **kwargs))
+                return await_and_mark_idle(function(*args, **kwargs))
 
-            async def finish(result: Any) -> Any:
+            async def await_and_mark_idle(result: Any) -> Any:
                 try:
                     return await result
                 finally:
@@ -266,7 +266,7 @@ def host_trio_runs(hub: Hub, attended: Attended) -> Iterator[None]:
 
             clock.is_idle = True
             with attended():
-                return plain_call(runner, call, *args, **kwargs)
+                return plain_call(runner, call_and_mark_busy, *args, **kwargs)
 
         core.setup_runner, runners._call_in_runner_task = setup_runner, call_in_runner_task
         try:

@@ -66,7 +66,7 @@ class VirtualClock:
         patience: float = 86_400.0,
         start: str = WALL_START,
     ) -> None:
-        self.start = _parse_start(start)
+        self.start = _parse_start_date(start)
         self.hub = Hub(guard, round(patience * 1_000_000_000))
         self.slept_ns = 0
         """How far the wall clock has jumped while the machine slept, in nanoseconds."""
@@ -167,7 +167,7 @@ class VirtualClock:
         """
         if inspect.iscoroutine(function):
             with contextlib.closing(function):
-                return self.run(_await, function, backend=backend)
+                return self.run(_await_coroutine, function, backend=backend)
         require_backend(backend)
         if _find_cancelled_error() is not None and _one_at_a_time.locked():
             raise UsageError(
@@ -180,11 +180,11 @@ class VirtualClock:
                 "make the test a plain function, and give run() your async one; or mark the async test with "
                 "@pytest.mark.virtual_time; agent_run and agent_session work here",
             )
-        with self.attend_host():
-            return self._run(function, args, backend)
+        with self.watch_host_actions():
+            return self._run_on_backend(function, args, backend)
 
     @contextlib.contextmanager
-    def attend_host(self) -> Iterator[None]:
+    def watch_host_actions(self) -> Iterator[None]:
         """See each process that is started and each signal that is sent, while an event loop of this clock runs.
 
         Raises:
@@ -220,7 +220,7 @@ class VirtualClock:
                 _one_at_a_time.release()
 
     @property
-    def is_attended(self) -> bool:
+    def is_loop_running(self) -> bool:
         """Whether an event loop of this clock runs."""
         return self._depth > 0
 
@@ -238,17 +238,17 @@ class VirtualClock:
             yield
 
     @contextlib.contextmanager
-    def host_loops(self) -> Iterator[None]:
+    def make_loops_virtual(self) -> Iterator[None]:
         """Have each event loop that is made in this thread while the block runs be in this clock's time."""
         from pytest_agentproc.clock._asyncio import host_asyncio_loops
 
         with contextlib.ExitStack() as stack:
             stack.enter_context(self.patch_time())
-            stack.enter_context(host_asyncio_loops(self.hub, self.attend_host))
+            stack.enter_context(host_asyncio_loops(self.hub, self.watch_host_actions))
             if importlib.util.find_spec("trio") is not None:
                 from pytest_agentproc.clock._trio import host_trio_runs
 
-                stack.enter_context(host_trio_runs(self.hub, self.attend_host))
+                stack.enter_context(host_trio_runs(self.hub, self.watch_host_actions))
             yield
 
     def wrap_with_fault_check(self, function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
@@ -260,7 +260,7 @@ class VirtualClock:
 
         @functools.wraps(function)
         async def run(*args: Any, **kwargs: Any) -> Any:
-            if not self.is_attended:
+            if not self.is_loop_running:
                 raise UsageError(
                     "the event loop of this test is in real time: it began before the test, or was chosen by name",
                     "give the loop, and every async fixture, the scope of one test, and name no loop factory",
@@ -270,13 +270,13 @@ class VirtualClock:
 
         return run
 
-    def _run(self, function: Callable[..., Awaitable[Any]], args: tuple[Any, ...], backend: str) -> Any:
+    def _run_on_backend(self, function: Callable[..., Awaitable[Any]], args: tuple[Any, ...], backend: str) -> Any:
         if backend == "trio":
             from pytest_agentproc.clock._trio import build_trio_options as options
         else:
             from pytest_agentproc.clock._asyncio import build_asyncio_options as options
         try:
-            with options(self.hub, self.attend_host) as backend_options:
+            with options(self.hub, self.watch_host_actions) as backend_options:
                 return anyio.run(
                     self._run_until_fault, function, args, backend=backend, backend_options=backend_options
                 )
@@ -302,7 +302,7 @@ class VirtualClock:
                 hub.on_fault = None
         if hub.fault is not None:
             raise hub.fault.with_traceback(trace)  # it shows the line that was cancelled for the fault
-        hub.settle()
+        hub.settle_participants()
         return result
 
     def close(self) -> None:
@@ -328,11 +328,11 @@ def _find_cancelled_error() -> type[BaseException] | None:
         return None
 
 
-async def _await(coroutine: Coroutine[Any, Any, _Result]) -> _Result:
+async def _await_coroutine(coroutine: Coroutine[Any, Any, _Result]) -> _Result:
     return await coroutine
 
 
-def _parse_start(start: str) -> dt.datetime:
+def _parse_start_date(start: str) -> dt.datetime:
     """Read when virtual time begins.
 
     Raises:

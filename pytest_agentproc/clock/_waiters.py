@@ -20,26 +20,28 @@ def list_waiting_places(coroutines: Iterable[Any], *, has_threads: bool) -> list
         coroutines: those of the tasks.
         has_threads: whether other threads are named as well.
     """
-    found = {find_nearest_line(reversed([*_list_frames(coroutine)])) for coroutine in coroutines}
+    found = {find_nearest_line(reversed([*_list_coroutine_frames(coroutine)])) for coroutine in coroutines}
     if has_threads:
         here = threading.get_ident()
         # There is no other way to a thread's line.
         frames = [frame for thread, frame in sys._current_frames().items() if thread != here]  # noqa: SLF001
         found |= {find_nearest_line(iterate_callers(frame)) for frame in frames}
-    return sorted(found - {""}, key=_split_for_sorting)  # neither tasks nor threads have an order that two runs share
+    return sorted(
+        found - {""}, key=_split_place_for_sorting
+    )  # neither tasks nor threads have an order that two runs share
 
 
-def find_place_of_call() -> str:
+def find_kit_call_place() -> str:
     """Name the line that called the kit, `file:line`; empty: no line of the user's program did."""
     return find_nearest_line(iterate_callers(sys._getframe(1)))  # noqa: SLF001  # as above
 
 
-def _split_for_sorting(place: str) -> tuple[str, int]:
+def _split_place_for_sorting(place: str) -> tuple[str, int]:
     file, _, line = place.rpartition(":")
     return file, int(line)
 
 
-def _list_frames(coroutine: Any) -> Iterator[FrameType]:
+def _list_coroutine_frames(coroutine: Any) -> Iterator[FrameType]:
     """Give the frames of a coroutine that waits, the outermost first."""
     while coroutine is not None:
         frame = getattr(coroutine, "cr_frame", None) or getattr(coroutine, "gi_frame", None)

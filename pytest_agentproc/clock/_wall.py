@@ -60,7 +60,7 @@ class _FollowedClock(Protocol):
     @property
     def now_ns(self) -> int: ...
     @property
-    def is_attended(self) -> bool: ...
+    def is_loop_running(self) -> bool: ...
 
 
 class _FreezeFactory:
@@ -93,7 +93,7 @@ class _FreezeFactory:
         now = self.clock.now_ns
         # Inside a loop time moves, so reads are harmless. Outside it stands still: a busy wait would hang without this
         # check.
-        if self.clock.is_attended or threading.current_thread() is not threading.main_thread():
+        if self.clock.is_loop_running or threading.current_thread() is not threading.main_thread():
             self._reads = 0
             return now
         self._reads = self._reads + 1 if now == self._read_at else 1
@@ -162,18 +162,18 @@ _kind: Any = type(_freezer)
 _start = _kind.start
 
 
-def _build_fake(name: str, read: Callable[[_FreezeFactory], float]) -> Callable[[], float]:
+def _build_followed_clock(name: str, read: Callable[[_FreezeFactory], float]) -> Callable[[], float]:
     plain = getattr(_api, f"real_{name}")
 
-    def fake() -> float:
+    def read_followed_clock() -> float:
         caller = sys._getframe(1).f_globals  # noqa: SLF001  # there is no other way to find the caller
         return plain() if _is_real_time_module(caller) or not _followers else read(_followers[-1])
 
-    fake.__name__ = f"fake_{name}"
-    return fake
+    read_followed_clock.__name__ = f"fake_{name}"
+    return read_followed_clock
 
 
-_FAKES = {f"fake_{name}": _build_fake(name, read) for name, read in _READINGS.items()}
+_FAKES = {f"fake_{name}": _build_followed_clock(name, read) for name, read in _READINGS.items()}
 _plain = {name: getattr(_api, name) for name in _FAKES}
 _frozen: _ClockHolders | None = None
 """The modules as the search at the start found them, while the clocks are virtual."""
@@ -188,7 +188,7 @@ def _install_virtual_clocks() -> None:
     # A second freeze would replace our classes by its own, and time would stand still at its instant.
     _kind.start = lambda self: _refuse_freezegun_if(True)  # noqa: ARG005  # freezegun's own signature
     global _frozen  # noqa: PLW0603  # there is one interpreter
-    _frozen = _search_modules()
+    _frozen = _find_clock_holders()
     _replace_clocks(_frozen, _VIRTUAL)
 
 
@@ -199,7 +199,7 @@ def _restore_real_clocks() -> None:
     vars(_api).update(_plain, sys=sys)
     # Two searches for each run took 6 % of the time of all scenarios, and most runs load no module. A virtual clock
     # that a module has got meanwhile by other means shows real time from here on, and the next search finds it.
-    found = _frozen if _frozen is not None and _frozen.size == len(sys.modules) else _search_modules()
+    found = _frozen if _frozen is not None and _frozen.size == len(sys.modules) else _find_clock_holders()
     _frozen = None
     _replace_clocks(found, _ACTUAL)
 
@@ -249,7 +249,7 @@ class _ClockHolders(NamedTuple):
     holders: list[tuple[dict[str, Any], _ModuleClocks]]
 
 
-def _search_modules() -> _ClockHolders:
+def _find_clock_holders() -> _ClockHolders:
     modules = list[tuple[str, Any]](sys.modules.items())
     holders: list[tuple[dict[str, Any], _ModuleClocks]] = []
     dict_of = object.__getattribute__  # a lazy module would load at any other access
@@ -260,7 +260,7 @@ def _search_modules() -> _ClockHolders:
             if not isinstance(module, types.ModuleType):
                 continue
             try:
-                known = _modules[name] = _search_module(module, dict_of(module, "__dict__"))
+                known = _modules[name] = _find_module_clocks(module, dict_of(module, "__dict__"))
             except AttributeError:  # an object of a C extension that only calls itself a module, such as cffi's
                 continue
         if known.names or known.owners:
@@ -279,7 +279,7 @@ def _replace_clocks(found: _ClockHolders, others: dict[int, Any]) -> None:
                 _replace_in_holder(holder, others)
 
 
-def _search_module(module: types.ModuleType, space: dict[str, Any]) -> _ModuleClocks:
+def _find_module_clocks(module: types.ModuleType, space: dict[str, Any]) -> _ModuleClocks:
     home = str(space.get("__name__", ""))
     if _is_real_time_module(space) or home in ("datetime", "time", "freezegun.api", __name__):
         return _ModuleClocks(weakref.ref(module), len(space), (), ())
@@ -296,7 +296,7 @@ def _find_clock_owners(home: str, values: Any) -> Iterator[Any]:
     for held in list(values):
         value = _unwrap_method(held)
         if isinstance(value, types.FunctionType):
-            if any(id(inner) in _WANTED for inner in _list_held_values(value)):
+            if any(id(inner) in _WANTED for inner in _list_function_values(value)):
                 yield value
         elif isinstance(value, type) and value.__module__ == home:
             inside = [*vars(value).values()]
@@ -313,7 +313,7 @@ def _unwrap_method(value: Any) -> Any:
     return value.__func__ if type(value) in _METHODS else value
 
 
-def _list_held_values(function: types.FunctionType) -> Iterator[Any]:
+def _list_function_values(function: types.FunctionType) -> Iterator[Any]:
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
     for cell in function.__closure__ or ():

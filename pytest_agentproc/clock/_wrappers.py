@@ -48,28 +48,28 @@ class SleepProof:
         self.proof: dict[int, bytes] | None = None
         """The observation at the last proof: another object once any process has run."""
 
-    def is_proven(self) -> bool:
+    def is_tree_asleep(self) -> bool:
         """Look, and say whether all sleep."""
         if self.proof is not None and _count_switches(self.family) == self.proof:
             return True
-        family = self._list_family()
+        family = self._list_process_and_descendants()
         seen = _count_switches(family)
         # The order of the three looks is the proof: switches, list, switches.
-        if seen is None or self._list_family() != family or _count_switches(family) != seen:
+        if seen is None or self._list_process_and_descendants() != family or _count_switches(family) != seen:
             self.proof = None
             return False
         self.family, self.proof = family, seen
         return True
 
-    def find_timed(self) -> int | None:
+    def find_timed_process(self) -> int | None:
         """Give one of the processes of the last proof that waits with a time limit of its own."""
         return next((pid for pid in self.family if has_timed_wait(pid)), None)
 
-    def _list_family(self) -> list[int]:
+    def _list_process_and_descendants(self) -> list[int]:
         return [self._pid, *_list_descendants(self._pid, self._others)]
 
 
-class Wrapper:
+class WrapperProgram:
     """A program that is no fake.
 
     Args:
@@ -94,9 +94,9 @@ class Wrapper:
         Raises:
             ForeignProgram: one waits for longer than a second: it uses real time, as a supervisor would.
         """
-        if not self._sleep.is_proven():
+        if not self._sleep.is_tree_asleep():
             return False
-        timed = self._sleep.find_timed()
+        timed = self._sleep.find_timed_process()
         if timed is None:
             self._timed_since = None
             return True
@@ -113,7 +113,7 @@ class Wrapper:
 
     def prove_rest(self) -> dict[int, bytes] | None:
         """Give the proof that it and all that it started wait for something other than a time; None: there is none."""
-        return self._sleep.proof if self._sleep.is_proven() and self._sleep.find_timed() is None else None
+        return self._sleep.proof if self._sleep.is_tree_asleep() and self._sleep.find_timed_process() is None else None
 
     def describe(self) -> str:
         """Name it for a message."""
@@ -121,7 +121,7 @@ class Wrapper:
         return f"{kind} {self.name!r} (pid {self.pid})"
 
 
-class Wrappers:
+class WrapperRegistry:
     """All living wrappers.
 
     Args:
@@ -135,19 +135,19 @@ class Wrappers:
         self._poller = poller
         self._participants = participants
         self._by_pid = by_pid
-        self.alive: dict[int, Wrapper] = {}
+        self.alive: dict[int, WrapperProgram] = {}
         """Each by its pid."""
 
-    def add(self, pid: int, path: Path, name: str = "") -> Wrapper:
+    def add(self, pid: int, path: Path, name: str = "") -> WrapperProgram:
         """Add a program until it ends."""
-        wrapper = self.alive[pid] = Wrapper(pid, path, name, self._by_pid)
+        wrapper = self.alive[pid] = WrapperProgram(pid, path, name, self._by_pid)
         self._poller.watch(wrapper.pidfd, partial(self._handle_end, pid))
         return wrapper
 
     def _handle_end(self, pid: int) -> None:
         self.drop(pid)
 
-    def drop(self, pid: int) -> Wrapper | None:
+    def drop(self, pid: int) -> WrapperProgram | None:
         """Remove the wrapper of a pid, if there is one: it has ended, or has become an agent itself."""
         wrapper = self.alive.pop(pid, None)
         if wrapper is not None:
@@ -155,7 +155,7 @@ class Wrappers:
             os.close(wrapper.pidfd)
         return wrapper
 
-    def find_wrapper_above(self, pid: int) -> Wrapper | None:
+    def find_wrapper_above(self, pid: int) -> WrapperProgram | None:
         """Give the wrapper that a process descends from."""
         return next((self.alive[ancestor] for ancestor in list_ancestors(pid) if ancestor in self.alive), None)
 
@@ -170,7 +170,7 @@ class Wrappers:
             if not proof or wrapper.prove_rest() is not proof
         ]
 
-    def find_restless(self) -> str:
+    def find_restless_wrapper(self) -> str:
         """Name a wrapper around an agent that does not rest; empty: all rest, or are dead.
 
         Raises:

@@ -5,32 +5,32 @@ With real processes in virtual or real time (`ScenarioRunner`), or in the model 
 
 from __future__ import annotations
 
-from pytest_agentproc.harness._fake import FakeAgent, FakeByArguments, LifeOutsideClock
+from pytest_agentproc.harness._fake import FakeAgent, LifeInRealTime, MultiScriptFake
 from pytest_agentproc.harness._faults import require_startable_fakes
-from pytest_agentproc.harness._model import Model
-from pytest_agentproc.harness._model_play import ReferenceSubject, add_run, run_in_model
+from pytest_agentproc.harness._model import InMemoryModel
+from pytest_agentproc.harness._model_play import ReferenceSubject, add_run_to_model, run_in_model
 from pytest_agentproc.harness._pace import NotForRealTime, RunForecast, forecast_run
 from pytest_agentproc.harness._played import PlayResult
 from pytest_agentproc.harness._runner import ScenarioRunner, predict_real_seconds
 from pytest_agentproc.harness._standalone import COMMANDS, REFUSED, can_overwrite, write_fake, write_refusal
-from pytest_agentproc.harness._supervise import build_run_request, explain_not_virtual, explain_real_time_only
+from pytest_agentproc.harness._supervise import build_run_request, explain_no_virtual_time, explain_real_time_only
 
 __all__ = [
     "COMMANDS",
     "REFUSED",
     "FakeAgent",
-    "FakeByArguments",
-    "LifeOutsideClock",
-    "Model",
+    "InMemoryModel",
+    "LifeInRealTime",
+    "MultiScriptFake",
     "NotForRealTime",
     "PlayResult",
     "ReferenceSubject",
     "RunForecast",
     "ScenarioRunner",
-    "add_run",
+    "add_run_to_model",
     "build_run_request",
     "can_overwrite",
-    "explain_not_virtual",
+    "explain_no_virtual_time",
     "explain_real_time_only",
     "forecast_run",
     "predict_real_seconds",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 PAGE = 4096
 
 
-class _Page:
+class _PipePage:
     __slots__ = ("data", "end")
 
     def __init__(self, data: bytes) -> None:
@@ -47,7 +47,7 @@ class Pipe:
     def __init__(self) -> None:
         self.writers = 1
         self.readers = 1
-        self.pages: deque[_Page] = deque()
+        self.pages: deque[_PipePage] = deque()
 
     def is_writable(self) -> bool:
         """Say whether poll would call it writable: a free slot, or no reader."""
@@ -74,7 +74,7 @@ class Pipe:
             taken = odd
         while taken < len(data) and len(self.pages) < self.slots:
             page = bytes(data[taken : taken + PAGE])
-            self.pages.append(_Page(page))
+            self.pages.append(_PipePage(page))
             taken += len(page)
         return taken or None
 
@@ -181,9 +181,9 @@ def _signal_orphaned_group(group: list[TreeMember]) -> None:
     members = [member for member in group if member.process.is_alive]
     if any(member.process.is_stopped for member in members) and not any(map(_has_parent_outside_group, members)):
         for member in members:
-            member.process.catch_or_die_of(_HUP)
+            member.process.catch_or_die_of_signal(_HUP)
         for member in members:
-            member.process.continue_running()
+            member.process.resume_after_stop()
 
 
 def _has_parent_outside_group(member: TreeMember) -> bool:
@@ -203,24 +203,24 @@ class ReachableTree:
     def list_reachable(self) -> list[Process]:
         """List the descendants that are found now."""
         found = self._agent.list_descendants()
-        for kin in self._list_living(self._agent.session):
+        for kin in self._list_living_processes(self._agent.session):
             found += [kin, *kin.list_descendants()]
         if self._containment == "subreaper":
-            for orphan in self._list_living(self._agent.tree):
-                if orphan.parent is None and self._is_attributed(orphan):
+            for orphan in self._list_living_processes(self._agent.tree):
+                if orphan.parent is None and self._is_orphan_of_agent(orphan):
                     found += [orphan, *orphan.list_descendants()]
         elif self._containment == "keeper":
-            found += self._list_living(self._agent.tree)
-        self._seen += [kin.session for kin in found if not self._has_seen(kin)]
+            found += self._list_living_processes(self._agent.tree)
+        self._seen += [kin.session for kin in found if not self._has_seen_session_of(kin)]
         return list(dict.fromkeys(kin.process for kin in found))
 
-    def _list_living(self, relatives: list[TreeMember]) -> list[TreeMember]:
+    def _list_living_processes(self, relatives: list[TreeMember]) -> list[TreeMember]:
         return [kin for kin in relatives if kin is not self._agent and kin.process.is_alive]
 
-    def _is_attributed(self, orphan: TreeMember) -> bool:
-        return not orphan.is_cleared or self._has_seen(orphan)
+    def _is_orphan_of_agent(self, orphan: TreeMember) -> bool:
+        return not orphan.is_cleared or self._has_seen_session_of(orphan)
 
-    def _has_seen(self, kin: TreeMember) -> bool:
+    def _has_seen_session_of(self, kin: TreeMember) -> bool:
         return any(kin.session is session for session in self._seen)
 
 
@@ -326,7 +326,7 @@ class Process:
 
     def close(self, stream: str) -> None:
         self.note("c", stream)
-        self._release_stream(stream)
+        self._release_pipe_end(stream)
 
     def catch(self, signum: int) -> None:
         self.caught.add(signum)
@@ -338,7 +338,7 @@ class Process:
         pipes = {stream: self.pipes[stream] if stream in fields["inherits"] else None for stream in _STREAMS}
         for stream, pipe in pipes.items():
             if pipe is not None:
-                _count_pipe_end(pipe, stream, 1)
+                _change_pipe_end_count(pipe, stream, 1)
         child = type(self)(self.model, (*self.path, index), fields["id"], fields["line"], program, pipes)
         child.kin = TreeMember.of(child, self.kin, fields)
         child.is_stopped = fields.get("stopped", False)
@@ -382,13 +382,13 @@ class Process:
         """Take any signal, also one that stops or continues."""
         if signum == _STOP:
             self.is_stopped = self.is_alive
-            self.model.rule.drop(self.path)
+            self.model.rule.drop_process(self.path)
         elif signum == _CONT:
-            self.continue_running()
+            self.resume_after_stop()
         else:
-            self.catch_or_die_of(signum)
+            self.catch_or_die_of_signal(signum)
 
-    def catch_or_die_of(self, signum: int) -> None:
+    def catch_or_die_of_signal(self, signum: int) -> None:
         """Take a signal: caught, it wakes; not caught, it kills; KILL alone does so while it is stopped."""
         if not self.is_alive:
             return
@@ -400,7 +400,7 @@ class Process:
         else:
             self.end_by_signal(signum)
 
-    def continue_running(self) -> None:
+    def resume_after_stop(self) -> None:
         """Take CONT: a stopped process receives the pending signals, and runs on."""
         if not (self.is_alive and self.is_stopped):
             return
@@ -409,7 +409,7 @@ class Process:
         if self.signals:
             self.model.wake_process(self)
         for signum in sorted(self._pending):
-            self.catch_or_die_of(signum)
+            self.catch_or_die_of_signal(signum)
         self._pending.clear()
 
     def end_by_signal(self, signum: int) -> None:
@@ -421,7 +421,7 @@ class Process:
         self.is_alive = False
         self.ended = ended
         for stream in _STREAMS:
-            self._release_stream(stream)
+            self._release_pipe_end(stream)
         self.model.remove_process(self)
         self.kin.leave_tree()
 
@@ -437,7 +437,7 @@ class Process:
             del self._watched[name]
         return bool(ended)
 
-    def update_wakers(self) -> None:
+    def update_wake_conditions(self) -> None:
         """Find out until when it waits, and what else would wake it: only a grant changes either.
 
         A stream that leads nowhere is ready at once, without a question to any process.
@@ -459,13 +459,13 @@ class Process:
             until = now
         self.until, self.wakers = until, wakers
 
-    def _release_stream(self, stream: str) -> None:
+    def _release_pipe_end(self, stream: str) -> None:
         pipe, self.pipes[stream] = self.pipes[stream], None
         if pipe is not None:
-            _count_pipe_end(pipe, stream, -1)
+            _change_pipe_end_count(pipe, stream, -1)
 
 
-def _count_pipe_end(pipe: Pipe, stream: str, change: int) -> None:
+def _change_pipe_end_count(pipe: Pipe, stream: str, change: int) -> None:
     if stream == "stdin":
         pipe.readers += change
     else:
@@ -533,21 +533,21 @@ class ModelAgent:
 
     def _send_signal(self, signum: int, reach: str) -> None:
         if reach != "agent":
-            self._find_new_members()
+            self._add_new_members()
         group = self.agent.kin.group
         members = [
             member for member in self._members if reach == "tree" or (reach == "group" and member.kin.group is group)
         ]
         for process in (self.agent, *members):
-            process.catch_or_die_of(signum)
+            process.catch_or_die_of_signal(signum)
             if signum == _TERM:
-                process.continue_running()  # a stopped one hears it, too
+                process.resume_after_stop()  # a stopped one hears it, too
 
     def is_alone(self) -> bool:
         self._members = [member for member in self._members if member.is_alive]
-        return not self._members and not self._find_new_members()
+        return not self._members and not self._add_new_members()
 
-    def _find_new_members(self) -> bool:
+    def _add_new_members(self) -> bool:
         new = [member for member in self._reach.list_reachable() if member not in self._members]
         self._members += new
         return bool(new)
@@ -568,5 +568,5 @@ class ModelAgent:
             pipe.readers = pipe.writers = 0
         if self.containment == "keeper":  # which ends with all processes below it, and has reaped them
             for kin in list(self.agent.kin.tree):
-                kin.process.catch_or_die_of(_KILL)
+                kin.process.catch_or_die_of_signal(_KILL)
             self.agent.is_reaped = True

@@ -44,19 +44,22 @@ def main() -> None:
                 return
             if number == listener.fileno():
                 line, _address = listener.accept()
-                if read_peer(line)[1] not in (0, os.geteuid()):  # the folder keeps other users out, and so do we
+                if read_peer_credentials(line)[1] not in (
+                    0,
+                    os.geteuid(),
+                ):  # the folder keeps other users out, and so do we
                     line.close()
                     continue
                 lines[line.fileno()] = (line, clock() + lifetime)
                 poll.register(line, select.POLLIN)
             else:
-                os.write(deaths, b"%d %d\n" % (read_peer(lines[number][0])[0], time.monotonic_ns()))
-                release_line(poll, lines, number)
+                os.write(deaths, b"%d %d\n" % (read_peer_credentials(lines[number][0])[0], time.monotonic_ns()))
+                drop_lifeline(poll, lines, number)
         now = -1.0 if read_clock_page()[1] else clock()
         over = [number for number, (_, end) in lines.items() if end < now]
         for number in over if over and not os.access(f"{sys.argv[3]}/debugged", os.F_OK) else ():
             note_expiry(sys.argv[3], lifetime)
-            release_line(poll, lines, number)
+            drop_lifeline(poll, lines, number)
 
 
 def read_machine_time() -> float:
@@ -94,13 +97,13 @@ def note_expiry(folder: str, lifetime: float) -> None:
     os.close(number)
 
 
-def read_peer(line: socket.socket) -> tuple[int, int]:
+def read_peer_credentials(line: socket.socket) -> tuple[int, int]:
     """Give the pid and the user of the process at the other end, as the kernel noted them when it connected."""
     said = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
     return int.from_bytes(said[:4], "little"), int.from_bytes(said[4:8], "little")
 
 
-def release_line(poll: select.poll, lines: dict[int, tuple[socket.socket, float]], number: int) -> None:
+def drop_lifeline(poll: select.poll, lines: dict[int, tuple[socket.socket, float]], number: int) -> None:
     """Let one line go: its fake is dead, or has lived too long."""
     poll.unregister(number)
     lines.pop(number)[0].close()

@@ -30,7 +30,7 @@ def read_boot_ticks() -> int:
     return read_nanoseconds_since_boot() * _TICKS // 1_000_000_000
 
 
-def read_life_state(pid: int) -> str:
+def read_alive_or_stopped(pid: int) -> str:
     """Say of a process that lives whether it is `alive` or `stopped`."""
     seen = read_stat(pid)
     return "stopped" if seen is not None and seen.state in "Tt" else "alive"

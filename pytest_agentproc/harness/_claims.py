@@ -14,10 +14,10 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock import JumpRule, Move
+from pytest_agentproc.clock import JumpRule, NextMove
 from pytest_agentproc.errors import Spin
-from pytest_agentproc.harness._model import REFERENCE, Model
-from pytest_agentproc.harness._model_play import play_bound
+from pytest_agentproc.harness._model import REFERENCE, InMemoryModel
+from pytest_agentproc.harness._model_play import play_bound_scenario
 from pytest_agentproc.harness._supervise import explain_real_time_only, needs_keeper
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import (
@@ -42,7 +42,7 @@ _MOVES = 20_000
 """The steps that no limited run reaches: a flood of eight mebibytes takes two thousand."""
 
 
-class FiniteRule(JumpRule):
+class StepLimitedJumpRule(JumpRule):
     """The jump rule for a run without an end: a limit is off, and an agent drips on, or restarts itself.
 
     The cost of a process's step is the number of its ancestors, since a process that always restarts itself gets
@@ -53,18 +53,18 @@ class FiniteRule(JumpRule):
         super().__init__()
         self._left = _MOVES
 
-    def choose_next_move(self, host: HostState) -> tuple[Move, Any]:
+    def choose_next_move(self, host: HostState) -> tuple[NextMove, Any]:
         move, target = super().choose_next_move(host)
-        self._left -= len(target) if move is Move.GRANT else 1
+        self._left -= len(target) if move is NextMove.GRANT else 1
         if self._left <= 0:
             raise Spin(f"it goes on and on: {_MOVES} steps, and no limit ends it")
         return move, target
 
 
-class FiniteModel(Model):
+class StepLimitedModel(InMemoryModel):
     """The model of a run that no limit may ever end."""
 
-    rule_type = FiniteRule
+    rule_type = StepLimitedJumpRule
 
 
 def _read_limits(terms: Terms) -> Any:
@@ -101,14 +101,14 @@ class ReferenceResults:
             return None
 
     @cached_property
-    def there(self) -> PlayResult:
+    def under_subject_limits(self) -> PlayResult:
         """The result under the limits of the supervisor under test."""
-        return play_bound(self._there, REFERENCE, model=FiniteModel)
+        return play_bound_scenario(self._there, REFERENCE, model=StepLimitedModel)
 
     @cached_property
-    def here(self) -> PlayResult:
+    def under_file_limits(self) -> PlayResult:
         """The result under the limits of the file."""
-        return play_bound(self._here, REFERENCE, model=FiniteModel)
+        return play_bound_scenario(self._here, REFERENCE, model=StepLimitedModel)
 
 
 _TERM = "TERM"
@@ -131,7 +131,7 @@ def restrict_to_abilities(bound: BoundScenario, subject: Subject) -> BoundScenar
             for expectation in expect
         ]
     if outcomes:
-        expect = [_accept_known_outcomes(expectation, outcomes) for expectation in expect]
+        expect = [_accept_substitute_outcomes(expectation, outcomes) for expectation in expect]
     if first != _TERM:
         expect = [_expect_first_signal(expectation, first) for expectation in expect]
         parts = {name: _replace_first_signal(part, first) for name, part in bound.parts.items()}
@@ -148,7 +148,7 @@ def _mark_not_applicable(
     return replace(expectation, wanted=None, not_applicable=what)
 
 
-def _accept_known_outcomes(expectation: Expectation, known: tuple[str, ...]) -> Expectation:
+def _accept_substitute_outcomes(expectation: Expectation, known: tuple[str, ...]) -> Expectation:
     """Have an outcome that a supervisor does not know be met by those that it reports in its place."""
     if (
         expectation.key.rpartition(".")[2] != "outcome"
@@ -217,7 +217,7 @@ def bind_to_subject(scenario: Scenario, subject: Subject) -> BoundScenario:
         if not {part.dialect, variant} & set(getattr(subject, "dialects", None) or (variant,)):
             raise NotApplicable(f"agents of {variant}", 1)
     bound = scenario.bind(scenario.request_terms(subject))
-    for bound_part in list_parts(bound):
+    for bound_part in list_agent_scenarios(bound):
         if "host_tools" in bound_part.scenario.policy and not bound_part.scenario.has_same_host_tools(
             bound_part.policy
         ):
@@ -227,19 +227,19 @@ def bind_to_subject(scenario: Scenario, subject: Subject) -> BoundScenario:
             raise NotApplicable("an agent that the process of pytest starts", 1)
     bound = restrict_to_abilities(bound, subject)
     if bound.abandoned is not None:
-        bound = _limit_cancelled_run(bound, subject, bound.abandoned.line)
+        bound = _require_cancellation_support(bound, subject, bound.abandoned.line)
     _require_abilities(bound, getattr(subject, "cannot", ()))
     if scenario.is_session or scenario.parts:
         _require_capabilities(bound, getattr(subject, "deeds", None))
     return bound
 
 
-def list_parts(bound: BoundScenario) -> list[BoundScenario]:
+def list_agent_scenarios(bound: BoundScenario) -> list[BoundScenario]:
     """Give what there is a fake for: each of several sessions, or the one agent."""
     return [*bound.parts.values()] or [bound]
 
 
-def _limit_cancelled_run(bound: BoundScenario, subject: Subject, line: int) -> BoundScenario:
+def _require_cancellation_support(bound: BoundScenario, subject: Subject, line: int) -> BoundScenario:
     """Have a cancelled run count for a subject that says it can be cancelled so, and inform where it says nothing."""
     can = getattr(subject, "cancellable", None)
     if can is False or needs_keeper(subject) or explain_real_time_only(subject):
@@ -264,16 +264,16 @@ def _require_capabilities(bound: BoundScenario, deeds: tuple[str, ...] | None) -
 
 
 def _require_abilities(bound: BoundScenario, cannot: Sequence[str]) -> None:
-    needed = dict(_needed_abilities(bound)) if cannot else {}
+    needed = dict(_find_needed_abilities(bound)) if cannot else {}
     for ability in cannot:
         if ability in needed:
             line, what = needed[ability]
             raise NotApplicable(what, line)
 
 
-def _needed_abilities(bound: BoundScenario) -> Iterator[tuple[str, tuple[int, str]]]:
+def _find_needed_abilities(bound: BoundScenario) -> Iterator[tuple[str, tuple[int, str]]]:
     """Give the `ABILITIES` that a scenario needs, each with a line and its name there."""
-    for part in list_parts(bound):
+    for part in list_agent_scenarios(bound):
         if part.scenario.prompt_by == "stdin" and not part.scenario.is_session:
             yield "stdin", (1, "a prompt on stdin")
         if _needs_denial(part):
@@ -322,7 +322,7 @@ _OF_TASKS = (10.0, 3600.0)
 _OF_LINES = (1 / 8, 4.0)
 
 
-class UnstatedLimits:
+class UnstatedLimitResults:
     """The plays that show what depends on a limit which a supervisor does not state.
 
     Args:
@@ -336,29 +336,29 @@ class UnstatedLimits:
         self.names = tuple(name for name in POLICY_NAMES if name in found)
 
     @classmethod
-    def of(cls, bound: BoundScenario) -> UnstatedLimits | None:
+    def of(cls, bound: BoundScenario) -> UnstatedLimitResults | None:
         """Give them for what was played; None if every limit is stated."""
         plays = cls(bound)
         return plays if plays.names else None
 
     @cached_property
-    def default(self) -> PlayResult:
+    def default_result(self) -> PlayResult:
         """The result with the default of each limit."""
-        return play_bound(self._bound, REFERENCE, model=FiniteModel)
+        return play_bound_scenario(self._bound, REFERENCE, model=StepLimitedModel)
 
     @cached_property
-    def armed(self) -> tuple[str, ...]:
+    def armed_limits(self) -> tuple[str, ...]:
         """The names of those limits that have a timer in that result."""
         if not self.names:
             return ()
-        armed = {event.data["timer"] for event in self.default.record.events if event.code == "t"}
+        armed = {event.data["timer"] for event in self.default_result.record.events if event.code == "t"}
         return tuple(name for name in self.names if name in armed)
 
     @cached_property
-    def variants(self) -> Mapping[str, tuple[PlayResult, ...]]:
+    def varied_results(self) -> Mapping[str, tuple[PlayResult, ...]]:
         """The results with other values of each limit, without limits that never counted."""
         untimed = ("background_grace", "max_line_bytes")
-        counted = [name for name in self.names if name in self.armed or name in untimed]
+        counted = [name for name in self.names if name in self.armed_limits or name in untimed]
         return {
             name: tuple(self._play_variant(name, place) for place in range(len(_list_factors_of_limit(name))))
             for name in counted
@@ -368,7 +368,9 @@ class UnstatedLimits:
         """Run with another value of a limit; the expectations stay those of the default."""
         bound = self._bound
         parts = {key: _vary_limit(part, name, place) for key, part in bound.parts.items()}
-        played = play_bound(replace(_vary_limit(bound, name, place), parts=parts), REFERENCE, model=FiniteModel)
+        played = play_bound_scenario(
+            replace(_vary_limit(bound, name, place), parts=parts), REFERENCE, model=StepLimitedModel
+        )
         return replace(played, bound=bound)
 
 

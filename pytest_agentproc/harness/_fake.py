@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc import machine
-from pytest_agentproc.harness._bystanders import read_fake_command, read_life_state
+from pytest_agentproc.harness._bystanders import read_alive_or_stopped, read_fake_command
 from pytest_agentproc.harness._faults import FakeFault, explain_failed_start, read_expiry, read_fault
 from pytest_agentproc.record import Record, list_starts
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock import SystemClock, VirtualClock
     from pytest_agentproc.harness._fake_log import FakeLog
-    from pytest_agentproc.harness._refused_starts import Refusal
+    from pytest_agentproc.harness._refused_starts import StartRefusal
     from pytest_agentproc.record import Start
 
 
@@ -164,7 +164,7 @@ def _format_other_starts(starts: Sequence[Start]) -> list[str]:
     return [f"  and {len(starts) - _SHOWN} more"] if len(starts) > _SHOWN else []
 
 
-class LifeOutsideClock(NamedTuple):
+class LifeInRealTime(NamedTuple):
     """The life of a fake that is started while its virtual clock does not run.
 
     Args:
@@ -203,7 +203,7 @@ class FakeAgent(CallAssertions):
         self.path = path
         self.can_start = True
         """Whether its scenario has it start at all."""
-        self.refusal: Refusal | None = None
+        self.refusal: StartRefusal | None = None
         self.ends = ExitStack()
         self.argv = [path, *arguments]
         self.folder, self.name = os.path.split(path)
@@ -250,7 +250,7 @@ class FakeAgent(CallAssertions):
         return {**os.environ, "PATH": self.folder}
 
     @property
-    def broken(self) -> FakeFault | None:
+    def first_fault(self) -> FakeFault | None:
         """The first failure in the fake itself, or its end from outside; None: there was none."""
         return read_fault(self.path) or read_expiry(self.path, self._made_at) or self._find_start_refusal()
 
@@ -290,11 +290,11 @@ class LockstepProcesses:
             "hub": clock.hub.registry.address,
             "token": self._token,
             "host": os.getpid(),
-            "foreign": _list_test_streams(),
+            "foreign": _list_own_output_streams(),
         }
 
     @property
-    def order(self) -> list[int]:
+    def start_order(self) -> list[int]:
         """The place of each of its starts among all starts of its clock."""
         return [
             participant.path[0]
@@ -304,11 +304,11 @@ class LockstepProcesses:
 
     def collect(self, record: Record) -> int:
         """Note the processes that are left once the supervisor has returned and all are inert; nothing was late."""
-        self.clock.hub.settle()
+        self.clock.hub.settle_participants()
         for participant in self.clock.hub.registry.list_in_spawn_order(self._token):
             is_own_child = len(participant.path) == 1  # an adopted orphan is no fault of the supervisor
             state = (
-                read_life_state(participant.pid)
+                read_alive_or_stopped(participant.pid)
                 if participant.is_alive
                 else "zombie"
                 if is_own_child and participant.is_zombie()
@@ -326,14 +326,14 @@ class LockstepProcesses:
 
     def end(self) -> None:
         """Kill the processes that are left; their actions from here on are not recorded."""
-        self.clock.hub.registry.mute_fake(self._token)
+        self.clock.hub.registry.stop_recording_fake(self._token)
         for participant in self.clock.hub.registry.list_in_spawn_order(self._token):
             if participant.is_alive:
                 participant.kill()
-        self.clock.hub.settle()
+        self.clock.hub.settle_participants()
 
 
-def _list_test_streams() -> list[tuple[int, int]]:
+def _list_own_output_streams() -> list[tuple[int, int]]:
     """Name this process's stdout and stderr, where an agent that inherits them has to wait for a reader outside."""
     found = []
     for number in (1, 2):
@@ -344,7 +344,7 @@ def _list_test_streams() -> list[tuple[int, int]]:
     return found
 
 
-class FakeByArguments(CallAssertions):
+class MultiScriptFake(CallAssertions):
     """A fake that plays one of several scripts, by its arguments.
 
     Args:
@@ -358,11 +358,11 @@ class FakeByArguments(CallAssertions):
     @property
     def starts(self) -> tuple[Start, ...]:
         """Each start so far, whichever script it played; see `FakeAgent.starts`."""
-        placed = [pair for fake in self._fakes for pair in zip(_list_start_places(fake), fake.starts, strict=False)]
+        placed = [pair for fake in self._fakes for pair in zip(_list_start_order_keys(fake), fake.starts, strict=False)]
         return tuple(start for _, start in sorted(placed, key=lambda pair: pair[0]))
 
 
-def _list_start_places(fake: FakeAgent) -> list[tuple[int, float]]:
+def _list_start_order_keys(fake: FakeAgent) -> list[tuple[int, float]]:
     """Say where each start of a fake has its place: in virtual time many are at one instant, and the clock counts."""
-    order = fake.watch.order if isinstance(fake.watch, LockstepProcesses) else []
+    order = fake.watch.start_order if isinstance(fake.watch, LockstepProcesses) else []
     return [*((0, float(number)) for number in order), *((1, start.at) for start in fake.starts[len(order) :])]

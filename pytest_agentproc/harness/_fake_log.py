@@ -16,7 +16,12 @@ from pytest_agentproc.clock import SystemClock, convert_note_to_event
 from pytest_agentproc.errors import KitError, UsageError
 from pytest_agentproc.fake_agents import diary
 from pytest_agentproc.fake_agents.program import number_name
-from pytest_agentproc.harness._bystanders import is_fake_command, read_boot_ticks, read_fake_command, read_life_state
+from pytest_agentproc.harness._bystanders import (
+    is_fake_command,
+    read_alive_or_stopped,
+    read_boot_ticks,
+    read_fake_command,
+)
 from pytest_agentproc.procfs import has_memory, iterate_pids, read_command_words, read_stat
 from pytest_agentproc.record import Event, Record
 from pytest_agentproc.tree import open_pidfd
@@ -337,7 +342,7 @@ class FakeLog:
         for event in record.events:
             if event.code != "x" or event.data["process"] != self._name:
                 continue
-            seen = self.clock.to_moment(event.at)
+            seen = self.clock.convert_instant_to_moment(event.at)
             begun = [log for log in left if log.born <= seen]
             if begun:
                 nearest = min(begun, key=lambda log: abs((log.died or 0) - seen))
@@ -347,7 +352,7 @@ class FakeLog:
     def _find_leftover_state(self, log: _ProcessLog) -> str | None:
         """Say how a process was left: alive, stopped, or a zombie that this process should have waited for."""
         if log.died is None:
-            return read_life_state(log.pid)
+            return read_alive_or_stopped(log.pid)
         # A descendant is a child of this process by adoption only, and so is an agent whose program was killed. No code
         # under test could wait for them. If the pid has a successor, the process was waited for.
         is_child = log.parent in (0, os.getpid()) and self.is_child(log.pid)
@@ -369,15 +374,15 @@ class FakeLog:
         parents = [other.name for other in kept if other.pid == log.parent and other.born <= log.born]
         above = parents[-1] if parents and log.index >= 0 else "supervisor"
         born = {"seen": True, "pid": log.pid, "parent": above, "line": log.line}
-        yield Event(self.clock.to_instant(log.born), "p", about | born)
+        yield Event(self.clock.convert_moment_to_instant(log.born), "p", about | born)
         for at, code, data in log.notes:
             if code == "m":
-                yield Event(self.clock.to_instant(at), "m", about | {"line": data[0], "step": data[1]})
+                yield Event(self.clock.convert_moment_to_instant(at), "m", about | {"line": data[0], "step": data[1]})
             else:
-                yield Event(self.clock.to_instant(at), *convert_note_to_event(about, code, data))
+                yield Event(self.clock.convert_moment_to_instant(at), *convert_note_to_event(about, code, data))
         if log.died is not None:
-            yield Event(self.clock.to_instant(log.died), "x", about | log.ended)
-            yield Event(self.clock.to_instant(log.died), "p", about | {"gone": True})
+            yield Event(self.clock.convert_moment_to_instant(log.died), "x", about | log.ended)
+            yield Event(self.clock.convert_moment_to_instant(log.died), "p", about | {"gone": True})
 
 
 def _apply_entry(log: _ProcessLog, at: int, message: tuple[Any, ...]) -> None:

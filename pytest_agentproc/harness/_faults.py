@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_agentproc.errors import KitError, Problem, ScenarioError, UsageError
 from pytest_agentproc.fake_agents.player import Endless
 from pytest_agentproc.procfs import iterate_pids, list_threads
-from pytest_agentproc.tree import check_proc
+from pytest_agentproc.tree import require_own_proc
 
 if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Dialect
@@ -68,7 +68,7 @@ def require_startable_fakes() -> None:
 @lru_cache(maxsize=8)
 def require_startable_fakes_in(folder: str) -> None:
     """See to it once, with fakes in a folder; see `require_startable_fakes`."""
-    check_proc()
+    require_own_proc()
     if os.statvfs(folder).f_flag & os.ST_NOEXEC:
         raise UsageError(
             f"the folder for temporary files, {folder}, is mounted noexec, and fake agents are started from there",
@@ -88,7 +88,7 @@ def require_startable_fakes_in(folder: str) -> None:
         )
 
 
-class _Trial(subprocess.Popen[bytes]):
+class _TrialStart(subprocess.Popen[bytes]):
     """A start of a fake that is not the supervisor's: neither a clock nor a leak tracker counts it."""
 
     serves_host = True
@@ -98,7 +98,7 @@ def explain_failed_start(launcher: str) -> str:
     """Start a fake that plays nothing; say why it does not come to its first line, or nothing if it does."""
     pipe = subprocess.PIPE
     try:
-        with _Trial([launcher, START], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=pipe) as trial:
+        with _TrialStart([launcher, START], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=pipe) as trial:
             try:
                 said = trial.communicate(timeout=_LONGEST_START)[1]
             except subprocess.TimeoutExpired:

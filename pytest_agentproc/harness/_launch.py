@@ -110,12 +110,12 @@ class FakeBuilder:
         self._count = 0
 
     @property
-    def deaths(self) -> Path:
+    def death_notes_path(self) -> Path:
         """Where the lifeline broker notes deaths."""
         return self.folder / "deaths"
 
     @property
-    def debugged(self) -> Path:
+    def debugger_marker_path(self) -> Path:
         """The file that is there if a debugger watches the code that starts the fakes."""
         return self.folder / "debugged"
 
@@ -213,7 +213,12 @@ def list_fake_modules(encoder: Sequence[str], more: Sequence[str], *, hears: boo
     shared = () if tuple(encoder) == _PLAIN else ("objects", "requests")
     names = (*_MODULES, *shared, *(_SESSION if hears else ()), *more)
     root = _HOME.partition(".")[0]  # empty in a fake: it does not pay for the package that its modules are named after
-    return [(root, None), *map(_find_source, names), *_list_encoder_sources(encoder), _find_source("main")]
+    return [
+        (root, None),
+        *map(_find_module_source, names),
+        *_list_encoder_sources(encoder),
+        _find_module_source("main"),
+    ]
 
 
 def _list_encoder_sources(modules: Sequence[str]) -> list[tuple[str, Path | None]]:
@@ -221,7 +226,7 @@ def _list_encoder_sources(modules: Sequence[str]) -> list[tuple[str, Path | None
     found: dict[str, Path | None] = {}
     for module in modules:
         if module.startswith(_OURS):
-            found[module] = _find_source(module.removeprefix(_OURS))[1]
+            found[module] = _find_module_source(module.removeprefix(_OURS))[1]
             continue
         words = module.split(".")
         for length in range(1, len(words)):
@@ -233,7 +238,7 @@ def _list_encoder_sources(modules: Sequence[str]) -> list[tuple[str, Path | None
     return [*found.items()]
 
 
-def _find_source(name: str) -> tuple[str, Path | None]:
+def _find_module_source(name: str) -> tuple[str, Path | None]:
     base = Path(fake_agents.__file__).parent.joinpath(*name.split("."))
     full = f"{_OURS}{name}" if name else _HOME
     return full, base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
@@ -249,10 +254,10 @@ def _format_launcher(boot: str) -> str:
     The rest is for a start with another interpreter.
     """
     program = f"import marshal;exec(marshal.loads(open({boot!r},'rb',0).read()))"
-    return f"{build_first_line(f'{PLAYER}{program}')}\n{program}\n"
+    return f"{build_shebang_line(f'{PLAYER}{program}')}\n{program}\n"
 
 
-def build_first_line(option: str) -> str:
+def build_shebang_line(option: str) -> str:
     """Give the first line of a Python program.
 
     If the line is too long for the kernel, a shell executes the same command, inside a text literal of Python.

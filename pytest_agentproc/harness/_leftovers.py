@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from pytest_agentproc.errors import KitError
-from pytest_agentproc.harness._bystanders import is_fake_command, read_life_state
+from pytest_agentproc.harness._bystanders import is_fake_command, read_alive_or_stopped
 from pytest_agentproc.procfs import read_command_words
 from pytest_agentproc.tree import Keeper, LeakTracker, open_pidfd, read_command_line
 from pytest_agentproc.vocabulary import NANOSECONDS
@@ -58,13 +58,13 @@ class KeeperScope:
             await run()
             return
         async with anyio.create_task_group() as group:
-            group.start_soon(self._guard, self.keeper, group.cancel_scope)
+            group.start_soon(self._watch_keeper_end, self.keeper, group.cancel_scope)
             await run()
             group.cancel_scope.cancel()
         if self._is_lost:
             raise KitError("the keeper of the program under test ended during the play, and with it all that it held")
 
-    async def _guard(self, keeper: Keeper, scope: anyio.CancelScope) -> None:
+    async def _watch_keeper_end(self, keeper: Keeper, scope: anyio.CancelScope) -> None:
         end = os.pidfd_open(keeper.pid)
         try:
             await anyio.wait_readable(end)
@@ -81,11 +81,11 @@ class KeeperScope:
             record: where it is noted, as a leak under the name of its command.
             at: the instant, in nanoseconds of the run's clock.
         """
-        for pid, command in self._find_settled_leftovers().items():
+        for pid, command in self._find_leftovers_after_grace().items():
             name = " ".join(command.split())[:_LONGEST]
-            record.add(at, "m", {"process": name, "leaked": read_life_state(pid), "line": 0, "pid": pid})
+            record.add(at, "m", {"process": name, "leaked": read_alive_or_stopped(pid), "line": 0, "pid": pid})
 
-    def _find_settled_leftovers(self) -> dict[int, str]:
+    def _find_leftovers_after_grace(self) -> dict[int, str]:
         """List the processes that are left, by a look that finds none, or that begins after the time for ending.
 
         A look may take longer than that time: a process that it lists may have ended in time.
@@ -96,12 +96,12 @@ class KeeperScope:
             left = self._find_leftovers()
             if not left or began >= limit:
                 return left
-            _await_end(left, max(0.0, limit - time.monotonic()))
+            _await_any_process_end(left, max(0.0, limit - time.monotonic()))
 
     def _find_leftovers(self) -> dict[int, str]:
         if self.keeper is None:
             return {}
-        started, commands = self.keeper.started, self.keeper.find_remaining().commands
+        started, commands = self.keeper.started, self.keeper.find_remaining_processes().commands
         return {pid: owned for pid, owned in commands.items() if pid not in started and not self._is_fake(pid)}
 
     def _is_fake(self, pid: int) -> bool:
@@ -109,7 +109,7 @@ class KeeperScope:
         return any(is_fake_command(command, launcher) for launcher in self._launchers)
 
 
-def _await_end(pids: Sequence[int] | dict[int, str], seconds: float) -> None:
+def _await_any_process_end(pids: Sequence[int] | dict[int, str], seconds: float) -> None:
     """Wait until one of some processes ends."""
     ends = select.poll()
     pidfds = []
@@ -145,9 +145,9 @@ class SideProcesses:
     def __exit__(self, *_: object) -> None:
         self._custody.close()
 
-    def has_started(self, pid: int) -> bool:
+    def has_started_process(self, pid: int) -> bool:
         """Say whether this process started a process while the block ran; an orphan that it adopted it did not."""
-        return self._custody.has_started(pid)
+        return self._custody.has_started_process(pid)
 
     def record_leftovers(self, record: Record, at: int) -> None:
         """Note every process that was left, and end it; processes of unknown origin are noted and left alone.
@@ -156,7 +156,7 @@ class SideProcesses:
             record: receives each one as a leak, under the name of its command and the line that started it.
             at: the instant, in nanoseconds of the run's clock.
         """
-        found = self._custody.wait_until_empty(round(_SETTLE * NANOSECONDS))
+        found = self._custody.wait_until_none_left(round(_SETTLE * NANOSECONDS))
         if not found.mine:
             return
         own = read_command_line(os.getpid())
@@ -168,4 +168,4 @@ class SideProcesses:
         for stranger in found.unknown:
             name = " ".join(stranger.command.split())[:_LONGEST]
             record.add(at, "m", {"process": name, "origin": "unknown", "pid": stranger.pid})
-        self._custody.end_processes(found.mine)
+        self._custody.end_owned_processes(found.mine)

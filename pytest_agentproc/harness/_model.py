@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock import HostState, JumpRule, Move, SystemClock
+from pytest_agentproc.clock import HostState, JumpRule, NextMove, SystemClock
 from pytest_agentproc.errors import BrokenFake, Deadlock, Spin
 from pytest_agentproc.fake_agents.program import make_invocation, number_name
 from pytest_agentproc.harness._actors import ModelAgent, Pipe, Process, ProcessEnded, TreeMember
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import CallerAction, LimitsRequest, Policy
 
 
-class _Reference:
+class _DefaultReferenceSubject:
     """The reference supervisor as it ships."""
 
     name = "reference"
@@ -51,7 +51,7 @@ class _Reference:
         return self.deciders.build_policy(request.limits, request.dialect)
 
 
-REFERENCE = _Reference()
+REFERENCE = _DefaultReferenceSubject()
 
 
 _LOOKS = 10_000
@@ -59,7 +59,7 @@ _LOOP = 1 << 60
 """The number of the loop in which callers wait: after every run."""
 
 
-class Model:
+class InMemoryModel:
     """Virtual time over processes in memory.
 
     The types are what a broken model replaces, to show that a tie rule matters.
@@ -79,7 +79,7 @@ class Model:
         self.drivers: list[Driver] = []
         self.hosts: dict[int, SessionHost] = {}
         """The sessions of those drivers that drive one."""
-        self.callers: list[CallerHost | OneTimeCaller] = []
+        self.callers: list[CallerHost | OneActionCaller] = []
         self.begun: set[int] = set()
         self.over: set[int] = set()
         self.on_over: Callable[[], None] | None = None
@@ -124,7 +124,7 @@ class Model:
 
     def park_process(self, process: Process) -> None:
         """Have the rule know until when a process waits."""
-        self.rule.park(process.path, process.until)
+        self.rule.park_process(process.path, process.until)
 
     def wake_process(self, process: Process) -> None:
         """A parked process caught a signal."""
@@ -132,7 +132,7 @@ class Model:
 
     def remove_process(self, process: Process) -> None:
         """Remove a process that has ended."""
-        self.rule.drop(process.path)
+        self.rule.drop_process(process.path)
         del self._living[process.path]
         self._deaths.append(process)
 
@@ -148,26 +148,26 @@ class Model:
         self._looking = [(number, driver, self.hosts.get(number)) for number, driver in enumerate(self.drivers)]
         while True:
             self.settle_events()
-            if self.callers and self._resume_callers():
+            if self.callers and self._let_callers_act():
                 continue
             if not self._looking and not any(caller.is_busy for caller in self.callers):
                 return
-            move, target = self.rule.choose_next_move(self.describe_drivers())
-            while move is Move.GRANT:  # which reports nothing to a caller
+            move, target = self.rule.choose_next_move(self.collect_host_state())
+            while move is NextMove.GRANT:  # which reports nothing to a caller
                 self._looks = 0
                 self.grant(self.processes[target])
                 self.settle_events()
-                move, target = self.rule.choose_next_move(self.describe_drivers())
-            if move is Move.STUCK:
+                move, target = self.rule.choose_next_move(self.collect_host_state())
+            if move is NextMove.STUCK:
                 raise Deadlock("nobody can move")
-            if move is Move.FIRE:
+            if move is NextMove.FIRE:
                 self._looks = 0
             if target == _LOOP:
-                self._resume_callers(is_due=True)
+                self._let_callers_act(is_due=True)
             else:
                 self._let_driver_look(target)
 
-    def _resume_callers(self, *, is_due: bool = False) -> bool:
+    def _let_callers_act(self, *, is_due: bool = False) -> bool:
         """Let the callers do what they want to do now, by declaration, if they have a report, or are due.
 
         Returns:
@@ -176,10 +176,10 @@ class Model:
         has_acted = False
         for caller in self.callers:
             if is_due or caller.has_news:
-                has_acted = caller.act(self.rule.now) or has_acted
+                has_acted = caller.do_due_actions(self.rule.now) or has_acted
         return has_acted
 
-    def block_until(self, until: int) -> None:
+    def block_loops_until(self, until: int) -> None:
         """Let time pass until an instant in which no driver looks and no caller acts: other code holds their loop."""
         deadline = (until, _LOOP)
         while (process := self.rule.find_first_process(deadline)) is not None:
@@ -221,7 +221,7 @@ class Model:
             )
         self._births.clear()
 
-    def note_leaks(self) -> None:
+    def record_leaks(self) -> None:
         """Record the processes that are left, fake by fake."""
         for path in sorted(self.processes, key=lambda path: (self._fakes[path[0]], path)):
             process = self.processes[path]
@@ -234,7 +234,7 @@ class Model:
         """Give processes in spawn order (rules 2 and 4)."""
         return sorted(processes, key=lambda process: process.path)
 
-    def describe_drivers(self) -> HostState:
+    def collect_host_state(self) -> HostState:
         """Tell the jump rule what the drivers want."""
         ready = pending = first = None
         host, whose, begun = self._host, _LOOP, self.begun
@@ -260,7 +260,7 @@ class Model:
         """Let one process run."""
         rule, signals = self.rule, process.signals
         asked = rule.has_requested_grant(process.path)
-        rule.drop(process.path)
+        rule.drop_process(process.path)
         if signals:
             process.signals = []
         try:
@@ -270,8 +270,8 @@ class Model:
         except Exception as error:
             self.broken = describe_model_fault(error)
             raise BrokenFake(f"the fake agent itself failed: {self.broken.words}") from error
-        process.update_wakers()
-        rule.park(process.path, process.until)
+        process.update_wake_conditions()
+        rule.park_process(process.path, process.until)
 
     def _let_driver_look(self, number: int) -> None:
         self._looks += 1
@@ -282,13 +282,13 @@ class Model:
         if driver.look():
             if number in self.hosts and self._deaths:
                 self.record_deaths()  # of whom a keeper ended that was let go
-            self.drop_driver(number)
+            self.remove_driver(number)
             if number in self.hosts:
                 self.hosts[number].driver.abandon()  # as it does in `Session.run`
             elif driver.agent is not None:
                 driver.agent.close()
 
-    def drop_driver(self, number: int) -> None:
+    def remove_driver(self, number: int) -> None:
         """Have a driver look no more."""
         self.over.add(number)
         self._looking = [look for look in self._looking if look[0] != number]
@@ -382,7 +382,7 @@ class SessionHost:
     def build_report(self) -> RunReport:
         """Sum it up, as the reference supervisor does."""
         for name in self._viewers:
-            self._read_viewer(name)
+            self._read_viewer_events(name)
         views = {name: summarize_view(seen) for name, seen in self._seen.items()}
         return report_session(self._session, turns=len(self._turns), views=views, called=self._called)
 
@@ -402,7 +402,7 @@ class SessionHost:
             self.caller.has_news = True
         self._session.receive_event(event)
 
-    def _read_viewer(self, name: str) -> None:
+    def _read_viewer_events(self, name: str) -> None:
         self._seen[name] += self._viewers[name].take()
 
     def do_action(self, deed: CallerAction) -> None:
@@ -424,7 +424,7 @@ class SessionHost:
             self._viewers[value] = session.attach()
             self._seen[value] = []
         elif deed.kind == "detach":
-            self._read_viewer(value)
+            self._read_viewer_events(value)
             del self._viewers[value]
         else:
             (session.stop() if deed.kind == "stop" else session.close()).close()  # no task waits for it
@@ -449,14 +449,14 @@ class CallerHost:
         self._caller = Caller(drive, lambda deed: trace(now(), "m", deed.show()), roles)
         self.deadline: int | None = None
         """The instant at which the caller acts in any case; an event or its own action may move it."""
-        self.act(now())
+        self.do_due_actions(now())
 
     @property
     def is_busy(self) -> bool:
         """Whether there is anything left to do."""
         return not self._caller.is_done
 
-    def act(self, now: int) -> bool:
+    def do_due_actions(self, now: int) -> bool:
         """Give the caller the sessions' reports, and do its actions; return whether it had any."""
         self.has_news = False
         for name, host in self._hosts.items():
@@ -473,7 +473,7 @@ class CallerHost:
         return answers[""] if "" in answers else RunReport(sessions=answers)
 
 
-class OneTimeCaller:
+class OneActionCaller:
     """A caller with one action at a fixed instant: it leaves, or other code blocks the event loop.
 
     Args:
@@ -487,7 +487,7 @@ class OneTimeCaller:
         self.deadline = deadline
         self._action = action
 
-    def act(self, now: int) -> bool:
+    def do_due_actions(self, now: int) -> bool:
         """Do the action if it is due; return whether it was."""
         if self.deadline is None or now < self.deadline:
             return False

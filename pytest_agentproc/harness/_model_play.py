@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.errors import ClockError, EndlessAgent, Spin
 from pytest_agentproc.fake_agents.program import LONGEST
-from pytest_agentproc.harness._model import CALLER, REFERENCE, CallerHost, Model, OneTimeCaller, SessionHost
+from pytest_agentproc.harness._model import CALLER, REFERENCE, CallerHost, InMemoryModel, OneActionCaller, SessionHost
 from pytest_agentproc.harness._played import (
     PROMPT_SHOWN,
     SESSION_FOLDER,
@@ -21,7 +21,7 @@ from pytest_agentproc.harness._played import (
     find_requested_model,
 )
 from pytest_agentproc.harness._refused_starts import find_spawn_error
-from pytest_agentproc.harness._supervise import MOST_STARTS, NOBODY, MemoryStore, compute_departure
+from pytest_agentproc.harness._supervise import MOST_STARTS, NOBODY, MemoryStore, compute_leave_instant
 from pytest_agentproc.record import Record, mark_session
 from pytest_agentproc.supervisor import Conversation, Machine, RunHeader, SessionTask, Setting, Task
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import CallerAction, LimitsRequest, Policy, RunReport
 
 
-class _Judges(Protocol):
+class _NamedDeciders(Protocol):
     """The judgements of the reference supervisor, and their names."""
 
     name: str
@@ -43,13 +43,15 @@ class _Judges(Protocol):
     session_deciders: SessionDeciders
 
 
-class ReferenceSubject(_Judges, Protocol):
+class ReferenceSubject(_NamedDeciders, Protocol):
     """The reference supervisor as a subject: its judgements are what the model needs of it."""
 
     def policy(self, request: LimitsRequest) -> Policy: ...
 
 
-def run_in_model(scenario: Scenario, subject: ReferenceSubject, *, model: type[Model] = Model) -> PlayResult:
+def run_in_model(
+    scenario: Scenario, subject: ReferenceSubject, *, model: type[InMemoryModel] = InMemoryModel
+) -> PlayResult:
     """Run a scenario against the reference supervisor, or one with judgements replaced, in the model.
 
     Args:
@@ -63,11 +65,13 @@ def run_in_model(scenario: Scenario, subject: ReferenceSubject, *, model: type[M
         KitError: the fake itself failed.
     """
     bound = scenario.bind(scenario.request_terms(subject)).require_virtual_time()
-    played = play_bound(bound, subject, model=model)
+    played = play_bound_scenario(bound, subject, model=model)
     if played.broken is None:
         return played
     is_reference = subject.name == REFERENCE.name
-    return blame_endless_agent(played, played.broken, lambda: played if is_reference else play_bound(bound, REFERENCE))
+    return blame_endless_agent(
+        played, played.broken, lambda: played if is_reference else play_bound_scenario(bound, REFERENCE)
+    )
 
 
 def blame_endless_agent(played: PlayResult, fault: FakeFault, reference: Callable[[], Any]) -> PlayResult:
@@ -91,28 +95,30 @@ def blame_endless_agent(played: PlayResult, fault: FakeFault, reference: Callabl
     return replace(played, answer=None, fault=EndlessAgent(f"the supervisor does not end the agent: {fault.words}"))
 
 
-def play_bound(bound: BoundScenario, subject: _Judges, *, model: type[Model] = Model) -> PlayResult:
+def play_bound_scenario(
+    bound: BoundScenario, subject: _NamedDeciders, *, model: type[InMemoryModel] = InMemoryModel
+) -> PlayResult:
     """Play a scenario whose times are known; see `run_in_model`."""
     is_collecting = gc.isenabled()
     gc.disable()  # whatever is made lives as long as the play, so that looking for garbage in it is looking in vain
     try:
-        return _play(bound, subject, model)
+        return _play_in_model(bound, subject, model)
     finally:
         if is_collecting:
             gc.enable()
 
 
-def _play(bound: BoundScenario, subject: _Judges, model: type[Model]) -> PlayResult:
+def _play_in_model(bound: BoundScenario, subject: _NamedDeciders, model: type[InMemoryModel]) -> PlayResult:
     scenario = bound.scenario
     record = Record(build_record_header(bound, subject.name))
     made = model(record)
     store = MemoryStore(scenario.disk) if scenario.asks_for_artifacts else None
     kept = subject.deciders.artifacts(store, _build_run_header(scenario)) if store else None
-    caller = add_sessions(made, bound, subject) if scenario.is_session else None
-    machine = None if caller else add_run(made, bound, subject, kept)
+    caller = add_sessions_to_model(made, bound, subject) if scenario.is_session else None
+    machine = None if caller else add_run_to_model(made, bound, subject, kept)
     answers: list[RunReport] = []
     if machine is not None and bound.abandoned is not None:
-        made.callers.append(_make_departure(made, bound.abandoned, machine, subject, kept, answers))
+        made.callers.append(_make_leaving_caller(made, bound.abandoned, machine, subject, kept, answers))
 
     def collect_report_if_over() -> None:
         if len(made.over) < len(made.drivers) or (caller is not None and caller.is_busy):
@@ -125,14 +131,14 @@ def _play(bound: BoundScenario, subject: _Judges, model: type[Model]) -> PlayRes
         record.add(made.now(), "m", {"process": "supervisor", "returned": True})
 
     if bound.blocked is not None:
-        made.callers.insert(0, _make_blockage(made, bound.blocked))
+        made.callers.insert(0, _make_loop_blocker(made, bound.blocked))
     made.on_over = collect_report_if_over
     fault = None
     try:
         made.run()
         if caller is not None and not answers:
             collect_report_if_over()  # its caller had more to do than its sessions
-        made.note_leaks()
+        made.record_leaks()
     except ClockError as error:
         fault = error
         record.add(made.now(), "m", {"process": "supervisor", "fault": error.reason, "message": str(error)})
@@ -143,28 +149,28 @@ def _play(bound: BoundScenario, subject: _Judges, model: type[Model]) -> PlayRes
     return PlayResult(bound, record, answer, fault, files, broken=broken, pipes_left=0)  # the model has none
 
 
-def _make_blockage(model: Model, deed: CallerAction) -> OneTimeCaller:
+def _make_loop_blocker(model: InMemoryModel, deed: CallerAction) -> OneActionCaller:
     """Give the other code that keeps the event loop from running."""
 
-    def block(now: int) -> None:
+    def block_loop(now: int) -> None:
         model.record.add(now, "m", deed.show())
         if deed.kind == "block":  # no part of the model reads a wall clock
-            model.block_until(now + deed.value)
+            model.block_loops_until(now + deed.value)
 
-    return OneTimeCaller(deed.at, block)
+    return OneActionCaller(deed.at, block_loop)
 
 
-def _make_departure(
-    model: Model,
+def _make_leaving_caller(
+    model: InMemoryModel,
     deed: CallerAction,
     machine: Machine,
-    subject: _Judges,
+    subject: _NamedDeciders,
     kept: Artifacts | None,
     answers: list[RunReport],
-) -> OneTimeCaller:
+) -> OneActionCaller:
     """Give the caller that leaves in the middle of a run, as a cancelled task does."""
 
-    def go(now: int) -> None:
+    def leave_run(now: int) -> None:
         model.record.add(now, "m", deed.show())
         driver = model.drivers[0]
         status = subject.deciders.abandonment().end(driver.agent) if driver.agent is not None else None
@@ -172,9 +178,9 @@ def _make_departure(
         if kept:
             machine.stop(now, status, "the run was given up: CancelledError")
             kept.finish(machine.build_result(0, now, containment=driver.containment))
-        model.drop_driver(0)
+        model.remove_driver(0)
 
-    return OneTimeCaller(compute_departure(deed), go)
+    return OneActionCaller(compute_leave_instant(deed), leave_run)
 
 
 def _build_run_header(scenario: Scenario) -> RunHeader:
@@ -188,7 +194,9 @@ def _build_run_header(scenario: Scenario) -> RunHeader:
     )
 
 
-def add_run(model: Model, bound: BoundScenario, subject: _Judges, kept: Artifacts | None = None) -> Machine:
+def add_run_to_model(
+    model: InMemoryModel, bound: BoundScenario, subject: _NamedDeciders, kept: Artifacts | None = None
+) -> Machine:
     """Give the model one more run of a scenario, whose artifacts are kept or not."""
     scenario = bound.scenario
     prompt = scenario.prompt if scenario.prompt_by == "stdin" else ""
@@ -201,16 +209,16 @@ def add_run(model: Model, bound: BoundScenario, subject: _Judges, kept: Artifact
     return machine
 
 
-def add_sessions(model: Model, bound: BoundScenario, subject: _Judges) -> CallerHost:
+def add_sessions_to_model(model: InMemoryModel, bound: BoundScenario, subject: _NamedDeciders) -> CallerHost:
     """Give the model the sessions of a scenario, and their caller."""
     parts = bound.parts or {"": bound}
-    hosts = {name: _add_session(model, part, subject) for name, part in parts.items()}
+    hosts = {name: _add_session_to_model(model, part, subject) for name, part in parts.items()}
     caller = CallerHost(bound.drive, hosts, model.now, model.record.add)
     model.callers.append(caller)
     return caller
 
 
-def _add_session(model: Model, bound: BoundScenario, subject: _Judges) -> SessionHost:
+def _add_session_to_model(model: InMemoryModel, bound: BoundScenario, subject: _NamedDeciders) -> SessionHost:
     scenario = bound.scenario
     task = SessionTask(
         ("agent", *build_command_line(scenario)),
@@ -231,12 +239,12 @@ def _add_session(model: Model, bound: BoundScenario, subject: _Judges) -> Sessio
     return host
 
 
-def _make_spawner(model: Model, bound: BoundScenario) -> Callable[[str], ModelAgent]:
+def _make_spawner(model: InMemoryModel, bound: BoundScenario) -> Callable[[str], ModelAgent]:
     """Give what starts the scenario's agent, or fails to."""
     scenario, fake = bound.scenario, len(model.drivers)
     argv, env = build_command_line(scenario), build_environment(scenario, _FOLDER)
     given = {
-        "argv": [_cut(word) for word in argv],
+        "argv": [_cut_to_report_length(word) for word in argv],
         "env": env,
         "cwd": SESSION_FOLDER if scenario.is_session else _FOLDER,
         "longest": LONGEST,
@@ -246,19 +254,19 @@ def _make_spawner(model: Model, bound: BoundScenario) -> Callable[[str], ModelAg
     program = {**bound.program, **own}
     starts = count(1)
 
-    def spawn(containment: str) -> ModelAgent:
+    def start_fake_agent(containment: str) -> ModelAgent:
         number = next(starts)
         if number > MOST_STARTS:
             raise Spin.of_starts(MOST_STARTS)
-        failure = find_spawn_error(scenario, number) or _find_length_error(argv)
+        failure = find_spawn_error(scenario, number) or _find_argument_length_error(argv)
         if failure is not None:
             raise failure
         return model.start_agent(program, fake, containment)
 
-    return spawn
+    return start_fake_agent
 
 
-def _find_length_error(argv: Sequence[str]) -> OSError | None:
+def _find_argument_length_error(argv: Sequence[str]) -> OSError | None:
     longest = max((len(word.encode()) for word in argv), default=0)
     return OSError(7, "Argument list too long", "agent") if longest >= _LONGEST_ARGUMENT else None
 
@@ -267,5 +275,5 @@ _LONGEST_ARGUMENT = 131_072
 _FOLDER = "/agent"
 
 
-def _cut(word: str) -> str:
+def _cut_to_report_length(word: str) -> str:
     return word.encode()[:LONGEST].decode(errors="replace")

@@ -18,13 +18,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock import LONGEST, ROUNDING, Move
+from pytest_agentproc.clock import LONGEST, ROUNDING, NextMove
 from pytest_agentproc.errors import Spin
 from pytest_agentproc.fake_agents.player import NEVER, TIME, Player
 from pytest_agentproc.harness._actors import Process
-from pytest_agentproc.harness._claims import FiniteRule
-from pytest_agentproc.harness._model import REFERENCE, Model
-from pytest_agentproc.harness._model_play import play_bound
+from pytest_agentproc.harness._claims import StepLimitedJumpRule
+from pytest_agentproc.harness._model import REFERENCE, InMemoryModel
+from pytest_agentproc.harness._model_play import play_bound_scenario
 from pytest_agentproc.harness._played import Pace
 from pytest_agentproc.record import format_duration
 from pytest_agentproc.scenario import NotApplicable
@@ -153,7 +153,7 @@ class RunForecast:
     broken: FakeFault | None = None
 
 
-class _MeasuringRule(FiniteRule):
+class _GapMeasuringRule(StepLimitedJumpRule):
     """The jump rule, with the distance of each of its decisions to the next possible one."""
 
     def __init__(self) -> None:
@@ -161,22 +161,22 @@ class _MeasuringRule(FiniteRule):
         self.pauses: dict[Path, int] = {}
         self.margin: int | None = None
 
-    def park(self, path: Path, until: int | None) -> None:
-        super().park(path, until)
+    def park_process(self, path: Path, until: int | None) -> None:
+        super().park_process(path, until)
         if until is not None and until > self.now:
             self.pauses[path] = until
         else:
             self.pauses.pop(path, None)
 
-    def drop(self, path: Path) -> None:
-        super().drop(path)
+    def drop_process(self, path: Path) -> None:
+        super().drop_process(path)
         self.pauses.pop(path, None)
 
-    def choose_next_move(self, host: HostState) -> tuple[Move, Any]:
+    def choose_next_move(self, host: HostState) -> tuple[NextMove, Any]:
         pauses = dict(self.pauses)
         move, target = super().choose_next_move(host)
-        others = [until for path, until in pauses.items() if move is not Move.GRANT or path != target]
-        if host.deadline is not None and move is not Move.FIRE:
+        others = [until for path, until in pauses.items() if move is not NextMove.GRANT or path != target]
+        if host.deadline is not None and move is not NextMove.FIRE:
             others.append(host.deadline[0])
         near = min(others, default=None)
         if near is not None and (self.margin is None or near - self.now < self.margin):
@@ -222,21 +222,21 @@ class _StepwiseProcess(Process):
 
 def forecast_run(scenario: Scenario, terms: Terms) -> RunForecast:
     """Run a scenario in the model and measure."""
-    rules: list[_MeasuringRule] = []
+    rules: list[_GapMeasuringRule] = []
 
-    def make_measuring_rule() -> _MeasuringRule:
-        rules.append(_MeasuringRule())
+    def make_measuring_rule() -> _GapMeasuringRule:
+        rules.append(_GapMeasuringRule())
         return rules[-1]
 
-    class Measured(Model):
+    class MeasuredModel(InMemoryModel):
         rule_type = staticmethod(make_measuring_rule)  # type: ignore[assignment]  # a maker is as good as the type
         process_type = _StepwiseProcess
 
     bound = scenario.bind(terms)
-    played = play_bound(bound, REFERENCE, model=Measured)
+    played = play_bound_scenario(bound, REFERENCE, model=MeasuredModel)
     broken = played.broken
     if isinstance(played.fault, Spin):  # which step goes on and on is known where each process plays as it will
-        broken = play_bound(bound, REFERENCE).broken
+        broken = play_bound_scenario(bound, REFERENCE).broken
     distances = [*_iterate_limit_gaps(played.record)]
     if rules[0].margin is not None:
         distances.append(rules[0].margin)
@@ -311,9 +311,9 @@ def sum_stated_limits(bound: BoundScenario) -> float:
     return sum(limits) / NANOSECONDS
 
 
-def delay_script(bound: BoundScenario) -> BoundScenario:
+def add_pause_before_script(bound: BoundScenario) -> BoundScenario:
     """Let an agent pause before its script, long enough to recognise a polling supervisor."""
-    parts = {name: delay_script(part) for name, part in bound.parts.items()}
+    parts = {name: add_pause_before_script(part) for name, part in bound.parts.items()}
     pause = (0, "sleep", (_PAUSE,))
     program = {**bound.program, "steps": [pause, *bound.program["steps"]]} if bound.program else bound.program
     return replace(bound, program=program, parts=parts)

@@ -104,23 +104,23 @@ class PollingPace:
         """How much later than expected a thing may happen at most, in nanoseconds."""
         if not self.period:
             return sum(end - start for start, end in self.naps)
-        return self.period * (_STEPS + _STEPS_OF_DEED * self.deeds + self._looks_to_pass_all)
+        return self.period * (_STEPS + _STEPS_OF_DEED * self.deeds + self._needed_look_count)
 
-    def late(self, at: int) -> int:
+    def compute_allowed_delay(self, at: int) -> int:
         """How much later than expected a thing may happen at an instant: not at all before the first look."""
         if not self.period:
             return sum(end - start for start, end in self.naps if end <= at)
         return self.tolerance if at >= self.began else 0
 
     @property
-    def _looks_to_pass_all(self) -> int:
+    def _needed_look_count(self) -> int:
         """How many looks it takes until all has passed."""
         return self.size // _EACH
 
     @property
     def undecided(self) -> str:
         """Why a difference may be no fault; empty if it cannot be."""
-        if not self.period or self.margin is None or self.margin > self.period * (_CLOSE + self._looks_to_pass_all):
+        if not self.period or self.margin is None or self.margin > self.period * (_CLOSE + self._needed_look_count):
             return ""
         apart = f"{format_duration(self.margin)} apart" if self.margin else "at the same time"
         return f"it looks every {format_duration(self.period)}, and two of the competing instants are {apart}"
@@ -136,25 +136,25 @@ class ReferencePlays(Protocol):
     """The results of the reference supervisor: see `_claims.ReferenceResults`."""
 
     @property
-    def there(self) -> PlayResult:
+    def under_subject_limits(self) -> PlayResult:
         """Give the result under the limits of the supervisor under test."""
 
     @property
-    def here(self) -> PlayResult:
+    def under_file_limits(self) -> PlayResult:
         """Give the result under the limits of the file."""
 
 
 class UnstatedPlays(Protocol):
-    """The results that depend on limits that a supervisor does not state: see `_claims.UnstatedLimits`."""
+    """The results that depend on limits that a supervisor does not state: see `_claims.UnstatedLimitResults`."""
 
     names: tuple[str, ...]
 
     @property
-    def default(self) -> PlayResult:
+    def default_result(self) -> PlayResult:
         """Give the result with the default of each limit."""
 
     @property
-    def variants(self) -> Mapping[str, tuple[PlayResult, ...]]:
+    def varied_results(self) -> Mapping[str, tuple[PlayResult, ...]]:
         """Give the results with other values of each limit."""
 
 
@@ -204,10 +204,10 @@ class PlayResult:
         bounds = (self.bound, *self.bound.parts.values())
         return _ROUNDINGS if any(part.policy.has_parts for part in bounds) else 0
 
-    def late(self, at: int) -> int:
+    def compute_allowed_delay(self, at: int) -> int:
         """How much later than expected a thing may happen at an instant of the play, in nanoseconds."""
         paced = 0 if self.pace is None else self.pace.tolerance
-        return self.tolerance if self.polling is None else self.polling.late(at) + paced
+        return self.tolerance if self.polling is None else self.polling.compute_allowed_delay(at) + paced
 
     @property
     def undecided(self) -> str:

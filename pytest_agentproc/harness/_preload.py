@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _PROGRAM = (
     "import sys; sys.path[:] = sys.argv[3:]; "
-    "from pytest_agentproc.harness import ScenarioRunner, _preload; _preload.serve_plays(ScenarioRunner)"
+    "from pytest_agentproc.harness import ScenarioRunner, _preload; _preload.serve_play_requests(ScenarioRunner)"
 )
 _LOOK = 0.1
 _LAST = 5
@@ -49,7 +49,7 @@ _STRANGER = "time passes as on the machine while "
 _PID = re.compile(r" \(pid \d+\)( lives)?")
 
 
-class OutOfReach(Exception):
+class UnreachableSupervisor(Exception):
     """A supervisor that virtual time cannot reach; the text says why."""
 
 
@@ -70,13 +70,13 @@ class PreloadRunner:
         """Play a scenario there.
 
         Raises:
-            OutOfReach: the supervisor, or what it starts, follows another clock, or cannot be sent there.
+            UnreachableSupervisor: the supervisor, or what it starts, follows another clock, or cannot be sent there.
             AgentprocError: whatever the play raises.
         """
         try:
             task = pickle.dumps((scenario, subject, backend))
         except (pickle.PicklingError, AttributeError, TypeError) as error:
-            raise OutOfReach(f"{subject.name} cannot be sent to another process: {error}") from None
+            raise UnreachableSupervisor(f"{subject.name} cannot be sent to another process: {error}") from None
         if self._process is None:
             self._start()
         assert self._line is not None
@@ -125,53 +125,58 @@ class PreloadRunner:
         """Give what comes back; end the process if time passes there as on the machine."""
         begun = monotonic()
         while not line.poll(_LOOK):
-            self._require_reach()
+            self._require_all_in_virtual_time()
             if monotonic() - begun > _LONGEST:
                 raise KitError(
-                    f"a play in virtual time took more than {_LONGEST} s of the machine; {self._read_notes()}"
+                    f"a play in virtual time took more than {_LONGEST} s of the machine; "
+                    f"{self._read_coordinator_notes()}"
                 )
         try:
             came = pickle.loads(line.recv_bytes())  # noqa: S301  # from the process that was started here
         except EOFError:
-            raise KitError(f"the process below the coordinator ended by itself; {self._read_notes()}") from None
-        self._require_reach()
+            raise KitError(
+                f"the process below the coordinator ended by itself; {self._read_coordinator_notes()}"
+            ) from None
+        self._require_all_in_virtual_time()
         return came
 
-    def _require_reach(self) -> None:
+    def _require_all_in_virtual_time(self) -> None:
         reasons = [
-            _PID.sub("", note.partition(_STRANGER)[2]) for note in self._read_notes().splitlines() if _STRANGER in note
+            _PID.sub("", note.partition(_STRANGER)[2])
+            for note in self._read_coordinator_notes().splitlines()
+            if _STRANGER in note
         ]
         if reasons:
-            raise OutOfReach(reasons[0])
+            raise UnreachableSupervisor(reasons[0])
 
-    def _read_notes(self) -> str:
+    def _read_coordinator_notes(self) -> str:
         """Give what the coordinator has said."""
         return self._notes.read_text("utf-8", errors="replace").strip() or "it said nothing"
 
 
-class _Runner(Protocol):
+class _PlayRunner(Protocol):
     """A runner of scenarios, as that process makes one for itself."""
 
     def play(self, scenario: Scenario, subject: Subject, *, backend: str) -> PlayResult: ...
 
 
-def serve_plays(make_runner: Callable[[], AbstractContextManager[_Runner]]) -> None:
+def serve_play_requests(make_runner: Callable[[], AbstractContextManager[_PlayRunner]]) -> None:
     """Be that process: play what is asked until nobody asks."""
     line = Connection(int(sys.argv[1]))
     tempfile.tempdir = sys.argv[2]  # not by TMPDIR, which is the supervisor's, too
     os.set_inheritable(line.fileno(), False)
-    Thread(target=_end_with_peer, args=(line.fileno(),), daemon=True).start()
+    Thread(target=_exit_when_peer_closes, args=(line.fileno(),), daemon=True).start()
     with make_runner() as lab, contextlib.suppress(EOFError, BrokenPipeError):
         while True:
             came = _play_task(lab, line.recv_bytes())
             line.send_bytes(pickle.dumps(came))
 
 
-def _play_task(lab: _Runner, task: bytes) -> PlayResult | Exception:
+def _play_task(lab: _PlayRunner, task: bytes) -> PlayResult | Exception:
     try:
         scenario, subject, backend = pickle.loads(task)  # noqa: S301  # from the harness
     except Exception as error:  # noqa: BLE001  # whatever an import of somebody else's module raises
-        return OutOfReach(f"it cannot be found by another process: {error}")
+        return UnreachableSupervisor(f"it cannot be found by another process: {error}")
     _wait_for_exact_float_instant()
     try:
         return lab.play(scenario, subject, backend=backend)
@@ -188,7 +193,7 @@ def _wait_for_exact_float_instant() -> None:
     libc.clock_nanosleep(CLOCK_MONOTONIC, _ABSOLUTE, ctypes.byref(until), None)
 
 
-def _end_with_peer(line: int) -> None:
+def _exit_when_peer_closes(line: int) -> None:
     """End this process when nobody is at the other end any more; the coordinator ends what is left below.
 
     At once, whatever runs: a supervisor that spins lets no time pass in which this process could end by itself.

@@ -35,12 +35,12 @@ def find_spawn_error(scenario: Scenario, number: int) -> OSError | None:
     return None if not why else OSError(SPAWN_ERRORS[why], os.strerror(SPAWN_ERRORS[why]))
 
 
-def make_refusal(launcher: str, scenario: Scenario) -> Refusal | None:
+def make_start_refusal(launcher: str, scenario: Scenario) -> StartRefusal | None:
     """Give what refuses starts of a fake; None: the machine refuses none."""
-    return Refusal(launcher, scenario) if scenario.has_refused_starts else None
+    return StartRefusal(launcher, scenario) if scenario.has_refused_starts else None
 
 
-def refuse_starts(refusals: Iterable[Refusal | None]) -> ExitStack:
+def refuse_starts(refusals: Iterable[StartRefusal | None]) -> ExitStack:
     """Give a block in which those starts of fakes fail that are to fail."""
     block = ExitStack()
     for refusal in refusals:
@@ -49,7 +49,7 @@ def refuse_starts(refusals: Iterable[Refusal | None]) -> ExitStack:
     return block
 
 
-class Refusal:
+class StartRefusal:
     """A listener that lets some starts of a fake fail. A fork counts, too: it is how a terminal starts an agent.
 
     A question for the version does not count, because it plays no script.

@@ -12,20 +12,25 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.clock import SystemClock, VirtualClock, bind_socket_in, call_on_debugger, is_debugged
 from pytest_agentproc.errors import AgentprocError, KitError, UsageError
 from pytest_agentproc.harness._bystanders import is_fake_command
-from pytest_agentproc.harness._claims import ReferenceResults, UnstatedLimits, bind_to_subject, list_parts
-from pytest_agentproc.harness._fake import FakeAgent, LifeOutsideClock, LockstepProcesses
+from pytest_agentproc.harness._claims import (
+    ReferenceResults,
+    UnstatedLimitResults,
+    bind_to_subject,
+    list_agent_scenarios,
+)
+from pytest_agentproc.harness._fake import FakeAgent, LifeInRealTime, LockstepProcesses
 from pytest_agentproc.harness._fake_log import FakeLog
 from pytest_agentproc.harness._faults import map_probe_answers, require_startable_fakes
 from pytest_agentproc.harness._launch import FakeBuilder
 from pytest_agentproc.harness._model import REFERENCE
-from pytest_agentproc.harness._model_play import blame_endless_agent, play_bound
+from pytest_agentproc.harness._model_play import blame_endless_agent, play_bound_scenario
 from pytest_agentproc.harness._pace import (
     NotForRealTime,
     RunForecast,
+    add_pause_before_script,
     can_be_polling,
     choose_pace,
     compute_polling_limit,
-    delay_script,
     find_short_timers,
     forecast_run,
     make_exact_pace,
@@ -40,18 +45,18 @@ from pytest_agentproc.harness._played import (
     build_record_header,
     describe_accepted_flags,
 )
-from pytest_agentproc.harness._preload import OutOfReach, PreloadRunner
-from pytest_agentproc.harness._refused_starts import make_refusal, refuse_starts
+from pytest_agentproc.harness._preload import PreloadRunner, UnreachableSupervisor
+from pytest_agentproc.harness._refused_starts import make_start_refusal, refuse_starts
 from pytest_agentproc.harness._signal_guard import Decoys
 from pytest_agentproc.harness._standalone import COMMANDS, REFUSED, write_refusal
 from pytest_agentproc.harness._supervise import (
     ArtifactDirectory,
-    explain_not_virtual,
+    explain_no_virtual_time,
     explain_real_time_only,
     supervise_in_real_time,
     supervise_in_virtual_time,
 )
-from pytest_agentproc.harness._wakes import Wakes
+from pytest_agentproc.harness._wakes import CoordinatorWakes
 from pytest_agentproc.machine import is_virtual
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
@@ -99,7 +104,7 @@ class ScenarioRunner:
         self._broker: subprocess.Popen[bytes] | None = None
         self._lifeline = b""
         self._clock: VirtualClock | None = None
-        call_on_debugger(self.stop_lifetimes)
+        call_on_debugger(self.disable_fake_lifetimes)
         self._preload = PreloadRunner(self._open_guarded_folder)
         self._out_of_reach: dict[str, str] = {}
         self._decoys = Decoys(sorted({*COMMANDS.values(), *commands}))
@@ -128,22 +133,28 @@ class ScenarioRunner:
             KitError: the harness or a fake failed, so there is no verdict on the supervisor.
         """
         if explain_real_time_only(subject):
-            return self._play_preloaded(scenario, subject, backend)
+            return self._play_in_preload_process(scenario, subject, backend)
         bound = bind_to_subject(scenario, subject).require_virtual_time()
-        played, pulse = self._play(bound, subject, backend, self.new_record({}) if record is None else record)
+        played, pulse = self._play_in_virtual_time(
+            bound, subject, backend, self.new_record({}) if record is None else record
+        )
         return _add_polling_and_reference(
-            played, pulse, scenario, subject, lambda: self._play(delay_script(bound), subject, backend, Record())[1]
+            played,
+            pulse,
+            scenario,
+            subject,
+            lambda: self._play_in_virtual_time(add_pause_before_script(bound), subject, backend, Record())[1],
         )
 
-    def _play_preloaded(self, scenario: Scenario, subject: Subject, backend: str) -> PlayResult:
+    def _play_in_preload_process(self, scenario: Scenario, subject: Subject, backend: str) -> PlayResult:
         """Play below a coordinator, or in real time if virtual time cannot reach the supervisor there."""
         if is_virtual():
-            return self._play_exact(scenario, subject, backend)
+            return self._play_below_coordinator(scenario, subject, backend)
         reason = self._out_of_reach.get(subject.name)
         if reason is None:
             try:
                 return self._preload.play(scenario, subject, backend)
-            except OutOfReach as error:
+            except UnreachableSupervisor as error:
                 reason = self._out_of_reach[subject.name] = str(error)
         try:
             played = self.play_real(scenario, subject, backend=backend)
@@ -152,22 +163,22 @@ class ScenarioRunner:
         played.record.header["out_of_reach"] = reason
         return played
 
-    def _play_exact(self, scenario: Scenario, subject: Subject, backend: str) -> PlayResult:
+    def _play_below_coordinator(self, scenario: Scenario, subject: Subject, backend: str) -> PlayResult:
         """Play below the coordinator of this process, where the machine's clock is virtual."""
         bound, foreseen = _bind_and_forecast(scenario, subject)
         bound.require_virtual_time()
-        pace = make_exact_pace(foreseen, None if UnstatedLimits(bound).armed else sum_stated_limits(bound))
-        played, pulse = self._play_paced(bound, subject, backend, pace)
+        pace = make_exact_pace(foreseen, None if UnstatedLimitResults(bound).armed_limits else sum_stated_limits(bound))
+        played, pulse = self._play_in_real_time(bound, subject, backend, pace)
         assert pulse is not None, "time is virtual here"
 
-        def play_later() -> PollingDetector:
-            found = self._play_paced(delay_script(bound), subject, backend, pace)[1]
+        def play_with_delayed_script() -> PollingDetector:
+            found = self._play_in_real_time(add_pause_before_script(bound), subject, backend, pace)[1]
             assert found is not None, "time is virtual here"
             return found
 
-        return _add_polling_and_reference(played, pulse, scenario, subject, play_later)
+        return _add_polling_and_reference(played, pulse, scenario, subject, play_with_delayed_script)
 
-    def _play(
+    def _play_in_virtual_time(
         self, bound: BoundScenario, subject: Subject, backend: str, record: Record
     ) -> tuple[PlayResult, PollingDetector]:
         """Play in virtual time; give the pace of the subject's own loop, too."""
@@ -176,7 +187,7 @@ class ScenarioRunner:
         record.header.update(build_record_header(bound, subject.name))
         fakes: list[FakeAgent] = []
         try:
-            fakes += [self._make_fake_of(part, clock, record) for part in list_parts(bound)]
+            fakes += [self._make_fake_of_bound(part, clock, record) for part in list_agent_scenarios(bound)]
             played = _blame_broken_fake(supervise_in_virtual_time(subject, bound, fakes, clock, backend, room), fakes)
             self._require_broker()
             return played, clock.pulse
@@ -207,10 +218,12 @@ class ScenarioRunner:
         """
         bound, foreseen = _bind_and_forecast(scenario, subject)
         pace = choose_pace(foreseen, scale, LIFETIME, is_scaled=getattr(subject, "is_scaled", True))
-        played, _ = self._play_paced(bound, subject, backend, pace)
-        return replace(played, reference=ReferenceResults.of(scenario, subject), unstated=UnstatedLimits.of(bound))
+        played, _ = self._play_in_real_time(bound, subject, backend, pace)
+        return replace(
+            played, reference=ReferenceResults.of(scenario, subject), unstated=UnstatedLimitResults.of(bound)
+        )
 
-    def _play_paced(
+    def _play_in_real_time(
         self, bound: BoundScenario, subject: Subject, backend: str, pace: Pace
     ) -> tuple[PlayResult, PollingDetector | None]:
         """Play by the machine's clock; give how the supervisor polls, too, where that clock is virtual."""
@@ -220,8 +233,8 @@ class ScenarioRunner:
             {**build_record_header(bound, subject.name), **_describe_clock(subject), "scale": pace.scale}
         )
         clock = SystemClock(pace.scale, time.monotonic_ns())
-        wakes = Wakes() if is_virtual() else None
-        fakes = [self._make_fake_of(part, clock, record) for part in list_parts(bound)]
+        wakes = CoordinatorWakes() if is_virtual() else None
+        fakes = [self._make_fake_of_bound(part, clock, record) for part in list_agent_scenarios(bound)]
         try:
             played = _blame_broken_fake(
                 supervise_in_real_time(subject, bound, fakes, pace, backend, room, wakes), fakes
@@ -250,7 +263,7 @@ class ScenarioRunner:
         tells: bool = False,
         command: str = "",
         instead: Sequence[tuple[tuple[str, ...], str]] = (),
-        outside: LifeOutsideClock | None = None,
+        outside: LifeInRealTime | None = None,
         is_for_arguments: bool = False,
     ) -> FakeAgent:
         """Make the scenario's fake, which the caller's own code starts.
@@ -277,7 +290,7 @@ class ScenarioRunner:
             )
         policy = Policy.for_dialect(scenario.dialect_record, **scenario.policy)
         bound = scenario.bind(policy.adapt_to_session() if scenario.is_session else policy)
-        bound = _report_input_first(bound) if tells else bound
+        bound = _add_input_report_step(bound) if tells else bound
         record = record or Record(build_record_header(bound, ""))
         clock = clock or self._clock or SystemClock(1, time.monotonic_ns())
         if isinstance(clock, VirtualClock):
@@ -285,7 +298,7 @@ class ScenarioRunner:
         # A user who starts a raw program by `argv` gave no prompt, and would be surprised to find one.
         is_bare = scenario.dialect == "raw" and not scenario.states_prompt
         arguments = () if is_bare else build_command_line(scenario)
-        fake = self._make_fake_of(
+        fake = self._make_fake_of_bound(
             bound, clock, record, name, outside, arguments, command=command, instead=instead, trusts=is_for_arguments
         )
         fake.ends.enter_context(refuse_starts([fake.refusal]))
@@ -306,10 +319,10 @@ class ScenarioRunner:
                 write_refusal(folder / name)
         return str(folder)
 
-    def stop_lifetimes(self) -> None:
+    def disable_fake_lifetimes(self) -> None:
         """Disable the lifetime of all fakes from now on: a debugger watches the code that started them."""
         if self._workshop is not None:
-            self._workshop.debugged.touch()
+            self._workshop.debugger_marker_path.touch()
 
     def is_fake(self, command: str) -> bool:
         """Say whether a command line is that of a fake of this runner, or of a descendant of one."""
@@ -334,13 +347,13 @@ class ScenarioRunner:
         if self._broker is None or self._broker.poll() is not None:
             raise KitError("the lifeline broker ended during the play, and every fake with it")
 
-    def _make_fake_of(
+    def _make_fake_of_bound(
         self,
         bound: BoundScenario,
         clock: VirtualClock | SystemClock,
         record: Record,
         name: str = "",
-        outside: LifeOutsideClock | None = None,
+        outside: LifeInRealTime | None = None,
         arguments: tuple[str, ...] | None = None,
         *,
         command: str = "",
@@ -349,19 +362,21 @@ class ScenarioRunner:
     ) -> FakeAgent:
         scenario, shop = bound.scenario, self._open_builder()
         if is_debugged():  # the debugger of an editor is noticed by looking alone
-            self.stop_lifetimes()
+            self.disable_fake_lifetimes()
         name = name or bound.program["name"]
         watch: LockstepProcesses | FakeLog
         diaries: FakeLog | None = None
         if isinstance(clock, VirtualClock):
             watch = LockstepProcesses(clock, record, str(shop.folder))
             if outside is not None:
-                diaries = FakeLog(shop.make_log_folder(), shop.deaths, outside.clock, name, clock.hub.registry.is_known)
-                life = round(outside.lifetime * NANOSECONDS), str(shop.debugged)
+                diaries = FakeLog(
+                    shop.make_log_folder(), shop.death_notes_path, outside.clock, name, clock.hub.registry.is_known
+                )
+                life = round(outside.lifetime * NANOSECONDS), str(shop.debugger_marker_path)
                 diaries.baked |= {"lifetime": life, "notice": outside.notice}
                 clock.hub.registry.before_opening.append(diaries.refuse_running_processes)
         else:
-            watch = diaries = FakeLog(shop.make_log_folder(), shop.deaths, clock, name)
+            watch = diaries = FakeLog(shop.make_log_folder(), shop.death_notes_path, clock, name)
         baked = {
             **(diaries.baked if diaries else {}),
             **watch.baked,
@@ -381,7 +396,7 @@ class ScenarioRunner:
         fake = FakeAgent(path, arguments, record, watch, name, diaries if inside else None)
         record.header.setdefault("argv", {})[name] = [fake.name, *(word[:_ARGUMENT_SHOWN] for word in fake.argv[1:])]
         fake.can_start = scenario.cannot_spawn is None
-        fake.refusal = make_refusal(path, scenario)
+        fake.refusal = make_start_refusal(path, scenario)
         return fake
 
     def _open_builder(self) -> FakeBuilder:
@@ -400,7 +415,7 @@ class ScenarioRunner:
         if self._broker is None or self._broker.poll() is not None:
             listener, self._lifeline = bind_socket_in(str(self._open_builder().folder), "lifeline", 1024)
             with listener:
-                self._open_builder().deaths.touch()
+                self._open_builder().death_notes_path.touch()
                 script = str(Path(__file__).with_name("_broker.py"))
                 command = [
                     find_interpreter(),
@@ -459,7 +474,7 @@ def _add_polling_and_reference(
         play_later: plays it again with a pause before the script, long enough to find a pace, and gives the wakes.
     """
     bound = played.bound
-    played = replace(played, reference=ReferenceResults.of(scenario, subject), unstated=UnstatedLimits.of(bound))
+    played = replace(played, reference=ReferenceResults.of(scenario, subject), unstated=UnstatedLimitResults.of(bound))
     naps = find_short_timers(subject, bound, pulse)
     period, began = pulse.period, pulse.began
     if not period and can_be_polling(subject, bound, pulse):
@@ -475,19 +490,19 @@ def _describe_clock(subject: Subject) -> dict[str, str]:
     """Say in a record which clock a play goes by that goes by the machine's, and why if that is not a virtual one."""
     if is_virtual():
         return {"clock": "virtual", "arm": "preload"}
-    reason = explain_not_virtual(subject)
+    reason = explain_no_virtual_time(subject)
     return {"clock": "real", "out_of_reach": reason} if reason else {"clock": "real"}
 
 
 def _blame_broken_fake(played: PlayResult, fakes: Sequence[FakeAgent]) -> PlayResult:
     """Give a play as it is, unless a fake itself failed in it."""
     for fake in fakes:
-        if (fault := fake.broken) is not None:
-            return blame_endless_agent(played, fault, lambda: play_bound(played.bound, REFERENCE))
+        if (fault := fake.first_fault) is not None:
+            return blame_endless_agent(played, fault, lambda: play_bound_scenario(played.bound, REFERENCE))
     return played
 
 
-def _report_input_first(bound: BoundScenario) -> BoundScenario:
+def _add_input_report_step(bound: BoundScenario) -> BoundScenario:
     """Have an agent report its input first, at each start."""
     program = {**bound.program, "steps": [_TELL, *bound.program["steps"]]}
     if "then" in program:

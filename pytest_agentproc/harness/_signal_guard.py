@@ -28,8 +28,8 @@ from pytest_agentproc.files import shorten_path
 from pytest_agentproc.harness._bystanders import (
     is_unrelated_process,
     iterate_group_members,
+    read_alive_or_stopped,
     read_boot_ticks,
-    read_life_state,
 )
 from pytest_agentproc.procfs import read_stat
 from pytest_agentproc.tree import exclude_from_tracking, find_interpreter
@@ -86,7 +86,7 @@ class Decoys:
         for decoy in missing:
             self._processes[decoy] = self._start(is_apart=decoy == _APART)
         for decoy in missing:
-            if _ask_for_notes(self._processes[decoy]) is None:
+            if _ask_decoy_for_signals(self._processes[decoy]) is None:
                 raise KitError(
                     "a decoy process does not answer, so nothing shows whether unrelated processes are harmed"
                 )
@@ -95,7 +95,7 @@ class Decoys:
         """Ask each for its signals since the last question; `start_missing` replaces a dead or stopped decoy."""
         found: list[DecoyHit] = []
         for decoy, process in tuple(self._processes.items()):
-            noted = _ask_for_notes(process)
+            noted = _ask_decoy_for_signals(process)
             if noted is None:
                 noted = [f"{_find_silencing_signal(process)}:unknown"]
                 self._kill_decoy(decoy)
@@ -132,7 +132,7 @@ _PLACES = (_GROUP, _APART)
 
 def _find_silencing_signal(process: subprocess.Popen[bytes]) -> int:
     """Give the signal that ended or stopped a silent decoy; its pipes end before it can be waited for."""
-    if read_life_state(process.pid) == "stopped":
+    if read_alive_or_stopped(process.pid) == "stopped":
         return signal.SIGSTOP
     try:
         return -process.wait(_PATIENCE)
@@ -140,11 +140,11 @@ def _find_silencing_signal(process: subprocess.Popen[bytes]) -> int:
         return signal.SIGSTOP
 
 
-def _ask_for_notes(process: subprocess.Popen[bytes]) -> list[str] | None:
+def _ask_decoy_for_signals(process: subprocess.Popen[bytes]) -> list[str] | None:
     """Give the notes of a decoy; None if it does not answer: it is dead, or stopped."""
     assert process.stdin is not None
     assert process.stdout is not None
-    if read_life_state(process.pid) == "stopped":
+    if read_alive_or_stopped(process.pid) == "stopped":
         return None
     try:
         process.stdin.write(b"?")
@@ -211,13 +211,13 @@ def make_participant_finder(clock: VirtualClock) -> Callable[[int], _KnownProces
     return find_participant
 
 
-def _find_no_process(_pid: int) -> None:
+def _find_no_participant(_pid: int) -> None:
     """Know no process: in real time births are not reported."""
 
 
 @contextmanager
 def guard_signals(
-    note: Callable[[dict[str, Any]], None], known: Callable[[int], _KnownProcess | None] = _find_no_process
+    note: Callable[[dict[str, Any]], None], known: Callable[[int], _KnownProcess | None] = _find_no_participant
 ) -> Iterator[None]:
     """Judge every signal that this process sends while the block runs.
 
@@ -235,11 +235,11 @@ def guard_signals(
     judge = _TargetFinder(known)
     plain = {(os, "kill"): os.kill, (os, "killpg"): os.killpg, (signal, "pidfd_send_signal"): signal.pidfd_send_signal}
 
-    def wrap_sender(function: Any, find: Callable[[int], _SignalTarget | None]) -> Any:
-        def wrapped(*args: Any) -> Any:
+    def wrap_signal_function(function: Any, find: Callable[[int], _SignalTarget | None]) -> Any:
+        def send_if_allowed(*args: Any) -> Any:
             frame = sys._getframe(1)  # noqa: SLF001  # the sender is a line of the subject's own code
             target = find(args[0]) if judge.is_judged_call(args, frame) else None
-            if target is None or judge.is_allowed_to_itself(target, args[1]):
+            if target is None or judge.may_signal_itself(target, args[1]):
                 return function(*args)
             note(
                 {
@@ -252,7 +252,7 @@ def guard_signals(
             )
             return function(*args) if target.to == "freed" else None
 
-        return wrapped
+        return send_if_allowed
 
     finders = {
         "kill": judge.find_kill_target,
@@ -260,7 +260,7 @@ def guard_signals(
         "pidfd_send_signal": judge.find_pidfd_target,
     }
     for (module, name), function in plain.items():
-        setattr(module, name, wrap_sender(function, finders[name]))
+        setattr(module, name, wrap_signal_function(function, finders[name]))
     try:
         yield
     finally:
@@ -320,7 +320,7 @@ class _TargetFinder:
             first = read_stat(members[0])
             is_others = all(self._known(pid) is None and is_unrelated_process(pid, self._begun, me) for pid in members)
             return _SignalTarget("group", group, first.name if first is not None else "") if is_others else None
-        return _find_freed_target(group, leader)
+        return _find_freed_pid_target(group, leader)
 
     def _find_process_target(self, pid: int) -> _SignalTarget | None:
         known = self._known(pid)
@@ -328,14 +328,14 @@ class _TargetFinder:
             return None
         seen = read_stat(pid)
         if seen is None:
-            return _find_freed_target(pid, known)
+            return _find_freed_pid_target(pid, known)
         if not is_unrelated_process(pid, self._begun, os.getpid()):
             return None
         if known is None:
             return _SignalTarget("process", pid, seen.name)
         return _SignalTarget("reused", pid, f"{seen.name}, once {known.name}")
 
-    def is_allowed_to_itself(self, target: _SignalTarget, signum: int) -> bool:
+    def may_signal_itself(self, target: _SignalTarget, signum: int) -> bool:
         """Say whether a program may signal itself so: it has a handler for that, or it does nothing.
 
         Signals that end a program had handlers before the run, which were pytest's or the loop's.
@@ -344,14 +344,14 @@ class _TargetFinder:
             return False
         handler = getsignal(signum)
         if handler == signal.SIG_DFL:
-            return signum in _HARMLESS or (signum not in _FATAL and _is_caught(signum))
+            return signum in _HARMLESS or (signum not in _FATAL and _is_signal_caught(signum))
         return signum not in _ENDING or handler == signal.SIG_IGN or handler != self._handlers[signum]
 
 
 _SIGNALS = signal.valid_signals()
 
 
-def _is_caught(signum: int) -> bool:
+def _is_signal_caught(signum: int) -> bool:
     """Say whether C code has a handler for a signal."""
     with open("/proc/self/status", "rb") as file:
         mask = next(line for line in file if line.startswith(b"SigCgt:")).split()[1]
@@ -377,7 +377,7 @@ def _format_caller_place(frame: FrameType) -> str:
     return f"{shorten_path(caller.f_code.co_filename)}:{caller.f_lineno}"
 
 
-def _find_freed_target(pid: int, known: _KnownProcess | None) -> _SignalTarget | None:
+def _find_freed_pid_target(pid: int, known: _KnownProcess | None) -> _SignalTarget | None:
     return _SignalTarget("freed", pid, known.name) if known is not None and known.is_agent else None
 
 

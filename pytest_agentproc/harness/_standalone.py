@@ -17,7 +17,7 @@ from pytest_agentproc.harness._launch import (
     LOAD,
     REAL_TIME,
     UNSTARTABLE,
-    build_first_line,
+    build_shebang_line,
     can_answer_requests,
     compile_bundle,
     list_fake_modules,
@@ -106,7 +106,7 @@ def write_fake(scenario: Scenario, path: Path, *, scale: float, lifetime: float,
         )
     )
     text = _STUB.format(
-        head=build_first_line("-IS"),
+        head=build_shebang_line("-IS"),
         mark=_MARK,
         tag=sys.implementation.cache_tag,
         data=data,

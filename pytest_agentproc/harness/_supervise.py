@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock import Clock, VirtualClock
     from pytest_agentproc.harness._fake import FakeAgent
     from pytest_agentproc.harness._played import Pace
-    from pytest_agentproc.harness._wakes import Wakes
+    from pytest_agentproc.harness._wakes import CoordinatorWakes
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import BoundScenario, Scenario
     from pytest_agentproc.vocabulary import CallerAction, Subject
@@ -91,7 +91,7 @@ class ArtifactDirectory:
             for name in ARTIFACTS:
                 Path(self.path, name).symlink_to("/dev/full")
 
-    def files(self) -> Mapping[str, bytes] | None:
+    def read_files(self) -> Mapping[str, bytes] | None:
         """Give what was kept, by name; None if the subject keeps nothing, or was not asked to.
 
         Raises:
@@ -194,12 +194,12 @@ async def run_until_caller_leaves(
     Returns:
         The supervisor's answer, if it gave one. Its exception on cancellation is dropped.
     """
-    seconds = compute_departure(deed) / NANOSECONDS / scale
+    seconds = compute_leave_instant(deed) / NANOSECONDS / scale
     cancel_task = backend == "asyncio" and deed.value == "task"
-    return await (_cancel_task if cancel_task else _cancel_scope)(seconds, ask, leave)
+    return await (_run_and_cancel_task if cancel_task else _run_and_cancel_scope)(seconds, ask, leave)
 
 
-def compute_departure(deed: CallerAction) -> int:
+def compute_leave_instant(deed: CallerAction) -> int:
     """Give the nanoseconds from the beginning to an action that is the first after the prompt."""
     return deed.at if deed.at is not None else deed.after or 0
 
@@ -230,18 +230,18 @@ async def _run_and_block_loop(deed: CallerAction, ask: Ask, block: Callable[[Cal
     return said
 
 
-async def _cancel_task(seconds: float, ask: Ask, leave: Callable[[], None]) -> Said:
+async def _run_and_cancel_task(seconds: float, ask: Ask, leave: Callable[[], None]) -> Said:
     loop = asyncio.get_running_loop()
     task = loop.create_task(ask())
     has_left = False
 
-    def go() -> None:
+    def leave_and_cancel() -> None:
         nonlocal has_left
         has_left = True
         leave()
         task.cancel()
 
-    timer = loop.call_at(loop.time() + seconds, go)
+    timer = loop.call_at(loop.time() + seconds, leave_and_cancel)
     try:
         said = await task
     except asyncio.CancelledError:
@@ -253,19 +253,19 @@ async def _cancel_task(seconds: float, ask: Ask, leave: Callable[[], None]) -> S
     return NOBODY if has_left and isinstance(said, SubjectError | Declined) else said
 
 
-async def _cancel_scope(seconds: float, ask: Ask, leave: Callable[[], None]) -> Said:
+async def _run_and_cancel_scope(seconds: float, ask: Ask, leave: Callable[[], None]) -> Said:
     has_left = False
     said: Said = NOBODY
     async with anyio.create_task_group() as group:
 
-        async def go() -> None:
+        async def leave_and_cancel() -> None:
             nonlocal has_left
             await anyio.sleep(seconds)
             has_left = True
             leave()
             scope.cancel()
 
-        group.start_soon(go)
+        group.start_soon(leave_and_cancel)
         with anyio.CancelScope() as scope:
             said = await ask()
         group.cancel_scope.cancel()
@@ -284,7 +284,7 @@ def explain_real_time_only(subject: Subject) -> str:
     return str(getattr(subject, "real_time_only", ""))
 
 
-def explain_not_virtual(subject: Subject) -> str:
+def explain_no_virtual_time(subject: Subject) -> str:
     """Say why a subject cannot be played in virtual time; nothing if it can, in lockstep or below a coordinator."""
     reason = explain_real_time_only(subject)
     missing = _explain_missing_coordinator() if reason else ""
@@ -314,34 +314,36 @@ def supervise_in_virtual_time(
         Declined: the subject did not take the order, and started no agent.
     """
     record = fakes[0].record
-    order = replace(_build_request_for_all(bound, fakes, clock, record.add), artifacts=room.path, disk=room.disk)
+    order = replace(_build_request_for_fakes(bound, fakes, clock, record.add), artifacts=room.path, disk=room.disk)
 
     async def run_subject() -> Said:
         return await _run_subject(subject, order, bound.abandoned, backend)
 
-    def block(deed: CallerAction) -> None:
+    def block_or_suspend(deed: CallerAction) -> None:
         record.add(clock.instant(), "m", deed.show())
         (clock.suspend_machine if deed.kind == "sleep" else clock.block)(deed.value / NANOSECONDS)
 
     async def run() -> Said:
         with guard_signals(_make_signal_recorder(record, clock), make_participant_finder(clock)):
             said = await (
-                run_subject() if bound.blocked is None else _run_and_block_loop(bound.blocked, run_subject, block)
+                run_subject()
+                if bound.blocked is None
+                else _run_and_block_loop(bound.blocked, run_subject, block_or_suspend)
             )
-            _note_end(record, clock, said)
+            _record_subject_end(record, clock, said)
             if rest := compute_aftermath_seconds(bound, subject):
                 await anyio.sleep(rest)
             await pipes.count_dead_pipes()
         return said
 
-    def tell(error: ClockError) -> None:
+    def record_clock_error(error: ClockError) -> None:
         record.add(clock.instant(), "m", {"process": "supervisor", "fault": error.reason, "message": str(error)})
         marks.append(record.settle_and_count())
 
     clock.hub.most_starts = MOST_STARTS
     pipes = PipeCount(bound)
     marks: list[int] = []
-    clock.on_fault(tell)
+    clock.on_fault(record_clock_error)
     answer: RunReport | None = None
     fault: SubjectError | ClockError | None = None
     with SideProcesses(fakes) as others, refuse_starts(fake.refusal for fake in fakes):
@@ -354,10 +356,10 @@ def supervise_in_virtual_time(
         except ClockError as error:
             fault = _find_reach_error(error) or error
             if not marks:
-                tell(error)
+                record_clock_error(error)
             record.truncate(marks[0])  # its actions after the cancel take real time, and belong to no verdict
         others.record_leftovers(record, clock.instant())
-    return PlayResult(bound, record, answer, fault, room.files(), pipes_left=pipes.left)
+    return PlayResult(bound, record, answer, fault, room.read_files(), pipes_left=pipes.left)
 
 
 def _find_reach_error(error: ClockError) -> AdapterError | None:
@@ -388,7 +390,7 @@ def supervise_in_real_time(
     pace: Pace,
     backend: str,
     room: ArtifactDirectory,
-    wakes: Wakes | None,
+    wakes: CoordinatorWakes | None,
 ) -> PlayResult:
     """Have a subject supervise a scenario's fakes in real time, and find the processes that are left.
 
@@ -398,7 +400,7 @@ def supervise_in_real_time(
     require_backend(backend)
     record, clock = fakes[0].record, fakes[0].watch.clock
     assert isinstance(clock, SystemClock)
-    order = _build_request_for_all(bound, fakes, clock, record.add)
+    order = _build_request_for_fakes(bound, fakes, clock, record.add)
     sessions = tuple(replace(session, scale=pace.scale) for session in order.sessions)
     order = replace(order, artifacts=room.path, disk=room.disk, scale=pace.scale, sessions=sessions)
     said: list[Said] = []
@@ -413,7 +415,7 @@ def supervise_in_real_time(
                 ended = await _run_subject(subject, order, bound.abandoned, backend)
                 if not (scope.cancel_called and isinstance(ended, SubjectError | Declined)):
                     said.append(ended)
-                    _note_end(record, clock, ended)
+                    _record_subject_end(record, clock, ended)
                     if rest := compute_aftermath_seconds(bound, subject):
                         await anyio.sleep(rest / pace.scale)
 
@@ -425,7 +427,7 @@ def supervise_in_real_time(
         order = replace(order, keeper=kept.keeper)
         for fake in fakes:
             assert isinstance(fake.watch, FakeLog)
-            fake.watch.is_child = others.has_started
+            fake.watch.is_child = others.has_started_process
         anyio.run(kept.run_guarded, run, backend=backend)
         kind = "virtual" if pace.is_exact else "real"
         answer = (
@@ -439,19 +441,21 @@ def supervise_in_real_time(
         told = {"process": "supervisor", "fault": answer.reason, "message": str(answer)}
         record.add(clock.instant(), "m", told)
     if isinstance(answer, SubjectError | EndlessWait):
-        return PlayResult(bound, record, None, answer, room.files(), pace, lateness)
-    return PlayResult(bound, record, answer, None, room.files(), pace, lateness)
+        return PlayResult(bound, record, None, answer, room.read_files(), pace, lateness)
+    return PlayResult(bound, record, answer, None, room.read_files(), pace, lateness)
 
 
 @asynccontextmanager
-async def _cancel_endless_run(pace: Pace, wakes: Wakes | None, limits: list[float]) -> AsyncIterator[anyio.CancelScope]:
+async def _cancel_endless_run(
+    pace: Pace, wakes: CoordinatorWakes | None, limits: list[float]
+) -> AsyncIterator[anyio.CancelScope]:
     """Cancel a block that does not end by itself, unless somebody debugs by then; add the limit that was over."""
     begun = anyio.current_time()
 
-    async def give_up() -> None:
+    async def cancel_after_limit() -> None:
         limit = pace.limit_of_looks
         await anyio.sleep_until(begun + limit)
-        if not limit or wakes is None or wakes.count() < _MANY_LOOKS:
+        if not limit or wakes is None or wakes.count_wakes() < _MANY_LOOKS:
             limit = pace.limit
         await anyio.sleep_until(begun + limit)
         if not is_debugged():
@@ -460,7 +464,7 @@ async def _cancel_endless_run(pace: Pace, wakes: Wakes | None, limits: list[floa
 
     try:
         async with anyio.create_task_group() as group:
-            group.start_soon(give_up)
+            group.start_soon(cancel_after_limit)
             yield group.cancel_scope
             group.cancel_scope.cancel()
     except BaseExceptionGroup as errors:
@@ -468,17 +472,21 @@ async def _cancel_endless_run(pace: Pace, wakes: Wakes | None, limits: list[floa
 
 
 async def _run_subject(subject: Subject, order: RunRequest, left: CallerAction | None, backend: str) -> Said:
-    async def ask() -> Said:
+    async def ask_subject() -> Said:
         try:
             return await subject.run(order)
         except (SubjectError, Declined) as error:
             return error
 
-    def leave() -> None:
+    def record_leave() -> None:
         assert left is not None
         order.trace(order.clock.instant(), "m", left.show())
 
-    return await (ask() if left is None else run_until_caller_leaves(left, ask, leave, order.scale, backend))
+    return await (
+        ask_subject()
+        if left is None
+        else run_until_caller_leaves(left, ask_subject, record_leave, order.scale, backend)
+    )
 
 
 def _interpret_result(said: Said, bound: BoundScenario, record: Record) -> RunReport | SubjectError:
@@ -505,7 +513,7 @@ def _interpret_result(said: Said, bound: BoundScenario, record: Record) -> RunRe
 _EARLIER = "raise Declined before an agent is started, or give an answer"
 
 
-def _note_end(record: Record, clock: Clock, said: Said) -> None:
+def _record_subject_end(record: Record, clock: Clock, said: Said) -> None:
     """Note that a subject was done, that it broke, or that it declined."""
     end: dict[str, Any] = {"returned": True}
     if isinstance(said, Declined):
@@ -521,10 +529,10 @@ def _note_end(record: Record, clock: Clock, said: Said) -> None:
 def _make_signal_recorder(record: Record, clock: Clock) -> Callable[[dict[str, Any]], None]:
     """Give what writes a signal that was not meant for the run into its record."""
 
-    def note(data: dict[str, Any]) -> None:
+    def record_signal(data: dict[str, Any]) -> None:
         record.add(clock.instant(), "m", {"process": "supervisor", **data})
 
-    return note
+    return record_signal
 
 
 def _find_largest_timer_delay(record: Record) -> int:
@@ -542,7 +550,7 @@ def _find_largest_timer_delay(record: Record) -> int:
     return latest
 
 
-def _build_request_for_all(
+def _build_request_for_fakes(
     bound: BoundScenario, fakes: Sequence[FakeAgent], clock: Clock, trace: Callable[[int, str, dict[str, Any]], None]
 ) -> RunRequest:
     """Give the order for all fakes of a scenario, one for each session if it has several."""

@@ -38,7 +38,7 @@ class _Wake(NamedTuple):
     times: int
 
 
-class Wakes:
+class CoordinatorWakes:
     """The waiters that the coordinator lets go from now on."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Wakes:
         """Let the page go."""
         self._page.close()
 
-    def count(self) -> int:
+    def count_wakes(self) -> int:
         """Give how often a program was let go at a deadline, as far as the page has room."""
         count = int.from_bytes(self._page[_COUNT : _COUNT + 4], "little")
         return sum(_WAKE.unpack_from(self._page, _FIRST + index * _WAKE.size)[-1] for index in range(count))
@@ -77,13 +77,13 @@ class Wakes:
 
 def _build_detector(wakes: Iterable[_Wake]) -> PollingDetector:
     pulse = PollingDetector()
-    for armed, at in chain.from_iterable(map(_iterate_equal_waits, wakes)):
+    for armed, at in chain.from_iterable(map(_iterate_last_equal_waits, wakes)):
         pulse.record_sleep(armed, at)
         pulse.record_wake(at)
     return pulse
 
 
-def _iterate_equal_waits(wake: _Wake) -> Iterator[tuple[int, int]]:
+def _iterate_last_equal_waits(wake: _Wake) -> Iterator[tuple[int, int]]:
     """Give when each of several equal waits in a row began and ended: the last ones."""
     step = wake.at - wake.armed
     for back in reversed(range(min(wake.times, _MOST_IN_A_ROW))):

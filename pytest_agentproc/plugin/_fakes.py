@@ -22,7 +22,7 @@ import pytest
 from pytest_agentproc import machine
 from pytest_agentproc.clock import SystemClock
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.harness import COMMANDS, FakeByArguments, LifeOutsideClock, ScenarioRunner
+from pytest_agentproc.harness import COMMANDS, LifeInRealTime, MultiScriptFake, ScenarioRunner
 from pytest_agentproc.plugin._contributions import get_runner
 from pytest_agentproc.plugin._scripts import find_caller_place, find_test_place, load_given_scenario
 from pytest_agentproc.plugin._timelines import keep_for_timeline
@@ -130,7 +130,7 @@ class Fakes:
         scale = scale if began is None else 1
         is_new = began is None and scale not in self._clocks
         real = self._clocks.setdefault(scale, SystemClock(scale, began or 0))
-        outside = LifeOutsideClock(real, LIFETIME, make_wait_notice(self._request, scenario))
+        outside = LifeInRealTime(real, LIFETIME, make_wait_notice(self._request, scenario))
         lab = get_runner(self._request.config)
         fake = lab.make_fake(scenario, clock=self.virtual_clock, tells=True, outside=outside, **options)
         if is_new:
@@ -172,7 +172,7 @@ def end_and_explain_fakes(made: Sequence[tuple[FakeAgent, Scenario]], see: Calla
             see(record)
             texts.append(explain_leaks(scenario, record))
     for fake, scenario in made:
-        if (fault := fake.broken) is not None:
+        if (fault := fake.first_fault) is not None:
             raise fault.make_error(str(scenario.path))
     return "\n\n".join(filter(None, texts))
 
@@ -201,7 +201,7 @@ class FakeAgents:
     def __init__(self, fakes: Fakes | None = None) -> None:
         self._given = fakes
         self._fakes: Fakes | _OwnFakes | None = None
-        self._agents: dict[str, FakeAgent | FakeByArguments] = {}
+        self._agents: dict[str, FakeAgent | MultiScriptFake] = {}
         self._path: str | None = None
         self._keeps_path = False
 
@@ -224,7 +224,7 @@ class FakeAgents:
         if isinstance(fakes, _OwnFakes):
             fakes.finish(error)
 
-    def __getitem__(self, name: str) -> FakeAgent | FakeByArguments:
+    def __getitem__(self, name: str) -> FakeAgent | MultiScriptFake:
         """Give a fake by its name: its `starts`, and `assert_called_once_with(...)` and the like."""
         if name not in self._agents:
             raise UsageError(f"there is no fake called {name}", f"fake_agents.on_path({name!r}) makes one")
@@ -311,7 +311,7 @@ class _OwnFakes:
 
     def make_fake(self, scenario: Scenario, **options: Any) -> FakeAgent:
         """Make a fake; see `ScenarioRunner.make_fake` for the options."""
-        outside = LifeOutsideClock(self._real, LIFETIME, format_wait_notice(_STDERR, "", scenario))
+        outside = LifeInRealTime(self._real, LIFETIME, format_wait_notice(_STDERR, "", scenario))
         fake = self._lab.make_fake(scenario, clock=self.virtual_clock, tells=True, outside=outside, **options)
         self._made.append((fake, scenario))
         return fake
@@ -334,7 +334,7 @@ class _OwnFakes:
             raise AssertionError(text)
 
 
-def _make_named_fake(fakes: Fakes | _OwnFakes, name: str, script: Any) -> FakeAgent | FakeByArguments:
+def _make_named_fake(fakes: Fakes | _OwnFakes, name: str, script: Any) -> FakeAgent | MultiScriptFake:
     agent = json.dumps(_DIALECTS.get(name, "raw"))
     if not isinstance(script, Mapping) or _KEYS & script.keys():
         return fakes.make_fake(fakes.load_script(script, agent), name=name, command=name)
@@ -352,7 +352,7 @@ def _make_named_fake(fakes: Fakes | _OwnFakes, name: str, script: Any) -> FakeAg
             others.append(other)
             instead.append((tuple(pattern.replace("=", " ").split()), other.path))
     rest = fakes.load_script(script.get("", _make_refusing_script(script)), agent)
-    return FakeByArguments(fakes.make_fake(rest, name=name, command=name, instead=instead), others)
+    return MultiScriptFake(fakes.make_fake(rest, name=name, command=name, instead=instead), others)
 
 
 def _make_refusing_script(patterns: Iterable[str]) -> dict[str, Any]:

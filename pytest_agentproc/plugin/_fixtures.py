@@ -59,10 +59,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Confi
     watches_all = get_option(config, "process_tree")
     if watches_all and sys.platform == "linux":
         from pytest_agentproc.errors import UsageError
-        from pytest_agentproc.tree import check_proc
+        from pytest_agentproc.tree import require_own_proc
 
         try:
-            check_proc()
+            require_own_proc()
         except UsageError as error:
             raise pytest.UsageError(str(error)) from None
     for item in items:

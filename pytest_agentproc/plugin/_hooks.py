@@ -112,8 +112,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_enter_pdb(pdb: Any) -> None:
     """Switch the guards of real time off, and have virtual time wait for each command: a user debugs."""
-    from pytest_agentproc.clock import note_debugger
+    from pytest_agentproc.clock import record_debugger
     from pytest_agentproc.plugin._below import pause_at_debugger_prompts
 
-    note_debugger()
+    record_debugger()
     pause_at_debugger_prompts(pdb)

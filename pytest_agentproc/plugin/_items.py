@@ -79,9 +79,9 @@ class ScenarioSource:
 def _is_for_real_time(subject: Subject) -> bool:
     if is_reference_supervisor(subject):
         return False
-    from pytest_agentproc.harness import explain_not_virtual
+    from pytest_agentproc.harness import explain_no_virtual_time
 
-    return bool(explain_not_virtual(subject))
+    return bool(explain_no_virtual_time(subject))
 
 
 class ScenarioFile(pytest.File):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from pytest_agentproc.errors import AdapterError, KitError
-from pytest_agentproc.harness import NotForRealTime, explain_not_virtual, explain_real_time_only, run_in_model
+from pytest_agentproc.harness import NotForRealTime, explain_no_virtual_time, explain_real_time_only, run_in_model
 from pytest_agentproc.plugin._contributions import get_runner, is_reference_supervisor
 from pytest_agentproc.plugin._options import format_rerun_command, get_option
 from pytest_agentproc.plugin._progress import record_play_figures
@@ -24,11 +24,11 @@ from pytest_agentproc.verdict import (
     NOT_IN_REAL_TIME,
     Judgement,
     Verdict,
-    check_repeat,
-    confirm_red,
-    explain,
+    compare_with_repeat,
+    confirm_red_judgement,
+    explain_play,
     judge_play,
-    list_unmet,
+    list_unmet_checks,
 )
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def play(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) 
         pytest.skip.Exception: the subject has none of the limits that the script needs, declined the order, or is for
             real time only.
     """
-    reason = explain_not_virtual(subject)
+    reason = explain_no_virtual_time(subject)
     if reason:
         pytest.skip(f"not applicable: {reason}")
     record = Record()
@@ -118,10 +118,10 @@ def end_test(judgement: Judgement, *, is_reference: bool = True) -> None:
     if not judgement.is_red:
         return
     assert judgement.played is not None, "what was not played is not red"
-    text = explain(judgement.played, judgement.rows)
+    text = explain_play(judgement.played, judgement.rows)
     level = judgement.played.bound.scenario.level
     if level == "info" and not is_reference:
-        row = list_unmet(judgement.rows)[0]
+        row = list_unmet_checks(judgement.rows)[0]
         counts = "" if judgement.played.bound.abandoned is None else f" ({_COUNTS})"
         pytest.skip(f"informational: {text.splitlines()[0]}: {row.key} is {row.seen}, not {row.wanted}{counts}")
     if level == "should" and judgement.verdict is Verdict.UNDECIDED:
@@ -197,7 +197,7 @@ def play_and_judge(item: ScenarioTest) -> None:
         is_reference = is_reference_supervisor(item.subject)
         judgement = judge_play(played, partial(apply_baseline, item), is_reference=is_reference)
         if judgement.is_red and played.is_virtual and item.clock == "virtual" and not is_reference:
-            judgement = confirm_red(judgement, _play_and_record_problem(item))
+            judgement = confirm_red_judgement(judgement, _play_and_record_problem(item))
         judgement = _repeat_play(item, judgement)
         if not (judgement.is_red and played.was_starved):
             record_judgement(item, judgement, real)
@@ -223,7 +223,7 @@ def _repeat_play(item: ScenarioTest, judgement: Judgement) -> Judgement:
     times = 1 if item.played is not None and not item.played.is_virtual else get_option(item.config, "repeat")
     for _ in range(1, times):
         if judgement.verdict is not Verdict.KIT_ERROR:
-            judgement = check_repeat(judgement, _play_and_record_problem(item))
+            judgement = compare_with_repeat(judgement, _play_and_record_problem(item))
     return judgement
 
 

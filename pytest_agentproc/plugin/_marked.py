@@ -56,11 +56,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def _make_cases(config: pytest.Config, given: list[str | Path]) -> Iterator[tuple[_MarkedCase, str]]:
     from pytest_agentproc.corpus import SUFFIX
-    from pytest_agentproc.harness import explain_not_virtual
+    from pytest_agentproc.harness import explain_no_virtual_time
     from pytest_agentproc.plugin._contributions import format_axes, get_subjects
 
     for scenario, subject in product(given, get_subjects(config)):
-        for clock, backend in list_clocks_and_backends(config, is_real=bool(explain_not_virtual(subject))):
+        for clock, backend in list_clocks_and_backends(config, is_real=bool(explain_no_virtual_time(subject))):
             axes = format_axes(config, subject, clock, backend)
             yield (
                 _MarkedCase(str(scenario), subject, clock, backend),

@@ -100,7 +100,7 @@ class ProcessTree:
             Whether they are gone.
         """
         # No second look: a fake that is just exiting has no command line any more, by which it would be excused.
-        left = self._custody.wait_until_empty(round(timeout * 1e9), zombies=False)
+        left = self._custody.wait_until_none_left(round(timeout * 1e9), zombies=False)
         return all(process.sighting.state == "zombie" for process in left.mine)
 
     def allow(self, what: Any) -> None:
@@ -133,8 +133,8 @@ class ProcessTree:
     def finish(self) -> None:
         """End every process that is left, and fail the test for it."""
         try:
-            found = self._custody.wait_until_empty(_SETTLE)
-            refused = self._custody.end_processes(found.mine) if found.mine else []
+            found = self._custody.wait_until_none_left(_SETTLE)
+            refused = self._custody.end_owned_processes(found.mine) if found.mine else []
         finally:
             self._custody.close()
             _get_trackers(self._config).remove(self._custody)

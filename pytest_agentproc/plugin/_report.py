@@ -93,10 +93,10 @@ def keep_page(node: pytest.Item, played: PlayResult, rows: Sequence[Row], verdic
 
 def _render_page(node: pytest.Item, played: PlayResult, rows: Sequence[Row], verdict: Verdict) -> str:
     from pytest_agentproc.record import PageVerdict, render_page
-    from pytest_agentproc.verdict import find_last_step, find_marks, list_unmet
+    from pytest_agentproc.verdict import find_last_step, find_marks, list_unmet_checks
 
     scenario = played.bound.scenario
-    failed = list_unmet(rows)
+    failed = list_unmet_checks(rows)
     steps = {process: find_last_step(played.record, process) or 0 for process in played.bound.parts or ("agent",)}
     real = next((float(str(value)) for name, value in node.user_properties if name == _REAL), None)
     took = None if real is None else round(real * 1000) * (_NANOSECONDS // 1000)

@@ -34,10 +34,10 @@ from pytest_agentproc.plugin._tracebacks import pause_garbage_collection
 from pytest_agentproc.scenario import load, read_agent_names
 from pytest_agentproc.verdict import (
     Baseline,
-    Judged,
+    JudgedScenario,
     Verdict,
     accept_failures,
-    build_judged,
+    build_judged_scenario,
     format_results,
     format_summary,
 )
@@ -117,10 +117,12 @@ def apply_baseline(item: ScenarioTest, rows: Sequence[Row]) -> tuple[Row, ...]:
     baseline = item.config.stash.get(_BASELINE, None)
     if baseline is None:
         return tuple(rows)
-    return baseline.apply(rows, item.scenario.id, item.subject.name, is_reference=is_reference_supervisor(item.subject))
+    return baseline.apply_to_rows(
+        rows, item.scenario.id, item.subject.name, is_reference=is_reference_supervisor(item.subject)
+    )
 
 
-def update_baseline(config: pytest.Config, judged: Sequence[Judged]) -> str:
+def update_baseline(config: pytest.Config, judged: Sequence[JudgedScenario]) -> str:
     """Write the file anew, and say so."""
     path = _find_baseline_path(config)
     baseline = config.stash.get(_BASELINE, None) or Baseline("", shorten_path(path))
@@ -130,7 +132,7 @@ def update_baseline(config: pytest.Config, judged: Sequence[Judged]) -> str:
         *(result.scenario for result in judged),
     ]
     references = [subject.name for subject in get_subjects(config) if is_reference_supervisor(subject)]
-    text = baseline.format_updated(judged, scenarios, references)
+    text = baseline.format_updated_baseline(judged, scenarios, references)
     _write_file(path, text)
     return f"agentproc: {shorten_path(path)} lists {len(Baseline(text, str(path)).known)} known failures"
 
@@ -154,7 +156,7 @@ _ID = re.compile(r"(?P<file>.*)::[^\[]*\[(?P<axes>.*)\](@.*)?")
 """As `ScenarioFile` gives it; `--dist=loadgroup` puts the group after it."""
 
 
-def judge_unplayed(config: pytest.Config, report: pytest.TestReport) -> Judged | None:
+def judge_unplayed(config: pytest.Config, report: pytest.TestReport) -> JudgedScenario | None:
     """Make an entry of a scenario that was begun and never judged: an error without an owner is the kit's.
 
     Returns:
@@ -170,7 +172,7 @@ def judge_unplayed(config: pytest.Config, report: pytest.TestReport) -> Judged |
     agents = [name for name in read_agent_names(path) if axes.startswith(f"{name}-")]
     agent = max(agents, key=len, default="")  # `gemini` begins like `gemini-stream`
     subject, _, backend = axes.removeprefix(f"{agent}-" if agent else "").rpartition("-")
-    return Judged(
+    return JudgedScenario(
         **_describe_scenario(path, agent, get_language(config), report),
         subject=subject or get_subjects(config)[0].name,
         clock="virtual" if axes == found["axes"] else "real",
@@ -233,7 +235,7 @@ def record_judgement(item: ScenarioTest, judgement: Judgement, real: float = 0.0
         return
     how = {"subject": item.subject.name, "clock": item.clock, "backend": item.backend}
     rerun = format_rerun_command(item) if judgement.is_red else ""
-    judged = build_judged(judgement, item.scenario, **how, real=real, rerun=rerun)
+    judged = build_judged_scenario(judgement, item.scenario, **how, real=real, rerun=rerun)
     item.user_properties[:] = [pair for pair in item.user_properties if pair[0] != _PROPERTY]
     item.user_properties.append((_PROPERTY, judged.to_json_line()))
 
@@ -243,7 +245,7 @@ class _ResultsCollector:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._judged: dict[str, Judged] = {}
+        self._judged: dict[str, JudgedScenario] = {}
         self._told: list[str] = []
         self._is_printed = False
         self._version = importlib.metadata.version("pytest-agentproc")
@@ -255,7 +257,7 @@ class _ResultsCollector:
         """
         for name, value in report.user_properties if report.when == "call" else ():
             if name == _PROPERTY:
-                self._judged[report.nodeid] = Judged.of(json.loads(str(value)))
+                self._judged[report.nodeid] = JudgedScenario.of(json.loads(str(value)))
         entry = judge_unplayed(self._config, report) if report.failed and report.when in ("setup", "???") else None
         if entry is not None:
             self._judged[report.nodeid] = entry

@@ -71,7 +71,7 @@ def open_virtual_clock(request: pytest.FixtureRequest) -> Iterator[VirtualClock]
     with get_runner(request.config).virtual_clock(allow=allowed, **options) as clock, ExitStack() as stack:
         if marker is not None and _is_async_test(item):
             _require_own_loop(item)
-            stack.enter_context(clock.host_loops())
+            stack.enter_context(clock.make_loops_virtual())
             stack.callback(setattr, item, "obj", item.obj)
             item.obj = clock.wrap_with_fault_check(item.obj)
             if hasattr(item.instance, "asyncSetUp"):  # unittest looks the method up itself, in this test's object
@@ -92,7 +92,7 @@ def refuse_nested_clock(item: pytest.Item, fixture: str) -> None:
     """
     from pytest_agentproc.clock import current_clock
 
-    if getattr(current_clock(), "is_attended", False):
+    if getattr(current_clock(), "is_loop_running", False):
         raise UsageError(
             f"{fixture} begins a virtual time of its own, and virtual time runs here already",
             "call it in a plain function, outside virtual_clock.run and without @pytest.mark.virtual_time:\n"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.record import compute_normal_form
 from pytest_agentproc.search._invariants import find_broken_invariant
-from pytest_agentproc.verdict import Verdict, find_first_difference, is_alike, judge_play
+from pytest_agentproc.verdict import Verdict, are_plays_alike, find_first_difference, judge_play
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import PlayResult, ScenarioRunner
@@ -89,7 +89,7 @@ def confirm_failure(
     foretold = compute_normal_form(find.played.record)
     for number in range(1, _TIMES + 1):
         played = lab.play(find.scenario, subject, backend=backend)
-        is_same = compute_normal_form(played.record) == foretold or is_alike(find.played, played)
+        is_same = compute_normal_form(played.record) == foretold or are_plays_alike(find.played, played)
         difference = "" if is_same else find_first_difference(find.played, played)
         if difference:
             return Confirmation(repeats=False, difference=difference)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class AgentProcess(Protocol):
-    """The world as a driver sees it: `pytest_agentproc.tree.Child` for real, a stage in memory in the model."""
+    """The world as a driver sees it: `pytest_agentproc.tree.AgentChild` for real, a stage in memory in the model."""
 
     pid: int
     containment: str

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.tree import Child, check_proc
+from pytest_agentproc.tree import AgentChild, require_own_proc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -49,7 +49,7 @@ def _check_text(what: str, text: str) -> None:
 
 def make_spawner(
     argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None, clock: Clock
-) -> Callable[[str], Child]:
+) -> Callable[[str], AgentChild]:
     """Give what starts an agent, its tree held by a containment; it raises OSError if it cannot.
 
     Args:
@@ -61,11 +61,11 @@ def make_spawner(
     Raises:
         UsageError: /proc does not show the pid namespace of this process.
     """
-    check_proc()
+    require_own_proc()
 
-    def spawn(containment: str) -> Child:
-        child = Child(argv, cwd, env, containment)
-        if not child.is_own:
+    def spawn(containment: str) -> AgentChild:
+        child = AgentChild(argv, cwd, env, containment)
+        if not child.is_own_child:
             try:
                 clock.await_child(child.pid)
             except BaseException:

@@ -6,20 +6,20 @@ Signals go through pidfds, or to unreaped children of a keeper; `Keeper` is the 
 
 from __future__ import annotations
 
-from pytest_agentproc.tree._child import Child
+from pytest_agentproc.tree._child import AgentChild
 from pytest_agentproc.tree._keeper import Keeper, KeeperDied, find_interpreter
 from pytest_agentproc.tree._kernel import open_pidfd
 from pytest_agentproc.tree._leak_tracker import LeakTracker, exclude_from_tracking
 from pytest_agentproc.tree._ownership import OwnedProcess, Ownership
 from pytest_agentproc.tree._prctl import adopt_orphans_in_block, die_with_parent
-from pytest_agentproc.tree._snapshots import ProcessSnapshot, check_proc, read_command_line, take_snapshot
+from pytest_agentproc.tree._snapshots import ProcessSnapshot, read_command_line, require_own_proc, take_snapshot
 from pytest_agentproc.tree._starts import FORK, Start, listen_to_starts
 from pytest_agentproc.tree._wakeup import Wakeup
 from pytest_agentproc.tree._walk import list_descendants, read_group
 
 __all__ = [
     "FORK",
-    "Child",
+    "AgentChild",
     "Keeper",
     "KeeperDied",
     "LeakTracker",
@@ -29,7 +29,6 @@ __all__ = [
     "Start",
     "Wakeup",
     "adopt_orphans_in_block",
-    "check_proc",
     "die_with_parent",
     "exclude_from_tracking",
     "find_interpreter",
@@ -38,5 +37,6 @@ __all__ = [
     "open_pidfd",
     "read_command_line",
     "read_group",
+    "require_own_proc",
     "take_snapshot",
 ]

@@ -22,7 +22,7 @@ from pytest_agentproc.tree._kernel import (
     release_descriptors,
     reserve_descriptors,
 )
-from pytest_agentproc.tree._members import Members
+from pytest_agentproc.tree._members import TreeMembers
 from pytest_agentproc.tree._membership import DescentTree, SubreaperTree
 from pytest_agentproc.tree._prctl import Alarm, adopt_orphans, release_orphans
 from pytest_agentproc.tree._root import KeeperChild, OwnChild, started
@@ -49,7 +49,7 @@ _LAST = 3.0
 """Real seconds for everything after the caller was cancelled."""
 
 
-class Child:
+class AgentChild:
     """Start an agent in a session of its own, with three pipes.
 
     `containment` says which one holds. If this process ignores SIGCHLD, the kernel keeps no exit status of its
@@ -110,7 +110,7 @@ class Child:
         self._epoll.register(self._pidfd, select.EPOLLIN)
         self._epoll.register(self._wakeup, select.EPOLLIN)
         self._alarm: Alarm | None = None
-        self._members = Members(self._pidfd, self._kin, self._watch_member, self._epoll.unregister)
+        self._members = TreeMembers(self._pidfd, self._kin, self._watch_member, self._epoll.unregister)
         self._killed_at: float | None = None
         self._status: int | None = None
         self._is_reaped = False
@@ -137,7 +137,7 @@ class Child:
                     self.containment, self._kin = "keeper", KeeperTree(keeper, kept.pid)
                     return kept
                 self._end_containment()
-            if containment != "group" and self._adopt_orphans():
+            if containment != "group" and self._begin_adopting_orphans():
                 cookie = secrets.token_hex(8)
                 own = OwnChild(argv, cwd, add_cookie(env, cookie), stdio)
                 self.containment, self._kin = "subreaper", SubreaperTree(own.pid, cookie, before=self._before)
@@ -149,14 +149,14 @@ class Child:
             for number in theirs:
                 os.close(number)
 
-    def _adopt_orphans(self) -> bool:
+    def _begin_adopting_orphans(self) -> bool:
         with contextlib.suppress(OSError, AttributeError):
             adopt_orphans()
             self._holds_orphans = True
         return self._holds_orphans
 
     @property
-    def is_own(self) -> bool:
+    def is_own_child(self) -> bool:
         """Whether the agent is a child of this process, and not of a keeper."""
         return isinstance(self._root, OwnChild)
 
@@ -234,31 +234,31 @@ class Child:
                 alone.
         """
         # TERM to a stopped process is only delivered after CONT (measured); KILL is delivered at once.
-        self._signal(_TERMINATE, reach)
+        self._signal_tree(_TERMINATE, reach)
         if reach == "tree":
             self._wake_reader_if_empty()
 
     def kill(self, reach: str = "tree") -> None:
         """Send KILL to the agent and to every descendant, and from then on to each new one; see `terminate`."""
-        self._signal(_KILL, reach)
+        self._signal_tree(_KILL, reach)
         if reach == "tree":
             self._killed_at = self._killed_at or time.monotonic()
             self._retry_without_keeper(self._kill_members)
             self._wake_reader_if_empty()
 
-    def _signal(self, signals: Sequence[signal.Signals], reach: str) -> None:
+    def _signal_tree(self, signals: Sequence[signal.Signals], reach: str) -> None:
         # Look first, signal the agent second: its death turns its children into orphans, which are harder to find.
         if reach != "agent":
-            self._retry_without_keeper(lambda: self._members.walk_until_sure(_LOOK))
+            self._retry_without_keeper(lambda: self._members.walk_tree_until_sure(_LOOK))
         self._signal_agent(signals)
         if reach != "agent":
             self._members.send_signals(*signals, group=self.pid if reach == "group" else None)
 
     def is_alone(self) -> bool:
         """Say whether no descendant is left; after a kill, each process that is found is killed."""
-        self._retry_without_keeper(self._kill_members if self._killed_at is not None else self._survey_members)
+        self._retry_without_keeper(self._kill_members if self._killed_at is not None else self._walk_members)
         # An empty list after an unsure walk proves nothing: a child whose parent died during the walk is not in it.
-        self._members.drop_dead()
+        self._members.drop_dead_members()
         return self._members.is_empty and self._members.is_sure
 
     def reap(self) -> None:
@@ -276,9 +276,9 @@ class Child:
             # an agent was frozen.
             end = time.monotonic() + _LAST
             if self._keeper is not None:
-                self._keeper.limit_time(_LAST)
+                self._keeper.limit_total_time(_LAST)
             self.kill()
-            self._await_end(end)
+            self._await_agent_and_members(end)
             if self._status is None:
                 self._status = -signal.SIGKILL
             self._is_reaped = self._root.reap(0)
@@ -327,9 +327,9 @@ class Child:
             self._holds_orphans = False
             release_orphans()
 
-    def _survey_members(self) -> None:
-        self._members.walk_until_sure(_LOOK)
-        if self._members.has_unwatched or not self._members.is_sure:
+    def _walk_members(self) -> None:
+        self._members.walk_tree_until_sure(_LOOK)
+        if self._members.has_unwatched_members or not self._members.is_sure:
             self._schedule_wakeup()
 
     def _kill_members(self) -> None:
@@ -337,14 +337,14 @@ class Child:
         members, keeper = self._members, self._keeper
         if keeper is not None and self.containment == "keeper":
             is_over = keeper.kill_all(_AT_ONCE / 2)
-            members.walk_until_sure(_LOOK)
+            members.walk_tree_until_sure(_LOOK)
             members.send_signals(*_KILL)
         else:
             assert self._killed_at is not None
             # The turns alternate between killing at once and stopping first: see `Keeper._end_orphans`.
             turn = int((time.monotonic() - self._killed_at) / _TURN)
             is_over = members.kill_all(_AT_ONCE, freeze=turn % 2 == 1)
-        if members.has_unwatched or not (is_over and members.is_sure):
+        if members.has_unwatched_members or not (is_over and members.is_sure):
             self._schedule_wakeup()
 
     def _wake_reader_if_empty(self) -> None:
@@ -354,7 +354,7 @@ class Child:
 
     def _schedule_wakeup(self) -> None:
         """Wake the reader soon, since no death of an unheld process does; at once after a walk that was cut."""
-        if self._members.is_cut:
+        if self._members.is_walk_cut:
             os.eventfd_write(self._wakeup, 1)
             return
         alarm = self._alarm or self._create_alarm()
@@ -385,7 +385,7 @@ class Child:
             )
             action()
 
-    def _await_end(self, end: float) -> None:
+    def _await_agent_and_members(self, end: float) -> None:
         news = select.poll()
         news.register(self._pidfd, select.POLLIN)
         while time.monotonic() < end:

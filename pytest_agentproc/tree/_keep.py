@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.tree._kernel import (
         attempt,
         call_libc,
-        execute,
+        execute_program,
         is_out_of_descriptors,
         list_children,
         open_pidfd,
@@ -77,7 +77,7 @@ class KeeperServer:
 
     # Starting.
 
-    def ask_start(self, task: int, stdin: int, stdout: int, stderr: int) -> tuple[int, int, str]:
+    def handle_start(self, task: int, stdin: int, stdout: int, stderr: int) -> tuple[int, int, str]:
         """Start a program: `task` is a file of (argv, cwd, environment, mark); answer pid, errno, what failed."""
         with open(task, "rb", closefd=False) as file:
             argv, cwd, environment, mark = marshal.loads(file.read())
@@ -92,7 +92,7 @@ class KeeperServer:
                 if cwd is not None:
                     posix.chdir(cwd)
                 failed = "argv"
-                execute(argv, environment)
+                execute_program(argv, environment)
             except BaseException as error:  # noqa: BLE001  # whatever it is, this fork must not live on
                 posix.write(tell, marshal.dumps((getattr(error, "errno", None) or _EINVAL, failed)))
             finally:
@@ -136,7 +136,7 @@ class KeeperServer:
                     exited = result.si_code == posix.CLD_EXITED
                     self.started[pid] = result.si_status if exited else -result.si_status
 
-    def find_living(self) -> tuple[list[int], bool]:
+    def find_living_descendants(self) -> tuple[list[int], bool]:
         """List the living processes, parents before children; say whether an empty list is a proof."""
         # A walk can miss a process that moved to a place it has passed. The list of own children cannot: only this
         # process shortens it. So emptiness is proven there, and the walk only finds members.
@@ -145,13 +145,13 @@ class KeeperServer:
             dead = {pid for pid, status in self.started.items() if status is not None}
             if dead.issuperset(list_children(self.pid)):  # a list that only this process can shorten
                 return [], True
-            living = self.list_living()
+            living = self.list_living_descendants()
             if living:
                 self.refused.intersection_update(living)
                 return living, True
         return [], False
 
-    def list_living(self, corpses: frozenset[int] | set[int] = frozenset()) -> list[int]:
+    def list_living_descendants(self, corpses: frozenset[int] | set[int] = frozenset()) -> list[int]:
         """List the descendants that are no zombies, parents before children, without the known corpses."""
         found: dict[int, None] = {}
         frontier = list_children(self.pid)
@@ -163,12 +163,12 @@ class KeeperServer:
 
     # Killing.
 
-    def ask_kill(self, seconds: float) -> bool:
+    def handle_kill(self, seconds: float) -> bool:
         """Begin to kill everything; say whether nothing is left after the given seconds. The killing continues."""
         if self.since is None:
             self.since = time.monotonic()
         end = time.monotonic() + seconds
-        while self.kill_once() and time.monotonic() < end:
+        while self.kill_living_children() and time.monotonic() < end:
             self.wait_for_death()
         return self.since is None
 
@@ -177,7 +177,7 @@ class KeeperServer:
         if self._deaths.poll(1):
             posix.read(self.wake, 4096)
 
-    def kill_once(self) -> bool:
+    def kill_living_children(self) -> bool:
         """Kill the living children; return whether a process was left."""
         if self.since is None:
             return False
@@ -187,7 +187,7 @@ class KeeperServer:
             # first. A fork bomb at its process limit showed why: each kill frees a slot, and the bomb refills it.
             if self.stop_new_processes() and age < _PATIENCE + _FREEZING:
                 return True
-            self.kill_stopped()
+            self.kill_stopped_descendants()
             self.since = time.monotonic()
         orphans = [pid for pid in list_children(self.pid) if self.started.get(pid) is None and pid not in self.refused]
         # Only children are killed here. Their pids are safe, and what they leave becomes a child: the tree comes up by
@@ -196,7 +196,7 @@ class KeeperServer:
             self.kill_children(orphans)
             self.reap()
             return True
-        living, is_sure = self.find_living()
+        living, is_sure = self.find_living_descendants()
         # A process of another real uid cannot be signalled. To wait for it was a spin of 29,000 rounds up to the
         # deadline; now it is reported.
         if is_sure and self.refused.issuperset(living):
@@ -216,8 +216,8 @@ class KeeperServer:
     def stop_new_processes(self) -> bool:
         """Stop new processes, the youngest first; return whether there were any.
 
-        Nothing is reaped until `kill_stopped`. If no descriptor is left to hold a further process, the stopped
-        processes are killed first: they make room.
+        Nothing is reaped until `kill_stopped_descendants`. If no descriptor is left to hold a further process, the
+        stopped processes are killed first: they make room.
         """
         # Zombies are held here. A freeze that reaped in between failed in 3 of 4 trials with 16 forking processes.
         self.is_holding = True
@@ -236,7 +236,7 @@ class KeeperServer:
             else:
                 self.frozen.setdefault(pid, -1)
         is_new = len(self.frozen) + len(self.corpses) > before
-        for pid in self.list_unstopped():
+        for pid in self.list_unstopped_descendants():
             try:
                 pidfd = open_pidfd(pid)
             except OSError as error:
@@ -247,20 +247,20 @@ class KeeperServer:
                 is_new = True  # its parent reaped it, and may have started another
             # Opened first, then looked at again: only then is the pidfd that of a member, and not of a process with a
             # reused pid.
-            elif pid in self.list_unstopped() and self.send_signal(pid, pidfd, _signal.SIGSTOP):
+            elif pid in self.list_unstopped_descendants() and self.send_signal(pid, pidfd, _signal.SIGSTOP):
                 self.frozen[pid] = pidfd
                 is_new = True
             else:
                 posix.close(pidfd)
         return is_new
 
-    def list_unstopped(self) -> list[int]:
+    def list_unstopped_descendants(self) -> list[int]:
         """List the living descendants that are no children and are not stopped yet."""
         mine = set(list_children(self.pid))
-        living = self.list_living(self.corpses)
+        living = self.list_living_descendants(self.corpses)
         return [pid for pid in living if pid not in mine and pid not in self.frozen and pid not in self.refused]
 
-    def kill_stopped(self) -> None:
+    def kill_stopped_descendants(self) -> None:
         """Kill all stopped processes: children are unreaped, the others are held by pidfd."""
         while self.frozen:
             pid, pidfd = self.frozen.popitem()
@@ -285,31 +285,31 @@ class KeeperServer:
 
     # Requests of the host.
 
-    def ask_status(self, pid: int) -> int | None:
+    def handle_status(self, pid: int) -> int | None:
         """Say how a started process ended; None while it lives."""
         self.reap()
         return self.started[pid] if pid in self.started else self.ended[pid]
 
-    def ask_reap(self, pid: int) -> int | None:
+    def handle_reap(self, pid: int) -> int | None:
         """Reap a started process if it is a zombie."""
-        status = self.ask_status(pid)
+        status = self.handle_status(pid)
         if status is not None and pid in self.started:
             posix.waitpid(pid, 0)
             self.ended[pid] = status
             del self.started[pid]
         return status
 
-    def ask_left(self) -> tuple[list[tuple[int, str]], bool]:
+    def handle_remaining(self) -> tuple[list[tuple[int, str]], bool]:
         """List the living processes with commands; say whether the list is complete."""
-        living, is_sure = self.find_living()
+        living, is_sure = self.find_living_descendants()
         return [(pid, read_name(pid)) for pid in living[:_MOST]], is_sure
 
-    def ask_end(self, seconds: float) -> tuple[list[tuple[int, str]], list[tuple[int, str]], bool]:
+    def handle_end(self, seconds: float) -> tuple[list[tuple[int, str]], list[tuple[int, str]], bool]:
         """Kill and reap everything: give the killed and the refused processes, and whether the time was enough."""
-        self.ask_kill(seconds)
+        self.handle_kill(seconds)
         for pid in list(self.started):
             # The started ones stayed zombies until now, so that their pids remained valid for the host's signals.
-            self.ask_reap(pid)
+            self.handle_reap(pid)
         refused = [(pid, read_name(pid)) for pid in self.refused]
         return list(self.killed.items()), refused, self.since is None
 
@@ -327,7 +327,7 @@ class KeeperServer:
         # them.
         op, arguments = marshal.loads(message)
         try:
-            answer = (True, getattr(self, "ask_" + op)(*arguments, *numbers))
+            answer = (True, getattr(self, "handle_" + op)(*arguments, *numbers))
         except Exception as error:  # noqa: BLE001  # the trees must not end because one question has no answer
             answer = (False, repr(error))
         for number in numbers:
@@ -353,9 +353,9 @@ class KeeperServer:
                 is_served = self.answer_message()
             is_served = is_served and host not in ready
             self.reap()
-            self.kill_once()
+            self.kill_living_children()
         # No limit here: the host is dead, and what is left now would be left for ever.
-        while not self.ask_kill(1.0):
+        while not self.handle_kill(1.0):
             self.wait_for_death()
 
 

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import AgentprocError
 from pytest_agentproc.tree._kernel import read_parent
-from pytest_agentproc.tree._members import Members
+from pytest_agentproc.tree._members import TreeMembers
 from pytest_agentproc.tree._membership import SubreaperTree
 from pytest_agentproc.tree._prctl import adopt_orphans, release_orphans
-from pytest_agentproc.tree._snapshots import check_proc
+from pytest_agentproc.tree._snapshots import require_own_proc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -101,7 +101,7 @@ class Keeper:
 
     While the keeper lives, this process adopts orphans of its own, so that the tree of a killed keeper is not lost. Its
     methods may be called from any thread. Each waits for at most 5 s of real time; a keeper that has not answered by
-    then is killed. After `limit_time` all of them together take no longer than it says.
+    then is killed. After `limit_total_time` all of them together take no longer than it says.
 
     Raises:
         KeeperDied: it did not come up.
@@ -110,10 +110,10 @@ class Keeper:
     """
 
     def __init__(self) -> None:
-        check_proc()
+        require_own_proc()
         self.cookie = secrets.token_hex(8)
         """The word in the environment of all that it starts."""
-        self.mark = _choose_mark()
+        self.mark = _choose_queue_limit_mark()
         """The soft limit for message queues of all that it starts; None: it has none of its own."""
         self._lock = threading.RLock()
         self._end: float | None = None
@@ -147,7 +147,7 @@ class Keeper:
                 self._socket = ours
                 # The program is compiled once and travels in a file: a start takes milliseconds, and no import path of
                 # the host can break it.
-                program = _write_to_memory_file(_compile_program())
+                program = _write_to_memory_file(_compile_keeper_program())
                 command = [find_interpreter(), "-I", "-S", "-c", _STUB, str(theirs.fileno()), str(os.getpid())]
                 try:
                     process = _KeeperProcess(
@@ -189,9 +189,9 @@ class Keeper:
         place = os.fsencode(os.getcwd() if cwd is None else cwd)
         given = {os.fsencode(name): os.fsencode(value) for name, value in add_cookie(env, self.cookie).items()}
         # In a file, not in arguments: a command of more than 128 KiB is E2BIG.
-        task = _write_to_memory_file(marshal.dumps((words, place, given, _pack_limit(self.mark))))
+        task = _write_to_memory_file(marshal.dumps((words, place, given, _pack_queue_limit(self.mark))))
         try:
-            pid, number, failed = self._ask("start", descriptors=(task, *stdio))
+            pid, number, failed = self._ask_keeper("start", descriptors=(task, *stdio))
         finally:
             os.close(task)
         if number:
@@ -201,18 +201,18 @@ class Keeper:
 
     def read_status(self, pid: int) -> int | None:
         """Say how a started process ended: a code, or minus a signal's number; None while it lives."""
-        status: int | None = self._ask("status", pid)
+        status: int | None = self._ask_keeper("status", pid)
         return status
 
     def reap(self, pid: int) -> int | None:
         """Reap a started process, and give its status; until then its pid belongs to it alone."""
-        status: int | None = self._ask("reap", pid)
+        status: int | None = self._ask_keeper("reap", pid)
         self.started.discard(pid)
         return status
 
-    def find_remaining(self) -> RemainingProcesses:
+    def find_remaining_processes(self) -> RemainingProcesses:
         """List the living processes below it."""
-        living, is_sure = self._ask("left")
+        living, is_sure = self._ask_keeper("remaining")
         return RemainingProcesses(dict(living), is_sure)
 
     def kill_all(self, seconds: float) -> bool:
@@ -224,7 +224,7 @@ class Keeper:
         Returns:
             Whether only processes are left that may not be signalled.
         """
-        return bool(self._ask("kill", seconds))
+        return bool(self._ask_keeper("kill", seconds))
 
     def end_all(self, seconds: float = 2.0) -> EndReport:
         """Kill and reap all processes below it.
@@ -232,14 +232,14 @@ class Keeper:
         Args:
             seconds: real seconds to wait for it.
         """
-        killed, refused, is_over = self._ask("end", seconds)
+        killed, refused, is_over = self._ask_keeper("end", seconds)
         return EndReport(dict(killed), dict(refused), is_over)
 
-    def limit_time(self, seconds: float) -> None:
+    def limit_total_time(self, seconds: float) -> None:
         """Limit everything that is asked from now on to the given real seconds together."""
         self._end = time.monotonic() + seconds
 
-    def _limit_step(self, most: float) -> float:
+    def _limit_step_seconds(self, most: float) -> float:
         """Limit the time of a step by the hurry; each step has a minimum."""
         return most if self._end is None else max(_LEAST, min(most, self._end - time.monotonic()))
 
@@ -253,22 +253,22 @@ class Keeper:
                 return
             is_adopting = True
             with contextlib.suppress(KeeperDied):
-                self.end_all(self._limit_step(_ENDING))
+                self.end_all(self._limit_step_seconds(_ENDING))
                 release_orphans()  # the living are the keeper's, or may not be signalled and are no children here
                 is_adopting = False
             self._socket.close()
             try:
-                self._process.wait(self._limit_step(_PATIENCE))
+                self._process.wait(self._limit_step_seconds(_PATIENCE))
             # A frozen tree or a stopped keeper once blocked the event loop for 15 s here. A thread waits instead.
             except subprocess.TimeoutExpired:
-                threading.Thread(target=self._await_end, name="agentproc-keeper", daemon=True).start()
+                threading.Thread(target=self._await_keeper_end, name="agentproc-keeper", daemon=True).start()
             else:
-                self._await_end()
+                self._await_keeper_end()
             if is_adopting:
                 self._end_orphans()
                 release_orphans()
 
-    def _await_end(self) -> None:
+    def _await_keeper_end(self) -> None:
         """Wait for the end of the keeper, and remove its mark."""
         self._process.wait()
         keepers.discard(self.pid)
@@ -276,27 +276,27 @@ class Keeper:
 
     def _end_orphans(self) -> None:
         """Kill and reap the adopted processes of a dead keeper, as far as cookie or mark identify them."""
-        members = Members(None, SubreaperTree(-1, self.cookie, self.mark), _ignore_descriptor, _ignore_descriptor)
-        end = time.monotonic() + self._limit_step(_PATIENCE)
+        members = TreeMembers(None, SubreaperTree(-1, self.cookie, self.mark), _ignore_descriptor, _ignore_descriptor)
+        end = time.monotonic() + self._limit_step_seconds(_PATIENCE)
         turns = 0
         while time.monotonic() < end:
             # Killing as they come is fastest for most trees, but a fork bomb refills each freed slot for ever. Stopping
             # all first ends it, but needs much longer for small trees. The turns alternate.
             members.kill_all(_TURN, freeze=turns % 2 == 1)
-            members.walk_until_sure(_TURN)
-            members.drop_dead()
+            members.walk_tree_until_sure(_TURN)
+            members.drop_dead_members()
             if members.is_empty and members.is_sure:
                 break
             turns += 1
         members.close()
 
-    def _ask(self, op: str, *arguments: Any, descriptors: tuple[int, ...] = ()) -> Any:
+    def _ask_keeper(self, op: str, *arguments: Any, descriptors: tuple[int, ...] = ()) -> Any:
         with self._lock:
             if not self.is_alive or self._socket.fileno() < 0:
                 raise KeeperDied(f"the keeper (pid {self.pid}) is gone")
             # One stopped keeper must not use up the whole hurry: the rest of the time is for killing without it.
             if self._end is not None:
-                self._socket.settimeout(max(_ANSWER, self._limit_step(_PATIENCE) / _SHARES))
+                self._socket.settimeout(max(_ANSWER, self._limit_step_seconds(_PATIENCE) / _SHARES))
             try:
                 socket.send_fds(self._socket, [marshal.dumps((op, arguments))], descriptors)
             except OSError as error:
@@ -344,7 +344,7 @@ def find_interpreter() -> str:
 
 
 @cache
-def _compile_program() -> bytes:
+def _compile_keeper_program() -> bytes:
     """Compile the keeper's program: once, and not at each start."""
     folder = os.path.dirname(__file__)
     codes = []
@@ -371,7 +371,7 @@ def _write_to_memory_file(data: bytes) -> int:
 _marks: set[int | None] = set()
 
 
-def _choose_mark() -> int | None:
+def _choose_queue_limit_mark() -> int | None:
     """Choose a limit a little below ours that no other keeper of this process has; None if there is no room."""
     # The environment of a process can be cleared, but a soft limit is inherited all the same. A daemon with closed
     # descriptors and a cleared environment was missed by every other mark.
@@ -383,7 +383,7 @@ def _choose_mark() -> int | None:
     return mark
 
 
-def _pack_limit(mark: int | None) -> bytes | None:
+def _pack_queue_limit(mark: int | None) -> bytes | None:
     """Pack a limit in the kernel's form: soft, hard."""
     if mark is None:
         return None
@@ -403,7 +403,7 @@ class KeeperTree:
 
     def find_candidates(self, known: KnownMembers, end: float) -> Iterator[int]:
         """See `TreeMembership`."""
-        left = self._keeper.find_remaining()
+        left = self._keeper.find_remaining_processes()
         self.is_sure = left.is_sure
         return iter([pid for pid in left.commands if pid != self._root])
 

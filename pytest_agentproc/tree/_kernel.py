@@ -163,10 +163,10 @@ def is_dead(pidfd: int) -> bool:
 
 def read_file(path: str) -> bytes:
     """Read a whole file of the kernel."""
-    return call_with_spare_descriptor(_read, path)
+    return call_with_spare_descriptor(_read_whole_file, path)
 
 
-def _read(path: str) -> bytes:
+def _read_whole_file(path: str) -> bytes:
     number = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
     try:
         parts = b""
@@ -186,7 +186,7 @@ def attempt(function: object, *arguments: object) -> bool:
     return True
 
 
-def execute(argv: list[bytes], environment: dict[bytes, bytes]) -> None:
+def execute_program(argv: list[bytes], environment: dict[bytes, bytes]) -> None:
     """Become a program, looked up as `subprocess` does; return by an exception that says why not."""
     folders = environment.get(b"PATH", b"/bin:/usr/bin").split(b":")
     paths = [argv[0]] if b"/" in argv[0] else [folder + b"/" + argv[0] if folder else argv[0] for folder in folders]

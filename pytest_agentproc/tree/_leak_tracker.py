@@ -20,12 +20,12 @@ from pytest_agentproc.tree._ownership import OwnedProcess, Ownership, OwnershipF
 from pytest_agentproc.tree._prctl import adopt_orphans_in_block
 from pytest_agentproc.tree._snapshots import (
     ProcessSnapshot,
-    check_proc,
     has_children,
-    read_variable,
+    read_environment_variable,
+    require_own_proc,
     take_snapshot,
 )
-from pytest_agentproc.tree._starts import COOKIE, Start, is_starting, listen_to_starts, publish_cookie
+from pytest_agentproc.tree._starts import COOKIE, Start, is_start_under_way, listen_to_starts, publish_cookie
 from pytest_agentproc.tree._walk import list_descendants
 
 if TYPE_CHECKING:
@@ -108,20 +108,20 @@ class LeakTracker:
         Raises:
             UsageError: /proc does not show the pid namespace of this process.
         """
-        check_proc()
+        require_own_proc()
         # Threads that run already may start processes for other tests or plugins. Trio's cached threads are exempt:
         # they are idle now, and work for the next task that needs them.
         threads = (thread for thread in threading.enumerate() if thread is not self._thread)
         self._strangers.update(thread for thread in threads if not thread.name.startswith(_SERVES_ALL))
-        self._mark_foreign(() if self._has_no_new_child() else _snapshot_descendants())
+        self._mark_processes_foreign(() if self._has_no_new_child() else _snapshot_descendants())
         self.word = self._secret
         if self._adopts:
             self._adoption.enter_context(adopt_orphans_in_block())
         self._stack.enter_context(listen_to_starts(self))
 
-    def _mark_foreign(self, strangers: Sequence[ProcessSnapshot]) -> None:
+    def _mark_processes_foreign(self, strangers: Sequence[ProcessSnapshot]) -> None:
         """Treat processes as foreign to this tracker."""
-        helpers = _list_helper_processes()
+        helpers = _list_multiprocessing_helpers()
         for stranger in strangers:
             self._before[stranger.pid, stranger.born] = stranger.parent
             is_idle = (
@@ -129,7 +129,7 @@ class LeakTracker:
             )
             self._has_company = self._has_company or not (is_idle or self._excuses(stranger.pid, stranger.command))
 
-    def has_started(self, pid: int) -> bool:
+    def has_started_process(self, pid: int) -> bool:
         """Say whether this process started a process since the beginning."""
         return pid in self._starts
 
@@ -167,9 +167,9 @@ class LeakTracker:
         seen = _snapshot_descendants()
         mine = {
             process.sighting.pid
-            for process in attribute_processes(seen, self._gather_knowledge(seen, has_company=True)).mine
+            for process in attribute_processes(seen, self._gather_ownership_facts(seen, has_company=True)).mine
         }
-        self._mark_foreign(
+        self._mark_processes_foreign(
             [process for process in seen if (process.pid, process.born) not in known and process.pid not in mine]
         )
 
@@ -221,11 +221,11 @@ class LeakTracker:
             if self._has_no_new_child():
                 return Ownership()
             pids = list_descendants(os.getpid())
-            seen = _snapshot_all(pids)
+            seen = _snapshot_processes(pids)
             # The order counts. A child that was seen, and whose start is unknown to the judgement below, is of a start
             # that is under way here: its starter will wait for it.
-            is_early = is_starting()
-            found = attribute_processes(seen, self._gather_knowledge(seen, has_company=self._has_company))
+            is_early = is_start_under_way()
+            found = attribute_processes(seen, self._gather_ownership_facts(seen, has_company=self._has_company))
             for process in found.mine:
                 # Claims are remembered: once its parent and its session are dead, nothing else shows to whom a process
                 # belongs.
@@ -250,7 +250,7 @@ class LeakTracker:
         old = {*_disowned, *(pid for pid, _ in self._before)}
         return bool(now) and now <= old and not any(pid in self._starts for pid in now - _disowned.keys())
 
-    def wait_until_empty(self, timeout: int, *, zombies: bool = True) -> Ownership:
+    def wait_until_none_left(self, timeout: int, *, zombies: bool = True) -> Ownership:
         """Wait until no process is left, or the time is up; give the rest.
 
         Args:
@@ -274,7 +274,7 @@ class LeakTracker:
                     grips.values(), min(milliseconds, _ZOMBIE_PERIOD) if is_dead or not grips else milliseconds
                 )
 
-    def end_processes(self, found: Sequence[OwnedProcess]) -> list[ProcessSnapshot]:
+    def end_owned_processes(self, found: Sequence[OwnedProcess]) -> list[ProcessSnapshot]:
         """Kill and reap until no owned process is left; give the processes that cannot be ended.
 
         Args:
@@ -294,7 +294,7 @@ class LeakTracker:
                     dead = wait_for_death(grips.values(), 100)
                     for pid in [pid for pid, pidfd in grips.items() if pidfd in dead]:
                         os.close(grips.pop(pid))
-            self._reap_all(found)
+            self._reap_owned_processes(found)
             # Killed processes leave their children to this process. Each round looks again until none turns up.
             found = [
                 process
@@ -303,7 +303,7 @@ class LeakTracker:
             ]
         return [*refused.values(), *(process.sighting for process in found)]
 
-    def _reap_all(self, found: Sequence[OwnedProcess]) -> None:
+    def _reap_owned_processes(self, found: Sequence[OwnedProcess]) -> None:
         wait_for_death((), _ZOMBIE_PERIOD)  # a thread that waits for a process, as asyncio has them, comes first
         if "multiprocessing.process" in sys.modules:
             sys.modules["multiprocessing.process"].active_children()  # it notes how its processes ended
@@ -316,17 +316,17 @@ class LeakTracker:
             else:
                 reap(pid)
 
-    def _gather_knowledge(self, seen: Sequence[ProcessSnapshot], *, has_company: bool) -> OwnershipFacts:
+    def _gather_ownership_facts(self, seen: Sequence[ProcessSnapshot], *, has_company: bool) -> OwnershipFacts:
         # Only adopted children without a known start need the cookie. To read it costs a file for each process.
         me = os.getpid()
         before = {**self._before, **dict.fromkeys(_disowned.items(), me)}
-        helpers = _list_helper_processes()
+        helpers = _list_multiprocessing_helpers()
         own = [start for start in self._numbered if start.is_own]
         strange = any(start.pid and start.pid not in _disowned for start in self._numbered if not start.is_own)
         cookies = {}
         for process in seen:
             if process.parent == me and not (process.pid in self._starts or (process.pid, process.born) in before):
-                cookies.update(self._read_cookie(process.pid))
+                cookies.update(self._read_cookie_starts(process.pid))
         return OwnershipFacts(
             me=me,
             session=os.getsid(0),
@@ -337,12 +337,12 @@ class LeakTracker:
             sessions=self._sessions,
             claimed=self._claimed,
             candidates=own,
-            others=has_company or strange or _find_forkserver() != 0,
+            others=has_company or strange or _find_forkserver_pid() != 0,
             excuses=self._excuses,
         )
 
-    def _read_cookie(self, pid: int) -> dict[int, Start | None]:
-        for word in read_variable(pid, COOKIE).split():
+    def _read_cookie_starts(self, pid: int) -> dict[int, Start | None]:
+        for word in read_environment_variable(pid, COOKIE).split():
             secret, _, number = word.partition(".")
             if secret == self._secret:
                 return {pid: self._numbered[int(number)] if number else None}
@@ -353,22 +353,26 @@ def _snapshot_descendants() -> list[ProcessSnapshot]:
     """See all descendants of this process, parents before children."""
     if not has_children():
         return []
-    return _snapshot_all(list_descendants(os.getpid()))
+    return _snapshot_processes(list_descendants(os.getpid()))
 
 
-def _snapshot_all(pids: Sequence[int]) -> list[ProcessSnapshot]:
+def _snapshot_processes(pids: Sequence[int]) -> list[ProcessSnapshot]:
     return [seen for pid in pids if (seen := take_snapshot(pid)) is not None]
 
 
-def _list_helper_processes() -> set[int]:
+def _list_multiprocessing_helpers() -> set[int]:
     """List the helper processes of multiprocessing: they belong to no test."""
-    return {*filter(None, [_find_helper("resource_tracker", "_resource_tracker", "_pid"), _find_forkserver()])}
+    return {
+        *filter(
+            None, [_find_multiprocessing_pid("resource_tracker", "_resource_tracker", "_pid"), _find_forkserver_pid()]
+        )
+    }
 
 
-def _find_forkserver() -> int:
-    return _find_helper("forkserver", "_forkserver", "_forkserver_pid")
+def _find_forkserver_pid() -> int:
+    return _find_multiprocessing_pid("forkserver", "_forkserver", "_forkserver_pid")
 
 
-def _find_helper(module: str, name: str, attribute: str) -> int:
+def _find_multiprocessing_pid(module: str, name: str, attribute: str) -> int:
     helper = getattr(sys.modules.get(f"multiprocessing.{module}"), name, None)
     return getattr(helper, attribute, None) or 0

@@ -33,11 +33,11 @@ class UnheldMembers:
     def __contains__(self, pid: int) -> bool:
         """Say whether a process is a member that may be signalled, or its zombie."""
         born = self.births.get(pid) or self._corpses.get(pid)
-        return born is not None and _read_birth(pid) == born
+        return born is not None and _read_birth_time(pid) == born
 
     def add(self, pid: int) -> bool:
         """Take in a living process; return whether it was unknown."""
-        born = _read_birth(pid, living=True)
+        born = _read_birth_time(pid, living=True)
         is_new = bool(born) and self.births.get(pid) != born
         if is_new:
             self.births[pid] = born
@@ -63,17 +63,17 @@ class UnheldMembers:
 
     def reap_old_zombies(self) -> bool:
         """Reap the zombies that were there at the last call; return whether there are new ones."""
-        self.refused = {pid: born for pid, born in self.refused.items() if _read_birth(pid, living=True) == born}
+        self.refused = {pid: born for pid, born in self.refused.items() if _read_birth_time(pid, living=True) == born}
         # One call later, not at once: the session of the zombie still identifies orphans of the same tree. When zombies
         # were forgotten at once, 2 of 100 runs with few descriptors left a process behind.
         self._reap_zombies()
-        dead = {pid: born for pid, born in self.births.items() if _read_birth(pid, living=True) != born}
+        dead = {pid: born for pid, born in self.births.items() if _read_birth_time(pid, living=True) != born}
         for pid in dead:
             del self.births[pid]
         self._corpses |= dead
         return bool(dead)
 
-    def take_refused(self) -> list[int]:
+    def take_refused_pids(self) -> list[int]:
         """List the processes that may not be signalled, and forget all; no zombie of a child is left."""
         with contextlib.suppress(OSError):  # a list that may be too long is better than none
             self.reap_old_zombies()
@@ -86,7 +86,7 @@ class UnheldMembers:
     def _reap_zombies(self) -> None:
         """Reap the zombies that are children of this process; forget those that have disappeared."""
         for pid, born in list(self._corpses.items()):
-            if _read_birth(pid) != born or _reap_child(pid):
+            if _read_birth_time(pid) != born or _reap_child(pid):
                 del self._corpses[pid]
 
     def _send_signals(self, pid: int, signals: tuple[signal.Signals, ...]) -> None:
@@ -95,7 +95,7 @@ class UnheldMembers:
             return
         try:
             # The pidfd is open, so from here on the pid cannot be reused. The birth shows whether it was before.
-            if _read_birth(pid, living=True) == self.births[pid]:
+            if _read_birth_time(pid, living=True) == self.births[pid]:
                 for signum in signals:
                     signal.pidfd_send_signal(pidfd, signum)
         except ProcessLookupError:
@@ -113,7 +113,7 @@ def _reap_child(pid: int) -> bool:
     return False
 
 
-def _read_birth(pid: int, *, living: bool = False) -> bytes:
+def _read_birth_time(pid: int, *, living: bool = False) -> bytes:
     """Give the kernel's number for the birth of a process; nothing if it has disappeared or is not `living`."""
     fields = read_stat(pid)
     return fields[_BORN] if fields and not (living and fields[0] in (b"Z", b"X")) else b""

@@ -33,7 +33,7 @@ _LEAST = 4
 """The least number of walks in a survey, unless one is sure."""
 
 
-class Members:
+class TreeMembers:
     """Find, signal and outlive the descendants of an agent.
 
     `is_sure` says that the last walk missed no process within its reach.
@@ -70,7 +70,7 @@ class Members:
         return self._pidfds.keys() <= self._unreaped and not self._loose.births
 
     @property
-    def has_unwatched(self) -> bool:
+    def has_unwatched_members(self) -> bool:
         """Whether a member is known whose death wakes no reader."""
         return bool(self._loose.births)
 
@@ -86,7 +86,7 @@ class Members:
         """See `KnownMembers`."""
         return list_pinned_sessions(self._pidfds) | self._loose.list_sessions()
 
-    def walk_until_sure(self, seconds: float) -> None:
+    def walk_tree_until_sure(self, seconds: float) -> None:
         """Walk the tree until a walk is sure, or the real seconds are over, however slow the machine is."""
         end = time.monotonic() + seconds
         walks = 0
@@ -125,8 +125,8 @@ class Members:
         """
         # The dead are noted before the walk and compared after it. A daemon whose parent ended between two reads of
         # one walk was once not seen, and its test was green.
-        dead, root_is_dead, kin = self._list_dead(), self._root_is_dead(), self.kin
-        self._forget_dead_refused()
+        dead, root_is_dead, kin = self._list_dead_members(), self._is_root_dead(), self.kin
+        self._forget_dead_refused_pids()
         self._strange, self._before = set(), self._strange
         is_new = False
         try:
@@ -139,12 +139,12 @@ class Members:
             if not is_out_of_descriptors(error):
                 raise
             self.is_sure = False  # another thread took the last descriptor: the next walk sees more
-        is_same = self._list_dead() == dead and self._root_is_dead() == root_is_dead
+        is_same = self._list_dead_members() == dead and self._is_root_dead() == root_is_dead
         self.is_sure = self.is_sure and kin.is_sure and is_same
         # Zombies pin their session, and the session identifies orphans that appear later. So they are dropped only
         # after a sure walk; until then one of each session is kept.
         is_over = (self.is_sure and not is_new) or not kin.adopts
-        self._gone = set() if signum is signal.SIGSTOP else dead if is_over else _select_reapable(dead)
+        self._gone = set() if signum is signal.SIGSTOP else dead if is_over else _select_reapable_zombies(dead)
         return is_new
 
     def _hold_member(self, pid: int, signum: signal.Signals | None) -> bool:
@@ -154,17 +154,17 @@ class Members:
         except OSError as error:
             if not is_out_of_descriptors(error):
                 raise
-            return call_with_spare_descriptor(self._add_unheld, pid, signum)
+            return call_with_spare_descriptor(self._add_unheld_member, pid, signum)
         if pidfd is None:
             self.is_sure = False
             return False
         was_known = pid in self._loose
-        is_new = self._keep_or_close(pid, pidfd, signum, was_known=was_known) and not was_known
+        is_new = self._keep_or_close_pidfd(pid, pidfd, signum, was_known=was_known) and not was_known
         if pid in self._pidfds:
             self._loose.forget(pid)
         return is_new
 
-    def _add_unheld(self, pid: int, signum: signal.Signals | None) -> bool:
+    def _add_unheld_member(self, pid: int, signum: signal.Signals | None) -> bool:
         """Add a process for which no descriptor can be kept; return whether it is a new, living member."""
         pidfd = open_pidfd(pid)
         if pidfd is None:
@@ -187,7 +187,7 @@ class Members:
         finally:
             os.close(pidfd)
 
-    def _keep_or_close(self, pid: int, pidfd: int, signum: signal.Signals | None, *, was_known: bool) -> bool:
+    def _keep_or_close_pidfd(self, pid: int, pidfd: int, signum: signal.Signals | None, *, was_known: bool) -> bool:
         """Keep the descriptor of a process that is a living member, or that pins a session; close any other."""
         # Kinship first, life second. A process that still lives after its kinship was read had that kinship; the other
         # order would accept a reused pid.
@@ -216,14 +216,14 @@ class Members:
         return False
 
     @property
-    def is_cut(self) -> bool:
+    def is_walk_cut(self) -> bool:
         """Whether the last walk stopped because its time was over."""
         return self.kin.is_cut
 
-    def drop_dead(self) -> None:
+    def drop_dead_members(self) -> None:
         """Drop the members that were dead before the last walk, unless their zombies help to find others."""
         for pid in self._gone & self._pidfds.keys():
-            self._drop(pid)
+            self._drop_member(pid)
 
     def send_signals(self, *signals: signal.Signals, group: int | None = None) -> None:
         """Send signals to every member; a member that may not be signalled is a leak if it lives on.
@@ -268,27 +268,27 @@ class Members:
             threading.Thread(target=_wait_and_reap, args=(late,), name="agentproc-reap", daemon=True).start()
         self._pidfds.clear()
         self._unreaped.clear()
-        self._forget_dead_refused()
+        self._forget_dead_refused_pids()
         for pid, pidfd in self._untouchable.items():
             self.survivors.append(pid)
             os.close(pidfd)
         self._untouchable.clear()
-        self.survivors += self._loose.take_refused()
+        self.survivors += self._loose.take_refused_pids()
 
-    def _root_is_dead(self) -> bool:
+    def _is_root_dead(self) -> bool:
         return self._root is not None and is_dead(self._root)
 
-    def _list_dead(self) -> set[int]:
+    def _list_dead_members(self) -> set[int]:
         return {pid for pid, pidfd in self._pidfds.items() if is_dead(pidfd)}
 
-    def _forget_dead_refused(self) -> None:
+    def _forget_dead_refused_pids(self) -> None:
         """Forget the dead ones: their pid may belong to another process now."""
         for pid, pidfd in list(self._untouchable.items()):
             if is_dead(pidfd):
                 self._reap(pidfd)
                 os.close(self._untouchable.pop(pid))
 
-    def _drop(self, pid: int) -> None:
+    def _drop_member(self, pid: int) -> None:
         """Drop a dead member; if this process has to reap it later, it stays until then."""
         pidfd = self._pidfds[pid]
         if pid not in self._unreaped:
@@ -327,7 +327,7 @@ def _wait_and_reap(pidfds: list[int]) -> None:
         os.close(pidfd)
 
 
-def _select_reapable(zombies: set[int]) -> set[int]:
+def _select_reapable_zombies(zombies: set[int]) -> set[int]:
     """Leave out one zombie of each session: that one pins the session for later orphans."""
     sessions = {read_session(pid): pid for pid in zombies}
     return zombies - set(sessions.values())

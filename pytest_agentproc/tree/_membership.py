@@ -161,7 +161,7 @@ class SubreaperTree:
         # A child of ours is judged by its marks. Any other has to lead up to the agent, or to a living member: a dead
         # one says nothing, its pid may be reused.
         if _is_own_zombie(pidfd) is not None:
-            return self._judge_child(pid)
+            return self._judge_unknown_child(pid)
         mine, above = os.getpid(), pid
         while above > 1:
             if above == self._root or (self._known is not None and self._known.is_alive(above)):
@@ -172,7 +172,7 @@ class SubreaperTree:
             above = parent
         return False
 
-    def _judge_child(self, child: int) -> bool:
+    def _judge_unknown_child(self, child: int) -> bool:
         is_ours = self._has_mark_of_agent(child)
         self._last = child if is_ours else 0
         if not is_ours:

@@ -124,7 +124,7 @@ def attribute_processes(seen: Sequence[ProcessSnapshot], known: OwnershipFacts) 
         tuple(
             process.pid
             for process in seen
-            if process.state == "zombie" and process.parent == known.me and judge.was_adopted(process)
+            if process.state == "zombie" and process.parent == known.me and judge.is_surely_adopted(process)
         ),
     )
 
@@ -179,9 +179,9 @@ class _OwnershipJudge:
         # The cookie is the strongest evidence: only a descendant inherits it. It can be cleared, so the session
         # follows.
         if process.pid in known.cookies:
-            return self._adopt(process, known.cookies[process.pid], "it inherited the environment")
+            return self._judge_adopted(process, known.cookies[process.pid], "it inherited the environment")
         if process.session != known.session and process.session in self._sessions:
-            return self._adopt(
+            return self._judge_adopted(
                 process, self._sessions[process.session], f"it is in session {process.session}, as one of them was"
             )
         if process.session in self._others_sessions:
@@ -191,10 +191,10 @@ class _OwnershipJudge:
         if not known.others:
             candidates = [start for start in known.candidates if not known.excuses(start.pid, start.command)]
             only = candidates[0] if len(candidates) == 1 else None
-            return self._adopt(process, only, "nobody else was there to start it")
+            return self._judge_adopted(process, only, "nobody else was there to start it")
         return False
 
-    def was_adopted(self, process: ProcessSnapshot) -> bool:
+    def is_surely_adopted(self, process: ProcessSnapshot) -> bool:
         """Say whether this process certainly did not start a child: if it did, a part of it may wait for the child."""
         known = self._known
         verdict = self.verdicts.get(process.pid)
@@ -203,7 +203,7 @@ class _OwnershipJudge:
         parent = known.before.get((process.pid, process.born), known.me)
         return parent != known.me or (process.session in known.starts and process.session != process.pid)
 
-    def _adopt(self, process: ProcessSnapshot, start: Start | None, why: str) -> bool:
+    def _judge_adopted(self, process: ProcessSnapshot, start: Start | None, why: str) -> bool:
         excuses = self._known.excuses
         if start is not None and (not start.is_own or excuses(start.pid, start.command)):
             return self._set_verdict(process, None)

@@ -73,7 +73,7 @@ class OwnChild:
         stdin, stdout, stderr = stdio
         # A descriptor is reserved for the pidfd before the start. A process that runs without one could not be watched
         # or ended.
-        room = _reserve_descriptor()
+        room = _reserve_pidfd_place()
         try:
             self._process = subprocess.Popen(
                 argv, stdin=stdin, stdout=stdout, stderr=stderr, cwd=cwd, env=env, start_new_session=True
@@ -131,7 +131,7 @@ class KeeperChild:
         stdio: tuple[int, int, int],
     ) -> None:
         self._keeper = keeper
-        room = _reserve_descriptor()
+        room = _reserve_pidfd_place()
         try:
             self.pid = keeper.start(argv, cwd, env, stdio)
         finally:
@@ -160,7 +160,7 @@ class KeeperChild:
         return True
 
 
-def _reserve_descriptor() -> int:
+def _reserve_pidfd_place() -> int:
     """Take the place of the descriptor that a process will need at once when it is started."""
     return os.eventfd(0, os.EFD_CLOEXEC)
 

@@ -19,7 +19,7 @@ _NAMES = b"NSpid:"
 _REMEDY = "mount one in this pid namespace: `mount -t proc proc /proc`, `bwrap --proc /proc`, `unshare --mount-proc`"
 
 
-def check_proc(folder: str = "/proc") -> None:
+def require_own_proc(folder: str = "/proc") -> None:
     """Refuse to start an agent if its tree cannot be seen.
 
     Args:
@@ -35,11 +35,11 @@ def check_proc(folder: str = "/proc") -> None:
     except OSError:
         shown = "no process"
     # Without this check a run in a foreign namespace listed no descendants, and its tree check passed every test.
-    if shown != str(os.getpid()) or _is_outer_proc(folder):
+    if shown != str(os.getpid()) or _is_proc_of_outer_namespace(folder):
         raise UsageError(f"{folder} shows another pid namespace: process {os.getpid()} is {shown} there", _REMEDY)
 
 
-def _is_outer_proc(folder: str) -> bool:
+def _is_proc_of_outer_namespace(folder: str) -> bool:
     """Say whether a process has a further pid here beside the pid that is shown."""
     try:
         lines = read_file(f"{folder}/self/status").splitlines()
@@ -80,7 +80,7 @@ def take_snapshot(pid: int) -> ProcessSnapshot | None:
     state = _STATES.get(seen.state, "alive")
     command = "" if state == "zombie" else read_command_line(pid)
     return ProcessSnapshot(
-        pid, seen.parent, seen.session, state, seen.started * _read_tick(), command or f"[{seen.name}]"
+        pid, seen.parent, seen.session, state, seen.started * _compute_tick_nanoseconds(), command or f"[{seen.name}]"
     )
 
 
@@ -89,7 +89,7 @@ def read_command_line(pid: int) -> str:
     return " ".join(read_command_words(pid)).rstrip()
 
 
-def read_variable(pid: int, name: str) -> str:
+def read_environment_variable(pid: int, name: str) -> str:
     """Give a variable of a process's initial environment; empty if it has none or hides it."""
     prefix = os.fsencode(name) + b"="
     for entry in read_environment(pid).split(b"\0"):
@@ -108,5 +108,5 @@ def has_children() -> bool:
 
 
 @cache
-def _read_tick() -> int:
+def _compute_tick_nanoseconds() -> int:
     return _NANOSECONDS // os.sysconf("SC_CLK_TCK")

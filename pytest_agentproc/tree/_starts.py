@@ -90,7 +90,7 @@ _starting: set[int] = set()
 """The threads that start a process now. Its child may be there already, and may have ended, while no listener knows."""
 
 
-def is_starting() -> bool:
+def is_start_under_way() -> bool:
     """Say whether a start is under way, so that a child may be there that no listener knows yet."""
     return bool(_starting)
 
@@ -118,24 +118,24 @@ def listen_to_starts(listener: StartListener) -> Iterator[None]:
 
 def publish_cookie() -> None:
     """Write the words of the listeners into the environment that children inherit."""
-    _write_cookie(" ".join(filter(None, [_inherited, *(listener.word for listener in tuple(_listeners))])))
+    _write_cookie_variable(" ".join(filter(None, [_inherited, *(listener.word for listener in tuple(_listeners))])))
 
 
-def _write_cookie(cookie: str) -> None:
+def _write_cookie_variable(cookie: str) -> None:
     if cookie:
         os.environ[COOKIE] = cookie
     else:
         os.environ.pop(COOKIE, None)
 
 
-def _report_started(starts: _Starts, pid: int, handle: Callable[[], Any] = lambda: None) -> None:
+def _report_start_done(starts: _Starts, pid: int, handle: Callable[[], Any] = lambda: None) -> None:
     for listener, start in starts:
         start.pid, start.at, start.handle = pid, read_nanoseconds_since_boot(), handle
         listener.after_start(start)
 
 
 @contextmanager
-def _join_starts(starts: _Starts) -> Iterator[None]:
+def _merge_nested_starts(starts: _Starts) -> Iterator[None]:
     """Treat every start of this thread as a part of these starts while the block runs."""
     # Since CPython 3.13 `subprocess` uses `os.posix_spawn`. Without this each start counted twice, and a daemon with a
     # cleared environment no longer led to the one line that can have started it.
@@ -150,15 +150,15 @@ def _join_starts(starts: _Starts) -> Iterator[None]:
             _starting.discard(threading.get_ident())
 
 
-def _note_fork(starts: _Starts, pid: int) -> None:
+def _handle_fork_result(starts: _Starts, pid: int) -> None:
     if pid:
-        _report_started(starts, pid)
+        _report_start_done(starts, pid)
     else:
         # A fork is no listener, and must not report the starts of its own program to the parent's.
         _listeners.clear()
         _starting.clear()
         if COOKIE in os.environ:
-            _write_cookie(_format_cookie(starts))
+            _write_cookie_variable(_format_cookie(starts))
 
 
 def _format_cookie(starts: _Starts) -> str:
@@ -248,7 +248,7 @@ class _PatchScope:
                 covered = True
         return not covered
 
-    def _announce(self, command: str) -> _Starts:
+    def _announce_start(self, command: str) -> _Starts:
         if (outer := getattr(_current, "starts", None)) is not None:
             return list(outer)
         if self._is_over or not _listeners:
@@ -258,57 +258,57 @@ class _PatchScope:
 
     def _patch_popen(self, plain: Any) -> Any:
         def init(process: subprocess.Popen[Any], *args: Any, **options: Any) -> None:
-            starts = self._announce(_format_command(args[0] if args else options.get("args", "")))
+            starts = self._announce_start(_format_command(args[0] if args else options.get("args", "")))
             if starts and len(args) <= _AT_ENV:
                 given = options.get("env")
                 environment = os.environ if given is None else given
                 if isinstance(environment, Mapping) and COOKIE in environment:
                     options["env"] = _add_cookie(environment, starts)
-            with _join_starts(starts):
+            with _merge_nested_starts(starts):
                 plain(process, *args, **options)
-                _report_started(starts, process.pid, weakref.ref(process))
+                _report_start_done(starts, process.pid, weakref.ref(process))
 
         return init
 
     def _patch_fork(self, plain: Any) -> Any:
         def fork() -> int:
-            starts = self._announce(FORK)
-            with _join_starts(starts):
+            starts = self._announce_start(FORK)
+            with _merge_nested_starts(starts):
                 pid: int = plain()
-                _note_fork(starts, pid)
+                _handle_fork_result(starts, pid)
             return pid
 
         return fork
 
     def _patch_forkpty(self, plain: Any) -> Any:
         def forkpty() -> tuple[int, int]:
-            starts = self._announce(FORK)
-            with _join_starts(starts):
+            starts = self._announce_start(FORK)
+            with _merge_nested_starts(starts):
                 pid, descriptor = plain()
-                _note_fork(starts, pid)
+                _handle_fork_result(starts, pid)
             return pid, descriptor
 
         return forkpty
 
     def _patch_posix_spawn(self, plain: Any) -> Any:
         def spawn(path: Any, argv: Any, env: Any, *args: Any, **options: Any) -> int:
-            starts = self._announce(_format_command(argv))
+            starts = self._announce_start(_format_command(argv))
             if starts and isinstance(env, Mapping) and COOKIE in env:
                 env = _add_cookie(env, starts)
-            with _join_starts(starts):
+            with _merge_nested_starts(starts):
                 pid: int = plain(path, argv, env, *args, **options)
-                _report_started(starts, pid)
+                _report_start_done(starts, pid)
             return pid
 
         return spawn
 
     def _patch_system(self, plain: Any) -> Any:
         def system(command: Any) -> int:
-            starts = self._announce(_format_command(command))
+            starts = self._announce_start(_format_command(command))
             if starts and COOKIE in os.environ:
-                _write_cookie(_format_cookie(starts))
+                _write_cookie_variable(_format_cookie(starts))
             try:
-                with _join_starts(starts):
+                with _merge_nested_starts(starts):
                     status: int = plain(command)
             finally:
                 if starts:
@@ -319,10 +319,10 @@ class _PatchScope:
 
     def _patch_process_start(self, plain: Any) -> Any:
         def start(process: Any) -> None:
-            starts = self._announce(f"multiprocessing's {process.name}")
-            with _join_starts(starts):
+            starts = self._announce_start(f"multiprocessing's {process.name}")
+            with _merge_nested_starts(starts):
                 plain(process)
-                _report_started(starts, process.pid)
+                _report_start_done(starts, process.pid)
 
         return start
 

@@ -84,7 +84,7 @@ def read_environment(pid: int) -> bytes:
             return b""
         # The kernel shows no environment between the end of the old program and the start of the new one. An orphan
         # that was looked at in that instant had no owner, and its leak was missed.
-        if found or not (now := _identify_program(pid)) or (now == before and now[0] != _BECOMING):
+        if found or not (now := _read_program_identity(pid)) or (now == before and now[0] != _BECOMING):
             return found
         if now[0] == _BECOMING:
             select.poll().poll(1)
@@ -92,7 +92,7 @@ def read_environment(pid: int) -> bytes:
     return b""
 
 
-def _identify_program(pid: int) -> tuple[bytes, ...]:
+def _read_program_identity(pid: int) -> tuple[bytes, ...]:
     """Say where a process's program and stack are: the stack tells two equal programs apart; nothing: it is dead."""
     fields = read_stat(pid)
     return (fields[_CODE], fields[_STACK]) if fields and fields[0] not in _DEAD else ()

@@ -3,48 +3,54 @@
 from __future__ import annotations
 
 from pytest_agentproc.verdict._baseline import Baseline, accept_failures
-from pytest_agentproc.verdict._compare import compare, conclude, list_unmet
-from pytest_agentproc.verdict._explain import describe_findings, explain, explain_leaks, find_first_difference, is_alike
+from pytest_agentproc.verdict._compare import choose_overall_verdict, judge_all_expectations, list_unmet_checks
+from pytest_agentproc.verdict._explain import (
+    are_plays_alike,
+    describe_findings,
+    explain_leaks,
+    explain_play,
+    find_first_difference,
+)
 from pytest_agentproc.verdict._facts import find_last_step, find_returned_at, list_leaks, list_signals
 from pytest_agentproc.verdict._instants import find_instants, replace_instants
 from pytest_agentproc.verdict._judgement import (
     NOT_IN_REAL_TIME,
-    Judged,
     JudgedRow,
+    JudgedScenario,
     Judgement,
-    build_judged,
-    check_repeat,
-    compute_digest,
-    confirm_red,
+    build_judged_scenario,
+    compare_with_repeat,
+    compute_results_digest,
+    confirm_red_judgement,
     hash_corpus,
     judge_play,
 )
 from pytest_agentproc.verdict._marks import find_marks
 from pytest_agentproc.verdict._results import format_results
 from pytest_agentproc.verdict._rows import VERDICT_TEXTS, PlayResult, Row, Verdict
-from pytest_agentproc.verdict._summary import describe_not_stated, format_summary, is_conformant
+from pytest_agentproc.verdict._summary import describe_unstated_limits, format_summary, is_conformant
 
 __all__ = [
     "NOT_IN_REAL_TIME",
     "VERDICT_TEXTS",
     "Baseline",
-    "Judged",
     "JudgedRow",
+    "JudgedScenario",
     "Judgement",
     "PlayResult",
     "Row",
     "Verdict",
     "accept_failures",
-    "build_judged",
-    "check_repeat",
-    "compare",
-    "compute_digest",
-    "conclude",
-    "confirm_red",
+    "are_plays_alike",
+    "build_judged_scenario",
+    "choose_overall_verdict",
+    "compare_with_repeat",
+    "compute_results_digest",
+    "confirm_red_judgement",
     "describe_findings",
-    "describe_not_stated",
-    "explain",
+    "describe_unstated_limits",
     "explain_leaks",
+    "explain_play",
     "find_first_difference",
     "find_instants",
     "find_last_step",
@@ -53,11 +59,11 @@ __all__ = [
     "format_results",
     "format_summary",
     "hash_corpus",
-    "is_alike",
     "is_conformant",
+    "judge_all_expectations",
     "judge_play",
     "list_leaks",
     "list_signals",
-    "list_unmet",
+    "list_unmet_checks",
     "replace_instants",
 ]

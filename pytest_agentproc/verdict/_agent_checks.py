@@ -6,9 +6,16 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import Payload, describe_stray_target, format_duration, format_instant
-from pytest_agentproc.verdict._facts import find_gone_at, list_invocations, was_started
+from pytest_agentproc.verdict._facts import find_gone_at, list_agent_starts, was_agent_started
 from pytest_agentproc.verdict._rows import Finding, PlayResult, Verdict, fits_duration, fits_time
-from pytest_agentproc.verdict._words import join_names, matches, quote, show_asked, show_instants, show_variables
+from pytest_agentproc.verdict._words import (
+    is_text_matching,
+    join_names,
+    quote,
+    show_instants,
+    show_questions,
+    show_variables,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +26,7 @@ if TYPE_CHECKING:
 Question = dict[str, Any]
 
 
-def list_questions(record: Record) -> list[Question]:
+def list_agent_questions(record: Record) -> list[Question]:
     """List every question, in the order in which they were asked, with its answer and the time that took."""
     asked: dict[tuple[str, int], Question] = {}
     begun: dict[tuple[str, int], int] = {}
@@ -35,16 +42,16 @@ def list_questions(record: Record) -> list[Question]:
     return list(asked.values())
 
 
-def _check_asked(played: PlayResult, wanted: Sequence[Mapping[str, Any]]) -> Finding:
-    seen = list_questions(played.record)
+def _check_agent_questions(played: PlayResult, wanted: Sequence[Mapping[str, Any]]) -> Finding:
+    seen = list_agent_questions(played.record)
     for number, (due, came) in enumerate(zip_longest(wanted, seen), 1):
-        hint = _describe_difference(played, due, came)
+        hint = _describe_question_difference(played, due, came)
         if hint:
-            return Finding(Verdict.FAILED, show_asked(seen), f"question {number}: {hint}")
-    return Finding(Verdict.PASSED, show_asked(seen))
+            return Finding(Verdict.FAILED, show_questions(seen), f"question {number}: {hint}")
+    return Finding(Verdict.PASSED, show_questions(seen))
 
 
-def _describe_difference(played: PlayResult, due: Mapping[str, Any] | None, came: Question | None) -> str:
+def _describe_question_difference(played: PlayResult, due: Mapping[str, Any] | None, came: Question | None) -> str:
     """Say in what a question differs from the one that was expected; nothing if in nothing that is checked."""
     if due is None or came is None:
         return "it was not expected" if due is None else "it was not asked"
@@ -60,26 +67,26 @@ def _describe_difference(played: PlayResult, due: Mapping[str, Any] | None, came
     return f"the answer came {format_duration(abs(after - wanted))} {'later' if after > wanted else 'earlier'}"
 
 
-ASKED_CHECKS: dict[str, Callable[[PlayResult, Any], Finding]] = {"asked": _check_asked}
+ASKED_CHECKS: dict[str, Callable[[PlayResult, Any], Finding]] = {"asked": _check_agent_questions}
 
 
-def _check_spawns(played: PlayResult, wanted: Sequence[int]) -> Finding:
-    seen = [at for _, at in list_invocations(played.record)]
+def _check_spawn_times(played: PlayResult, wanted: Sequence[int]) -> Finding:
+    seen = [at for _, at in list_agent_starts(played.record)]
     if len(seen) == len(wanted) and all(fits_time(played, *pair) for pair in zip(wanted, seen, strict=True)):
         return Finding(Verdict.PASSED, show_instants(seen))
     more = [
-        f"{name}, started at {format_instant(at)}, was not expected" for name, at in list_invocations(played.record)
+        f"{name}, started at {format_instant(at)}, was not expected" for name, at in list_agent_starts(played.record)
     ]
     return Finding(Verdict.FAILED, show_instants(seen), "; ".join(more[len(wanted) :]))
 
 
-def _check_alive_at_once(played: PlayResult, wanted: int) -> Finding:
+def _check_processes_at_once(played: PlayResult, wanted: int) -> Finding:
     """Count at each start; a process that ended at that very instant does not count, so no order within it decides.
 
     In real time an end may be heard of late.
     """
     late = played.tolerance
-    lives = [(name, at, find_gone_at(played.record, name)) for name, at in list_invocations(played.record)]
+    lives = [(name, at, find_gone_at(played.record, name)) for name, at in list_agent_starts(played.record)]
     most: list[str] = []
     for newest, at, _ in lives:
         beside = [name for name, start, end in lives if start <= at and (end is None or end > at + late)]
@@ -89,29 +96,31 @@ def _check_alive_at_once(played: PlayResult, wanted: int) -> Finding:
 
 
 INVOCATION_CHECKS: dict[str, Callable[[PlayResult, Any], Finding]] = {
-    "spawns": _check_spawns,
-    "alive_at_once": _check_alive_at_once,
+    "spawns": _check_spawn_times,
+    "alive_at_once": _check_processes_at_once,
 }
 
 
-def _find_given(played: PlayResult) -> Mapping[str, Any] | None:
-    told = (event.data["given"] for event in played.record.events if _is_given_note(event.data))
+def _find_agent_input(played: PlayResult) -> Mapping[str, Any] | None:
+    told = (event.data["given"] for event in played.record.events if _is_agent_input_note(event.data))
     return next(told, None)
 
 
-def _is_given_note(data: Mapping[str, Any]) -> bool:
+def _is_agent_input_note(data: Mapping[str, Any]) -> bool:
     return "given" in data and data["process"] == "agent"
 
 
-def _build_given_check(check: Callable[[Mapping[str, Any], Any], Finding]) -> Callable[[PlayResult, Any], Finding]:
-    def checked(played: PlayResult, wanted: Any) -> Finding:
-        given = _find_given(played)
+def _build_agent_input_check(
+    check: Callable[[Mapping[str, Any], Any], Finding],
+) -> Callable[[PlayResult, Any], Finding]:
+    def check_agent_input(played: PlayResult, wanted: Any) -> Finding:
+        given = _find_agent_input(played)
         return Finding(Verdict.NOT_EXERCISED, "no agent was started") if given is None else check(given, wanted)
 
-    return checked
+    return check_agent_input
 
 
-def _cut_as_reported(given: Mapping[str, Any], word: str) -> str:
+def _cut_to_report_length(given: Mapping[str, Any], word: str) -> str:
     """Cut a word where the agent cuts its own report."""
     return word.encode()[: given["longest"]].decode(errors="replace")
 
@@ -121,24 +130,24 @@ _OWN_ENV = "a supervisor with an environment and folder of its own states cannot
 
 
 def _check_argv(given: Mapping[str, Any], wanted: Sequence[str]) -> Finding:
-    fits = given["argv"] == [_cut_as_reported(given, word) for word in wanted]
+    fits = given["argv"] == [_cut_to_report_length(given, word) for word in wanted]
     return Finding.of(fits=fits, seen=join_names(quote(word) for word in given["argv"]), hint=_OWN_ARGV)
 
 
 def _check_env(given: Mapping[str, Any], wanted: Mapping[str, str | None]) -> Finding:
     seen = {name: given["env"].get(name) for name in wanted}
     fits = all(
-        seen[name] == (None if value is None else _cut_as_reported(given, value)) for name, value in wanted.items()
+        seen[name] == (None if value is None else _cut_to_report_length(given, value)) for name, value in wanted.items()
     )
     return Finding.of(fits=fits, seen=show_variables(seen), hint=_OWN_ENV)
 
 
 def _check_cwd(given: Mapping[str, Any], wanted: Mapping[str, str]) -> Finding:
-    return Finding.of(fits=matches(given["cwd"], wanted), seen=quote(given["cwd"]), hint=_OWN_ENV)
+    return Finding.of(fits=is_text_matching(given["cwd"], wanted), seen=quote(given["cwd"]), hint=_OWN_ENV)
 
 
 def _check_stdin(played: PlayResult, wanted: Mapping[str, str]) -> Finding:
-    if not was_started(played.record):
+    if not was_agent_started(played.record):
         return Finding(Verdict.NOT_EXERCISED, "no agent was started")
     read = [event.data["bytes"] for event in played.record.events if event.code == "i" and _is_stdin_read(event.data)]
     if any(isinstance(data, Payload) for data in read):
@@ -146,7 +155,7 @@ def _check_stdin(played: PlayResult, wanted: Mapping[str, str]) -> Finding:
         return Finding(Verdict.NOT_EXERCISED, f"{size} bytes, more than the record keeps of one instant")
     text = b"".join(read).decode(errors="replace")
     hint = "" if played.bound.scenario.is_session else _OWN_ARGV
-    return Finding.of(fits=matches(text, wanted), seen=quote(text), hint=hint)
+    return Finding.of(fits=is_text_matching(text, wanted), seen=quote(text), hint=hint)
 
 
 def _is_stdin_read(data: Mapping[str, Any]) -> bool:
@@ -154,9 +163,9 @@ def _is_stdin_read(data: Mapping[str, Any]) -> bool:
 
 
 SAW_CHECKS: dict[str, Callable[[PlayResult, Any], Finding]] = {
-    "received.argv": _build_given_check(_check_argv),
-    "received.env": _build_given_check(_check_env),
-    "received.cwd": _build_given_check(_check_cwd),
+    "received.argv": _build_agent_input_check(_check_argv),
+    "received.env": _build_agent_input_check(_check_env),
+    "received.cwd": _build_agent_input_check(_check_cwd),
     "received.stdin": _check_stdin,
 }
 
@@ -178,26 +187,26 @@ def list_stray_signals(played: PlayResult) -> list[Event]:
     return [event for event in played.record.events if event.code == "m" and "stray" in event.data]
 
 
-def check_bystanders(played: PlayResult, _wanted: str) -> Finding:
+def check_stray_signals(played: PlayResult, _wanted: str) -> Finding:
     """Say whether every process beside the run was left alone. A signal for a pid that is free harms no process."""
     found = list_stray_signals(played)
     harms = [event for event in found if event.data["to"] != "freed"]
     if not harms:
-        return Finding(Verdict.PASSED, "; ".join(["unharmed", *_describe_strays(found)]))
-    whys = dict.fromkeys(_explain_stray(event) for event in harms)
-    return Finding(Verdict.FAILED, "; ".join(_describe_strays(harms)), "; ".join(whys))
+        return Finding(Verdict.PASSED, "; ".join(["unharmed", *_describe_stray_signals(found)]))
+    whys = dict.fromkeys(_explain_stray_signal(event) for event in harms)
+    return Finding(Verdict.FAILED, "; ".join(_describe_stray_signals(harms)), "; ".join(whys))
 
 
-def _describe_strays(events: list[Event]) -> list[str]:
-    words = [_describe_stray(event) for event in events[:_SHOWN]]
+def _describe_stray_signals(events: list[Event]) -> list[str]:
+    words = [_describe_stray_signal(event) for event in events[:_SHOWN]]
     return [*words, f"{len(events) - _SHOWN} more"] if len(events) > _SHOWN else words
 
 
-def _describe_stray(event: Event) -> str:
+def _describe_stray_signal(event: Event) -> str:
     place = event.data.get("place")
     words = f"{event.data['stray']} to {describe_stray_target(event.data)}"
     return f"{words}, sent by {place}" if place else words
 
 
-def _explain_stray(event: Event) -> str:
+def _explain_stray_signal(event: Event) -> str:
     return _WHY[event.data["to"]] + (", and nobody knows who did" if event.data.get("origin") == "unknown" else "")

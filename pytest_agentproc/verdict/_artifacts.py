@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_agentproc.record import format_instant
 from pytest_agentproc.verdict._rows import Finding, PlayResult, Verdict, fits_duration
-from pytest_agentproc.verdict._words import join_names, matches, quote, show_matcher, show_usage
+from pytest_agentproc.verdict._words import is_text_matching, join_names, quote, show_matcher, show_usage
 from pytest_agentproc.vocabulary import NANOSECONDS
 
 _RESULT = "result.json"
@@ -25,7 +25,7 @@ def build_artifacts_check(path: str, time_finding: TimeFinding) -> Callable[[Pla
         time_finding: compares a wanted time with one that was seen.
     """
 
-    def checked(played: PlayResult, wanted: Any) -> Finding:
+    def check_artifact(played: PlayResult, wanted: Any) -> Finding:
         files = played.artifacts
         if files is None:
             return Finding(Verdict.NOT_APPLICABLE, "the subject keeps no artifacts")
@@ -33,15 +33,17 @@ def build_artifacts_check(path: str, time_finding: TimeFinding) -> Callable[[Pla
             return Finding.of(fits=not files, seen=join_names(sorted(files)))
         field = path.removeprefix(f"{_RESULT}.")
         if field == path:
-            return _check_file(files.get(path), wanted)
-        fields = _read_fields(files.get(_RESULT))
+            return _check_artifact_text(files.get(path), wanted)
+        fields = _read_result_fields(files.get(_RESULT))
         if not isinstance(fields, Mapping) or field not in fields:
             return Finding(Verdict.FAILED, fields if isinstance(fields, str) else f"{_RESULT} has no {field}")
         if field in _TIMES and isinstance(fields[field], int | float):
-            return _check_time(played, wanted, fields[field], time_finding)
-        return Finding.of(fits=_fits_field(field, fields[field], wanted), seen=_show_field(field, fields[field]))
+            return _check_artifact_time(played, wanted, fields[field], time_finding)
+        return Finding.of(
+            fits=_is_field_as_wanted(field, fields[field], wanted), seen=_show_field(field, fields[field])
+        )
 
-    return checked
+    return check_artifact
 
 
 def show_artifact(path: str, wanted: Any) -> str:
@@ -55,7 +57,7 @@ def show_artifact(path: str, wanted: Any) -> str:
     return _show_matcher(wanted) if is_matcher else _show_field(field, wanted)
 
 
-def _check_time(played: PlayResult, wanted: int, seconds: float, time_finding: TimeFinding) -> Finding:
+def _check_artifact_time(played: PlayResult, wanted: int, seconds: float, time_finding: TimeFinding) -> Finding:
     """Compare a time with one in a file: the run's clock is meant, and who keeps time by itself wrote its own.
 
     It counts from when the start was through.
@@ -68,16 +70,16 @@ def _check_time(played: PlayResult, wanted: int, seconds: float, time_finding: T
     return time_finding(played, wanted, near)
 
 
-def _check_file(data: bytes | None, wanted: Mapping[str, str] | None) -> Finding:
+def _check_artifact_text(data: bytes | None, wanted: Mapping[str, str] | None) -> Finding:
     if data is None:
         return Finding.of(fits=wanted is None, seen="no such file")
     if wanted is not None and "hex" in wanted:
         return Finding.of(fits=data.hex() == wanted["hex"], seen=quote(data.hex()))
     text = data.decode(errors="replace")
-    return Finding.of(fits=wanted is not None and matches(text, wanted), seen=quote(text))
+    return Finding.of(fits=wanted is not None and is_text_matching(text, wanted), seen=quote(text))
 
 
-def _read_fields(data: bytes | None) -> Mapping[str, Any] | str:
+def _read_result_fields(data: bytes | None) -> Mapping[str, Any] | str:
     """Read result.json, or say why it cannot be read."""
     if data is None:
         return "no such file"
@@ -88,7 +90,7 @@ def _read_fields(data: bytes | None) -> Mapping[str, Any] | str:
     return fields if isinstance(fields, dict) else f"{_RESULT} is no object"
 
 
-def _fits_field(field: str, seen: Any, wanted: Any) -> bool:
+def _is_field_as_wanted(field: str, seen: Any, wanted: Any) -> bool:
     if wanted is None or seen is None:
         return seen is wanted
     if field == "argv":
@@ -96,7 +98,7 @@ def _fits_field(field: str, seen: Any, wanted: Any) -> bool:
     if field == "usage":
         return isinstance(seen, Mapping) and all(name in seen and seen[name] == wanted[name] for name in wanted)
     if isinstance(wanted, Mapping) and field != "unwritten":
-        return isinstance(seen, str) and matches(seen, wanted)
+        return isinstance(seen, str) and is_text_matching(seen, wanted)
     return type(seen) is type(wanted) and bool(seen == wanted)
 
 

@@ -19,7 +19,7 @@ from pytest_agentproc.verdict._rows import Row, Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pytest_agentproc.verdict._judgement import Judged
+    from pytest_agentproc.verdict._judgement import JudgedScenario
 
 
 _UNJUDGED = (Verdict.NOT_APPLICABLE, Verdict.KIT_ERROR)
@@ -47,7 +47,7 @@ class KnownFailure:
     subject: str = ""
     line: int = 0
 
-    def is_of(self, scenario: str, subject: str, *, is_reference: bool) -> bool:
+    def is_about(self, scenario: str, subject: str, *, is_reference: bool) -> bool:
         """Say whether it is about a scenario with a subject."""
         return self.scenario == scenario and (self.subject == subject or (not self.subject and not is_reference))
 
@@ -79,31 +79,35 @@ class Baseline:
                 told.append(f"{self.name}:{entry.line}: there is no scenario {entry.scenario}: {hint}")
         return told
 
-    def apply(self, rows: Sequence[Row], scenario: str, subject: str, *, is_reference: bool) -> tuple[Row, ...]:
+    def apply_to_rows(self, rows: Sequence[Row], scenario: str, subject: str, *, is_reference: bool) -> tuple[Row, ...]:
         """Give rows as they are to be read in the light of the list."""
-        mine = {entry.check: entry for entry in self.known if entry.is_of(scenario, subject, is_reference=is_reference)}
-        read = [self._read_row(row, mine[row.key]) if row.key in mine else row for row in rows]
+        mine = {
+            entry.check: entry for entry in self.known if entry.is_about(scenario, subject, is_reference=is_reference)
+        }
+        read = [self._excuse_row(row, mine[row.key]) if row.key in mine else row for row in rows]
         keys = {row.key for row in rows}
         return (*read, *(self._build_absent_row(entry, keys) for entry in mine.values() if entry.check not in keys))
 
-    def _read_row(self, row: Row, entry: KnownFailure) -> Row:
+    def _excuse_row(self, row: Row, entry: KnownFailure) -> Row:
         if row.verdict in (*_RED, Verdict.NOT_EXERCISED):
             return dataclasses.replace(row, verdict=Verdict.KNOWN, hint=entry.reason)
         if row.verdict is Verdict.PASSED:
-            return dataclasses.replace(row, verdict=Verdict.FAILED, hint=self._describe_stale(entry))
+            return dataclasses.replace(row, verdict=Verdict.FAILED, hint=self._describe_stale_entry(entry))
         return row
 
     def _build_absent_row(self, entry: KnownFailure, keys: Iterable[str]) -> Row:
         if entry.check in _APPEAR:
-            return Row(entry.check, 0, "a known failure", "none", Verdict.FAILED, self._describe_stale(entry))
+            return Row(entry.check, 0, "a known failure", "none", Verdict.FAILED, self._describe_stale_entry(entry))
         hint = did_you_mean(entry.check, sorted(keys), f"it has {', '.join(sorted(keys))}")
         hint = f"listed in {self.name}:{entry.line}, but the scenario has no such check: {hint}"
         return Row(entry.check, 0, "a known failure", "no such check", Verdict.FAILED, hint)
 
-    def _describe_stale(self, entry: KnownFailure) -> str:
+    def _describe_stale_entry(self, entry: KnownFailure) -> str:
         return f"listed in {self.name}:{entry.line}, but it passes: remove the entry"
 
-    def format_updated(self, judged: Sequence[Judged], scenarios: Iterable[str], references: Iterable[str]) -> str:
+    def format_updated_baseline(
+        self, judged: Sequence[JudgedScenario], scenarios: Iterable[str], references: Iterable[str]
+    ) -> str:
         """Give the text that lists what failed; entries that stay keep their lines, and the comments before them.
 
         Args:
@@ -119,12 +123,12 @@ class Baseline:
             for row in result.rows
             if row.verdict == Verdict.KNOWN
         }
-        kept = [entry for entry in self.known if self._is_kept(entry, judged, names, failed, own)]
+        kept = [entry for entry in self.known if self._is_entry_kept(entry, judged, names, failed, own)]
         covered = {
             key
             for key in failed
             for entry in kept
-            if entry.check == key[2] and entry.is_of(*key[:2], is_reference=key[1] in own)
+            if entry.check == key[2] and entry.is_about(*key[:2], is_reference=key[1] in own)
         }
         subjects = {result.subject for result in judged}
         named = len(subjects) > 1 or bool(subjects & {*own})
@@ -133,12 +137,12 @@ class Baseline:
             for scenario, subject, check in sorted(failed)
             if (scenario, subject, check) not in covered
         ]
-        return self._cut_lines(kept) + "".join(new)
+        return self._cut_to_entries(kept) + "".join(new)
 
-    def _is_kept(
+    def _is_entry_kept(
         self,
         entry: KnownFailure,
-        judged: Sequence[Judged],
+        judged: Sequence[JudgedScenario],
         names: set[str],
         failed: Iterable[tuple[str, str, str]],
         own: tuple[str, ...],
@@ -149,11 +153,11 @@ class Baseline:
             result
             for result in judged
             if result.verdict not in _UNJUDGED
-            and entry.is_of(result.scenario, result.subject, is_reference=result.subject in own)
+            and entry.is_about(result.scenario, result.subject, is_reference=result.subject in own)
         ]
         return not mine or any((result.scenario, result.subject, entry.check) in failed for result in mine)
 
-    def _cut_lines(self, kept: Sequence[KnownFailure]) -> str:
+    def _cut_to_entries(self, kept: Sequence[KnownFailure]) -> str:
         """Give the text with the lines of some entries only; anew if entries do not begin lines of their own."""
         lines = self._text.splitlines()
         starts = [entry.line for entry in self.known]

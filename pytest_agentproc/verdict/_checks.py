@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import format_duration, format_instant
 from pytest_agentproc.verdict import _facts
-from pytest_agentproc.verdict._agent_checks import ASKED_CHECKS, INVOCATION_CHECKS, SAW_CHECKS, check_bystanders
+from pytest_agentproc.verdict._agent_checks import ASKED_CHECKS, INVOCATION_CHECKS, SAW_CHECKS, check_stray_signals
 from pytest_agentproc.verdict._artifacts import build_artifacts_check
 from pytest_agentproc.verdict._rows import Finding, PlayResult, Verdict, fits_duration, fits_time
 from pytest_agentproc.verdict._session import NOT_REPORTED, Check, build_reported_check, find_session_check
-from pytest_agentproc.verdict._signals import check_signals, describe_difference, has_no_grace, is_killed_at_once
-from pytest_agentproc.verdict._words import LONG_CHARS, join_names, matches, quote, show_end, show_status, show_usage
+from pytest_agentproc.verdict._signals import check_signals, describe_time_difference, has_no_grace, was_killed_at_once
+from pytest_agentproc.verdict._words import (
+    LONG_CHARS,
+    is_text_matching,
+    join_names,
+    quote,
+    show_end_state,
+    show_status,
+    show_usage,
+)
 from pytest_agentproc.vocabulary import INCOMPLETE, list_time_names
 
 if TYPE_CHECKING:
@@ -26,7 +34,7 @@ def find_check(key: str) -> Check | None:
     """Find the check of an expect key; None if there is none."""
     head, _, rest = key.partition(".")
     if head == "artifacts":
-        return build_artifacts_check(rest, _check_time)
+        return build_artifacts_check(rest, _check_instant)
     of_session = find_session_check(key, _CHECKS.get)
     if of_session is not None:
         return of_session
@@ -48,7 +56,7 @@ def check_leaks(played: PlayResult, wanted: Sequence[str]) -> Finding:
     hints = [_describe_leak(leak) for leak in unwanted if leak.line or wanted]
     missing = [process for process in wanted if process not in {leak.process for leak in left}]
     hints += [f"{process} was to be left, but is gone" for process in missing]
-    seen = join_names(f"{leak.process} ({show_end(leak.state)})" for leak in left)
+    seen = join_names(f"{leak.process} ({show_end_state(leak.state)})" for leak in left)
     return Finding(Verdict.FAILED, seen, "; ".join(hints), unwanted[0].line if unwanted else 0)
 
 
@@ -78,7 +86,7 @@ def _check_outcome(played: PlayResult, seen: str, wanted: str | Mapping[str, Any
 
 def _find_exit_hint(played: PlayResult) -> str:
     """Say that the agent that was called inactive had ended by itself."""
-    status = _facts.find_status(played.record)
+    status = _facts.find_end_status(played.record)
     outcome_at = _facts.find_outcome_at(played.record)
     if status is None or status.forced or outcome_at is None or status.at > outcome_at:
         return ""
@@ -99,30 +107,30 @@ def _find_silence_hint(played: PlayResult) -> str:
 
 
 def _check_exit_code(played: PlayResult, seen: int, wanted: int) -> Finding:
-    status = _facts.find_status(played.record)
+    status = _facts.find_end_status(played.record)
     own = status is not None and seen in status.list_exit_codes()
     hint = f"{seen} is how the agent ended, which agent_status tells; exit_code is the supervisor's own" if own else ""
     return Finding.of(fits=seen == wanted, seen=str(seen), hint=hint)
 
 
 def _check_agent_status(played: PlayResult, wanted: Mapping[str, Any]) -> Finding:
-    if not _facts.was_started(played.record):
+    if not _facts.was_agent_started(played.record):
         return Finding(Verdict.FAILED, "no agent was started")
-    return _check_status(played, None, wanted)
+    return _check_end_status(played, None, wanted)
 
 
-def _check_status(played: PlayResult, process: str | None, wanted: Mapping[str, Any]) -> Finding:
-    status = _facts.find_status(played.record, process)
+def _check_end_status(played: PlayResult, process: str | None, wanted: Mapping[str, Any]) -> Finding:
+    status = _facts.find_end_status(played.record, process)
     if status is None:
         return Finding(Verdict.FAILED, "it did not end")
     if status.code is None and status.signal is None:
         return Finding(Verdict.UNDECIDED, "nobody knows how it ended")
     fits = all(getattr(status, key) == value for key, value in wanted.items() if value is not None)
-    fits = fits or (has_no_grace(played) and is_killed_at_once(wanted, status, played.bound.first_signal))
+    fits = fits or (has_no_grace(played) and was_killed_at_once(wanted, status, played.bound.first_signal))
     return Finding.of(fits=fits, seen=show_status(status))
 
 
-def _build_plain_check(name: str) -> Check:
+def _build_equality_check(name: str) -> Check:
     return build_reported_check(name, lambda _, seen, wanted: Finding.of(fits=seen == wanted, seen=str(seen)))
 
 
@@ -136,11 +144,13 @@ def _check_warnings(played: PlayResult, seen: Sequence[str], wanted: Sequence[Ma
     judged = [
         name
         for name in seen
-        if name in _NAMED or any(matches(name, like) for like in wanted) or (decides and len(name.split()) > 1)
+        if name in _NAMED or any(is_text_matching(name, like) for like in wanted) or (decides and len(name.split()) > 1)
     ]
     if seen and not wanted and not judged:
         return Finding(Verdict.NOT_APPLICABLE, f"{join_names(seen)}: what else is odd is the subject's own to say")
-    return Finding.of(fits=len(judged) == len(wanted) and all(map(matches, judged, wanted)), seen=join_names(seen))
+    return Finding.of(
+        fits=len(judged) == len(wanted) and all(map(is_text_matching, judged, wanted)), seen=join_names(seen)
+    )
 
 
 _NAMED = ("exit_contradicts_result", "transcript_truncated", INCOMPLETE)
@@ -148,17 +158,19 @@ _NAMED = ("exit_contradicts_result", "transcript_truncated", INCOMPLETE)
 
 
 def _build_text_check(name: str) -> Check:
-    def judge(played: PlayResult, seen: str | bytes, wanted: Mapping[str, str]) -> Finding:
+    def judge_text(played: PlayResult, seen: str | bytes, wanted: Mapping[str, str]) -> Finding:
         text = seen.decode(errors="replace") if isinstance(seen, bytes) else str(seen)
         hint = (
             _describe_text_difference(played, name, wanted["exact"], text)
             if "exact" in wanted
-            else _describe_size(text)
+            else _describe_text_size(text)
         )
-        fits = matches(text, wanted) or (_is_output(played, name) and matches(text.rstrip("\r\n"), wanted))
+        fits = is_text_matching(text, wanted) or (
+            _is_agent_output(played, name) and is_text_matching(text.rstrip("\r\n"), wanted)
+        )
         return Finding.of(fits=fits, seen=quote(text), hint=hint)
 
-    return build_reported_check(name, judge)
+    return build_reported_check(name, judge_text)
 
 
 def _check_error(played: PlayResult, wanted: Mapping[str, str]) -> Finding:
@@ -167,17 +179,17 @@ def _check_error(played: PlayResult, wanted: Mapping[str, str]) -> Finding:
     Where there was to be one, None says nothing of it, and an empty text that there was none.
     """
     assert played.answer is not None
-    if played.answer.error is None and matches("", wanted):
+    if played.answer.error is None and is_text_matching("", wanted):
         return Finding(Verdict.PASSED, "none")
     return _build_text_check("error")(played, wanted)
 
 
-def _is_output(played: PlayResult, name: str) -> bool:
+def _is_agent_output(played: PlayResult, name: str) -> bool:
     """Say whether a text is what an agent printed and nothing else: it may include the end of its last line."""
     return name in ("text", "transcript") and played.bound.scenario.mode == "text"
 
 
-def _describe_size(text: str) -> str:
+def _describe_text_size(text: str) -> str:
     """Say how long a text is, if it is shown whole and too long to count by eye."""
     return f"it has {len(text)} characters" if _COUNTED < len(text) <= LONG_CHARS else ""
 
@@ -193,12 +205,12 @@ def _describe_text_difference(played: PlayResult, name: str, wanted: str, seen: 
     return f"they differ from character {same + 1} on{lengths}" if same else ""
 
 
-def _check_time(played: PlayResult, wanted: int, seen: int) -> Finding:
+def _check_instant(played: PlayResult, wanted: int, seen: int) -> Finding:
     if fits_time(played, wanted, seen):
         return Finding(Verdict.PASSED, format_instant(seen))
-    hint = describe_difference(wanted, seen)
+    hint = describe_time_difference(wanted, seen)
     if played.tolerance and seen > wanted:
-        hint += f", and {format_duration(played.late(seen))} are allowed here"
+        hint += f", and {format_duration(played.compute_allowed_delay(seen))} are allowed here"
     policy = {} if played.bound.parts else played.bound.policy.nanoseconds()
     is_session = played.answer is not None and played.answer.turns is not None
     theirs = policy.keys() & {*list_time_names(is_session=is_session)}
@@ -211,11 +223,11 @@ def _check_time(played: PlayResult, wanted: int, seen: int) -> Finding:
 def _check_elapsed(played: PlayResult, wanted: int) -> Finding:
     assert played.answer is not None
     seen = played.answer.elapsed
-    started = _facts.find_appearance(played.record, "agent")
+    started = _facts.find_first_seen_at(played.record, "agent")
     end = None if seen is None or started is None else started + seen
     if seen is not None and fits_duration(played, wanted, seen, end):  # it counts from when the start was through
         return Finding(Verdict.PASSED, format_instant(seen))
-    return NOT_REPORTED if seen is None else _check_time(played, wanted, seen)
+    return NOT_REPORTED if seen is None else _check_instant(played, wanted, seen)
 
 
 def _check_elapsed_of_run(played: PlayResult, wanted: int) -> Finding:
@@ -226,16 +238,18 @@ def _check_elapsed_of_run(played: PlayResult, wanted: int) -> Finding:
     Anything later shows nothing: it may have known, and waited.
     """
     finding = _check_elapsed(played, wanted)
-    started, acted = _facts.find_appearance(played.record, "agent"), _facts.find_acted_at(played.record)
+    started, acted = _facts.find_first_seen_at(played.record, "agent"), _facts.find_first_action_at(played.record)
     if finding is not NOT_REPORTED or started is None or acted is None:
         return finding
     returned = _facts.find_returned_at(played.record)
     graces = (0,) if acted == returned else _list_graces_after_completion(played)
     if any(fits_duration(played, wanted, acted - started - grace, acted) for grace in graces):
         return Finding(Verdict.PASSED, f"acted at {format_instant(acted)}")
-    if returned is not None and returned - started < wanted - played.late(returned) // 4:
+    if returned is not None and returned - started < wanted - played.compute_allowed_delay(returned) // 4:
         return Finding(
-            Verdict.FAILED, f"returned at {format_instant(returned)}", describe_difference(wanted, returned - started)
+            Verdict.FAILED,
+            f"returned at {format_instant(returned)}",
+            describe_time_difference(wanted, returned - started),
         )
     return finding
 
@@ -251,22 +265,22 @@ def _list_graces_after_completion(played: PlayResult) -> tuple[int, ...]:
     return (0,) if is_open else (0, linger, linger + background)
 
 
-def _check_return(played: PlayResult, wanted: int) -> Finding:
+def _check_return_instant(played: PlayResult, wanted: int) -> Finding:
     seen = _facts.find_returned_at(played.record)
-    return Finding(Verdict.FAILED, "it did not return") if seen is None else _check_time(played, wanted, seen)
+    return Finding(Verdict.FAILED, "it did not return") if seen is None else _check_instant(played, wanted, seen)
 
 
 def _check_agent_signals(played: PlayResult, wanted: Sequence[tuple[str, int]]) -> Finding:
     return check_signals(played, None, wanted)
 
 
-def _check_gone_at(played: PlayResult, process: str, wanted: int) -> Finding:
+def _check_process_end(played: PlayResult, process: str, wanted: int) -> Finding:
     seen = _facts.find_gone_at(played.record, process)
-    return Finding(Verdict.FAILED, "it never ended") if seen is None else _check_time(played, wanted, seen)
+    return Finding(Verdict.FAILED, "it never ended") if seen is None else _check_instant(played, wanted, seen)
 
 
-def _check_alive_at(played: PlayResult, process: str, wanted: int) -> Finding:
-    start = _facts.find_appearance(played.record, process)
+def _check_process_alive(played: PlayResult, process: str, wanted: int) -> Finding:
+    start = _facts.find_first_seen_at(played.record, process)
     end = _facts.find_gone_at(played.record, process)
     assert start is not None
     seen = f"started at {format_instant(start)}, " + (
@@ -276,19 +290,19 @@ def _check_alive_at(played: PlayResult, process: str, wanted: int) -> Finding:
 
 
 def _build_process_check(check: Callable[[PlayResult, str, Any], Finding], process: str) -> Check:
-    def checked(played: PlayResult, wanted: Any) -> Finding:
-        if _facts.find_appearance(played.record, process) is None:
+    def check_if_started(played: PlayResult, wanted: Any) -> Finding:
+        if _facts.find_first_seen_at(played.record, process) is None:
             return Finding(Verdict.NOT_EXERCISED, f"there was no process {process}")
         return check(played, process, wanted)
 
-    return checked
+    return check_if_started
 
 
 _PROCESS_CHECKS: dict[str, Callable[[PlayResult, str, Any], Finding]] = {
     "signals": check_signals,
-    "gone_at": _check_gone_at,
-    "alive_at": _check_alive_at,
-    "status": _check_status,
+    "gone_at": _check_process_end,
+    "alive_at": _check_process_alive,
+    "status": _check_end_status,
 }
 _CHECKS: dict[str, Check] = {
     "outcome": build_reported_check("outcome", _check_outcome),
@@ -296,17 +310,17 @@ _CHECKS: dict[str, Check] = {
     "agent_status": _check_agent_status,
     "text": _build_text_check("text"),
     "transcript": _build_text_check("transcript"),
-    "stop_reason": _build_plain_check("stop_reason"),
-    "model": _build_plain_check("model"),
+    "stop_reason": _build_equality_check("stop_reason"),
+    "model": _build_equality_check("model"),
     "usage": build_reported_check("usage", _check_usage),
     "elapsed": _check_elapsed,
-    "returned": _check_return,
+    "returned": _check_return_instant,
     "signals": _check_agent_signals,
     "error": _check_error,
     "warnings": build_reported_check("warnings", _check_warnings),
-    "noise": _build_plain_check("noise"),
+    "noise": _build_equality_check("noise"),
     "stderr_tail": _build_text_check("stderr_tail"),
     "leaks": check_leaks,
     "pipes_left": _check_pipes_left,
-    "bystanders": check_bystanders,
+    "bystanders": check_stray_signals,
 }

@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import ClockError, Problem, ScenarioError, SubjectError, SupervisorCrash
-from pytest_agentproc.verdict._agent_checks import check_bystanders, list_stray_signals
+from pytest_agentproc.verdict._agent_checks import check_stray_signals, list_stray_signals
 from pytest_agentproc.verdict._artifacts import show_artifact
 from pytest_agentproc.verdict._checks import check_leaks, find_check
-from pytest_agentproc.verdict._facts import any_was_started, list_leaks, select_session_play
+from pytest_agentproc.verdict._facts import list_leaks, select_session_play, was_any_agent_started
 from pytest_agentproc.verdict._patterns import SlowPattern
 from pytest_agentproc.verdict._program import explain_program_failure
 from pytest_agentproc.verdict._rows import Finding, PlayResult, ReferencePlays, Row, Verdict
-from pytest_agentproc.verdict._session import Check, has_ended, is_before, is_of_turn
-from pytest_agentproc.verdict._unstated import describe_remedy, excuse_unstated, withhold_passes
+from pytest_agentproc.verdict._session import Check, has_turn_ended, is_check_of_earlier_turn, is_turn_check
+from pytest_agentproc.verdict._unstated import describe_limits_to_state, excuse_undecided_passes, excuse_unstated
 from pytest_agentproc.verdict._words import escape_unprintable, show_wanted
 from pytest_agentproc.vocabulary import LEVELS
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Expectation
 
 
-_BY_RECORD: dict[str, Check] = {"leaks": check_leaks, "bystanders": check_bystanders}
+_BY_RECORD: dict[str, Check] = {"leaks": check_leaks, "bystanders": check_stray_signals}
 """What a record proves though the run ended in a fault."""
 
 _OPEN = (Verdict.UNDECIDED, Verdict.NOT_EXERCISED)
@@ -34,7 +34,7 @@ _TIMED = ("elapsed", "returned", "signals", "gone_at", "alive_at", "spawns", "as
 """The last words of keys that state instants."""
 
 
-def compare(played: PlayResult) -> tuple[Row, ...]:
+def judge_all_expectations(played: PlayResult) -> tuple[Row, ...]:
     """Judge every expectation of a scenario.
 
     Bystanders are looked after whether or not the file says so; without a word in it they have a row if one was harmed.
@@ -51,7 +51,9 @@ def compare(played: PlayResult) -> tuple[Row, ...]:
     Returns:
         one row per expectation, in the file's order.
     """
-    rows = withhold_passes(_judge_expectations(played), {level: _list_deciding_keys(played, level) for level in LEVELS})
+    rows = excuse_undecided_passes(
+        _judge_expectations(played), {level: _list_deciding_keys(played, level) for level in LEVELS}
+    )
     rows = _excuse_moot_leaks(played, _excuse_undecided(played, rows))
     return tuple(replace(row, wanted=escape_unprintable(row.wanted), seen=escape_unprintable(row.seen)) for row in rows)
 
@@ -65,7 +67,7 @@ def _judge_expectations(played: PlayResult) -> list[Row]:
         rows.insert(0, Row("answer", 0, "an answer", str(played.fault), verdict, level=level))
     elif played.fault is not None and Verdict.FAILED not in {row.verdict for row in rows if row.key not in _BY_RECORD}:
         rows.insert(0, Row("outcome", 0, "any", *_describe_fault(played.fault), level=level))
-    harm = check_bystanders(played, "unharmed")
+    harm = check_stray_signals(played, "unharmed")
     if harm.verdict is Verdict.FAILED and all(row.key != "bystanders" for row in rows):
         rows.append(Row("bystanders", 0, "unharmed", harm.seen, harm.verdict, harm.hint, level))
     rows = explain_program_failure(played, rows)
@@ -73,7 +75,7 @@ def _judge_expectations(played: PlayResult) -> list[Row]:
     return excuse_unstated(played, rows, _judge_expectations, _BY_RECORD)
 
 
-def conclude(rows: Iterable[Row], *, counts_info: bool = True) -> Verdict:
+def choose_overall_verdict(rows: Iterable[Row], *, counts_info: bool = True) -> Verdict:
     """Say one verdict over the rows of a scenario: the gravest of them.
 
     Passed needs a check that the file states and that passed: if all that are stated are not applicable, so is the
@@ -96,7 +98,7 @@ def conclude(rows: Iterable[Row], *, counts_info: bool = True) -> Verdict:
     return Verdict.NOT_APPLICABLE if stated == {Verdict.NOT_APPLICABLE} else Verdict.PASSED
 
 
-def list_unmet(rows: Sequence[Row]) -> list[Row]:
+def list_unmet_checks(rows: Sequence[Row]) -> list[Row]:
     """List the checks that did not pass though they apply, the gravest first."""
     bad = [row for row in rows if row.verdict not in (Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.KNOWN)]
     return sorted(bad, key=lambda row: list(Verdict).index(row.verdict))
@@ -112,16 +114,19 @@ def _excuse_other_limits(played: PlayResult, rows: list[Row]) -> list[Row]:
     if played.reference is None or isinstance(played.fault, SubjectError):
         return rows
     missed = _find_missed_by_reference(played.reference)
-    if played.fault is not None and played.reference.there.fault is None:
+    if played.fault is not None and played.reference.under_subject_limits.fault is None:
         return rows
     deciding = _list_deciding_keys(played)
     is_moot = bool(deciding) and deciding <= missed.keys()
-    others = {key: seen for key, seen in missed.items() if is_moot or _get_last_word(key) == "outcome"}
+    others = {key: seen for key, seen in missed.items() if is_moot or _get_last_key_part(key) == "outcome"}
     other = next(iter(others.values()), "")
     return [
-        row.excuse(f"{_LIMITS} {why}")
+        row.mark_not_applicable(f"{_LIMITS} {why}")
         if row.key not in _BY_RECORD
-        and (why := missed.get(row.key, "") or ("" if not is_moot and is_before(row.key, others) else other))
+        and (
+            why := missed.get(row.key, "")
+            or ("" if not is_moot and is_check_of_earlier_turn(row.key, others) else other)
+        )
         else row
         for row in rows
     ]
@@ -135,12 +140,12 @@ def _find_missed_by_reference(reference: ReferencePlays) -> dict[str, str]:
 
     A text that it has no more is done otherwise, too, once something else is.
     """
-    there = compare(reference.there)
-    others = list_unmet(there)
+    there = judge_all_expectations(reference.under_subject_limits)
+    others = list_unmet_checks(there)
     if not others:
         return {}
     others += [row for row in there if row.verdict is Verdict.NOT_APPLICABLE]
-    rows = compare(reference.here)
+    rows = judge_all_expectations(reference.under_file_limits)
     met = {row.key for row in rows if row.verdict is Verdict.PASSED and row.key not in _BY_RECORD}
     return {row.key: f"{row.key} {row.seen}".partition("\n")[0] for row in others if row.key in met}
 
@@ -153,7 +158,7 @@ def _excuse_no_handshake(played: PlayResult, rows: list[Row]) -> list[Row]:
     if all("begun_without" not in event.data for event in played.record.events):
         return rows
     return [
-        row.excuse(_NO_HANDSHAKE)
+        row.mark_not_applicable(_NO_HANDSHAKE)
         if row.key not in _BY_RECORD or (row.key == "leaks" and played.fault is not None)
         else row
         for row in rows
@@ -189,9 +194,11 @@ def _excuse_undecided(played: PlayResult, rows: list[Row]) -> list[Row]:
         return rows
     judged = [row for row in rows if row.key not in _BY_RECORD]
     failed = {row.key for row in judged if row.verdict is Verdict.FAILED}
-    is_other = any(_get_last_word(key) == "outcome" for key in failed)
-    open_keys = {row.key for row in judged} if is_other else {key for key in failed if _get_last_word(key) in _TIMED}
-    return [row.excuse(played.undecided) if row.key in open_keys else row for row in rows]
+    is_other = any(_get_last_key_part(key) == "outcome" for key in failed)
+    open_keys = (
+        {row.key for row in judged} if is_other else {key for key in failed if _get_last_key_part(key) in _TIMED}
+    )
+    return [row.mark_not_applicable(played.undecided) if row.key in open_keys else row for row in rows]
 
 
 def _excuse_moot_leaks(played: PlayResult, rows: list[Row]) -> list[Row]:
@@ -207,7 +214,7 @@ def _excuse_moot_leaks(played: PlayResult, rows: list[Row]) -> list[Row]:
     ]
 
 
-def _get_last_word(key: str) -> str:
+def _get_last_key_part(key: str) -> str:
     return key.rpartition(".")[2]
 
 
@@ -218,12 +225,12 @@ def _judge_row(played: PlayResult, expectation: Expectation) -> Row:
         problem = Problem(str(played.bound.scenario.path), expectation.line, 1, f"{expectation.key}: {error}")
         raise ScenarioError([problem]) from None
     missing = expectation.not_applicable or ", ".join(expectation.unstated)
-    wanted = f"it depends on {missing}" if missing else _show_wanted(expectation.key, expectation.wanted)
+    wanted = f"it depends on {missing}" if missing else _show_wanted_value(expectation.key, expectation.wanted)
     line, level, unstated = expectation.line or finding.line, expectation.level, expectation.unstated
     return Row(expectation.key, line, wanted, finding.seen, finding.verdict, finding.hint, level, unstated)
 
 
-def _show_wanted(key: str, wanted: Any) -> str:
+def _show_wanted_value(key: str, wanted: Any) -> str:
     head, _, rest = key.partition(".")
     return show_artifact(rest, wanted) if head == "artifacts" else show_wanted(key, wanted)
 
@@ -232,7 +239,7 @@ def _check_expectation(played: PlayResult, expectation: Expectation) -> Finding:
     if expectation.not_applicable is not None:
         return Finding(Verdict.NOT_APPLICABLE, f"the subject has no {expectation.not_applicable}")
     if expectation.unstated:
-        return Finding(Verdict.NOT_APPLICABLE, describe_remedy(expectation.unstated))
+        return Finding(Verdict.NOT_APPLICABLE, describe_limits_to_state(expectation.unstated))
     played, key = select_session_play(played, expectation.key)
     wanted = expectation.wanted
     if played.fault is not None:
@@ -242,7 +249,7 @@ def _check_expectation(played: PlayResult, expectation: Expectation) -> Finding:
         missing = "the run has neither an answer nor a fault" if check else "nothing checks this key"
         return Finding(Verdict.KIT_ERROR, missing)
     finding = check(played, wanted)
-    if finding.verdict is Verdict.PASSED and not any_was_started(played) and not _is_unstartable(played):
+    if finding.verdict is Verdict.PASSED and not was_any_agent_started(played) and not _is_unstartable(played):
         return Finding(Verdict.NOT_EXERCISED, f"no agent was started; {finding.seen}")
     return finding
 
@@ -268,7 +275,7 @@ def _excuse_unreported(played: PlayResult, rows: list[Row]) -> list[Row]:
         deciding = _list_deciding_keys(played, row.level)
         is_decided = any(row.key in deciding for row in rows if (row.level, row.key) in decided)
         text = row.key.removesuffix("transcript") + "text"
-        is_decided = is_decided or (_get_last_word(row.key) == "transcript" and (row.level, text) in decided)
+        is_decided = is_decided or (_get_last_key_part(row.key) == "transcript" and (row.level, text) in decided)
         is_spared = is_decided or (bool(deciding) and row.key not in deciding)
         is_open = row.verdict is Verdict.UNDECIDED
         found.append(replace(row, verdict=Verdict.NOT_APPLICABLE) if is_open and is_spared else row)
@@ -286,18 +293,18 @@ def _judge_after_fault(played: PlayResult, fault: Exception, key: str, wanted: A
     if key == "outcome" and not is_theirs:
         seen, verdict = _describe_fault(fault)
         return Finding(verdict, seen)
-    if is_of_turn(key) and not is_theirs and not has_ended(played.record, key):
+    if is_turn_check(key) and not is_theirs and not has_turn_ended(played.record, key):
         return Finding(Verdict.FAILED, f"no outcome: {_describe_fault(fault)[0]}")
     check = _BY_RECORD.get(key)
     if check is not None and (list_leaks(played.record) if key == "leaks" else list_stray_signals(played)):
         return check(played, wanted)
-    article = "an" if _name_fault(fault)[0] in "aeiou" else "a"
-    return Finding(Verdict.NOT_EXERCISED, f"the run ended in {article} {_name_fault(fault)}")
+    article = "an" if _get_fault_name(fault)[0] in "aeiou" else "a"
+    return Finding(Verdict.NOT_EXERCISED, f"the run ended in {article} {_get_fault_name(fault)}")
 
 
 def _describe_fault(fault: Exception) -> tuple[str, Verdict]:
-    return f"{_name_fault(fault)}: {fault}", Verdict.FAILED
+    return f"{_get_fault_name(fault)}: {fault}", Verdict.FAILED
 
 
-def _name_fault(fault: Exception) -> str:
+def _get_fault_name(fault: Exception) -> str:
     return fault.reason if isinstance(fault, SubjectError | ClockError) else type(fault).__name__

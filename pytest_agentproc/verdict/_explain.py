@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.errors import ClockError, SubjectError
 from pytest_agentproc.files import shorten_path
 from pytest_agentproc.record import format_instant, render_text
-from pytest_agentproc.verdict._compare import conclude, list_unmet
+from pytest_agentproc.verdict._compare import choose_overall_verdict, list_unmet_checks
 from pytest_agentproc.verdict._facts import find_last_step, list_leaks, list_lines_without_event
-from pytest_agentproc.verdict._program import find_end_of_program
+from pytest_agentproc.verdict._program import find_program_end
 from pytest_agentproc.verdict._rows import PlayResult, Row, Verdict
-from pytest_agentproc.verdict._words import quote, shorten, show_end
+from pytest_agentproc.verdict._words import quote, shorten_to_width, show_end_state
 from pytest_agentproc.vocabulary import ARTIFACTS, Outcome
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def draw_tree(record: Record, scenario: Scenario) -> list[str]:
         the lines, one for each process; none if there was no process.
     """
     nodes = list(_walk_nodes(_build_nodes(record)))
-    kept = _choose_nodes(nodes)
+    kept = _choose_shown_nodes(nodes)
     shown = [node for node in nodes if id(node) in kept]
     source = scenario.text.splitlines()
     pairs = [(_format_left_side(node), _format_right_side(node, shorten_path(scenario.path), source)) for node in shown]
@@ -87,11 +87,11 @@ def _build_nodes(record: Record) -> list[_ProcessNode]:
             (above.children if above else roots).append(node)
         elif event.code == "x" and data["process"] in known:
             known[data["process"]].end = f"gone, {_describe_end(event)}, at {format_instant(event.at)}"
-    _mark_left(record, known)
+    _mark_left_processes(record, known)
     return roots
 
 
-def _mark_left(record: Record, known: Mapping[str, _ProcessNode]) -> None:
+def _mark_left_processes(record: Record, known: Mapping[str, _ProcessNode]) -> None:
     commands: Mapping[str, Sequence[str]] = record.header.get("argv", {})
     for name, node in known.items():
         if node.above is None:
@@ -101,7 +101,9 @@ def _mark_left(record: Record, known: Mapping[str, _ProcessNode]) -> None:
         if (left := known.get(leak.process)) is not None:
             left.is_left = True
             left.command = " ".join(leak.argv) or left.command
-            left.end = show_end(leak.state) + (f", {left.end.partition(', ')[2]}" if leak.state == "zombie" else "")
+            left.end = show_end_state(leak.state) + (
+                f", {left.end.partition(', ')[2]}" if leak.state == "zombie" else ""
+            )
 
 
 def _describe_end(event: Event) -> str:
@@ -117,7 +119,7 @@ def _walk_nodes(nodes: list[_ProcessNode]) -> Iterator[_ProcessNode]:
         waiting += node.children[::-1]
 
 
-def _choose_nodes(nodes: list[_ProcessNode]) -> set[int]:
+def _choose_shown_nodes(nodes: list[_ProcessNode]) -> set[int]:
     """Choose the processes to show: first those that were left and all above them, then the others, in order."""
     kept: set[int] = set()
     for shown in [*(node for node in nodes if node.is_left), *nodes]:
@@ -138,8 +140,8 @@ def _format_left_side(node: _ProcessNode) -> str:
 
 def _format_right_side(node: _ProcessNode, path: str, source: Sequence[str]) -> str:
     if not 0 < node.line <= len(source):
-        return shorten(node.command, _COMMAND_CHARS)
-    return f"{path}:{node.line}: {shorten(source[node.line - 1].strip(), _COMMAND_CHARS)}"
+        return shorten_to_width(node.command, _COMMAND_CHARS)
+    return f"{path}:{node.line}: {shorten_to_width(source[node.line - 1].strip(), _COMMAND_CHARS)}"
 
 
 _HARMLESS = (Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.KNOWN, Verdict.NOT_EXERCISED)
@@ -150,7 +152,7 @@ _MOST_LINES = 12
 """So many lines of a program's stderr are shown: the last ones."""
 
 
-def explain(played: PlayResult, rows: Sequence[Row]) -> str:
+def explain_play(played: PlayResult, rows: Sequence[Row]) -> str:
     """Say what was expected, what was seen, and how it came to that.
 
     Returns:
@@ -161,16 +163,16 @@ def explain(played: PlayResult, rows: Sequence[Row]) -> str:
     scenario = played.bound.scenario
     reason = played.record.header.get("out_of_reach")
     clock = [f"it was played in real time: {reason}"] if reason else []
-    verdict = f"{conclude(rows)}, record {played.record.digest()}"
+    verdict = f"{choose_overall_verdict(rows)}, record {played.record.digest()}"
     return "\n".join([describe_findings(played, rows), *clock, "", render_text(played.record, scenario), "", verdict])
 
 
 def describe_findings(played: PlayResult, rows: Sequence[Row]) -> str:
-    """Give what `explain` gives, but for the timeline and the verdict; the last line says what to look up."""
+    """Give what `explain_play` gives, but for the timeline and the verdict; the last line says what to look up."""
     scenario = played.bound.scenario
     is_theirs = isinstance(played.fault, SubjectError)
-    bad = [row for row in list_unmet(rows) if not (is_theirs and row.verdict is Verdict.NOT_EXERCISED)]
-    place = next((row.line for row in bad if row.line), None) or _find_first_line(scenario)
+    bad = [row for row in list_unmet_checks(rows) if not (is_theirs and row.verdict is Verdict.NOT_EXERCISED)]
+    place = next((row.line for row in bad if row.line), None) or _find_first_nonblank_line(scenario)
     path = shorten_path(scenario.path)
     parts = [f"{path}:{place}: {scenario.claim}"]
     if scenario.harm and any(row.level == "must" and row.verdict is Verdict.FAILED for row in bad):
@@ -190,15 +192,15 @@ def describe_findings(played: PlayResult, rows: Sequence[Row]) -> str:
     if isinstance(played.fault, ClockError):
         parts += _describe_caller_wait(scenario, played.record)
     parts += _describe_program_end(played.record)
-    parts += _quote_odd_lines(scenario, played.record, bad)
+    parts += _quote_lines_without_event(scenario, played.record, bad)
     if any(row.key == "leaks" and row.verdict is Verdict.FAILED for row in rows):
         parts += _draw_final_tree(scenario, played.record)
     if bad:
-        parts.append(f"  read more: agentproc explain {_choose_word(scenario, bad[0])}")
+        parts.append(f"  read more: agentproc explain {_choose_word_to_look_up(scenario, bad[0])}")
     return "\n".join(parts)
 
 
-def _choose_word(scenario: Scenario, row: Row) -> str:
+def _choose_word_to_look_up(scenario: Scenario, row: Row) -> str:
     """Choose the word to look up: of a failure a rule of the scenario, else the outcome or the key."""
     if row.verdict is not Verdict.FAILED:
         return str(row.verdict)
@@ -225,7 +227,7 @@ def find_first_difference(first: PlayResult, second: PlayResult) -> str:
     return f"once  {line}\nthen  {other}"
 
 
-def is_alike(first: PlayResult, second: PlayResult) -> bool:
+def are_plays_alike(first: PlayResult, second: PlayResult) -> bool:
     """Say whether two plays of one scenario went the same way, but for what a supervisor draws by chance.
 
     No verdict depends on the ids that a client makes. Input and output count by their size, and a fault of the clock
@@ -242,15 +244,15 @@ def explain_leaks(scenario: Scenario, record: Record) -> str:
     """Say which processes were left, each at the line of the step that started it, or that it was at.
 
     Returns:
-        the text of a failure as `explain` writes it; empty if none was left.
+        the text of a failure as `explain_play` writes it; empty if none was left.
     """
     left = list_leaks(record)
     if not left:
         return ""
     lines = []
     for leak in left:
-        place = leak.line or find_last_step(record, leak.process) or _find_first_line(scenario)
-        words = f"{leak.process} was left ({show_end(leak.state)}): {_quote_step(scenario, place)}"
+        place = leak.line or find_last_step(record, leak.process) or _find_first_nonblank_line(scenario)
+        words = f"{leak.process} was left ({show_end_state(leak.state)}): {_quote_step(scenario, place)}"
         lines.append(f"{shorten_path(scenario.path)}:{place}: {words}".rstrip(": "))
     return "\n".join([*lines, *_draw_final_tree(scenario, record), "", render_text(record, scenario)])
 
@@ -266,7 +268,7 @@ def _describe_caller_wait(scenario: Scenario, record: Record) -> list[str]:
 
 def _describe_program_end(record: Record) -> list[str]:
     """Say how a program that supervised ended, and what it said on stderr before."""
-    ended = find_end_of_program(record)
+    ended = find_program_end(record)
     if ended is None:
         return []
     said = [line for line in ended["stderr"].splitlines() if line.strip()]
@@ -281,13 +283,13 @@ _BY_LINES = ("noise", "outcome")
 _MOST_ODD_LINES = 3
 
 
-def _quote_odd_lines(scenario: Scenario, record: Record, bad: Sequence[Row]) -> list[str]:
+def _quote_lines_without_event(scenario: Scenario, record: Record, bad: Sequence[Row]) -> list[str]:
     """Quote the lines that an agent printed, and that are no events, where they may be why a check failed."""
     if not scenario.prints_events or not any(row.key.endswith(_BY_LINES) for row in bad):
         return []
     found = list_lines_without_event(record)
     more = [f"    ... and {len(found) - _MOST_ODD_LINES} more"] if len(found) > _MOST_ODD_LINES else []
-    lines = [f"    {quote(shorten(line, _COMMAND_CHARS))}" for line in found[:_MOST_ODD_LINES]]
+    lines = [f"    {quote(shorten_to_width(line, _COMMAND_CHARS))}" for line in found[:_MOST_ODD_LINES]]
     return ["  lines on stdout that are no JSON object:", *lines, *more] if found else []
 
 
@@ -296,7 +298,7 @@ def _draw_final_tree(scenario: Scenario, record: Record) -> list[str]:
     return ["  the tree at the end:", *(f"    {line}" for line in drawing)] if drawing else []
 
 
-def _find_first_line(scenario: Scenario) -> int:
+def _find_first_nonblank_line(scenario: Scenario) -> int:
     return next((number for number, line in enumerate(scenario.text.splitlines(), 1) if line.strip()), 1)
 
 
@@ -311,12 +313,12 @@ def _format_row(path: str, row: Row) -> list[str]:
     lines = [
         f"  {row.key}: {row.verdict}{level}{place}",
         f"    expected  {row.wanted}",
-        f"    seen      {_indent(row.seen)}",
+        f"    seen      {_indent_lines(row.seen)}",
     ]
     if row.hint:
-        lines.append(f"              ({_indent(row.hint)})")
+        lines.append(f"              ({_indent_lines(row.hint)})")
     return lines
 
 
-def _indent(words: str) -> str:
+def _indent_lines(words: str) -> str:
     return words.replace("\n", "\n" + " " * 14)

@@ -70,7 +70,7 @@ def list_signals(record: Record, process: str | None = None) -> list[tuple[str, 
     ]
 
 
-def find_status(record: Record, process: str | None = None) -> EndStatus | None:
+def find_end_status(record: Record, process: str | None = None) -> EndStatus | None:
     """Say how a process ended; None if it did not, or was never there.
 
     It was forced if a signal had reached it before, or was on its way from the supervisor. A signal that a script
@@ -99,32 +99,32 @@ def find_status(record: Record, process: str | None = None) -> EndStatus | None:
     return None
 
 
-def had_ended_alone(record: Record, before: int) -> bool:
+def had_agent_ended_itself(record: Record, before: int) -> bool:
     """Say whether the agent that ended last, at or before an instant, had got no signal of its supervisor's."""
     ends = [
         death
-        for name in _list_started(record)
-        if (death := find_status(record, name)) is not None and death.at <= before
+        for name in _list_started_processes(record)
+        if (death := find_end_status(record, name)) is not None and death.at <= before
     ]
     return bool(ends) and not max(ends, key=lambda end: end.at).forced
 
 
-def _list_started(record: Record) -> list[str]:
+def _list_started_processes(record: Record) -> list[str]:
     """List the processes that the supervisor itself started, each start of an agent as one."""
-    return [name for name, _ in list_invocations(record)] or ["agent"]
+    return [name for name, _ in list_agent_starts(record)] or ["agent"]
 
 
-def was_started(record: Record) -> bool:
+def was_agent_started(record: Record) -> bool:
     """Say whether an agent was there at all: it told so itself, whatever its supervisor says."""
     return any("by" not in event.data and event.data["process"] == "agent" for event in record.events)
 
 
-def find_appearance(record: Record, process: str) -> int | None:
+def find_first_seen_at(record: Record, process: str) -> int | None:
     """Give the instant at which a process was first heard of."""
     return next((event.at for event in record.events if event.data["process"] == process), None)
 
 
-def list_invocations(record: Record) -> list[tuple[str, int]]:
+def list_agent_starts(record: Record) -> list[tuple[str, int]]:
     """List the invocations of the agent by name, with the instants of their starts, in order."""
     born = (event for event in record.events if event.code == "p" and "seen" in event.data and "by" not in event.data)
     return [(event.data["process"], event.at) for event in born if event.data.get("parent") == "supervisor"]
@@ -132,7 +132,7 @@ def list_invocations(record: Record) -> list[tuple[str, int]]:
 
 def _list_agents(record: Record) -> list[str]:
     """List the names of the agents in the order of their starts: `agent`, then `agent 2` and so on."""
-    later = [name for name, _ in list_invocations(record) if name.startswith("agent ")]
+    later = [name for name, _ in list_agent_starts(record) if name.startswith("agent ")]
     return ["agent", *later]
 
 
@@ -156,25 +156,25 @@ def find_last_byte_at(record: Record, before: int) -> int | None:
 
 def find_outcome_at(record: Record) -> int | None:
     """Give the instant at which the supervisor had its outcome."""
-    return _find_marked_at(record, "outcome")
+    return _find_marker_at(record, "outcome")
 
 
 def find_returned_at(record: Record) -> int | None:
     """Give the instant at which the supervisor gave its answer and was done with the tree."""
-    return _find_marked_at(record, "returned")
+    return _find_marker_at(record, "returned")
 
 
-def find_acted_at(record: Record) -> int | None:
+def find_first_action_at(record: Record) -> int | None:
     """Give the instant of the supervisor's first signal to the tree, or of its return: it had its outcome by then."""
     caught = [event.at for event in record.events if event.code == "s" and "by" not in event.data]
     processes = {str(event.data["process"]) for event in record.events if event.code == "x" and "by" not in event.data}
-    ends = [end for end in (find_status(record, process) for process in processes) if end is not None]
+    ends = [end for end in (find_end_status(record, process) for process in processes) if end is not None]
     killed = [end.at for end in ends if end.forced and end.signal is not None]
     returned = find_returned_at(record)
     return min([*caught, *killed, *([] if returned is None else [returned])], default=None)
 
 
-def _find_marked_at(record: Record, key: str) -> int | None:
+def _find_marker_at(record: Record, key: str) -> int | None:
     return next((event.at for event in record.events if event.code == "m" and key in event.data), None)
 
 
@@ -213,12 +213,16 @@ def select_session_play(played: PlayResult, key: str) -> tuple[PlayResult, str]:
         answer = (answer.sessions or {}).get(name, RunReport())
     record = select_session(played.record, name)
     part = played.bound.parts[name]
-    return PartialPlayResult(part, record, answer, played.fault, played.tolerance, played.late, None), own
+    return PartialPlayResult(
+        part, record, answer, played.fault, played.tolerance, played.compute_allowed_delay, None
+    ), own
 
 
-def any_was_started(played: PlayResult) -> bool:
+def was_any_agent_started(played: PlayResult) -> bool:
     """Say whether an agent was there at all, of any session."""
     names = played.bound.parts
     return (
-        any(was_started(select_session(played.record, name)) for name in names) if names else was_started(played.record)
+        any(was_agent_started(select_session(played.record, name)) for name in names)
+        if names
+        else was_agent_started(played.record)
     )

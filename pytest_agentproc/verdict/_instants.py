@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.verdict import _facts
-from pytest_agentproc.verdict._agent_checks import list_questions
+from pytest_agentproc.verdict._agent_checks import list_agent_questions
 from pytest_agentproc.verdict._facts import select_session_play
 from pytest_agentproc.vocabulary import NANOSECONDS
 
@@ -35,7 +35,7 @@ def find_instants(played: PlayResult, key: str) -> Times | None:
     if head == "artifacts.result.json":
         return _find_result_instants(played, leaf)
     if leaf == "elapsed":
-        return _find_elapsed(played.answer, head)
+        return _find_elapsed_times(played.answer, head)
     if key == "called":
         called = None if played.answer is None else played.answer.called
         return None if called is None else [at for _, at in called]
@@ -45,8 +45,8 @@ def find_instants(played: PlayResult, key: str) -> Times | None:
 _BY_RECORD: dict[str, Callable[[Record], Times]] = {
     "returned": lambda record: [_facts.find_returned_at(record)],
     "signals": lambda record: [at for _, at in _facts.list_signals(record)],
-    "spawns": lambda record: [at for _, at in _facts.list_invocations(record)],
-    "asked": lambda record: [question["after"] for question in list_questions(record)],
+    "spawns": lambda record: [at for _, at in _facts.list_agent_starts(record)],
+    "asked": lambda record: [question["after"] for question in list_agent_questions(record)],
 }
 
 
@@ -56,7 +56,7 @@ def _find_process_instants(record: Record, process: str, leaf: str) -> Times | N
     return [_facts.find_gone_at(record, process)] if leaf == "gone_at" else None
 
 
-def _find_elapsed(answer: RunReport | None, head: str) -> Times | None:
+def _find_elapsed_times(answer: RunReport | None, head: str) -> Times | None:
     """Give how long a run took, or one of a session's turns."""
     if answer is None:
         return None

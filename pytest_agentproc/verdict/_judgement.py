@@ -7,8 +7,8 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_agentproc.verdict._compare import compare, conclude, list_unmet
-from pytest_agentproc.verdict._explain import find_first_difference, is_alike
+from pytest_agentproc.verdict._compare import choose_overall_verdict, judge_all_expectations, list_unmet_checks
+from pytest_agentproc.verdict._explain import are_plays_alike, find_first_difference
 from pytest_agentproc.verdict._rows import PlayResult, Row, Verdict
 from pytest_agentproc.vocabulary import LEVELS
 
@@ -35,7 +35,7 @@ class JudgedRow:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class JudgedScenario:
     """One scenario with one subject under one clock on one backend.
 
     Args:
@@ -76,12 +76,12 @@ class Judged:
         return json.dumps(dataclasses.asdict(self), ensure_ascii=False)
 
     @classmethod
-    def of(cls, fields: Mapping[str, Any]) -> Judged:
+    def of(cls, fields: Mapping[str, Any]) -> JudgedScenario:
         """Make one of what JSON says of it: a line of a report, or a part of a file of results."""
         rows = tuple(JudgedRow(**{**row, "unstated": tuple(row["unstated"])}) for row in fields["rows"])
         return cls(**{**fields, "covers": tuple(fields["covers"]), "rows": rows})
 
-    def at(self, level: str) -> Verdict | None:
+    def get_level_verdict(self, level: str) -> Verdict | None:
         """Give the verdict over the checks at one level; None: it has none there."""
         if not self.rows:
             return Verdict(self.verdict) if self.level == level else None
@@ -90,19 +90,19 @@ class Judged:
         return next((verdict for verdict in order if verdict in found), None)
 
     @property
-    def place(self) -> tuple[str, str, str, str]:
+    def sort_key(self) -> tuple[str, str, str, str]:
         """By what they are put in order: the scenario, then the rest."""
         return self.scenario, self.subject, self.clock, self.backend
 
 
-def hash_corpus(judged: Iterable[Judged]) -> str:
+def hash_corpus(judged: Iterable[JudgedScenario]) -> str:
     """Name the scenarios that were judged: one hash over their files, in the order of their ids."""
     return _hash_lines(sorted({f"{result.scenario} {result.file}" for result in judged}))
 
 
-def compute_digest(judged: Iterable[Judged]) -> str:
+def compute_results_digest(judged: Iterable[JudgedScenario]) -> str:
     """Name what happened and what was said of it: one digest over records and verdicts, ordered by scenario id."""
-    ordered = sorted(judged, key=lambda result: result.place)
+    ordered = sorted(judged, key=lambda result: result.sort_key)
     return _hash_lines(
         [
             f"{result.scenario} {result.clock} {result.backend} {result.digest} {result.verdict} "
@@ -150,9 +150,9 @@ def judge_play(
         read: gives the rows as they are to be read in the light of what is known; None: as they are.
         is_reference: whether the supervisor is the kit's own. Its own choices (level `info`) bind no other one.
     """
-    rows = compare(played)
+    rows = judge_all_expectations(played)
     rows = rows if read is None else read(rows)
-    verdict = conclude(rows, counts_info=is_reference)
+    verdict = choose_overall_verdict(rows, counts_info=is_reference)
     deciding = [row for row in rows if row.verdict is verdict]
     reason = ""
     if verdict is Verdict.NOT_APPLICABLE:
@@ -162,27 +162,27 @@ def judge_play(
     return Judgement(verdict, rows, played, reason)
 
 
-def confirm_red(first: Judgement, again: PlayResult) -> Judgement:
+def confirm_red_judgement(first: Judgement, again: PlayResult) -> Judgement:
     """Give a red judgement, if a second play of the same went the same way; else it says nothing of the subject.
 
     Only the events decide, not the words about them, nor the ids that a client makes by chance. A program runs beside
     its agent, and looks at a process that dies before or after its death. So two plays of it may differ by the order in
     an instant, or by one of its looks: there a red stands if the same checks fail again.
     """
-    if first.played is not None and (is_alike(first.played, again) or _fails_again(first.played, again)):
+    if first.played is not None and (are_plays_alike(first.played, again) or _fails_same_checks(first.played, again)):
         return first
     return _compare_plays("replay", first, again, f"{_REPLAY}, so this red says nothing of the supervisor; {_UNLESS}")
 
 
-def _fails_again(first: PlayResult, again: PlayResult) -> bool:
+def _fails_same_checks(first: PlayResult, again: PlayResult) -> bool:
     """Say whether a program in virtual time misses the same checks of the gravest level in both plays."""
-    plays = [list_unmet(compare(played)) for played in (first, again)]
+    plays = [list_unmet_checks(judge_all_expectations(played)) for played in (first, again)]
     level = min((row.level for row in plays[0]), key=LEVELS.index, default="")
     once, then = ({(row.key, row.verdict) for row in rows if row.level == level} for rows in plays)
     return again.record.header.get("arm") == "preload" and bool(once) and once == then
 
 
-def check_repeat(first: Judgement, again: PlayResult) -> Judgement:
+def compare_with_repeat(first: Judgement, again: PlayResult) -> Judgement:
     """Give a judgement, whatever it is, if a further play of the same went the same way; else it is a kit error."""
     return _compare_plays("repeat", first, again, f"{_REPLAY}; {_UNLESS}")
 
@@ -200,7 +200,7 @@ _REPLAY = "virtual time plays the same twice"
 _UNLESS = "if its own choices are neither random nor depend on real time, threads or an order of sets, please report it"
 
 
-def build_judged(
+def build_judged_scenario(
     judgement: Judgement,
     scenario: Scenario,
     *,
@@ -209,7 +209,7 @@ def build_judged(
     backend: str,
     real: float,
     rerun: str = "",
-) -> Judged:
+) -> JudgedScenario:
     """Build the part of a judgement that goes over a wire and into a file.
 
     Args:
@@ -224,7 +224,7 @@ def build_judged(
     played = judgement.played
     events = played.record.events if played is not None else []
     header = played.record.header if played is not None else {}
-    return Judged(
+    return JudgedScenario(
         scenario=scenario.id,
         file=hashlib.sha256(scenario.text.encode()).hexdigest(),
         level=scenario.level if played is None else played.bound.scenario.level,

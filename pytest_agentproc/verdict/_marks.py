@@ -39,8 +39,8 @@ def _find_row_marks(played: PlayResult, row: Row, wanted: Any) -> Iterator[Mark]
     elif leaf == "signals" and (not head or process):
         yield from _find_signal_marks(_facts.list_signals(played.record, process or None), wanted, process)
     elif row.key == "spawns":
-        seen_at = [at for _, at in _facts.list_invocations(played.record)]
-        yield from _pair_instants("start", "", _subtract(seen_at, wanted), _subtract(wanted, seen_at))
+        seen_at = [at for _, at in _facts.list_agent_starts(played.record)]
+        yield from _pair_instants("start", "", _list_items_not_in(seen_at, wanted), _list_items_not_in(wanted, seen_at))
     elif row.key in ("elapsed", "returned") or (process and leaf == "gone_at"):
         kind = {"elapsed": "outcome", "gone_at": "end"}.get(leaf, leaf)
         found = find_instants(played, row.key) or []
@@ -48,13 +48,13 @@ def _find_row_marks(played: PlayResult, row: Row, wanted: Any) -> Iterator[Mark]
 
 
 def _find_signal_marks(seen: list[tuple[str, int]], wanted: list[tuple[str, int]], process: str) -> Iterator[Mark]:
-    extra, missing = _subtract(seen, wanted), _subtract(wanted, seen)
+    extra, missing = _list_items_not_in(seen, wanted), _list_items_not_in(wanted, seen)
     for name in dict.fromkeys(name for name, _ in (*extra, *missing)):
         came, due = ([at for other, at in those if other == name] for those in (extra, missing))
         yield from _pair_instants(name, process, came, due)
 
 
-def _subtract(these: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+def _list_items_not_in(these: Sequence[Any], others: Sequence[Any]) -> list[Any]:
     return [item for item in these if item not in others]
 
 

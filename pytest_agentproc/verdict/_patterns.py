@@ -39,13 +39,13 @@ def has_match(pattern: str, text: str) -> bool:
     Raises:
         SlowPattern: it did not come to an end within the bound.
     """
-    count, is_nested = _count_repeats(pattern)
+    count, is_nested = _count_pattern_repeats(pattern)
     if not is_nested and len(text) ** (count + 1) <= _LITTLE:
         return re.search(pattern, text) is not None
-    return _fits_apart(pattern, text)
+    return _has_match_in_subprocess(pattern, text)
 
 
-def _fits_apart(pattern: str, text: str) -> bool:
+def _has_match_in_subprocess(pattern: str, text: str) -> bool:
     given = marshal.dumps((pattern, text))
     try:
         done = subprocess.run([sys.executable, "-ISc", _PROGRAM], input=given, timeout=LONGEST, check=False)
@@ -59,7 +59,7 @@ def _fits_apart(pattern: str, text: str) -> bool:
     return done.returncode == _YES
 
 
-def _count_repeats(pattern: str) -> tuple[int, bool]:
+def _count_pattern_repeats(pattern: str) -> tuple[int, bool]:
     """Count the repetitions without an upper bound, and say whether one repeats what may be cut in several ways."""
     groups, count, is_nested, at = [False], 0, False, 0
     while at < len(pattern):

@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.verdict._facts import any_was_started
+from pytest_agentproc.verdict._facts import was_any_agent_started
 from pytest_agentproc.verdict._rows import PlayResult, Row, Verdict
 
 if TYPE_CHECKING:
@@ -34,18 +34,18 @@ _UNCAUGHT = tuple(
 )
 
 
-def find_end_of_program(record: Record) -> Mapping[str, Any] | None:
+def find_program_end(record: Record) -> Mapping[str, Any] | None:
     """Give how the program ended (`program`, `status`, `stderr`); None: it has not, or the supervisor is none."""
     return next((event.data for event in record.events if "program" in event.data), None)
 
 
 def explain_program_failure(played: PlayResult, rows: list[Row]) -> list[Row]:
     """Say what kept a program from an answer, if it failed: it never came to start an agent, or it crashed."""
-    end = find_end_of_program(played.record)
+    end = find_program_end(played.record)
     level = played.bound.scenario.level
     if end is None or not end["status"] or all(row.verdict not in _OPEN for row in rows):
         return rows
-    if not any_was_started(played) and played.bound.scenario.cannot_spawn is None:
+    if not was_any_agent_started(played) and played.bound.scenario.cannot_spawn is None:
         said = f"it {end['program']} before it starts an agent{_find_error_line(end['stderr'])}\n{_REMEDY}"
         return [
             Row("answer", 0, "a started agent", said, Verdict.ADAPTER_ERROR, level=level),

@@ -6,20 +6,20 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.verdict._judgement import compute_digest, hash_corpus
+from pytest_agentproc.verdict._judgement import compute_results_digest, hash_corpus
 from pytest_agentproc.verdict._summary import count_undecided, is_conformant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_agentproc.verdict._judgement import Judged
+    from pytest_agentproc.verdict._judgement import JudgedScenario
 
 
 RESULTS_VERSION = 1
 """It grows whenever a key goes or changes its meaning; new keys come without notice."""
 
 
-def format_results(judged: Sequence[Judged], version: str) -> str:
+def format_results(judged: Sequence[JudgedScenario], version: str) -> str:
     """Write what came of a session as one JSON object, in an order that depends on no worker.
 
     Returns:
@@ -28,23 +28,25 @@ def format_results(judged: Sequence[Judged], version: str) -> str:
         the verdict and why, the rows (`key`, `level`, `verdict`, `expected`, `seen`, `unstated`), `covers`, `digest`,
         `virtual_s` and `real_s`, and `rerun`, the command for a red one.
     """
-    ordered = sorted(judged, key=lambda result: result.place)
+    ordered = sorted(judged, key=lambda result: result.sort_key)
     names = dict.fromkeys(result.subject for result in ordered)
     whole: dict[str, Any] = {
         "version": RESULTS_VERSION,
         "kit": version,
         "corpus": hash_corpus(ordered),
-        "subjects": [_sum_up_subject(name, [result for result in ordered if result.subject == name]) for name in names],
+        "subjects": [
+            _summarize_subject(name, [result for result in ordered if result.subject == name]) for name in names
+        ],
         "results": [dataclasses.asdict(result) for result in ordered],
     }
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 
 
-def _sum_up_subject(name: str, judged: Sequence[Judged]) -> dict[str, Any]:
+def _summarize_subject(name: str, judged: Sequence[JudgedScenario]) -> dict[str, Any]:
     return {
         "name": name,
         "conformant": is_conformant(judged),
         "undecided": count_undecided(judged),
         "corpus": hash_corpus(judged),
-        "digest": compute_digest(judged),
+        "digest": compute_results_digest(judged),
     }

@@ -95,7 +95,7 @@ class Row:
     level: str = LEVELS[0]
     unstated: tuple[str, ...] = ()
 
-    def excuse(self, why: str, unstated: tuple[str, ...] = ()) -> Row:
+    def mark_not_applicable(self, why: str, unstated: tuple[str, ...] = ()) -> Row:
         """Give the row as one that does not apply."""
         limits = unstated or self.unstated
         return replace(self, verdict=Verdict.NOT_APPLICABLE, seen=f"{self.seen}; {why}", hint="", unstated=limits)
@@ -103,7 +103,7 @@ class Row:
 
 def fits_time(played: PlayResult, wanted: int, seen: int) -> bool:
     """Say whether an instant is the one that was wanted: in real time not before it, and not long after."""
-    return wanted <= seen <= wanted + played.late(seen)
+    return wanted <= seen <= wanted + played.compute_allowed_delay(seen)
 
 
 def fits_duration(played: PlayResult, wanted: int, seen: int, end: int | None = None) -> bool:
@@ -112,7 +112,7 @@ def fits_duration(played: PlayResult, wanted: int, seen: int, end: int | None = 
     In real time its beginning may come late as its end may, so that it can also be somewhat shorter. `end` is the
     instant at which it was over, if that is known.
     """
-    late = played.tolerance if end is None else played.late(end)
+    late = played.tolerance if end is None else played.compute_allowed_delay(end)
     return wanted - late // 4 <= seen <= wanted + late
 
 
@@ -134,9 +134,9 @@ class PlayResult(Protocol):
     """A scenario that was played: what was bound, recorded and kept, and the subject's answer or the clock's fault.
 
     `tolerance` is how much later than expected a thing may have happened, in nanoseconds: 0 in virtual time, but
-    for a supervisor that looks in turns; `late` is the same at one instant, as not all begin to look at once;
-    `undecided` says why nothing follows from what broke, nothing if something does; `reference` is what the kit's
-    own supervisor makes of the scenario, None if no other limits are in play.
+    for a supervisor that looks in turns; `compute_allowed_delay` is the same at one instant, as not all begin to look
+    at once; `undecided` says why nothing follows from what broke, nothing if something does; `reference` is what the
+    kit's own supervisor makes of the scenario, None if no other limits are in play.
     """
 
     @property
@@ -149,7 +149,7 @@ class PlayResult(Protocol):
     def fault(self) -> Exception | None: ...
     @property
     def tolerance(self) -> int: ...
-    def late(self, at: int, /) -> int: ...
+    def compute_allowed_delay(self, at: int, /) -> int: ...
     @property
     def undecided(self) -> str: ...
     @property
@@ -157,7 +157,7 @@ class PlayResult(Protocol):
     @property
     def reference(self) -> ReferencePlays | None: ...
     @property
-    def unstated(self) -> Unstated | None: ...
+    def unstated(self) -> UnstatedLimitPlays | None: ...
     @property
     def pipes_left(self) -> int | None: ...
 
@@ -171,7 +171,7 @@ class PartialPlayResult:
     answer: RunReport | None
     fault: Exception | None
     tolerance: int
-    late: Callable[[int], int]
+    compute_allowed_delay: Callable[[int], int]
     artifacts: Mapping[str, bytes] | None
     undecided: str = ""
     reference: None = None
@@ -183,12 +183,12 @@ class ReferencePlays(Protocol):
     """A scenario under the kit's own supervisor: with the limits of the subject (`there`), and the file's (`here`)."""
 
     @property
-    def there(self) -> PlayResult: ...
+    def under_subject_limits(self) -> PlayResult: ...
     @property
-    def here(self) -> PlayResult: ...
+    def under_file_limits(self) -> PlayResult: ...
 
 
-class Unstated(Protocol):
+class UnstatedLimitPlays(Protocol):
     """Limits that a subject does not state, and the reference supervisor with the default of each, and other values.
 
     The shortest of the other values of a limit comes first.
@@ -197,6 +197,6 @@ class Unstated(Protocol):
     @property
     def names(self) -> Sequence[str]: ...
     @property
-    def default(self) -> PlayResult: ...
+    def default_result(self) -> PlayResult: ...
     @property
-    def variants(self) -> Mapping[str, Sequence[PlayResult]]: ...
+    def varied_results(self) -> Mapping[str, Sequence[PlayResult]]: ...

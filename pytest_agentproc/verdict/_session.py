@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import format_instant
 from pytest_agentproc.verdict._rows import Finding, PartialPlayResult, PlayResult, Verdict, fits_duration, fits_time
-from pytest_agentproc.verdict._words import join_names, matches, quote, show_signals
+from pytest_agentproc.verdict._words import is_text_matching, join_names, quote, show_signals
 from pytest_agentproc.vocabulary import LIMIT_OUTCOMES
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ _LETS_GO = ("acknowledge", "answer", "result")
 def build_reported_check(name: str, judge: Callable[[PlayResult, Any, Any], Finding]) -> Check:
     """Make the check of a field of an answer: `judge` gets what was reported and what is wanted, if it was reported."""
 
-    def check(played: PlayResult, wanted: Any) -> Finding:
+    def check_reported_field(played: PlayResult, wanted: Any) -> Finding:
         seen = getattr(played.answer, name)
         return NOT_REPORTED if seen is None else judge(played, seen, wanted)
 
-    return check
+    return check_reported_field
 
 
 def find_session_check(key: str, check_of: Callable[[str], Check | None]) -> Check | None:
@@ -56,20 +56,20 @@ def find_session_check(key: str, check_of: Callable[[str], Check | None]) -> Che
     return _SESSION_CHECKS.get(key)
 
 
-def is_of_turn(key: str) -> bool:
+def is_turn_check(key: str) -> bool:
     """Say whether a check is about one turn or background turn."""
     head, _, rest = key.partition(".")
     return head in _OF_TURNS and bool(rest)
 
 
-def is_before(key: str, others: Iterable[str]) -> bool:
+def is_check_of_earlier_turn(key: str, others: Iterable[str]) -> bool:
     """Say whether a check is about a turn, and each of the others about a later one: one ends after the other."""
     turns = [_TURN.match(name) for name in (key, *others)]
     numbers = [int(turn[1]) for turn in turns if turn]
     return len(numbers) == len(turns) and numbers[0] < min(numbers[1:], default=0)
 
 
-def has_ended(record: Record, key: str) -> bool:
+def has_turn_ended(record: Record, key: str) -> bool:
     """Say whether the turn that a check is about came to its end, as the supervisor's side of the record reports it."""
     head, number, _ = key.split(".", 2)
     told = [event.data for event in record.events if event.code == "m" and "event" in event.data]
@@ -79,7 +79,7 @@ def has_ended(record: Record, key: str) -> bool:
 
 
 def _build_turn_check(head: str, number: int, leaf: str, check: Check) -> Check:
-    def checked(played: PlayResult, wanted: Any) -> Finding:
+    def check_turn(played: PlayResult, wanted: Any) -> Finding:
         assert played.answer is not None
         turns = played.answer.turns if head == "turns" else played.answer.background
         if turns is None:
@@ -89,16 +89,23 @@ def _build_turn_check(head: str, number: int, leaf: str, check: Check) -> Check:
             count = f"was 1 {kind}" if len(turns) == 1 else f"were {len(turns) or 'no'} {kind}s"
             return Finding(Verdict.FAILED, f"there {count}")
         seen = turns[number - 1].elapsed
-        may_wait = leaf == "elapsed" and head == "turns" and _waits_for_agent(played, number, wanted)
+        may_wait = leaf == "elapsed" and head == "turns" and _has_waited_for_agent(played, number, wanted)
         if leaf == "elapsed" and seen is not None and (may_wait or fits_duration(played, wanted, seen)):
             return Finding(Verdict.PASSED, format_instant(seen))
-        parts = played.bound, played.record, turns[number - 1], played.fault, played.tolerance, played.late
+        parts = (
+            played.bound,
+            played.record,
+            turns[number - 1],
+            played.fault,
+            played.tolerance,
+            played.compute_allowed_delay,
+        )
         return check(PartialPlayResult(*parts, played.artifacts), wanted)
 
-    return checked
+    return check_turn
 
 
-def _waits_for_agent(played: PlayResult, number: int, wanted: int) -> bool:
+def _has_waited_for_agent(played: PlayResult, number: int, wanted: int) -> bool:
     """Say whether a turn took longer than expected because its client waited for the agent to let go of a turn.
 
     A client that reports no statuses cannot say that the session is ready at once. It may report a timed-out turn when
@@ -108,7 +115,7 @@ def _waits_for_agent(played: PlayResult, number: int, wanted: int) -> bool:
     answer = played.answer
     if answer is None or answer.turns is None or answer.statuses is not None:
         return False
-    over, let_go = _find_end_of_turn(played.record, number)
+    over, let_go = _find_turn_end(played.record, number)
     seen = answer.turns[number - 1].elapsed
     if over is None or seen is None or seen < wanted:
         return False
@@ -118,7 +125,7 @@ def _waits_for_agent(played: PlayResult, number: int, wanted: int) -> bool:
     return is_behind and any(over - seen <= at and fits_duration(played, wanted, over - at) for at in let_go)
 
 
-def _find_end_of_turn(record: Record, number: int) -> tuple[int | None, list[int]]:
+def _find_turn_end(record: Record, number: int) -> tuple[int | None, list[int]]:
     """Give when a turn was reported as over, and when an agent ended a turn, or exited, before that."""
     let_go: list[int] = []
     for at, code, data in record.events:
@@ -136,10 +143,10 @@ def _check_background(_played: PlayResult, turns: Sequence[RunReport], wanted: i
 
 
 def _check_statuses(_played: PlayResult, seen: Sequence[str], wanted: Sequence[str]) -> Finding:
-    return Finding.of(fits=_drop_passing_ready(seen) == _drop_passing_ready(wanted), seen=join_names(seen))
+    return Finding.of(fits=_drop_transient_ready(seen) == _drop_transient_ready(wanted), seen=join_names(seen))
 
 
-def _drop_passing_ready(statuses: Sequence[str]) -> list[str]:
+def _drop_transient_ready(statuses: Sequence[str]) -> list[str]:
     """Leave out a `ready` that a session passes through between its handshake and the prompt that waits for it."""
     return [
         status
@@ -149,17 +156,19 @@ def _drop_passing_ready(statuses: Sequence[str]) -> list[str]:
 
 
 def _build_viewer_check(name: str, leaf: str) -> Check:
-    def judge(_played: PlayResult, views: Mapping[str, View], wanted: Any) -> Finding:
+    def judge_viewer(_played: PlayResult, views: Mapping[str, View], wanted: Any) -> Finding:
         if name not in views:
             return Finding(Verdict.NOT_EXERCISED, f"there was no viewer {name}")
         seen = getattr(views[name], leaf)
-        fits = seen == wanted if leaf == "status" else matches(seen, wanted)
+        fits = seen == wanted if leaf == "status" else is_text_matching(seen, wanted)
         return Finding.of(fits=fits, seen=seen if leaf == "status" else quote(seen))
 
-    return build_reported_check("viewers", judge)
+    return build_reported_check("viewers", judge_viewer)
 
 
-def _check_called(played: PlayResult, seen: Sequence[tuple[str, int]], wanted: Sequence[tuple[str, int]]) -> Finding:
+def _check_callback_calls(
+    played: PlayResult, seen: Sequence[tuple[str, int]], wanted: Sequence[tuple[str, int]]
+) -> Finding:
     same = [name for name, _ in seen] == [name for name, _ in wanted]
     fits = same and all(fits_time(played, due, at) for (_, due), (_, at) in zip(wanted, seen, strict=True))
     return Finding.of(fits=fits, seen=show_signals(seen))
@@ -168,5 +177,5 @@ def _check_called(played: PlayResult, seen: Sequence[tuple[str, int]], wanted: S
 _SESSION_CHECKS: dict[str, Check] = {
     "background": build_reported_check("background", _check_background),
     "status": build_reported_check("statuses", _check_statuses),
-    "called": build_reported_check("called", _check_called),
+    "called": build_reported_check("called", _check_callback_calls),
 }

@@ -33,13 +33,13 @@ def has_no_grace(played: PlayResult, process: str | None = None, at: int | None 
         at: the instant at which it was to get TERM; None: not known.
     """
     limits = played.bound.policy.nanoseconds()
-    return all(limits.get(name) == 0 for name in _list_graces(played, process, at))
+    return all(limits.get(name) == 0 for name in _list_grace_limits(played, process, at))
 
 
-def _list_graces(played: PlayResult, process: str | None, at: int | None) -> list[str]:
+def _list_grace_limits(played: PlayResult, process: str | None, at: int | None) -> list[str]:
     """Name the graces that may count: of a descendant whose agent had ended by itself it is that of leftovers."""
     is_agent = process is None or process.partition(" ")[0] == "agent"
-    if not is_agent and at is not None and _facts.had_ended_alone(played.record, at + played.tolerance):
+    if not is_agent and at is not None and _facts.had_agent_ended_itself(played.record, at + played.tolerance):
         return ["leftover_kill_grace"]
     if played.bound.scenario.is_session:
         return ["kill_grace"]
@@ -63,7 +63,7 @@ def merge_final_signals(
     return [("KILL" if name in ladder else name, at) for name, at in ends]
 
 
-def is_killed_at_once(wanted: Mapping[str, Any], seen: EndStatus, first: str) -> bool:
+def was_killed_at_once(wanted: Mapping[str, Any], seen: EndStatus, first: str) -> bool:
     """Say whether an agent was to be ended by the first signal, in whatever way it took that, and was killed."""
     by_term = wanted.get("signal") == first or wanted.get("code") is not None
     return bool(wanted.get("forced")) and by_term and seen.forced and seen.signal == "KILL"
@@ -77,35 +77,37 @@ def check_signals(played: PlayResult, process: str | None, wanted: Sequence[Sent
     """Compare what a process (None: every agent) caught, and what it died of, with what it was to get."""
     pairs = [(name, at) for name, at in wanted]
     seen = _facts.list_signals(played.record, process)
-    if _list_names(seen) != _list_names(pairs):
-        seen = _drop_repeats(_drop_polite_signals(seen, played.bound.first_signal), _find_tolerance(played))
+    if _list_signal_names(seen) != _list_signal_names(pairs):
+        seen = _drop_repeated_signals(
+            _drop_polite_signals(seen, played.bound.first_signal), _find_signal_tolerance(played)
+        )
     term = next((at for name, at in pairs if name == played.bound.first_signal), None)
     if term is not None and has_no_grace(played, process, term):
         ladder = (played.bound.first_signal, "KILL")
         ends, due_ends = merge_final_signals(seen, played.tolerance, ladder), merge_final_signals(pairs, 0, ladder)
-        if _list_names(ends) == _list_names(due_ends) and all(
+        if _list_signal_names(ends) == _list_signal_names(due_ends) and all(
             fits_time(played, due, at) for (_, due), (_, at) in zip(due_ends, ends, strict=True)
         ):
             return Finding(Verdict.PASSED, show_signals(seen))
-    if _list_names(seen) != _list_names(pairs):
+    if _list_signal_names(seen) != _list_signal_names(pairs):
         return Finding(Verdict.FAILED, show_signals(seen), _describe_name_difference(played, pairs, seen))
     both = zip(pairs, seen, strict=True)
     hints = [
-        f"{name} {describe_difference(due, at)}" for (name, due), (_, at) in both if not fits_time(played, due, at)
+        f"{name} {describe_time_difference(due, at)}" for (name, due), (_, at) in both if not fits_time(played, due, at)
     ]
     return Finding(Verdict.FAILED if hints else Verdict.PASSED, show_signals(seen), ", ".join(hints))
 
 
-def describe_difference(wanted: int, seen: int) -> str:
+def describe_time_difference(wanted: int, seen: int) -> str:
     """Say how far an instant is from the wanted one."""
     return f"{format_duration(abs(seen - wanted))} {'later' if seen > wanted else 'earlier'}"
 
 
-def _list_names(signals: Sequence[Sent]) -> list[str]:
+def _list_signal_names(signals: Sequence[Sent]) -> list[str]:
     return [name for name, _ in signals]
 
 
-def _find_tolerance(played: PlayResult) -> int:
+def _find_signal_tolerance(played: PlayResult) -> int:
     """Say within how much time two signals may be one: in real time the quarter second in which nothing is decided."""
     return played.tolerance // 4 if played.record.header.get("clock") == "real" else played.tolerance
 
@@ -117,7 +119,7 @@ def _drop_polite_signals(seen: Sequence[Sent], first: str) -> list[Sent]:
     return [sent for place, sent in enumerate(seen) if place < begun or sent[0] not in rungs]
 
 
-def _drop_repeats(seen: Sequence[Sent], tolerance: int) -> list[Sent]:
+def _drop_repeated_signals(seen: Sequence[Sent], tolerance: int) -> list[Sent]:
     """Take a signal that comes twice at one instant for one, as pending ones are: one to a group, and one to each."""
     found: list[Sent] = []
     for name, at in seen:
@@ -128,20 +130,20 @@ def _drop_repeats(seen: Sequence[Sent], tolerance: int) -> list[Sent]:
 
 def _describe_name_difference(played: PlayResult, wanted: Sequence[Sent], seen: Sequence[Sent]) -> str:
     """Say which signal was too much, or did not come: the first of which that is true."""
-    if sorted(_list_names(wanted)) == sorted(_list_names(seen)):
+    if sorted(_list_signal_names(wanted)) == sorted(_list_signal_names(seen)):
         return "they came in another order"
-    for (name, at), was_wanted in _find_unpaired(played, wanted, seen):
+    for (name, at), was_wanted in _find_unpaired_signals(played, wanted, seen):
         if was_wanted and not any(_is_same_signal(played, (name, at), came) for came in seen):
             return f"{name} at {format_instant(at)} did not come"
         if not was_wanted and not any(_is_same_signal(played, due, (name, at)) for due in wanted):
-            when = f" at {format_instant(at)}" if name in _list_names(wanted) else ""
+            when = f" at {format_instant(at)}" if name in _list_signal_names(wanted) else ""
             return f"{name}{when} was not expected"
     often = next(
         name
-        for name in _list_names([*seen, *wanted])
-        if _list_names(seen).count(name) != _list_names(wanted).count(name)
+        for name in _list_signal_names([*seen, *wanted])
+        if _list_signal_names(seen).count(name) != _list_signal_names(wanted).count(name)
     )
-    counts = [_format_count(_list_names(signals).count(often)) for signals in (wanted, seen)]
+    counts = [_format_signal_count(_list_signal_names(signals).count(often)) for signals in (wanted, seen)]
     return f"{often} was to come {counts[0]}, and came {counts[1]}"
 
 
@@ -149,11 +151,13 @@ def _is_same_signal(played: PlayResult, due: Sent, came: Sent) -> bool:
     return due[0] == came[0] and fits_time(played, due[1], came[1])
 
 
-def _format_count(count: int) -> str:
+def _format_signal_count(count: int) -> str:
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
-def _find_unpaired(played: PlayResult, wanted: Sequence[Sent], seen: Sequence[Sent]) -> Iterator[tuple[Sent, bool]]:
+def _find_unpaired_signals(
+    played: PlayResult, wanted: Sequence[Sent], seen: Sequence[Sent]
+) -> Iterator[tuple[Sent, bool]]:
     """Give the signals without a counterpart in the other list, in order; the flag says that it was wanted.
 
     First a signal is paired with the same one at its instant, then the others by their names alone.
@@ -166,7 +170,7 @@ def _find_unpaired(played: PlayResult, wanted: Sequence[Sent], seen: Sequence[Se
         else:
             extra.remove(same)
     for tag, begin, end, first, last in SequenceMatcher(
-        None, _list_names(missing), _list_names(extra), autojunk=False
+        None, _list_signal_names(missing), _list_signal_names(extra), autojunk=False
     ).get_opcodes():
         if tag != "equal":
             yield from ((due, True) for due in missing[begin:end])

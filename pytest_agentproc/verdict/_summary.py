@@ -13,15 +13,15 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_agentproc.errors import ClockError
-from pytest_agentproc.verdict._judgement import NOT_IN_REAL_TIME, compute_digest, hash_corpus
+from pytest_agentproc.verdict._judgement import NOT_IN_REAL_TIME, compute_results_digest, hash_corpus
 from pytest_agentproc.verdict._rows import Verdict
-from pytest_agentproc.verdict._words import shorten
+from pytest_agentproc.verdict._words import shorten_to_width
 from pytest_agentproc.vocabulary import BUG_FAMILIES, RULES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pytest_agentproc.verdict._judgement import Judged, JudgedRow
+    from pytest_agentproc.verdict._judgement import JudgedRow, JudgedScenario
     from pytest_agentproc.verdict._rows import Row
 
 
@@ -45,7 +45,7 @@ _FAULT = re.compile(
 _FRAME = re.compile(r"^ +(?P<place>\S.*? in \S+): ")
 
 
-class Cause(NamedTuple):
+class FailureCause(NamedTuple):
     """Why scenarios are red.
 
     Args:
@@ -56,16 +56,16 @@ class Cause(NamedTuple):
     """
 
     words: str
-    judged: tuple[Judged, ...]
+    judged: tuple[JudgedScenario, ...]
     counts: dict[str, int]
 
 
-def group_by_cause(judged: Iterable[Judged]) -> list[Cause]:
+def group_reds_by_cause(judged: Iterable[JudgedScenario]) -> list[FailureCause]:
     """Group the red scenarios by cause: those with failed musts first, then those of most scenarios."""
     open_scenarios = [
-        (level, result, _list_shapes(result, level)) for result in judged if (level := _find_red_level(result))
+        (level, result, _list_red_row_shapes(result, level)) for result in judged if (level := _find_red_level(result))
     ]
-    found: list[Cause] = []
+    found: list[FailureCause] = []
     while open_scenarios:
         counts = Counter(shape for _, _, shapes in open_scenarios for shape in shapes)
         # Only first shapes are candidates, because a scenario that runs alone has its first shape as its cause.
@@ -73,56 +73,60 @@ def group_by_cause(judged: Iterable[Judged]) -> list[Cause]:
         mine = [entry for entry in open_scenarios if words in entry[2]]
         open_scenarios = [entry for entry in open_scenarios if words not in entry[2]]
         levels = Counter(level for level, _, _ in mine)
-        mine.sort(key=lambda entry: (entry[2][0] != words, [*_RED].index(entry[0]), entry[1].place))
+        mine.sort(key=lambda entry: (entry[2][0] != words, [*_RED].index(entry[0]), entry[1].sort_key))
         judged = tuple(result for _, result, _ in mine)
-        found.append(Cause(_show_shared_values(words, judged), judged, {level: levels[level] for level in _RED}))
+        found.append(FailureCause(_show_shared_values(words, judged), judged, {level: levels[level] for level in _RED}))
     return sorted(found, key=lambda cause: (*(-cause.counts[level] for level in _RED), cause.words))
 
 
-def _find_red_level(result: Judged) -> str:
+def _find_red_level(result: JudgedScenario) -> str:
     """Give the highest level at which a scenario is red; empty: at none that counts."""
-    return "" if result.level == "info" else next((level for level in _RED if result.at(level) in _RED[level]), "")
+    return (
+        ""
+        if result.level == "info"
+        else next((level for level in _RED if result.get_level_verdict(level) in _RED[level]), "")
+    )
 
 
-def _list_shapes(result: Judged, level: str) -> list[str]:
+def _list_red_row_shapes(result: JudgedScenario, level: str) -> list[str]:
     """Give the shapes of the rows that make a scenario red, in the order of the rows."""
-    verdict = result.at(level)
+    verdict = result.get_level_verdict(level)
     rows = [row for row in result.rows if row.level == level and row.verdict == verdict]
     if not rows:
         reason = result.reason.removeprefix(f"{result.verdict}: ") or "there was no play to judge"
-        return [f"{result.verdict}: {_mask_values(reason)}"]
+        return [f"{result.verdict}: {_mask_varying_values(reason)}"]
     first = [row for row in rows if row.key.rpartition(".")[2] not in _FOLLOWS] or rows
-    return [*dict.fromkeys(map(_describe_shape, first))]
+    return [*dict.fromkeys(map(_describe_red_row_shape, first))]
 
 
-def _describe_shape(row: JudgedRow) -> str:
+def _describe_red_row_shape(row: JudgedRow) -> str:
     key = row.key.rpartition(".")[2]
     if key == "answer":
         place = next((found["place"] for line in row.seen.splitlines()[::-1] if (found := _FRAME.match(line))), "")
-        said = _mask_values(row.seen.removeprefix("it raised "))
+        said = _mask_varying_values(row.seen.removeprefix("it raised "))
         return ": ".join(filter(None, [row.verdict, place, said]))
     if key == "leaks" and (left := _LEFT.match(row.seen)):
         return f"{row.verdict}: leaks: {'the agent' if left['agent'] else 'a descendant'} is left ({left['state']})"
     fault = _FAULT.match(row.seen)
     if fault:
-        return f"{row.verdict}: {_mask_values(fault['clause'])}"
-    seen = _mask_values(row.seen)
+        return f"{row.verdict}: {_mask_varying_values(fault['clause'])}"
+    seen = _mask_varying_values(row.seen)
     if row.verdict in (Verdict.NOT_EXERCISED, Verdict.KIT_ERROR) or seen.startswith("not reported"):
         return f"{row.verdict}: {key}: {seen}"
-    return f"{row.verdict}: {key}{_EXPECTED}{_mask_values(row.expected)}{_SEEN}{seen}"
+    return f"{row.verdict}: {key}{_EXPECTED}{_mask_varying_values(row.expected)}{_SEEN}{seen}"
 
 
-def _show_shared_values(words: str, judged: Iterable[Judged]) -> str:
+def _show_shared_values(words: str, judged: Iterable[JudgedScenario]) -> str:
     """Show the values of a cause that has no other words if all its rows share them, and else the key alone."""
     head, found, values = words.partition(_EXPECTED)
     if not found or any(char.isalpha() for char in values.replace(_SEEN, "")):
         return words
-    rows = [row for result in judged for row in result.rows if _describe_shape(row) == words]
+    rows = [row for result in judged for row in result.rows if _describe_red_row_shape(row) == words]
     pairs = {(row.expected.partition("\n")[0], row.seen.partition("\n")[0]) for row in rows}
     return head if len(pairs) > 1 else "".join(f"{head}{_EXPECTED}{wanted}{_SEEN}{seen}" for wanted, seen in pairs)
 
 
-def _mask_values(text: str) -> str:
+def _mask_varying_values(text: str) -> str:
     """Put `*` for numbers, times and quoted texts in the first line."""
     return _VARIES.sub("*", text.partition("\n")[0])
 
@@ -140,23 +144,25 @@ _GAP = "  "
 _SHORT = 12
 
 
-def is_conformant(judged: Sequence[Judged]) -> bool:
+def is_conformant(judged: Sequence[JudgedScenario]) -> bool:
     """Say whether a supervisor keeps the rules by which it was judged, as far as it reports what it does.
 
     No check at level `must` may have failed, or have ended in an error, and some check must have passed. A file that
     could not be read might have decided.
     """
     counted = [result for result in judged if result.level != "info"]
-    broken = any(result.at("must") in (*_WRONG, *_ERRORS) or not result.file for result in counted)
+    broken = any(result.get_level_verdict("must") in (*_WRONG, *_ERRORS) or not result.file for result in counted)
     return any(result.verdict == Verdict.PASSED for result in counted) and not broken
 
 
-def count_undecided(judged: Sequence[Judged]) -> int:
+def count_undecided(judged: Sequence[JudgedScenario]) -> int:
     """Count the scenarios whose checks at level `must` nothing decides, as the supervisor does not report enough."""
-    return sum(result.at("must") in _OPEN for result in judged if result.level != "info")
+    return sum(result.get_level_verdict("must") in _OPEN for result in judged if result.level != "info")
 
 
-def format_summary(judged: Sequence[Judged], version: str, width: int = 80, *, is_whole: bool = True) -> list[str]:
+def format_summary(
+    judged: Sequence[JudgedScenario], version: str, width: int = 80, *, is_whole: bool = True
+) -> list[str]:
     """Sum up what came of one subject.
 
     Args:
@@ -174,7 +180,7 @@ def format_summary(judged: Sequence[Judged], version: str, width: int = 80, *, i
     """
     counted = [result for result in judged if result.level != "info"]
     by_rule = {rule: [result for result in counted if rule in result.covers] for rule in RULES}
-    columns = _list_columns(counted)
+    columns = _list_summary_columns(counted)
     rows = [(rule, _count_scenarios(those, columns)) for rule, those in by_rule.items() if those]
     rows.sort(key=lambda row: [not row[1].get(column) for column in (*_LEVELS, "errors", "undecided")])
     applied = [(rule, counts) for rule, counts in rows if counts["n/a"] < sum(counts.values())]
@@ -190,13 +196,13 @@ def format_summary(judged: Sequence[Judged], version: str, width: int = 80, *, i
     others = [rule for rule in others if rule not in unseen]
     lines += textwrap.wrap(f"nothing applied of: {', '.join(others)}", width) if others else []
     lines += textwrap.wrap(f"real time could show nothing of: {', '.join(unseen)}", width) if unseen else []
-    lines += _format_by_family(counted, columns, width)
-    lines += _format_by_cause(counted, width)
-    lines += describe_not_stated([row for result in counted for row in result.rows], width)
-    return [*lines, *([""] if lines else []), _format_sentence(judged, counted, version, is_whole=is_whole)]
+    lines += _format_bug_families(counted, columns, width)
+    lines += _format_failure_causes(counted, width)
+    lines += describe_unstated_limits([row for result in counted for row in result.rows], width)
+    return [*lines, *([""] if lines else []), _format_summary_sentence(judged, counted, version, is_whole=is_whole)]
 
 
-def describe_not_stated(rows: Iterable[Row | JudgedRow], width: int) -> list[str]:
+def describe_unstated_limits(rows: Iterable[Row | JudgedRow], width: int) -> list[str]:
     """Say how many checks were not judged because the supervisor does not state a limit, and which ones to state."""
     rows = [row for row in rows if row.unstated]
     found = Counter(name for row in rows for name in row.unstated)
@@ -207,16 +213,16 @@ def describe_not_stated(rows: Iterable[Row | JudgedRow], width: int) -> list[str
     return ["", *textwrap.wrap(f"state {names} to have {checks} judged", width)]
 
 
-def _list_columns(counted: Sequence[Judged]) -> list[str]:
+def _list_summary_columns(counted: Sequence[JudgedScenario]) -> list[str]:
     """Name the columns; errors and known failures have one only if there are any."""
     counts = _count_scenarios(counted)
     return [name for name in counts if counts[name] or name not in ("errors", "known")]
 
 
-def _count_scenarios(judged: Sequence[Judged], columns: Sequence[str] = ()) -> dict[str, int]:
+def _count_scenarios(judged: Sequence[JudgedScenario], columns: Sequence[str] = ()) -> dict[str, int]:
     """Count scenarios. A scenario may have failed at two levels; in all other columns it stands once."""
     found = Counter(result.verdict for result in judged)
-    failed = {level: sum(result.at(level) in _WRONG for result in judged) for level in _LEVELS}
+    failed = {level: sum(result.get_level_verdict(level) in _WRONG for result in judged) for level in _LEVELS}
     counts = {
         **failed,
         "errors": sum(found[error] for error in _ERRORS),
@@ -229,7 +235,7 @@ def _count_scenarios(judged: Sequence[Judged], columns: Sequence[str] = ()) -> d
     return {column: counts[column] for column in columns or counts}
 
 
-def _format_by_family(counted: Sequence[Judged], columns: list[str], width: int) -> list[str]:
+def _format_bug_families(counted: Sequence[JudgedScenario], columns: list[str], width: int) -> list[str]:
     """Say which kinds of public bug reports these reds are; a scenario may be of several."""
     rows = []
     for name, (words, rules) in BUG_FAMILIES.items():
@@ -239,9 +245,9 @@ def _format_by_family(counted: Sequence[Judged], columns: list[str], width: int)
     return ["", *_format_table(_REPORTS, rows, width, is_whole=True)] if rows else []
 
 
-def _format_by_cause(counted: Sequence[Judged], width: int) -> list[str]:
+def _format_failure_causes(counted: Sequence[JudgedScenario], width: int) -> list[str]:
     """Group red scenarios by cause: sixty reds are a few mistakes to mend."""
-    found = group_by_cause(counted)
+    found = group_reds_by_cause(counted)
     if not found:
         return []
     shown, others = found[:_MOST_CAUSES], found[_MOST_CAUSES:]
@@ -261,7 +267,7 @@ def _format_table(
     room = width - sum(len(_GAP + column) for column in columns)
     lines = [heading.ljust(room) + "".join(_GAP + column for column in columns)]
     for name, counts in rows:
-        words, more = _split_name(name, room, width) if is_whole else (shorten(name, room), [])
+        words, more = _split_name_to_fit(name, room, width) if is_whole else (shorten_to_width(name, room), [])
         cells = "".join(
             _GAP + (str(counts[column]) if counts[column] else "-").rjust(len(column)) for column in columns
         )
@@ -269,7 +275,7 @@ def _format_table(
     return lines
 
 
-def _split_name(name: str, room: int, width: int) -> tuple[str, list[str]]:
+def _split_name_to_fit(name: str, room: int, width: int) -> tuple[str, list[str]]:
     """Give what of a name stands beside the figures, and the lines below it, which are as wide as the table."""
     first = textwrap.wrap(name, room, break_on_hyphens=False)[0]
     indent = " " * (len(name.partition("  ")[0]) + len(_GAP))
@@ -277,7 +283,9 @@ def _split_name(name: str, room: int, width: int) -> tuple[str, list[str]]:
     return first, below
 
 
-def _format_sentence(judged: Sequence[Judged], counted: Sequence[Judged], version: str, *, is_whole: bool) -> str:
+def _format_summary_sentence(
+    judged: Sequence[JudgedScenario], counted: Sequence[JudgedScenario], version: str, *, is_whole: bool
+) -> str:
     counts = _count_scenarios(counted)
     found = Counter(result.verdict for result in counted)
     figures = [f"{level}: {counts[level]} failed" for level in _LEVELS]
@@ -293,14 +301,14 @@ def _format_sentence(judged: Sequence[Judged], counted: Sequence[Judged], versio
     return (
         f"agentproc: {judged[0].subject} {verdict}: {', '.join(figures)}; {', '.join(others)}; "
         f"pytest-agentproc {version}, corpus {hash_corpus(judged)[:_SHORT]}, {clocks} clock, "
-        f"digest {compute_digest(judged)[:_SHORT]}"
+        f"digest {compute_results_digest(judged)[:_SHORT]}"
     )
 
 
 _PART = "was not judged to the end, as the session was interrupted"
 
 
-def _format_verdict(judged: Sequence[Judged]) -> str:
+def _format_verdict(judged: Sequence[JudgedScenario]) -> str:
     if not is_conformant(judged):
         return "is not conformant"
     count = count_undecided(judged)

@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.verdict._rows import PlayResult, Row, Verdict
-from pytest_agentproc.verdict._session import is_before
+from pytest_agentproc.verdict._session import is_check_of_earlier_turn
 
 if TYPE_CHECKING:
-    from pytest_agentproc.verdict._rows import Unstated
+    from pytest_agentproc.verdict._rows import UnstatedLimitPlays
 
 
 _GRACES = ("linger_kill_grace", "leftover_kill_grace", "kill_grace")
@@ -25,7 +25,7 @@ _CUT = "noise"
 Compare = Callable[[PlayResult], Sequence[Row]]
 
 
-def describe_remedy(names: Iterable[str]) -> str:
+def describe_limits_to_state(names: Iterable[str]) -> str:
     """Say what has to be stated for a check to be judged."""
     limits = ", ".join(f"'{name}': ..." for name in names)
     return f"state limits={{{limits}}} to have this judged"
@@ -45,18 +45,18 @@ def excuse_unstated(played: PlayResult, rows: list[Row], compare: Compare, prove
     if unstated is None or not open_keys:
         return rows
     excuses = {
-        **_find_swayed(played, unstated, compare, open_keys),
-        **_find_graceless(played, unstated, compare, open_keys),
+        **_find_limit_dependent_checks(played, unstated, compare, open_keys),
+        **_find_passing_without_grace(played, unstated, compare, open_keys),
     }
     return [
-        row.excuse(describe_remedy(excuses[row.key]), excuses[row.key])
+        row.mark_not_applicable(describe_limits_to_state(excuses[row.key]), excuses[row.key])
         if row.key in excuses and row.verdict in _FAILED
         else row
         for row in rows
     ]
 
 
-def withhold_passes(rows: list[Row], deciding: Mapping[str, set[str]]) -> list[Row]:
+def excuse_undecided_passes(rows: list[Row], deciding: Mapping[str, set[str]]) -> list[Row]:
     """Make what passed not applicable if nothing is left that decides the scenario: it would be green for nothing.
 
     Args:
@@ -69,12 +69,14 @@ def withhold_passes(rows: list[Row], deciding: Mapping[str, set[str]]) -> list[R
         left_out = [row for row in rows if row.key in keys and row.verdict is Verdict.NOT_APPLICABLE]
         names = dict.fromkeys(name for row in left_out for name in row.unstated)
         is_withheld = row.verdict is Verdict.PASSED and names and len(left_out) == len(keys)
-        found.append(row.excuse(f"this decides nothing: {describe_remedy(names)}") if is_withheld else row)
+        found.append(
+            row.mark_not_applicable(f"this decides nothing: {describe_limits_to_state(names)}") if is_withheld else row
+        )
     return found
 
 
-def _find_graceless(
-    played: PlayResult, unstated: Unstated, compare: Compare, keys: Iterable[str]
+def _find_passing_without_grace(
+    played: PlayResult, unstated: UnstatedLimitPlays, compare: Compare, keys: Iterable[str]
 ) -> Mapping[str, tuple[str, ...]]:
     """Give the checks that pass if a supervisor that does not state its graces gives none."""
     names = tuple(name for name in _GRACES if name in unstated.names)
@@ -94,17 +96,17 @@ def _remove_grace(bound: Any) -> Any:
     return replace(bound, policy=replace(bound.policy, **graces)) if graces else bound
 
 
-def _find_swayed(
-    played: PlayResult, unstated: Unstated, compare: Compare, keys: set[str]
+def _find_limit_dependent_checks(
+    played: PlayResult, unstated: UnstatedLimitPlays, compare: Compare, keys: set[str]
 ) -> Mapping[str, tuple[str, ...]]:
     """Give the checks that the reference supervisor fails under another value, each with the limits.
 
     Of another outcome nothing is judged but what ended before it. A run that never ended is right under no limit,
     unless the reference supervisor does not end either.
     """
-    met = {row.key for row in compare(unstated.default) if row.verdict is Verdict.PASSED}
+    met = {row.key for row in compare(unstated.default_result) if row.verdict is Verdict.PASSED}
     found: dict[str, dict[str, None]] = {}
-    for name, plays in unstated.variants.items():
+    for name, plays in unstated.varied_results.items():
         for place, play in enumerate(plays):
             if played.fault is not None and play.fault is None:
                 continue
@@ -113,6 +115,6 @@ def _find_swayed(
             for key in keys:
                 if place == 0 and key.rpartition(".")[2] == _CUT:
                     continue
-                if key in missed or (others and not is_before(key, others)):
+                if key in missed or (others and not is_check_of_earlier_turn(key, others)):
                     found.setdefault(key, {})[name] = None
     return {key: tuple(names) for key, names in found.items()}

@@ -30,10 +30,10 @@ def escape_unprintable(text: str) -> str:
     """Escape characters that a terminal obeys or hides: control characters but for line ends, DEL, C1, bidi marks."""
     if text.isprintable():
         return text
-    return "".join(char if char.isprintable() or char == "\n" else _escape(char) for char in text)
+    return "".join(char if char.isprintable() or char == "\n" else _escape_char(char) for char in text)
 
 
-def _escape(char: str) -> str:
+def _escape_char(char: str) -> str:
     return f"\\u{ord(char):04x}" if ord(char) < 1 << 16 else f"\\U{ord(char):08x}"
 
 
@@ -42,12 +42,12 @@ def join_names(names: Iterable[str]) -> str:
     return ", ".join(names) or "none"
 
 
-def shorten(words: str, width: int) -> str:
+def shorten_to_width(words: str, width: int) -> str:
     """Cut words to a width."""
     return words if len(words) <= width else words[: width - 3] + "..."
 
 
-def show_end(state: str) -> str:
+def show_end_state(state: str) -> str:
     """Write how a process was left."""
     return "still alive" if state == "alive" else state
 
@@ -83,7 +83,7 @@ def show_status(status: Mapping[str, Any] | EndStatus) -> str:
     return ", ".join(words) or "unknown"
 
 
-def show_asked(questions: Iterable[Mapping[str, Any]]) -> str:
+def show_questions(questions: Iterable[Mapping[str, Any]]) -> str:
     """Write questions with their answers and how long these took; a value of None is left out."""
     return join_names(_show_question(question) for question in questions)
 
@@ -104,7 +104,7 @@ def show_variables(variables: Mapping[str, str | None]) -> str:
     return join_names(f"{name}: {'unset' if value is None else quote(value)}" for name, value in variables.items())
 
 
-def matches(text: str, matcher: Mapping[str, str]) -> bool:
+def is_text_matching(text: str, matcher: Mapping[str, str]) -> bool:
     """Say whether a text is, contains or fits what a matcher wants."""
     ((how, pattern),) = matcher.items()
     if how == "exact":
@@ -124,7 +124,7 @@ def _show_warning(matcher: Mapping[str, str]) -> str:
     return matcher["exact"] if "exact" in matcher else show_matcher(matcher)
 
 
-def _show_words(words: Iterable[str]) -> str:
+def _show_quoted_words(words: Iterable[str]) -> str:
     return join_names(quote(word) for word in words)
 
 
@@ -134,7 +134,7 @@ def _show_outcome(wanted: str | Mapping[str, Any]) -> str:
     return " or ".join(wanted["any_of"]) if "any_of" in wanted else f"not {wanted['not']}"
 
 
-def _show_where_or_end(wanted: str | Mapping[str, Any] | Sequence[str]) -> str:
+def _show_status_or_end(wanted: str | Mapping[str, Any] | Sequence[str]) -> str:
     """Write a `status`: of a viewer, of a process, or of a session."""
     if isinstance(wanted, Mapping):
         return show_status(wanted)
@@ -146,13 +146,13 @@ _SHOWN: dict[str, Callable[[Any], str]] = {
     "outcome": _show_outcome,
     "signals": show_signals,
     "spawns": show_instants,
-    "asked": show_asked,
+    "asked": show_questions,
     "agent_status": show_status,
-    "argv": _show_words,
+    "argv": _show_quoted_words,
     "env": show_variables,
     "leaks": join_names,
     "called": show_signals,
     "warnings": lambda wanted: join_names(_show_warning(matcher) for matcher in wanted),
-    "status": _show_where_or_end,
+    "status": _show_status_or_end,
     "usage": show_usage,
 }

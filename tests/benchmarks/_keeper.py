@@ -7,7 +7,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.tree import Child, Keeper
+from pytest_agentproc.tree import AgentChild, Keeper
 from pytest_agentproc.tree._keeper import find_interpreter
 from tests.benchmarks._figures import Samples, ratios, summary
 
@@ -68,7 +68,7 @@ def _keeper_start() -> float:
 
 
 def _hold(containment: str) -> None:
-    child = Child(_AGENT, containment=containment)
+    child = AgentChild(_AGENT, containment=containment)
     assert child.containment == containment
     child.kill_and_reap()
 

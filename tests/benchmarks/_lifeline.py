@@ -14,7 +14,7 @@ from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.verdict import Verdict
-from pytest_agentproc.verdict._agent_checks import check_bystanders
+from pytest_agentproc.verdict._agent_checks import check_stray_signals
 from pytest_agentproc.verdict._checks import check_leaks
 from tests.benchmarks._figures import Samples, ratios, summary
 
@@ -56,13 +56,13 @@ class LifelinePart:
 
     def sample(self) -> None:
         self._calls.add(_timed(_hundred_calls))
-        self._settles.add(_timed(self._clock.hub.settle))
+        self._settles.add(_timed(self._clock.hub.settle_participants))
         self._verdicts.add(_timed(self._verdict))
         self._watches.add(_timed(self._watch))
 
     def _verdict(self) -> None:
         self._fake.watch.collect(self._played.record)
-        found = check_leaks(self._played, []), check_bystanders(self._played, "unharmed")
+        found = check_leaks(self._played, []), check_stray_signals(self._played, "unharmed")
         assert [one.verdict for one in found] == [Verdict.PASSED, Verdict.PASSED]
 
     def _watch(self) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.abc
 
-from pytest_agentproc.harness import Model, add_run, build_run_request
+from pytest_agentproc.harness import InMemoryModel, add_run_to_model, build_run_request
 from pytest_agentproc.record import Record
 from pytest_agentproc.subjects import reference_supervisor
 
@@ -74,7 +74,7 @@ def bind_all(scenarios: Sequence[Scenario]) -> list[BoundScenario]:
 
 
 def model_together(
-    bounds: Sequence[BoundScenario], model_type: type[Model] = Model
+    bounds: Sequence[BoundScenario], model_type: type[InMemoryModel] = InMemoryModel
 ) -> tuple[Record, list[RunReport | None]]:
     """Play all at once in the model, or in a broken one.
 
@@ -87,7 +87,7 @@ def model_together(
     machines = []
     for bound, own in zip(bounds, tagged, strict=True):
         model.record = own  # the driver's side of the record is handed over now
-        machines.append(add_run(model, bound, reference_supervisor()))
+        machines.append(add_run_to_model(model, bound, reference_supervisor()))
     model.record = record
     answers: list[RunReport | None] = [None] * len(bounds)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc import subjects
 from pytest_agentproc.harness import NotForRealTime, ScenarioRunner
-from pytest_agentproc.verdict import Verdict, compare, conclude, explain
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, explain_play, judge_all_expectations
 from tests.benchmarks._burners import burnt
 from tests.bundled import all_bundled
 
@@ -53,10 +53,10 @@ def _run(run: int, lab: ScenarioRunner, scenarios: list[Scenario], options: argp
         played += 1
         starved += one.was_starved
         latest = max(latest, one.lateness / one.pace.scale)
-        rows = compare(one)
-        if conclude(rows) is not Verdict.PASSED:
+        rows = judge_all_expectations(one)
+        if choose_overall_verdict(rows) is not Verdict.PASSED:
             bad += 1
-            print(explain(one, rows), flush=True)
+            print(explain_play(one, rows), flush=True)
     seconds = time.monotonic() - begin
     load = "idle" if options.idle else "every core burnt"
     late = f"latest step {latest / 1e6:.0f} ms late, {starved} starved"

@@ -10,7 +10,7 @@ from pytest_agentproc import defects
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.record import IndexEntry, PageVerdict, render_index, render_page
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
-from pytest_agentproc.verdict import compare, conclude, find_last_step, list_unmet
+from pytest_agentproc.verdict import choose_overall_verdict, find_last_step, judge_all_expectations, list_unmet_checks
 from tests.browser.chromium import opened, pictured
 from tests.bundled import bundled
 
@@ -117,12 +117,14 @@ def drawn(name: str, defect: str = "") -> str:
         made = defects.find_defect(defect)
         subject = ReferenceSupervisor(defect, made.deciders, made.session_deciders)
     played = run_in_model(bundled(name), subject)
-    rows = compare(played)
-    failed = list_unmet(rows)
+    rows = judge_all_expectations(played)
+    failed = list_unmet_checks(rows)
     assert bool(failed) == bool(defect)
     steps = {process: find_last_step(played.record, process) or 0 for process in played.bound.parts or ("agent",)}
     others = [row for row in rows if row not in failed]
-    return render_page(played.record, played.bound.scenario, PageVerdict(str(conclude(rows)), failed, others, steps))
+    return render_page(
+        played.record, played.bound.scenario, PageVerdict(str(choose_overall_verdict(rows)), failed, others, steps)
+    )
 
 
 @pytest.mark.parametrize("width", [1280, 800])

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.harness import ScenarioRunner
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import reference_supervisor
-from pytest_agentproc.verdict import Verdict, compare, conclude, list_unmet
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations, list_unmet_checks
 from pytest_agentproc.vocabulary import RULES
 from tests.bundled import all_bundled
 from tests.clients import codex_subject
@@ -108,7 +108,12 @@ def _judged(lab: ScenarioRunner, one: _Contender) -> Iterator[_Result]:
         if scenario.parts or (scenario.dialect, scenario.mode) != one.agent or scenario.level == "info":
             continue
         verdict, failed = _verdict(lab, scenario, one)
-        yield _Result(scenario, verdict, failed, conclude(compare(lab.play(scenario, reference_supervisor()))))
+        yield _Result(
+            scenario,
+            verdict,
+            failed,
+            choose_overall_verdict(judge_all_expectations(lab.play(scenario, reference_supervisor()))),
+        )
 
 
 def _verdict(lab: ScenarioRunner, scenario: Scenario, one: _Contender) -> tuple[Verdict, dict[str, str]]:
@@ -117,14 +122,14 @@ def _verdict(lab: ScenarioRunner, scenario: Scenario, one: _Contender) -> tuple[
         played = lab.play(scenario, one.subject)
     except NotApplicable as limit:
         return Verdict.NOT_APPLICABLE, {_NEED: limit.name}
-    rows = compare(played)
-    verdict = conclude(rows, counts_info=False)
+    rows = judge_all_expectations(played)
+    verdict = choose_overall_verdict(rows, counts_info=False)
     assert verdict not in (Verdict.ADAPTER_ERROR, Verdict.KIT_ERROR), f"{scenario.id}: {rows[0].seen}"
     if verdict is Verdict.NOT_APPLICABLE:
         return verdict, {_NEED: "other limits"}
     failed = {
         row.level: f"`{row.key}`: expected {short(row.wanted)}, seen {short(row.seen)}"
-        for row in reversed(list_unmet(rows))
+        for row in reversed(list_unmet_checks(rows))
         if row.verdict is Verdict.FAILED and row.level != "info"
     }
     return verdict, failed

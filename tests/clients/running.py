@@ -200,7 +200,7 @@ class Client:
         told = []
         for line in (self._folder / "stdout").read_text("utf-8").splitlines():
             one = json.loads(line)
-            at = {"at": fake.watch.clock.to_instant(int(one["at"])) / _SECOND} if "at" in one else {}
+            at = {"at": fake.watch.clock.convert_moment_to_instant(int(one["at"])) / _SECOND} if "at" in one else {}
             told.append({**one, **at})
         return told
 

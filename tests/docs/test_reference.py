@@ -17,7 +17,7 @@ from pytest_agentproc.plugin._options import _OPTIONS
 from pytest_agentproc.reference import find_page, format_as_markdown, list_entries, make_anchor, read_bundled_scenarios
 from pytest_agentproc.scenario import list_tables
 from pytest_agentproc.subjects._written import _KEYS
-from pytest_agentproc.verdict import VERDICT_TEXTS, Judged, JudgedRow, Verdict
+from pytest_agentproc.verdict import VERDICT_TEXTS, JudgedRow, JudgedScenario, Verdict
 from pytest_agentproc.vocabulary import BUG_FAMILIES, LEVELS, RULES, Outcome
 from tests.architecture.sources import ROOT
 from tests.docs.blocks import run
@@ -149,5 +149,5 @@ def test_every_key_of_wrapper_toml_and_of_the_results_has_its_row() -> None:
         (ROOT / "docs" / "reference" / f"{name}.md").read_text("utf-8") for name in ("wrapper-toml", "results-json")
     )
     assert [key for key in _KEYS if f"| `{key}` |" not in wrapper] == []
-    fields = [field.name for kind in (Judged, JudgedRow) for field in dataclasses.fields(kind)]
+    fields = [field.name for kind in (JudgedScenario, JudgedRow) for field in dataclasses.fields(kind)]
     assert [name for name in fields if f"`{name}`" not in results] == []

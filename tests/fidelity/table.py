@@ -86,7 +86,7 @@ def held(conversation: Conversation) -> Held:
     with ScenarioRunner() as runner, tempfile.TemporaryDirectory() as folder:
         fake = runner.make_fake(loads(f"scenario: x\nagent: {agent}\nscript: {conversation.script}\n", "x"))
         printed = _hold(conversation, fake.path, {"LANG": "C.UTF-8"}, Path(folder), None)
-        fault = fake.broken
+        fault = fake.first_fault
         fake.finish()
     assert fault is None, fault
     return Held(kinds(real.stdout), differences(real, printed))

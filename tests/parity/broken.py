@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock import HostState, JumpRule, Move
+from pytest_agentproc.clock import HostState, JumpRule, NextMove
 from pytest_agentproc.fake_agents.player import Player, Track
-from pytest_agentproc.harness import Model
+from pytest_agentproc.harness import InMemoryModel
 from pytest_agentproc.harness._actors import ModelAgent, Pipe, Process
 from pytest_agentproc.supervisor import Driver
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["BROKEN", "UNSEEN"]
 
 
-class WorkTakesTime(Model):
+class WorkTakesTime(InMemoryModel):
     """Rule 1: each grant costs a nanosecond."""
 
     def grant(self, process: Process) -> None:
@@ -29,21 +29,21 @@ class WorkTakesTime(Model):
         super().grant(process)
 
 
-class DeathsAsTheyCome(Model):
+class DeathsAsTheyCome(InMemoryModel):
     """Rule 2: the dead are recorded in another order than that of their births."""
 
     def sort_in_spawn_order(self, processes: list[Process]) -> list[Process]:
         return super().sort_in_spawn_order(processes)[::-1]
 
 
-class HostLast(Model):
+class HostLast(InMemoryModel):
     """Rule 3: processes continue although the host has something to read."""
 
     class Rule(JumpRule):
-        def find_host_move(self, host: HostState) -> tuple[Move, int] | None:
-            due = self.find_first_due()
+        def find_host_move(self, host: HostState) -> tuple[NextMove, int] | None:
+            due = self.find_first_due_process()
             if host.pending is None and (
-                self.find_first_asker() is not None or (due is not None and due[0] <= self.now)
+                self.find_first_grant_request() is not None or (due is not None and due[0] <= self.now)
             ):
                 return None
             return super().find_host_move(host)
@@ -51,15 +51,15 @@ class HostLast(Model):
     rule_type = Rule
 
 
-class YoungestFirst(Model):
+class YoungestFirst(InMemoryModel):
     """Rule 4: of the processes that ask or are due, the youngest comes first."""
 
     class Rule(JumpRule):
-        def find_first_asker(self) -> Path | None:
+        def find_first_grant_request(self) -> Path | None:
             return max(self._askers) if self._askers else None
 
-        def find_first_due(self) -> tuple[int, Path] | None:
-            due = super().find_first_due()
+        def find_first_due_process(self) -> tuple[int, Path] | None:
+            due = super().find_first_due_process()
             if due is None:
                 return None
             return due[0], max(path for path, until in self._until.items() if until == due[0])
@@ -67,17 +67,17 @@ class YoungestFirst(Model):
     rule_type = Rule
 
 
-class DeadlineFirst(Model):
+class DeadlineFirst(InMemoryModel):
     """Rule 5: a deadline of the host fires before a process that is due at its instant."""
 
     class Rule(JumpRule):
-        def agent_wins(self, until: int, deadline: int) -> bool:
+        def is_agent_before_host(self, until: int, deadline: int) -> bool:
             return until < deadline
 
     rule_type = Rule
 
 
-class OtherLookOrder(Model):
+class OtherLookOrder(InMemoryModel):
     """Rule 6: a look takes stderr before stdout, and stdin last."""
 
     class Look(Driver):
@@ -86,7 +86,7 @@ class OtherLookOrder(Model):
     driver_type = Look
 
 
-class LooksTwice(Model):
+class LooksTwice(InMemoryModel):
     """Rule 6: the effects of a look's commands are looked at in the same wake."""
 
     class Look(Driver):
@@ -96,11 +96,11 @@ class LooksTwice(Model):
     driver_type = Look
 
 
-class LastRunFirst(Model):
+class LastRunFirst(InMemoryModel):
     """Rule 8: of several runs with deadlines due at one instant, the run that was declared last comes first."""
 
-    def describe_drivers(self) -> HostState:
-        host = super().describe_drivers()
+    def collect_host_state(self) -> HostState:
+        host = super().collect_host_state()
         if host.deadline is not None:
             first = host.deadline[0]
             due = [number for number in self.begun - self.over if self.drivers[number].deadline == first]
@@ -108,7 +108,7 @@ class LastRunFirst(Model):
         return host
 
 
-class TracksFromTheEnd(Model):
+class TracksFromTheEnd(InMemoryModel):
     """Rule 9: the tracks of a process run from the last to the first."""
 
     class Actor(Process):
@@ -121,7 +121,7 @@ class TracksFromTheEnd(Model):
     process_type = Actor
 
 
-class ReactionsFirst(Model):
+class ReactionsFirst(InMemoryModel):
     """Rule 9: a reaction is put before the tracks that were there."""
 
     class Actor(Process):
@@ -134,15 +134,15 @@ class ReactionsFirst(Model):
     process_type = Actor
 
 
-class DeathWaitsForAGrant(Model):
+class DeathWaitsForAGrant(InMemoryModel):
     """Rule 10: a signal that is not caught kills at the next grant, not while everything settles."""
 
     class Actor(Process):
         deadly = 0
 
-        def catch_or_die_of(self, signum: int) -> None:
+        def catch_or_die_of_signal(self, signum: int) -> None:
             if signum in self.caught or not self.is_alive or signum == 9:  # KILL does not wait
-                super().catch_or_die_of(signum)
+                super().catch_or_die_of_signal(signum)
             else:
                 self.deadly = signum
                 self.model.wake_process(self)
@@ -157,7 +157,7 @@ class DeathWaitsForAGrant(Model):
     process_type = Actor
 
 
-class BytesNotSlots(Model):
+class BytesNotSlots(InMemoryModel):
     """Rule 11: a pipe is full at 65,536 bytes, however they were written."""
 
     class Bytes(Pipe):
@@ -170,7 +170,7 @@ class BytesNotSlots(Model):
     pipe_type = Bytes
 
 
-class WholeWrites(Model):
+class WholeWrites(InMemoryModel):
     """Rule 11: a chunk is as long as its text, and goes out in one grant."""
 
     class Actor(Process):
@@ -183,7 +183,7 @@ class WholeWrites(Model):
     process_type = Actor
 
 
-BROKEN: dict[str, type[Model]] = {
+BROKEN: dict[str, type[InMemoryModel]] = {
     "1 work takes time": WorkTakesTime,
     "2 deaths as they come": DeathsAsTheyCome,
     "3 host last": HostLast,
@@ -203,4 +203,4 @@ UNSEEN = {
     7: "no list of commands of today's machine has anything behind a command that is answered, so there is no next "
     "command for which the answer could come too late; tests/unit pins the order with a machine made for it",
 }
-assert ModelAgent is Model.world_type
+assert ModelAgent is InMemoryModel.world_type

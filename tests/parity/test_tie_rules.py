@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.errors import ClockError
-from pytest_agentproc.harness import Model, run_in_model
+from pytest_agentproc.harness import InMemoryModel, run_in_model
 from pytest_agentproc.record import compute_normal_form
 from pytest_agentproc.subjects import reference_supervisor
 from tests.benchmarks._together import bind_all, model_together
@@ -30,7 +30,7 @@ def _scenarios() -> tuple[Scenario, ...]:
 
 @cache
 def _told(name: str = "") -> dict[str, object]:
-    model = BROKEN[name] if name else Model
+    model = BROKEN[name] if name else InMemoryModel
     told: dict[str, object] = {}
     for scenario in _scenarios():
         told[scenario.id] = compute_normal_form(run_in_model(scenario, reference_supervisor(), model=model).record)

@@ -76,7 +76,7 @@ def test_a_mistake_of_the_kit_keeps_its_frames(pytester: pytest.Pytester) -> Non
 
         @pytest.fixture(autouse=True)
         def broken(monkeypatch):
-            monkeypatch.setattr(VirtualClock, "_run", None)
+            monkeypatch.setattr(VirtualClock, "_run_on_backend", None)
         """
     )
     printed = pytester.runpytest("-p", "no:asyncio", "--tb=short", "-k", "raises").stdout.str()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tests.process.stand import CEILING
 
 if TYPE_CHECKING:
-    from pytest_agentproc.tree import Child
+    from pytest_agentproc.tree import AgentChild
 
 __all__ = ["HYDRA", "WAYS", "await_alone", "await_exit", "escape", "program", "read_line"]
 
@@ -95,7 +95,7 @@ def escape(*ways: str) -> list[str]:
     return program(_ESCAPE, *ways)
 
 
-def read_line(child: Child) -> bytes:
+def read_line(child: AgentChild) -> bytes:
     """Read the line that a child prints."""
     data = b""
     child.watch_stream("stdout", wanted=True)
@@ -106,14 +106,14 @@ def read_line(child: Child) -> bytes:
     return data
 
 
-def await_exit(child: Child) -> int:
+def await_exit(child: AgentChild) -> int:
     """Wait for a child's end."""
     while "exit" not in child.poll():
         _wait(child)
     return child.read_exit_status()
 
 
-def await_alone(child: Child, seconds: float = CEILING) -> bool:
+def await_alone(child: AgentChild, seconds: float = CEILING) -> bool:
     """Look whenever a child has news, until the child is alone or the given real seconds have passed."""
     end = time.monotonic() + seconds
     while not child.is_alone():
@@ -123,7 +123,7 @@ def await_alone(child: Child, seconds: float = CEILING) -> bool:
     return True
 
 
-def _wait(child: Child, seconds: float = CEILING) -> bool:
+def _wait(child: AgentChild, seconds: float = CEILING) -> bool:
     poll = select.poll()
     poll.register(child.descriptor, select.POLLIN)
     return bool(poll.poll(max(seconds, 0) * 1000))

@@ -15,7 +15,7 @@ from pytest_agentproc import defects
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.supervisor import Deciders, SessionDeciders
-from pytest_agentproc.verdict import Verdict, compare
+from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from tests.bundled import all_bundled
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def red_keys(scenario: Scenario, name: str) -> list[str]:
     if (made.session_deciders if scenario.is_session else made.deciders) == _REFERENCE[scenario.is_session]:
         return []  # it is the reference supervisor here
     played = run_in_model(scenario, ReferenceSupervisor(name, made.deciders, made.session_deciders))
-    return [row.key for row in compare(played) if row.verdict is Verdict.FAILED]
+    return [row.key for row in judge_all_expectations(played) if row.verdict is Verdict.FAILED]
 
 
 def _block(name: str) -> str:

@@ -17,7 +17,7 @@ import trio
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import Command, Function
-from pytest_agentproc.verdict import compare, conclude
+from pytest_agentproc.verdict import choose_overall_verdict, judge_all_expectations
 from tests.bundled import bundled
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ async def raises(agent: Process) -> None:
 def test_a_task_that_is_cancelled_may_clean_up_in_many_ways(lab: ScenarioRunner, clean: Any, verdicts: str) -> None:
     """It is cancelled once, as by `Task.cancel`, so it may wait; a child that its loop ends soon after has ended."""
     subject = Function(of_task(clean), limits=LIMITS, dialects=["raw"])
-    seen = [conclude(compare(lab.play(scenario, subject))).value for scenario in SCENARIOS]
+    seen = [choose_overall_verdict(judge_all_expectations(lab.play(scenario, subject))).value for scenario in SCENARIOS]
     assert " ".join(seen) == verdicts
 
 
@@ -190,17 +190,17 @@ def test_a_cleanup_that_waits_needs_a_shield(
     """A scope cancels at every await, on asyncio as on trio, so that a cleanup ends at its first one."""
     limits = {**LIMITS, "inactivity_timeout": 120}
     subject = Function(of_scope(shielded=shielded), limits=limits, dialects=["raw"], cancellable=True)
-    assert conclude(compare(lab.play(scenario, subject, backend=backend))).value == verdict
+    assert choose_overall_verdict(judge_all_expectations(lab.play(scenario, subject, backend=backend))).value == verdict
 
 
 def test_who_is_cancelled_as_a_task_alone_says_so(lab: ScenarioRunner) -> None:
     """A cleanup in asyncio's own style may wait, and is not judged by a scope."""
     subject = Function(of_task(climbs), limits=LIMITS, dialects=["raw"], cancellable="task")
-    assert conclude(compare(lab.play(SCENARIOS[1], subject))).value == "passed"
+    assert choose_overall_verdict(judge_all_expectations(lab.play(SCENARIOS[1], subject))).value == "passed"
     with pytest.raises(NotApplicable, match="a supervisor that a cancel scope of anyio's may cancel"):
         lab.play(SCENARIOS_OF_SCOPES[0], subject)
     subject = Function(of_task(climbs), limits=LIMITS, dialects=["raw"], cancellable=True)
-    assert conclude(compare(lab.play(SCENARIOS_OF_SCOPES[0], subject))).value == "failed"
+    assert choose_overall_verdict(judge_all_expectations(lab.play(SCENARIOS_OF_SCOPES[0], subject))).value == "failed"
 
 
 def test_there_is_no_other_way_to_be_cancelled() -> None:
@@ -220,7 +220,10 @@ async def in_no_scope(order: RunRequest) -> str:
 def test_a_scope_that_is_cancelled_is_left(lab: ScenarioRunner, function: Any, verdict: str) -> None:
     """On trio a cancellation holds until the scope is left."""
     subject = Function(function, limits=LIMITS, dialects=["raw"])
-    seen = [conclude(compare(lab.play(scenario, subject, backend="trio"))).value for scenario in SCENARIOS]
+    seen = [
+        choose_overall_verdict(judge_all_expectations(lab.play(scenario, subject, backend="trio"))).value
+        for scenario in SCENARIOS
+    ]
     assert seen == [verdict] * len(SCENARIOS)
 
 
@@ -229,7 +232,9 @@ def test_in_real_time_it_is_the_same(lab: ScenarioRunner) -> None:
     verdicts = {}
     for clean in (climbs, nothing):
         subject = Function(of_task(clean), dialects=["raw"])
-        verdicts[clean.__name__] = conclude(compare(lab.play_real(SCENARIOS[0], subject, scale=10))).value
+        verdicts[clean.__name__] = choose_overall_verdict(
+            judge_all_expectations(lab.play_real(SCENARIOS[0], subject, scale=10))
+        ).value
     assert verdicts == {"climbs": "passed", "nothing": "failed"}
 
 

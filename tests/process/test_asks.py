@@ -10,7 +10,7 @@ import pytest
 from pytest_agentproc.record import render_text
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.supervisor import open_session
-from pytest_agentproc.verdict import compare
+from pytest_agentproc.verdict import judge_all_expectations
 from pytest_agentproc.vocabulary import Policy, RunReport
 from tests.process.stand import SECOND, scenario_of
 from tests.process.test_sessions import Client
@@ -60,7 +60,7 @@ def row_of(record: Record, wanted: str) -> tuple[str, str]:
     lines = f"scenario: a\nagent: {{dialect: claude, mode: session}}\nscript: []\nexpect:\n  asked: [{wanted}]\n"
     bound = loads(lines).bind(Policy())
     expected = tuple(Expected(one.key, one.wanted) for one in bound.expect if one.key == "asked")
-    (row,) = compare(PlayResult(BoundScenario(expected), record, RunReport()))
+    (row,) = judge_all_expectations(PlayResult(BoundScenario(expected), record, RunReport()))
     return row.verdict.value, row.hint
 
 

@@ -17,7 +17,7 @@ import trio
 from pytest_agentproc.errors import Stall
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import Function, reference_supervisor
-from pytest_agentproc.verdict import compare, conclude
+from pytest_agentproc.verdict import choose_overall_verdict, judge_all_expectations
 from tests.bundled import bundled
 from tests.process.stand import make_spinning
 
@@ -114,7 +114,10 @@ def supervisor(read: Callable[[Any, float], Awaitable[bytes | None]]) -> Functio
 
 def verdicts(lab: ScenarioRunner, read: Any, backend: str) -> set[str]:
     """Play all scenarios of a run, and give their results."""
-    return {conclude(compare(lab.play(one, supervisor(read), backend=backend))).value for one in SCENARIOS}
+    return {
+        choose_overall_verdict(judge_all_expectations(lab.play(one, supervisor(read), backend=backend))).value
+        for one in SCENARIOS
+    }
 
 
 @pytest.mark.parametrize(
@@ -139,7 +142,10 @@ def test_without_a_blocked_loop_the_careless_ones_are_green(lab: ScenarioRunner)
     """Virtual time settles what agents do before a timer fires: at the same instant the fault cannot show."""
     scenario = bundled("exits-at-the-deadline")
     for read, backend in ((with_timeout, "asyncio"), (with_a_look_at_the_clock, "trio")):
-        assert conclude(compare(lab.play(scenario, supervisor(read), backend=backend))).value == "passed"
+        assert (
+            choose_overall_verdict(judge_all_expectations(lab.play(scenario, supervisor(read), backend=backend))).value
+            == "passed"
+        )
 
 
 def test_the_kits_own_supervisor_is_not_blocked_in_real_time(lab: ScenarioRunner) -> None:

@@ -142,4 +142,4 @@ def test_a_fake_that_nobody_starts_is_none_that_cannot_start(lab: ScenarioRunner
     text = "scenario: a\nagent: {dialect: raw, cannot_spawn: not_executable}\nexpect: {outcome: spawn_failed}\n"
     assert lab.play(loads(text), subjects.reference_supervisor()).answer is not None
     fake = lab.make_fake(loads(SOUND))
-    assert fake.broken is None
+    assert fake.first_fault is None

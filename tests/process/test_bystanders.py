@@ -20,7 +20,7 @@ from pytest_agentproc.procfs import read_stat
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import TRIVIAL, Null, SpawnAndForget, reference_supervisor
 from pytest_agentproc.subjects._trivial import _report_success, _start_agent
-from pytest_agentproc.verdict import Verdict, compare, explain
+from pytest_agentproc.verdict import Verdict, explain_play, judge_all_expectations
 from tests.process.stand import CEILING, scenario_of
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def other() -> Iterator[Process]:
 
 def bystanders(played: PlayResult) -> Row | None:
     """Give the row, if there is one."""
-    return next((row for row in compare(played) if row.key == "bystanders"), None)
+    return next((row for row in judge_all_expectations(played) if row.key == "bystanders"), None)
 
 
 def by_pidfd(pid: int, signum: int) -> None:
@@ -135,7 +135,7 @@ def test_a_signal_for_somebody_else_is_told_and_not_delivered(lab: ScenarioRunne
     line = (by_pidfd if deed == "by pidfd" else does).__code__.co_firstlineno
     assert row.seen.endswith(f", sent by {HERE}:{line + 4 if deed == 'by pidfd' else line}")
     assert row.hint
-    assert [row.key for row in compare(played) if row.verdict is Verdict.FAILED] == ["bystanders"]
+    assert [row.key for row in judge_all_expectations(played) if row.verdict is Verdict.FAILED] == ["bystanders"]
 
 
 @pytest.mark.parametrize("is_real", [False, True], ids=["virtual", "real"])
@@ -156,7 +156,7 @@ def test_the_group_of_an_agent_that_leads_none_is_that_of_pytest(
     row = bystanders(played)
     assert row is not None
     assert row.seen.startswith("TERM to the process group of pytest, sent by " + HERE)
-    told = explain(played, compare(played))
+    told = explain_play(played, judge_all_expectations(played))
     assert "TERM ==> the process group of pytest, held back (" in told
     assert "start the agent in a session of its own" in told
 
@@ -177,7 +177,9 @@ def test_a_pid_that_is_free_by_now_is_noted_and_fails_nothing(
     assert bystanders(played) is None
     (note,) = [event.data for event in played.record.events if "stray" in event.data]
     assert (note["stray"], note["to"], note["who"]) == ("TERM", "freed", "agent")
-    assert f"TERM ==> {note['pid']}, the pid that agent had ({HERE}:" in explain(played, compare(played))
+    assert f"TERM ==> {note['pid']}, the pid that agent had ({HERE}:" in explain_play(
+        played, judge_all_expectations(played)
+    )
 
 
 def test_a_pid_that_is_somebody_elses_by_now_is_a_bystanders(other: Process) -> None:

@@ -10,7 +10,7 @@ import pytest
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import Command, Function, _command, load_command_file
-from pytest_agentproc.verdict import Row, Verdict, compare, conclude, explain
+from pytest_agentproc.verdict import Row, Verdict, choose_overall_verdict, explain_play, judge_all_expectations
 from pytest_agentproc.vocabulary import LimitsRequest
 from tests.bundled import bundled
 
@@ -37,7 +37,7 @@ def played(
     lab: ScenarioRunner, subject: Command | Function, scenario: Any = HELLO, scale: float = 100
 ) -> dict[str, Row]:
     """Give the rows of a play in real time."""
-    return {row.key: row for row in compare(lab.play_real(scenario, subject, scale=scale))}
+    return {row.key: row for row in judge_all_expectations(lab.play_real(scenario, subject, scale=scale))}
 
 
 @pytest.mark.slow
@@ -105,7 +105,10 @@ def test_a_shell_around_an_agent_that_a_program_leaves_is_a_leak(lab: ScenarioRu
 def test_a_program_may_speak_one_mode_of_a_dialect(lab: ScenarioRunner) -> None:
     """A mode that the program does not support gives no verdict about it."""
     subject = Command(["timeout", "60", "{agent}"], says={"outcome": ENDS}, dialects=["gemini stream"])
-    assert conclude(tuple(played(lab, subject, loads(STREAM.replace("MODE", "stream")), 1).values())) is Verdict.PASSED
+    assert (
+        choose_overall_verdict(tuple(played(lab, subject, loads(STREAM.replace("MODE", "stream")), 1).values()))
+        is Verdict.PASSED
+    )
     with pytest.raises(NotApplicable, match="agents of gemini json"):
         lab.play_real(loads(STREAM.replace("MODE", "json")), subject)
 
@@ -139,8 +142,8 @@ def test_a_program_that_does_not_say_what_it_should_is_told_with_its_end(
     says = {"outcome": {"json": "r.json", "key": "end.how"}}
     subject = Command(["sh", "-c", program, "{folder}", "{agent}"], env={"WRITTEN": written}, says=says)
     play = lab.play_real(HELLO, subject, scale=100)
-    rows = compare(play)
-    told = explain(play, rows)
+    rows = judge_all_expectations(play)
+    told = explain_play(play, rows)
     assert {row.key: row.verdict for row in rows}["outcome"] is Verdict.UNDECIDED
     assert f"does not say outcome: {why}" in told
     assert "  the program dies of SEGV, and on its stderr stands\n    no such thing\n" in told
@@ -150,7 +153,7 @@ def test_a_program_that_does_not_say_what_it_should_is_told_with_its_end(
 def test_a_program_that_dies_of_a_realtime_signal_is_told_by_its_number(lab: ScenarioRunner) -> None:
     """The signal has no name, and that is no mistake of the kit."""
     play = lab.play_real(HELLO, Command(["sh", "-c", "kill -40 $$", "{agent}"]), scale=100)
-    assert "  the program dies of signal 40" in explain(play, compare(play))
+    assert "  the program dies of signal 40" in explain_play(play, judge_all_expectations(play))
 
 
 @pytest.mark.slow
@@ -315,7 +318,7 @@ async def unscaled(order: RunRequest) -> str:
 def test_who_keeps_limits_and_does_not_divide_them_is_told_so(lab: ScenarioRunner, subject: Any, word: str) -> None:
     """Time ran faster than the supervisor knew, so red gives no verdict about it; a green scenario stays green."""
     rows = tuple(played(lab, subject, SILENT).values())
-    assert conclude(rows) is Verdict.ADAPTER_ERROR
+    assert choose_overall_verdict(rows) is Verdict.ADAPTER_ERROR
     assert rows[0].seen == (
         f"it keeps limits and never asked for {word}, which was 100 here\n"
         f"have it divide its limits by {word}, or choose --agentproc-scale=1"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.subjects import ReferenceSupervisor
-from pytest_agentproc.verdict import Verdict, compare, conclude, explain
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, explain_play, judge_all_expectations
 from tests.bundled import all_bundled
 
 if TYPE_CHECKING:
@@ -40,5 +40,5 @@ def test_a_scenario_of_trees_is_green_at_every_containment(
 ) -> None:
     """Signals, their instants and their order are those of the group, for agents that are no children of ours, too."""
     played = lab.play(scenario, Holding(containment))
-    rows = compare(played)
-    assert conclude(rows) is Verdict.PASSED, explain(played, rows)
+    rows = judge_all_expectations(played)
+    assert choose_overall_verdict(rows) is Verdict.PASSED, explain_play(played, rows)

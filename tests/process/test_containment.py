@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.tree import Child, _child, _keeper
+from pytest_agentproc.tree import AgentChild, _child, _keeper
 from pytest_agentproc.tree._kernel import read_parent
 from pytest_agentproc.vocabulary import CONTAINMENTS
 from tests.process.escapes import HYDRA, WAYS, await_alone, await_exit, escape, program, read_line
@@ -120,12 +120,12 @@ signal.pause()
 
 
 @pytest.fixture
-def start() -> Iterator[Callable[..., Child]]:
+def start() -> Iterator[Callable[..., AgentChild]]:
     """Give a starter of children, of which none outlives the test."""
-    children: list[Child] = []
+    children: list[AgentChild] = []
 
-    def starter(argv: list[str], containment: str, **options: object) -> Child:
-        children.append(Child(argv, containment=containment, **options))  # type: ignore[arg-type]
+    def starter(argv: list[str], containment: str, **options: object) -> AgentChild:
+        children.append(AgentChild(argv, containment=containment, **options))  # type: ignore[arg-type]
         assert children[-1].containment == containment
         return children[-1]
 
@@ -146,7 +146,7 @@ def end_lost(pid: int) -> None:
 
 @pytest.mark.parametrize("containment", CONTAINMENTS)
 @pytest.mark.parametrize("way", WAYS)
-def test_a_kill_reaches_who_left_the_tree(start: Callable[..., Child], way: str, containment: str) -> None:
+def test_a_kill_reaches_who_left_the_tree(start: Callable[..., AgentChild], way: str, containment: str) -> None:
     """Every process in reach is dead, and every other one is alive: a promise that is too small is also wrong."""
     before = descriptors()
     child = start(escape(WAYS[way]), containment)
@@ -166,7 +166,9 @@ def test_a_kill_reaches_who_left_the_tree(start: Callable[..., Child], way: str,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("containment", ["subreaper", "keeper"])
-def test_many_heads_without_a_pause_are_dead_within_a_second(start: Callable[..., Child], containment: str) -> None:
+def test_many_heads_without_a_pause_are_dead_within_a_second(
+    start: Callable[..., AgentChild], containment: str
+) -> None:
     """Each has ended before it can be signalled, and another has started: killing has to converge."""
     child = start(program(HYDRA, "16"), containment)
     read_line(child)
@@ -180,7 +182,7 @@ def test_many_heads_without_a_pause_are_dead_within_a_second(start: Callable[...
 
 @pytest.mark.parametrize("containment", CONTAINMENTS)
 def test_who_forks_again_in_the_session_is_ended_where_it_is_in_reach(
-    start: Callable[..., Child], containment: str
+    start: Callable[..., AgentChild], containment: str
 ) -> None:
     """A member that forks after the kill has found it was never killed: now every member found later is killed."""
     child = start(program(RESPAWN), containment)
@@ -195,7 +197,7 @@ def test_who_forks_again_in_the_session_is_ended_where_it_is_in_reach(
 @pytest.mark.slow
 @pytest.mark.parametrize("containment", ["subreaper", "keeper"])
 def test_stopping_all_first_converges_too(
-    start: Callable[..., Child], containment: str, monkeypatch: pytest.MonkeyPatch
+    start: Callable[..., AgentChild], containment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second way, which comes after half a second of the first, taken in turns of 20 ms."""
     monkeypatch.setattr(_child, "_TURN", 0.02)
@@ -206,7 +208,7 @@ def test_stopping_all_first_converges_too(
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_killed_keeper_costs_containment_and_nobody(start: Callable[..., Child], way: str) -> None:
+def test_a_killed_keeper_costs_containment_and_nobody(start: Callable[..., AgentChild], way: str) -> None:
     """The keeper's processes are adopted here, and known by their mark."""
     child = start(escape("stay", WAYS[way]), "keeper")
     pid = int(read_line(child))
@@ -221,7 +223,7 @@ def test_a_killed_keeper_costs_containment_and_nobody(start: Callable[..., Child
 
 
 @pytest.mark.parametrize("ended", ["exits", "is killed"])
-def test_a_status_survives_the_keeper(start: Callable[..., Child], ended: str) -> None:
+def test_a_status_survives_the_keeper(start: Callable[..., AgentChild], ended: str) -> None:
     """The zombie of an agent is ours once its keeper is dead."""
     child = start(["/bin/sh", "-c", "echo; read line; exit 7"], "keeper")
     read_line(child)
@@ -247,14 +249,14 @@ def test_what_cannot_be_had_is_replaced_by_the_next(monkeypatch: pytest.MonkeyPa
 
         monkeypatch.setattr(_keeper, "adopt_orphans", refuse)
         monkeypatch.setattr(_child, "adopt_orphans", refuse)
-    child = Child(["/bin/cat"], containment="keeper")
+    child = AgentChild(["/bin/cat"], containment="keeper")
     assert child.containment == ("group" if missing == "both" else "subreaper")
     child.kill_and_reap()
     assert descriptors() == before
 
 
 @pytest.mark.parametrize("containment", CONTAINMENTS)
-def test_a_pid_that_is_somebody_elses_by_now_is_spared(start: Callable[..., Child], containment: str) -> None:
+def test_a_pid_that_is_somebody_elses_by_now_is_spared(start: Callable[..., AgentChild], containment: str) -> None:
     """The kernel is made to give the freed pid of a member, which also was a session, to an innocent (T2)."""
     child = start(program(LETS_GO), containment)
     pid = int(read_line(child))

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.subjects import reference_supervisor
-from pytest_agentproc.verdict import Verdict, compare, explain
+from pytest_agentproc.verdict import Verdict, explain_play, judge_all_expectations
 from tests.bundled import all_bundled
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ corpus = pytest.mark.parametrize("scenario", CORPUS, ids=[scenario.id for scenar
 
 def assert_green(played: PlayResult) -> None:
     """Have every row passed."""
-    rows = compare(played)
-    assert {row.verdict for row in rows} <= {Verdict.PASSED}, explain(played, rows)
+    rows = judge_all_expectations(played)
+    assert {row.verdict for row in rows} <= {Verdict.PASSED}, explain_play(played, rows)
 
 
 @corpus

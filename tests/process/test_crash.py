@@ -13,7 +13,7 @@ import pytest
 
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Command, Function
-from pytest_agentproc.verdict import Verdict, compare, conclude, explain
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, explain_play, judge_all_expectations
 from tests.process.glue import glue
 
 if TYPE_CHECKING:
@@ -74,8 +74,8 @@ async def exit_process(order: RunRequest) -> str:
 def rows_of(lab: ScenarioRunner, scenario: Any, function: Callable[[RunRequest], Awaitable[Any]]) -> Any:
     """Play a scenario, and give its rows and its text."""
     played = lab.play(scenario, Function(function))
-    rows = compare(played)
-    return rows, explain(played, rows)
+    rows = judge_all_expectations(played)
+    return rows, explain_play(played, rows)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_an_exception_of_the_supervisor_is_a_crash(
 ) -> None:
     """A maintainer looks where the frames are: in the supervisor, not in the kit, the event loop or the library."""
     rows, text = rows_of(lab, scenario, glue(supervise))
-    assert (conclude(rows), rows[0].key, rows[0].verdict) == (Verdict.CRASHED, "answer", Verdict.CRASHED)
+    assert (choose_overall_verdict(rows), rows[0].key, rows[0].verdict) == (Verdict.CRASHED, "answer", Verdict.CRASHED)
     raised, *frames = rows[0].seen.splitlines()
     assert raised.startswith(f"it raised {said}")
     assert re.fullmatch(r"  tests/process/glue\.py:\d+ in adapter: return await supervise\(order\)", frames[0])
@@ -125,7 +125,7 @@ def test_an_exception_of_the_adapters_module_is_its_error_until_an_agent_is_star
 ) -> None:
     """A supervisor of one file is its own adapter: once an agent is started, every action is the supervisor's."""
     rows, text = rows_of(lab, scenario, supervise)
-    assert conclude(rows) is rows[0].verdict is verdict, text
+    assert choose_overall_verdict(rows) is rows[0].verdict is verdict, text
 
 
 def test_a_supervisor_in_a_thread_crashes_too(lab: ScenarioRunner) -> None:
@@ -135,7 +135,7 @@ def test_a_supervisor_in_a_thread_crashes_too(lab: ScenarioRunner) -> None:
         return asyncio.run(read_lines(order))
 
     played = lab.play_real(BYTES, Function(supervise))
-    assert conclude(compare(played)) is Verdict.CRASHED
+    assert choose_overall_verdict(judge_all_expectations(played)) is Verdict.CRASHED
 
 
 PYTHON = """import subprocess, sys
@@ -176,8 +176,8 @@ def test_the_end_of_a_program_says_what_went_wrong(
     """A program that never starts an agent is called wrongly; a program that ends in a traceback has crashed."""
     if shutil.which(program[0]) is None:
         pytest.skip(f"there is no {program[0]}")
-    rows = compare(lab.play_real(BYTES, Command(program, says=READS)))
-    assert (conclude(rows), rows[0].verdict) == (verdict, verdict), rows
+    rows = judge_all_expectations(lab.play_real(BYTES, Command(program, says=READS)))
+    assert (choose_overall_verdict(rows), rows[0].verdict) == (verdict, verdict), rows
     assert re.fullmatch(re.escape(said).replace(r"\*", ".*"), rows[0].seen)
 
 
@@ -185,5 +185,5 @@ def test_the_end_of_a_program_says_what_went_wrong(
 def test_a_traceback_on_stderr_is_no_failure_by_itself(lab: ScenarioRunner) -> None:
     """A supervisor may log an exception that it has dealt with, and say by its exit code that the agent failed."""
     fails = loads("scenario: s\nagent: raw\nexpect: {outcome: failed}\nscript: [{raw: {hex: ff 0a}}, {exit: 3}]\n")
-    rows = compare(lab.play_real(fails, Command(["python3", "-c", PYTHON, "{agent}"], says=READS)))
-    assert conclude(rows) is Verdict.PASSED, rows
+    rows = judge_all_expectations(lab.play_real(fails, Command(["python3", "-c", PYTHON, "{agent}"], says=READS)))
+    assert choose_overall_verdict(rows) is Verdict.PASSED, rows

@@ -32,7 +32,7 @@ def custody() -> Iterator[LeakTracker]:
     try:
         yield watch
     finally:
-        watch.end_processes(watch.find_owned().mine)
+        watch.end_owned_processes(watch.find_owned().mine)
         watch.close()
 
 
@@ -159,7 +159,7 @@ def test_the_end_takes_in_whoever_comes_late() -> None:
     with custody() as watch:
         loop = subprocess.Popen("while :; do sleep 1000; done", shell=True, start_new_session=True)
         found = watch.find_owned().mine
-        assert watch.end_processes(found) == []
+        assert watch.end_owned_processes(found) == []
         assert watch.find_owned().mine == ()
         assert loop.returncode is not None
 

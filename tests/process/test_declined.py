@@ -19,7 +19,7 @@ from pytest_agentproc.subjects import (
     as_subject,
     load_command_file,
 )
-from pytest_agentproc.verdict import Verdict, compare, conclude
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import LimitsRequest, Policy, RunReport
 
 if TYPE_CHECKING:
@@ -167,8 +167,8 @@ async def starts_and_declines(order: RunRequest) -> RunReport:
 
 def test_a_decline_after_the_start_is_an_adapter_error(lab: ScenarioRunner) -> None:
     """Otherwise a supervisor could try, fail, and call the scenario not applicable."""
-    rows = compare(lab.play(HELLO, Function(starts_and_declines)))
-    assert conclude(rows) is Verdict.ADAPTER_ERROR
+    rows = judge_all_expectations(lab.play(HELLO, Function(starts_and_declines)))
+    assert choose_overall_verdict(rows) is Verdict.ADAPTER_ERROR
     assert rows[0].seen.startswith(f"it declined the order after it had started an agent: {WHY}\nraise Declined before")
 
 
@@ -188,8 +188,8 @@ def test_a_program_declines_by_its_exit_code(tmp_path: Path, lab: ScenarioRunner
     with pytest.raises(Declined, match="it exits with code 77"):
         lab.play_real(HELLO, silent, scale=100)
     late = Command(["sh", "-c", '"$@"; exit 77', "sh", "{agent}"], declines={"exit_code": 77})
-    rows = compare(lab.play_real(HELLO, late, scale=100))
-    assert conclude(rows) is Verdict.ADAPTER_ERROR
+    rows = judge_all_expectations(lab.play_real(HELLO, late, scale=100))
+    assert choose_overall_verdict(rows) is Verdict.ADAPTER_ERROR
 
 
 @pytest.mark.parametrize("declines", [77, {}, {"exit_code": 0}, {"exit_code": True}, {"code": 77}])

@@ -17,7 +17,7 @@ from pytest_agentproc.harness import _decoy as decoy_program
 from pytest_agentproc.harness._signal_guard import DecoyHit, Decoys
 from pytest_agentproc.subjects import Null
 from pytest_agentproc.subjects._trivial import _report_success, _start_agent
-from pytest_agentproc.verdict import Verdict, compare
+from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from tests.process.stand import is_gone, scenario_of
 
 if TYPE_CHECKING:
@@ -92,14 +92,14 @@ def test_a_subject_whose_shell_signals_a_bystander_fails() -> None:
 
     with ScenarioRunner() as lab:
         scenario = scenario_of("- linger: 5s")
-        rows = compare(lab.play_real(scenario, Shelled()))
+        rows = judge_all_expectations(lab.play_real(scenario, Shelled()))
         (row,) = [row for row in rows if row.key == "bystanders"]
         assert (row.verdict, row.seen) == (
             Verdict.FAILED,
             "KILL to a decoy process in the process group of pytest; TERM to a decoy process in a session of its own",
         )
         assert row.hint.startswith("a process beside the run, which nobody has a reason to signal")
-        clean = compare(lab.play_real(scenario, Killing()))
+        clean = judge_all_expectations(lab.play_real(scenario, Killing()))
         assert [row.key for row in clean if row.verdict is Verdict.FAILED] == []
 
 

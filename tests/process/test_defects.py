@@ -13,7 +13,7 @@ from pytest_agentproc.harness import _supervise, run_in_model
 from pytest_agentproc.record import compute_normal_form
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import ReferenceSupervisor
-from pytest_agentproc.verdict import Verdict, compare, conclude
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import RULES
 from tests.bundled import all_bundled
 from tests.process.kill_matrix import red_keys
@@ -96,7 +96,7 @@ def _parted(played: _Told, model: _Told) -> tuple[object, ...]:
 
 def _told(played: PlayResult) -> _Told:
     """Give the keys that failed, and the whole timeline."""
-    red = [row.key for row in compare(played) if row.verdict is Verdict.FAILED]
+    red = [row.key for row in judge_all_expectations(played) if row.verdict is Verdict.FAILED]
     return red, [*compute_normal_form(played.record)]
 
 
@@ -107,4 +107,4 @@ def test_a_supervisor_that_starts_its_agent_for_ever_is_given_up(
     monkeypatch.setattr(_supervise, "MOST_STARTS", 20)
     played = lab.play(loads(DIES_SELDOM), _subject("crash-repeats-the-prompt"))
     assert str(played.fault) == "the supervisor starts its agent again and again, 20 times by now"
-    assert conclude(compare(played)) is Verdict.FAILED
+    assert choose_overall_verdict(judge_all_expectations(played)) is Verdict.FAILED

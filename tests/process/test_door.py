@@ -8,8 +8,8 @@ import time
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.clock import SystemClock, VirtualClock
-from pytest_agentproc.harness import FakeAgent, LifeOutsideClock
-from pytest_agentproc.verdict._facts import EndStatus, find_status
+from pytest_agentproc.harness import FakeAgent, LifeInRealTime
+from pytest_agentproc.verdict._facts import EndStatus, find_end_status
 from tests.process.stand import CEILING, scenario_of
 
 if TYPE_CHECKING:
@@ -28,13 +28,13 @@ def clock() -> Iterator[VirtualClock]:
 
 
 def _fake(lab: ScenarioRunner, clock: VirtualClock, script: str) -> FakeAgent:
-    outside = LifeOutsideClock(SystemClock(1, time.monotonic_ns()), 60)
+    outside = LifeInRealTime(SystemClock(1, time.monotonic_ns()), 60)
     return lab.make_fake(scenario_of(script), clock=clock, outside=outside)
 
 
 def _knock(clock: VirtualClock, fake: FakeAgent) -> subprocess.Popen[bytes]:
     """Start a fake, and return once it stands at the open door and has not been let in."""
-    clock.hub.registry.open_door()
+    clock.hub.registry.start_accepting_participants()
     process = subprocess.Popen(fake.argv, stdout=subprocess.PIPE)
     assert select.select([clock.hub.registry.listen_fd], [], [], CEILING)[0]
     return process
@@ -44,7 +44,7 @@ def test_a_fake_that_stands_at_a_door_that_is_shut_is_in_real_time(lab: Scenario
     """The run ended between the start and the first word of the fake: it must not wait for an answer."""
     fake = _fake(lab, clock, "- spawn: {id: helper, for: 1ms, clear_env: true}\n- say: hi\n- exit: 3")
     with _knock(clock, fake) as process:
-        clock.hub.registry.shut_door()
+        clock.hub.registry.stop_accepting_participants()
         assert process.communicate(timeout=CEILING)[0] == b"hi\n"
     assert [(start.name, start.status) for start in fake.starts] == [("agent", 3)]
     fake.finish()
@@ -56,7 +56,7 @@ def test_a_fake_that_is_gone_before_it_is_let_in_is_no_fault(lab: ScenarioRunner
     with _knock(clock, fake) as process:
         process.kill()
         process.wait()
-        clock.hub.settle()
+        clock.hub.settle_participants()
     fake.finish()
     assert fake.starts == ()
 
@@ -107,5 +107,5 @@ def test_a_fake_that_dies_of_a_realtime_signal_has_its_number_as_status(
 
     clock.run(host)
     assert [start.status for start in fake.starts] == [-40]
-    assert find_status(fake.record) == EndStatus(None, "signal 40", forced=True, at=0)
+    assert find_end_status(fake.record) == EndStatus(None, "signal 40", forced=True, at=0)
     assert EndStatus(None, "signal 40", forced=True, at=0).list_exit_codes() == (-40, 168)

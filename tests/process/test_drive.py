@@ -10,7 +10,7 @@ from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.record import compute_normal_form
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import reference_supervisor
-from pytest_agentproc.verdict import Verdict, compare
+from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def test_a_drive_is_played_as_the_model_foretells(lab: ScenarioRunner, backend: 
         run_in_model(scenario, reference_supervisor()),
         lab.play(scenario, reference_supervisor(), backend=backend),
     )
-    assert [row for row in compare(played) if row.verdict is not Verdict.PASSED] == []
+    assert [row for row in judge_all_expectations(played) if row.verdict is not Verdict.PASSED] == []
     assert compute_normal_form(played.record) == compute_normal_form(foretold.record)
     assert played.answer == foretold.answer
 

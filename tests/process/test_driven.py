@@ -12,7 +12,7 @@ import pytest
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import Client, Driven, Function
-from pytest_agentproc.verdict import Verdict, compare, conclude
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import RunReport
 from tests.bundled import bundled, path_of
 
@@ -71,8 +71,8 @@ def turns(lab: ScenarioRunner, client: type[Client], text: str) -> tuple[RunRepo
 def test_a_client_is_driven_from_end_to_end(lab: ScenarioRunner, name: str, backend: str) -> None:
     """Cancelled turns, and an agent that cannot be started: bundled scenarios as they stand."""
     scenario = bundled(name)
-    rows = compare(lab.play(scenario, Driven(Pi), backend=backend))
-    assert conclude(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]
+    rows = judge_all_expectations(lab.play(scenario, Driven(Pi), backend=backend))
+    assert choose_overall_verdict(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]
 
 
 class Late(Pi):
@@ -106,8 +106,8 @@ class Grouped(Pi):
 def test_a_missing_program_is_told_wherever_it_is_missed(lab: ScenarioRunner, client: type[Client]) -> None:
     """Neither is a lost agent or a mistake of the adapter."""
     scenario = bundled("session-cannot-be-executed")
-    rows = compare(lab.play(scenario, Driven(client)))
-    assert conclude(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]
+    rows = judge_all_expectations(lab.play(scenario, Driven(client)))
+    assert choose_overall_verdict(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]
 
 
 class Patient(Pi):
@@ -163,8 +163,8 @@ def test_a_client_may_wait_for_the_agent_that_lets_go_of_a_turn(
 ) -> None:
     """The client cannot see that pi is ready, so both styles are right; the turn after it has its whole time."""
     scenario = bundled("session-timeout-cancels-the-turn")
-    rows = compare(lab.play(scenario, Driven(client, limits={"prompt_timeout": 5})))
-    assert conclude(rows).value == verdict, rows
+    rows = judge_all_expectations(lab.play(scenario, Driven(client, limits={"prompt_timeout": 5})))
+    assert choose_overall_verdict(rows).value == verdict, rows
     assert [row.verdict.value for row in rows if row.key == "turns.1.elapsed"] == [verdict]
 
 
@@ -179,8 +179,8 @@ def test_an_agent_lets_go_of_a_turn_by_its_answer_too(lab: ScenarioRunner, clien
         "  {wait_for: prompt 2}, {silence: 2s}, {answer: in time}]\n"
         "expect: {turns: [{outcome: timed_out, elapsed: 5s}, {outcome: completed, text: in time, elapsed: 2s}]}\n"
     )
-    rows = compare(lab.play(scenario, Driven(client, limits={"prompt_timeout": 5})))
-    assert conclude(rows) is Verdict.PASSED, rows
+    rows = judge_all_expectations(lab.play(scenario, Driven(client, limits={"prompt_timeout": 5})))
+    assert choose_overall_verdict(rows) is Verdict.PASSED, rows
 
 
 class Unscaled(Pi):
@@ -207,8 +207,8 @@ def test_a_limit_that_is_not_divided_in_real_time_is_told(
     """It is the adapter's mistake, and none of a client that keeps no time: that one is wrong by itself."""
     script = "[{wait_for: prompt 1}, {silence: 16s}, {answer: late}]"
     scenario = loads(f"{TALK}drive: [prompt: one]\nscript: {script}\nexpect: {{turns: [{{{turn}}}]}}\n")
-    rows = compare(lab.play_real(scenario, Driven(Unscaled, limits=limits), scale=8))
-    assert conclude(rows).value == verdict, rows
+    rows = judge_all_expectations(lab.play_real(scenario, Driven(Unscaled, limits=limits), scale=8))
+    assert choose_overall_verdict(rows).value == verdict, rows
 
 
 def test_an_agent_that_gets_one_prompt_is_for_others(lab: ScenarioRunner) -> None:
@@ -241,7 +241,7 @@ def test_an_exception_of_a_client_is_no_outcome(lab: ScenarioRunner, method: str
         raise KeyError("result")
 
     client = type("Slips", (Pi,), {method: slips})
-    row = compare(lab.play(loads(ONCE + "answer: hi\n"), Driven(client)))[0]
+    row = judge_all_expectations(lab.play(loads(ONCE + "answer: hi\n"), Driven(client)))[0]
     assert row.verdict == verdict
     assert re.match(r"it raised KeyError: 'result'\n  tests/process/test_driven.py:\d+ in slips: raise", row.seen)
 
@@ -255,8 +255,8 @@ def test_a_close_that_finds_the_agent_gone_is_no_mistake(lab: ScenarioRunner) ->
             await super().close()
             raise ConnectionResetError("Connection lost")
 
-    rows = compare(lab.play(loads(ONCE + "answer: hi\n"), Driven(Breaks)))
-    assert conclude(rows) is Verdict.PASSED, rows
+    rows = judge_all_expectations(lab.play(loads(ONCE + "answer: hi\n"), Driven(Breaks)))
+    assert choose_overall_verdict(rows) is Verdict.PASSED, rows
 
 
 @pytest.mark.slow
@@ -292,7 +292,7 @@ def test_who_gets_no_other_agent_is_judged_by_the_turn_that_was_lost(lab: Scenar
     scenario = loads(text.replace("  spawns: [0s, 2s + restart_backoff]\n", ""))
     verdicts = {}
     for limits in ({}, {"restart_backoff": None}):
-        rows = compare(lab.play(scenario, Driven(Pi, limits=limits)))
+        rows = judge_all_expectations(lab.play(scenario, Driven(Pi, limits=limits)))
         verdicts[bool(limits)] = {row.key: row.verdict.value for row in rows}
     assert verdicts[False]["turns.2.outcome"] == "failed"
     assert verdicts[True]["turns.2.outcome"] == "not applicable"
@@ -333,7 +333,9 @@ def test_a_prompt_that_gives_no_outcome_is_the_adapters_mistake(lab: ScenarioRun
         def outcome_of_prompt_error(self, error: Exception) -> str:
             return "agent_lost"
 
-    rows = compare(lab.play(loads(f"{ONCE}answer: hi\nexpect: {{turns: [{{text: hi}}]}}\n"), Driven(Other)))
-    assert conclude(rows) is Verdict.ADAPTER_ERROR
+    rows = judge_all_expectations(
+        lab.play(loads(f"{ONCE}answer: hi\nexpect: {{turns: [{{text: hi}}]}}\n"), Driven(Other))
+    )
+    assert choose_overall_verdict(rows) is Verdict.ADAPTER_ERROR
     said = f"its prompt gave a {type(given).__name__}"
     assert rows[0].seen == f"{said}\ngive the name of an outcome, or a mapping of RunReport fields"

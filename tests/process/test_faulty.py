@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.verdict import Verdict, compare
+from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from tests.bundled import bundled, path_of
 from tests.plugin.examples import careful, faulty, faulty_streams, polling, streaming
 
@@ -75,7 +75,7 @@ CASES = [
 
 def red(lab: ScenarioRunner, name: str, subject: Subject) -> list[str]:
     """List the checks of a bundled scenario that did not pass."""
-    rows = compare(lab.play(bundled(name), subject))
+    rows = judge_all_expectations(lab.play(bundled(name), subject))
     return [row.key for row in rows if row.verdict not in (Verdict.PASSED, Verdict.NOT_APPLICABLE)]
 
 
@@ -156,7 +156,7 @@ def test_a_prompt_that_takes_many_looks_may_decide_nothing(lab: ScenarioRunner) 
     file = path_of("talks-before-it-reads")
     text = file.read_text("utf-8").replace("  - stdin: read\n", "  - silence: 59750ms\n  - stdin: read\n")
     late = loads(text.replace("elapsed: 0", "elapsed: 59750ms"), str(file))
-    verdicts = {row.key: row.verdict for row in compare(lab.play(late, polling.subject))}
+    verdicts = {row.key: row.verdict for row in judge_all_expectations(lab.play(late, polling.subject))}
     assert verdicts["outcome"] is Verdict.NOT_APPLICABLE
     assert verdicts["leaks"] is Verdict.PASSED
-    assert all(row.verdict is Verdict.PASSED for row in compare(lab.play(late, careful.subject)))
+    assert all(row.verdict is Verdict.PASSED for row in judge_all_expectations(lab.play(late, careful.subject)))

@@ -296,8 +296,8 @@ def test_arguments_for_another_script_are_a_fault_of_the_test(lab: ScenarioRunne
     """A run's script has no words for a session, so nothing that the fake could print is true."""
     fake = made(lab, "pi")
     assert started(fake, "--mode", "rpc").returncode == 70
-    assert fake.broken is not None
-    assert fake.broken.words == (
+    assert fake.first_fault is not None
+    assert fake.first_fault.words == (
         "its arguments ask for mode rpc, which is a session, but its script is for mode json, which is a run: "
         "say `mode: rpc` or `flags: any` under agent"
     )
@@ -307,8 +307,8 @@ def test_a_command_that_the_fake_does_not_have_is_a_fault_of_the_test(lab: Scena
     """It plays no other script than its own."""
     fake = made(lab, "claude")
     assert started(fake, "mcp", "list").returncode == 70
-    assert fake.broken is not None
-    assert fake.broken.words == "the fake has no command mcp: with `flags: any` it plays its script all the same"
+    assert fake.first_fault is not None
+    assert fake.first_fault.words == "the fake has no command mcp: with `flags: any` it plays its script all the same"
 
 
 @pytest.mark.parametrize(

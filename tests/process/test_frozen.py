@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from pytest_agentproc.supervisor import Policy, run_once
-from pytest_agentproc.tree import Child
+from pytest_agentproc.tree import AgentChild
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -95,7 +95,7 @@ def test_a_frozen_descendant_of_a_cancelled_run_leaves_no_zombie(
 
 def test_a_stopped_keeper_delays_a_cancellation_no_longer_than_the_promise() -> None:
     """A keeper that does not answer is ended, and its tree is ended without it."""
-    child = Child(["sleep", "60"], containment="keeper")
+    child = AgentChild(["sleep", "60"], containment="keeper")
     keeper = child._keeper  # noqa: SLF001  # the keeper has no public name
     assert keeper is not None
     os.kill(keeper.pid, signal.SIGSTOP)

@@ -14,7 +14,7 @@ import pytest
 from pytest_agentproc.errors import AdapterError, UsageError
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import CheckedSubject, Function
-from pytest_agentproc.verdict import Verdict, compare, conclude, explain
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, explain_play, judge_all_expectations
 from pytest_agentproc.vocabulary import LimitsRequest, Policy, RunReport
 from tests.process.stand import is_gone
 
@@ -54,13 +54,16 @@ def returning(given: Any) -> Function:
 def played(lab: ScenarioRunner, subject: Any) -> tuple[Verdict, dict[str, Verdict], str]:
     """Play HELLO, and give the verdict, those of its rows, and what was seen in the first of them."""
     play: PlayResult = lab.play(HELLO, subject)
-    rows = compare(play)
-    return conclude(rows), {row.key: row.verdict for row in rows}, rows[0].seen
+    rows = judge_all_expectations(play)
+    return choose_overall_verdict(rows), {row.key: row.verdict for row in rows}, rows[0].seen
 
 
 def test_a_function_that_does_it_right_passes(lab: ScenarioRunner, backend: str) -> None:
     """It needs no class, no clock and no trace."""
-    assert conclude(compare(lab.play(HELLO, Function(asyncio_run), backend=backend))) is Verdict.PASSED
+    assert (
+        choose_overall_verdict(judge_all_expectations(lab.play(HELLO, Function(asyncio_run), backend=backend)))
+        is Verdict.PASSED
+    )
 
 
 def test_its_name_is_the_functions() -> None:
@@ -191,7 +194,7 @@ def test_what_it_raises_is_told_with_the_last_lines(
     subject = Raises(error)
     asked = make(Function(subject.run) if make is not CheckedSubject else subject)
     play = lab.play(HELLO, asked, backend=backend)
-    text = explain(play, compare(play))
+    text = explain_play(play, judge_all_expectations(play))
     assert f"  answer: adapter error\n    expected  an answer\n    seen      {said}\n" in text
     assert re.search(r"^ +tests/process/test_function\.py:\d+ in run: raise self\.error$", text, re.MULTILINE)
     assert "pytest_agentproc/" not in text
@@ -251,8 +254,8 @@ def test_it_is_judged_by_the_limits_that_it_states(lab: ScenarioRunner, limits: 
         with pytest.raises(NotApplicable):
             lab.play(SILENT, subject)
         return
-    rows = compare(lab.play(SILENT, subject))
-    assert conclude(rows) is Verdict.PASSED, rows
+    rows = judge_all_expectations(lab.play(SILENT, subject))
+    assert choose_overall_verdict(rows) is Verdict.PASSED, rows
 
 
 def test_limits_that_are_none_are_the_callers_mistake_or_the_adapters_error() -> None:
@@ -298,8 +301,8 @@ def test_a_function_that_is_not_async_is_played_in_a_process_of_its_own(lab: Sce
     )
     played = lab.play(HELLO, subject)
     assert played.record.header["arm"] == "preload"
-    assert {row.verdict for row in compare(played)} == {Verdict.PASSED}
-    rows = {row.key: row.verdict for row in compare(lab.play_real(HELLO, subject, scale=100))}
+    assert {row.verdict for row in judge_all_expectations(played)} == {Verdict.PASSED}
+    rows = {row.key: row.verdict for row in judge_all_expectations(lab.play_real(HELLO, subject, scale=100))}
     elapsed = rows.pop("elapsed")
     assert elapsed in (Verdict.PASSED, Verdict.UNDECIDED), "that it returned soon shows it, if it was soon enough"
     assert rows == {"outcome": Verdict.PASSED, "leaks": Verdict.PASSED}

@@ -12,7 +12,7 @@ import pytest
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import CheckedSubject, Function
-from pytest_agentproc.verdict import Verdict, compare, conclude
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import Caller
 from tests.bundled import bundled
 
@@ -131,8 +131,8 @@ def corpus(name: str) -> Scenario:
 @pytest.mark.parametrize("name", ["pi-session-two-prompts", "pi-session-cancel"])
 def test_a_function_holds_a_session_from_end_to_end(lab: ScenarioRunner, name: str, backend: str) -> None:
     """Prompts that wait their turn, and turns that are cancelled: the bundled scenarios as they stand."""
-    rows = compare(lab.play(corpus(name), SUBJECT, backend=backend))
-    assert conclude(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]
+    rows = judge_all_expectations(lab.play(corpus(name), SUBJECT, backend=backend))
+    assert choose_overall_verdict(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]
 
 
 @pytest.mark.slow
@@ -151,7 +151,10 @@ def test_a_function_that_sends_the_second_prompt_too_early_is_red(lab: ScenarioR
         return await Eager(order).hold()
 
     subject = Function(eager, sessions=True, dialects=["pi"])
-    assert conclude(compare(lab.play(corpus("pi-session-two-prompts"), subject))) is Verdict.FAILED
+    assert (
+        choose_overall_verdict(judge_all_expectations(lab.play(corpus("pi-session-two-prompts"), subject)))
+        is Verdict.FAILED
+    )
 
 
 VIEWED = "scenario: s\nagent: {dialect: pi, mode: rpc}\ndrive: [{attach: v}]\nscript: [say: x]\n"

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Driven
-from pytest_agentproc.verdict import Verdict, compare, conclude
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 from tests.bundled import bundled
 from tests.process.test_driven import ONCE, Pi
 
@@ -53,5 +53,5 @@ def test_a_client_without_a_grace_is_believed(lab: ScenarioRunner, name: str) ->
     """A grace of 0 is honoured in sessions as it is in runs, for the agent and for its descendants."""
     scenario = bundled(name) if "-" in name else loads(TERMINATED)
     limits = {"close_grace": 2, "kill_grace": 0}
-    rows = compare(lab.play(scenario, Driven(Kills, limits=limits)))
-    assert conclude(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]
+    rows = judge_all_expectations(lab.play(scenario, Driven(Kills, limits=limits)))
+    assert choose_overall_verdict(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]

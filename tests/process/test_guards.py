@@ -257,7 +257,7 @@ def test_a_run_that_looks_slowly_for_ever_is_a_spin_too(
     stand: Stand, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Reading all of /proc at each look takes minutes for ten thousand looks; a guard period is enough."""
-    monkeypatch.setattr(Hub, "longest_run", 0.0)
+    monkeypatch.setattr(Hub, "longest_loop_seconds", 0.0)
     begin, end = os.pipe()
     os.close(end)
     restless = Restless(begin)
@@ -274,7 +274,7 @@ def test_who_reads_byte_by_byte_looks_as_often_as_there_are_bytes(
     stand: Stand, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That is slow, and takes something each time, for as long as it takes."""
-    monkeypatch.setattr(Hub, "longest_run", 0.0)
+    monkeypatch.setattr(Hub, "longest_loop_seconds", 0.0)
     argv = stand.fake("- raw: {text: x, repeat: 30000}\n- silence: 1s\n- exit: 0")
 
     async def host() -> int:

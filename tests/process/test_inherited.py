@@ -18,7 +18,7 @@ import pytest
 from pytest_agentproc.fake_agents.program import CHUNK
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Function
-from pytest_agentproc.verdict import Verdict, compare, conclude
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 from tests.architecture.sources import ROOT
 
 if TYPE_CHECKING:
@@ -115,6 +115,6 @@ async def _inheriting(order: RunRequest) -> dict[str, Any]:
 def test_a_stderr_that_somebody_else_reads_makes_nobody_late(lab: ScenarioRunner, backend: str, kind: Any) -> None:
     """`pytest -s 2>&1 | tee log`: a pipe that is full for a moment is no agent that is silent for a minute."""
     with _drained(2, *kind()) as sizes:
-        rows = compare(lab.play(_FLOOD, Function(_inheriting), backend=backend))
-    assert conclude(rows) is Verdict.PASSED
+        rows = judge_all_expectations(lab.play(_FLOOD, Function(_inheriting), backend=backend))
+    assert choose_overall_verdict(rows) is Verdict.PASSED
     assert sum(sizes) == 1124 * 1024

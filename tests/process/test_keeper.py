@@ -132,13 +132,13 @@ def test_whoever_leaves_is_listed_and_ended(keeper: Keeper, way: str) -> None:
     """Everything stays below it, whatever it did."""
     pid, told = run(keeper, escape("stay", WAYS[way]))
     escapee = int(read(told, line=True))
-    left = keeper.find_remaining()
+    left = keeper.find_remaining_processes()
     assert left.is_sure
     assert {pid, escapee} <= left.commands.keys()
     assert "sleep" in left.commands[escapee]
     ended = keeper.end_all()
     assert (ended.refused, ended.is_over) == ({}, True)
-    assert keeper.find_remaining().commands == {}
+    assert keeper.find_remaining_processes().commands == {}
     assert is_gone(pid, 0)
     assert is_gone(escapee, 0)
     assert keeper.read_status(pid) == -signal.SIGKILL
@@ -150,7 +150,7 @@ def test_an_orphan_is_reaped_as_it_dies(keeper: Keeper) -> None:
     orphan = int(read(told, line=True))
     os.kill(orphan, signal.SIGKILL)
     assert is_gone(orphan)
-    assert keeper.find_remaining().commands.keys() == {pid}
+    assert keeper.find_remaining_processes().commands.keys() == {pid}
     with pytest.raises(ProcessLookupError):
         os.kill(orphan, 0)
 
@@ -159,7 +159,7 @@ def test_it_hears_no_signal_that_is_meant_for_its_host(keeper: Keeper) -> None:
     """A terminal's Ctrl-C and a hang-up end the host first, and it with the host."""
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         os.kill(keeper.pid, signum)
-    assert keeper.find_remaining().commands == {}
+    assert keeper.find_remaining_processes().commands == {}
     assert os.getsid(keeper.pid) == keeper.pid
 
 
@@ -172,7 +172,7 @@ def test_many_heads_are_ended_within_a_second(monkeypatch: pytest.MonkeyPatch, p
     assert "_PATIENCE = 0.5\n" in sources[1]
     sources[1] = sources[1].replace("_PATIENCE = 0.5\n", f"_PATIENCE = {patience}\n")
     codes = marshal.dumps([compile(source, "keeper", "exec", dont_inherit=True) for source in sources])
-    monkeypatch.setattr(_keeper, "_compile_program", lambda: codes)
+    monkeypatch.setattr(_keeper, "_compile_keeper_program", lambda: codes)
     keeper = Keeper()
     try:
         _, told = run(keeper, program(HYDRA, "16"))
@@ -180,7 +180,7 @@ def test_many_heads_are_ended_within_a_second(monkeypatch: pytest.MonkeyPatch, p
         begin = time.monotonic()
         assert keeper.end_all(5.0).is_over
         assert time.monotonic() - begin < 1
-        assert keeper.find_remaining().commands == {}
+        assert keeper.find_remaining_processes().commands == {}
     finally:
         keeper.close()
 
@@ -198,7 +198,7 @@ def test_it_leaves_nothing_behind() -> None:
         with pytest.raises(ProcessLookupError):
             os.kill(gone, 0)
     with pytest.raises(KeeperDied, match=f"the keeper \\(pid {keeper.pid}\\) is gone"):
-        keeper.find_remaining()
+        keeper.find_remaining_processes()
 
 
 def test_what_a_killed_keeper_leaves_is_ended() -> None:
@@ -212,7 +212,7 @@ def test_what_a_killed_keeper_leaves_is_ended() -> None:
         assert is_gone(keeper.pid)
         assert not is_gone(escapees[-1], 0)
         with pytest.raises(KeeperDied):
-            keeper.find_remaining()
+            keeper.find_remaining_processes()
     finally:
         keeper.close()
     assert [one for one in (pid, *escapees) if not is_gone(one, 0)] == []
@@ -256,7 +256,7 @@ def test_a_keeper_whose_host_is_gone_before_it_starts_goes_without_a_trace(tmp_p
     gone = subprocess.Popen(["true"])
     gone.wait()
     stub, code = _keeper._STUB, tmp_path / "program"  # noqa: SLF001  # what a host starts
-    code.write_bytes(_keeper._compile_program())  # noqa: SLF001  # as above
+    code.write_bytes(_keeper._compile_keeper_program())  # noqa: SLF001  # as above
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, theirs, code.open("rb") as stdin:
         if not is_heard:

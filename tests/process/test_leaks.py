@@ -13,7 +13,7 @@ import pytest
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Null, SpawnAndForget
 from pytest_agentproc.subjects._trivial import _report_success, _start_agent
-from pytest_agentproc.verdict import Verdict, compare, conclude, explain
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, explain_play, judge_all_expectations
 from tests.process.stand import CEILING
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ IDS = ["one agent", "a session", "several sessions", "a later start"]
 
 def leaks_row(played: PlayResult) -> tuple[str, str, str]:
     """Give verdict, seen and hint of the check on leaks."""
-    (row,) = [row for row in compare(played) if row.key == "leaks"]
+    (row,) = [row for row in judge_all_expectations(played) if row.key == "leaks"]
     return str(row.verdict), row.seen, row.hint
 
 
@@ -183,7 +183,7 @@ def test_who_is_left_stopped_is_called_so(
     told = scenario("{scenario: an agent that is silent, agent: pi, script: [{silence: 50s}], expect: {noise: 0}}")
     played = lab.play_real(told, subject, scale=1) if is_real else lab.play(told, subject)
     assert leaks_row(played) == ("failed", "agent (stopped)", "")
-    text = explain(played, compare(played))
+    text = explain_play(played, judge_all_expectations(played))
     assert f"    agent (pid {forgetful[0].pid}): stopped  pi --mode json -p hi" in text.splitlines()
     (leak,) = [event.data for event in played.record.events if "leaked" in event.data]
     assert leak["argv"] == ["pi", "--mode", "json", "-p", "hi"]
@@ -192,7 +192,7 @@ def test_who_is_left_stopped_is_called_so(
 def test_the_tree_is_drawn_with_the_steps_that_started_it(lab: ScenarioRunner) -> None:
     """Name, pid, end; file, line and step; parents above children."""
     played = lab.play(scenario(ONE.replace("LEAKS", "[]")), DirectChildOnly())
-    lines = explain(played, compare(played)).splitlines()
+    lines = explain_play(played, judge_all_expectations(played)).splitlines()
     start = lines.index("  the tree at the end:")
     agent, helper, tool = [event.data["pid"] for event in played.record.events if event.data.get("seen")]
     width = max(len(f"agent (pid {agent}): gone, signal KILL, at 2 s"), len(f"  helper (pid {helper}): still alive"))
@@ -212,9 +212,9 @@ def test_a_run_that_leaks_nobody_draws_nothing(lab: ScenarioRunner) -> None:
         expect: {text: two}
     """)
     played = lab.play(told, KillNobody())
-    rows = compare(played)
-    assert conclude(rows) is Verdict.FAILED
-    assert "the tree at the end:" not in explain(played, rows)
+    rows = judge_all_expectations(played)
+    assert choose_overall_verdict(rows) is Verdict.FAILED
+    assert "the tree at the end:" not in explain_play(played, rows)
 
 
 class KillNobody(Null):

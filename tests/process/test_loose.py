@@ -9,7 +9,7 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.tree import Child
+from pytest_agentproc.tree import AgentChild
 from pytest_agentproc.tree._kernel import list_children, read_state
 from tests.attacks.descriptors import only_free
 
@@ -26,7 +26,7 @@ def _await(is_true: Callable[[], bool]) -> None:
         select.select([], [], [], 0.001)
 
 
-def _read_pid(child: Child) -> int:
+def _read_pid(child: AgentChild) -> int:
     """Read the first line of an agent: the pid of a child that becomes the leader of a session."""
     child.watch_stream("stdout", wanted=True)
     line = b""
@@ -41,16 +41,16 @@ def _read_pid(child: Child) -> int:
 
 
 @contextlib.contextmanager
-def _agent(script: str) -> Iterator[Child]:
+def _agent(script: str) -> Iterator[AgentChild]:
     """Start an agent, and end it."""
-    child = Child(["bash", "-c", script], containment="subreaper")
+    child = AgentChild(["bash", "-c", script], containment="subreaper")
     try:
         yield child
     finally:
         child.kill_and_reap()
 
 
-def _await_end(child: Child) -> None:
+def _await_end(child: AgentChild) -> None:
     """Do the steps of a run after a kill, until no process is left."""
     end = time.monotonic() + _PATIENCE
     has_exited = False

@@ -12,7 +12,7 @@ import pytest
 from pytest_agentproc.clock import VirtualClock
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import Command, Function
-from pytest_agentproc.verdict import Verdict, compare, conclude
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,13 +65,13 @@ def polling(read: Callable[[], float]) -> Function:
 
 def test_silence_by_the_monotonic_clock_passes(lab: ScenarioRunner) -> None:
     """Linux and macOS stop this clock while the machine sleeps."""
-    assert conclude(compare(lab.play(SLEEP, polling(_monotonic)))) is Verdict.PASSED
+    assert choose_overall_verdict(judge_all_expectations(lab.play(SLEEP, polling(_monotonic)))) is Verdict.PASSED
 
 
 @pytest.mark.parametrize("read", [_time, _datetime])
 def test_silence_by_the_wall_clock_fails(lab: ScenarioRunner, read: Callable[[], float]) -> None:
     """At the first look after the sleep, eight hours seem to have passed."""
-    rows = {row.key: (row.verdict, row.seen) for row in compare(lab.play(SLEEP, polling(read)))}
+    rows = {row.key: (row.verdict, row.seen) for row in judge_all_expectations(lab.play(SLEEP, polling(read)))}
     assert rows["outcome"] == (Verdict.FAILED, "inactive")
 
 

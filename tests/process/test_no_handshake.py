@@ -10,7 +10,7 @@ import pytest
 
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Client, Driven, reference_supervisor
-from pytest_agentproc.verdict import Verdict, compare, conclude
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 from tests.bundled import bundled
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ SUBJECT = Driven(Plain, limits=LIMITS, dialects=["claude"])
 @pytest.mark.parametrize("name", ABOUT_A_HANDSHAKE)
 def test_a_client_without_a_handshake_is_not_judged_by_one(lab: ScenarioRunner, name: str, backend: str) -> None:
     """The agent never got a request for a handshake, so what becomes of its answer says nothing of the client."""
-    rows = compare(lab.play(bundled(name), SUBJECT, backend=backend))
-    assert conclude(rows) is Verdict.NOT_APPLICABLE, rows
+    rows = judge_all_expectations(lab.play(bundled(name), SUBJECT, backend=backend))
+    assert choose_overall_verdict(rows) is Verdict.NOT_APPLICABLE, rows
     assert {row.verdict for row in rows} <= {Verdict.NOT_APPLICABLE, Verdict.PASSED}
     assert any("asks for no handshake" in row.seen for row in rows)
 
@@ -72,8 +72,10 @@ def test_a_client_without_a_handshake_is_not_judged_by_one(lab: ScenarioRunner, 
 def test_where_no_handshake_is_withheld_such_a_client_is_judged(lab: ScenarioRunner) -> None:
     """An ordinary scenario does not ask how the conversation began."""
     text = "scenario: s\nagent: {dialect: claude, mode: session}\nscript:\n  - wait_for: prompt 1\n  - answer: done\n"
-    rows = compare(lab.play(loads(f"{text}expect:\n  turns: [{{outcome: completed, text: done}}]\n"), SUBJECT))
-    assert conclude(rows) is Verdict.PASSED, rows
+    rows = judge_all_expectations(
+        lab.play(loads(f"{text}expect:\n  turns: [{{outcome: completed, text: done}}]\n"), SUBJECT)
+    )
+    assert choose_overall_verdict(rows) is Verdict.PASSED, rows
 
 
 class Silent(Plain):
@@ -88,15 +90,15 @@ class Silent(Plain):
 def test_a_client_that_says_nothing_at_all_is_still_red(lab: ScenarioRunner, name: str) -> None:
     """Only a prompt shows that the client has begun without a handshake."""
     subject = Driven(Silent, limits=LIMITS, dialects=["claude"])
-    rows = compare(lab.play(bundled(name), subject))
-    assert conclude(rows) is Verdict.FAILED, rows
+    rows = judge_all_expectations(lab.play(bundled(name), subject))
+    assert choose_overall_verdict(rows) is Verdict.FAILED, rows
 
 
 @pytest.mark.parametrize("name", ABOUT_A_HANDSHAKE)
 def test_the_reference_supervisor_shakes_hands_and_is_judged(lab: ScenarioRunner, name: str) -> None:
     """The same scenarios count for a client that sends the request."""
-    rows = compare(lab.play(bundled(name), reference_supervisor()))
-    assert conclude(rows) is Verdict.PASSED, rows
+    rows = judge_all_expectations(lab.play(bundled(name), reference_supervisor()))
+    assert choose_overall_verdict(rows) is Verdict.PASSED, rows
 
 
 class Prepared(Plain):
@@ -114,4 +116,4 @@ def test_a_client_that_asked_for_a_handshake_is_judged_by_it(lab: ScenarioRunner
     """Not to wait for the answer is another thing than to ask for none."""
     subject = Driven(Prepared, limits=LIMITS, dialects=["claude"])
     scenario = bundled("session-handshake-refused[claude]")
-    assert conclude(compare(lab.play(scenario, subject))) is Verdict.FAILED
+    assert choose_overall_verdict(judge_all_expectations(lab.play(scenario, subject))) is Verdict.FAILED

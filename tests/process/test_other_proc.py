@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.tree import check_proc
+from pytest_agentproc.tree import require_own_proc
 
 ROOT = Path(__file__).parents[2]
 INNER = ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child"]
@@ -39,13 +39,13 @@ anyio.run(main)
 
 def test_a_proc_of_ones_own_is_accepted() -> None:
     """A normal /proc is not refused."""
-    check_proc()
+    require_own_proc()
 
 
 def test_a_folder_without_processes_is_refused(tmp_path: Path) -> None:
     """Nothing is mounted there."""
     with pytest.raises(UsageError) as caught:
-        check_proc(str(tmp_path))
+        require_own_proc(str(tmp_path))
     assert str(caught.value) == f"{tmp_path} shows no processes, but a tree is found there\n{REMEDY}"
 
 
@@ -53,7 +53,7 @@ def test_a_proc_in_which_this_process_has_another_number_is_refused(tmp_path: Pa
     """A pid names another process there."""
     (tmp_path / "self").symlink_to("1234567")
     with pytest.raises(UsageError) as caught:
-        check_proc(str(tmp_path))
+        require_own_proc(str(tmp_path))
     expected = f"{tmp_path} shows another pid namespace: process {os.getpid()} is 1234567 there"
     assert str(caught.value) == f"{expected}\n{REMEDY}"
 
@@ -65,7 +65,7 @@ def test_a_proc_in_which_the_number_is_the_same_by_chance_is_refused(tmp_path: P
     (tmp_path / number / "status").write_text(f"Name:\tx\nNSpid:\t{number}\t{number}\n")
     (tmp_path / "self").symlink_to(number)
     with pytest.raises(UsageError, match="shows another pid namespace"):
-        check_proc(str(tmp_path))
+        require_own_proc(str(tmp_path))
 
 
 def _inside(script: str, *words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from pytest_agentproc import subjects
-from pytest_agentproc.verdict import Verdict, compare, explain
+from pytest_agentproc.verdict import Verdict, explain_play, judge_all_expectations
 from pytest_agentproc.vocabulary import RunReport
 from tests.process.stand import is_gone, scenario_of
 
@@ -41,7 +41,7 @@ class Helped(subjects.ReferenceSupervisor):
 
 def leaks_row(played: PlayResult) -> tuple[Verdict, str]:
     """Give the verdict on leaks, and the leaks seen."""
-    [row] = [row for row in compare(played) if row.key == "leaks"]
+    [row] = [row for row in judge_all_expectations(played) if row.key == "leaks"]
     return row.verdict, row.seen
 
 
@@ -64,7 +64,7 @@ def test_another_program_that_is_left_in_real_time_is_a_leak(lab: ScenarioRunner
     assert (verdict, seen) == (Verdict.FAILED, f"sleep 1000 started at {place}:{line} (still alive)")
     [pid] = [event.data["pid"] for event in run.record.events if "leaked" in event.data]
     assert is_gone(pid)
-    assert "sleep 1000" in explain(run, compare(run))
+    assert "sleep 1000" in explain_play(run, judge_all_expectations(run))
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.supervisor import SessionDeciders
 from pytest_agentproc.supervisor._lifecycle import AgentLifecycle
 from pytest_agentproc.supervisor._turns import Turns
-from pytest_agentproc.verdict import Verdict, compare
+from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import NANOSECONDS, Outcome
 from tests.bundled import all_bundled
 
@@ -57,7 +57,7 @@ def test_another_choice_is_no_mistake(monkeypatch: pytest.MonkeyPatch, choice: A
         f"{scenario.id}: {row.key}"
         for scenario in all_bundled()
         if scenario.is_session and scenario.level != "info"
-        for row in compare(run_in_model(scenario, subject))
+        for row in judge_all_expectations(run_in_model(scenario, subject))
         if row.verdict is Verdict.FAILED and row.level != "info"
     }
     assert red == set()

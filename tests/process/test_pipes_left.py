@@ -10,7 +10,7 @@ import pytest
 
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Command, Function, reference_supervisor
-from pytest_agentproc.verdict import Row, Verdict, compare
+from pytest_agentproc.verdict import Row, Verdict, judge_all_expectations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,9 @@ def pipes() -> Iterator[list[int]]:
 
 def of_pipes(lab: ScenarioRunner, subject: Subject, backend: str = "asyncio") -> Row:
     """Play the scenario, and give its row about pipes."""
-    return next(row for row in compare(lab.play(HELLO, subject, backend=backend)) if row.key == "pipes_left")
+    return next(
+        row for row in judge_all_expectations(lab.play(HELLO, subject, backend=backend)) if row.key == "pipes_left"
+    )
 
 
 def test_the_reference_supervisor_leaves_no_pipe(lab: ScenarioRunner, backend: str) -> None:

@@ -53,7 +53,7 @@ def test_a_program_that_ends_before_the_answer_breaks_nothing(lab: ScenarioRunne
         os.close(given)
         assert asked.wait(60) == 0
     fake.finish()
-    assert fake.broken is None
+    assert fake.first_fault is None
 
 
 def test_a_probe_is_no_start_of_the_agent(lab: ScenarioRunner) -> None:

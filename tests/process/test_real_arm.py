@@ -17,8 +17,8 @@ from pytest_agentproc.harness import NotForRealTime, PlayResult, ScenarioRunner,
 from pytest_agentproc.harness._fake_log import FakeLog
 from pytest_agentproc.harness._pace import choose_pace
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.verdict import Verdict, compare, conclude, explain
-from pytest_agentproc.verdict._facts import find_gone_at, list_invocations, list_leaks
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, explain_play, judge_all_expectations
+from pytest_agentproc.verdict._facts import find_gone_at, list_agent_starts, list_leaks
 from tests.bundled import bundled
 from tests.process.stand import CEILING, SECOND, is_gone, reuse, scenario_of
 
@@ -76,8 +76,8 @@ def test_the_named_scenarios_suit_real_time() -> None:
 def test_a_scenario_is_green_in_real_time(lab: ScenarioRunner, name: str, backend: str) -> None:
     """Every check of it, times too: not before, and not long after."""
     run = played(lab, scenario(name), backend=backend)
-    rows = compare(run)
-    assert conclude(rows) is Verdict.PASSED, explain(run, rows)
+    rows = judge_all_expectations(run)
+    assert choose_overall_verdict(rows) is Verdict.PASSED, explain_play(run, rows)
 
 
 def test_a_tie_is_not_for_real_time(lab: ScenarioRunner) -> None:
@@ -88,7 +88,7 @@ def test_a_tie_is_not_for_real_time(lab: ScenarioRunner) -> None:
 
 def red(run: PlayResult) -> list[str]:
     """List the keys of the rows that failed."""
-    return [row.key for row in compare(run) if row.verdict is Verdict.FAILED]
+    return [row.key for row in judge_all_expectations(run) if row.verdict is Verdict.FAILED]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_who_does_not_return_is_given_up(lab: ScenarioRunner, monkeypatch: pytes
     run = played(
         lab, scenario("lingers-deaf"), subjects.ReferenceSupervisor("w", defects.find_defect("waits-for-exit").deciders)
     )
-    (outcome,) = [row for row in compare(run) if row.key == "outcome"]
+    (outcome,) = [row for row in judge_all_expectations(run) if row.key == "outcome"]
     assert (outcome.verdict, outcome.seen) == (
         Verdict.FAILED,
         "endless wait: the supervisor did not return within 2 real seconds",
@@ -136,7 +136,7 @@ def test_what_was_left_is_named_and_ended(lab: ScenarioRunner) -> None:
     """A supervisor that looks away leaves an agent that lives, and a verdict that says so."""
     forgetful = subjects.SpawnAndForget()
     run = lab.play_real(scenario_of("- say: ready\n- linger: for ever"), forgetful, scale=4)
-    rows = {row.key: row for row in compare(run)}
+    rows = {row.key: row for row in judge_all_expectations(run)}
     assert (rows["leaks"].verdict, rows["leaks"].seen) == (Verdict.FAILED, "agent (still alive)")
     (agent,) = forgetful.forgotten
     assert is_gone(agent.pid)
@@ -193,7 +193,7 @@ def test_a_second_start_ends_after_it_began(lab: ScenarioRunner) -> None:
     """The supervisor's sight of the first exit says nothing of the second."""
     told = loads("scenario: a\nagent: raw\nscripts:\n  - [{say: one}, {exit: 3}]\n  - [{say: two}]\n")
     record = played(lab, told, Twice("twice")).record
-    ((_, first), (name, second)) = list_invocations(record)
+    ((_, first), (name, second)) = list_agent_starts(record)
     ended, ended_too = find_gone_at(record, "agent"), find_gone_at(record, name)
     assert ended is not None
     assert ended_too is not None

@@ -14,7 +14,7 @@ import pytest
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import Command, Function, reference_supervisor
-from pytest_agentproc.verdict import Verdict, compare, conclude
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner
@@ -65,7 +65,7 @@ def test_each_way_to_start_an_agent_fails(lab: ScenarioRunner, start: Any, is_re
     play = lab.play_real if is_real else lab.play
     for scenario, words in ((MEMORY, "Cannot allocate memory"), (DESCRIPTORS, "Too many open files")):
         played = play(scenario, reporting(start))
-        assert conclude(compare(played)) is Verdict.PASSED
+        assert choose_overall_verdict(judge_all_expectations(played)) is Verdict.PASSED
         assert played.answer is not None
         assert played.answer.error == words
 
@@ -73,7 +73,7 @@ def test_each_way_to_start_an_agent_fails(lab: ScenarioRunner, start: Any, is_re
 def test_the_reference_supervisor_reports_the_error(lab: ScenarioRunner, backend: str) -> None:
     """The words of the system say what a user can do: free memory, or raise the limit on open files."""
     played = lab.play(MEMORY, reference_supervisor(), backend=backend)
-    assert conclude(compare(played)) is Verdict.PASSED
+    assert choose_overall_verdict(judge_all_expectations(played)) is Verdict.PASSED
     assert played.answer is not None
     assert "Cannot allocate memory (errno 12)" in str(played.answer.error)
 
@@ -83,14 +83,14 @@ def test_a_question_for_the_version_is_no_start(lab: ScenarioRunner) -> None:
     second = TEXT.replace("raw", "claude").replace("no_memory", "{reason: no_memory, start: 2}")
     second = second.replace("spawn_failed", "completed")
     played = lab.play(loads(f"{second}script: [{{answer: x}}]\n"), reporting(_ask_for_the_version))
-    assert conclude(compare(played)) is Verdict.PASSED
+    assert choose_overall_verdict(judge_all_expectations(played)) is Verdict.PASSED
 
 
 def test_the_next_run_starts_its_agent(lab: ScenarioRunner) -> None:
     """The machine is as before when the block ends."""
     lab.play(MEMORY, reference_supervisor())
     sound = loads("scenario: a\nagent: raw\nscript: [{answer: x}]\nexpect: {outcome: completed}\n")
-    assert conclude(compare(lab.play(sound, reference_supervisor()))) is Verdict.PASSED
+    assert choose_overall_verdict(judge_all_expectations(lab.play(sound, reference_supervisor()))) is Verdict.PASSED
 
 
 def test_a_program_starts_its_agent_by_itself(lab: ScenarioRunner) -> None:

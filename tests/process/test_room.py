@@ -14,7 +14,7 @@ from pytest_agentproc.harness import _supervise as _room
 from pytest_agentproc.harness._supervise import ArtifactDirectory
 from pytest_agentproc.scenario import NotApplicable, Scenario
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
-from pytest_agentproc.verdict import Verdict, compare, conclude
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import ARTIFACTS, RunReport, RunRequest
 from tests.bundled import bundled
 
@@ -68,7 +68,7 @@ class Renaming(InPlace):
 
 def verdict(lab: ScenarioRunner, scenario: Scenario, subject: ReferenceSupervisor) -> Verdict:
     """Play a scenario, and conclude."""
-    return conclude(compare(lab.play(scenario, subject)))
+    return choose_overall_verdict(judge_all_expectations(lab.play(scenario, subject)))
 
 
 @pytest.mark.parametrize("scenario", [READ_ONLY, FULL], ids=lambda scenario: scenario.id)
@@ -94,7 +94,7 @@ def test_a_scenario_about_the_disk_is_not_applicable_without_artifacts(lab: Scen
 
 def test_checks_of_files_are_not_applicable_without_artifacts(lab: ScenarioRunner) -> None:
     """Everything else of the scenario is judged as always."""
-    rows = compare(lab.play(KEPT, Bare()))
+    rows = judge_all_expectations(lab.play(KEPT, Bare()))
     of_files = {row.verdict for row in rows if row.key.startswith("artifacts")}
     others = {row.verdict for row in rows if not row.key.startswith("artifacts")}
     assert (of_files, others) == ({Verdict.NOT_APPLICABLE}, {Verdict.PASSED})
@@ -106,7 +106,7 @@ def test_a_play_leaves_no_directory(lab: ScenarioRunner, monkeypatch: pytest.Mon
     room = ArtifactDirectory(FULL, tmp_path, keeps_artifacts=True)
     assert room.path is not None
     assert sorted(os.listdir(room.path)) == sorted(ARTIFACTS)  # noqa: PTH208  # names
-    assert room.files() == {}
+    assert room.read_files() == {}
     room.close()
     assert lab.play(KEPT, reference_supervisor()).artifacts is not None
     assert [*tmp_path.iterdir()] == []

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from pytest_agentproc.clock import HostState, Move
-from pytest_agentproc.harness import Model
+from pytest_agentproc.clock import HostState, NextMove
+from pytest_agentproc.harness import InMemoryModel
 from pytest_agentproc.record import Record, compute_normal_form
 from pytest_agentproc.scenario import Scenario, loads
 from pytest_agentproc.subjects import ReferenceSupervisor
-from pytest_agentproc.verdict import Verdict, compare
+from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import Policy
 from tests.bundled import bundled
 from tests.process.stand import CEILING
@@ -65,7 +65,7 @@ def corpus(name: str) -> Scenario:
 
 def red(lab: ScenarioRunner, scenario: Scenario, subject: ReferenceSupervisor, backend: str) -> dict[str, str]:
     """Play, and give the seen values of the keys that failed."""
-    rows = compare(lab.play(scenario, subject, backend=backend))
+    rows = judge_all_expectations(lab.play(scenario, subject, backend=backend))
     return {row.key: row.seen for row in rows if row.verdict is Verdict.FAILED}
 
 
@@ -149,11 +149,11 @@ def test_the_model_names_and_plays_invocations_as_the_lockstep_does(
             await process.aclose()
 
     stand.run(host, backend=backend)
-    model = Model(Record())
+    model = InMemoryModel(Record())
     for _ in range(3):
         model.start_agent(loads(LONG).bind(Policy()).program, 0)
     model.settle_events()
-    while (next_one := model.rule.choose_next_move(HostState()))[0] is Move.GRANT:
+    while (next_one := model.rule.choose_next_move(HostState()))[0] is NextMove.GRANT:
         model.grant(model.processes[next_one[1]])
         model.settle_events()
     assert compute_normal_form(fake.record) == compute_normal_form(model.record)
@@ -186,7 +186,9 @@ def test_a_fake_that_is_made_anew_counts_from_one(lab: ScenarioRunner) -> None:
     """The lab uses the folders of fakes again, and none begins where another has stopped."""
     scenario = corpus("crashes-and-is-not-tried-again")
     for _ in range(2):
-        assert {row.verdict for row in compare(lab.play(scenario, ReferenceSupervisor()))} == {Verdict.PASSED}
+        assert {row.verdict for row in judge_all_expectations(lab.play(scenario, ReferenceSupervisor()))} == {
+            Verdict.PASSED
+        }
 
 
 def test_a_fork_is_no_invocation(lab: ScenarioRunner) -> None:

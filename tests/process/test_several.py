@@ -12,7 +12,7 @@ from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.record import compute_normal_form
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
-from pytest_agentproc.verdict import Verdict, compare
+from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from tests.bundled import bundled
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def test_several_sessions_are_played_as_the_model_foretells(lab: ScenarioRunner,
         run_in_model(scenario, reference_supervisor()),
         lab.play(scenario, reference_supervisor(), backend=backend),
     )
-    assert [row for row in compare(played) if row.verdict is not Verdict.PASSED] == []
+    assert [row for row in judge_all_expectations(played) if row.verdict is not Verdict.PASSED] == []
     assert compute_normal_form(played.record) == compute_normal_form(foretold.record)
     assert played.answer == foretold.answer
 
@@ -142,7 +142,7 @@ class _Mixed(ReferenceSupervisor):
 def test_a_supervisor_that_mixes_its_sessions_up_is_red(lab: ScenarioRunner, name: str, wrong: str, red: str) -> None:
     """A scenario about keeping sessions apart must find a supervisor that mixes them up."""
     scenario = bundled(name)
-    rows = compare(lab.play(scenario, _Mixed(wrong)))
+    rows = judge_all_expectations(lab.play(scenario, _Mixed(wrong)))
     assert red in [row.key for row in rows if row.verdict is Verdict.FAILED]
 
 

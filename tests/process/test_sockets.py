@@ -98,7 +98,7 @@ def _plays(stand: Stand) -> None:
 def _address(stand: Stand, name: str = "hub") -> Path:
     """Give the path of the hub's socket, or of the broker's, which lies beside it."""
     stand.fake("- exit: 0")
-    stand.clock.hub.registry.open_door()
+    stand.clock.hub.registry.start_accepting_participants()
     hub = Path(os.fsdecode(stand.clock.hub.registry.address))
     return hub if name == "hub" else hub.with_name(name)
 
@@ -159,7 +159,7 @@ def test_nothing_is_decoded_without_a_token(tmp_path: Path, monkeypatch: pytest.
     decoded: list[bytes] = []
     monkeypatch.setattr(wire, "decode_hello", decoded.append)
     with contextlib.closing(HubListener()) as door:
-        door.choose_place(str(tmp_path))
+        door.choose_socket_folder(str(tmp_path))
         door.open()
         before = descriptors()
         with _visitor(Path(os.fsdecode(door.address))) as printed:
@@ -172,7 +172,7 @@ def test_nothing_is_decoded_without_a_token(tmp_path: Path, monkeypatch: pytest.
 def test_a_process_that_stays_silent_is_turned_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Silent links are not collected for ever."""
     with contextlib.closing(HubListener()) as door:
-        door.choose_place(str(tmp_path))
+        door.choose_socket_folder(str(tmp_path))
         door.open()
         before = descriptors()
         with _visitor(Path(os.fsdecode(door.address))):
@@ -189,7 +189,7 @@ def test_a_hello_may_come_late(tmp_path: Path) -> None:
         contextlib.closing(HubListener()) as door,
         socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as link,
     ):
-        door.choose_place(str(tmp_path))
+        door.choose_socket_folder(str(tmp_path))
         door.open()
         link.connect(door.address)
         assert list(door.receive_hellos({b"t" * 16})) == []

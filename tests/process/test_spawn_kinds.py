@@ -232,5 +232,5 @@ def test_an_agent_that_is_not_the_harness_own_child_tells_its_death(stand: Stand
         os.kill(pid, signal.SIGTERM)
 
     stand.run(host)
-    stand.clock.hub.settle()
+    stand.clock.hub.settle_participants()
     assert ends(stand.fakes[0].record) == {"agent": "TERM"}

@@ -40,7 +40,7 @@ main._play_in_virtual_time(baked, 0, -1, {"id": "agent", "line": 0}, program)
 
 
 def _open(door: HubListener, folder: str) -> str:
-    door.choose_place(folder)
+    door.choose_socket_folder(folder)
     door.open()
     return door.address.hex()
 

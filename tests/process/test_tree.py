@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.tree import Child
+from pytest_agentproc.tree import AgentChild
 from tests.process.stand import CEILING, descriptors, is_gone
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ GRANDCHILD = (
 
 
 @pytest.fixture
-def start() -> Iterator[Callable[..., Child]]:
+def start() -> Iterator[Callable[..., AgentChild]]:
     """Give a starter of children, of which none outlives the test."""
-    children: list[Child] = []
+    children: list[AgentChild] = []
 
-    def starter(*argv: str, **options: object) -> Child:
-        children.append(Child(argv, **options))  # type: ignore[arg-type]
+    def starter(*argv: str, **options: object) -> AgentChild:
+        children.append(AgentChild(argv, **options))  # type: ignore[arg-type]
         return children[-1]
 
     yield starter
@@ -38,7 +38,7 @@ def start() -> Iterator[Callable[..., Child]]:
         child.kill_and_reap()
 
 
-def wait_for(child: Child, name: str) -> None:
+def wait_for(child: AgentChild, name: str) -> None:
     """Wait until a child's poll reports an event."""
     poll = select.poll()
     poll.register(child.descriptor, select.POLLIN)
@@ -46,7 +46,7 @@ def wait_for(child: Child, name: str) -> None:
         assert poll.poll(CEILING * 1000), f"no {name}"
 
 
-def read(child: Child, name: str = "stdout") -> bytes:
+def read(child: AgentChild, name: str = "stdout") -> bytes:
     """Read the next bytes on a stream."""
     child.watch_stream(name, wanted=True)
     wait_for(child, name)
@@ -56,13 +56,13 @@ def read(child: Child, name: str = "stdout") -> bytes:
     return data
 
 
-def test_a_child_leads_its_own_session(start: Callable[..., Child]) -> None:
+def test_a_child_leads_its_own_session(start: Callable[..., AgentChild]) -> None:
     """A signal for its group is none for ours, and its session finds what a dead root's walk cannot."""
     child = start("/bin/cat")
     assert os.getsid(child.pid) == os.getpgid(child.pid) == child.pid
 
 
-def test_streams_would_block_or_end_and_never_wait(start: Callable[..., Child]) -> None:
+def test_streams_would_block_or_end_and_never_wait(start: Callable[..., AgentChild]) -> None:
     """None is 'not now', nothing is 'never again', and a full pipe takes no more."""
     child = start("/bin/cat")
     assert child.read("stdout", 10) is None
@@ -78,7 +78,7 @@ def test_streams_would_block_or_end_and_never_wait(start: Callable[..., Child]) 
     wait_for(child, "exit")
 
 
-def test_writing_to_a_child_that_reads_no_more_is_a_broken_pipe(start: Callable[..., Child]) -> None:
+def test_writing_to_a_child_that_reads_no_more_is_a_broken_pipe(start: Callable[..., AgentChild]) -> None:
     """And no SIGPIPE of ours."""
     child = start("/bin/true")
     wait_for(child, "exit")
@@ -86,7 +86,7 @@ def test_writing_to_a_child_that_reads_no_more_is_a_broken_pipe(start: Callable[
         child.write(b"x")
 
 
-def test_an_exit_is_told_once_and_reaped_on_demand(start: Callable[..., Child]) -> None:
+def test_an_exit_is_told_once_and_reaped_on_demand(start: Callable[..., AgentChild]) -> None:
     """The status comes without reaping: until then the pid, and so the tree, stays ours."""
     child = start("/bin/sh", "-c", "exit 7")
     wait_for(child, "exit")
@@ -98,7 +98,7 @@ def test_an_exit_is_told_once_and_reaped_on_demand(start: Callable[..., Child]) 
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
 
 
-def test_a_signal_is_told_as_its_negative_number(start: Callable[..., Child]) -> None:
+def test_a_signal_is_told_as_its_negative_number(start: Callable[..., AgentChild]) -> None:
     """As subprocess has it."""
     child = start("/bin/cat")
     child.terminate()
@@ -107,7 +107,9 @@ def test_a_signal_is_told_as_its_negative_number(start: Callable[..., Child]) ->
 
 
 @pytest.mark.parametrize("own_session", [False, True], ids=["same group", "session of its own"])
-def test_killing_the_tree_kills_a_grandchild_wherever_it_is(start: Callable[..., Child], own_session: bool) -> None:
+def test_killing_the_tree_kills_a_grandchild_wherever_it_is(
+    start: Callable[..., AgentChild], own_session: bool
+) -> None:
     """A real CLI gives each of its tools a session of its own: the walk finds them all the same."""
     child = start(sys.executable, "-S", "-c", GRANDCHILD.format(own_session))
     grandchild = int(read(child))
@@ -117,7 +119,7 @@ def test_killing_the_tree_kills_a_grandchild_wherever_it_is(start: Callable[...,
     assert child.read_exit_status() == -signal.SIGKILL
 
 
-def test_signalling_the_agent_alone_spares_the_grandchild(start: Callable[..., Child]) -> None:
+def test_signalling_the_agent_alone_spares_the_grandchild(start: Callable[..., AgentChild]) -> None:
     """The leftovers are then found by their session, though their parent has ended."""
     child = start(sys.executable, "-S", "-c", GRANDCHILD.format(False))
     grandchild = int(read(child))
@@ -131,7 +133,7 @@ def test_signalling_the_agent_alone_spares_the_grandchild(start: Callable[..., C
     assert child.is_alone()
 
 
-def test_terminating_reaches_a_stopped_child(start: Callable[..., Child]) -> None:
+def test_terminating_reaches_a_stopped_child(start: Callable[..., AgentChild]) -> None:
     """CONT comes with TERM: a stopped process would never hear it."""
     child = start("/bin/sh", "-c", "trap 'exit 9' TERM; echo; kill -STOP $$; sleep 60")
     read(child)
@@ -140,7 +142,7 @@ def test_terminating_reaches_a_stopped_child(start: Callable[..., Child]) -> Non
     assert child.read_exit_status() == 9
 
 
-def test_signalling_after_the_exit_harms_nobody(start: Callable[..., Child]) -> None:
+def test_signalling_after_the_exit_harms_nobody(start: Callable[..., AgentChild]) -> None:
     """Signals go by pidfd: a pid that may belong to another process by now is never used (T2)."""
     child = start("/bin/true")
     wait_for(child, "exit")
@@ -152,7 +154,7 @@ def test_signalling_after_the_exit_harms_nobody(start: Callable[..., Child]) -> 
     child.kill("agent")
 
 
-def test_a_bystander_outside_the_tree_is_left_alone(start: Callable[..., Child]) -> None:
+def test_a_bystander_outside_the_tree_is_left_alone(start: Callable[..., AgentChild]) -> None:
     """Neither a sibling of ours nor its children belong to the agent's tree."""
     bystander, child = start("/bin/cat"), start("/bin/cat")
     child.kill()
@@ -161,7 +163,7 @@ def test_a_bystander_outside_the_tree_is_left_alone(start: Callable[..., Child])
     assert not is_gone(bystander.pid, 0)
 
 
-def test_abandoning_kills_and_reaps_and_may_be_done_twice(start: Callable[..., Child]) -> None:
+def test_abandoning_kills_and_reaps_and_may_be_done_twice(start: Callable[..., AgentChild]) -> None:
     """For a caller that was cancelled in the middle of anything."""
     child = start("/bin/sh", "-c", "trap '' TERM; echo; sleep 60")
     read(child)
@@ -171,7 +173,7 @@ def test_abandoning_kills_and_reaps_and_may_be_done_twice(start: Callable[..., C
 
 
 def test_a_descendant_that_may_not_be_signalled_is_a_leak(
-    start: Callable[..., Child], monkeypatch: pytest.MonkeyPatch
+    start: Callable[..., AgentChild], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A program of another user can be neither ended nor forgotten: the caller learns of it, if it lives on."""
     send, refused = signal.pidfd_send_signal, set[int]()
@@ -203,5 +205,5 @@ def test_a_child_that_cannot_start_leaves_no_descriptor() -> None:
     """The pipes of a failed start are closed again."""
     before = descriptors()
     with pytest.raises(FileNotFoundError):
-        Child(["/nope"])
+        AgentChild(["/nope"])
     assert descriptors() == before

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import KillAtOnce, Null, SpawnAndForget, SubprocessRun
-from pytest_agentproc.verdict import Verdict, compare, conclude
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 from tests.bundled import all_bundled
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ SCORES: dict[str, dict[str, list[str]]] = {
 
 def _verdict(lab: ScenarioRunner, scenario: Scenario, subject: Subject) -> Verdict:
     try:
-        return conclude(compare(lab.play(scenario, subject)))
+        return choose_overall_verdict(judge_all_expectations(lab.play(scenario, subject)))
     except NotApplicable:
         return Verdict.NOT_APPLICABLE
 

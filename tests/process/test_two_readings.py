@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from pytest_agentproc.subjects import Client, Driven
-from pytest_agentproc.verdict import Verdict, compare, conclude
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 from tests.bundled import bundled
 
 if TYPE_CHECKING:
@@ -141,8 +141,8 @@ class Reading(Acp):
 def test_both_readings_are_green(lab: ScenarioRunner, client: type[Acp], name: str, backend: str) -> None:
     """A red would say that the other reading is the only one."""
     scenario = bundled(name)
-    rows = compare(lab.play(scenario, Driven(client, dialects=["acp"]), backend=backend))
-    assert conclude(rows) is Verdict.PASSED, rows
+    rows = judge_all_expectations(lab.play(scenario, Driven(client, dialects=["acp"]), backend=backend))
+    assert choose_overall_verdict(rows) is Verdict.PASSED, rows
 
 
 class ByOrder(Acp):
@@ -157,5 +157,5 @@ class ByOrder(Acp):
 def test_a_client_that_looks_at_no_id_is_red(lab: ScenarioRunner, name: str, backend: str) -> None:
     """It gives an answer to a prompt that it does not belong to."""
     scenario = bundled(name)
-    rows = compare(lab.play(scenario, Driven(ByOrder, dialects=["acp"]), backend=backend))
-    assert conclude(rows) is Verdict.FAILED, rows
+    rows = judge_all_expectations(lab.play(scenario, Driven(ByOrder, dialects=["acp"]), backend=backend))
+    assert choose_overall_verdict(rows) is Verdict.FAILED, rows

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from pytest_agentproc.harness._claims import UnstatedLimits
+from pytest_agentproc.harness._claims import UnstatedLimitResults
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Command, Driven, Function, as_subject, reference_supervisor
-from pytest_agentproc.verdict import Verdict, compare, conclude
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import LimitsRequest
 from tests.bundled import bundled
 from tests.process.stand import is_gone
@@ -42,7 +42,7 @@ def supervisor(*signals: signal.Signals, grace: float = 0) -> Any:
 
 def verdicts(lab: ScenarioRunner, name: str, supervise: Any, **limits: float) -> dict[str, str]:
     """Judge it, check by check."""
-    rows = compare(lab.play(bundled(name), Function(supervise, limits={**SILENCE, **limits})))
+    rows = judge_all_expectations(lab.play(bundled(name), Function(supervise, limits={**SILENCE, **limits})))
     return {row.key: row.verdict.value for row in rows}
 
 
@@ -65,7 +65,7 @@ def test_an_own_grace_that_is_not_stated_is_not_the_default(lab: ScenarioRunner)
     assert verdicts(lab, name, SHORT, kill_grace=2)["signals"] == "failed"
     assert set(verdicts(lab, name, SHORT, kill_grace=0.5).values()) == {"passed"}
     assert verdicts(lab, name, SHORT)["signals"] == "not applicable"
-    rows = compare(lab.play(bundled(name), Function(SHORT, limits=SILENCE)))
+    rows = judge_all_expectations(lab.play(bundled(name), Function(SHORT, limits=SILENCE)))
     assert {row.seen for row in rows if row.unstated} == {"state limits={'kill_grace': ...} to have this judged"}
 
 
@@ -140,7 +140,9 @@ def test_a_script_may_use_the_default_where_the_verdict_cannot_be_wrong(
 ) -> None:
     """An agent that takes a quarter of the default is cut off by a shorter grace, and by no other."""
     scenario = loads(TALK.replace("SILENCE", silence))
-    rows = compare(lab.play(scenario, Driven(Impatient, limits={"close_grace": 2, "kill_grace": 2, **limits})))
+    rows = judge_all_expectations(
+        lab.play(scenario, Driven(Impatient, limits={"close_grace": 2, "kill_grace": 2, **limits}))
+    )
     assert {row.key: row.verdict.value for row in rows}["turns.2.outcome"] == seen
 
 
@@ -159,8 +161,10 @@ def test_every_defect_of_a_bare_function_is_not_excused(lab: ScenarioRunner) -> 
         done = await anyio.run_process(order.argv, env=order.env)
         return {"outcome": "completed" if done.returncode == 0 else "failed", "text": ""}
 
-    rows = compare(lab.play(loads("scenario: x\nagent: raw\nscript: [{say: a}]\nexpect: {text: a}\n"), Function(loses)))
-    assert conclude(rows) is Verdict.FAILED
+    rows = judge_all_expectations(
+        lab.play(loads("scenario: x\nagent: raw\nscript: [{say: a}]\nexpect: {text: a}\n"), Function(loses))
+    )
+    assert choose_overall_verdict(rows) is Verdict.FAILED
 
 
 class Mapped:
@@ -196,11 +200,11 @@ def test_limits_of_several_sessions_are_varied_in_each() -> None:
     """Each session has limits of its own, and the reference supervisor holds them all."""
     scenario = bundled("sessions-cancel-stays-in-one")
     bound = scenario.bind(scenario.request_terms(Function(AT_ONCE, limits={"prompt_timeout": 60}, sessions=True)))
-    plays = UnstatedLimits.of(bound)
+    plays = UnstatedLimitResults.of(bound)
     assert plays is not None
-    assert {"cancel_grace", "close_grace"} <= plays.variants.keys()
-    assert "hook_timeout" not in plays.variants, "it never counted"
-    assert all(play.bound is bound for ones in plays.variants.values() for play in ones)
+    assert {"cancel_grace", "close_grace"} <= plays.varied_results.keys()
+    assert "hook_timeout" not in plays.varied_results, "it never counted"
+    assert all(play.bound is bound for ones in plays.varied_results.values() for play in ones)
 
 
 def test_no_tool_of_the_host_may_be_stated_as_none() -> None:

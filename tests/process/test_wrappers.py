@@ -19,7 +19,7 @@ from pytest_agentproc.clock import VirtualClock, _wrappers
 from pytest_agentproc.errors import Deadlock, ForeignProgram, Stall
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Function
-from pytest_agentproc.verdict import Verdict, compare, conclude, list_unmet
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations, list_unmet_checks
 from tests.bundled import bundled
 from tests.plugin.examples import careful
 from tests.process.stand import Stand, is_gone
@@ -243,7 +243,7 @@ HELLO = loads(
 
 def rows_of(lab: ScenarioRunner, supervise: Callable[[RunRequest], Any]) -> dict[str, tuple[Verdict, str]]:
     """Play HELLO, and give the result of each check."""
-    return {row.key: (row.verdict, row.seen) for row in compare(lab.play(HELLO, Function(supervise)))}
+    return {row.key: (row.verdict, row.seen) for row in judge_all_expectations(lab.play(HELLO, Function(supervise)))}
 
 
 def shell_of(order: RunRequest) -> subprocess.Popen[bytes]:
@@ -315,5 +315,5 @@ def test_a_right_supervisor_is_right_behind_a_shell_as_well(lab: ScenarioRunner)
     limits = {"inactivity_timeout": careful.SILENCE, **graces}
     subject = Function(supervise, limits=limits, dialects=["raw"])
     for name in ("byte-a-minute", "silent-past-the-limit", "leftover-ends-by-itself"):
-        assert list_unmet(compare(lab.play(bundled(name), subject))) == [], name
-    assert conclude(compare(lab.play(bundled("closes-stdin-and-lingers"), subject))) is Verdict.NOT_APPLICABLE
+        assert list_unmet_checks(judge_all_expectations(lab.play(bundled(name), subject))) == [], name
+    assert choose_overall_verdict(judge_all_expectations(lab.play(bundled("closes-stdin-and-lingers"), subject))) is Verdict.NOT_APPLICABLE

@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from pytest_agentproc.subjects import Function
-from pytest_agentproc.verdict import compare
+from pytest_agentproc.verdict import judge_all_expectations
 from tests.bundled import bundled
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ ASYNCIO = (
 
 def outcome(lab: ScenarioRunner, scenario: Any, function: Any, backend: str) -> str:
     """Play, and give the outcome that was seen."""
-    rows = compare(lab.play(scenario, Function(function), backend=backend))
+    rows = judge_all_expectations(lab.play(scenario, Function(function), backend=backend))
     return next(f"{row.verdict}: {row.seen}" for row in rows if row.key == "outcome")
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_agentproc import defects
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Command, ReferenceSupervisor, reference_supervisor
-from pytest_agentproc.verdict import Verdict, compare, list_leaks
+from pytest_agentproc.verdict import Verdict, judge_all_expectations, list_leaks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -176,7 +176,7 @@ def verdict_of(lab: ScenarioRunner, cell: Cell) -> tuple[Verdict, tuple[str, ...
     """Run a cell; give the verdict on its tree, and the processes that were left."""
     scenario, subject = scenario_of_cell(cell), subject_of(cell)
     played = lab.play_real(scenario, subject) if cell.is_real else lab.play(scenario, subject)
-    rows = {row.key: row.verdict for row in compare(played)}
+    rows = {row.key: row.verdict for row in judge_all_expectations(played)}
     return rows["leaks"], tuple(sorted(leak.process for leak in list_leaks(played.record)))
 
 

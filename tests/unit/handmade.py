@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import Record
-from pytest_agentproc.verdict import Row, compare
+from pytest_agentproc.verdict import Row, judge_all_expectations
 from pytest_agentproc.vocabulary import Policy, RunReport
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class PlayResult:
     unstated: Unstated | None = None
     pipes_left: int | None = None
 
-    def late(self, at: int) -> int:
+    def compute_allowed_delay(self, at: int) -> int:
         """Give the same at every instant."""
         return self.tolerance if at >= 0 else 0
 
@@ -82,8 +82,8 @@ class PlayResult:
 class Reference:
     """The results of the reference supervisor, written by hand."""
 
-    there: PlayResult
-    here: PlayResult
+    under_subject_limits: PlayResult
+    under_file_limits: PlayResult
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ class Unstated:
     """The results that depend on limits that are not stated, written by hand."""
 
     names: tuple[str, ...]
-    default: PlayResult
-    variants: Mapping[str, tuple[PlayResult, ...]]
+    default_result: PlayResult
+    varied_results: Mapping[str, tuple[PlayResult, ...]]
 
 
 def judged(
@@ -107,7 +107,7 @@ def judged(
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     for at, code, data in events:
         record.add(at, code, {"process": "agent", **data})
-    return compare(
+    return judge_all_expectations(
         PlayResult(BoundScenario(expected), record, None if fault else RunReport(**answer), fault, tolerance)
     )
 

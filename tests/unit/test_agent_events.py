@@ -14,7 +14,7 @@ from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.supervisor import Completion
 from pytest_agentproc.supervisor.dialects import make_decoder
-from pytest_agentproc.verdict import Verdict, compare
+from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import DIALECTS, Policy, RunReport
 from tests.unit.encoders import encoder
 from tests.unit.handmade import BoundScenario, Expected, PlayResult, judge
@@ -247,7 +247,7 @@ def test_what_the_agent_saw_comes_from_the_agent(key: str, wanted: Any, row: tup
         ("i", {"eof": True}),
     ]
     assert judge(key, wanted, events=[(0, *GIVEN), *((0, *event) for event in read)]) == row
-    (unseen,) = compare(PlayResult(BoundScenario((Expected(key, wanted),)), Record(), RunReport()))
+    (unseen,) = judge_all_expectations(PlayResult(BoundScenario((Expected(key, wanted),)), Record(), RunReport()))
     assert (unseen.verdict, unseen.seen) == (Verdict.NOT_EXERCISED, "no agent was started")
 
 

@@ -10,7 +10,7 @@ import pytest
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.scenario._expect_keys import ARTIFACT_KEYS, RESULT_KEYS
-from pytest_agentproc.verdict import compare
+from pytest_agentproc.verdict import judge_all_expectations
 from pytest_agentproc.vocabulary import ARTIFACTS, RESULT_FIELDS, Policy, RunReport
 from tests.unit.handmade import SECOND, BoundScenario, Expected, PlayResult
 
@@ -44,7 +44,9 @@ def judge(
     record = Record()
     record.header.update(header)
     record.add(0, "p", {"process": "agent", "seen": True, "line": 0})
-    (row,) = compare(PlayResult(BoundScenario((Expected(key, value),)), record, RunReport(), None, tolerance, files))
+    (row,) = judge_all_expectations(
+        PlayResult(BoundScenario((Expected(key, value),)), record, RunReport(), None, tolerance, files)
+    )
     return row.verdict.value, row.wanted, row.seen
 
 
@@ -129,7 +131,9 @@ def test_a_subject_that_keeps_nothing_is_neither_good_nor_bad() -> None:
 
 def test_no_file_is_expected_of_an_agent_that_never_ran() -> None:
     """A supervisor that starts nothing keeps nothing, and must not look conformant for it."""
-    (row,) = compare(PlayResult(BoundScenario((Expected("artifacts", None),)), Record(), RunReport(), artifacts={}))
+    (row,) = judge_all_expectations(
+        PlayResult(BoundScenario((Expected("artifacts", None),)), Record(), RunReport(), artifacts={})
+    )
     assert row.verdict == "not exercised"
 
 

@@ -7,7 +7,15 @@ import dataclasses
 import pytest
 
 from pytest_agentproc.errors import ScenarioError
-from pytest_agentproc.verdict import Baseline, Judged, JudgedRow, Row, Verdict, accept_failures, conclude
+from pytest_agentproc.verdict import (
+    Baseline,
+    JudgedRow,
+    JudgedScenario,
+    Row,
+    Verdict,
+    accept_failures,
+    choose_overall_verdict,
+)
 from tests.unit.test_summary import ONE
 
 LISTED = """\
@@ -39,7 +47,7 @@ def read(
     given: list[Row], scenario: str = "one", subject: str = "mine", *, is_reference: bool = False
 ) -> dict[str, Row]:
     """Read rows in the light of LISTED."""
-    read = Baseline(LISTED, "known.yaml").apply(given, scenario, subject, is_reference=is_reference)
+    read = Baseline(LISTED, "known.yaml").apply_to_rows(given, scenario, subject, is_reference=is_reference)
     return {row.key: row for row in read}
 
 
@@ -55,9 +63,9 @@ def test_a_listed_check_that_is_red_is_known(verdict: Verdict) -> None:
 def test_what_was_not_exercised_because_of_it_is_excused_with_it() -> None:
     """A deadlock leaves nothing to see after it; another failure beside it fails all the same."""
     known = rows(outcome=Verdict.KNOWN, text=Verdict.NOT_EXERCISED, leaks=Verdict.PASSED)
-    assert conclude(known) is Verdict.KNOWN
-    assert conclude([*known, *rows(noise=Verdict.FAILED)]) is Verdict.FAILED
-    assert conclude([*known, *rows(noise=Verdict.UNDECIDED)]) is Verdict.UNDECIDED
+    assert choose_overall_verdict(known) is Verdict.KNOWN
+    assert choose_overall_verdict([*known, *rows(noise=Verdict.FAILED)]) is Verdict.FAILED
+    assert choose_overall_verdict([*known, *rows(noise=Verdict.UNDECIDED)]) is Verdict.UNDECIDED
 
 
 def test_a_listed_check_that_passes_fails() -> None:
@@ -117,15 +125,17 @@ def test_a_malformed_list_is_told_with_its_places(text: str, problems: list[str]
     assert [str(problem) for problem in error.value.problems] == [f"known.yaml:{problem}" for problem in problems]
 
 
-def judged(scenario: str, subject: str = "mine", **verdicts: str) -> Judged:
+def judged(scenario: str, subject: str = "mine", **verdicts: str) -> JudgedScenario:
     """Give a judged scenario whose rows have verdicts."""
     found = tuple(JudgedRow(key, verdict, "this", "that") for key, verdict in verdicts.items())
     return dataclasses.replace(ONE, scenario=scenario, subject=subject, rows=found)
 
 
-def updated(*given: Judged, text: str = LISTED, there: tuple[str, ...] = ("one", "two", "three", "four")) -> str:
+def updated(
+    *given: JudgedScenario, text: str = LISTED, there: tuple[str, ...] = ("one", "two", "three", "four")
+) -> str:
     """Write LISTED anew."""
-    return Baseline(text, "known.yaml").format_updated(given, there, ["reference"])
+    return Baseline(text, "known.yaml").format_updated_baseline(given, there, ["reference"])
 
 
 def test_what_stays_keeps_its_lines_and_comments() -> None:

@@ -10,7 +10,7 @@ from pytest_agentproc.fake_agents import player
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import ReferenceSupervisor
-from pytest_agentproc.verdict import Verdict, compare, conclude
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 
 HEAD = "scenario: a\nagent: raw\nscript:\n"
 ENDLESS = f'{HEAD}  - drip: {{stderr: ".", every: 60s}}\nexpect: {{outcome: completed}}\n'
@@ -72,7 +72,7 @@ def test_a_step_without_an_end_is_a_mistake_of_the_scenario(text: str, said: str
 def test_a_drip_without_an_end_is_ended_by_a_limit() -> None:
     """Such a script is right as long as something ends the agent."""
     played = run_in_model(loads(STALLS), subjects.reference_supervisor())
-    assert conclude(compare(played)) is Verdict.PASSED
+    assert choose_overall_verdict(judge_all_expectations(played)) is Verdict.PASSED
 
 
 @pytest.mark.usefixtures("_small")
@@ -81,7 +81,7 @@ def test_a_supervisor_that_does_not_end_it_is_judged_where_the_reference_does() 
     played = run_in_model(loads(STALLS), _wrong("bytes-are-progress"))
     assert isinstance(played.fault, EndlessAgent)
     assert str(played.fault) == "the supervisor does not end the agent: it printed 100 times, and nothing ended it"
-    assert conclude(compare(played)) is Verdict.FAILED
+    assert choose_overall_verdict(judge_all_expectations(played)) is Verdict.FAILED
 
 
 def test_a_fake_that_fails_is_no_verdict() -> None:

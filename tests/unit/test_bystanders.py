@@ -11,8 +11,8 @@ import pytest
 from pytest_agentproc.harness._bystanders import (
     is_unrelated_process,
     iterate_group_members,
+    read_alive_or_stopped,
     read_boot_ticks,
-    read_life_state,
 )
 from pytest_agentproc.procfs import Stat, read_stat
 
@@ -67,7 +67,7 @@ def test_the_kernel_is_read_as_it_writes() -> None:
     assert mine is not None
     assert (mine.parent, mine.group) == (os.getppid(), os.getpgrp())
     assert mine.started <= read_boot_ticks()
-    assert read_life_state(os.getpid()) == "alive"
+    assert read_alive_or_stopped(os.getpid()) == "alive"
     assert read_stat(2**22 + 1) is None
 
 

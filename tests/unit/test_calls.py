@@ -8,14 +8,14 @@ from unittest.mock import ANY
 
 import pytest
 
-from pytest_agentproc.harness import FakeByArguments
+from pytest_agentproc.harness import MultiScriptFake
 from pytest_agentproc.record import Start
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class _Called(FakeByArguments):
+class _Called(MultiScriptFake):
     """A claude with calls that were made up."""
 
     def __init__(self, *starts: Start) -> None:

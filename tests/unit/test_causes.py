@@ -6,15 +6,17 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.verdict import Judged, JudgedRow, format_summary
+from pytest_agentproc.verdict import JudgedRow, JudgedScenario, format_summary
 
 FRAMES = "\n  glue.py:3 in mine: await go()\n  sup.py:{line} in go: line.decode()"
 
 
-def red(scenario: str, *rows: tuple[Any, ...], verdict: str = "failed", level: str = "must", **others: Any) -> Judged:
+def red(
+    scenario: str, *rows: tuple[Any, ...], verdict: str = "failed", level: str = "must", **others: Any
+) -> JudgedScenario:
     """Give a scenario with red rows: key, expected and seen."""
     made = (JudgedRow(key, verdict, wanted, seen, level) for key, wanted, seen in rows)
-    return Judged(
+    return JudgedScenario(
         scenario=scenario,
         file=scenario,
         level=level,
@@ -29,7 +31,7 @@ def red(scenario: str, *rows: tuple[Any, ...], verdict: str = "failed", level: s
     )
 
 
-def printed(*judged: Judged) -> list[str]:
+def printed(*judged: JudgedScenario) -> list[str]:
     """Give the lines of the causes."""
     lines = format_summary(judged, "1")
     return lines[1:-2] if lines[0] == "" else lines

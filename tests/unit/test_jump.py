@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.clock import HostState, JumpRule, Move
+from pytest_agentproc.clock import HostState, JumpRule, NextMove
 
 if TYPE_CHECKING:
     from pytest_agentproc.clock import Path
 
-STUCK = (Move.STUCK, None)
+STUCK = (NextMove.STUCK, None)
 
 
 def parked(*processes: tuple[Path, int | None], now: int = 0) -> JumpRule:
@@ -19,7 +19,7 @@ def parked(*processes: tuple[Path, int | None], now: int = 0) -> JumpRule:
     rule = JumpRule()
     rule.now = now
     for path, until in processes:
-        rule.park(path, until)
+        rule.park_process(path, until)
     return rule
 
 
@@ -28,24 +28,24 @@ def grants(rule: JumpRule, host: HostState | None = None) -> list[tuple[Path, in
     made: list[tuple[Path, int]] = []
     while True:
         move, target = rule.choose_next_move(host or HostState())
-        if move is not Move.GRANT:
+        if move is not NextMove.GRANT:
             return made
         made.append((target, rule.now))
-        rule.drop(target)
+        rule.drop_process(target)
 
 
 def test_a_host_with_news_goes_before_everybody() -> None:
     """The effects of one grant are seen before any other process adds to them."""
     rule = parked(((0,), 0), ((1,), None))
     rule.request_grant((1,))
-    assert rule.choose_next_move(HostState(ready=1, pending=0, deadline=(0, 0))) == (Move.LOOK, 1)
+    assert rule.choose_next_move(HostState(ready=1, pending=0, deadline=(0, 0))) == (NextMove.LOOK, 1)
 
 
 def test_a_run_begins_before_any_process_goes_on() -> None:
     """Runs of one instant start together; an agent of the first may not be ahead of the second's."""
     rule = parked(((0,), 0), ((1,), None))
     rule.request_grant((1,))
-    assert rule.choose_next_move(HostState(pending=2, deadline=(0, 0))) == (Move.START, 2)
+    assert rule.choose_next_move(HostState(pending=2, deadline=(0, 0))) == (NextMove.START, 2)
 
 
 def test_who_asks_goes_before_who_is_due() -> None:
@@ -86,17 +86,17 @@ def test_asking_sticks_until_the_grant() -> None:
     """The readiness may be over by the time the host has looked; the wish to continue is not."""
     rule = parked(((0,), None))
     rule.request_grant((0,))
-    assert rule.choose_next_move(HostState(ready=0)) == (Move.LOOK, 0)
+    assert rule.choose_next_move(HostState(ready=0)) == (NextMove.LOOK, 0)
     assert rule.has_requested_grant((0,))
-    assert rule.choose_next_move(HostState()) == (Move.GRANT, (0,))
+    assert rule.choose_next_move(HostState()) == (NextMove.GRANT, (0,))
 
 
 def test_a_granted_process_that_parks_again_asks_no_more() -> None:
     """A wish is good for one grant, or a process would continue for ever."""
     rule = parked(((0,), None))
     rule.request_grant((0,))
-    rule.drop((0,))
-    rule.park((0,), None)
+    rule.drop_process((0,))
+    rule.park_process((0,), None)
     assert not rule.has_requested_grant((0,))
     assert rule.choose_next_move(HostState()) == STUCK
 
@@ -122,9 +122,11 @@ def test_who_is_due_at_one_instant_goes_in_spawn_order() -> None:
 
 @pytest.mark.parametrize(
     ("deadline", "move", "now"),
-    [(9, (Move.FIRE, 0), 9), (10, (Move.GRANT, (3,)), 10), (11, (Move.GRANT, (3,)), 10)],
+    [(9, (NextMove.FIRE, 0), 9), (10, (NextMove.GRANT, (3,)), 10), (11, (NextMove.GRANT, (3,)), 10)],
 )
-def test_an_agent_goes_before_a_deadline_of_its_instant(deadline: int, move: tuple[Move, int | Path], now: int) -> None:
+def test_an_agent_goes_before_a_deadline_of_its_instant(
+    deadline: int, move: tuple[NextMove, int | Path], now: int
+) -> None:
     """An act at the very last moment is in time, and a nanosecond later it is not."""
     rule = parked(((3,), 10))
     assert rule.choose_next_move(HostState(deadline=(deadline, 0))) == move
@@ -134,7 +136,7 @@ def test_an_agent_goes_before_a_deadline_of_its_instant(deadline: int, move: tup
 def test_a_deadline_fires_when_nobody_else_can_move() -> None:
     """A process that waits for the host alone holds no time."""
     rule = parked(((0,), None))
-    assert rule.choose_next_move(HostState(deadline=(7, 4))) == (Move.FIRE, 4)
+    assert rule.choose_next_move(HostState(deadline=(7, 4))) == (NextMove.FIRE, 4)
     assert rule.now == 7
 
 
@@ -143,7 +145,7 @@ def test_an_overdue_deadline_fires_now_and_after_who_is_due_now() -> None:
     rule = parked(((0,), 10), now=10)
     overdue = HostState(deadline=(3, 0))
     assert grants(rule, overdue) == [((0,), 10)]
-    assert rule.choose_next_move(overdue) == (Move.FIRE, 0)
+    assert rule.choose_next_move(overdue) == (NextMove.FIRE, 0)
     assert rule.now == 10
 
 
@@ -164,9 +166,9 @@ def test_who_is_dropped_is_neither_due_nor_asks() -> None:
     """A process that died or was stopped must not be granted, whatever it wanted."""
     rule = parked(((0,), 5), ((1,), None), ((2,), 7))
     rule.request_grant((1,))
-    rule.drop((0,))
-    rule.drop((1,))
-    rule.drop((9,))
+    rule.drop_process((0,))
+    rule.drop_process((1,))
+    rule.drop_process((9,))
     assert grants(rule) == [((2,), 7)]
 
 

@@ -7,7 +7,7 @@ import pytest
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.verdict import Row, Verdict, compare, conclude
+from pytest_agentproc.verdict import Row, Verdict, choose_overall_verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import Policy, RunReport
 from tests.unit.handmade import BoundScenario, Expected, PlayResult, Script
 
@@ -96,25 +96,29 @@ def test_a_path_in_a_lower_block_is_named_as_it_stands() -> None:
 def test_an_informational_check_decides_for_the_reference_supervisor_alone() -> None:
     """It is a choice of its own, which binds no other one."""
     rows = [row("must", Verdict.PASSED), row("info", Verdict.FAILED)]
-    assert conclude(rows) is Verdict.FAILED
-    assert conclude(rows, counts_info=False) is Verdict.PASSED
-    assert conclude(rows[1:], counts_info=False) is Verdict.FAILED, "of a file at level info nothing else is left"
+    assert choose_overall_verdict(rows) is Verdict.FAILED
+    assert choose_overall_verdict(rows, counts_info=False) is Verdict.PASSED
+    assert choose_overall_verdict(rows[1:], counts_info=False) is Verdict.FAILED, (
+        "of a file at level info nothing else is left"
+    )
 
 
 @pytest.mark.parametrize("verdict", [Verdict.UNDECIDED, Verdict.NOT_EXERCISED])
 def test_an_open_should_leaves_a_decided_must_alone(verdict: Verdict) -> None:
     """A must that nothing decides stays open, whatever stands below it."""
-    assert conclude([row("must", Verdict.PASSED), row("should", verdict)]) is Verdict.PASSED
-    assert conclude([row("must", Verdict.NOT_APPLICABLE), row("should", verdict)]) is verdict
-    assert conclude([row("must", verdict), row("should", Verdict.PASSED)]) is verdict
-    assert conclude([row("must", Verdict.PASSED), row("should", Verdict.FAILED)]) is Verdict.FAILED
+    assert choose_overall_verdict([row("must", Verdict.PASSED), row("should", verdict)]) is Verdict.PASSED
+    assert choose_overall_verdict([row("must", Verdict.NOT_APPLICABLE), row("should", verdict)]) is verdict
+    assert choose_overall_verdict([row("must", verdict), row("should", Verdict.PASSED)]) is verdict
+    assert choose_overall_verdict([row("must", Verdict.PASSED), row("should", Verdict.FAILED)]) is Verdict.FAILED
 
 
 def test_a_must_that_is_not_reported_stays_undecided_whatever_a_should_says() -> None:
     """A scenario of good practice alone cannot show that no user is harmed."""
     expected = Expected("outcome", "completed"), Expected("elapsed", 0, level="should")
     script = Script(catches={"some-defect": "elapsed"})
-    rows = compare(PlayResult(BoundScenario(expected, scenario=script), _started(), RunReport(elapsed=0)))
+    rows = judge_all_expectations(
+        PlayResult(BoundScenario(expected, scenario=script), _started(), RunReport(elapsed=0))
+    )
     assert [row.verdict for row in rows] == [Verdict.UNDECIDED, Verdict.PASSED]
 
 
@@ -125,7 +129,7 @@ def test_a_supervisor_without_a_transcript_is_judged_by_its_text(answer: dict[st
     """The text is all that its user reads."""
     expected = Expected("text", {"exact": "a"}), Expected("transcript", {"exact": "a"})
     script = Script(catches={"some-defect": "transcript"})
-    rows = compare(PlayResult(BoundScenario(expected, scenario=script), _started(), RunReport(**answer)))  # type: ignore[arg-type]
+    rows = judge_all_expectations(PlayResult(BoundScenario(expected, scenario=script), _started(), RunReport(**answer)))  # type: ignore[arg-type]
     assert rows[1].verdict is verdict
 
 

@@ -12,7 +12,7 @@ from pytest_agentproc.defects import find_defect
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
-from pytest_agentproc.verdict import Verdict, compare, conclude
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
@@ -87,4 +87,4 @@ def test_a_supervisor_that_starts_its_agent_for_ever_is_given_up() -> None:
         loads(DIES_SELDOM), ReferenceSupervisor(defect.name, session_deciders=defect.session_deciders)
     )
     assert str(played.fault) == "the supervisor starts its agent again and again, 1000 times by now"
-    assert conclude(compare(played)) is Verdict.FAILED
+    assert choose_overall_verdict(judge_all_expectations(played)) is Verdict.FAILED

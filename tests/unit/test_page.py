@@ -10,7 +10,7 @@ from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.record import Mark, PageVerdict, Record, render_page
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import reference_supervisor
-from pytest_agentproc.verdict import Row, Verdict, compare, conclude, find_marks
+from pytest_agentproc.verdict import Row, Verdict, choose_overall_verdict, find_marks, judge_all_expectations
 from tests.bundled import all_bundled
 from tests.unit.handmade import SECOND, Script
 from tests.unit.page_reading import read
@@ -300,8 +300,10 @@ def test_every_kind_of_run_has_a_page() -> None:
     """Sessions, several agents, restarts, trees: all links lead somewhere, and no life-line is left behind."""
     for scenario in all_bundled()[::12]:
         played = run_in_model(scenario, reference_supervisor())
-        rows = compare(played)
-        html = render_page(played.record, played.bound.scenario, PageVerdict(str(conclude(rows)), (), rows))
+        rows = judge_all_expectations(played)
+        html = render_page(
+            played.record, played.bound.scenario, PageVerdict(str(choose_overall_verdict(rows)), (), rows)
+        )
         reading = read(html)
         ids = {one.attributes["id"] for one in reading.elements if "id" in one.attributes}
         assert {one.attributes["href"].removeprefix("#") for one in reading.all("a")} <= ids
@@ -336,7 +338,7 @@ def test_failed_checks_are_paired_with_what_was_seen() -> None:
     )
     played = run_in_model(loads(text), reference_supervisor())
     half = SECOND // 2
-    assert [tuple(mark) for mark in find_marks(played, compare(played))] == [
+    assert [tuple(mark) for mark in find_marks(played, judge_all_expectations(played))] == [
         ("outcome", "", half // 2, None, "expected failed", ""),
         ("returned", "", half, 9 * SECOND, "expected at 9 s", "expected here: the return"),
         ("TERM", "", half // 2, None, "not expected", "expected here: TERM"),

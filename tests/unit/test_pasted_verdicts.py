@@ -9,7 +9,7 @@ from pytest_agentproc.defects import find_defect
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import Scenario, loads
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
-from pytest_agentproc.verdict import Verdict, compare
+from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from tests.unit.test_paste import LOGS, PASTED
 
 REPORTED = {
@@ -63,7 +63,7 @@ REPORTED = {
 
 
 def _find_failed_keys(scenario: Scenario, subject: ReferenceSupervisor) -> list[str]:
-    return [row.key for row in compare(run_in_model(scenario, subject)) if row.verdict is Verdict.FAILED]
+    return [row.key for row in judge_all_expectations(run_in_model(scenario, subject)) if row.verdict is Verdict.FAILED]
 
 
 @pytest.mark.parametrize("name", REPORTED)

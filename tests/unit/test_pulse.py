@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from pytest_agentproc.clock import PollingDetector
-from pytest_agentproc.harness._pace import can_be_polling, delay_script, find_short_timers
+from pytest_agentproc.harness._pace import add_pause_before_script, can_be_polling, find_short_timers
 from pytest_agentproc.harness._played import PollingPace
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import SpawnAndForget, reference_supervisor
-from pytest_agentproc.verdict import Verdict, compare
+from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import Policy, RunReport
 from tests.unit.handmade import BoundScenario, Expected, PlayResult
 
@@ -78,9 +78,18 @@ def test_steps_bytes_and_deeds_each_take_looks() -> None:
 def test_nothing_is_late_before_the_first_look() -> None:
     """A supervisor may look in turns only while it ends a tree: whatever it did before is exact."""
     steady = PollingPace(20 * MS, None, began=60_000 * MS)
-    assert (steady.late(59_999 * MS), steady.late(60_000 * MS), steady.tolerance) == (0, 200 * MS, 200 * MS)
+    assert (steady.compute_allowed_delay(59_999 * MS), steady.compute_allowed_delay(60_000 * MS), steady.tolerance) == (
+        0,
+        200 * MS,
+        200 * MS,
+    )
     twice = PollingPace(0, 0, naps=((60_000 * MS, 60_020 * MS), (60_030 * MS, 60_050 * MS)))
-    assert [twice.late(at * MS) for at in (60_019, 60_020, 60_049, 60_050)] == [0, 20 * MS, 20 * MS, 40 * MS]
+    assert [twice.compute_allowed_delay(at * MS) for at in (60_019, 60_020, 60_049, 60_050)] == [
+        0,
+        20 * MS,
+        20 * MS,
+        40 * MS,
+    ]
     assert (twice.tolerance, twice.undecided) == (40 * MS, "")
 
 
@@ -156,7 +165,7 @@ def verdicts(undecided: str, **answer: object) -> dict[str, str]:
     wanted = {"outcome": "inactive", "text": {"exact": "a"}, "returned": 5_000 * MS, "exit_code": 3, "leaks": []}
     bound = BoundScenario(tuple(Expected(key, value) for key, value in wanted.items()))
     played = PlayResult(bound, record, RunReport(**answer), undecided=undecided)  # type: ignore[arg-type]
-    return {row.key: row.verdict.value for row in compare(played)}
+    return {row.key: row.verdict.value for row in judge_all_expectations(played)}
 
 
 def test_of_what_nothing_decides_instants_alone_are_not_judged() -> None:
@@ -179,10 +188,12 @@ def test_of_another_outcome_nothing_is_judged_but_what_was_left() -> None:
 def test_each_agent_of_a_scenario_pauses_before_its_script() -> None:
     """Of several sessions, too."""
     bound = loads("scenario: x\nagent: raw\nscript: [{say: a}]\n").bind(Policy())
-    assert delay_script(bound).program["steps"] == [(0, "sleep", (1_000_000_000,)), *bound.program["steps"]]
+    assert add_pause_before_script(bound).program["steps"] == [(0, "sleep", (1_000_000_000,)), *bound.program["steps"]]
     several = loads(
         "scenario: x\nsessions:\n  one: {agent: acp, script: [{wait_for: prompt 1}, {answer: a}]}\n"
         "  two: {agent: acp, script: [{wait_for: prompt 1}, {answer: b}]}\ndrive: [{prompt: x, session: one}]\n"
     )
     terms = {name: Policy().adapt_to_session() for name in several.parts}
-    assert all(part.program["steps"][0][1] == "sleep" for part in delay_script(several.bind(terms)).parts.values())
+    assert all(
+        part.program["steps"][0][1] == "sleep" for part in add_pause_before_script(several.bind(terms)).parts.values()
+    )

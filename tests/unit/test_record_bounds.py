@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pytest_agentproc.record import Entry, Payload, Record, _cells, _normal, _payload, _record, compute_normal_form
 from pytest_agentproc.record._normal import add_step_lines
-from pytest_agentproc.verdict import Verdict, compare
+from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import RunReport
 from tests.unit.handmade import BoundScenario, Expected, PlayResult
 from tests.unit.test_memory import held
@@ -247,8 +247,11 @@ def test_what_the_agent_read_is_kept_for_its_check() -> None:
     record = Record()
     for start in range(0, len(text), 65536):
         record.add(0, "i", {"process": "agent", "bytes": text[start : start + 65536].encode()})
-    assert [row.verdict for row in compare(PlayResult(bound, record, RunReport()))] == [Verdict.PASSED, Verdict.FAILED]
+    assert [row.verdict for row in judge_all_expectations(PlayResult(bound, record, RunReport()))] == [
+        Verdict.PASSED,
+        Verdict.FAILED,
+    ]
     record.add(0, "i", {"process": "agent", "bytes": b"f\n"})
     seen = "16777218 bytes, more than the record keeps of one instant"
-    for row in compare(PlayResult(bound, record, RunReport())):
+    for row in judge_all_expectations(PlayResult(bound, record, RunReport())):
         assert (row.verdict, row.seen) == (Verdict.NOT_EXERCISED, seen)

@@ -29,9 +29,9 @@ def test_it_is_played_under_both_limits() -> None:
     """The longest run is shorter than the silence there."""
     reference = ReferenceResults.of(SILENT, Function(_nobody, limits={"inactivity_timeout": 60, "max_runtime": 50}))
     assert reference is not None
-    played = (reference.there, reference.here)
+    played = (reference.under_subject_limits, reference.under_file_limits)
     assert [one.answer.outcome for one in played if one.answer is not None] == ["overran", "inactive"]
-    assert reference.there.reference is None
+    assert reference.under_subject_limits.reference is None
 
 
 def test_a_session_is_played_under_both_limits() -> None:
@@ -39,7 +39,11 @@ def test_a_session_is_played_under_both_limits() -> None:
     limits = {"inactivity_timeout": 60, "prompt_timeout": 600}
     reference = ReferenceResults.of(OF_SESSIONS, Function(_nobody, limits=limits, sessions=True))
     assert reference is not None
-    turns = [one.answer.turns for one in (reference.there, reference.here) if one.answer is not None]
+    turns = [
+        one.answer.turns
+        for one in (reference.under_subject_limits, reference.under_file_limits)
+        if one.answer is not None
+    ]
     assert [turn[0].outcome for turn in turns if turn] == ["inactive", "timed_out"]
 
 
@@ -56,7 +60,7 @@ def test_a_run_that_no_limit_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -
     scenario = loads(f"scenario: a\nagent: raw\npolicy: {{max_runtime: 60s}}\n{script}")
     reference = ReferenceResults.of(scenario, Function(_nobody))
     assert reference is not None
-    assert (type(reference.there.fault), reference.here.fault) == (Spin, None)
+    assert (type(reference.under_subject_limits.fault), reference.under_file_limits.fault) == (Spin, None)
     assert forecast_run(scenario, scenario.request_terms(Function(_nobody))).fault == "spin"
 
 

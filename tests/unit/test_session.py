@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pytest_agentproc.clock import Move
+from pytest_agentproc.clock import NextMove
 from pytest_agentproc.fake_agents.program import CHUNK
-from pytest_agentproc.harness import Model
+from pytest_agentproc.harness import InMemoryModel
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.vocabulary import Policy
@@ -144,14 +144,14 @@ def test_the_model_plays_a_session_as_it_is() -> None:
     """The same player on the stage in memory: two prompts, an abort, the end of stdin."""
     steps = "{wait_for: prompt 1}, {silence: 1h}, {answer: done}, {wait_for: cancel}, {acknowledge: cancel}"
     scenario = loads(f"scenario: a\nagent: {{dialect: pi, mode: rpc}}\nscript: [{steps}]\n")
-    model = Model(Record())
+    model = InMemoryModel(Record())
     world = model.start_agent(scenario.bind(Policy()).program, 0)
 
     def told(*requests: bytes) -> list[str]:
         for sent in requests:
             world.write(memoryview(sent))
         model.settle_events()
-        while (move := model.rule.choose_next_move(model.describe_drivers()))[0] is Move.GRANT:
+        while (move := model.rule.choose_next_move(model.collect_host_state()))[0] is NextMove.GRANT:
             model.grant(model.processes[move[1]])
             model.settle_events()
         return said([("stdout", world.read("stdout", 1 << 16) or b"")])

@@ -8,9 +8,16 @@ import re
 
 import pytest
 
-from pytest_agentproc.verdict import Judged, JudgedRow, compute_digest, format_summary, hash_corpus, is_conformant
+from pytest_agentproc.verdict import (
+    JudgedRow,
+    JudgedScenario,
+    compute_results_digest,
+    format_summary,
+    hash_corpus,
+    is_conformant,
+)
 
-ONE = Judged(
+ONE = JudgedScenario(
     scenario="one",
     file="f1",
     level="must",
@@ -24,7 +31,7 @@ ONE = Judged(
 )
 
 
-def of(verdict: str, **others: object) -> Judged:
+def of(verdict: str, **others: object) -> JudgedScenario:
     """Give one with another verdict, which its one check has."""
     level = str(others.get("level", "must"))
     rows = (JudgedRow("outcome", verdict, "completed", "failed", level),)
@@ -38,7 +45,7 @@ def rows(**levels: str) -> tuple[JudgedRow, ...]:
 
 def test_it_crosses_a_wire() -> None:
     """A worker of xdist writes it, the process that reports reads it."""
-    assert Judged.of(json.loads(ONE.to_json_line())) == ONE
+    assert JudgedScenario.of(json.loads(ONE.to_json_line())) == ONE
 
 
 @pytest.mark.parametrize(
@@ -108,8 +115,8 @@ def test_informational_scenarios_are_counted_apart() -> None:
 
 def test_the_digest_tells_other_verdicts_apart() -> None:
     """The same records may be judged in two ways."""
-    assert compute_digest([ONE]) != compute_digest([of("failed")])
-    assert compute_digest([of("failed", rows=rows(must="failed"))]) != compute_digest(
+    assert compute_results_digest([ONE]) != compute_results_digest([of("failed")])
+    assert compute_results_digest([of("failed", rows=rows(must="failed"))]) != compute_results_digest(
         [of("failed", rows=rows(should="failed"))]
     )
 
@@ -153,7 +160,7 @@ def test_the_table_has_failed_rules_first_and_then_the_undecided() -> None:
         "undecided: outcome: expected completed, seen failed                    1       -",
     ]
     assert empty == ""
-    hashes = hash_corpus(judged)[:12], compute_digest(judged)[:12]
+    hashes = hash_corpus(judged)[:12], compute_results_digest(judged)[:12]
     assert sentence == (
         "agentproc: mine is not conformant: must: 1 failed, should: 0 failed, undecided: 1; 1 adapter error, 1 passed, "
         f"1 not applicable, 1 known; pytest-agentproc 1.2.3, corpus {hashes[0]}, virtual clock, digest {hashes[1]}"
@@ -184,9 +191,9 @@ def test_hashes_depend_on_files_and_records_and_on_no_order() -> None:
     """Workers report in any order; another file or another record is another hash."""
     two = of("passed", scenario="two")
     assert hash_corpus([ONE, two]) == hash_corpus([two, ONE, ONE])
-    assert compute_digest([ONE, two]) == compute_digest([two, ONE])
+    assert compute_results_digest([ONE, two]) == compute_results_digest([two, ONE])
     assert hash_corpus([ONE]) != hash_corpus([of("passed", file="f2")])
-    assert compute_digest([ONE]) != compute_digest([of("passed", digest="d2")])
+    assert compute_results_digest([ONE]) != compute_results_digest([of("passed", digest="d2")])
 
 
 def test_both_clocks_are_named() -> None:
@@ -213,5 +220,5 @@ def test_limits_that_are_not_stated_are_named_with_what_they_cost() -> None:
     assert "state kill_grace, close_grace to have 2 more checks judged" in lines
     assert "state kill_grace to have 1 more check judged" in format_summary([of("passed", rows=rows[:2])], "1.2.3")
     assert not any(line.startswith("state ") for line in format_summary([ONE], "1.2.3"))
-    crossed = Judged.of(json.loads(of("passed", rows=rows).to_json_line()))
+    crossed = JudgedScenario.of(json.loads(of("passed", rows=rows).to_json_line()))
     assert [row.unstated for row in crossed.rows] == [(), kill, both]

@@ -7,7 +7,7 @@ import pytest
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import reference_supervisor
-from pytest_agentproc.verdict import Verdict, compare
+from pytest_agentproc.verdict import Verdict, judge_all_expectations
 
 TOGETHER = '{spawn: {id: tool, for: 5s}}, {silence: 5s}, {raw: "no event\\n"}, {wait_for: {exit: tool}}'
 """The agent prints, and continues when it has seen that its tool has ended: two steps of one instant."""
@@ -38,5 +38,5 @@ expect: {{turns: [{{outcome: completed, text: done}}], spawns: [0s]}}
 @pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
 def test_a_deadline_waits_for_all_that_comes_at_its_instant(script: str) -> None:
     """The agent's first act at that instant is seen by itself, and the rest has not come yet."""
-    rows = compare(run_in_model(loads(f"scenario: a tie\n{script}"), reference_supervisor()))
+    rows = judge_all_expectations(run_in_model(loads(f"scenario: a tie\n{script}"), reference_supervisor()))
     assert [(row.key, row.seen) for row in rows if row.verdict is not Verdict.PASSED] == []

@@ -9,7 +9,7 @@ import pytest
 from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import TIME_KEYS
-from pytest_agentproc.verdict import Row, Verdict, compare, conclude
+from pytest_agentproc.verdict import Row, Verdict, choose_overall_verdict, judge_all_expectations
 from pytest_agentproc.verdict._words import show_wanted
 from pytest_agentproc.vocabulary import RunReport
 from tests.unit.handmade import SECOND, BoundScenario, Events, Expected, PlayResult, Script, judge, judged
@@ -54,8 +54,8 @@ def test_what_is_not_reported_decides_only_where_the_scenario_turns_on_it() -> N
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     reported, silent = RunReport(outcome="completed"), RunReport(warnings=())
     for answer, verdict in ((reported, Verdict.PASSED), (silent, Verdict.UNDECIDED)):
-        rows = compare(PlayResult(BoundScenario(expected, scenario=script), record, answer))
-        assert conclude(rows) is verdict
+        rows = judge_all_expectations(PlayResult(BoundScenario(expected, scenario=script), record, answer))
+        assert choose_overall_verdict(rows) is verdict
     assert [row.verdict for row in rows] == [Verdict.UNDECIDED, Verdict.PASSED]
 
 
@@ -76,7 +76,9 @@ def test_one_deciding_key_that_is_reported_decides(
     expected = Expected("outcome", "completed"), Expected("text", {"exact": "hi"}), Expected("noise", 0)
     record = Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
-    rows = compare(PlayResult(BoundScenario(expected, scenario=Script(catches=catches)), record, RunReport(**answer)))
+    rows = judge_all_expectations(
+        PlayResult(BoundScenario(expected, scenario=Script(catches=catches)), record, RunReport(**answer))
+    )
     assert [row.verdict.value for row in rows] == verdicts
 
 
@@ -96,7 +98,7 @@ def test_what_else_is_odd_is_a_supervisors_own_to_say(warning: str, catches: dic
     record = Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     answer = RunReport(outcome="completed", warnings=(warning,))
-    rows = compare(PlayResult(BoundScenario(expected, scenario=Script(catches=catches)), record, answer))
+    rows = judge_all_expectations(PlayResult(BoundScenario(expected, scenario=Script(catches=catches)), record, answer))
     assert [row.verdict.value for row in rows] == ["passed", verdict]
 
 
@@ -114,7 +116,9 @@ def test_plain_output_may_be_told_with_the_end_of_its_last_line(mode: str, said:
     """It is what the agent printed; elsewhere a text is the agent's word for word."""
     bound, record = BoundScenario((Expected("text", {"exact": "one"}),), scenario=Script(mode=mode)), Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
-    [row] = [row for row in compare(PlayResult(bound, record, RunReport(text=said))) if row.key == "text"]
+    [row] = [
+        row for row in judge_all_expectations(PlayResult(bound, record, RunReport(text=said))) if row.key == "text"
+    ]
     assert row.verdict.value == verdict
 
 
@@ -282,7 +286,7 @@ def test_nothing_is_green_if_no_agent_was_started() -> None:
     record = Record()
     record.add(0, "x", {"process": "agent", "by": "supervisor", "code": 0})  # the subject's word is not enough
     answer = RunReport(outcome="completed", text="other")
-    rows = compare(PlayResult(BoundScenario((*expected, status)), record, answer))
+    rows = judge_all_expectations(PlayResult(BoundScenario((*expected, status)), record, answer))
     assert [row.verdict.value for row in rows] == [
         *("not exercised", "failed", "not exercised", "not exercised", "undecided", "failed"),
     ]
@@ -296,14 +300,14 @@ def test_an_agent_that_cannot_be_started_need_not_be(outcome: str, cannot_spawn:
     """There the start is what is judged."""
     expected = (Expected("outcome", outcome), Expected("leaks", []))
     bound = BoundScenario(expected, scenario=Script(cannot_spawn=cannot_spawn))
-    rows = compare(PlayResult(bound, Record(), RunReport(outcome=outcome)))
+    rows = judge_all_expectations(PlayResult(bound, Record(), RunReport(outcome=outcome)))
     assert {row.verdict for row in rows} == {Verdict.PASSED}
 
 
 def test_our_own_mistakes_are_kit_errors() -> None:
     """They must never be read as a verdict on the subject."""
     assert judge("no_such_key", 1)[::2] == ("kit error", "nothing checks this key")
-    (row,) = compare(PlayResult(BoundScenario((Expected("outcome", "completed"),)), Record(), None))
+    (row,) = judge_all_expectations(PlayResult(BoundScenario((Expected("outcome", "completed"),)), Record(), None))
     assert (row.verdict, row.seen) == (Verdict.KIT_ERROR, "the run has neither an answer nor a fault")
 
 
@@ -323,7 +327,7 @@ def test_our_own_mistakes_are_kit_errors() -> None:
 )
 def test_the_gravest_row_speaks_for_the_scenario(found: list[tuple[str, int]], verdict: str) -> None:
     """A check that was not exercised is never green, and neither is its scenario."""
-    assert conclude(Row("key", line, "", "", Verdict(name)) for name, line in found) == verdict
+    assert choose_overall_verdict(Row("key", line, "", "", Verdict(name)) for name, line in found) == verdict
 
 
 def test_a_time_that_the_subject_measured_may_be_shorter_in_real_time_alone() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.record import Record
-from pytest_agentproc.verdict import Verdict, conclude
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict
 from tests.unit.handmade import Expected, judge, judged
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def test_it_is_seen_through_a_fault() -> None:
         ("outcome", 0, Verdict.FAILED),
         ("bystanders", 9, Verdict.FAILED),
     ]
-    assert conclude(rows) is Verdict.FAILED
+    assert choose_overall_verdict(rows) is Verdict.FAILED
 
 
 def test_places_and_pids_make_no_other_run() -> None:

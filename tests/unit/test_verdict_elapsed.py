@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_agentproc.record import Record
-from pytest_agentproc.verdict import compare
+from pytest_agentproc.verdict import judge_all_expectations
 from pytest_agentproc.vocabulary import Policy, RunReport
 from tests.unit.handmade import SECOND, BoundScenario, Expected, PlayResult
 
@@ -20,7 +20,7 @@ def verdict(outcome: str, *, signalled: int | None, returned: int, policy: Polic
         record.add(signalled, "s", {"process": "agent", "signal": "TERM"})
     record.add(returned, "m", {"process": "supervisor", "returned": True})
     bound = BoundScenario((Expected("outcome", outcome), Expected("elapsed", 5 * SECOND)), policy or Policy())
-    row = compare(PlayResult(bound, record, RunReport(outcome=outcome)))[1]
+    row = judge_all_expectations(PlayResult(bound, record, RunReport(outcome=outcome)))[1]
     return row.verdict.value, row.hint or row.seen
 
 

@@ -12,7 +12,14 @@ from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.record import Record
 from pytest_agentproc.reference import find_entries
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.verdict import Row, Verdict, compare, describe_findings, explain, explain_leaks
+from pytest_agentproc.verdict import (
+    Row,
+    Verdict,
+    describe_findings,
+    explain_leaks,
+    explain_play,
+    judge_all_expectations,
+)
 from pytest_agentproc.vocabulary import Policy
 
 SECOND = 1_000_000_000
@@ -66,7 +73,7 @@ def test_a_failure_says_where_what_and_how_it_came_to_that() -> None:
     record.add(60 * SECOND, "o", {"process": "agent", "by": "supervisor", "size": 1})
     record.add(120 * SECOND, "m", {"process": "supervisor", "outcome": "inactive"})
     run = played(record, SimpleNamespace(outcome="inactive", elapsed=120 * SECOND, exit_code=0, turns=None))
-    assert explain(run, compare(run)) == textwrap.dedent(
+    assert explain_play(run, judge_all_expectations(run)) == textwrap.dedent(
         f"""\
         scenarios/drip.scenario.yaml:6: a byte a minute is activity
           harm: work is lost
@@ -98,7 +105,7 @@ def test_a_failure_says_where_what_and_how_it_came_to_that() -> None:
 def test_a_fault_is_shown_as_what_was_seen() -> None:
     """A deadlock names who waits for what, indented under its row; the gravest row comes first."""
     run = played(Record(), None, Deadlock("nobody can move\nagent waits for stdin"))
-    assert explain(run, compare(run)).splitlines()[:11] == [
+    assert explain_play(run, judge_all_expectations(run)).splitlines()[:11] == [
         "scenarios/drip.scenario.yaml:6: a byte a minute is activity",
         "  harm: work is lost",
         "",
@@ -199,6 +206,6 @@ def test_a_fault_names_what_the_caller_of_a_session_waits_for() -> None:
     run = played(record, None, Deadlock("nobody can move"))
     step = '- drip: {stdout: ".", every: 60s, for: 300s}'
     waits = f"  the caller waits for status prompting: scenarios/drip.scenario.yaml:4: {step}"
-    assert waits in explain(run, compare(run)).splitlines()
+    assert waits in explain_play(run, judge_all_expectations(run)).splitlines()
     record.add(SECOND, "m", {"process": "caller", "does": "cancel"})
-    assert waits not in explain(run, compare(run)).splitlines()
+    assert waits not in explain_play(run, judge_all_expectations(run)).splitlines()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.record import Record
-from pytest_agentproc.verdict import Row, Verdict, compare
+from pytest_agentproc.verdict import Row, Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import RunReport
 from tests.unit.handmade import BoundScenario, Events, Expected, PlayResult, judge, judged
 
@@ -99,7 +99,7 @@ def test_in_real_time_two_signals_are_one_only_if_nothing_decides_between_them(
     record.add(again, "x", {"process": "agent", "by": "supervisor", "signal": "TERM"})
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     bound = BoundScenario((Expected("signals", [("TERM", 5)]),))
-    (row,) = compare(PlayResult(bound, record, RunReport(), tolerance=8))
+    (row,) = judge_all_expectations(PlayResult(bound, record, RunReport(), tolerance=8))
     assert row.verdict.value == verdict
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.record import Record
-from pytest_agentproc.verdict import compare
+from pytest_agentproc.verdict import judge_all_expectations
 from pytest_agentproc.vocabulary import Policy, RunReport
 from tests.unit.handmade import SECOND, BoundScenario, Events, Expected, PlayResult, Script
 
@@ -30,7 +30,9 @@ def verdict(
     for at, code, data in events:
         record.add(at, code, {"process": "agent", **data})
     bound = BoundScenario((Expected("outcome", outcome), Expected(key, wanted)), policy)
-    return compare(PlayResult(bound, record, RunReport(outcome=outcome), None, tolerance))[1].verdict.value
+    return judge_all_expectations(PlayResult(bound, record, RunReport(outcome=outcome), None, tolerance))[
+        1
+    ].verdict.value
 
 
 @pytest.mark.parametrize("wanted", [[TERM], [TERM, KILL]])
@@ -81,7 +83,7 @@ def test_where_more_than_one_outcome_is_right_the_reported_one_counts(
     record.add(SECOND, "x", {"process": "agent", "signal": "KILL"})
     expect = Expected("outcome", {"not": "completed"}), Expected("signals", [TERM])
     bound = BoundScenario(expect, Policy(kill_grace=0, linger_kill_grace=linger))
-    assert compare(PlayResult(bound, record, RunReport(outcome=outcome)))[1].verdict.value == seen
+    assert judge_all_expectations(PlayResult(bound, record, RunReport(outcome=outcome)))[1].verdict.value == seen
 
 
 def test_a_kill_that_is_expected_alone_is_no_term() -> None:
@@ -106,7 +108,7 @@ def helper_of(policy: Policy, agent: list[tuple[str, str]], *, is_session: bool)
     record.add(SECOND, "x", {"process": "helper", "signal": "KILL"})
     expect = Expected("outcome", "completed"), Expected("processes.helper.signals", [TERM])
     bound = BoundScenario(expect, policy, Script(is_session=is_session))
-    return compare(PlayResult(bound, record, RunReport(outcome="completed")))[1].verdict.value
+    return judge_all_expectations(PlayResult(bound, record, RunReport(outcome="completed")))[1].verdict.value
 
 
 LEFT = Policy(leftover_kill_grace=0)
@@ -145,7 +147,7 @@ def test_in_a_session_the_grace_of_the_kill_alone_counts() -> None:
     record.add(SECOND, "x", {"process": "agent", "signal": "KILL"})
     expect = Expected("signals", [TERM, ("KILL", SECOND)]), Expected("agent_status", STATUS)
     bound = BoundScenario(expect, Policy(kill_grace=0), Script(is_session=True))
-    assert [row.verdict.value for row in compare(PlayResult(bound, record, RunReport(turns=())))] == [
+    assert [row.verdict.value for row in judge_all_expectations(PlayResult(bound, record, RunReport(turns=())))] == [
         "passed",
         "passed",
     ]

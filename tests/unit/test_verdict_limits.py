@@ -6,7 +6,7 @@ from typing import Any
 
 from pytest_agentproc.errors import AdapterError, Deadlock
 from pytest_agentproc.record import Record
-from pytest_agentproc.verdict import Verdict, compare, conclude
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import RunReport
 from tests.unit.handmade import BoundScenario, Expected, PlayResult, Reference, Script
 
@@ -39,7 +39,7 @@ def play(
 
 def verdicts(played: PlayResult) -> list[str]:
     """Judge it, check by check."""
-    return [row.verdict.value for row in compare(played)]
+    return [row.verdict.value for row in judge_all_expectations(played)]
 
 
 def against(there: dict[str, Any] | Exception, here: dict[str, Any] | Exception = HERE) -> Reference:
@@ -51,15 +51,15 @@ def test_another_story_is_not_judged() -> None:
     """Under these limits the longest run is over before the silence is, whatever the supervisor says of it."""
     for answer in (OTHER, HERE, {"outcome": "failed", "elapsed": 9}):
         assert verdicts(play(answer, against(OTHER))) == [NOT_JUDGED, NOT_JUDGED, "passed"]
-    rows = compare(play({"outcome": "overran", "elapsed": 51}, against(OTHER)))
+    rows = judge_all_expectations(play({"outcome": "overran", "elapsed": 51}, against(OTHER)))
     assert rows[0].seen == "overran; the kit's own supervisor, under these limits: outcome overran"
 
 
 def test_a_scenario_of_which_nothing_is_left_is_not_passed() -> None:
     """A supervisor that leaves nothing has not shown the file's subject; without `leaks` in it nothing is judged."""
     played = play(OTHER, against(OTHER))
-    rows = [row for row in compare(played) if row.key != "leaks"]
-    assert conclude(rows) is Verdict.NOT_APPLICABLE
+    rows = [row for row in judge_all_expectations(played) if row.key != "leaks"]
+    assert choose_overall_verdict(rows) is Verdict.NOT_APPLICABLE
 
 
 def test_an_instant_that_limits_move_is_not_judged_and_all_else_is() -> None:

@@ -11,7 +11,7 @@ from pytest_agentproc import subjects
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.verdict import _patterns, compare, explain
+from pytest_agentproc.verdict import _patterns, explain_play, judge_all_expectations
 from pytest_agentproc.verdict._patterns import SlowPattern, has_match
 from pytest_agentproc.verdict._words import quote
 
@@ -35,7 +35,7 @@ def test_plain_patterns_are_tried_at_once(
     pattern: str, text: str, wanted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process for each of them would make every judgement slower."""
-    monkeypatch.setattr(_patterns, "_fits_apart", lambda *_: pytest.fail("a process was started"))
+    monkeypatch.setattr(_patterns, "_has_match_in_subprocess", lambda *_: pytest.fail("a process was started"))
     assert has_match(pattern, text) is wanted
 
 
@@ -53,7 +53,7 @@ def test_such_a_pattern_is_a_located_error_of_its_scenario(monkeypatch: pytest.M
     monkeypatch.setattr(_patterns, "LONGEST", 0.3)
     text = f'scenario: a\nagent: raw\nscript: [{{answer: {LONG}}}]\nexpect:\n  text: {{matches: "(a+)+$"}}\n'
     with pytest.raises(ScenarioError) as error:
-        compare(run_in_model(loads(text, "x.scenario.yaml"), subjects.reference_supervisor()))
+        judge_all_expectations(run_in_model(loads(text, "x.scenario.yaml"), subjects.reference_supervisor()))
     assert str(error.value).startswith("x.scenario.yaml:5:1: text: the pattern '(a+)+$' does not come to an end ")
 
 
@@ -73,6 +73,6 @@ def test_what_steers_a_terminal_is_escaped(char: str) -> None:
         "expect: {transcript: nothing}\n"
     )
     played = run_in_model(loads(text), subjects.reference_supervisor())
-    rows = compare(played)
+    rows = judge_all_expectations(played)
     assert all(row.seen.replace("\n", "").isprintable() for row in rows)
-    assert explain(played, rows).replace("\n", "").isprintable()
+    assert explain_play(played, rows).replace("\n", "").isprintable()

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.record import Record, compute_normal_form, mark_session, render_text, select_session
-from pytest_agentproc.verdict import Verdict, compare, explain
+from pytest_agentproc.verdict import Verdict, explain_play, judge_all_expectations
 from pytest_agentproc.vocabulary import RunReport
 from tests.unit.handmade import SECOND, BoundScenario, Expected, PlayResult
 
@@ -42,7 +42,7 @@ def judged(
     """Judge one key of the two sessions; give the verdict and what was seen."""
     bound = BoundScenario((Expected(key, wanted),), parts={"left": BoundScenario(()), "right": BoundScenario(())})
     answer = answer or (None if fault else RunReport(sessions={"left": LEFT, "right": RIGHT}))
-    row = compare(PlayResult(bound, record(), answer, fault))[0]
+    row = judge_all_expectations(PlayResult(bound, record(), answer, fault))[0]
     assert row.key == key
     return row.verdict, row.seen
 
@@ -99,7 +99,7 @@ def test_a_turn_without_an_end_fails_in_a_deadlock_and_one_with_an_end_was_not_j
     bound = BoundScenario(
         (Expected("sessions.right.turns.1.outcome", "completed"),), parts={"right": BoundScenario(())}
     )
-    rows = compare(PlayResult(bound, record(), None, fault))
+    rows = judge_all_expectations(PlayResult(bound, record(), None, fault))
     assert [(row.key, row.verdict) for row in rows] == [
         ("outcome", Verdict.FAILED),
         ("sessions.right.turns.1.outcome", Verdict.NOT_EXERCISED),
@@ -110,7 +110,9 @@ def test_what_is_expected_of_all_needs_one_agent_of_any() -> None:
     """Nothing is green though no agent was started."""
     assert judged("processes.left 2.gone_at", 4 * SECOND)[0] is Verdict.PASSED
     bound = BoundScenario((Expected("leaks", []),), parts={"left": BoundScenario(())})
-    assert compare(PlayResult(bound, Record(), RunReport(sessions={})))[0].verdict is Verdict.NOT_EXERCISED
+    assert (
+        judge_all_expectations(PlayResult(bound, Record(), RunReport(sessions={})))[0].verdict is Verdict.NOT_EXERCISED
+    )
 
 
 def test_one_session_of_a_record_is_told_as_if_there_were_no_other() -> None:
@@ -148,4 +150,6 @@ def test_a_failure_names_the_last_step_of_each_session() -> None:
     told = record()
     told.add(5 * SECOND, "m", {"process": "left", "step": "say", "line": 4})
     played = PlayResult(bound, told, RunReport(sessions={"left": LEFT, "right": RIGHT}))
-    assert "  left's last step: one.scenario.yaml:4: " in explain(played, compare(played)).splitlines()
+    assert (
+        "  left's last step: one.scenario.yaml:4: " in explain_play(played, judge_all_expectations(played)).splitlines()
+    )

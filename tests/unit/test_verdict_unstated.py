@@ -9,7 +9,7 @@ import pytest
 from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.verdict import Verdict, compare, conclude, judge_play
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations, judge_play
 from pytest_agentproc.vocabulary import POLICY_NAMES, Policy, RunReport, mark_unstated
 from tests.unit.handmade import SECOND, BoundScenario, Events, Expected, PlayResult, Script, Unstated
 
@@ -43,7 +43,7 @@ def play(
 
 def verdicts(played: PlayResult) -> dict[str, str]:
     """Judge it, check by check."""
-    return {row.key: row.verdict.value for row in compare(played)}
+    return {row.key: row.verdict.value for row in judge_all_expectations(played)}
 
 
 def under(*variants: dict[str, Any] | Exception, default: dict[str, Any] = RIGHT) -> Unstated:
@@ -57,7 +57,7 @@ def test_what_differs_under_another_value_is_not_demanded() -> None:
     wrong = {**RIGHT, "text": "h"}
     assert verdicts(play(wrong)) == {"outcome": "passed", "text": "failed", "leaks": "passed"}
     assert verdicts(play(wrong, unstated)) == {"outcome": "passed", "text": "not applicable", "leaks": "passed"}
-    row = compare(play(wrong, unstated))[1]
+    row = judge_all_expectations(play(wrong, unstated))[1]
     assert (row.seen, row.unstated) == (f'"h"; {REMEDY}', ("kill_grace",))
 
 
@@ -140,13 +140,13 @@ def test_a_check_that_names_an_unstated_limit_says_what_to_state() -> None:
 def test_a_scenario_that_nothing_decides_any_more_has_not_passed() -> None:
     """A check that its defects turn red is not judged, and the rest is green for a faulty supervisor, too."""
     file = (*FILE, Expected("returned", 5, unstated=("kill_grace",)))
-    rows = compare(play(RIGHT, file=file, catches="returned"))
+    rows = judge_all_expectations(play(RIGHT, file=file, catches="returned"))
     assert (rows[-1].seen, rows[-1].wanted) == (REMEDY, "it depends on kill_grace")
-    assert conclude(rows) is Verdict.NOT_APPLICABLE
+    assert choose_overall_verdict(rows) is Verdict.NOT_APPLICABLE
     assert judge_play(play(RIGHT, file=file, catches="returned")).reason == REMEDY
-    assert conclude(compare(play(RIGHT, file=file, catches="text"))) is Verdict.PASSED
-    wrong = compare(play({**RIGHT, "text": ""}, file=file, catches="returned"))
-    assert conclude(wrong) is Verdict.FAILED
+    assert choose_overall_verdict(judge_all_expectations(play(RIGHT, file=file, catches="text"))) is Verdict.PASSED
+    wrong = judge_all_expectations(play({**RIGHT, "text": ""}, file=file, catches="returned"))
+    assert choose_overall_verdict(wrong) is Verdict.FAILED
 
 
 def test_a_limit_that_can_be_switched_off_is_off_and_not_unstated() -> None:

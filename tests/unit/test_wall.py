@@ -127,13 +127,13 @@ def test_a_run_that_loads_no_module_searches_all_modules_once(monkeypatch: pytes
 
     searches: list[int] = []
 
-    def search(plain: Callable[[], Any] = _wall._search_modules) -> Any:  # noqa: SLF001
+    def search(plain: Callable[[], Any] = _wall._find_clock_holders) -> Any:  # noqa: SLF001
         searches.append(1)
         return plain()
 
     with VirtualClock() as clock:
         clock.run(asyncio.sleep, 1)  # the first run loads the event loop
-    monkeypatch.setattr(_wall, "_search_modules", search)
+    monkeypatch.setattr(_wall, "_find_clock_holders", search)
     with VirtualClock() as clock:
         clock.run(asyncio.sleep, 1)
     assert searches == [1]

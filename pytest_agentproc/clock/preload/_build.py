@@ -39,7 +39,7 @@ def find_coordinator() -> Path:
     carried = _SOURCES / BUILT / "coordinator"
     if carried.exists():
         return carried
-    if not can_build():
+    if not has_compiler():
         raise UsageError(
             "virtual time for programs needs a C compiler, once, and there is no `cc`",
             "install one, such as by `apt install gcc libc6-dev`",
@@ -47,12 +47,12 @@ def find_coordinator() -> Path:
     return _find_compiled_folder() / "coordinator"
 
 
-def can_build() -> bool:
+def has_compiler() -> bool:
     """Say whether there is a compiler."""
     return shutil.which("cc") is not None
 
 
-def build(folder: Path, compiler: str = "cc") -> None:
+def build_coordinator(folder: Path, compiler: str = "cc") -> None:
     """Compile both into a folder.
 
     Args:
@@ -64,11 +64,11 @@ def build(folder: Path, compiler: str = "cc") -> None:
     """
     shim = sorted(_SOURCES.glob("shim*.c"))
     rest = sorted(set(_SOURCES.glob("*.c")) - set(shim))
-    _compile([compiler, *_COMMON, *_SHIM, "-o", folder / "shim.so", *shim, _SOURCES / _BOTH, *_LIBRARIES])
-    _compile([compiler, *_COMMON, "-o", folder / "coordinator", *rest])
+    _run_compiler([compiler, *_COMMON, *_SHIM, "-o", folder / "shim.so", *shim, _SOURCES / _BOTH, *_LIBRARIES])
+    _run_compiler([compiler, *_COMMON, "-o", folder / "coordinator", *rest])
 
 
-def _compile(words: list[str | Path]) -> None:
+def _run_compiler(words: list[str | Path]) -> None:
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_LIMIT)
     if done.returncode:
         raise UsageError(
@@ -98,7 +98,7 @@ def _find_compiled_folder() -> Path:
 def _compile_into(folder: Path) -> None:
     made = Path(tempfile.mkdtemp(prefix="making-", dir=folder.parent))
     try:
-        build(made)
+        build_coordinator(made)
         made.rename(folder)
     finally:
         shutil.rmtree(made, ignore_errors=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.clock.preload import find_coordinator
-from pytest_agentproc.clock.preload._build import build
+from pytest_agentproc.clock.preload._build import build_coordinator
 from pytest_agentproc.errors import UsageError
 from tests.process.preload.stand import LIMIT, require
 
@@ -90,6 +90,6 @@ def test_a_compiler_that_fails_is_reported(cache: Path, tmp_path: Path, monkeypa
 @pytest.mark.slow
 def test_it_compiles_for_aarch64(tmp_path: Path) -> None:
     """The shim has code of its own for each machine, and this machine runs only one half of it."""
-    build(tmp_path, require("aarch64-linux-gnu-gcc"))
+    build_coordinator(tmp_path, require("aarch64-linux-gnu-gcc"))
     for name in ("coordinator", "shim.so"):
         assert (tmp_path / name).read_bytes()[18:20] == _AARCH64

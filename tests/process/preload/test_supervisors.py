@@ -149,7 +149,7 @@ def test_the_result_of_a_play_that_was_broken_off_is_not_the_next_ones(
 
     with monkeypatch.context() as patch:
         patch.setattr(_preload, "_LOOK", 0)
-        patch.setattr(PreloadRunner, "_require_reach", break_off)
+        patch.setattr(PreloadRunner, "_require_all_in_virtual_time", break_off)
         with pytest.raises(TimeoutError):
             _play(lab, tmp_path, LATE, subject)
     assert _play(lab, tmp_path, SHORT, subject).bound.scenario.claim == "it ends by itself"
