@@ -167,7 +167,7 @@ def test_a_shell_that_reaps_its_agent_is_not_asleep(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(_wrappers, "list_threads", lambda pid: [pid])
     monkeypatch.setattr(_wrappers, "iterate_pids", list)
     monkeypatch.setattr(_wrappers, "read_proc", files.__getitem__)
-    assert _wrappers.SleepProof(7, ()).is_proven() is sleeps
+    assert _wrappers.SleepProof(7, ()).is_tree_asleep() is sleeps
 
 
 COUNTS = {
@@ -316,4 +316,5 @@ def test_a_right_supervisor_is_right_behind_a_shell_as_well(lab: ScenarioRunner)
     subject = Function(supervise, limits=limits, dialects=["raw"])
     for name in ("byte-a-minute", "silent-past-the-limit", "leftover-ends-by-itself"):
         assert list_unmet_checks(judge_all_expectations(lab.play(bundled(name), subject))) == [], name
-    assert choose_overall_verdict(judge_all_expectations(lab.play(bundled("closes-stdin-and-lingers"), subject))) is Verdict.NOT_APPLICABLE
+    rows = judge_all_expectations(lab.play(bundled("closes-stdin-and-lingers"), subject))
+    assert choose_overall_verdict(rows) is Verdict.NOT_APPLICABLE
