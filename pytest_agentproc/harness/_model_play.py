@@ -64,7 +64,7 @@ def run_in_model(
         ScenarioError: the script has no end, and the kit's own supervisor does not end it.
         KitError: the fake itself failed.
     """
-    bound = scenario.bind(scenario.request_terms(subject)).require_virtual_time()
+    bound = scenario.bind(scenario.request_limits(subject)).require_virtual_time()
     played = play_bound_scenario(bound, subject, model=model)
     if played.broken is None:
         return played
