@@ -448,7 +448,7 @@ def _select_short_text(answer: Any) -> dict[str, str]:
 def _find_differences(scenario: Scenario, events: Sequence[Event], identity: AgentIdentity) -> list[str]:
     """Play it, given what was given, and name what comes out otherwise."""
     played = replay_agent(
-        scenario.bind(scenario.request_terms(reference_supervisor())),
+        scenario.bind(scenario.request_limits(reference_supervisor())),
         identity.argv,
         identity.prompt,
         list_agent_input(events),

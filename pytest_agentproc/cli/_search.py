@@ -95,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
     scenarios = _load_scenarios(options.pattern, explored=options.explore)
     code = 0
     if min(jobs, len(scenarios)) > 1:
-        for came, told in run_each(_make_words(options), [scenario.argument for scenario in scenarios], jobs):
+        for came, told in run_each(_make_words(options), [scenario.command_argument for scenario in scenarios], jobs):
             _say(told.removesuffix("\n"))
             code = max(code, came)
         return code

@@ -38,7 +38,7 @@ class BeginOrderRouter(Router):
         return super().find_turns(replace(meaning, marks=()))
 
 
-class StaleAnswerTurns(Turns):
+class AnswersWithEarlierWordsTurns(Turns):
     """Answers the second prompt with what came between the two (B1)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -52,11 +52,14 @@ class StaleAnswerTurns(Turns):
                 return b""
             return super().handle_turn_meaning(heard, now)
         mine, (unread, self._unread) = (self.flight.number,), (self._unread, [])
-        told = [super(StaleAnswerTurns, self).handle_turn_meaning(replace(old, marks=mine), now) for old in unread]
+        told = [
+            super(AnswersWithEarlierWordsTurns, self).handle_turn_meaning(replace(old, marks=mine), now)
+            for old in unread
+        ]
         return b"".join(told) + super().handle_turn_meaning(heard, now)
 
 
-class GoodResultOnlyTurns(StaleAnswerTurns):
+class GoodResultOnlyTurns(AnswersWithEarlierWordsTurns):
     """Keeps background turns apart only after a good result (B3)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -112,7 +115,7 @@ class MergedBackgroundTurns(Turns):
                 super()._handle_end(*held, now)
 
 
-class MixedWordsTurns(Turns):
+class BackgroundWordsInPromptTurns(Turns):
     """Also shows the words of a background turn in the prompt's turn (B1)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -130,7 +133,7 @@ class MixedWordsTurns(Turns):
         super()._handle_progress(said, number, now)
 
 
-class AnyResultTurns(Turns):
+class AnyResultEndsPromptTurns(Turns):
     """Ends the prompt at a background turn's result (B1)."""
 
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
@@ -141,14 +144,14 @@ class AnyResultTurns(Turns):
         return True
 
 
-class EmptyResultTurns(AnyResultTurns):
+class EmptyResultEndsPromptTurns(AnyResultEndsPromptTurns):
     """Ends the prompt at the empty result of a background turn (B1)."""
 
     def _ends_prompt(self, ended: TurnEnded) -> bool:
         return not ended.text
 
 
-class SecondBackgroundTurns(AnyResultTurns):
+class SecondBackgroundEndsPromptTurns(AnyResultEndsPromptTurns):
     """Treats the second of two background turns as the prompt's (B2)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -163,7 +166,7 @@ class SecondBackgroundTurns(AnyResultTurns):
         return self._consumed > 0
 
 
-class AnyMessageTurns(Turns):
+class BackgroundToolEndsPromptTurns(Turns):
     """Ends the prompt's turn when a background turn asks for a host tool (B1)."""
 
     def handle_work(self, worked: WorkMeaning, now: int) -> bytes:
@@ -199,7 +202,7 @@ class NeverEndedTasks(Tasks):
             super().feed(meaning)
 
 
-class UnreportedTasks(Tasks):
+class UnreportedLostTasks(Tasks):
     """Does not report a task that never ended (B2)."""
 
     def describe_lost(self) -> list[str]:

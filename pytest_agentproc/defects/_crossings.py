@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import HistoryReplayed, WorkMeaning
 
 
-class LostQueueTurns(Turns):
+class LosesQueueWithAgentTurns(Turns):
     """Loses the waiting prompts with the agent (P6)."""
 
     def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
@@ -51,7 +51,7 @@ class UnrefusedPromptTurns(Turns):
         """Let them wait."""
 
 
-class LateWordsTurns(Turns):
+class LateWordsInNextTurns(Turns):
     """Adds a cancelled turn's late words to the next turn (P5)."""
 
     def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
@@ -79,7 +79,7 @@ class HistoryAnswerTurns(Turns):
         return data
 
 
-class PastFirstTurns(Turns):
+class WaitsForHistoryTurns(Turns):
     """Holds the prompts of a resumed session until its agent repeats the past (P9)."""
 
     has_past = False
@@ -96,7 +96,7 @@ class PastFirstTurns(Turns):
         return b"" if is_resumed and not self.has_past else super().deliver_next_prompt(now)
 
 
-class CancelFirstTurns(Turns):
+class CancelledDespiteResultTurns(Turns):
     """Reports a turn as cancelled although its good result came (P5)."""
 
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
@@ -119,7 +119,7 @@ class SubagentEndsTurns(Turns):
         return data + (self.handle_turn_meaning(TurnEnded(True), now) if is_end else b"")
 
 
-class StaleCancelTurns(Turns):
+class KeepsCancelForNextTurns(Turns):
     """Keeps a cancel that hit nothing for the next turn (P5)."""
 
     is_poisoned = False

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Meaning
 
 
-class AnyStopCompletion(Completion):
+class ToolStopEndsCompletion(Completion):
     """Treats a stop for a tool as the last word (C2)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
@@ -50,7 +50,7 @@ class NeverWithdrawnCompletion(Completion):
         """Stay."""
 
 
-class LastResultCompletion(Completion):
+class SecondResultUndoesCompletion(Completion):
     """Lets a second result in the grace undo the first (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
@@ -58,7 +58,7 @@ class LastResultCompletion(Completion):
         super().finish(meaning, now)
 
 
-class FinalUndoneCompletion(Completion):
+class UndoesFinalCompletion(Completion):
     """Keeps waiting when a turn begins after the end (C1)."""
 
     def undo_completion(self) -> None:
@@ -66,7 +66,7 @@ class FinalUndoneCompletion(Completion):
         super().undo_completion()
 
 
-class StopAloneCompletion(Completion):
+class OnlyStopMessageEndsCompletion(Completion):
     """Accepts no end except a message that stops (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
@@ -74,7 +74,7 @@ class StopAloneCompletion(Completion):
             super().finish(meaning, now)
 
 
-class CutMessageCompletion(Completion):
+class IgnoresCutMessageCompletion(Completion):
     """Keeps waiting after a message that was cut or aborted (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
@@ -82,7 +82,7 @@ class CutMessageCompletion(Completion):
             super().finish(meaning, now)
 
 
-class LateWordCompletion(Completion):
+class DatedByLastEventCompletion(Completion):
     """Dates the end of the run by the last event of the end (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
@@ -99,7 +99,7 @@ class AnyResultEndsCompletion(Completion):
             self.finish(Finished(True, final=True), now)
 
 
-class NestedWordsCompletion(Completion):
+class SubAgentWordsCompletion(Completion):
     """Reports a sub-agent's words as the agent's (A6)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
@@ -107,7 +107,7 @@ class NestedWordsCompletion(Completion):
         super().feed(said if isinstance(said, Message) else meaning, now)
 
 
-class AnyResultCompletion(Completion):
+class ErrorResultIsGoodCompletion(Completion):
     """Treats an error result as a good one (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
@@ -142,14 +142,14 @@ class UncountedNoiseCompletion(Completion):
             super().feed(meaning, now)
 
 
-class UnlimitedCompletion(Completion):
+class UnlimitedTranscriptCompletion(Completion):
     """Keeps everything that the agent ever said (F6)."""
 
     def limit_transcript(self, size: int | None) -> None:
         """Hear of no limit."""
 
 
-class TimerFirstEnding(Ending):
+class TimerBeforeExitEnding(Ending):
     """Reports inactive when the agent exits at the very instant of the limit (A4)."""
 
     def judge_exit(
@@ -187,7 +187,7 @@ class DroppedErrorEnding(Ending):
         return super().judge_exit(completion, status, watchdog, now, has_completion=has_completion)
 
 
-class ZeroIsGoodEnding(Ending):
+class ExitZeroIsGoodEnding(Ending):
     """Treats exit 0 as a good result (C2)."""
 
     def judge_exit(
@@ -198,7 +198,7 @@ class ZeroIsGoodEnding(Ending):
         return super().judge_exit(completion, status, watchdog, now, has_completion=has_completion)
 
 
-class NullCodeEnding(Ending):
+class SignalDeathIsZeroEnding(Ending):
     """Treats a death by signal as exit 0 (C4)."""
 
     def judge_exit(
@@ -207,7 +207,7 @@ class NullCodeEnding(Ending):
         return super().judge_exit(completion, max(status, 0), watchdog, now, has_completion=has_completion)
 
 
-class AnyCodeEnding(Ending):
+class EveryExitIsGoodEnding(Ending):
     """Treats every exit as a good one (C4)."""
 
     def judge_exit(
@@ -216,14 +216,14 @@ class AnyCodeEnding(Ending):
         return super().judge_exit(completion, min(status, 0), watchdog, now, has_completion=has_completion)
 
 
-class PipeEndEnding(Ending):
+class ExitOnlyAfterStdoutEnding(Ending):
     """Accepts an exit only when stdout has ended (C4)."""
 
     def is_gone(self, status: int | None, streams: Collection[str]) -> bool:
         return super().is_gone(status, streams) and "stdout" not in streams
 
 
-class RawCodeEnding(Ending):
+class AgentExitCodeEnding(Ending):
     """Exits with the agent's own code, forced or not (C1)."""
 
     def choose_exit_code(self, outcome: Outcome, status: int | None, *, forced: bool, executable: bool) -> int:
@@ -232,14 +232,14 @@ class RawCodeEnding(Ending):
         return super().choose_exit_code(outcome, status, forced=forced, executable=executable)
 
 
-class MismatchEnding(Ending):
+class WarnsOfEveryMismatchEnding(Ending):
     """Reports each code that does not fit as a contradiction (C1)."""
 
     def find_warnings(self, outcome: Outcome, status: int | None, *, forced: bool) -> list[str]:
         return [] if (status == 0) is (outcome is Outcome.COMPLETED) else ["exit_contradicts_result"]
 
 
-class FatalPipeEnding(Ending):
+class BrokenStdinFailsEnding(Ending):
     """Fails the run when stdin breaks (F5)."""
 
     def is_input_lost(self, feeder: Feeder, *, silent: bool) -> bool:
@@ -252,7 +252,7 @@ class StartFailureEnding(Ending):
     unstarted = Outcome.FAILED
 
 
-class AlwaysMissingEnding(Ending):
+class EveryStartErrorIsMissingEnding(Ending):
     """Treats every failure to start as a missing file (P6)."""
 
     def is_missing(self, errno: int) -> bool:

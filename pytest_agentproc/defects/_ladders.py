@@ -54,7 +54,7 @@ class ProlongedLingerEscalation(Escalation):
             self._start_timer(self.rung, self.timer, now)
 
 
-class TaskBoundEscalation(Escalation):
+class LingersWithTasksEscalation(Escalation):
     """Waits for the exit while the agent's background commands run (C1)."""
 
     def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
@@ -62,7 +62,7 @@ class TaskBoundEscalation(Escalation):
             super().start_linger_grace(now)
 
 
-class TaskBlindEscalation(Escalation):
+class NoTimeForTasksEscalation(Escalation):
     """Gives an agent no time for its background commands (C1)."""
 
     def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
@@ -77,7 +77,7 @@ class NoLingerGraceEscalation(Escalation):
         self.deadline = now
 
 
-class OneGraceEscalation(Escalation):
+class AlwaysLongGraceEscalation(Escalation):
     """Waits for the long grace also after a good end (C1)."""
 
     def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
@@ -115,7 +115,7 @@ class UnkilledDescendantEscalation(Escalation):
         return self.finish() if self.has_signalled else super().end_leftovers(now)
 
 
-class LeftDescendantEscalation(Escalation):
+class LeavesDescendantsEscalation(Escalation):
     """Leaves the processes that an exited agent has started (T6)."""
 
     def end_leftovers(self, now: int) -> list[Command]:

@@ -73,7 +73,7 @@ class IgnoredDenialHooks(Hooks):
         return super().decide(name, allowed=True)
 
 
-class UnlimitedHooks(Hooks):
+class NoTimeLimitHooks(Hooks):
     """Waits without limit for a callback (B4)."""
 
     @property
@@ -81,7 +81,7 @@ class UnlimitedHooks(Hooks):
         return {name: at for name, at in super().deadlines.items() if name != "hook_timeout"}
 
 
-class StaleHooks(Hooks):
+class CallsTooOldHooks(Hooks):
     """Calls the callback for a hook that is too old (B4)."""
 
     LIFE = 1 << 62
@@ -90,7 +90,7 @@ class StaleHooks(Hooks):
 _NEVER = 2**62
 
 
-class UnansweredTurns(Turns):
+class UnansweredQuestionTurns(Turns):
     """Answers nothing where there is no handler (P7)."""
 
     def _handle_question(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
@@ -167,7 +167,7 @@ class UnansweredCancelTurns(Turns):
         return super()._cancel_with_outcome(turn, cause, now)
 
 
-class _LateQuestions(Questions):
+class _HeldLateQuestions(Questions):
     """Denies what is late, and holds it still."""
 
     def withdraw_late(self, now: int) -> list[Question]:
@@ -183,7 +183,7 @@ class SecondLateAnswerTurns(Turns):
 
     def __init__(self, policy: Policy, watchdog: TurnWatchdog, tell: Callable[..., None], *, has_handler: bool) -> None:
         super().__init__(policy, watchdog, tell, has_handler=has_handler)
-        self.questions = _LateQuestions(policy, tell)
+        self.questions = _HeldLateQuestions(policy, tell)
 
 
 class UnansweredEndTurns(Turns):
@@ -194,7 +194,7 @@ class UnansweredEndTurns(Turns):
         self.questions.withdraw_of_turn(number)
 
 
-class HeldWithdrawnTurns(Turns):
+class WaitsForWithdrawnTurns(Turns):
     """Waits for an answer that the agent has withdrawn (P2)."""
 
     def _withdraw_question(self, name: str, now: int) -> bytes:

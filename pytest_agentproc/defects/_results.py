@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import TurnMeaning, TurnProgress
 
 
-class AnyGoodTurns(Turns):
+class ErrorResultIsGoodTurns(Turns):
     """Takes an error result for a good one (C1)."""
 
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
@@ -45,7 +45,7 @@ class ExitOverResultTurns(Turns):
             super()._handle_end(ended, number, now)
 
 
-class FirstStopTurns(Turns):
+class FirstStopEndsTurns(Turns):
     """Takes the first message that stops for the turn's last, and its stop for the turn's end (C1)."""
 
     def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
@@ -54,7 +54,7 @@ class FirstStopTurns(Turns):
             super()._handle_end(TurnEnded(True, stop_reason=said.stop_reason), number, now)
 
 
-class ZeroIsGoodTurns(Turns):
+class ExitZeroIsGoodTurns(Turns):
     """Takes exit 0 for a good result (C2)."""
 
     def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
@@ -62,7 +62,7 @@ class ZeroIsGoodTurns(Turns):
         super().lose_agent(Outcome.COMPLETED if is_good else outcome, now, "" if is_good else error)
 
 
-class NullCodeTurns(Turns):
+class SignalDeathIsZeroTurns(Turns):
     """Takes a death by signal for exit 0 (C4)."""
 
     def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:

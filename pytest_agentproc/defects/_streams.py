@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Command, Result
 
 
-class FatalArtifacts(Artifacts):
+class WriteErrorFailsRunArtifacts(Artifacts):
     """Fails a run because an artifact could not be written (C3)."""
 
     def warn_of_unwritten(self, result: Result) -> Result:
@@ -23,14 +23,14 @@ class FatalArtifacts(Artifacts):
         return replace(amended, outcome=Outcome.FAILED, exit_code=1) if self.unwritten else amended
 
 
-class SilentArtifacts(Artifacts):
+class UnreportedWriteErrorArtifacts(Artifacts):
     """Does not report an artifact that it could not write (C3)."""
 
     def warn_of_unwritten(self, result: Result) -> Result:
         return result
 
 
-class ForgetfulArtifacts(Artifacts):
+class ForgetsForcedReportArtifacts(Artifacts):
     """Leaves out of result.json what a forced agent had reported (C3)."""
 
     def build_fields(self, result: Result) -> dict[str, Any]:
@@ -53,14 +53,14 @@ class DecodingArtifacts(Artifacts):
         super().write(name, data.decode(errors="replace").encode())
 
 
-class ChunkFraming(Framing):
+class DecodesEachChunkFraming(Framing):
     """Decodes each chunk by itself (F1)."""
 
     def feed(self, data: bytes) -> list[bytes]:
         return super().feed(data.decode(errors="replace").encode())
 
 
-class UnfinishedFraming(Framing):
+class DropsUnfinishedLineFraming(Framing):
     """Drops a last line without an end (F1)."""
 
     def flush(self) -> list[bytes]:
@@ -85,7 +85,7 @@ class FirstObjectFraming(Framing):
             return line
 
 
-class EscapeFraming(Framing):
+class DropsEscapedEventFraming(Framing):
     """Drops an event that follows a terminal escape sequence (F1)."""
 
     def feed(self, data: bytes) -> list[bytes]:
@@ -108,7 +108,7 @@ class StopAtUnknownFraming(Framing):
         return known
 
 
-class BomFraming(Framing):
+class KeepsByteOrderMarkFraming(Framing):
     """Treats a byte order mark as text (F1)."""
 
     def __init__(self) -> None:
@@ -116,21 +116,21 @@ class BomFraming(Framing):
         self._begun = True
 
 
-class CarriageFraming(Framing):
+class KeepsCarriageReturnFraming(Framing):
     """Treats the carriage return at a line's end as text (F1)."""
 
     def _strip_line(self, line: bytes) -> bytes:
         return super()._strip_line(line) + b"\r" * line.endswith(b"\r")
 
 
-class WholeLineFraming(Framing):
+class CountsCarriageReturnFraming(Framing):
     """Counts a CRLF as part of the line before it (F3)."""
 
     def _is_short_enough(self, line: bytes | bytearray) -> bool:
         return not self.is_too_long(len(line))
 
 
-class BreakFraming(Framing):
+class SplitsAtAnyBreakFraming(Framing):
     """Ends a line at every character that may break a line (F1)."""
 
     def feed(self, data: bytes) -> list[bytes]:
@@ -152,14 +152,14 @@ class ShortLineFraming(Framing):
         return size > 64 * 1024 or super().is_too_long(size)
 
 
-class EndlessFeeder(Feeder):
+class WatchesEndedStreamFeeder(Feeder):
     """Keeps watching a stream that has ended (A5)."""
 
     def note_stream_end(self, stream: str) -> None:
         """Take note of nothing."""
 
 
-class StdoutFeeder(Feeder):
+class NeverReadsStderrFeeder(Feeder):
     """Never reads stderr (F4)."""
 
     @property

@@ -83,7 +83,7 @@ class UnsettledTools(Tools):
         """Forget nothing."""
 
 
-class UnlimitedWatchdog(Watchdog):
+class NoToolLimitWatchdog(Watchdog):
     """Waits without limit while a tool runs (A6)."""
 
     def __init__(self, policy: Policy) -> None:
@@ -101,7 +101,7 @@ class DurationWatchdog(Watchdog):
             self.deadlines["internal_tool_timeout"] = kept
 
 
-class UnlimitedTurnWatchdog(TurnWatchdog):
+class NoToolLimitTurnWatchdog(TurnWatchdog):
     """Waits without limit while a tool runs, in a session (A6)."""
 
     def __init__(self, policy: Policy) -> None:
@@ -109,7 +109,7 @@ class UnlimitedTurnWatchdog(TurnWatchdog):
         self.limits["internal_tool_timeout"] = None
 
 
-class AnyToolTools(Tools):
+class HandsOverAnyTool(Tools):
     """Ends at every tool, also at the agent's own (A7)."""
 
     def is_handed_over(self, meaning: Meaning) -> bool:

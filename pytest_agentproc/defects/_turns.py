@@ -29,7 +29,7 @@ class TimeoutWithoutCancelTurns(Turns):
         return b""
 
 
-class ReadyButDropsTurns(Turns):
+class DropsPromptsAfterTimeoutTurns(Turns):
     """Says ready after a timeout, and drops every prompt without a word (P1)."""
 
     is_dead = False
@@ -100,7 +100,7 @@ class NoCallerCancelLimitTurns(Turns):
         return data
 
 
-class HastyCancelTurns(Turns):
+class ShortCancelGraceTurns(Turns):
     """Waits kill_grace instead of cancel_grace for an acknowledgement (P3)."""
 
     def cancel_expired(self, now: int) -> bytes:
@@ -119,7 +119,7 @@ class DoubleCancelTurns(Turns):
         return super()._send_cancel(turn) * 2
 
 
-class EarlyCancelTurns(Turns):
+class UnrepeatedCancelTurns(Turns):
     """Does not repeat a cancel that came before its turn began (P3)."""
 
     def _handle_begin(self, owners: tuple[int, ...]) -> bytes:

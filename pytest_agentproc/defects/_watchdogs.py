@@ -61,7 +61,7 @@ class FirstOutputWatchdog(Watchdog):
             self.arm(now)
 
 
-class LineWatchdog(Watchdog):
+class OnlyWholeLinesCountWatchdog(Watchdog):
     """Counts bytes as activity only when their line ends (A1)."""
 
     def is_activity(self, stream: str, data: bytes) -> bool:
@@ -78,7 +78,7 @@ class PollingWatchdog(Watchdog):
             self.limits["inactivity_timeout"] = (limit // _SECOND + 1) * _SECOND
 
 
-class UncappedWatchdog(Watchdog):
+class NoRuntimeLimitWatchdog(Watchdog):
     """Lets an agent that prints run for ever (A2)."""
 
     def __init__(self, policy: Policy) -> None:
@@ -135,7 +135,7 @@ class MessagesOnlyWatchdog(Watchdog):
         return isinstance(meaning, Message)
 
 
-class AnyEventWatchdog(Watchdog):
+class StatusIsProgressWatchdog(Watchdog):
     """Counts a status line as progress (A8)."""
 
     def is_progress(self, meaning: Meaning) -> bool:
@@ -188,7 +188,7 @@ class IgnoresUnreadProgressTurnWatchdog(TurnWatchdog):
         super()._move_deadlines(now, *(name for name in names if self.deadlines.get(name, now + 1) > now))
 
 
-class BytesMoveTurnWatchdog(TurnWatchdog):
+class BytesAreProgressTurnWatchdog(TurnWatchdog):
     """Counts every byte of a turn as progress (P2)."""
 
     def note_activity(self, now: int, stream: str, size: int) -> None:
@@ -282,7 +282,7 @@ class UnlimitedSilenceTurnWatchdog(TurnWatchdog):
         self.limits["inactivity_timeout"] = None
 
 
-class UncappedTurnWatchdog(TurnWatchdog):
+class NoRuntimeLimitTurnWatchdog(TurnWatchdog):
     """Lets a turn that prints run for ever (A2)."""
 
     def __init__(self, policy: Policy) -> None:
@@ -290,7 +290,7 @@ class UncappedTurnWatchdog(TurnWatchdog):
         self.limits["max_runtime"] = None
 
 
-class SessionCapTurnWatchdog(TurnWatchdog):
+class SessionRuntimeTurnWatchdog(TurnWatchdog):
     """Counts a turn's runtime from the first prompt (A2)."""
 
     first: int | None = None

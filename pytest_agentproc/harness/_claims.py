@@ -94,7 +94,7 @@ class ReferenceResults:
         """
         if hasattr(subject, "deciders"):
             return None
-        terms, own = scenario.request_terms(subject), scenario.request_terms(REFERENCE)
+        terms, own = scenario.request_limits(subject), scenario.request_limits(REFERENCE)
         try:
             return None if _read_limits(terms) == _read_limits(own) else cls(scenario.bind(terms), scenario.bind(own))
         except NotApplicable:
@@ -216,7 +216,7 @@ def bind_to_subject(scenario: Scenario, subject: Subject) -> BoundScenario:
         variant = f"{part.dialect} {part.mode}"
         if not {part.dialect, variant} & set(getattr(subject, "dialects", None) or (variant,)):
             raise NotApplicable(f"agents of {variant}", 1)
-    bound = scenario.bind(scenario.request_terms(subject))
+    bound = scenario.bind(scenario.request_limits(subject))
     for bound_part in list_agent_scenarios(bound):
         if "host_tools" in bound_part.scenario.policy and not bound_part.scenario.has_same_host_tools(
             bound_part.policy

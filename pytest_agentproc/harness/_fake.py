@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_agentproc import machine
 from pytest_agentproc.harness._bystanders import read_alive_or_stopped, read_fake_command
 from pytest_agentproc.harness._faults import FakeFault, explain_failed_start, read_expiry, read_fault
-from pytest_agentproc.record import Record, list_starts
+from pytest_agentproc.record import Record, list_agent_starts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock import SystemClock, VirtualClock
     from pytest_agentproc.harness._fake_log import FakeLog
     from pytest_agentproc.harness._refused_starts import StartRefusal
-    from pytest_agentproc.record import Start
+    from pytest_agentproc.record import AgentStart
 
 
 _SHOWN = 5
@@ -44,7 +44,7 @@ class CallAssertions(ABC):
 
     @property
     @abstractmethod
-    def starts(self) -> tuple[Start, ...]:
+    def starts(self) -> tuple[AgentStart, ...]:
         """Each start so far."""
 
     def assert_called_once_with(
@@ -100,7 +100,7 @@ class _StartMatcher(NamedTuple):
     env: Mapping[str, str | None]
     cwd: str | os.PathLike[str] | None
 
-    def list_compared_fields(self, start: Start | None) -> list[tuple[str, Any, Any]]:
+    def list_compared_fields(self, start: AgentStart | None) -> list[tuple[str, Any, Any]]:
         """Give the compared fields beside the arguments: name, expected value, actual value."""
         parts: list[tuple[str, Any, Any]] = []
         if self.stdin is not None:
@@ -114,12 +114,12 @@ class _StartMatcher(NamedTuple):
             parts.append(("cwd", os.fspath(self.cwd), "" if start is None else start.cwd))
         return parts
 
-    def list_differences(self, start: Start) -> list[str]:
+    def list_differences(self, start: AgentStart) -> list[str]:
         """Name what is different in a call."""
         differing = [name for name, expected, seen in self.list_compared_fields(start) if expected != seen]
         return differing if _is_matching_argv(self.argv, start.argv) else ["argv", *differing]
 
-    def measure_distance(self, start: Start) -> tuple[float, int]:
+    def measure_distance(self, start: AgentStart) -> tuple[float, int]:
         """Say how far a call is from what is expected."""
         words = [word for word in self.argv if isinstance(word, str)]
         return 1 - SequenceMatcher(None, words, start.argv).ratio(), len(self.list_differences(start))
@@ -134,7 +134,7 @@ def _is_matching_argv(argv: Sequence[Any], given: Sequence[str]) -> bool:
     return bool(given) and bool(argv[0] == given[0]) and _is_matching_argv(argv[1:], given[1:])
 
 
-def _explain_mismatch(head: str, name: str, wanted: _StartMatcher, starts: Sequence[Start]) -> str:
+def _explain_mismatch(head: str, name: str, wanted: _StartMatcher, starts: Sequence[AgentStart]) -> str:
     lines = [head, _format_words("expected", [name, *wanted.argv])]
     lines += [_format_field(part, expected) for part, expected, _ in wanted.list_compared_fields(None)]
     for start in sorted(starts, key=wanted.measure_distance)[:_SHOWN]:
@@ -160,7 +160,7 @@ def _shorten_text(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-def _format_other_starts(starts: Sequence[Start]) -> list[str]:
+def _format_other_starts(starts: Sequence[AgentStart]) -> list[str]:
     return [f"  and {len(starts) - _SHOWN} more"] if len(starts) > _SHOWN else []
 
 
@@ -218,12 +218,12 @@ class FakeAgent(CallAssertions):
         self._made_at = time.monotonic_ns()
 
     @property
-    def starts(self) -> tuple[Start, ...]:
+    def starts(self) -> tuple[AgentStart, ...]:
         """Each start of it so far: `argv`, `env`, `cwd`, `stdin`, `signals` with their times, and how it ended.
 
         Starts in virtual time come before those in real time.
         """
-        return tuple(start for record in self.records for start in list_starts(record))
+        return tuple(start for record in self.records for start in list_agent_starts(record))
 
     @property
     def records(self) -> tuple[Record, ...]:
@@ -356,7 +356,7 @@ class MultiScriptFake(CallAssertions):
         self.name, self.path, self.argv, self._fakes = front.name, front.path, front.argv, [front, *others]
 
     @property
-    def starts(self) -> tuple[Start, ...]:
+    def starts(self) -> tuple[AgentStart, ...]:
         """Each start so far, whichever script it played; see `FakeAgent.starts`."""
         placed = [pair for fake in self._fakes for pair in zip(_list_start_order_keys(fake), fake.starts, strict=False)]
         return tuple(start for _, start in sorted(placed, key=lambda pair: pair[0]))

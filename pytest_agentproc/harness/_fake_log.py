@@ -135,7 +135,7 @@ class FakeLog:
         if kept and not record.events and self._is_elsewhere is None:
             self.clock.zero = min(log.born for log in kept)
         self._correct_agent_ends([log for log in kept if log.index < 0], record)
-        record.merge(event for log in kept for event in self._iterate_events(log, kept))
+        record.merge_events(event for log in kept for event in self._iterate_events(log, kept))
         now = self.clock.instant()
         for log in kept:
             if (state := self._find_leftover_state(log)) is not None:
@@ -160,7 +160,7 @@ class FakeLog:
         if self.is_over:
             return record
         found, kept = Record(record.header), self._read_at_rest()
-        found.merge(event for log in kept for event in self._iterate_events(log, kept))
+        found.merge_events(event for log in kept for event in self._iterate_events(log, kept))
         return found
 
     def is_used(self) -> bool:

@@ -22,7 +22,7 @@ from pytest_agentproc.harness._played import (
 )
 from pytest_agentproc.harness._refused_starts import find_spawn_error
 from pytest_agentproc.harness._supervise import MOST_STARTS, NOBODY, MemoryStore, compute_leave_instant
-from pytest_agentproc.record import Record, mark_session
+from pytest_agentproc.record import Record, add_session_to_trace
 from pytest_agentproc.supervisor import Conversation, Machine, RunHeader, SessionTask, Setting, Task
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def run_in_model(
         ScenarioError: the script has no end, and the kit's own supervisor does not end it.
         KitError: the fake itself failed.
     """
-    bound = scenario.bind(scenario.request_terms(subject)).require_virtual_time()
+    bound = scenario.bind(scenario.request_limits(subject)).require_virtual_time()
     played = play_bound_scenario(bound, subject, model=model)
     if played.broken is None:
         return played
@@ -232,7 +232,7 @@ def _add_session_to_model(model: InMemoryModel, bound: BoundScenario, subject: _
     )
     made = subject.session_deciders
     machine = Conversation(task, made)
-    trace = mark_session(model.record.add, scenario.session)
+    trace = add_session_to_trace(model.record.add, scenario.session)
     host = SessionHost(machine, made.transcript(), bound, _make_spawner(model, bound), model.now, trace)
     model.hosts[len(model.drivers)] = host
     model.drivers.append(host.driver)

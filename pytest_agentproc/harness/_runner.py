@@ -296,7 +296,7 @@ class ScenarioRunner:
         if isinstance(clock, VirtualClock):
             bound.require_virtual_time()
         # A user who starts a raw program by `argv` gave no prompt, and would be surprised to find one.
-        is_bare = scenario.dialect == "raw" and not scenario.states_prompt
+        is_bare = scenario.dialect == "raw" and not scenario.has_stated_prompt
         arguments = () if is_bare else build_command_line(scenario)
         fake = self._make_fake_of_bound(
             bound, clock, record, name, outside, arguments, command=command, instead=instead, trusts=is_for_arguments
@@ -451,7 +451,7 @@ def _bind_and_forecast(scenario: Scenario, subject: Subject) -> tuple[BoundScena
     if bound.blocked is not None:
         needed = "a supervisor that is async" if explain_real_time_only(subject) else "virtual time"
         raise NotApplicable(needed, bound.blocked.line)
-    foreseen = forecast_run(scenario, scenario.request_terms(subject))
+    foreseen = forecast_run(scenario, scenario.request_limits(subject))
     if foreseen.broken is not None:
         raise foreseen.broken.make_error(str(scenario.path))
     return bound, foreseen
@@ -481,7 +481,7 @@ def _add_polling_and_reference(
         period = play_later().period
         began = naps[0][0] if naps else 0
     if period and not hasattr(subject, "deciders"):
-        margin = forecast_run(scenario, scenario.request_terms(subject)).margin
+        margin = forecast_run(scenario, scenario.request_limits(subject)).margin
         return replace(played, polling=PollingPace.of(bound, played.record, period, margin, began))
     return replace(played, polling=PollingPace(0, None, naps=naps)) if naps else played
 

@@ -338,7 +338,7 @@ def supervise_in_virtual_time(
 
     def record_clock_error(error: ClockError) -> None:
         record.add(clock.instant(), "m", {"process": "supervisor", "fault": error.reason, "message": str(error)})
-        marks.append(record.settle_and_count())
+        marks.append(record.flush_and_count_events())
 
     clock.hub.most_starts = MOST_STARTS
     pipes = PipeCount(bound)
@@ -357,7 +357,7 @@ def supervise_in_virtual_time(
             fault = _find_reach_error(error) or error
             if not marks:
                 record_clock_error(error)
-            record.truncate(marks[0])  # its actions after the cancel take real time, and belong to no verdict
+            record.truncate_events(marks[0])  # its actions after the cancel take real time, and belong to no verdict
         others.record_leftovers(record, clock.instant())
     return PlayResult(bound, record, answer, fault, room.read_files(), pipes_left=pipes.left)
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.plugin._fakes import FakeAgents, Fakes
     from pytest_agentproc.plugin._process_tree import ProcessTree
     from pytest_agentproc.plugin._run import AgentRun, AgentTurn, Runner
-    from pytest_agentproc.plugin._session import AgentSession, BegunTurn, Sessions
+    from pytest_agentproc.plugin._session import AgentSession, Sessions, StartedTurn
     from pytest_agentproc.plugin._timelines import AgentTimeline
 
 __all__ = [
@@ -45,13 +45,13 @@ __all__ = [
     "AgentSession",
     "AgentTimeline",
     "AgentTurn",
-    "BegunTurn",
     "FakeAgent",
     "FakeAgents",
     "Fakes",
     "ProcessTree",
     "Runner",
     "Sessions",
+    "StartedTurn",
     "VirtualClock",
     "agent_scenario",
     "pytest_addhooks",
@@ -77,7 +77,7 @@ _HOMES = {
     "AgentSession": "plugin._session",
     "AgentTimeline": "plugin._timelines",
     "AgentTurn": "plugin._run",
-    "BegunTurn": "plugin._session",
+    "StartedTurn": "plugin._session",
     "FakeAgent": "harness",
     "FakeAgents": "plugin._fakes",
     "Fakes": "plugin._fakes",

@@ -36,20 +36,20 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     """Start pytest below the coordinator if that is asked for, and if it can be done; else each test says why not."""
     uses_xdist = config.getoption("numprocesses", None) or config.getoption("tx", None)
     if get_option(config, "virtual_sync") and not uses_xdist and _explain_no_restart(config) is None:
-        _restart_in_coordinator(config)
+        _execute_coordinator(config)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
     """Have each local worker start below a coordinator of its own."""
-    if not get_option(config, "virtual_sync") or isinstance(words := _find_coordinator(), UsageError):
+    if not get_option(config, "virtual_sync") or isinstance(words := _find_coordinator_command(), UsageError):
         return
     for spec in specs:
         if spec.popen and not spec.python:
             spec.python = shlex.join([*words, sys.executable])
 
 
-def restart_for_tests(session: pytest.Session, count: int) -> None:
+def restart_below_coordinator(session: pytest.Session, count: int) -> None:
     """Start pytest again below the coordinator if that is possible, for so many tests of this session."""
     config = session.config
     if not count or session.testsfailed or config.option.collectonly or _explain_no_restart(config) is not None:
@@ -62,11 +62,11 @@ def restart_for_tests(session: pytest.Session, count: int) -> None:
             "(with agentproc_virtual_sync = true in the ini file it does so before it collects)"
         )
     config.hook.pytest_sessionfinish(session=session, exitstatus=pytest.ExitCode.OK)
-    _restart_in_coordinator(config)
+    _execute_coordinator(config)
 
 
-def _restart_in_coordinator(config: pytest.Config) -> None:
-    words = _find_coordinator()
+def _execute_coordinator(config: pytest.Config) -> None:
+    words = _find_coordinator_command()
     assert not isinstance(words, UsageError), "the reason against it was asked for"
     config._ensure_unconfigure()  # noqa: SLF001  # it gives stdin back, and ends what this session has begun
     os.chdir(config.invocation_params.dir)
@@ -75,7 +75,7 @@ def _restart_in_coordinator(config: pytest.Config) -> None:
     os.execv(words[0], [*words, sys.executable, *sys.orig_argv[1:]])  # noqa: S606  # it takes the place of this process
 
 
-def _find_coordinator() -> list[str] | UsageError:
+def _find_coordinator_command() -> list[str] | UsageError:
     """Find the coordinator, as the beginning of a command; or give the error that explains why there is none."""
     from pytest_agentproc.clock.preload import find_coordinator
 
@@ -92,7 +92,7 @@ def _explain_no_restart(config: pytest.Config) -> UsageError | None:
             "virtual time does not reach this Python: it is static or setuid, or /proc is that of other processes",
             "run pytest by another Python, or take @pytest.mark.virtual_time away",
         )
-    if isinstance(words := _find_coordinator(), UsageError):
+    if isinstance(words := _find_coordinator_command(), UsageError):
         return words
     if hasattr(config, "workerinput"):
         return UsageError(
@@ -178,12 +178,12 @@ def pause_at_debugger_prompts(debugger: Any) -> None:
         return
     read, obey = debugger.cmdloop, debugger.onecmd
 
-    def cmdloop(intro: Any = None) -> Any:
+    def hold_time_in_prompt(intro: Any = None) -> Any:
         with machine.hold_virtual_time():
             return read(intro)
 
-    def onecmd(line: str) -> Any:
+    def hold_time_in_command(line: str) -> Any:
         with machine.hold_virtual_time(-1):
             return obey(line)
 
-    debugger.cmdloop, debugger.onecmd = cmdloop, onecmd
+    debugger.cmdloop, debugger.onecmd = hold_time_in_prompt, hold_time_in_command

@@ -51,7 +51,7 @@ def get_language(config: pytest.Config) -> Language:
             (ScriptStep, scenario.add_step),
         )
         for hook, (kind, grown) in zip(_OF_LANGUAGE, kinds, strict=True):
-            for origin, given in _call_plugins(config, hook, kind):
+            for origin, given in _call_hook_of_plugins(config, hook, kind):
                 try:
                     language = grown(language, given, origin)
                 except UsageError as error:
@@ -88,7 +88,7 @@ def _collect_defects(config: pytest.Config) -> dict[str, Defect]:
     from pytest_agentproc.vocabulary import RULES
 
     found: dict[str, tuple[Defect, str]] = {}
-    for origin, given in _call_plugins(config, _OF_DEFECTS, defects.Defect):
+    for origin, given in _call_hook_of_plugins(config, _OF_DEFECTS, defects.Defect):
         name = given.name
         problem = None
         if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
@@ -104,7 +104,7 @@ def _collect_defects(config: pytest.Config) -> dict[str, Defect]:
     return {name: given for name, (given, _) in found.items()}
 
 
-def _call_plugins(config: pytest.Config, hook: str, kind: type) -> Iterator[tuple[str, Any]]:
+def _call_hook_of_plugins(config: pytest.Config, hook: str, kind: type) -> Iterator[tuple[str, Any]]:
     """Call the hook of each plugin by itself, in pytest's order; give each object with the name of its plugin."""
     manager = config.pluginmanager
     for impl in reversed(getattr(config.hook, hook).get_hookimpls()):
@@ -145,7 +145,7 @@ _HOOK = "pytest_agentproc_subjects"
 
 def is_reference_alone(config: pytest.Config) -> bool:
     """Say whether the reference supervisor alone is under test, as it ships or with a defect built in."""
-    return [subject is get_reference(config) for subject in get_subjects(config)] == [True]
+    return [subject is get_reference_subject(config) for subject in get_subjects(config)] == [True]
 
 
 def is_reference_supervisor(subject: Subject) -> bool:
@@ -155,7 +155,7 @@ def is_reference_supervisor(subject: Subject) -> bool:
     return isinstance(subject, ReferenceSupervisor)
 
 
-def format_axes(config: pytest.Config, subject: Subject, clock: str, backend: str) -> str:
+def format_item_parameters(config: pytest.Config, subject: Subject, clock: str, backend: str) -> str:
     """Write one way to run a scenario as it stands in the brackets of a node id.
 
     Each supervisor is named, but for the reference supervisor where that alone is under test: so an id never runs
@@ -165,7 +165,7 @@ def format_axes(config: pytest.Config, subject: Subject, clock: str, backend: st
     return "-".join([*([subject.name] if is_named else []), backend, *([clock] if clock == "real" else [])])
 
 
-def get_reference(config: pytest.Config) -> Subject:
+def get_reference_subject(config: pytest.Config) -> Subject:
     """Give the reference supervisor, with the defect that was asked for, if one was."""
     reference_supervisor = config.stash.get(_REFERENCE, None)
     if reference_supervisor is None:
@@ -196,7 +196,7 @@ def _choose_subjects(config: pytest.Config) -> tuple[Subject, ...]:
     names, commands, defect = get_option(config, "subject"), get_option(config, "command"), get_option(config, "defect")
     contributed = _collect_contributed_subjects(config)
     if not names and not commands:
-        return tuple(contributed.values()) if contributed and defect is None else (get_reference(config),)
+        return tuple(contributed.values()) if contributed and defect is None else (get_reference_subject(config),)
     if defect is not None and "reference" not in names:
         raise pytest.UsageError(
             f"--agentproc-defect={defect} is built into the reference supervisor, and "
@@ -204,9 +204,9 @@ def _choose_subjects(config: pytest.Config) -> tuple[Subject, ...]:
         )
     known = _list_known_subjects(config) | contributed
     chosen = [_find_subject(config, name, known) for name in dict.fromkeys(names)]
-    chosen += [_make_command(line, f"--agentproc-command={line}") for line in dict.fromkeys(commands)]
+    chosen += [_make_command_subject(line, f"--agentproc-command={line}") for line in dict.fromkeys(commands)]
     _require_different_names(chosen, _format_subject_options(names, commands))
-    _require_programs(chosen)
+    _require_existing_programs(chosen)
     return tuple(chosen)
 
 
@@ -218,7 +218,7 @@ def _format_subject_options(names: tuple[str, ...], commands: tuple[str, ...]) -
 def _list_known_subjects(config: pytest.Config) -> dict[str, Any]:
     from pytest_agentproc.subjects import get_bundled_subjects
 
-    return get_bundled_subjects() | {"reference": get_reference(config)}
+    return get_bundled_subjects() | {"reference": get_reference_subject(config)}
 
 
 def _collect_contributed_subjects(config: pytest.Config) -> dict[str, Subject]:
@@ -227,7 +227,7 @@ def _collect_contributed_subjects(config: pytest.Config) -> dict[str, Subject]:
     if not impls:
         return {}
     try:
-        given = [list(_as_list(some)) for some in config.hook.pytest_agentproc_subjects(config=config)]
+        given = [list(_convert_to_list(some)) for some in config.hook.pytest_agentproc_subjects(config=config)]
     except Exception as error:  # it is theirs, whatever it is
         from pytest_agentproc.subjects import describe_raised
 
@@ -237,7 +237,7 @@ def _collect_contributed_subjects(config: pytest.Config) -> dict[str, Subject]:
     return {subject.name: subject for subject in subjects}
 
 
-def _as_list(given: Any) -> Iterable[Any]:
+def _convert_to_list(given: Any) -> Iterable[Any]:
     return given if hasattr(given, "__iter__") and not isinstance(given, str) else [given]
 
 
@@ -248,10 +248,10 @@ def _require_different_names(chosen: list[Subject], place: str) -> None:
             raise pytest.UsageError(f"{place}: two subjects are called {name}: give one of them another name")
 
 
-def _require_programs(chosen: list[Subject]) -> None:
+def _require_existing_programs(chosen: list[Subject]) -> None:
     """Refuse a program that is not there: that is one mistake, and not one of each scenario."""
     for subject in chosen:
-        with _as_pytest_error(f"adapter error: {subject.name}: "):
+        with _convert_to_pytest_error(f"adapter error: {subject.name}: "):
             getattr(subject, "require_files", lambda: None)()
 
 
@@ -262,12 +262,12 @@ def _find_subject(config: pytest.Config, name: str, known: dict[str, Any]) -> Su
     root = str(config.rootpath)
     if name not in known and ":" in name and root not in sys.path:
         sys.path.insert(0, root)
-        config.add_cleanup(partial(_remove_from_path, root))
-    with _as_pytest_error(""):
+        config.add_cleanup(partial(_remove_from_import_path, root))
+    with _convert_to_pytest_error(""):
         return find_subject(name, f"{_OPTION}={name}", root, known, "set pythonpath in the ini file")
 
 
-def _remove_from_path(folder: str) -> None:
+def _remove_from_import_path(folder: str) -> None:
     if folder in sys.path:
         sys.path.remove(folder)
 
@@ -275,20 +275,20 @@ def _remove_from_path(folder: str) -> None:
 def _convert_to_subject(thing: Any, place: str) -> Subject:
     from pytest_agentproc.subjects import as_subject
 
-    with _as_pytest_error(f"{place}: "):
+    with _convert_to_pytest_error(f"{place}: "):
         return as_subject(thing)
 
 
-def _make_command(line: str, place: str) -> Subject:
+def _make_command_subject(line: str, place: str) -> Subject:
     """Make a subject of a command line."""
     from pytest_agentproc.subjects import make_command
 
-    with _as_pytest_error(f"{place}: "):
+    with _convert_to_pytest_error(f"{place}: "):
         return _convert_to_subject(make_command(line), place)
 
 
 @contextmanager
-def _as_pytest_error(place: str) -> Iterator[None]:
+def _convert_to_pytest_error(place: str) -> Iterator[None]:
     """Raise a mistake of the caller's as pytest shows it: on one line, after its place."""
     try:
         yield
@@ -299,7 +299,7 @@ def _as_pytest_error(place: str) -> Iterator[None]:
 _LAB: pytest.StashKey[ScenarioRunner] = pytest.StashKey()
 
 
-def is_fake(config: pytest.Config, command: str) -> bool:
+def is_fake_command(config: pytest.Config, command: str) -> bool:
     """Say whether a command line is that of one of the session's fakes; makes no runner."""
     lab = config.stash.get(_LAB, None)
     return lab is not None and lab.is_fake(command)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.plugin._items import ScenarioItem
 
 
-def add_corpus(config: pytest.Config) -> None:
+def add_bundled_scenarios(config: pytest.Config) -> None:
     """Let a session run the bundled scenarios that are named by node ids, or all in place of the tests of the project.
 
     Raises:
@@ -35,14 +35,14 @@ def add_corpus(config: pytest.Config) -> None:
     config.pluginmanager.register(_CorpusPlugin(folder, _read_node_ids(folder, named)), CORPUS)
 
 
-def require_node_ids(config: pytest.Config) -> None:
+def refuse_bundled_paths(config: pytest.Config) -> None:
     """Refuse the path of a bundled scenario outside of the project: no conftest file of the project would be loaded.
 
     Raises:
         pytest.UsageError: there is one.
     """
     folder, here = find_corpus_folder(), config.invocation_params.dir
-    if folder is None or (here.is_relative_to(config.rootpath) and not _is_foreign(folder, config)):
+    if folder is None or (here.is_relative_to(config.rootpath) and not _is_outside_project(folder, config)):
         return
     for word in config.args:
         path, colons, name = word.partition("::")
@@ -87,17 +87,19 @@ class _CorpusPlugin:
     ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
         """Add the corpus to what the session found, unless its folder was named and is found anyway."""
         report = yield
-        if isinstance(collector, pytest.Session) and report.passed and not self._is_named(collector):
+        if isinstance(collector, pytest.Session) and report.passed and not self._is_corpus_named(collector):
             how: dict[str, Any] = {"path": self._folder, "nodeid": CORPUS, "wanted": self._wanted_files}
-            report.result.append(Corpus.from_parent(collector, name=CORPUS, **how))
+            report.result.append(BundledCollector.from_parent(collector, name=CORPUS, **how))
         return report
 
-    def _is_named(self, session: pytest.Session) -> bool:
+    def _is_corpus_named(self, session: pytest.Session) -> bool:
         places = (self._folder, *self._folder.parents)
-        return not _is_foreign(self._folder, session.config) and any(session.isinitpath(place) for place in places)
+        return not _is_outside_project(self._folder, session.config) and any(
+            session.isinitpath(place) for place in places
+        )
 
 
-class Corpus(pytest.Collector):
+class BundledCollector(pytest.Collector):
     """The bundled scenarios: with ids of their paths where those can be named, else with `agentproc-corpus/...`.
 
     It collects the files itself. pytest would look for the folder of a node id on disk, and `--lf` skips files that it
@@ -110,7 +112,7 @@ class Corpus(pytest.Collector):
 
     def collect(self) -> Iterator[ScenarioItem]:
         """Give the tests of all scenarios, or those that node ids name."""
-        is_foreign = _is_foreign(self.path, self.config)
+        is_foreign = _is_outside_project(self.path, self.config)
         for path, names in self._wanted_files.items():
             place = path.relative_to(self.path).as_posix()
             named: dict[str, Any] = {"nodeid": f"{CORPUS}/{place}"} if is_foreign else {}
@@ -125,6 +127,6 @@ class Corpus(pytest.Collector):
 _REMEDY = "the brackets name the supervisor: name the folder of its conftest.py, too, or repeat --agentproc-subject"
 
 
-def _is_foreign(folder: Path, config: pytest.Config) -> bool:
+def _is_outside_project(folder: Path, config: pytest.Config) -> bool:
     """Say whether the corpus is installed, or lies outside of the user's project."""
     return folder.name == "_corpus" or not folder.is_relative_to(config.rootpath)

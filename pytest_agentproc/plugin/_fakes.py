@@ -25,7 +25,7 @@ from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness import COMMANDS, LifeInRealTime, MultiScriptFake, ScenarioRunner
 from pytest_agentproc.plugin._contributions import get_runner
 from pytest_agentproc.plugin._scripts import find_caller_place, find_test_place, load_given_scenario
-from pytest_agentproc.plugin._timelines import keep_for_timeline
+from pytest_agentproc.plugin._timelines import add_run_to_timeline
 from pytest_agentproc.verdict import explain_leaks
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Fakes:
         if is_new:
             real.start()
         self._made.append((fake, scenario))
-        keep_for_timeline(self._request.node, fake, scenario)
+        add_run_to_timeline(self._request.node, fake, scenario)
         return fake
 
     def refusals(self, missing: Collection[str]) -> str:
@@ -152,12 +152,12 @@ class Fakes:
         """
         node = self._request.node
         see = node.ihook.pytest_agentproc_record
-        text = end_and_explain_fakes(self._made, lambda record: see(nodeid=node.nodeid, record=record))
+        text = end_and_explain_survivors(self._made, lambda record: see(nodeid=node.nodeid, record=record))
         if text:
             pytest.fail(text, pytrace=False)
 
 
-def end_and_explain_fakes(made: Sequence[tuple[FakeAgent, Scenario]], see: Callable[[Record], object]) -> str:
+def end_and_explain_survivors(made: Sequence[tuple[FakeAgent, Scenario]], see: Callable[[Record], object]) -> str:
     """End fakes, and explain which of them were still alive; empty: none was.
 
     Raises:
@@ -200,7 +200,7 @@ class FakeAgents:
 
     def __init__(self, fakes: Fakes | None = None) -> None:
         self._given = fakes
-        self._fakes: Fakes | _OwnFakes | None = None
+        self._fakes: Fakes | _OwnClockFakes | None = None
         self._agents: dict[str, FakeAgent | MultiScriptFake] = {}
         self._path: str | None = None
         self._keeps_path = False
@@ -209,7 +209,7 @@ class FakeAgents:
         if self._fakes is not None:
             raise UsageError("these fakes live in a block already", "write FakeAgents() again for a block inside it")
         self._path, self._agents, self._keeps_path = os.environ.get("PATH"), {}, False
-        self._fakes = self._given or _OwnFakes()
+        self._fakes = self._given or _OwnClockFakes()
         return self
 
     def __exit__(
@@ -221,7 +221,7 @@ class FakeAgents:
         else:
             os.environ["PATH"] = self._path
         fakes, self._fakes = self._fakes, None
-        if isinstance(fakes, _OwnFakes):
+        if isinstance(fakes, _OwnClockFakes):
             fakes.finish(error)
 
     def __getitem__(self, name: str) -> FakeAgent | MultiScriptFake:
@@ -233,7 +233,7 @@ class FakeAgents:
     @property
     def virtual_clock(self) -> VirtualClock:
         """The clock that these fakes obey: `fake_agents.virtual_clock.run(...)`."""
-        return self._require_open().virtual_clock
+        return self._require_entered_block().virtual_clock
 
     def on_path(self, *names: str, keep_path: bool = False, **scripts: Any) -> FakeAgents:
         """Put fakes on the PATH of this process, and leave nothing else there.
@@ -256,7 +256,7 @@ class FakeAgents:
             ScenarioError: every problem of a script.
             UsageError: a name cannot be that of a program.
         """
-        fakes = self._require_open()
+        fakes = self._require_entered_block()
         for name, script in {**dict.fromkeys(names, _DEFAULT), **scripts}.items():
             if not _NAME.fullmatch(name):
                 raise UsageError(f"{name!r} cannot be the name of a program", "write the name alone, such as claude")
@@ -280,7 +280,7 @@ class FakeAgents:
                 raise UsageError(f"{name} is to be missing, but the real PATH has {real}", "leave keep_path=True away")
         return missing
 
-    def _require_open(self) -> Fakes | _OwnFakes:
+    def _require_entered_block(self) -> Fakes | _OwnClockFakes:
         if self._fakes is None:
             raise UsageError("these fakes have no block to live in", "write: with FakeAgents() as agents: ...")
         return self._fakes
@@ -294,7 +294,7 @@ def _get_shared_runner() -> ScenarioRunner:
     return lab
 
 
-class _OwnFakes:
+class _OwnClockFakes:
     """Fakes with a clock of their own, for a block outside of any test."""
 
     def __init__(self) -> None:
@@ -327,14 +327,14 @@ class _OwnFakes:
         """
         __tracebackhide__ = True
         try:
-            text = end_and_explain_fakes(self._made, lambda _: None)
+            text = end_and_explain_survivors(self._made, lambda _: None)
         finally:
             self.virtual_clock.close()
         if text and error is None:
             raise AssertionError(text)
 
 
-def _make_named_fake(fakes: Fakes | _OwnFakes, name: str, script: Any) -> FakeAgent | MultiScriptFake:
+def _make_named_fake(fakes: Fakes | _OwnClockFakes, name: str, script: Any) -> FakeAgent | MultiScriptFake:
     agent = json.dumps(_DIALECTS.get(name, "raw"))
     if not isinstance(script, Mapping) or _KEYS & script.keys():
         return fakes.make_fake(fakes.load_script(script, agent), name=name, command=name)

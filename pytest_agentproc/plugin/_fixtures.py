@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.plugin._options import get_option
-from pytest_agentproc.plugin._virtual_time import open_virtual_clock, order_clock_fixture, order_fixture
+from pytest_agentproc.plugin._virtual_time import move_clock_fixture_first, move_fixture_first, open_virtual_clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,10 +69,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Confi
         names = getattr(item, "fixturenames", None)
         if names is None:
             continue
-        order_clock_fixture(item, names)
+        move_clock_fixture_first(item, names)
         if watches_all or "process_tree" in names or item.get_closest_marker("process_tree"):
             # It ends after the other fixtures of the test, and so sees their processes end.
-            item.fixturenames = order_fixture(item, names, "process_tree")  # type: ignore[attr-defined]
+            item.fixturenames = move_fixture_first(item, names, "process_tree")  # type: ignore[attr-defined]
 
 
 @pytest.fixture

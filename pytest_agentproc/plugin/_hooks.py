@@ -12,7 +12,7 @@ import pytest
 
 from pytest_agentproc import machine
 from pytest_agentproc.corpus import SUFFIX
-from pytest_agentproc.plugin._options import get_backends, get_option, parse_corpus_node_id, require_options
+from pytest_agentproc.plugin._options import get_backends, get_option, parse_corpus_node_id, validate_options
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -64,7 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "agentproc(name, ...): play these scenarios, files beside the test's or ids of bundled ones, before its body",
     )
     config.addinivalue_line("markers", "process_tree: the test fails if it leaves a process behind")
-    require_options(config)
+    validate_options(config)
     if machine.find_preload_shim() is not None:
         from pytest_agentproc.plugin._below import measure_in_real_time
 
@@ -101,13 +101,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
         begin_report(config)
     if config.args_source is pytest.Config.ArgsSource.ARGS:
-        from pytest_agentproc.plugin._corpus import require_node_ids
+        from pytest_agentproc.plugin._corpus import refuse_bundled_paths
 
-        require_node_ids(config)
+        refuse_bundled_paths(config)
     if get_option(config, "corpus") or any(parse_corpus_node_id(config, word) is not None for word in config.args):
-        from pytest_agentproc.plugin._corpus import add_corpus
+        from pytest_agentproc.plugin._corpus import add_bundled_scenarios
 
-        add_corpus(config)
+        add_bundled_scenarios(config)
 
 
 def pytest_enter_pdb(pdb: Any) -> None:

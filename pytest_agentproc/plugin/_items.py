@@ -15,7 +15,7 @@ from pytest_agentproc.errors import AgentprocError, KitError, ScenarioError, Usa
 from pytest_agentproc.files import read_text_file
 from pytest_agentproc.plugin._contributions import (
     ScenarioTest,
-    format_axes,
+    format_item_parameters,
     get_language,
     get_subjects,
     is_reference_supervisor,
@@ -112,7 +112,7 @@ class ScenarioFile(pytest.File):
 
     def _make_items(self, written: ScenarioSource, subject: Subject) -> Iterator[ScenarioItem]:
         for clock, backend in list_clocks_and_backends(self.config, is_real=_is_for_real_time(subject)):
-            axes = format_axes(self.config, subject, clock, backend)
+            axes = format_item_parameters(self.config, subject, clock, backend)
             way = f"{written.agent}-{axes}" if written.agent else axes
             name = f"{self.path.name.removesuffix(SUFFIX)}[{way}]"
             nodeid = f"{self.nodeid}::{name}"  # as text, so that pytest reads [backend] as it does for functions
@@ -155,7 +155,7 @@ class ScenarioItem(ScenarioTest):
         self.clock = clock
         self.played = None
 
-    def report_as(self, function: pytest.Function) -> None:
+    def report_as_test(self, function: pytest.Function) -> None:
         """Report this item as the test function that it stands for."""
         self.stash, self.user_properties = function.stash, function.user_properties
         self.fixturenames = function.fixturenames

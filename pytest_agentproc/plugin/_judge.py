@@ -15,9 +15,9 @@ from pytest_agentproc.harness import NotForRealTime, explain_no_virtual_time, ex
 from pytest_agentproc.plugin._contributions import get_runner, is_reference_supervisor
 from pytest_agentproc.plugin._options import format_rerun_command, get_option
 from pytest_agentproc.plugin._progress import record_play_figures
-from pytest_agentproc.plugin._report import begin_pages, keep_page
+from pytest_agentproc.plugin._report import add_run_page, forget_earlier_pages
 from pytest_agentproc.plugin._results_store import apply_baseline, record_judgement
-from pytest_agentproc.plugin._timelines import keep_for_timeline
+from pytest_agentproc.plugin._timelines import add_run_to_timeline
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.verdict import (
@@ -47,7 +47,7 @@ class ScenarioFailed(Exception):
     """A scenario whose verdict is not `passed`; its text is the explanation, whole."""
 
 
-def play(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> PlayResult:
+def play_in_virtual_time(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> PlayResult:
     """Play a scenario in virtual time, and show the record to the plugins that want it.
 
     Raises:
@@ -60,7 +60,7 @@ def play(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) 
         pytest.skip(f"not applicable: {reason}")
     record = Record()
     if not explain_real_time_only(subject):
-        keep_for_timeline(node, record, scenario)
+        add_run_to_timeline(node, record, scenario)
     try:
         played = _play_and_publish(
             node, lambda: get_runner(node.config).play(scenario, subject, backend=backend, record=record)
@@ -68,11 +68,11 @@ def play(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) 
     except NotForRealTime as out_of_reach:
         pytest.skip(f"{NOT_IN_REAL_TIME}: {out_of_reach}")
     if played.record is not record:
-        keep_for_timeline(node, played.record, scenario)
+        add_run_to_timeline(node, played.record, scenario)
     return played
 
 
-def play_real(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> PlayResult:
+def play_in_real_time(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> PlayResult:
     """Play a scenario in real time, otherwise as `play`.
 
     Raises:
@@ -98,7 +98,7 @@ def _play_and_publish(node: pytest.Item, play: Callable[[], PlayResult]) -> Play
     return played
 
 
-def end_test(judgement: Judgement, *, is_reference: bool = True) -> None:
+def finish_test_by_judgement(judgement: Judgement, *, is_reference: bool = True) -> None:
     """End a test as its judgement demands.
 
     Args:
@@ -133,7 +133,7 @@ def end_test(judgement: Judgement, *, is_reference: bool = True) -> None:
 _SEED = 0
 
 
-def search_further(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> None:
+def search_other_settings(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> None:
     """Search what a scenario leaves open, or move what it says, in as many settings as the session asks for.
 
     Raises:
@@ -187,7 +187,7 @@ def play_and_judge(item: ScenarioTest) -> None:
     subject: it is played again. A red result of a foreign supervisor in virtual time is run once more, too, and stands
     if it happens again.
     """
-    begin_pages(item)
+    forget_earlier_pages(item)
     record_judgement(item, Judgement(Verdict.KIT_ERROR))
     for _ in range(_TRIES):
         begun = perf_counter()
@@ -201,18 +201,18 @@ def play_and_judge(item: ScenarioTest) -> None:
         judgement = _repeat_play(item, judgement)
         if not (judgement.is_red and played.was_starved):
             record_judgement(item, judgement, real)
-            keep_page(item, played, judgement.rows, judgement.verdict)
-            end_test(judgement, is_reference=is_reference)
-            return _search_further_and_record(item) if played.is_virtual else None
+            add_run_page(item, played, judgement.rows, judgement.verdict)
+            finish_test_by_judgement(judgement, is_reference=is_reference)
+            return _search_and_record_problem(item) if played.is_virtual else None
     reason = f"in real time the machine was too slow {_TRIES} times"
     record_judgement(item, Judgement(Verdict.UNDECIDED, reason=reason))
     pytest.skip(f"undecided: {reason}")
 
 
-def _search_further_and_record(item: ScenarioTest) -> None:
+def _search_and_record_problem(item: ScenarioTest) -> None:
     """Search the scenario further, and record a problem that is found as a failure."""
     try:
-        search_further(item, item.scenario, item.backend, item.subject)
+        search_other_settings(item, item.scenario, item.backend, item.subject)
     except ScenarioFailed as broken:
         record_judgement(item, Judgement(Verdict.FAILED, played=item.played, reason=str(broken).splitlines()[0]))
         raise
@@ -231,10 +231,12 @@ def _play_and_record_problem(item: ScenarioTest) -> PlayResult:
     """Play the scenario once; if it cannot be played, record the reason."""
     try:
         if item.clock == "model":
-            subject = _require_reference(item)
+            subject = _require_reference_subject(item)
             return _play_and_publish(item, lambda: run_in_model(item.scenario, subject))
-        with nullcontext() if is_reference_supervisor(item.subject) else _collect_garbage():
-            return (play if item.clock == "virtual" else play_real)(item, item.scenario, item.backend, item.subject)
+        with nullcontext() if is_reference_supervisor(item.subject) else _collect_garbage_after():
+            return (play_in_virtual_time if item.clock == "virtual" else play_in_real_time)(
+                item, item.scenario, item.backend, item.subject
+            )
     except ScenarioFailed as broken:
         record_judgement(item, Judgement(Verdict.ADAPTER_ERROR, reason=str(broken)))
         raise
@@ -247,7 +249,7 @@ def _play_and_record_problem(item: ScenarioTest) -> PlayResult:
 
 
 @contextmanager
-def _collect_garbage() -> Iterator[None]:
+def _collect_garbage_after() -> Iterator[None]:
     """Collect the garbage of a foreign supervisor here, and not in the middle of a later test.
 
     Objects from before the run are frozen meanwhile, because a search of them all takes as long as a run. They are not
@@ -264,7 +266,7 @@ def _collect_garbage() -> Iterator[None]:
             gc.unfreeze()
 
 
-def _require_reference(item: ScenarioTest) -> ReferenceSubject:
+def _require_reference_subject(item: ScenarioTest) -> ReferenceSubject:
     """Give the subject, if the model can play it."""
     if not is_reference_supervisor(item.subject):
         pytest.skip("not applicable: the model plays the reference supervisor only")

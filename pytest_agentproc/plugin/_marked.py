@@ -50,18 +50,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         )
     if _FIXTURE not in metafunc.fixturenames:
         metafunc.fixturenames.append(_FIXTURE)
-    cases = [*_make_cases(metafunc.config, given)]
+    cases = [*_make_marked_cases(metafunc.config, given)]
     metafunc.parametrize(_FIXTURE, [case for case, _ in cases], indirect=True, ids=[name for _, name in cases])
 
 
-def _make_cases(config: pytest.Config, given: list[str | Path]) -> Iterator[tuple[_MarkedCase, str]]:
+def _make_marked_cases(config: pytest.Config, given: list[str | Path]) -> Iterator[tuple[_MarkedCase, str]]:
     from pytest_agentproc.corpus import SUFFIX
     from pytest_agentproc.harness import explain_no_virtual_time
-    from pytest_agentproc.plugin._contributions import format_axes, get_subjects
+    from pytest_agentproc.plugin._contributions import format_item_parameters, get_subjects
 
     for scenario, subject in product(given, get_subjects(config)):
         for clock, backend in list_clocks_and_backends(config, is_real=bool(explain_no_virtual_time(subject))):
-            axes = format_axes(config, subject, clock, backend)
+            axes = format_item_parameters(config, subject, clock, backend)
             yield (
                 _MarkedCase(str(scenario), subject, clock, backend),
                 f"{Path(scenario).name.removesuffix(SUFFIX)}-{axes}",
@@ -97,11 +97,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     callspec = getattr(pyfuncitem, "callspec", None)
     case = None if callspec is None else callspec.params.get(_FIXTURE)
     if isinstance(case, _MarkedCase):
-        pyfuncitem.funcargs[_FIXTURE] = _play_case(pyfuncitem, case)
+        pyfuncitem.funcargs[_FIXTURE] = _play_marked_case(pyfuncitem, case)
     return (yield)
 
 
-def _play_case(function: pytest.Function, case: _MarkedCase) -> AgentRun:
+def _play_marked_case(function: pytest.Function, case: _MarkedCase) -> AgentRun:
     from pytest_agentproc.errors import AgentprocError
     from pytest_agentproc.plugin._contributions import get_language
     from pytest_agentproc.plugin._items import ScenarioItem, ScenarioSource
@@ -122,7 +122,7 @@ def _play_case(function: pytest.Function, case: _MarkedCase) -> AgentRun:
             backend=case.backend,
             clock=case.clock,
         )
-        item.report_as(function)
+        item.report_as_test(function)
         item.runtest()
     except pytest.skip.Exception as reason:
         raise pytest.skip.Exception(f"{scenario.id}: {reason}", _use_item_location=True) from None

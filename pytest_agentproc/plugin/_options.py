@@ -34,19 +34,19 @@ class _Option(NamedTuple):
 
 
 def _make_choice_reader(*words: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
+    def read_choice(text: str) -> str:
         if text not in words:
             raise ValueError(f"must be one of {', '.join(words)}")
         return text
 
-    return read
+    return read_choice
 
 
 def _read_defect(name: str) -> str | None:
     return name or None
 
 
-def _read_names(text: str) -> tuple[str, ...]:
+def _read_comma_list(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(",")) if text.strip() else ()
     if not all(names):
         raise ValueError("must be names with a comma between them")
@@ -54,7 +54,7 @@ def _read_names(text: str) -> tuple[str, ...]:
 
 
 def _read_rules(text: str) -> tuple[str, ...]:
-    names = _read_names(text)
+    names = _read_comma_list(text)
     if names:
         from pytest_agentproc.vocabulary import RULES
 
@@ -64,7 +64,7 @@ def _read_rules(text: str) -> tuple[str, ...]:
     return names
 
 
-def _read_lines(text: str) -> tuple[str, ...]:
+def _read_option_lines(text: str) -> tuple[str, ...]:
     return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
@@ -89,7 +89,7 @@ def _read_setting_count(text: str) -> int:
 _MOST_SETTINGS = 1_000_000
 
 
-def _read_count(text: str) -> int:
+def _read_positive_count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise ValueError("must be a whole number from 1")
     return int(text)
@@ -117,7 +117,7 @@ _OPTIONS = (
     _Option(
         "repeat",
         "run each scenario this many times in virtual time; report a difference as a kit error",
-        _read_count,
+        _read_positive_count,
         "1",
     ),
     _Option(
@@ -138,14 +138,14 @@ _OPTIONS = (
         "supervisors that are judged in place of the reference supervisor, with commas: null, "
         "spawn-and-forget, subprocess.run, kill-at-once, reference (the reference supervisor), those of the hook "
         "pytest_agentproc_subjects, package.module:attribute, or a TOML file that describes a program",
-        _read_names,
+        _read_comma_list,
     ),
     _Option("rule", "collect only scenarios that cover one of these rules, with commas: C1,T1", _read_rules),
     _Option(
         "command",
         "program that is judged in place of the reference supervisor: my-supervisor "
         "--timeout {inactivity_timeout} {agent}; several on a line each",
-        _read_lines,
+        _read_option_lines,
     ),
     _Option("baseline", f"file of known failures; without a word {_BASELINE} beside the ini file, if it is there", str),
     _Option("update_baseline", "write that file: list what fails now, and nothing else"),
@@ -189,7 +189,7 @@ def get_option(config: pytest.Config, name: str) -> Any:
     read = _OPTION[name].read
     if read is None:
         key = f"agentproc_{name}"
-        return config.getoption(key) or _read_ini(config, key, "write true or false")
+        return config.getoption(key) or _read_ini_value(config, key, "write true or false")
     place, text = find_option_source(config, name)
     try:
         return read(text)
@@ -203,11 +203,11 @@ def find_option_source(config: pytest.Config, name: str) -> tuple[str, str]:
     given = config.getoption(key)
     if given is not None:
         return f"--agentproc-{name}=", given
-    text = _read_ini(config, key, "write it in quotes")
+    text = _read_ini_value(config, key, "write it in quotes")
     return f"{key} = ", _OPTION[name].default if text is None else text
 
 
-def require_options(config: pytest.Config) -> None:
+def validate_options(config: pytest.Config) -> None:
     """Read every option once.
 
     Raises:
@@ -223,7 +223,7 @@ def is_option_given(config: pytest.Config, name: str) -> bool:
     return config.getoption(key) is not None or config.getini(key) is not None
 
 
-def _read_ini(config: pytest.Config, key: str, remedy: str) -> Any:
+def _read_ini_value(config: pytest.Config, key: str, remedy: str) -> Any:
     try:
         return config.getini(key)
     except (TypeError, ValueError, pytest.UsageError) as error:  # which of them depends on pytest's version

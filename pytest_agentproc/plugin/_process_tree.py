@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.plugin._contributions import is_fake
+from pytest_agentproc.plugin._contributions import is_fake_command
 from pytest_agentproc.tree import LeakTracker, read_command_line
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class ProcessTree:
         self._config = request.config
         self._pids: set[int] = set()
         self._patterns: list[str] = []
-        self._custody = LeakTracker(home=str(request.path), counts=_is_called_by_test, excuses=self._is_excused)
+        self._custody = LeakTracker(home=str(request.path), counts=_is_called_by_test, excuses=self._is_allowed_to_live)
         try:
             self._custody.begin()
         except UsageError as error:
@@ -123,11 +123,11 @@ class ProcessTree:
                 'write process_tree.allow(process) or process_tree.allow("*redis-server*"), for example',
             )
 
-    def _is_excused(self, pid: int, command: str) -> bool:
+    def _is_allowed_to_live(self, pid: int, command: str) -> bool:
         return (
             pid in self._pids
             or any(fnmatchcase(command, pattern) for pattern in self._patterns)
-            or is_fake(self._config, command)  # its lifeline tells of it, with the line of its scenario
+            or is_fake_command(self._config, command)  # its lifeline tells of it, with the line of its scenario
         )
 
     def finish(self) -> None:
@@ -139,7 +139,7 @@ class ProcessTree:
             self._custody.close()
             _get_trackers(self._config).remove(self._custody)
         if found.mine:
-            pytest.fail(_explain_leak(found, refused), pytrace=False)
+            pytest.fail(_explain_left_processes(found, refused), pytrace=False)
 
 
 def _get_trackers(config: pytest.Config) -> list[LeakTracker]:
@@ -161,16 +161,16 @@ class _FixturePauses:
         """Count nothing while such a fixture is set up."""
         if fixturedef.scope == "function" or not self._watched:
             return (yield)
-        with _pause_all(self._watched):
+        with _pause_trackers(self._watched):
             return (yield)
 
 
 @contextmanager
-def _pause_all(watched: Sequence[LeakTracker]) -> Iterator[None]:
+def _pause_trackers(watched: Sequence[LeakTracker]) -> Iterator[None]:
     if not watched:
         yield
         return
-    with watched[0].pause(), _pause_all(watched[1:]):
+    with watched[0].pause(), _pause_trackers(watched[1:]):
         yield
 
 
@@ -192,7 +192,7 @@ def _is_called_by_test(frame: FrameType) -> bool:
 # The text of a failure.
 
 
-def _explain_leak(found: Ownership, refused: Sequence[ProcessSnapshot]) -> str:
+def _explain_left_processes(found: Ownership, refused: Sequence[ProcessSnapshot]) -> str:
     count = len(found.mine)
     end = "it has been ended" if count == 1 else "they have been ended"
     lines = [f"the test left {count} process{'' if count == 1 else 'es'} behind; {end}:"]
@@ -203,7 +203,7 @@ def _explain_leak(found: Ownership, refused: Sequence[ProcessSnapshot]) -> str:
     if found.unknown:
         lines += ["", "of unknown origin, so neither counted nor ended:"]
         lines += [f"  {_shorten_command(owned.command)} (pid {owned.pid}, {owned.state})" for owned in found.unknown]
-    lines += ["", *_describe_remedy(found.mine)]
+    lines += ["", *_describe_leak_remedy(found.mine)]
     return "\n".join(lines)
 
 
@@ -213,7 +213,7 @@ def _describe_process(owned: OwnedProcess) -> list[str]:
     lines = [
         f"  {_shorten_command(_format_command(owned))}",
         f"    pid {pid}, {state}",
-        f"    {_describe_relation(owned)}",
+        f"    {_describe_process_relation(owned)}",
     ]
     if owned.start is not None and owned.start.places:
         nearest, *further = owned.start.places
@@ -223,7 +223,7 @@ def _describe_process(owned: OwnedProcess) -> list[str]:
     return lines
 
 
-def _describe_relation(owned: OwnedProcess) -> str:
+def _describe_process_relation(owned: OwnedProcess) -> str:
     """Describe how a process is related to this one, as far as that is known."""
     me = f"pytest ({os.getpid()})"
     if owned.how == "child":
@@ -248,7 +248,7 @@ def _shorten_command(command: str) -> str:
     return command if len(command) <= _LONGEST else f"{command[:_LONGEST]}..."
 
 
-def _describe_remedy(mine: Sequence[OwnedProcess]) -> list[str]:
+def _describe_leak_remedy(mine: Sequence[OwnedProcess]) -> list[str]:
     lines = []
     if any(owned.sighting.state != "zombie" for owned in mine):
         lines.append("end what the test starts before it returns, and wait for it;")

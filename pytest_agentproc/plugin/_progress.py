@@ -133,14 +133,14 @@ class _ProgressReporter:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Learn how many there are."""
-        self._begin_counting(item.nodeid for item in session.items)
+        self._begin_counting_scenarios(item.nodeid for item in session.items)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
         """Learn it from a worker, who have all found the same."""
-        self._begin_counting(ids)
+        self._begin_counting_scenarios(ids)
 
-    def _begin_counting(self, ids: Iterable[str]) -> None:
+    def _begin_counting_scenarios(self, ids: Iterable[str]) -> None:
         self._all = max(self._all, sum(map(_is_scenario, ids)))
         self._begun = self._told_at = monotonic()
 
@@ -162,14 +162,14 @@ class _ProgressReporter:
         if now - self._told_at < _PERIOD or not 0 < len(self._done) < self._all:
             return
         self._told_at = now
-        line = self._format_line(now - self._begun)
+        line = self._format_progress_line(now - self._begun)
         if self._reporter.config.pluginmanager.has_plugin("dsession"):
             self._reporter.write(f"\n{line}\n", flush=True)  # letters of workers stand wherever they come
         else:
             self._reporter.ensure_newline()
             self._reporter.write(line, flush=True)  # the next file begins a line
 
-    def _format_line(self, real: float) -> str:
+    def _format_progress_line(self, real: float) -> str:
         done = len(self._done)
         left = real / done * (self._all - done)
         return (

@@ -58,14 +58,14 @@ def begin_report(config: pytest.Config) -> None:
         config.pluginmanager.register(_IndexWriter(folder), _INDEX)
 
 
-def begin_pages(node: pytest.Item) -> None:
+def forget_earlier_pages(node: pytest.Item) -> None:
     """Forget the pages of an earlier attempt at a test: those of this one take their places, in the index too."""
     node.stash[_COUNT] = 0
     node.stash[_PLACES] = []
     node.user_properties[:] = [pair for pair in node.user_properties if pair[0] != _PAGE]
 
 
-def keep_page(node: pytest.Item, played: PlayResult, rows: Sequence[Row], verdict: Verdict) -> None:
+def add_run_page(node: pytest.Item, played: PlayResult, rows: Sequence[Row], verdict: Verdict) -> None:
     """Keep a run as a page, if such runs are to be kept.
 
     A red play that says nothing of the subject, as the machine was too slow, is not. A page that an earlier session
@@ -86,7 +86,9 @@ def keep_page(node: pytest.Item, played: PlayResult, rows: Sequence[Row], verdic
         file = _write_page(node, name, number, _render_page(node, played, rows, verdict), is_told=is_red)
     elif name or getattr(config, "cache", None) is not None:
         with contextlib.suppress(OSError):  # it is where nobody can write: nobody did
-            (_get_report_folder(config, name) / _make_file_name(_get_plain_id(node), number)).unlink(missing_ok=True)
+            (_get_report_folder(config, name) / _make_page_file_name(_get_id_without_group(node), number)).unlink(
+                missing_ok=True
+            )
     if name:
         node.user_properties.append((_PAGE, json.dumps(_make_index_entry(node, played, str(verdict), file))))
 
@@ -108,7 +110,7 @@ def _render_page(node: pytest.Item, played: PlayResult, rows: Sequence[Row], ver
 
 def _write_page(node: pytest.Item, name: str, number: int, html: str, *, is_told: bool) -> str:
     """Write a page, and have its place told below the failure; a disk that is full is no failure of the subject."""
-    file = _make_file_name(_get_plain_id(node), number)
+    file = _make_page_file_name(_get_id_without_group(node), number)
     try:
         folder = _get_report_folder(node.config, name)
         (folder / file).write_text(html, "utf-8")
@@ -140,12 +142,12 @@ def _get_report_folder(config: pytest.Config, name: str) -> Path:
     return config.stash[_OWN_FOLDER]
 
 
-def _get_plain_id(node: pytest.Item) -> str:
+def _get_id_without_group(node: pytest.Item) -> str:
     """Give a test's id without the group that `--dist=loadgroup` puts after it."""
     return f"{node.nodeid.rpartition('::')[0]}::{node.name}"
 
 
-def _make_file_name(nodeid: str, number: int) -> str:
+def _make_page_file_name(nodeid: str, number: int) -> str:
     """Name a page after its test, so that two tests never share one and a test always has the same."""
     words = re.sub(r"[^A-Za-z0-9.]+", "-", nodeid.rpartition("::")[2])[:_NAME_CHARS].strip("-.")
     mark = hashlib.sha256(nodeid.encode(errors="replace")).hexdigest()[:8]
@@ -157,7 +159,7 @@ def _make_index_entry(node: pytest.Item, played: PlayResult, verdict: str, file:
     is_own = getattr(node, "scenario", None) is not None
     way = [str(header.get("subject", "")), getattr(node, "backend", ""), str(header.get("clock", ""))]
     return {
-        "name": scenario.id if is_own else _get_plain_id(node),
+        "name": scenario.id if is_own else _get_id_without_group(node),
         "claim": scenario.claim,
         "covers": list(scenario.covers),
         "way": [word for word in way if word],
@@ -193,18 +195,18 @@ class _IndexWriter:
             self._entries[report.nodeid] = pages
 
     @property
-    def _pages(self) -> list[IndexEntry]:
+    def _index_entries(self) -> list[IndexEntry]:
         return [page for pages in self._entries.values() for page in pages]
 
     def pytest_sessionfinish(self) -> None:
         """Write the index, once all tests are over."""
         from pytest_agentproc.record import render_index
 
-        (self._folder / "index.html").write_text(render_index(self._pages), "utf-8")
+        (self._folder / "index.html").write_text(render_index(self._index_entries), "utf-8")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say where to begin."""
-        terminalreporter.write_line(f"{len(self._pages)} runs as pages: {self._folder / 'index.html'}")
+        terminalreporter.write_line(f"{len(self._index_entries)} runs as pages: {self._folder / 'index.html'}")
 
 
 def _parse_index_entry(text: object) -> IndexEntry:

@@ -61,13 +61,13 @@ def write_results(config: pytest.Config, text: str) -> str:
     given = str(get_option(config, "results"))
     path = (config.rootpath if config.getoption("agentproc_results") is None else Path.cwd()) / given
     try:
-        _write_file(path, text)
+        _write_text_file(path, text)
     except OSError as error:
         return f"agentproc: {shorten_path(path)} cannot be written: {error.strerror}"
     return f"agentproc: results in {shorten_path(path)}"
 
 
-def _write_file(path: Path, text: str) -> None:
+def _write_text_file(path: Path, text: str) -> None:
     """Write a file with the permissions of a new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     mask = os.umask(0)
@@ -133,7 +133,7 @@ def update_baseline(config: pytest.Config, judged: Sequence[JudgedScenario]) -> 
     ]
     references = [subject.name for subject in get_subjects(config) if is_reference_supervisor(subject)]
     text = baseline.format_updated_baseline(judged, scenarios, references)
-    _write_file(path, text)
+    _write_text_file(path, text)
     return f"agentproc: {shorten_path(path)} lists {len(Baseline(text, str(path)).known)} known failures"
 
 
@@ -156,7 +156,7 @@ _ID = re.compile(r"(?P<file>.*)::[^\[]*\[(?P<axes>.*)\](@.*)?")
 """As `ScenarioFile` gives it; `--dist=loadgroup` puts the group after it."""
 
 
-def judge_unplayed(config: pytest.Config, report: pytest.TestReport) -> JudgedScenario | None:
+def judge_unplayed_scenario(config: pytest.Config, report: pytest.TestReport) -> JudgedScenario | None:
     """Make an entry of a scenario that was begun and never judged: an error without an owner is the kit's.
 
     Returns:
@@ -258,7 +258,9 @@ class _ResultsCollector:
         for name, value in report.user_properties if report.when == "call" else ():
             if name == _PROPERTY:
                 self._judged[report.nodeid] = JudgedScenario.of(json.loads(str(value)))
-        entry = judge_unplayed(self._config, report) if report.failed and report.when in ("setup", "???") else None
+        entry = (
+            judge_unplayed_scenario(self._config, report) if report.failed and report.when in ("setup", "???") else None
+        )
         if entry is not None:
             self._judged[report.nodeid] = entry
 

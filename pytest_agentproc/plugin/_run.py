@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.errors import UsageError, did_you_mean
-from pytest_agentproc.plugin._contributions import get_reference
-from pytest_agentproc.plugin._judge import ScenarioFailed, end_test, play
+from pytest_agentproc.plugin._contributions import get_reference_subject
+from pytest_agentproc.plugin._judge import ScenarioFailed, finish_test_by_judgement, play_in_virtual_time
 from pytest_agentproc.plugin._options import get_backends
-from pytest_agentproc.plugin._report import begin_pages, keep_page
+from pytest_agentproc.plugin._report import add_run_page, forget_earlier_pages
 from pytest_agentproc.plugin._scripts import find_test_place, load_given_scenario
 from pytest_agentproc.plugin._virtual_time import refuse_nested_clock
 from pytest_agentproc.record import Record, render_text
@@ -87,7 +87,7 @@ class Runner:
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
         self._request = request
-        begin_pages(request.node)
+        forget_earlier_pages(request.node)
 
     def __call__(self, scenario: Any, *, backend: str | None = None, **policy: Any) -> AgentRun:
         """Run one scenario to its end.
@@ -103,15 +103,17 @@ class Runner:
                 virtual time runs already.
         """
         refuse_nested_clock(self._request.node, "agent_run")
-        asked = add_limits(load_given_scenario(scenario, find_test_place(self._request)), policy)
+        asked = add_scenario_limits(load_given_scenario(scenario, find_test_place(self._request)), policy)
         with fail_test_on_red():
             config = self._request.config
             played = _play_outside_loop(
-                lambda: play(self._request.node, asked, backend or get_backends(config)[0], get_reference(config))
+                lambda: play_in_virtual_time(
+                    self._request.node, asked, backend or get_backends(config)[0], get_reference_subject(config)
+                )
             )
             judgement = judge_play(played)
-            keep_page(self._request.node, played, judgement.rows, judgement.verdict)
-            end_test(judgement)
+            add_run_page(self._request.node, played, judgement.rows, judgement.verdict)
+            finish_test_by_judgement(judgement)
         return make_agent_run(played)
 
 
@@ -134,7 +136,7 @@ def fail_test_on_red() -> Iterator[None]:
         raise pytest.fail.Exception(str(red), pytrace=False) from None
 
 
-def add_limits(scenario: Scenario, policy: Mapping[str, Any]) -> Scenario:
+def add_scenario_limits(scenario: Scenario, policy: Mapping[str, Any]) -> Scenario:
     """Add limits to those that a scenario gives its supervisor.
 
     Raises:
@@ -159,8 +161,8 @@ def make_agent_run(played: PlayResult) -> AgentRun:
         outcome=None if answer.outcome is None else str(answer.outcome),
         exit_code=answer.exit_code,
         text=answer.text,
-        elapsed=to_seconds(answer.elapsed),
-        returned=to_seconds(find_returned_at(record)),
+        elapsed=convert_to_seconds(answer.elapsed),
+        returned=convert_to_seconds(find_returned_at(record)),
         signals=tuple((name, at / NANOSECONDS) for name, at in list_signals(record)),
         warnings=tuple(answer.warnings or ()),
         record=record,
@@ -173,11 +175,11 @@ def make_agent_run(played: PlayResult) -> AgentRun:
 
 def _make_turns(answers: Sequence[RunReport] | None) -> tuple[AgentTurn, ...]:
     return tuple(
-        AgentTurn(answer.outcome, answer.exit_code, answer.text, answer.error, to_seconds(answer.elapsed))
+        AgentTurn(answer.outcome, answer.exit_code, answer.text, answer.error, convert_to_seconds(answer.elapsed))
         for answer in answers or ()
     )
 
 
-def to_seconds(ns: int | None) -> float | None:
+def convert_to_seconds(ns: int | None) -> float | None:
     """Give nanoseconds as seconds."""
     return None if ns is None else ns / NANOSECONDS

@@ -29,7 +29,7 @@ _SUFFIXES = (".yaml", ".yml")
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*(\[[a-z0-9-]+\])?")
 
 
-class Place(NamedTuple):
+class ScriptPlace(NamedTuple):
     """Where a script is written.
 
     Args:
@@ -45,24 +45,24 @@ class Place(NamedTuple):
     language: Language
 
 
-def find_test_place(request: pytest.FixtureRequest) -> Place:
+def find_test_place(request: pytest.FixtureRequest) -> ScriptPlace:
     """Give the place of a test that asks for a fixture."""
     code = getattr(inspect.unwrap(getattr(request, "function", None) or find_test_place), "__code__", None)
     first_line = 1 if code is None or code is find_test_place.__code__ else code.co_firstlineno
-    return Place(request.path, first_line, request.node.name, get_language(request.config))
+    return ScriptPlace(request.path, first_line, request.node.name, get_language(request.config))
 
 
-def find_caller_place() -> Place:
+def find_caller_place() -> ScriptPlace:
     """Give the place of the code outside this package that has called it."""
     frame = inspect.currentframe()
     while frame is not None and frame.f_back and frame.f_globals["__name__"].startswith("pytest_agentproc."):
         frame = frame.f_back
     assert frame is not None, "CPython has frames"
     code = frame.f_code
-    return Place(Path(code.co_filename), code.co_firstlineno, code.co_name, BUNDLED)
+    return ScriptPlace(Path(code.co_filename), code.co_firstlineno, code.co_name, BUNDLED)
 
 
-def load_given_scenario(given: Any, place: Place, agent: str = '"raw"') -> Scenario:
+def load_given_scenario(given: Any, place: ScriptPlace, agent: str = '"raw"') -> Scenario:
     """Load what a test gave as its scenario.
 
     Args:
@@ -86,7 +86,7 @@ def load_given_scenario(given: Any, place: Place, agent: str = '"raw"') -> Scena
     claim = f"an agent of {place.name}"
     if isinstance(given, str):
         name, text = _locate_in_test_file(given, place)
-        return loads(_complete_scenario(text, claim, agent), name, folder, language)
+        return loads(_complete_scenario_text(text, claim, agent), name, folder, language)
     if isinstance(given, Mapping):
         try:
             plain = {"scenario": claim} if "sessions" in given else {"scenario": claim, "agent": json.loads(agent)}
@@ -113,12 +113,12 @@ def load_named_scenario(name: str | Path, folder: Path, language: Language = BUN
         UsageError: no bundled scenario has such an id.
     """
     if not isinstance(name, Path) and not _is_scenario_path(name):
-        return _load_bundled(name)
+        return _load_bundled_scenario(name)
     file, agent = split_agent(os.fspath(name))
     return load(shorten_path(folder / file), language, agent=agent)
 
 
-def _load_bundled(name: str) -> Scenario:
+def _load_bundled_scenario(name: str) -> Scenario:
     """Load a scenario of the corpus by its id.
 
     Raises:
@@ -147,7 +147,7 @@ def shorten_path(path: Path) -> str:
     return str(path) if relative.startswith("..") else relative
 
 
-def _locate_in_test_file(text: str, place: Place) -> tuple[str, str]:
+def _locate_in_test_file(text: str, place: ScriptPlace) -> tuple[str, str]:
     """Name the text after the test's file and push it down to its line there, if it stands there as it is."""
     source = _read_source(place.file)
     begin = sum(len(line) for line in source.splitlines(keepends=True)[: place.first_line - 1])
@@ -164,7 +164,7 @@ def _read_source(file: Path) -> str:
         return ""
 
 
-def _complete_scenario(text: str, claim: str, agent: str) -> str:
+def _complete_scenario_text(text: str, claim: str, agent: str) -> str:
     """Make a scenario of a bare list of steps, on the same lines; leave anything else as it is."""
     lines = text.splitlines()
     first = next(

@@ -6,11 +6,18 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.plugin._contributions import get_reference
-from pytest_agentproc.plugin._judge import end_test, play
+from pytest_agentproc.plugin._contributions import get_reference_subject
+from pytest_agentproc.plugin._judge import finish_test_by_judgement, play_in_virtual_time
 from pytest_agentproc.plugin._options import get_backends
-from pytest_agentproc.plugin._report import keep_page
-from pytest_agentproc.plugin._run import AgentRun, AgentTurn, add_limits, fail_test_on_red, make_agent_run, to_seconds
+from pytest_agentproc.plugin._report import add_run_page
+from pytest_agentproc.plugin._run import (
+    AgentRun,
+    AgentTurn,
+    add_scenario_limits,
+    convert_to_seconds,
+    fail_test_on_red,
+    make_agent_run,
+)
 from pytest_agentproc.plugin._scripts import TALKER, find_test_place, load_given_scenario
 from pytest_agentproc.plugin._virtual_time import refuse_nested_clock
 from pytest_agentproc.verdict import judge_play
@@ -75,30 +82,30 @@ class AgentSession:
         """Ask the agent, and wait for what comes of it."""
         return self.begin(text).wait()
 
-    def begin(self, text: str) -> BegunTurn:
+    def begin(self, text: str) -> StartedTurn:
         """Ask the agent, and wait for nothing: the turn is queued, or under way."""
-        return BegunTurn(self, self.call_in_session(lambda held: held.begin_turn(text)))
+        return StartedTurn(self, self.run_in_session_loop(lambda held: held.begin_turn(text)))
 
     def wait(self, seconds: float) -> None:
         """Let this many seconds of virtual time pass."""
         if not seconds >= 0:
             raise UsageError(f"{seconds} seconds cannot pass", "wait(2.5) lets two and a half pass")
-        self.call_in_session(lambda held: held.wait(seconds))
+        self.run_in_session_loop(lambda held: held.wait(seconds))
 
     def wait_for(self, status: str) -> None:
         """Wait until the session stands there: `ready`, `restarting`, `failed`, ..."""
         statuses = ("starting", "ready", "prompting", "restarting", "failed", "closed")
         if status not in statuses:
             raise UsageError(f"there is no status {status!r}", f"they are {', '.join(statuses)}")
-        self.call_in_session(lambda held: held.wait_for_status(status))
+        self.run_in_session_loop(lambda held: held.wait_for_status(status))
 
     def cancel(self) -> None:
         """Cancel the turn in flight; the agent lives on."""
-        self.call_in_session(lambda held: held.cancel_turn(None))
+        self.run_in_session_loop(lambda held: held.cancel_turn(None))
 
     def stop(self) -> None:
         """End the agent with its whole tree, and wait until no process of it is left; another agent is started."""
-        self.call_in_session(lambda held: held.stop_agent())
+        self.run_in_session_loop(lambda held: held.stop_agent())
 
     def call(self, function: Callable[[Session], Awaitable[Any]]) -> Any:
         """Run an async function of your own in the session's loop: `call(function)` awaits `function(session)`.
@@ -106,12 +113,12 @@ class AgentSession:
         Args:
             function: gets the `supervisor.Session`; its exception is raised here.
         """
-        return self.call_in_session(lambda held: held.call(function))
+        return self.run_in_session_loop(lambda held: held.call(function))
 
     def close(self) -> AgentRun:
         """Close the session, wait until no process is left, and give all results; the second time the same."""
         if self._run is None:
-            self.call_in_session(None)
+            self.run_in_session_loop(None)
             assert self._run is not None
         return self._run
 
@@ -120,13 +127,13 @@ class AgentSession:
     def open(self, scenario: Scenario, backend: str) -> None:
         """Start the agent, and give the session its loop."""
 
-        def host() -> None:
+        def run_session_loop() -> None:
             try:
-                self._live.report_end(play(self._request.node, scenario, backend, self._live))
+                self._live.report_end(play_in_virtual_time(self._request.node, scenario, backend, self._live))
             except BaseException as error:  # noqa: BLE001  # it is raised in the test's thread
                 self._live.report_end(None, error)
 
-        self._thread = threading.Thread(target=host, name="agent_session", daemon=True)
+        self._thread = threading.Thread(target=run_session_loop, name="agent_session", daemon=True)
         self._thread.start()
         self._held = self._receive_answer()
 
@@ -135,7 +142,7 @@ class AgentSession:
         if self._thread is not None:
             self.close()
 
-    def call_in_session(self, verb: Callable[[HeldSession], Awaitable[Any]] | None) -> Any:
+    def run_in_session_loop(self, verb: Callable[[HeldSession], Awaitable[Any]] | None) -> Any:
         """Have the session's loop do something, and wait for it; None: close the session."""
         if self._thread is None:
             raise UsageError("the conversation is over", "open another one: agent_session(...)")
@@ -158,12 +165,12 @@ class AgentSession:
     def _judge_session(self, played: PlayResult) -> None:
         with fail_test_on_red():
             judgement = judge_play(played)
-            keep_page(self._request.node, played, judgement.rows, judgement.verdict)
-            end_test(judgement)
+            add_run_page(self._request.node, played, judgement.rows, judgement.verdict)
+            finish_test_by_judgement(judgement)
         self._run = make_agent_run(played)
 
 
-class BegunTurn:
+class StartedTurn:
     """A turn that was asked for and not waited for; `number` counts from 1."""
 
     def __init__(self, session: AgentSession, number: int) -> None:
@@ -172,12 +179,12 @@ class BegunTurn:
 
     def wait(self) -> AgentTurn:
         """Wait for what comes of it."""
-        result: TurnResult = self._session.call_in_session(lambda held: held.wait_for_outcome(self.number))
+        result: TurnResult = self._session.run_in_session_loop(lambda held: held.wait_for_outcome(self.number))
         return _make_turn(result)
 
     def cancel(self) -> None:
         """Cancel it, also while it is queued."""
-        self._session.call_in_session(lambda held: held.cancel_turn(self.number))
+        self._session.run_in_session_loop(lambda held: held.cancel_turn(self.number))
 
 
 class Sessions:
@@ -212,7 +219,7 @@ class Sessions:
         from pytest_agentproc.subjects import LiveSupervisor, ReferenceSupervisor
 
         refuse_nested_clock(self._request.node, "agent_session")
-        asked = add_limits(load_given_scenario(scenario, find_test_place(self._request), TALKER), policy)
+        asked = add_scenario_limits(load_given_scenario(scenario, find_test_place(self._request), TALKER), policy)
         if asked.parts or not asked.is_session:
             what = "several agents" if asked.parts else f"an agent of {asked.dialect} {asked.mode}"
             raise UsageError(
@@ -221,7 +228,7 @@ class Sessions:
                 "{dialect: pi, mode: rpc} can; agent_run plays all",
             )
         config = self._request.config
-        reference_supervisor = get_reference(config)
+        reference_supervisor = get_reference_subject(config)
         assert isinstance(reference_supervisor, ReferenceSupervisor), "the kit's own"
         live = LiveSupervisor(
             reference_supervisor, (lambda _: permission) if isinstance(permission, bool) else permission
@@ -238,4 +245,6 @@ class Sessions:
 
 
 def _make_turn(result: TurnResult) -> AgentTurn:
-    return AgentTurn(result.outcome.value, result.exit_code, result.text, result.error, to_seconds(result.elapsed))
+    return AgentTurn(
+        result.outcome.value, result.exit_code, result.text, result.error, convert_to_seconds(result.elapsed)
+    )

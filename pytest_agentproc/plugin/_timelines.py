@@ -37,7 +37,7 @@ class _TracedRun(NamedTuple):
     is_supervised: bool
 
 
-def keep_for_timeline(node: pytest.Item, source: Record | FakeAgent, scenario: Scenario) -> None:
+def add_run_to_timeline(node: pytest.Item, source: Record | FakeAgent, scenario: Scenario) -> None:
     """Keep the trace of a run for the timeline of a test, if the test has asked for one; it may still grow."""
     if _FIXTURE in getattr(node, "fixturenames", ()):
         node.stash.setdefault(_KEPT, []).append(_TraceSource(source, scenario))

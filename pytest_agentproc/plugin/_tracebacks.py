@@ -83,21 +83,21 @@ def _cut_tracebacks(errors: Sequence[BaseException]) -> None:
     from pytest_agentproc.subjects import is_kit_file, is_machinery_file
 
     traces = {id(error): [*_walk_traceback(error.__traceback__)] for error in errors}
-    if not any(is_kit_file(_get_file(trace)) for links in traces.values() for trace in links):
+    if not any(is_kit_file(_get_frame_file(trace)) for links in traces.values() for trace in links):
         return
     for error in errors:
         links = traces[id(error)]
         is_callers = isinstance(error, AgentprocError) and not isinstance(error, KitError)
-        if links and is_kit_file(_get_file(links[-1])) and not is_callers:
+        if links and is_kit_file(_get_frame_file(links[-1])) and not is_callers:
             continue
         shown: TracebackType | None = None
         for trace in reversed(links):
-            if not is_machinery_file(_get_file(trace)):
+            if not is_machinery_file(_get_frame_file(trace)):
                 shown = TracebackType(shown, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
         error.__traceback__ = shown or error.__traceback__
 
 
-def _get_file(trace: TracebackType) -> str:
+def _get_frame_file(trace: TracebackType) -> str:
     return trace.tb_frame.f_code.co_filename
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.plugin._below import restart_for_tests, run_in_virtual_time
+from pytest_agentproc.plugin._below import restart_below_coordinator, run_in_virtual_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ MARK, _FIXTURE = "virtual_time", "virtual_clock"
 _KEYS = {"allow", "backend", "start"}
 
 
-def allowed_programs(node: pytest.Item) -> tuple[str, ...]:
+def get_allowed_programs(node: pytest.Item) -> tuple[str, ...]:
     """Give the names in `@pytest.mark.virtual_time(allow=["cat"])`, of every such marker of the test.
 
     Raises:
@@ -41,13 +41,13 @@ def allowed_programs(node: pytest.Item) -> tuple[str, ...]:
     return tuple(names)
 
 
-def order_clock_fixture(item: pytest.Item, names: list[str]) -> None:
+def move_clock_fixture_first(item: pytest.Item, names: list[str]) -> None:
     """Put the virtual clock of a marked test before the other fixtures of that test, in place."""
     if item.get_closest_marker(MARK) is not None:
-        names[:] = order_fixture(item, names, _FIXTURE)
+        names[:] = move_fixture_first(item, names, _FIXTURE)
 
 
-def order_fixture(item: pytest.Item, names: list[str], fixture: str) -> list[str]:
+def move_fixture_first(item: pytest.Item, names: list[str], fixture: str) -> list[str]:
     """Order the fixtures of a test: those that outlive it, then the given one, then all others."""
     known = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
     others = [name for name in names if name != fixture]
@@ -67,10 +67,10 @@ def open_virtual_clock(request: pytest.FixtureRequest) -> Iterator[VirtualClock]
     item: Any = request.node
     marker = item.get_closest_marker(MARK)
     options = _read_marker_options(marker)
-    allowed = allowed_programs(item)
+    allowed = get_allowed_programs(item)
     with get_runner(request.config).virtual_clock(allow=allowed, **options) as clock, ExitStack() as stack:
         if marker is not None and _is_async_test(item):
-            _require_own_loop(item)
+            _require_function_loop(item)
             stack.enter_context(clock.make_loops_virtual())
             stack.callback(setattr, item, "obj", item.obj)
             item.obj = clock.wrap_with_fault_check(item.obj)
@@ -79,7 +79,7 @@ def open_virtual_clock(request: pytest.FixtureRequest) -> Iterator[VirtualClock]
         elif _has_clock_fixture(item):
             stack.enter_context(clock.patch_time())
         elif marker is not None:
-            _refuse_backend(item, marker)
+            _refuse_backend_for_sync_test(item, marker)
             stack.enter_context(run_in_virtual_time(item, clock.start))
         yield clock
 
@@ -157,7 +157,7 @@ def _has_clock_fixture(item: Any) -> bool:
     return _FIXTURE in info.argnames or any(_FIXTURE in fixture.argnames for fixture in own)
 
 
-def _require_own_loop(item: Any) -> None:
+def _require_function_loop(item: Any) -> None:
     """Refuse a test of pytest-asyncio whose event loop is for other tests too.
 
     Raises:
@@ -174,10 +174,10 @@ def _require_own_loop(item: Any) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Start pytest again below the coordinator if a test of this session needs that."""
-    restart_for_tests(session, sum(map(_is_in_preload_time, session.items)))
+    restart_below_coordinator(session, sum(map(_uses_preload_clock, session.items)))
 
 
-def _is_in_preload_time(item: Any) -> bool:
+def _uses_preload_clock(item: Any) -> bool:
     """Say whether a test is in the time of the preload clock: a marked sync one that does not run a clock itself."""
     is_function = hasattr(item, "_fixtureinfo") and hasattr(item, "obj")
     return (
@@ -188,7 +188,7 @@ def _is_in_preload_time(item: Any) -> bool:
     )
 
 
-def _refuse_backend(item: Any, marker: pytest.Mark) -> None:
+def _refuse_backend_for_sync_test(item: Any, marker: pytest.Mark) -> None:
     """Refuse the choice of an event loop for a plain function.
 
     Raises:

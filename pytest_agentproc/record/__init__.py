@@ -7,34 +7,34 @@ from pytest_agentproc.record._live import LiveRecord
 from pytest_agentproc.record._normal import Entry, compute_normal_form
 from pytest_agentproc.record._page import PageVerdict, render_page
 from pytest_agentproc.record._page_index import IndexEntry, render_index
-from pytest_agentproc.record._page_marks import Mark
+from pytest_agentproc.record._page_marks import FailureMark
 from pytest_agentproc.record._payload import Payload
 from pytest_agentproc.record._record import Event, Record
-from pytest_agentproc.record._sessions import join_records, mark_session, select_session
-from pytest_agentproc.record._starts import Start, list_starts
+from pytest_agentproc.record._sessions import add_session_to_trace, join_records, select_session_events
+from pytest_agentproc.record._starts import AgentStart, list_agent_starts
 from pytest_agentproc.record._text import render_text
 from pytest_agentproc.record._timeline import Timeline
 
 __all__ = [
+    "AgentStart",
     "Entry",
     "Event",
+    "FailureMark",
     "IndexEntry",
     "LiveRecord",
-    "Mark",
     "PageVerdict",
     "Payload",
     "Record",
-    "Start",
     "Timeline",
+    "add_session_to_trace",
     "compute_normal_form",
     "describe_stray_target",
     "format_duration",
     "format_instant",
     "join_records",
-    "list_starts",
-    "mark_session",
+    "list_agent_starts",
     "render_index",
     "render_page",
     "render_text",
-    "select_session",
+    "select_session_events",
 ]

@@ -57,7 +57,7 @@ _PREVIEW_CHARS = 32
 _SOURCE_CHARS = 56
 
 
-class Cell(NamedTuple):
+class EventCell(NamedTuple):
     """One event in words.
 
     Args:
@@ -87,7 +87,7 @@ class Cell(NamedTuple):
         return f"{whose}{self.words}" + (f"  [line {self.line}]" if self.line else "")
 
 
-def make_cells(events: Sequence[AnyEvent], source: Sequence[str]) -> list[Cell]:
+def make_cells(events: Sequence[AnyEvent], source: Sequence[str]) -> list[EventCell]:
     """Put events into words.
 
     A step that shows by what it did gets no cell of its own, nor do the steps of a descendant without a script, nor
@@ -104,7 +104,7 @@ def make_cells(events: Sequence[AnyEvent], source: Sequence[str]) -> list[Cell]:
         elif code == "m" and "step" in data:
             if not data["line"]:  # no step of the script: the fake was asked to tell what it was given
                 continue
-            shown = index if data["line"] == births.get(process) else _find_showing_event(events, index)
+            shown = index if data["line"] == births.get(process) else _find_event_of_step(events, index)
             if shown is not None:
                 lent.setdefault(shown, data["line"])
                 continue
@@ -119,7 +119,7 @@ def make_cells(events: Sequence[AnyEvent], source: Sequence[str]) -> list[Cell]:
     return result
 
 
-def _make_cell(event: AnyEvent, line: int | None, source: Sequence[str]) -> Cell:
+def _make_cell(event: AnyEvent, line: int | None, source: Sequence[str]) -> EventCell:
     at, code, data = event
     process = data["process"]
     side = "supervisor" if "by" in data or process in _HOSTS else "agent"
@@ -128,10 +128,10 @@ def _make_cell(event: AnyEvent, line: int | None, source: Sequence[str]) -> Cell
     due = data.get("armed")
     what = (process, data["timer"], due - at) if due is not None else (code, words, line)
     shown_on = "both" if "fault" in data else side
-    return Cell(at, shown_on, words, (side, whose, *what), (process, code), data, whose, line or 0)
+    return EventCell(at, shown_on, words, (side, whose, *what), (process, code), data, whose, line or 0)
 
 
-def _find_showing_event(events: Sequence[AnyEvent], index: int) -> int | None:
+def _find_event_of_step(events: Sequence[AnyEvent], index: int) -> int | None:
     """Find the event of the same instant that shows a step: it carries the step's line, or ends its process."""
     at, _, step = events[index]
     is_next = True
@@ -212,7 +212,7 @@ def _describe_leak(data: Mapping[str, Any]) -> str:
     return "LEAKED: still alive" if data["leaked"] == "alive" else f"LEAKED: {data['leaked']}"
 
 
-def _describe_stray(data: Mapping[str, Any]) -> str:
+def _describe_stray_signal(data: Mapping[str, Any]) -> str:
     held = "" if data["to"] in ("freed", "decoy") else ", held back"
     place = f" ({data['place']})" if "place" in data else ""
     return f"{data['stray']} ==> {describe_stray_target(data)}{held}{place}"
@@ -240,7 +240,7 @@ _MARKERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "outcome": lambda data: f"OUTCOME {data['outcome']}",
     "returned": lambda _: "RETURNS",
     "leaked": _describe_leak,
-    "stray": _describe_stray,
+    "stray": _describe_stray_signal,
     "kept": lambda data: f"nobody is told that its {data['kept']} is closed",
     "begun_without": lambda data: f"gets a prompt, and was asked for no {data['begun_without']}",
     "given": lambda data: f"was given {' '.join(data['given']['argv']) or 'no arguments'}",

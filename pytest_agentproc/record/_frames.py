@@ -7,12 +7,12 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pytest_agentproc.record._cells import format_duration, format_instant, make_cells
-from pytest_agentproc.record._normal import add_step_lines, join_chunks
+from pytest_agentproc.record._normal import add_step_lines, join_chunks_of_instant
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
 
-    from pytest_agentproc.record._cells import Cell
+    from pytest_agentproc.record._cells import EventCell
     from pytest_agentproc.record._record import Record
 
 
@@ -21,7 +21,7 @@ _REPEATS = 3
 _SEEN_CODES = frozenset("oex")
 
 
-class Source(Protocol):
+class ScenarioText(Protocol):
     """The scenario, as far as a renderer needs it: its text, for the lines of its steps."""
 
     @property
@@ -31,8 +31,8 @@ class Source(Protocol):
 class CellPair(NamedTuple):
     """A cell, and the cell in which the supervisor saw this output or exit, if it did so directly after it."""
 
-    cell: Cell
-    seen: Cell | None = None
+    cell: EventCell
+    seen: EventCell | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class RepeatedFrames(NamedTuple):
         return f"the same {self.times} times more, {every}the last at {format_instant(self.last)}"
 
 
-def group_record(record: Record, source: Source | None = None) -> Iterator[Frame | Silence | RepeatedFrames]:
+def group_record(record: Record, source: ScenarioText | None = None) -> Iterator[Frame | Silence | RepeatedFrames]:
     """Group what happened by its instants.
 
     A silence of a second or more is shown, and three or more like instants in a row are the first and a count.
@@ -86,10 +86,10 @@ def group_record(record: Record, source: Source | None = None) -> Iterator[Frame
         source: shows each step as it is written there; without it by its name.
     """
     lines = source.text.splitlines() if source is not None else ()
-    return group_cells(make_cells(join_chunks(add_step_lines(record.events)), lines))
+    return group_cells(make_cells(join_chunks_of_instant(add_step_lines(record.events)), lines))
 
 
-def group_cells(shown: Iterable[Cell], marked: Container[int] = ()) -> Iterator[Frame | Silence | RepeatedFrames]:
+def group_cells(shown: Iterable[EventCell], marked: Container[int] = ()) -> Iterator[Frame | Silence | RepeatedFrames]:
     """Group cells as `group_record` does those of a record.
 
     Args:
@@ -98,7 +98,7 @@ def group_cells(shown: Iterable[Cell], marked: Container[int] = ()) -> Iterator[
     """
     every = [_make_frame(at, list(group)) for at, group in groupby(shown, key=lambda cell: cell.at)]
     before = 0
-    for _, group in groupby(every, key=lambda frame: _make_comparison_key(frame, marked)):
+    for _, group in groupby(every, key=lambda frame: _make_frame_comparison_key(frame, marked)):
         alike = list(group)
         for frame in alike[: None if len(alike) < _REPEATS else 1]:
             if frame.at - before >= _LONG_NS:
@@ -111,17 +111,22 @@ def group_cells(shown: Iterable[Cell], marked: Container[int] = ()) -> Iterator[
             yield RepeatedFrames(len(alike) - 1, gaps.pop() if len(gaps) == 1 else None, before)
 
 
-def _make_comparison_key(frame: Frame, marked: Container[int]) -> tuple[object, ...]:
+def _make_frame_comparison_key(frame: Frame, marked: Container[int]) -> tuple[object, ...]:
     """Give the common content of a frame and the frames that it may stand for; a frame with a mark is like no other."""
     is_marked = any(id(cell) in marked for pair in frame.pairs for cell in pair if cell is not None)
     return (frame.at, *frame.likeness) if is_marked else frame.likeness
 
 
-def _make_frame(at: int, group: list[Cell]) -> Frame:
+def _make_frame(at: int, group: list[EventCell]) -> Frame:
     pairs: list[CellPair] = []
-    before: Cell | None = None
+    before: EventCell | None = None
     for cell in group:
-        if before is not None and before.side == "agent" and cell.side == "supervisor" and _is_sight_of(cell, before):
+        if (
+            before is not None
+            and before.side == "agent"
+            and cell.side == "supervisor"
+            and _is_supervisor_sight_of(cell, before)
+        ):
             pairs[-1] = CellPair(before, cell)
         else:
             pairs.append(CellPair(cell))
@@ -129,5 +134,5 @@ def _make_frame(at: int, group: list[Cell]) -> Frame:
     return Frame(at, tuple(pairs), tuple(cell.likeness for cell in group))
 
 
-def _is_sight_of(cell: Cell, before: Cell) -> bool:
+def _is_supervisor_sight_of(cell: EventCell, before: EventCell) -> bool:
     return cell.subject == before.subject and cell.subject[1] in _SEEN_CODES

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.record._cells import format_duration
 from pytest_agentproc.record._frames import Silence, group_record
 from pytest_agentproc.record._record import Record
-from pytest_agentproc.record._text import HEADINGS, TextRow, lay_out_rows, make_rows
+from pytest_agentproc.record._text import HEADINGS, TextRow, lay_out_columns, make_text_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pytest_agentproc.record._frames import Source
+    from pytest_agentproc.record._frames import ScenarioText
 
 
 _WIDTHS = (9, 42)
@@ -26,20 +26,20 @@ class LiveRecord(Record):
 
     __slots__ = ("_at", "_scenario", "_tell", "_told", "_written")
 
-    def __init__(self, header: Mapping[str, Any], tell: Callable[[str], None], scenario: Source) -> None:
+    def __init__(self, header: Mapping[str, Any], tell: Callable[[str], None], scenario: ScenarioText) -> None:
         super().__init__(header)
         self._tell = tell
         self._scenario = scenario
         self._told = self._written = 0
         self._at = 0
-        self._print_rows([HEADINGS])
+        self._print_timeline_rows([HEADINGS])
 
     def add(self, at_ns: int, code: str, data: Mapping[str, Any]) -> None:
         """Append one event, and print the instants before it."""
         if at_ns != self._at:
             self.flush()
             if at_ns - self._at >= _SILENCE:
-                self._print_rows([TextRow("", f"~~~ {format_duration(at_ns - self._at)} pass ~~~", "both")])
+                self._print_timeline_rows([TextRow("", f"~~~ {format_duration(at_ns - self._at)} pass ~~~", "both")])
             self._at = at_ns
         super().add(at_ns, code, data)
 
@@ -50,14 +50,14 @@ class LiveRecord(Record):
         if not new or self._written > _MOST:
             return
         part = Record()
-        part.merge(new)  # they are joined already
-        self._print_rows(
-            [*make_rows(frame for frame in group_record(part, self._scenario) if not isinstance(frame, Silence))]
+        part.merge_events(new)  # they are joined already
+        self._print_timeline_rows(
+            [*make_text_rows(frame for frame in group_record(part, self._scenario) if not isinstance(frame, Silence))]
         )
         if self._written > _MOST:
             self._tell("... and so on: the rest is not printed as it happens ...")
 
-    def _print_rows(self, rows: list[TextRow]) -> None:
-        for line in lay_out_rows(rows, *_WIDTHS):
+    def _print_timeline_rows(self, rows: list[TextRow]) -> None:
+        for line in lay_out_columns(rows, *_WIDTHS):
             self._tell(line)
             self._written += 1

@@ -24,7 +24,7 @@ class _HasEvents(Protocol):
     def events(self) -> Iterable[AnyEvent]: ...
 
 
-def join_chunks(events: Iterable[AnyEvent]) -> list[AnyEvent]:
+def join_chunks_of_instant(events: Iterable[AnyEvent]) -> list[AnyEvent]:
     """Join, within one instant, the bytes of each (process, code, by, line) at their first occurrence; sum up sizes.
 
     Bytes that are too many to be kept become a `Payload`. A timer that is armed again for the instant for which it is
@@ -80,21 +80,21 @@ def compute_normal_form(record: _HasEvents) -> list[Entry]:
             code,
             data["process"],
             data.get("by", ""),
-            tuple((key, _to_hashable(data[key])) for key in sorted(data) if _is_compared(key, data[key])),
+            tuple((key, _convert_to_hashable(data[key])) for key in sorted(data) if _is_compared_key(key, data[key])),
         )
-        for at, code, data in join_chunks(record.events)
+        for at, code, data in join_chunks_of_instant(record.events)
     ]
 
 
-def _is_compared(key: str, value: object) -> bool:
+def _is_compared_key(key: str, value: object) -> bool:
     return key not in _UNCOUNTED and not (key == "parent" and isinstance(value, int))
 
 
-def _to_hashable(value: object) -> object:
+def _convert_to_hashable(value: object) -> object:
     if isinstance(value, Mapping):
-        return tuple((key, _to_hashable(value[key])) for key in sorted(value))
+        return tuple((key, _convert_to_hashable(value[key])) for key in sorted(value))
     if isinstance(value, (list, tuple)):
-        return tuple(_to_hashable(entry) for entry in value)
+        return tuple(_convert_to_hashable(entry) for entry in value)
     return value
 
 

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pytest_agentproc.record._cells import format_duration
 from pytest_agentproc.record._frames import Frame, group_record
-from pytest_agentproc.record._page_lanes import build_lanes
+from pytest_agentproc.record._page_lanes import build_life_lines
 from pytest_agentproc.record._page_rows import (
     DiagramDrawing,
     SizeBudget,
     clip_text,
     draw_rows,
     escape_html,
-    render_table,
-    shorten_rows,
+    render_diagram_table,
+    shorten_long_diagram,
 )
 from pytest_agentproc.record._page_style import STYLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pytest_agentproc.record._page_marks import Mark
+    from pytest_agentproc.record._page_marks import FailureMark
     from pytest_agentproc.record._page_rows import DiagramRow
     from pytest_agentproc.record._record import Record
 
@@ -80,10 +80,10 @@ def render_source(
         kind = "bad" if number in failed else "at" if number in steps else ""
         place = f'<a href="#r{rows[number]}">{number}</a>' if number in rows else str(number)
         line = escape_html(clip_text(lines[number - 1], _LINE_CHARS))
-        words = line if room.spend(line) else escape_html(clip_text(lines[number - 1], _SHORT_CHARS))
+        words = line if room.spend_if_enough(line) else escape_html(clip_text(lines[number - 1], _SHORT_CHARS))
         written.append(
             f'<tr id="L{number}" tabindex="-1" class="{kind}"><td class="no">{place}</td>'
-            f"<td><code>{words}</code>{''.join(note for note in notes if room.spend(note))}</td></tr>"
+            f"<td><code>{words}</code>{''.join(note for note in notes if room.spend_if_enough(note))}</td></tr>"
         )
     return f'<table class="source"><tbody>\n{chr(10).join(written)}\n</tbody></table>'
 
@@ -94,7 +94,7 @@ _MAX_BANNERS = 16
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-class _Source(Protocol):
+class _PageScenario(Protocol):
     """The scenario, as far as a page shows it."""
 
     @property
@@ -105,7 +105,7 @@ class _Source(Protocol):
     def text(self) -> str: ...
 
 
-class _Check(Protocol):
+class _PageCheck(Protocol):
     """One check of a scenario, in words."""
 
     @property
@@ -135,14 +135,14 @@ class PageVerdict(NamedTuple):
     """
 
     verdict: str
-    failed: Sequence[_Check] = ()
-    others: Sequence[_Check] = ()
+    failed: Sequence[_PageCheck] = ()
+    others: Sequence[_PageCheck] = ()
     steps: Mapping[str, int] = {}
     real: int | None = None
-    marks: Sequence[Mark] = ()
+    marks: Sequence[FailureMark] = ()
 
 
-def render_page(record: Record, scenario: _Source, judged: PageVerdict) -> str:
+def render_page(record: Record, scenario: _PageScenario, judged: PageVerdict) -> str:
     """Draw a run as an HTML page: what failed, a diagram of who did what and when, the scenario beside it.
 
     Silences and repetitions are folded as in the text, the middle of a very long run is left out, and a page is
@@ -155,22 +155,22 @@ def render_page(record: Record, scenario: _Source, judged: PageVerdict) -> str:
     """
     shown = list(group_record(record, scenario))
     cells = [pair.cell for frame in shown if isinstance(frame, Frame) for pair in frame.pairs]
-    lanes = build_lanes(record.events, cells)
+    lanes = build_life_lines(record.events, cells)
     clock = str(record.header.get("clock", "virtual"))
-    rows = shorten_rows(list(draw_rows(shown, DiagramDrawing(lanes), clock, judged.marks)))
-    failed = _group_by_line((row.line, f"{row.verdict}: {row.key}") for row in judged.failed)
-    steps = _group_by_line(
+    rows = shorten_long_diagram(list(draw_rows(shown, DiagramDrawing(lanes), clock, judged.marks)))
+    failed = _group_words_by_line((row.line, f"{row.verdict}: {row.key}") for row in judged.failed)
+    steps = _group_words_by_line(
         (line, f"last step of {_describe_process(process)}") for process, line in judged.steps.items()
     )
     lines = select_shown_lines(scenario.text, [*failed, *steps])
     known = frozenset(lines)
-    diagram = render_table(rows, lanes, known, SizeBudget(_PAGE_BYTES))
-    source = render_source(scenario.text, lines, _find_first_rows(rows), failed, steps)
+    diagram = render_diagram_table(rows, lanes, known, SizeBudget(_PAGE_BYTES))
+    source = render_source(scenario.text, lines, _find_first_row_of_line(rows), failed, steps)
     end = record.events[-1].at if record.events else 0
     parts = [
         '<a class="skip" href="#run">Skip to the diagram</a>',
-        f"<header>{_render_head(scenario, judged, _list_facts(record.header, end, judged.real))}</header>",
-        _render_banners(scenario, judged, known),
+        f"<header>{_render_page_head(scenario, judged, _list_run_facts(record.header, end, judged.real))}</header>",
+        _render_failure_banners(scenario, judged, known),
         '<main><section id="run" tabindex="-1" aria-label="what happened">',
         f'<div class="scroll">{diagram}</div></section>',
         f'<section class="beside" aria-label="the scenario"><h2>{escape_html(clip_text(str(scenario.path), 200))}</h2>',
@@ -196,7 +196,7 @@ def render_document(title: str, body: str) -> str:
     )
 
 
-def _render_head(scenario: _Source, judged: PageVerdict, facts: Iterable[tuple[str, str]]) -> str:
+def _render_page_head(scenario: _PageScenario, judged: PageVerdict, facts: Iterable[tuple[str, str]]) -> str:
     said = "".join(f"<div><dt>{name}</dt><dd>{escape_html(value)}</dd></div>" for name, value in facts)
     kind = "bad" if judged.failed else "good"
     return (
@@ -205,7 +205,7 @@ def _render_head(scenario: _Source, judged: PageVerdict, facts: Iterable[tuple[s
     )
 
 
-def _list_facts(header: Mapping[str, Any], end: int, real: int | None) -> Iterable[tuple[str, str]]:
+def _list_run_facts(header: Mapping[str, Any], end: int, real: int | None) -> Iterable[tuple[str, str]]:
     if header.get("subject"):
         yield "subject", clip_text(str(header["subject"]), 100)
     clock = str(header.get("clock", "virtual"))
@@ -217,9 +217,9 @@ def _list_facts(header: Mapping[str, Any], end: int, real: int | None) -> Iterab
         yield "took", format_duration(real)
 
 
-def _render_banners(scenario: _Source, judged: PageVerdict, lines: frozenset[int]) -> str:
+def _render_failure_banners(scenario: _PageScenario, judged: PageVerdict, lines: frozenset[int]) -> str:
     """Say what failed, each check by itself, then what did not."""
-    written = [_render_banner(scenario, row, lines) for row in judged.failed[:_MAX_BANNERS]]
+    written = [_render_failure_banner(scenario, row, lines) for row in judged.failed[:_MAX_BANNERS]]
     if len(judged.failed) > _MAX_BANNERS:
         written.append(f"<p>{len(judged.failed) - _MAX_BANNERS} more are marked in the source.</p>")
     kinds = dict.fromkeys(str(row.verdict) for row in judged.others)
@@ -231,7 +231,7 @@ def _render_banners(scenario: _Source, judged: PageVerdict, lines: frozenset[int
     return f'<section class="checks" aria-label="checks">{"".join(written)}</section>'
 
 
-def _render_banner(scenario: _Source, row: _Check, lines: frozenset[int]) -> str:
+def _render_failure_banner(scenario: _PageScenario, row: _PageCheck, lines: frozenset[int]) -> str:
     place = f"{escape_html(clip_text(str(scenario.path), 160))}:{row.line}" if row.line else ""
     where = f'<a href="#L{row.line}">{place}</a>' if row.line in lines else place
     said = [("expected", row.wanted), ("seen", row.seen), *([("", f"({row.hint})")] if row.hint else [])]
@@ -243,7 +243,7 @@ def _render_banner(scenario: _Source, row: _Check, lines: frozenset[int]) -> str
     )
 
 
-def _group_by_line(pairs: Iterable[tuple[int, str]]) -> dict[int, list[str]]:
+def _group_words_by_line(pairs: Iterable[tuple[int, str]]) -> dict[int, list[str]]:
     found: dict[int, list[str]] = {}
     for line, words in pairs:
         if line:
@@ -251,7 +251,7 @@ def _group_by_line(pairs: Iterable[tuple[int, str]]) -> dict[int, list[str]]:
     return found
 
 
-def _find_first_rows(rows: Sequence[DiagramRow]) -> dict[int, int]:
+def _find_first_row_of_line(rows: Sequence[DiagramRow]) -> dict[int, int]:
     first: dict[int, int] = {}
     for row in rows:
         if row.pair is not None and row.pair.cell.line:

@@ -47,19 +47,19 @@ def render_index(entries: Iterable[IndexEntry]) -> str:
     ways = sorted({entry.way for entry in played})
     heads = "".join(f'<th scope="col">{"<br>".join(map(escape_html, way))}</th>' for way in ways)
     body = "\n".join(
-        _render_rule(rule, [entry for entry in played if rule in (entry.covers or (_NO_RULE,))], ways)
+        _render_rule_section(rule, [entry for entry in played if rule in (entry.covers or (_NO_RULE,))], ways)
         for rule in sorted({rule for entry in played for rule in entry.covers or (_NO_RULE,)})
     )
     return render_document(
         "agentproc: what was played",
         f'<a class="skip" href="#all">Skip to the scenarios</a>\n<header><h1>What was played</h1>'
-        f"{_render_counts(played)}"
+        f"{_render_verdict_counts(played)}"
         f'</header>\n<main class="list"><table class="index" id="all" tabindex="-1"><thead><tr>'
         f'<th scope="col">scenario</th>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody></table></main>',
     )
 
 
-def _render_counts(played: Sequence[IndexEntry]) -> str:
+def _render_verdict_counts(played: Sequence[IndexEntry]) -> str:
     """Say how often there was each verdict: what is red first."""
     verdicts = sorted({entry.verdict for entry in played}, key=lambda verdict: (verdict in _QUIET, verdict))
     said = [
@@ -71,20 +71,21 @@ def _render_counts(played: Sequence[IndexEntry]) -> str:
     return f'<ul class="counts">{items}</ul>'
 
 
-def _render_rule(rule: str, entries: Sequence[IndexEntry], ways: Sequence[tuple[str, ...]]) -> str:
+def _render_rule_section(rule: str, entries: Sequence[IndexEntry], ways: Sequence[tuple[str, ...]]) -> str:
     title = f"<code>{escape_html(rule)}</code>{escape_html(RULES[rule].demands)}" if rule else "no rule"
     rows = [f'<tr class="rule"><th scope="colgroup" colspan="{len(ways) + 1}">{title}</th></tr>']
     for name, claim in dict.fromkeys((entry.name, entry.claim) for entry in entries):
         own = [entry for entry in entries if (entry.name, entry.claim) == (name, claim)]
         cells = "".join(
-            f"<td>{', '.join(_render_cell(entry) for entry in own if entry.way == way) or _NEVER}</td>" for way in ways
+            f"<td>{', '.join(_render_verdict_cell(entry) for entry in own if entry.way == way) or _NEVER}</td>"
+            for way in ways
         )
         words = f'{escape_html(clip_text(claim, 300))}<span class="id">{escape_html(clip_text(name, 200))}</span>'
         rows.append(f'<tr><th scope="row">{words}</th>{cells}</tr>')
     return "\n".join(rows)
 
 
-def _render_cell(entry: IndexEntry) -> str:
+def _render_verdict_cell(entry: IndexEntry) -> str:
     verdict = f'<span class="{_get_css_class(entry.verdict)}">{escape_html(entry.verdict)}</span>'
     return f'<a href="{escape_html(entry.file)}">{verdict}</a>' if entry.file else verdict
 

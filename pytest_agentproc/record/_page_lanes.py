@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pytest_agentproc.record._cells import Cell
+    from pytest_agentproc.record._cells import EventCell
     from pytest_agentproc.record._normal import AnyEvent
 
 
@@ -22,7 +22,7 @@ _WIDE, _NARROW = (60, 78), (32, 44)
 _SLOT, _SLOT_EDGE = 12, 20
 
 
-class Lane(NamedTuple):
+class LifeLine(NamedTuple):
     """One life-line.
 
     Args:
@@ -63,7 +63,7 @@ class TimerSlots:
 
 
 @dataclass(frozen=True, slots=True)
-class Lanes:
+class LifeLines:
     """All life-lines, from left to right.
 
     Args:
@@ -74,10 +74,10 @@ class Lanes:
         slots: how many places there are.
     """
 
-    all: tuple[Lane, ...]
-    homes: Mapping[str, Lane]
+    all: tuple[LifeLine, ...]
+    homes: Mapping[str, LifeLine]
     roots: Mapping[str, str]
-    timers: Lane | None
+    timers: LifeLine | None
     slots: int = 0
 
     @property
@@ -96,7 +96,7 @@ def get_timer_name(data: Mapping[str, object]) -> tuple[str, str]:
     return str(data.get("session", "")), str(data["timer"])
 
 
-def build_lanes(events: Iterable[AnyEvent], shown: Iterable[Cell]) -> Lanes:
+def build_life_lines(events: Iterable[AnyEvent], shown: Iterable[EventCell]) -> LifeLines:
     """Say who has a lane: in the order of birth, and those who were left before all others if there are too many.
 
     Args:
@@ -116,9 +116,11 @@ def build_lanes(events: Iterable[AnyEvent], shown: Iterable[Cell]) -> Lanes:
             parents[process] = str(data["parent"])
         if process not in _HOSTS and ("by" not in data or code in "oeix"):
             known.setdefault(process)
-    slots = _count_slots(shown)
+    slots = _count_timer_slots(shown)
     own = set(
-        [*(name for name in known if name in left), *known][:_MAX_PROCESSES] if _has_too_many_lanes(known) else known
+        [*(name for name in known if name in left), *known][:_MAX_PROCESSES]
+        if _has_too_many_processes(known)
+        else known
     )
     names = [name for name in known if name in own]
     width, host_width = _WIDE if len(names) <= _FEW else _NARROW
@@ -128,17 +130,17 @@ def build_lanes(events: Iterable[AnyEvent], shown: Iterable[Cell]) -> Lanes:
     others = [name for name in known if name not in own]
     if others:
         columns.append((f"{len(others)} others", 2 * width, next((left[name] for name in others if name in left), "")))
-    lanes = _place_lanes(columns)
+    lanes = _place_life_lines(columns)
     homes = {lane.name: lane for lane in lanes} | dict.fromkeys(others, lanes[-1])
-    roots = {name: _find_root(name, parents) for name in known}
-    return Lanes(lanes, homes, roots, lanes[len(hosts)] if slots else None, slots)
+    roots = {name: _find_topmost_ancestor(name, parents) for name in known}
+    return LifeLines(lanes, homes, roots, lanes[len(hosts)] if slots else None, slots)
 
 
-def _has_too_many_lanes(known: Mapping[str, None]) -> bool:
+def _has_too_many_processes(known: Mapping[str, None]) -> bool:
     return len(known) > _MAX_PROCESSES + 1
 
 
-def _count_slots(shown: Iterable[Cell]) -> int:
+def _count_timer_slots(shown: Iterable[EventCell]) -> int:
     slots = TimerSlots()
     for cell in shown:
         if "armed" in cell.data:
@@ -148,15 +150,15 @@ def _count_slots(shown: Iterable[Cell]) -> int:
     return slots.count
 
 
-def _place_lanes(columns: Sequence[tuple[str, int, str]]) -> tuple[Lane, ...]:
+def _place_life_lines(columns: Sequence[tuple[str, int, str]]) -> tuple[LifeLine, ...]:
     lanes, edge = [], 0
     for name, width, left in columns:
-        lanes.append(Lane(name, edge + width // 2, width, left))
+        lanes.append(LifeLine(name, edge + width // 2, width, left))
         edge += width
     return tuple(lanes)
 
 
-def _find_root(name: str, parents: Mapping[str, str]) -> str:
+def _find_topmost_ancestor(name: str, parents: Mapping[str, str]) -> str:
     seen = {name}
     while (above := parents.get(name)) is not None and above not in _HOSTS and above not in seen:
         seen.add(above)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.record._frames import CellPair
 
 
-class Mark(NamedTuple):
+class FailureMark(NamedTuple):
     """One thing that a failed check is about.
 
     Args:
@@ -53,13 +53,13 @@ class ExpectedInstant(NamedTuple):
     words: str
 
 
-def find_note(marks: Iterable[Mark], at: int, pair: CellPair) -> str:
+def find_mark_words(marks: Iterable[FailureMark], at: int, pair: CellPair) -> str:
     """Give the words for a row that is wrong; empty: it is none."""
     return ", ".join(dict.fromkeys(mark.note for mark in marks if mark.is_about(at, pair)))
 
 
-def insert_expected(
-    shown: Iterable[Frame | Silence | RepeatedFrames], marks: Sequence[Mark]
+def insert_expected_instants(
+    shown: Iterable[Frame | Silence | RepeatedFrames], marks: Sequence[FailureMark]
 ) -> Iterator[Frame | Silence | RepeatedFrames | ExpectedInstant]:
     """Put each expected instant to its place; a silence around it is shown as the two that it divides."""
     waiting = sorted({ExpectedInstant(mark.expected, mark.words) for mark in marks if mark.expected is not None})

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_agentproc.record._cells import format_duration, format_instant
 from pytest_agentproc.record._frames import CellPair, Frame, RepeatedFrames, Silence
 from pytest_agentproc.record._page_lanes import CALLER, SUPERVISOR, TimerSlots, get_timer_name
-from pytest_agentproc.record._page_marks import ExpectedInstant, find_note, insert_expected
+from pytest_agentproc.record._page_marks import ExpectedInstant, find_mark_words, insert_expected_instants
 from pytest_agentproc.record._payload import Payload
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-    from pytest_agentproc.record._page_lanes import Lane, Lanes
-    from pytest_agentproc.record._page_marks import Mark
+    from pytest_agentproc.record._page_lanes import LifeLine, LifeLines
+    from pytest_agentproc.record._page_marks import FailureMark
 
 
 _KEPT = "\n\t"
@@ -37,7 +37,7 @@ class SizeBudget:
     def __init__(self, size: int) -> None:
         self.left = size
 
-    def spend(self, html: str) -> bool:
+    def spend_if_enough(self, html: str) -> bool:
         """Spend the size of a text, if there is room for it; say whether there was."""
         size = len(html.encode())
         if size > self.left:
@@ -51,7 +51,7 @@ def escape_html(text: object) -> str:
     words = str(text)
     if not words.isprintable():
         words = "".join(
-            letter if letter.isprintable() or letter in _KEPT else _name_character(letter) for letter in words
+            letter if letter.isprintable() or letter in _KEPT else _escape_character(letter) for letter in words
         )
     return escape(words)
 
@@ -70,7 +70,7 @@ def format_payload(payload: bytes | Payload, width: int) -> str:
     return start if missing <= 0 else f"{start}\n\N{HORIZONTAL ELLIPSIS} {len(payload)} bytes in all"
 
 
-def _name_character(character: str) -> str:
+def _escape_character(character: str) -> str:
     return character.encode("unicode_escape").decode() if character <= "\uffff" else "\N{REPLACEMENT CHARACTER}"
 
 
@@ -84,7 +84,7 @@ _SENT = {"o": "out", "e": "err", "i": "in"}
 class DiagramDrawing:
     """Draws a run from its beginning to its end, row by row."""
 
-    def __init__(self, lanes: Lanes) -> None:
+    def __init__(self, lanes: LifeLines) -> None:
         self._lanes = lanes
         self._slots = TimerSlots()
         self._living = [name for name in (CALLER, SUPERVISOR) if name in lanes.homes]
@@ -101,7 +101,7 @@ class DiagramDrawing:
         bars = {place: ["t"] for place in names}
         if pair is not None:
             begun, ended = self._update_living(pair.cell.subject[1], pair.cell.data)
-            self._move_timer(pair.cell.data, bars)
+            self._update_timer_slot(pair.cell.data, bars)
         names.update((place, timer) for timer, place in self._slots.taken.items())
         drawn = [*self._draw_life_lines(begun, ended)]
         for place, kinds in sorted(bars.items()):
@@ -128,7 +128,7 @@ class DiagramDrawing:
         self._living.append(name)
         return name, ""
 
-    def _move_timer(self, data: Mapping[str, Any], bars: dict[int, list[str]]) -> None:
+    def _update_timer_slot(self, data: Mapping[str, Any], bars: dict[int, list[str]]) -> None:
         if "timer" not in data:
             return
         timer = get_timer_name(data)
@@ -177,7 +177,7 @@ class DiagramDrawing:
             return [_draw_arrow("say", *((host, caller) if "event" in data else (caller, host)))]
         return [_draw_mark(f"d {_get_marker_class(data)}".rstrip(), host.x if is_seen else home.x)]
 
-    def _draw_birth_or_end(self, pair: CellPair, home: Lane, host: Lane) -> list[str]:
+    def _draw_birth_or_end(self, pair: CellPair, home: LifeLine, host: LifeLine) -> list[str]:
         """Draw a start, with an arrow from the parent, or an end, with an arrow to the supervisor that saw it."""
         data = pair.cell.data
         if "seen" in data:
@@ -191,7 +191,7 @@ class DiagramDrawing:
         heirs = [row for row in self._living if row.partition(" ")[0] == name]
         return name if name in self._living or not heirs else heirs[-1]
 
-    def _find_signal_target(self, data: Mapping[str, Any]) -> Lane:
+    def _find_signal_target(self, data: Mapping[str, Any]) -> LifeLine:
         """Say how far the arrow of a signal goes: to its process, across a tree, or to the first of a group.
 
         The record does not list the other members of a group.
@@ -209,7 +209,7 @@ class DiagramDrawing:
         return farthest(family or others or [homes[SUPERVISOR]], key=lambda lane: lane.x)
 
 
-def _draw_bytes(code: str, data: Mapping[str, Any], home: Lane, host: Lane) -> str:
+def _draw_bytes(code: str, data: Mapping[str, Any], home: LifeLine, host: LifeLine) -> str:
     """Draw bytes as an arrow where they are written, and as a mark where they are read."""
     is_seen = "by" in data
     if ("size" if is_seen else "bytes") in data and (code == "i") == is_seen:
@@ -231,7 +231,7 @@ def _draw_mark(kind: str, x: int, name: str = "") -> str:
     return f'<i class="{kind}" style="left:{x}px"{title}></i>'
 
 
-def _draw_arrow(kind: str, start: Lane, end: Lane) -> str:
+def _draw_arrow(kind: str, start: LifeLine, end: LifeLine) -> str:
     if start.x == end.x:
         return _draw_mark("d", start.x)
     way = "r" if start.x < end.x else "w"
@@ -269,7 +269,10 @@ class DiagramRow(NamedTuple):
 
 
 def draw_rows(
-    shown: Iterable[Frame | Silence | RepeatedFrames], drawing: DiagramDrawing, clock: str, marks: Sequence[Mark] = ()
+    shown: Iterable[Frame | Silence | RepeatedFrames],
+    drawing: DiagramDrawing,
+    clock: str,
+    marks: Sequence[FailureMark] = (),
 ) -> Iterator[DiagramRow]:
     """Draw what is shown, in its order.
 
@@ -280,7 +283,7 @@ def draw_rows(
         marks: what failed checks are about; what they expected is drawn at its instant.
     """
     number = 0
-    for item in insert_expected(shown, marks):
+    for item in insert_expected_instants(shown, marks):
         number += 1
         if isinstance(item, ExpectedInstant):
             yield DiagramRow(number, drawing.draw_row(), item.at, band=item.words, note="expected")
@@ -294,12 +297,12 @@ def draw_rows(
             )
         else:
             for place, pair in enumerate(item.pairs):
-                note = find_note(marks, item.at, pair)
+                note = find_mark_words(marks, item.at, pair)
                 yield DiagramRow(number + place, drawing.draw_row(pair), None if place else item.at, pair, note=note)
             number += len(item.pairs) - 1
 
 
-def shorten_rows(rows: Sequence[DiagramRow]) -> list[DiagramRow]:
+def shorten_long_diagram(rows: Sequence[DiagramRow]) -> list[DiagramRow]:
     """Leave out the middle of a very long run, and say how much that is."""
     if len(rows) <= _MAX_ROWS:
         return list(rows)
@@ -312,7 +315,7 @@ def shorten_rows(rows: Sequence[DiagramRow]) -> list[DiagramRow]:
     ]
 
 
-def render_table(rows: Sequence[DiagramRow], lanes: Lanes, lines: Container[int], room: SizeBudget) -> str:
+def render_diagram_table(rows: Sequence[DiagramRow], lanes: LifeLines, lines: Container[int], room: SizeBudget) -> str:
     """Write the diagram as HTML.
 
     Args:
@@ -348,17 +351,17 @@ def _render_row(row: DiagramRow, width: int, lines: Container[int], room: SizeBu
     line = row.pair.cell.line
     link = f'<a href="#L{line}">line {line}</a>' if line in lines else f"line {line}" if line else ""
     note = f'<span class="note bad">{escape_html(row.note)}</span>' if row.note else ""
-    return f'{begin}<td class="words">{_render_words(row.pair, room)}{note}</td><td class="n">{link}</td></tr>'
+    return f'{begin}<td class="words">{_render_event_words(row.pair, room)}{note}</td><td class="n">{link}</td></tr>'
 
 
 def _get_row_class(row: DiagramRow) -> str:
     if row.pair is None:
         return "expected" if row.note else "pass"
-    kind = _get_row_weight(row.pair.cell.subject[1], row.pair.cell.data)
+    kind = _get_row_emphasis(row.pair.cell.subject[1], row.pair.cell.data)
     return " ".join(filter(None, ("" if row.at is None else "first", kind, "wrong" if row.note else "")))
 
 
-def _get_row_weight(code: str, data: Mapping[str, Any]) -> str:
+def _get_row_emphasis(code: str, data: Mapping[str, Any]) -> str:
     """Say what weight a row has: bad, strong, quiet, or none of these."""
     if "leaked" in data or "stray" in data or "fault" in data:
         return "bad"
@@ -368,7 +371,7 @@ def _get_row_weight(code: str, data: Mapping[str, Any]) -> str:
     return "quiet" if not _QUIET.isdisjoint(data) else ""
 
 
-def _render_words(pair: CellPair, room: SizeBudget) -> str:
+def _render_event_words(pair: CellPair, room: SizeBudget) -> str:
     cell = pair.cell
     side = cell.side if cell.side in ("supervisor", "agent") else "everybody"
     whose = (
@@ -383,12 +386,14 @@ def _render_words(pair: CellPair, room: SizeBudget) -> str:
         start = clip_text(whole.replace("\n", "\N{DOWNWARDS ARROW WITH CORNER LEFTWARDS}"), _PREVIEW_CHARS)
         lead, *_ = words.partition(' "')
         shown = f"{whose}{escape_html(lead)} <code>{escape_html(start)}</code>"
-        return _render_details(shown, whole, room) if len(whole) > _PREVIEW_CHARS else shown
+        return _render_foldable_details(shown, whole, room) if len(whole) > _PREVIEW_CHARS else shown
     if len(words) <= _WORDS_CHARS:
         return f"{whose}{escape_html(words)}"
-    return _render_details(f"{whose}{escape_html(clip_text(words, _WORDS_CHARS))}", clip_text(words, _MORE_CHARS), room)
+    return _render_foldable_details(
+        f"{whose}{escape_html(clip_text(words, _WORDS_CHARS))}", clip_text(words, _MORE_CHARS), room
+    )
 
 
-def _render_details(shown: str, whole: str, room: SizeBudget) -> str:
+def _render_foldable_details(shown: str, whole: str, room: SizeBudget) -> str:
     more = escape_html(whole)
-    return f"<details><summary>{shown}</summary><pre>{more}</pre></details>" if room.spend(more) else shown
+    return f"<details><summary>{shown}</summary><pre>{more}</pre></details>" if room.spend_if_enough(more) else shown

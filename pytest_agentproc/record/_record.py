@@ -8,7 +8,7 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_agentproc.record._normal import compute_normal_form, join_chunks
+from pytest_agentproc.record._normal import compute_normal_form, join_chunks_of_instant
 from pytest_agentproc.record._payload import MAX_PAYLOAD_BYTES, Payload, PayloadBuffer, get_payload_limit
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ class EventJoiner:
         _, code, data = event
         if code in _STREAMS:
             if "bytes" in data:
-                if self._join_bytes(code, data):
+                if self._join_with_earlier_bytes(code, data):
                     return
-            elif "size" in data and self._join_sizes(code, data):
+            elif "size" in data and self._join_with_earlier_size(code, data):
                 return
         elif code == "t":
             timer, due = (data.get("session"), data["process"], data["timer"]), data.get("armed")
@@ -78,7 +78,7 @@ class EventJoiner:
         for place, size in self._sizes.values():
             self._update_event(place, "size", size)
 
-    def _join_bytes(self, code: str, data: Mapping[str, Any]) -> bool:
+    def _join_with_earlier_bytes(self, code: str, data: Mapping[str, Any]) -> bool:
         """Take bytes in; say whether they need no event of their own."""
         about = data["process"], code, data.get("by")
         key = *about, data.get("line")
@@ -97,7 +97,7 @@ class EventJoiner:
             own.whole.add(data["bytes"])
         return is_joined
 
-    def _join_sizes(self, code: str, data: Mapping[str, Any]) -> bool:
+    def _join_with_earlier_size(self, code: str, data: Mapping[str, Any]) -> bool:
         key = data["process"], code, data.get("by"), data.get("line")
         if key in self._sizes:
             self._sizes[key][1] += data["size"]
@@ -140,7 +140,7 @@ class Record:
     def events(self) -> list[Event]:
         """The events so far, in order."""
         if self._joiner is not None:
-            self._join_new_events()
+            self._join_events_of_instant()
             self._joiner.flush()
         return self._events
 
@@ -159,21 +159,21 @@ class Record:
         self._weight = weight
         self._events.append(new_event((at_ns, code, data)))
         if weight > MAX_PAYLOAD_BYTES:
-            self._join_new_events()
+            self._join_events_of_instant()
 
-    def settle_and_count(self) -> int:
+    def flush_and_count_events(self) -> int:
         """Be done with what came so far, and give how many events that are."""
         self._flush_joiner()
         self._now = None
         return len(self._events)
 
-    def truncate(self, count: int) -> None:
+    def truncate_events(self, count: int) -> None:
         """Drop all but the first events."""
         self._flush_joiner()
         self._now = None
         del self._events[count:]
 
-    def merge(self, events: Iterable[Event]) -> None:
+    def merge_events(self, events: Iterable[Event]) -> None:
         """Put events that were kept elsewhere among the events here, before the events of the same instant."""
         self._flush_joiner()
         self._now = None
@@ -182,11 +182,11 @@ class Record:
     def _flush_joiner(self) -> None:
         """Be done with the joining of an instant."""
         if self._joiner is not None:
-            self._join_new_events()
+            self._join_events_of_instant()
             self._joiner.flush()
             self._joiner = None
 
-    def _join_new_events(self) -> None:
+    def _join_events_of_instant(self) -> None:
         """Join what came in this instant and is not joined yet."""
         if self._joiner is None:
             self._joiner = EventJoiner(self._events)
@@ -206,12 +206,12 @@ class Record:
         """
         yield json.dumps({"version": 3, "format": "agentproc", **self.header}, ensure_ascii=False, default=str)
         before = 0
-        for at, code, data in join_chunks(self.events):
+        for at, code, data in join_chunks_of_instant(self.events):
             interval = at - before
             before = at
             sign = "-" if interval < 0 else ""
             seconds, rest = divmod(abs(interval), _NANOSECONDS)
-            payload = json.dumps({key: _to_json(value) for key, value in data.items()}, ensure_ascii=False)
+            payload = json.dumps({key: _convert_to_json(value) for key, value in data.items()}, ensure_ascii=False)
             yield f'[{sign}{seconds}.{rest:09d}, "{code}", {payload}]'
 
     def digest(self) -> str:
@@ -231,7 +231,7 @@ class Record:
         return whole.hexdigest()
 
 
-def _to_json(value: object) -> object:
+def _convert_to_json(value: object) -> object:
     if isinstance(value, Payload):
         head, tail = _encode_payload(value.head), _encode_payload(value.tail)
         return {"length": value.size, "sha256": value.sha256, "head": head, "tail": tail}
@@ -241,7 +241,7 @@ def _to_json(value: object) -> object:
         return _encode_payload(value)
     gathered = PayloadBuffer(MAX_PAYLOAD_BYTES)
     gathered.add(value)
-    return _to_json(gathered.get_payload())
+    return _convert_to_json(gathered.get_payload())
 
 
 def _encode_payload(payload: bytes) -> str | dict[str, str]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _LETTERS = 26
 
 
-def mark_session(trace: Trace, name: str) -> Trace:
+def add_session_to_trace(trace: Trace, name: str) -> Trace:
     """Give the trace of one of several sessions: its events say whose they are, and its agent has its name.
 
     Args:
@@ -25,14 +25,14 @@ def mark_session(trace: Trace, name: str) -> Trace:
     if not name:
         return trace
 
-    def marked(at: int, code: str, data: dict[str, Any]) -> None:
+    def trace_with_session(at: int, code: str, data: dict[str, Any]) -> None:
         process = name if data["process"] == "agent" else data["process"]
         trace(at, code, {**data, "process": process, "session": name})
 
-    return marked
+    return trace_with_session
 
 
-def select_session(record: Record, name: str) -> Record:
+def select_session_events(record: Record, name: str) -> Record:
     """Give the events of one session, as if there were no other: its agents are `agent`.
 
     That is what its supervisor noted, and what its agents and their descendants did.
@@ -61,13 +61,13 @@ def join_records(records: Sequence[Record]) -> Record:
     events = []
     for number, record in enumerate(records):
         for at, code, data in record.events:
-            named = {key: _name_process(data[key], number) for key in ("process", "parent") if key in data}
+            named = {key: _rename_process_of_record(data[key], number) for key in ("process", "parent") if key in data}
             events.append(Event(at, code, {**data, **named}))
-    whole.merge(events)
+    whole.merge_events(events)
     return whole
 
 
-def _name_process(process: object, number: int) -> object:
+def _rename_process_of_record(process: object, number: int) -> object:
     """Name a process after its record, unless it is one of the host's, or of the first record."""
     if not number or not isinstance(process, str) or process in ("supervisor", "caller"):
         return process

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class AgentStart:
     """One start of a fake agent, as its own side reports it. Times are seconds of its clock.
 
     Args:
@@ -41,14 +41,14 @@ class Start:
     status: int | None
 
 
-def list_starts(record: Record) -> tuple[Start, ...]:
+def list_agent_starts(record: Record) -> tuple[AgentStart, ...]:
     """Give the starts of the agent in their order; its descendants are none."""
     born = [event for event in record.events if event.code == "p" and "seen" in event.data]
     roots = [event for event in born if "by" not in event.data and event.data.get("parent") == "supervisor"]
-    return tuple(_read_start(record, str(event.data["process"]), event.at) for event in roots)
+    return tuple(_read_agent_start(record, str(event.data["process"]), event.at) for event in roots)
 
 
-def _read_start(record: Record, name: str, at: int) -> Start:
+def _read_agent_start(record: Record, name: str, at: int) -> AgentStart:
     given: Mapping[str, Any] = {}
     stdin: list[bytes] = []
     signals: list[tuple[str, float]] = []
@@ -66,7 +66,7 @@ def _read_start(record: Record, name: str, at: int) -> Start:
             ended_at = when / NANOSECONDS
             status = -signal_number(data["signal"]) if "signal" in data else data.get("code")
     env = {key: value for key, value in given.get("env", {}).items() if value is not None}
-    return Start(
+    return AgentStart(
         name=name,
         at=at / NANOSECONDS,
         argv=tuple(given.get("argv", ())),

@@ -10,7 +10,7 @@ from pytest_agentproc.record._frames import RepeatedFrames, Silence, group_recor
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pytest_agentproc.record._frames import Frame, Source
+    from pytest_agentproc.record._frames import Frame, ScenarioText
     from pytest_agentproc.record._record import Record
 
 
@@ -29,7 +29,7 @@ class TextRow(NamedTuple):
 HEADINGS = TextRow("time", "supervisor", "agent and descendants")
 
 
-def render_text(record: Record, scenario: Source | None = None) -> str:
+def render_text(record: Record, scenario: ScenarioText | None = None) -> str:
     """Draw the timeline of both sides: one column for the time, one for the supervisor, one for agent and descendants.
 
     A silence of a second or more is shown as a jump. Three or more like instants in a row are shown as one with its
@@ -49,13 +49,13 @@ def render_timeline(shown: Iterable[Frame | Silence | RepeatedFrames], marks: Ma
         shown: the rows of the timeline.
         marks: what stands in front of a row, by the id of its cell; those rows are never left out.
     """
-    rows = [HEADINGS, *make_rows(shown, marks)]
+    rows = [HEADINGS, *make_text_rows(shown, marks)]
     if len(rows) > _MAX_LINES:
-        rows = [*_shorten_rows(rows)]
-    return "\n".join(lay_out_rows(rows))
+        rows = [*_shorten_long_timeline(rows)]
+    return "\n".join(lay_out_columns(rows))
 
 
-def _shorten_rows(rows: list[TextRow]) -> Iterator[TextRow]:
+def _shorten_long_timeline(rows: list[TextRow]) -> Iterator[TextRow]:
     """Leave out the middle of a very long run, but for what is marked there."""
     half = _MAX_LINES // 2
     left_out = 0
@@ -69,7 +69,7 @@ def _shorten_rows(rows: list[TextRow]) -> Iterator[TextRow]:
         yield row
 
 
-def make_rows(
+def make_text_rows(
     shown: Iterable[Frame | Silence | RepeatedFrames], marks: Mapping[int, str] | None = None
 ) -> Iterator[TextRow]:
     """Give the rows of what is shown; `marks` is as in `render_timeline`."""
@@ -79,10 +79,10 @@ def make_rows(
         elif isinstance(row, RepeatedFrames):
             yield TextRow("", f"... {row.words}", "both")
         else:
-            yield from _make_frame_rows(row, marks or {})
+            yield from _make_rows_of_frame(row, marks or {})
 
 
-def _make_frame_rows(frame: Frame, marks: Mapping[int, str]) -> Iterator[TextRow]:
+def _make_rows_of_frame(frame: Frame, marks: Mapping[int, str]) -> Iterator[TextRow]:
     time = format_instant(frame.at)
     for cell, seen in frame.pairs:
         mark = marks.get(id(cell), "") or marks.get(id(seen), "")
@@ -95,7 +95,7 @@ def _make_frame_rows(frame: Frame, marks: Mapping[int, str]) -> Iterator[TextRow
         time = ""
 
 
-def lay_out_rows(rows: list[TextRow], time_width: int = 0, left_width: int = 0) -> Iterator[str]:
+def lay_out_columns(rows: list[TextRow], time_width: int = 0, left_width: int = 0) -> Iterator[str]:
     """Lay rows out in columns, as wide as they need and at least as wide as is said."""
     time_width = max(time_width, *(len(row.time) for row in rows), 0)
     left_width = max(left_width, *(len(row.left) for row in rows if row.right != "both"), 0)

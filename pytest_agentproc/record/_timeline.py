@@ -24,15 +24,15 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from pytest_agentproc.errors import UsageError, did_you_mean
 from pytest_agentproc.record._cells import format_instant, make_cells
 from pytest_agentproc.record._frames import group_cells
-from pytest_agentproc.record._normal import add_step_lines, join_chunks
+from pytest_agentproc.record._normal import add_step_lines, join_chunks_of_instant
 from pytest_agentproc.record._text import render_timeline
 from pytest_agentproc.vocabulary import NANOSECONDS, POLICY_NAMES, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pytest_agentproc.record._cells import Cell
-    from pytest_agentproc.record._frames import Source
+    from pytest_agentproc.record._cells import EventCell
+    from pytest_agentproc.record._frames import ScenarioText
     from pytest_agentproc.record._record import Record
 
 
@@ -57,10 +57,10 @@ _SIGNAL = re.compile(r"[A-Z][A-Z0-9]*")
 _LINE = re.compile(r"line [1-9][0-9]*")
 
 
-class _Row(NamedTuple):
+class _TimelineRow(NamedTuple):
     """One thing that has words: where it is shown, and what may name it."""
 
-    cell: Cell
+    cell: EventCell
     words: tuple[str, ...]
     whose: tuple[str, ...]
 
@@ -75,14 +75,16 @@ class Timeline:
             event without a record may still have happened.
     """
 
-    def __init__(self, record: Record, source: Source | None = None, *, is_supervised: bool = True) -> None:
+    def __init__(self, record: Record, source: ScenarioText | None = None, *, is_supervised: bool = True) -> None:
         self._is_supervised = is_supervised
         lines = source.text.splitlines() if source is not None else ()
-        self._cells = make_cells(join_chunks(add_step_lines(record.events)), lines)
-        self._rows = [_Row(cell, (*_list_words(cell),), (*_list_owners(cell),)) for cell in self._cells]
+        self._cells = make_cells(join_chunks_of_instant(add_step_lines(record.events)), lines)
+        self._rows = [
+            _TimelineRow(cell, (*_list_cell_words(cell),), (*_list_cell_owners(cell),)) for cell in self._cells
+        ]
 
     def __str__(self) -> str:
-        return self._draw({})
+        return self._draw_with_marks({})
 
     def times(self, word: str) -> tuple[float, ...]:
         """Give every instant of a word, in order; none if it never came."""
@@ -94,7 +96,7 @@ class Timeline:
         Raises:
             AssertionError: it never came.
         """
-        return self._find_first(word).cell.at / NANOSECONDS
+        return self._find_first_row(word).cell.at / NANOSECONDS
 
     def order(self, *words: str) -> None:
         """Require that these came one after the other, whatever came between; at one instant their order counts too.
@@ -112,7 +114,7 @@ class Timeline:
             found = next((place for place in places if place >= begin), None)
             if found is None:
                 earlier = self._rows[places[-1][0]] if places else None
-                self._fail(_explain_order(word, words[number - 2], earlier), marks, earlier)
+                self._fail_with_timeline(_explain_wrong_order(word, words[number - 2], earlier), marks, earlier)
             cell = self._rows[found[0]].cell
             marks[id(cell)] = f"{marks.get(id(cell), '')} {number}".strip()
             begin = found[0], found[1] + 1
@@ -123,17 +125,17 @@ class Timeline:
         Raises:
             AssertionError: it came earlier, or one of them never came.
         """
-        row = self._find_first(word)
+        row = self._find_first_row(word)
         if isinstance(bound, str):
-            other = self._find_first(bound)
+            other = self._find_first_row(bound)
             if row.cell.at < other.cell.at:
                 earlier = (
                     f"{word} came at {format_instant(row.cell.at)}, before {bound} at {format_instant(other.cell.at)}"
                 )
-                self._fail(earlier, {id(other.cell): "1"}, row)
+                self._fail_with_timeline(earlier, {id(other.cell): "1"}, row)
         elif row.cell.at < round(bound * NANOSECONDS):
             due = format_instant(round(bound * NANOSECONDS))
-            self._fail(f"{word} came at {format_instant(row.cell.at)}, before {due}", {}, row)
+            self._fail_with_timeline(f"{word} came at {format_instant(row.cell.at)}, before {due}", {}, row)
 
     def never(self, word: str) -> None:
         """Require that a word did not come.
@@ -143,15 +145,15 @@ class Timeline:
         """
         row = next(self._find_rows(word), None)
         if row is not None:
-            self._fail(f"{word} came at {format_instant(row.cell.at)}", {}, row)
+            self._fail_with_timeline(f"{word} came at {format_instant(row.cell.at)}", {}, row)
 
-    def _find_first(self, word: str) -> _Row:
+    def _find_first_row(self, word: str) -> _TimelineRow:
         row = next(self._find_rows(word), None)
         if row is None:
-            self._fail(f"{word} never came", {}, None)
+            self._fail_with_timeline(f"{word} never came", {}, None)
         return row
 
-    def _find_rows(self, word: str) -> Iterator[_Row]:
+    def _find_rows(self, word: str) -> Iterator[_TimelineRow]:
         wanted = self._parse_word(word)
         return (row for row in self._rows if wanted(row))
 
@@ -175,13 +177,13 @@ class Timeline:
             )
         return _WordFilter(owner if colon else None, plain)
 
-    def _fail(self, trouble: str, marks: Mapping[int, str], wrong: _Row | None) -> NoReturn:
+    def _fail_with_timeline(self, trouble: str, marks: Mapping[int, str], wrong: _TimelineRow | None) -> NoReturn:
         shown = {**marks}
         if wrong is not None:
             shown[id(wrong.cell)] = f"{marks.get(id(wrong.cell), '')}!"
-        raise AssertionError(f"{trouble}\n\n{self._draw(shown)}")
+        raise AssertionError(f"{trouble}\n\n{self._draw_with_marks(shown)}")
 
-    def _draw(self, marks: Mapping[int, str]) -> str:
+    def _draw_with_marks(self, marks: Mapping[int, str]) -> str:
         return render_timeline(group_cells(self._cells, marks), marks)
 
 
@@ -191,17 +193,17 @@ class _WordFilter(NamedTuple):
     owner: str | None
     word: str
 
-    def __call__(self, row: _Row) -> bool:
+    def __call__(self, row: _TimelineRow) -> bool:
         return self.word in row.words and (self.owner is None or self.owner in row.whose)
 
 
-def _explain_order(word: str, before: str, earlier: _Row | None) -> str:
+def _explain_wrong_order(word: str, before: str, earlier: _TimelineRow | None) -> str:
     if earlier is None:
         return f"{word} never came"
     return f"{word} did not come after {before}: it came at {format_instant(earlier.cell.at)}"
 
 
-def _list_words(cell: Cell) -> Iterator[str]:
+def _list_cell_words(cell: EventCell) -> Iterator[str]:
     """Name the content of a cell. An event of the agent has its word; the supervisor's sight of it has none."""
     data, code = cell.data, cell.subject[1]
     if cell.line:
@@ -239,7 +241,7 @@ def _list_marker_words(data: Mapping[str, object]) -> Iterator[str]:
         yield str(data["does"]).partition(" ")[0]
 
 
-def _list_owners(cell: Cell) -> Iterator[str]:
+def _list_cell_owners(cell: EventCell) -> Iterator[str]:
     """Name whose a cell is."""
     data = cell.data
     yield str(data["process"])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.defects import DEFECTS
 from pytest_agentproc.reference._bundled import choose_excerpts, read_bundled_scenarios
-from pytest_agentproc.scenario import list_tables
+from pytest_agentproc.scenario import list_key_tables
 from pytest_agentproc.verdict import VERDICT_TEXTS, Verdict
 from pytest_agentproc.vocabulary import BUG_FAMILIES, LEVEL_TEXTS, LIST_NAMES, OUTCOME_TEXTS, RULES, SIZE_NAMES, Policy
 
@@ -123,7 +123,7 @@ def _drop_empty_facts(facts: tuple[tuple[str, str], ...]) -> tuple[tuple[str, st
 
 def _list_outcome_entries() -> Iterator[ReferenceEntry]:
     keys = [
-        key for table in list_tables() for key in table.keys if key.name == "outcome" and table.kind == "expect key"
+        key for table in list_key_tables() for key in table.keys if key.name == "outcome" and table.kind == "expect key"
     ]
     for outcome, (says, advice) in OUTCOME_TEXTS.items():
         codes = " or ".join(map(str, outcome.exit_codes)) or "the agent's own, at least 1"
@@ -185,7 +185,10 @@ def _list_verdict_entries() -> Iterator[ReferenceEntry]:
 
 def _list_level_entries() -> Iterator[ReferenceEntry]:
     keys = {
-        key.name: key for table in list_tables() if table.kind == "file key" and not table.path for key in table.keys
+        key.name: key
+        for table in list_key_tables()
+        if table.kind == "file key" and not table.path
+        for key in table.keys
     }
     effects = {
         "must": "The test fails, and the supervisor is not conformant.",
@@ -199,7 +202,7 @@ def _list_level_entries() -> Iterator[ReferenceEntry]:
 
 
 def _list_key_entries() -> Iterator[ReferenceEntry]:
-    for table in list_tables():
+    for table in list_key_tables():
         for key in table.keys:
             name = f"{table.path}: {key.name}" if table.path else key.name
             facts = _list_limit_facts(key) if table.kind == "limit" else _list_key_facts(key)

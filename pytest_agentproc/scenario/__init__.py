@@ -14,12 +14,12 @@ from pytest_agentproc.scenario._additions import BUNDLED, add_dialect, add_step
 from pytest_agentproc.scenario._check import Key, Language
 from pytest_agentproc.scenario._expect import TIME_KEYS
 from pytest_agentproc.scenario._load import load, load_for_each_agent, loads, read_agent_names
-from pytest_agentproc.scenario._movable import Movable, apply_moves, find_movables, restate_times
-from pytest_agentproc.scenario._open import Choice, Opening
+from pytest_agentproc.scenario._movable import MovablePiece, apply_moves, find_movable_pieces, replace_expected_times
+from pytest_agentproc.scenario._open import Choice, OpenValue
 from pytest_agentproc.scenario._scenario import BoundScenario, Expectation, Scenario, Terms
 from pytest_agentproc.scenario._schema import MODELINE, build_schema
-from pytest_agentproc.scenario._tables import KeyUse, Table, find_key_uses, list_tables
-from pytest_agentproc.scenario._yaml import ListEntry, read_entries
+from pytest_agentproc.scenario._tables import KeyUse, Table, find_key_uses, list_key_tables
+from pytest_agentproc.scenario._yaml import ListEntry, read_list_entries
 
 __all__ = [
     "BUNDLED",
@@ -32,9 +32,9 @@ __all__ = [
     "KeyUse",
     "Language",
     "ListEntry",
-    "Movable",
+    "MovablePiece",
     "NotApplicable",
-    "Opening",
+    "OpenValue",
     "Scenario",
     "Table",
     "Terms",
@@ -43,12 +43,12 @@ __all__ = [
     "apply_moves",
     "build_schema",
     "find_key_uses",
-    "find_movables",
-    "list_tables",
+    "find_movable_pieces",
+    "list_key_tables",
     "load",
     "load_for_each_agent",
     "loads",
     "read_agent_names",
-    "read_entries",
-    "restate_times",
+    "read_list_entries",
+    "replace_expected_times",
 ]

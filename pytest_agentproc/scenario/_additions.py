@@ -43,7 +43,7 @@ _OF_HOSTS = (
 )
 
 
-class _InspectedConversation:
+class _ConversationForInspection:
     """The beginning of a conversation that is only inspected."""
 
     cwd = "/"
@@ -66,12 +66,12 @@ class AddedDialect:
         self.origin = origin
 
     @property
-    def fault(self) -> str:
+    def unusable_reason(self) -> str:
         """Why it cannot be used, as one sentence; "" if it can."""
         return self._inspection[0]
 
     @property
-    def events(self) -> Mapping[str, tuple[str, ...]]:
+    def events_by_mode(self) -> Mapping[str, tuple[str, ...]]:
         """By mode, the steps that its encoder can write beside text; none if it cannot be used."""
         return self._inspection[1]
 
@@ -87,7 +87,7 @@ class AddedDialect:
             for mode in self.dialect.decoders:
                 self.dialect.make_decoder(mode)
             for mode in self.dialect.talks:
-                self.dialect.make_talk(mode, _InspectedConversation())
+                self.dialect.make_talk(mode, _ConversationForInspection())
         except UsageError as error:
             return f"{about}: {error.message.removeprefix(f'dialect {self.dialect.name}: ')}: {error.remedy}", {}
         return "", events
@@ -240,7 +240,7 @@ class _EncodedStep(_AddedStep):
 
     def build(self, step: Step, scope: Scope) -> list[ProgramStep]:
         """Compile to `event`; times in nanoseconds, sizes in bytes."""
-        return [(step.line, "event", (step.name, _bind_value(step.value, scope)))]
+        return [(step.line, "event", (step.name, _evaluate_value(step.value, scope)))]
 
 
 @dataclass(frozen=True)
@@ -275,20 +275,20 @@ class _ExpandedStep(_AddedStep):
         """Give a value as `expand` takes it: times and sizes as a step would have them."""
         types = self.step.value
         if isinstance(types, Map):
-            return {name: _format_value(given, types[name]) for name, given in value.items()}
-        return _format_value(value, types if isinstance(types, str) else "text")
+            return {name: _format_step_value(given, types[name]) for name, given in value.items()}
+        return _format_step_value(value, types if isinstance(types, str) else "text")
 
 
-def _format_value(value: Any, kind: str) -> Any:
+def _format_step_value(value: Any, kind: str) -> Any:
     if isinstance(value, Expression):
         return value.text
     return f"{value} B" if kind == "size" else value
 
 
-def _bind_value(value: Any, scope: Scope) -> Any:
+def _evaluate_value(value: Any, scope: Scope) -> Any:
     if isinstance(value, dict):
-        return {name: _bind_value(given, scope) for name, given in value.items()}
-    return scope.evaluate(value) if isinstance(value, Expression) else value
+        return {name: _evaluate_value(given, scope) for name, given in value.items()}
+    return scope.evaluate_expression(value) if isinstance(value, Expression) else value
 
 
 def _build_node(data: Any, place: Node) -> Node:

@@ -19,13 +19,13 @@ from pytest_agentproc.scenario._expressions import (
     TIMES,
     Expression,
     ExpressionError,
-    Measure,
     UnusableValue,
-    evaluate,
+    ValueMeasure,
+    evaluate_expression,
     find_limit_names,
     parse_expression,
 )
-from pytest_agentproc.scenario._words import format_one_line
+from pytest_agentproc.scenario._words import escape_and_shorten
 from pytest_agentproc.scenario._yaml import Node, Scalar, StopReading, describe_node
 from pytest_agentproc.vocabulary import DIALECTS, Policy
 
@@ -107,27 +107,27 @@ class Scope:
         assert build is not None, "what stands for other steps gave way to them as it was read"
         return build(step, self)
 
-    def to_nanoseconds(self, time: Expression | str | None) -> int | None:
+    def evaluate_time(self, time: Expression | str | None) -> int | None:
         """Give a time in nanoseconds; None for a word that stands for no end.
 
         Raises:
             NotApplicable: the subject lacks a limit that the time names, or under its limits it is no time.
         """
-        return self.evaluate(time) if isinstance(time, Expression) else None
+        return self.evaluate_expression(time) if isinstance(time, Expression) else None
 
-    def to_bytes(self, size: Expression | int) -> int:
+    def evaluate_size(self, size: Expression | int) -> int:
         """Give a size in bytes; raises as `to_nanoseconds`."""
-        return size if isinstance(size, int) else self.evaluate(size)
+        return size if isinstance(size, int) else self.evaluate_expression(size)
 
     def reserve_bytes(self, size: int, most: int) -> bool:
         """Count the bytes that a script holds; return whether there are no more than `most`."""
         self._taken.append(size)
         return sum(self._taken) <= most
 
-    def evaluate(self, time: Expression) -> int:
+    def evaluate_expression(self, time: Expression) -> int:
         """Give a time in nanoseconds, or a size in bytes; raises as `to_nanoseconds`."""
         try:
-            return evaluate(time, self.limits)
+            return evaluate_expression(time, self.limits)
         except UnusableValue as error:
             raise NotApplicable(f"other limits ({error})", time.line) from None
 
@@ -161,11 +161,11 @@ class DialectAddition(Protocol):
         """Name who adds it, as messages say it."""
 
     @property
-    def fault(self) -> str:
+    def unusable_reason(self) -> str:
         """Say why it cannot be used; "" if it can."""
 
     @property
-    def events(self) -> Mapping[str, tuple[str, ...]]:
+    def events_by_mode(self) -> Mapping[str, tuple[str, ...]]:
         """List, by mode, the steps that its encoder can write beside text."""
 
 
@@ -182,18 +182,18 @@ class Language:
     dialects: Mapping[str, DialectAddition] = field(default_factory=dict)
 
     @property
-    def records(self) -> Mapping[str, Dialect]:
+    def all_dialects(self) -> Mapping[str, Dialect]:
         """Every dialect by its name: the kit's, and those of other packages."""
         return {**DIALECTS, **{name: added.dialect for name, added in self.dialects.items()}}
 
     def list_steps(self, dialect: str, mode: str) -> Sequence[str]:
         """List the steps that agents of a dialect can print beside text, in a mode."""
         added = self.dialects.get(dialect)
-        return (self.records[dialect].steps if added is None else added.events).get(mode, ())
+        return (self.all_dialects[dialect].steps if added is None else added.events_by_mode).get(mode, ())
 
     def list_modes_with(self, has: Callable[[Dialect, str], bool]) -> list[str]:
         """List the dialects with each mode that has something, as `gemini stream`."""
-        pairs = [(record, mode) for record in self.records.values() for mode in record.modes]
+        pairs = [(record, mode) for record in self.all_dialects.values() for mode in record.modes]
         return [f"{record.name} {mode}" for record, mode in pairs if has(record, mode)]
 
     @property
@@ -201,9 +201,9 @@ class Language:
         """Every dialect with each mode whose agent takes requests while it lives."""
         return self.list_modes_with(lambda record, mode: mode in record.talks)
 
-    def holds_session(self, dialect: str, mode: str) -> bool:
+    def is_session_mode(self, dialect: str, mode: str) -> bool:
         """Say whether agents of a dialect, in a mode, live on from prompt to prompt."""
-        record = self.records.get(dialect)
+        record = self.all_dialects.get(dialect)
         return record is not None and mode in record.talks
 
 
@@ -280,7 +280,7 @@ class Check:
         """
         if len(self.problems) == _MOST:
             message = f"there are more than {_MOST} problems: mend these first"
-        self.problems.append(Problem(self.file, line, column, format_one_line(message)))
+        self.problems.append(Problem(self.file, line, column, escape_and_shorten(message)))
         if len(self.problems) > _MOST:
             raise StopReading
 
@@ -297,7 +297,7 @@ class Check:
     def set_overrides(self, overrides: dict[str, Any]) -> None:
         """Take the limits that the file gives: expressions are tried with them, all others as they are by default."""
         self.overrides = overrides
-        self.limits = _resolve_limits(self.record or "", *overrides.items())
+        self.limits = _resolve_limits(self.dialect_record or "", *overrides.items())
 
     @property
     def steps(self) -> Table:
@@ -305,18 +305,18 @@ class Check:
         return self.language.steps
 
     @property
-    def record(self) -> Dialect | None:
+    def dialect_record(self) -> Dialect | None:
         """The record of the dialect of the agent; None: no dialect is known yet."""
-        return self.language.records.get(self.dialect)
+        return self.language.all_dialects.get(self.dialect)
 
-    def has_key(self, name: str) -> bool:
+    def has_dialect_key(self, name: str) -> bool:
         """Say whether the dialect of the agent has a key that only some dialects have."""
-        return self.record is not None and name in self.record.keys
+        return self.dialect_record is not None and name in self.dialect_record.keys
 
     @property
     def is_session(self) -> bool:
         """Whether the agent takes requests while it lives."""
-        return self.language.holds_session(self.dialect, self.mode)
+        return self.language.is_session_mode(self.dialect, self.mode)
 
     @contextmanager
     def enter_session(self, session: str) -> Iterator[None]:
@@ -330,13 +330,13 @@ class Check:
             return
         outside = {name: getattr(self, name) for name in _OF_AN_AGENT}
         self.session = session
-        self._set_facts(self._kept.get(session) or _make_blank_facts())
+        self._set_agent_facts(self._kept.get(session) or _make_unknown_agent_facts())
         yield
         self._kept[session] = {name: getattr(self, name) for name in _OF_AN_AGENT}
         self.session = ""
-        self._set_facts(outside)
+        self._set_agent_facts(outside)
 
-    def _set_facts(self, values: dict[str, Any]) -> None:
+    def _set_agent_facts(self, values: dict[str, Any]) -> None:
         for name, value in values.items():
             setattr(self, name, value)
 
@@ -349,7 +349,7 @@ class Check:
         return self._read_expression(node, (), SIZES, (low, high))
 
     def _read_expression(
-        self, node: Scalar, words: tuple[str, ...], measure: Measure, bounds: tuple[int, int]
+        self, node: Scalar, words: tuple[str, ...], measure: ValueMeasure, bounds: tuple[int, int]
     ) -> Expression | None:
         column = node.column if node.plain else node.column + 1
         try:
@@ -371,7 +371,7 @@ class Check:
                 self.report(line, column, f"{name} is switched off by this file's policy")
                 return None
         try:
-            evaluate(expression, self.limits)
+            evaluate_expression(expression, self.limits)
         except NotApplicable:
             pass
         except UnusableValue as error:
@@ -379,7 +379,7 @@ class Check:
         return expression
 
 
-def _make_blank_facts() -> dict[str, Any]:
+def _make_unknown_agent_facts() -> dict[str, Any]:
     """Describe an agent of which the file says nothing yet."""
     blank = Check("", None, Language({}))
     return {name: getattr(blank, name) for name in _OF_AN_AGENT}

@@ -21,7 +21,7 @@ from pytest_agentproc.scenario._fields import (
     Time,
     WholeNumber,
     Word,
-    make_text,
+    read_text_value,
 )
 from pytest_agentproc.scenario._words import describe_unknown, join_choices, shorten
 from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, format_inline
@@ -53,7 +53,7 @@ class DriveItem:
 
 
 def _make_prompt(values: dict[str, Any], node: Node, what: str, check: Check) -> str:
-    prompt = make_text(values)
+    prompt = read_text_value(values)
     if "\0" in prompt and check.prompt_by == "argv" and not check.is_session:
         check.report_at(node, f"{what} has a NUL in it, which no argument can carry: tell the agent with prompt: stdin")
     return prompt
@@ -75,7 +75,7 @@ class _AwaitedEvent:
         """Take the words apart."""
         found = _AWAITED.fullmatch(node.text) if isinstance(node, Scalar) else None
         if found is None:
-            check.report_wrong_value(node, what, _FORMS, 'count from 1: "turn 1"' if _is_without_number(node) else "")
+            check.report_wrong_value(node, what, _FORMS, 'count from 1: "turn 1"' if _lacks_turn_number(node) else "")
             return "status", ""
         if found[3] is None:
             return found[1], int(found[2])
@@ -84,7 +84,7 @@ class _AwaitedEvent:
         return "status", found[3]
 
 
-def _is_without_number(node: Node) -> bool:
+def _lacks_turn_number(node: Node) -> bool:
     return isinstance(node, Scalar) and node.text.split(" ")[0] in ("turn", "turns", "background")
 
 
@@ -157,7 +157,7 @@ class _DriveItems:
             )
             check.report_wrong_value(node, what, f"a list such as {self.label if is_session else _OF_A_RUN}", remedy)
             return ()
-        is_left = [_has_key(item, "abandon") for item in node.items[1:]] == [True]
+        is_left = [_has_mapping_key(item, "abandon") for item in node.items[1:]] == [True]
         if not is_session and len(node.items) != 1 + is_left:
             few = f"one item, the prompt, or that and abandon, not a list of {len(node.items)} items"
             check.report_at(node, f"{what} must have {few}")
@@ -167,7 +167,7 @@ class _DriveItems:
         before = len(check.problems)
         items = []
         for given in node.items:
-            with check.enter_session(_find_session(given, what, check)):
+            with check.enter_session(_find_item_session(given, what, check)):
                 items += [item for item in [self._read_item(given, what, check)] if item is not None]
         if not is_session and items and (items[0].kind != "prompt" or items[0].at or items[0].after):
             about = f"the dialect {check.dialect} in mode {check.mode} is one run"
@@ -178,7 +178,7 @@ class _DriveItems:
             elif not (left.at or left.after):
                 check.report(left.line, left.column, f"{what}.abandon needs its instant: write {_LEFT}")
         if len(check.problems) == before:
-            _check_order(items, check)
+            _check_drive_order(items, check)
         return tuple(items)
 
     def _read_item(self, node: Node, what: str, check: Check) -> DriveItem | None:
@@ -200,11 +200,11 @@ class _DriveItems:
         )
 
 
-def _has_key(node: Node, name: str) -> bool:
+def _has_mapping_key(node: Node, name: str) -> bool:
     return isinstance(node, Mapping) and any(key.text == name for key, _ in node.pairs)
 
 
-def _find_session(node: Node, what: str, check: Check) -> str:
+def _find_item_session(node: Node, what: str, check: Check) -> str:
     """Say in which session an item of a drive is; "" where there is one, and after a mistake."""
     pairs = node.pairs if isinstance(node, Mapping) else []
     own = next((value for key, value in pairs if key.text == "session"), None)
@@ -219,7 +219,7 @@ def _find_session(node: Node, what: str, check: Check) -> str:
     return own.text if own.text in check.sessions else ""
 
 
-def _check_order(items: list[DriveItem], check: Check) -> None:
+def _check_drive_order(items: list[DriveItem], check: Check) -> None:
     """Report a turn without a prompt, and a viewer that is detached before it was attached."""
     asked: Counter[str] = Counter()
     attached: dict[str, set[str]] = {}
@@ -271,8 +271,8 @@ def find_unloaded_history(script: tuple[Step, ...]) -> int:
     return next((step.line for step in script if step.name == "handshake" and "history" in step.value), 0)
 
 
-def _make_continued(values: dict[str, Any], node: Node, what: str, check: Check) -> ContinuedSession:
-    if check.mode and not check.has_key("continues"):
+def _make_continued_session(values: dict[str, Any], node: Node, what: str, check: Check) -> ContinuedSession:
+    if check.mode and not check.has_dialect_key("continues"):
         able = check.language.list_modes_with(lambda record, mode: "continues" in record.keys and mode in record.talks)
         check.report_at(
             node, f"the dialect {check.dialect} names no session in its handshake: {what} is for {join_choices(able)}"
@@ -287,7 +287,7 @@ CONTINUES = Fields(
         Key("resume", Text("ID", may_be_empty=False), "the session that the agent resumes, without its history"),
     ),
     one_of=("load", "resume"),
-    finish=_make_continued,
+    finish=_make_continued_session,
 )
 
 
@@ -301,7 +301,7 @@ def _validate_handler(values: dict[str, Any], node: Node, what: str, check: Chec
         check.report_at(node, f"{what} never answers: leave after out")
     elif values.get("registers_at") == "never" and ("raises" in values or "allowed" in values):
         check.report_at(node, f"{what} never calls back: leave raises and allowed out")
-    elif "hook" in values and not check.has_key("hook"):
+    elif "hook" in values and not check.has_dialect_key("hook"):
         able = check.language.list_modes_with(lambda record, mode: "hook" in record.keys and mode in record.talks)
         check.report_at(node, f"the dialect {check.dialect} has no hooks: known by {join_choices(able)}")
     return values
@@ -348,34 +348,34 @@ HANDLERS = _Handlers()
 
 
 def bind_action(item: DriveItem, scope: Scope) -> CallerAction:
-    """Give an action of a caller, or of other code in its program; raises as `Scope.evaluate`."""
+    """Give an action of a caller, or of other code in its program; raises as `Scope.evaluate_expression`."""
     return CallerAction(
         item.line,
         item.kind,
-        scope.evaluate(item.value) if item.kind in ("wait", "block", "sleep") else item.value,
-        None if item.at is None else scope.evaluate(item.at),
-        None if item.after is None else scope.evaluate(item.after),
+        scope.evaluate_expression(item.value) if item.kind in ("wait", "block", "sleep") else item.value,
+        None if item.at is None else scope.evaluate_expression(item.at),
+        None if item.after is None else scope.evaluate_expression(item.after),
         item.session,
     )
 
 
 def bind_handler(handlers: tuple[dict[str, Any], ...], scope: Scope) -> Handler | None:
-    """Give how the caller answers questions; raises as `Scope.evaluate`."""
+    """Give how the caller answers questions; raises as `Scope.evaluate_expression`."""
     for handler in handlers:
         if "permission" in handler:
             after = handler.get("after")
             allowed = {"allow": True, "deny": False}.get(handler["permission"])
-            return Handler(allowed, 0 if after is None else scope.evaluate(after))
+            return Handler(allowed, 0 if after is None else scope.evaluate_expression(after))
     return None
 
 
 def bind_hooks(handlers: tuple[dict[str, Any], ...], scope: Scope) -> tuple[HookUse, ...]:
-    """Give what the caller has hooks do; raises as `Scope.evaluate`."""
+    """Give what the caller has hooks do; raises as `Scope.evaluate_expression`."""
     return tuple(
         HookUse(
             handler["hook"],
             handler.get("event", "PostToolUse"),
-            scope.to_nanoseconds(handler["registers_at"]) if "registers_at" in handler else 0,
+            scope.evaluate_time(handler["registers_at"]) if "registers_at" in handler else 0,
             handler.get("raises", False),
             handler.get("allowed", True),
         )

@@ -19,13 +19,13 @@ from pytest_agentproc.scenario._expect_keys import (
     VIEWER_KEYS,
     ArtifactChecks,
     ChecksByName,
-    EnvMap,
+    EnvironmentMapping,
     Expected,
     ExpectKey,
     NamedTimes,
-    bind_named_times,
-    bind_questions,
-    bind_time,
+    evaluate_named_times,
+    evaluate_questions,
+    evaluate_time_value,
     strip_block_name,
 )
 from pytest_agentproc.scenario._fields import (
@@ -43,7 +43,7 @@ from pytest_agentproc.scenario._fields import (
     WholeNumber,
     Word,
 )
-from pytest_agentproc.scenario._words import assign_remedy, describe_unknown
+from pytest_agentproc.scenario._words import describe_unknown, map_words_to_remedy
 from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence
 from pytest_agentproc.vocabulary import LEVELS, SIGNALS
 
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._expressions import Expression
 
 
-def bind_value(expected: Expected, scope: Scope) -> Any:
-    """Give the normal form; raises as `Scope.evaluate`. The key is one of a file with one session."""
+def bind_expected_value(expected: Expected, scope: Scope) -> Any:
+    """Give the normal form; raises as `Scope.evaluate_expression`. The key is one of a file with one session."""
     head, _, rest = expected.key.partition(".")
     if head == "artifacts":
         wanted = ARTIFACT_KEYS.get(rest) or RESULT_KEYS.get(rest.rpartition(".")[2])
@@ -62,11 +62,11 @@ def bind_value(expected: Expected, scope: Scope) -> Any:
     return table[rest.rpartition(".")[2] or head].bind(expected.value, scope)
 
 
-def _bind_times(value: list[Expression], scope: Scope) -> list[int]:
-    return [scope.evaluate(time) for time in value]
+def _evaluate_times(value: list[Expression], scope: Scope) -> list[int]:
+    return [scope.evaluate_expression(time) for time in value]
 
 
-def _make_status(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+def _make_end_status(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
     if "code" in values and "signal" in values:
         check.report_at(node, f"{what} has both code and signal: an agent exits or dies of a signal")
     elif not values:
@@ -109,7 +109,7 @@ _STATUS = Either(
             Key("signal", Signal(), "the signal that ended it"),
             Key("forced", Flag(), "whether the supervisor's own signal ended it"),
         ),
-        finish=_make_status,
+        finish=_make_end_status,
     ),
     key="code",
 )
@@ -117,11 +117,14 @@ _SIGNALS = NamedTimes("[{SIGNAL: T}, ...]", Signal(), "a signal with its time, s
 
 _PROCESS = (
     ExpectKey(
-        "signals", _SIGNALS, "the signals that the process got, the one that ended it included", bind=bind_named_times
+        "signals",
+        _SIGNALS,
+        "the signals that the process got, the one that ended it included",
+        bind=evaluate_named_times,
     ),
     ExpectKey("status", _STATUS, "how the process ended, in the form of agent_status"),
-    ExpectKey("gone_at", Time(), "the instant at which the process was gone", bind=bind_time),
-    ExpectKey("alive_at", Time(), "an instant at which the process was alive", bind=bind_time),
+    ExpectKey("gone_at", Time(), "the instant at which the process was gone", bind=evaluate_time_value),
+    ExpectKey("alive_at", Time(), "an instant at which the process was alive", bind=evaluate_time_value),
 )
 PROCESS_KEYS = {key.name: key for key in _PROCESS}
 
@@ -130,7 +133,7 @@ _PROCESSES = ChecksByName("{ID: {signals, status, gone_at, alive_at}}", _Process
 
 _SAW = (
     ExpectKey("argv", ListOf(Text()), "the arguments of the agent, without the command itself"),
-    ExpectKey("env", EnvMap(), "variables of its environment; other variables are not checked"),
+    ExpectKey("env", EnvironmentMapping(), "variables of its environment; other variables are not checked"),
     ExpectKey("cwd", MATCHER, "the folder in which the agent was started"),
     ExpectKey("stdin", MATCHER, "all that the agent read from stdin"),
 )
@@ -169,13 +172,13 @@ _OF_ALL = (
         "elapsed",
         Time(),
         "the time from the start of the agent to the event that decides the outcome, before any grace",
-        bind=bind_time,
+        bind=evaluate_time_value,
     ),
     ExpectKey(
         "returned",
         Time(),
         "the time from the start of the agent until the caller has the answer and no process is left",
-        bind=bind_time,
+        bind=evaluate_time_value,
     ),
     ExpectKey(
         "agent_status", _STATUS, "how the agent ended, or the last of several agents; -9 is the same as {signal: KILL}"
@@ -184,12 +187,14 @@ _OF_ALL = (
         "signals",
         _SIGNALS,
         "the signals that the agent got, or all agents of a session, each with its instant; [] for none",
-        bind=bind_named_times,
+        bind=evaluate_named_times,
     ),
-    ExpectKey("spawns", ListOf(Time()), "the instants at which the agent was started; [] for never", bind=_bind_times),
+    ExpectKey(
+        "spawns", ListOf(Time()), "the instants at which the agent was started; [] for never", bind=_evaluate_times
+    ),
     ExpectKey("alive_at_once", WholeNumber(0, 10**6), "the largest number of agents that were alive at one time"),
     ExpectKey(
-        "asked", ASKED, "the questions of the agents with their answers, in order; [] for none", bind=bind_questions
+        "asked", ASKED, "the questions of the agents with their answers, in order; [] for none", bind=evaluate_questions
     ),
     ExpectKey("processes", _PROCESSES, "checks on single processes, each by its name"),
     ExpectKey(
@@ -234,8 +239,8 @@ class _SessionChecks:
     form = Fields(
         tuple(SESSION_EXPECT_KEYS.values()),
         elsewhere={
-            **assign_remedy("it is about all sessions, and belongs under expect itself", _OF_TOGETHER),
-            **assign_remedy(
+            **map_words_to_remedy("it is about all sessions, and belongs under expect itself", _OF_TOGETHER),
+            **map_words_to_remedy(
                 "it is about one turn: write turns: [{...}]", (name for name in OF_A_RUN if name != "artifacts")
             ),
         },

@@ -68,7 +68,7 @@ def filter_by_session(expected: Iterable[Expected], session: str) -> tuple[Expec
     return tuple(replace(expectation, key=key) for expectation, whose, key in parts if whose == session)
 
 
-def _keep_value(value: Any, _scope: Scope) -> Any:
+def _keep_bound_value(value: Any, _scope: Scope) -> Any:
     return value
 
 
@@ -76,17 +76,17 @@ def _keep_value(value: Any, _scope: Scope) -> Any:
 class ExpectKey(Key):
     """The table's entry for an expect key: how its value gets its normal form under a policy."""
 
-    bind: Callable[[Any, Scope], Any] = _keep_value
+    bind: Callable[[Any, Scope], Any] = _keep_bound_value
 
 
-def bind_time(value: Expression, scope: Scope) -> int:
+def evaluate_time_value(value: Expression, scope: Scope) -> int:
     """Give a time its normal form, whole nanoseconds."""
-    return scope.evaluate(value)
+    return scope.evaluate_expression(value)
 
 
-def bind_named_times(value: list[tuple[str, Expression]], scope: Scope) -> list[tuple[str, int]]:
+def evaluate_named_times(value: list[tuple[str, Expression]], scope: Scope) -> list[tuple[str, int]]:
     """Give named times their normal form, each whole nanoseconds."""
-    return [(name, scope.evaluate(time)) for name, time in value]
+    return [(name, scope.evaluate_expression(time)) for name, time in value]
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ TEXT_FORMS = (
 _OUTCOMES = Choice(tuple(str(outcome) for outcome in Outcome))
 
 
-def _make_outcome(values: dict[str, Any], _node: Node, _what: str, _check: Check) -> Any:
+def _make_wanted_outcome(values: dict[str, Any], _node: Node, _what: str, _check: Check) -> Any:
     return values.get("is", values)
 
 
@@ -178,7 +178,7 @@ OUTCOME = Either(
             Key("any_of", ListOf(_OUTCOMES, unique=True, may_be_empty=False), "one of these outcomes: each is right"),
         ),
         one_of=("not", "any_of"),
-        finish=_make_outcome,
+        finish=_make_wanted_outcome,
     ),
     key="is",
 )
@@ -186,7 +186,7 @@ OUTCOME = Either(
 MATCHER = Either(Text(), Fields(TEXT_FORMS, one_of=("exact", "contains", "matches")), key="exact")
 
 
-class EnvMap:
+class EnvironmentMapping:
     """Names of environment variables with their values; `unset` for one that must not be there."""
 
     label = "{NAME: TEXT / unset}"
@@ -217,14 +217,14 @@ def _validate_question(values: dict[str, Any], node: Node, what: str, check: Che
     return values
 
 
-def bind_questions(value: list[dict[str, Any]], scope: Scope) -> list[dict[str, Any]]:
+def evaluate_questions(value: list[dict[str, Any]], scope: Scope) -> list[dict[str, Any]]:
     """Give the normal form: kind and name, the answer and its time in nanoseconds, None where the file has none."""
     return [
         {
             "kind": kind,
             "name": item[kind],
             "answer": item.get("answer"),
-            "after": scope.evaluate(item["after"]) if "after" in item else None,
+            "after": scope.evaluate_expression(item["after"]) if "after" in item else None,
         }
         for item in value
         for kind in ANSWERS
@@ -253,7 +253,7 @@ _TURN = (
     ExpectKey("stop_reason", Text("REASON"), "the last message's, in the dialect's words"),
     ExpectKey("model", Text(), "the model that answered"),
     ExpectKey("usage", Data(), "token counts, in the dialect's words"),
-    ExpectKey("elapsed", Time(), _ELAPSED, bind=bind_time),
+    ExpectKey("elapsed", Time(), _ELAPSED, bind=evaluate_time_value),
     ExpectKey("error", MATCHER, "the message of a bad end"),
 )
 TURN_KEYS = {key.name: key for key in _TURN}
@@ -317,7 +317,7 @@ OF_A_SESSION = (
     ExpectKey("status", ListOf(Choice(STATUSES)), "the whole history of the status of the session, starting first"),
     ExpectKey("viewers", _VIEWERS, "the last status and the transcript that each viewer saw"),
     ExpectKey(
-        "called", _CALLS, "the hooks that were called, each with its instant; [] for none", bind=bind_named_times
+        "called", _CALLS, "the hooks that were called, each with its instant; [] for none", bind=evaluate_named_times
     ),
 )
 """Keys that are about a session, and say nothing of a run."""
@@ -394,7 +394,9 @@ _KINDS: dict[str, ValueType] = {
 _TIMES = ("elapsed", "returned")
 _DOCS = RESULT_FIELDS | {"argv": "the agent's arguments, without the command itself"}
 RESULT_KEYS = {
-    name: ExpectKey(name, kind, _DOCS[name], bind=bind_time) if name in _TIMES else ExpectKey(name, kind, _DOCS[name])
+    name: ExpectKey(name, kind, _DOCS[name], bind=evaluate_time_value)
+    if name in _TIMES
+    else ExpectKey(name, kind, _DOCS[name])
     for name, kind in _KINDS.items()
 }
 
@@ -416,7 +418,7 @@ class _ResultChecks:
 
     def read(self, node: Node, what: str, check: Check) -> list[Expected]:
         """Read into one expectation per leaf."""
-        return _read_leaves(self.form, node, what, check)
+        return _read_nested_keys(self.form, node, what, check)
 
 
 _FILES = tuple(
@@ -439,12 +441,12 @@ class ArtifactChecks:
                 check.report_wrong_value(node, what, "none, or a mapping such as {result.json: {outcome: completed}}")
             return None
         found: list[Expected] = []
-        for leaf in _read_leaves(self.form, node, what, check):
+        for leaf in _read_nested_keys(self.form, node, what, check):
             found += leaf.value if isinstance(leaf.value, list) else [leaf]
         return found
 
 
-def _read_leaves(form: Fields, node: Node, what: str, check: Check) -> list[Expected]:
+def _read_nested_keys(form: Fields, node: Node, what: str, check: Check) -> list[Expected]:
     found: list[Expected] = []
     if isinstance(node, Mapping) and not node.pairs:
         check.report_at(node, f"{what} says nothing: give a key of it, or none")

@@ -46,7 +46,7 @@ Tree = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measure:
+class ValueMeasure:
     """The kind of an expression's value: noun, units, the limits that it can name, two examples, the unit of one."""
 
     noun: str
@@ -61,7 +61,7 @@ class Measure:
         return f"{self.noun.upper()}S"
 
 
-TIMES = Measure(
+TIMES = ValueMeasure(
     "time",
     {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9},
     TIME_NAMES,
@@ -69,7 +69,7 @@ TIMES = Measure(
     "kill_grace + 10s",
     "s",
 )
-SIZES = Measure(
+SIZES = ValueMeasure(
     "size",
     {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3},
     SIZE_NAMES,
@@ -101,7 +101,7 @@ class Expression:
     line: int
     column: int
     tree: Tree
-    measure: Measure = TIMES
+    measure: ValueMeasure = TIMES
     low: int = 0
     high: int = LONGEST_TIME
 
@@ -112,7 +112,7 @@ def format_seconds(nanoseconds: Fraction | int) -> str:
     return f"{value.numerator}s" if value.denominator == 1 else f"{float(value):.9g}s"
 
 
-def evaluate(expression: Expression, limits: Mapping[str, int | Fraction | None]) -> int:
+def evaluate_expression(expression: Expression, limits: Mapping[str, int | Fraction | None]) -> int:
     """Compute whole nanoseconds or bytes under a policy; a part of a limit counts as limits do, upwards.
 
     Raises:
@@ -167,7 +167,7 @@ def find_limit_names(tree: Tree) -> set[str]:
 
 
 @lru_cache(maxsize=4096)
-def parse_expression(text: str, words: tuple[str, ...] = (), measure: Measure = TIMES) -> Tree:
+def parse_expression(text: str, words: tuple[str, ...] = (), measure: ValueMeasure = TIMES) -> Tree:
     """Parse a time or a size; `words` are what else the field accepts, for the suggestions.
 
     Raises:
@@ -177,7 +177,7 @@ def parse_expression(text: str, words: tuple[str, ...] = (), measure: Measure = 
         raise ExpressionError(0, f"a {measure.noun} of {len(text)} characters: at most {_LONGEST} can be read")
     parser = _ExpressionParser(text, words, measure)
     tree, dimension = parser.parse_sum()
-    kind, _, offset = parser.peek()
+    kind, _, offset = parser.peek_token()
     if kind != "end":
         found = shorten(text[offset:].strip())
         if kind == "measured":
@@ -187,30 +187,30 @@ def parse_expression(text: str, words: tuple[str, ...] = (), measure: Measure = 
         form = f"a {measure.noun} is {measure.sample}, or {measure.longer}"
         raise ExpressionError(offset, f'"{found}" is not expected here: {form}')
     if dimension == NUMBER:
-        raise ExpressionError(0, f'"{text.strip()}" has no unit: write {_add_unit(text.strip(), measure.one)}')
+        raise ExpressionError(0, f'"{text.strip()}" has no unit: write {_suggest_unit(text.strip(), measure.one)}')
     return tree
 
 
-def _add_unit(text: str, unit: str) -> str:
+def _suggest_unit(text: str, unit: str) -> str:
     return f"{text}{unit}" if text.replace(".", "").isdigit() else f"({text}) * 1{unit}"
 
 
 class _ExpressionParser:
     """Recursive descent: sum of products of atoms; every rule gives a tree and its dimension."""
 
-    def __init__(self, text: str, words: tuple[str, ...], measure: Measure) -> None:
+    def __init__(self, text: str, words: tuple[str, ...], measure: ValueMeasure) -> None:
         self._tokens = list(_split_tokens(text, words, measure))
         self._text = text
         self._noun = measure.noun
         self._at = 0
         self._depth = 0
 
-    def peek(self) -> tuple[str, Any, int]:
+    def peek_token(self) -> tuple[str, Any, int]:
         return self._tokens[self._at]
 
     def parse_sum(self) -> tuple[Tree, str]:
         tree, dimension = self._parse_product()
-        while self.peek()[:2] in (("sign", "+"), ("sign", "-")):
+        while self.peek_token()[:2] in (("sign", "+"), ("sign", "-")):
             sign, offset = self._take_token()
             right, other = self._parse_product()
             if ZERO not in (dimension, other) and dimension != other:
@@ -222,7 +222,7 @@ class _ExpressionParser:
 
     def _parse_product(self) -> tuple[Tree, str]:
         tree, dimension = self._parse_atom()
-        while self.peek()[:2] in (("sign", "*"), ("sign", "/")):
+        while self.peek_token()[:2] in (("sign", "*"), ("sign", "/")):
             sign, offset = self._take_token()
             right, other = self._parse_atom()
             noun = self._noun
@@ -237,7 +237,7 @@ class _ExpressionParser:
         return tree, dimension
 
     def _parse_atom(self) -> tuple[Tree, str]:
-        kind, value, offset = self.peek()
+        kind, value, offset = self.peek_token()
         if kind == "measured":
             self._take_token()
             return ("value", value), MEASURED
@@ -263,18 +263,18 @@ class _ExpressionParser:
             raise ExpressionError(offset, f"more than {_DEEPEST} parentheses inside one another")
         inner = self.parse_sum()
         self._depth -= 1
-        if self.peek()[:2] != ("sign", ")"):
+        if self.peek_token()[:2] != ("sign", ")"):
             raise ExpressionError(offset, '"(" is never closed')
         self._take_token()
         return inner
 
     def _take_token(self) -> tuple[Any, int]:
-        _, value, offset = self.peek()
+        _, value, offset = self.peek_token()
         self._at += 1
         return value, offset
 
 
-def _split_tokens(text: str, words: tuple[str, ...], measure: Measure) -> list[tuple[str, Any, int]]:
+def _split_tokens(text: str, words: tuple[str, ...], measure: ValueMeasure) -> list[tuple[str, Any, int]]:
     found: list[tuple[str, Any, int]] = []
     at = 0
     while match := _TOKEN.match(text, at):
@@ -291,12 +291,12 @@ def _split_tokens(text: str, words: tuple[str, ...], measure: Measure) -> list[t
     return [*found, ("end", "", len(text))]
 
 
-def _describe_unknown_name(name: str, text: str, words: tuple[str, ...], measure: Measure) -> str:
+def _describe_unknown_name(name: str, text: str, words: tuple[str, ...], measure: ValueMeasure) -> str:
     is_word = find_nearest(text, words) is not None
     return describe_unknown("name", text if is_word else name, words if is_word else measure.names)
 
 
-def _read_number(number: str, unit: str | None, offset: int, measure: Measure) -> tuple[str, Fraction]:
+def _read_number(number: str, unit: str | None, offset: int, measure: ValueMeasure) -> tuple[str, Fraction]:
     if unit is None:
         return "number", Fraction(number)
     if unit in measure.names:

@@ -150,13 +150,13 @@ class WholeNumber:
             number = int(node.text)
             if self.low <= number <= self.high:
                 return number
-        name = _find_meant_signal(node.text) if isinstance(node, Scalar) and self.of_signal else None
+        name = _suggest_signal_name(node.text) if isinstance(node, Scalar) and self.of_signal else None
         remedy = f"write {self.of_signal.format(name)}" if name else ""
         check.report_wrong_value(node, what, f"a whole number from {self.low} to {self.high}", remedy)
         return 0
 
 
-def _find_meant_signal(text: str) -> str | None:
+def _suggest_signal_name(text: str) -> str | None:
     """Find the signal that is meant by a long name, small letters or a number."""
     if re.fullmatch(r"-?[0-9]{1,2}", text, re.ASCII):
         return next((name for name, number in SIGNALS.items() if number == abs(int(text))), None)
@@ -243,7 +243,7 @@ class Signal:
         if not isinstance(node, Scalar) or not node.text:
             check.report_wrong_value(node, what, "a signal such as TERM")
         else:
-            name = _find_meant_signal(node.text)
+            name = _suggest_signal_name(node.text)
             if name is not None and name not in self.names:
                 check.report_at(node, f"{what} cannot be {name}: {self.why}")
             elif name is not None:
@@ -358,11 +358,11 @@ class Fields:
     elsewhere: Words[str, str] = field(default_factory=dict)
 
     @cached_property
-    def _table(self) -> dict[str, Key]:
+    def _keys_by_name(self) -> dict[str, Key]:
         return {key.name: key for key in self.keys}
 
     @cached_property
-    def _required(self) -> tuple[Key, ...]:
+    def _required_keys(self) -> tuple[Key, ...]:
         return tuple(key for key in self.keys if key.required)
 
     @property
@@ -385,7 +385,7 @@ class Fields:
         if not isinstance(node, Mapping):
             check.report_wrong_value(node, what, f"a mapping such as {self.label}")
             return []
-        table = self._table
+        table = self._keys_by_name
         misspelt: list[str | None] = []
         given: dict[str, tuple[Key, Scalar, Node]] = {}
         for name, value in node.pairs:
@@ -395,7 +395,7 @@ class Fields:
             else:
                 check.report_at(name, describe_unknown(f"key in {what}", name.text, table, self.elsewhere))
                 misspelt.append(find_nearest(name.text, table))
-        for key in self._required:
+        for key in self._required_keys:
             stands_in = key.unless and (key.unless in given or key.unless in misspelt)
             if key.name not in given and key.name not in misspelt and not stands_in:
                 check.report_at(node, f"{what} needs the key {key.name}: {key.doc}")
@@ -441,7 +441,7 @@ def _repeat_text(unit: str, size: int) -> str:
     return (encoded * (size // len(encoded) + 1))[:size].decode(errors="ignore")
 
 
-def make_text(values: dict[str, Any], *_: object) -> str:
+def read_text_value(values: dict[str, Any], *_: object) -> str:
     """Give a text, or one that is repeated."""
     return str(values["text"]) if "text" in values else _repeat_text(values["repeat"], values["size"])
 
@@ -453,7 +453,7 @@ LONG_TEXT = Either(
             Key("repeat", Text(may_be_empty=False), "a text that is repeated", required=True),
             Key("size", Size(high=64 * 1024**2), "until it is that long", required=True),
         ),
-        finish=make_text,
+        finish=read_text_value,
     ),
     key="text",
 )

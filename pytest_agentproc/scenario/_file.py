@@ -12,7 +12,7 @@ from pytest_agentproc.fake_agents.program import CHUNK
 from pytest_agentproc.scenario._check import Key, Step
 from pytest_agentproc.scenario._drive import CONTINUES, DRIVE, DRIVE_KEYS, HANDLERS, DriveItem
 from pytest_agentproc.scenario._expect import EXPECT, EXPECT_BELOW, EXPECT_KEYS
-from pytest_agentproc.scenario._expressions import Expression, UnusableValue, evaluate, find_limit_names
+from pytest_agentproc.scenario._expressions import Expression, UnusableValue, evaluate_expression, find_limit_names
 from pytest_agentproc.scenario._fields import (
     AnyOf,
     Choice,
@@ -28,14 +28,14 @@ from pytest_agentproc.scenario._fields import (
     WholeNumber,
     Word,
 )
-from pytest_agentproc.scenario._script import Steps, check_children, check_streams
+from pytest_agentproc.scenario._script import Steps, check_child_names, check_inherited_streams
 from pytest_agentproc.scenario._steps import STEPS
 from pytest_agentproc.scenario._words import (
     COMMANDS,
-    assign_remedy,
     describe_unknown,
     find_nearest,
     join_choices,
+    map_words_to_remedy,
     shorten,
 )
 from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence
@@ -68,7 +68,7 @@ class _DialectName(Choice):
         """Take the name, of one of the kit's or of one that was added, if that can be used."""
         added = check.language.dialects
         check.dialect = Choice((*self.options, *added)).read(node, "dialect", check)
-        fault = added[check.dialect].fault if check.dialect in added else ""
+        fault = added[check.dialect].unusable_reason if check.dialect in added else ""
         if fault:
             check.report_at(node, fault)
         return check.dialect
@@ -86,12 +86,12 @@ class _EachAgent:
 
 
 def _validate_agent(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
-    record = check.language.records[values["dialect"]]
+    record = check.language.all_dialects[values["dialect"]]
     mode = values.get("mode", record.default_mode)
-    if mode not in record.modes and mode in check.language.records:
+    if mode not in record.modes and mode in check.language.all_dialects:
         check.report_at(node, f'the dialect {record.name} has no mode "{mode}": write agent: {mode}')
         check.dialect = mode  # the rest of the file is meant for it
-        record = check.language.records[mode]
+        record = check.language.all_dialects[mode]
         mode = record.default_mode
     elif mode not in record.modes:
         known = f"known {'is' if len(record.modes) == 1 else 'are'} {join_choices(record.modes)}"
@@ -118,7 +118,7 @@ def _validate_agent(values: dict[str, Any], node: Node, _what: str, check: Check
     return {**values, "mode": mode}
 
 
-def _split_refusal(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+def _split_refused_starts(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
     """Store a reason for every start apart from a reason for one start."""
     if "start" not in values:
         return {"cannot_spawn": values["reason"]}
@@ -140,7 +140,7 @@ CANNOT_SPAWN = Either(
                 "which start fails, counted from 1; a fork of your process counts, too; every start if absent",
             ),
         ),
-        finish=_split_refusal,
+        finish=_split_refused_starts,
     ),
     key="reason",
 )
@@ -206,7 +206,7 @@ class PolicyLimits:
             check.report_at(node, f"{what} must be a plain time: limits do not depend on one another")
             return None
         try:
-            return evaluate(time, {}) / NANOSECONDS
+            return evaluate_expression(time, {}) / NANOSECONDS
         except UnusableValue:  # as the time was read, this was told
             return None
 
@@ -218,8 +218,8 @@ class AgentScript(Steps):
         """Read the steps."""
         before = len(check.problems)
         steps = super().read(node, what, check)
-        check_children(check)
-        check_streams(check)
+        check_child_names(check)
+        check_inherited_streams(check)
         check.is_script_sound = len(check.problems) == before
         return steps
 
@@ -329,8 +329,8 @@ SESSION_KEYS = {key.name: key for key in _KEYS}
 """What each session has for itself."""
 
 _ELSEWHERE = {
-    **assign_remedy("it is a step, and belongs under script", STEPS),
-    **assign_remedy("it belongs under agent", (key.name for key in AGENT.mapping.keys)),
+    **map_words_to_remedy("it is a step, and belongs under script", STEPS),
+    **map_words_to_remedy("it belongs under agent", (key.name for key in AGENT.mapping.keys)),
     "drive": "the drive of all sessions is the file's own, each item with session: NAME",
     "expect": "it is the file's own: expect: {sessions: {NAME: ...}}",
     **COMMANDS,
@@ -427,16 +427,16 @@ class _CaughtDefects:
 
 
 _FILE_ELSEWHERE = {
-    **assign_remedy("it is a step, and belongs under script", STEPS),
-    **assign_remedy("it belongs under agent", (key.name for key in AGENT.mapping.keys)),
-    **assign_remedy("it belongs under drive", (name for name in DRIVE_KEYS if name not in (*STEPS, "session"))),
-    **assign_remedy("it belongs under policy", POLICY_NAMES),
-    **assign_remedy("it belongs under expect", EXPECT_KEYS),
+    **map_words_to_remedy("it is a step, and belongs under script", STEPS),
+    **map_words_to_remedy("it belongs under agent", (key.name for key in AGENT.mapping.keys)),
+    **map_words_to_remedy("it belongs under drive", (name for name in DRIVE_KEYS if name not in (*STEPS, "session"))),
+    **map_words_to_remedy("it belongs under policy", POLICY_NAMES),
+    **map_words_to_remedy("it belongs under expect", EXPECT_KEYS),
     **COMMANDS,
 }
 
 
-def _make_host(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+def _make_host_actions(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
     if not values:
         check.report_at(node, f"{what} says nothing: write artifacts, loop_blocked or sleeps")
     if "loop_blocked" in values and "sleeps" in values:
@@ -445,7 +445,7 @@ def _make_host(values: dict[str, Any], node: Node, what: str, check: Check) -> d
     return {**disk, "host_line": node.line, "blockage": values.get("loop_blocked") or values.get("sleeps")}
 
 
-def _make_blockage(values: dict[str, Any], node: Node, _what: str, _check: Check) -> DriveItem:
+def _make_block_action(values: dict[str, Any], node: Node, _what: str, _check: Check) -> DriveItem:
     return DriveItem(node.line, "block", values["for"], at=values["at"])
 
 
@@ -454,11 +454,11 @@ BLOCKAGE = Fields(
         Key("at", Time(), "the instant at which it begins", required=True),
         Key("for", Time(), "how long it takes", required=True),
     ),
-    finish=_make_blockage,
+    finish=_make_block_action,
 )
 
 
-def _make_sleep(values: dict[str, Any], node: Node, _what: str, _check: Check) -> DriveItem:
+def _make_sleep_action(values: dict[str, Any], node: Node, _what: str, _check: Check) -> DriveItem:
     return DriveItem(node.line, "sleep", values["for"], at=values["at"])
 
 
@@ -467,7 +467,7 @@ SLEEP = Fields(
         Key("at", Time(), "the instant at which it falls asleep and wakes: processes see no time pass", required=True),
         Key("for", Time(positive=True), "how far the wall clock jumps", required=True),
     ),
-    finish=_make_sleep,
+    finish=_make_sleep_action,
 )
 HOST = Fields(
     (
@@ -487,7 +487,7 @@ HOST = Fields(
             "when the machine sleeps: the wall clock jumps, and clocks such as time.monotonic() stand still",
         ),
     ),
-    finish=_make_host,
+    finish=_make_host_actions,
 )
 
 

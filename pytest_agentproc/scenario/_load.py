@@ -1,7 +1,8 @@
 """Owns loading: text or file in, a checked scenario or all its problems out; one file for each of several agents.
 
-A file is loaded for one of its agents at a time: `choose_agent` puts that agent's dialect and mode in the place of the
-list, and `narrow_text` gives the text of a file for that agent alone. Everything after that sees an ordinary file.
+A file is loaded for one of its agents at a time: `choose_agent_in_file` puts that agent's dialect and mode in the place
+of the list, and `narrow_text_to_agent` gives the text of a file for that agent alone. Everything after that sees an
+ordinary file.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pytest_agentproc.scenario._drive import DriveItem, find_unawaited_turn, fin
 from pytest_agentproc.scenario._expect_keys import filter_by_session
 from pytest_agentproc.scenario._fields import WHOLE_FILE
 from pytest_agentproc.scenario._file import FILE, SESSION_KEYS, require_script
-from pytest_agentproc.scenario._open import close_node, find_openings
+from pytest_agentproc.scenario._open import close_open_values, find_open_values
 from pytest_agentproc.scenario._scenario import Scenario
 from pytest_agentproc.scenario._words import describe_unknown, join_choices
 from pytest_agentproc.scenario._yaml import (
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.scenario._check import Language
     from pytest_agentproc.scenario._expect_keys import Expected
-    from pytest_agentproc.scenario._open import Opening
+    from pytest_agentproc.scenario._open import OpenValue
 
 
 _FORM = "write each: [claude, gemini stream, ...]"
@@ -76,13 +77,14 @@ def find_agent_list(root: Node, report: Callable[[int, int, str], None]) -> Agen
             report(item.line, item.column, f"each item of each must be a dialect, or a dialect and a mode: {_FORM}")
             return None
         scalars = tuple(item._replace(text=word, column=item.column + item.text.find(word)) for word in words)
-        if _list_texts(scalars) in map(_list_texts, found):
+        if _list_scalar_texts(scalars) in map(_list_scalar_texts, found):
             report(item.line, item.column, f"each has {item.text} twice")
             return None
         found.append(scalars)
     dialects = [scalars[0].text for scalars in found]
     names = [
-        "-".join(_list_texts(scalars)) if dialects.count(scalars[0].text) > 1 else scalars[0].text for scalars in found
+        "-".join(_list_scalar_texts(scalars)) if dialects.count(scalars[0].text) > 1 else scalars[0].text
+        for scalars in found
     ]
     return AgentList(dict(zip(names, found, strict=True)), (listed.line, listed.column), listed.end)
 
@@ -96,7 +98,7 @@ def _report_keys_beside_list(root: Node, report: Callable[[int, int, str], None]
     return bool(beside)
 
 
-def _list_texts(scalars: tuple[Scalar, ...]) -> tuple[str, ...]:
+def _list_scalar_texts(scalars: tuple[Scalar, ...]) -> tuple[str, ...]:
     return tuple(scalar.text for scalar in scalars)
 
 
@@ -112,7 +114,7 @@ def _find_each_value(root: Node) -> Node | None:
     return None if agent is None else next((value for key, value in agent.pairs if key.text == "each"), None)
 
 
-def choose_agent(root: Node, each: AgentList, name: str) -> Node:
+def choose_agent_in_file(root: Node, each: AgentList, name: str) -> Node:
     """Give the file with one of its agents: each word keeps its place."""
     if not isinstance(root, Mapping):
         return root
@@ -129,12 +131,12 @@ def choose_agent(root: Node, each: AgentList, name: str) -> Node:
     return root._replace(pairs=tuple(pairs))
 
 
-def narrow_text(text: str, each: AgentList, name: str) -> str:
+def narrow_text_to_agent(text: str, each: AgentList, name: str) -> str:
     """Give the file's text with this agent alone in the list; every line keeps its number."""
     starts = find_line_starts(text)
     begin, end = (starts[line - 1] + column - 1 for line, column in (each.start, each.end))
     lines = "\n" * (each.end[0] - each.start[0])
-    return f"{text[:begin]}[{' '.join(_list_texts(each.agents[name]))}{lines}]{text[end:]}"
+    return f"{text[:begin]}[{' '.join(_list_scalar_texts(each.agents[name]))}{lines}]{text[end:]}"
 
 
 def find_agent_names(text: str) -> tuple[str, ...]:
@@ -174,7 +176,7 @@ def load(
         ScenarioError: every problem of the file at once.
     """
     name = os.fspath(path) if name is None else name
-    return loads(_read_text(path, name), name, os.path.split(path)[0] or ".", language, agent)
+    return loads(_read_scenario_text(path, name), name, os.path.split(path)[0] or ".", language, agent)
 
 
 def load_for_each_agent(
@@ -186,7 +188,7 @@ def load_for_each_agent(
         ScenarioError: every problem of the file at once.
     """
     name = os.fspath(path) if name is None else name
-    text = _read_text(path, name)
+    text = _read_scenario_text(path, name)
     found: list[Scenario] = []
     problems: list[Problem] = []
     for agent in find_agent_names(text) or ("",):
@@ -207,7 +209,7 @@ def read_agent_names(path: str | os.PathLike[str]) -> tuple[str, ...]:
         return ()
 
 
-def _read_text(path: str | os.PathLike[str], name: str) -> str:
+def _read_scenario_text(path: str | os.PathLike[str], name: str) -> str:
     try:
         return read_text_file(path, _MOST_BYTES)
     except UnicodeDecodeError as error:
@@ -325,7 +327,7 @@ def _parse_and_read(text: str, check: Check, agent: str) -> dict[str, Any]:
         return {}
     before = len(check.problems)
     root, about = _choose_loaded_agent(root, text, check, agent)
-    found = find_openings(root, text, check.report)
+    found = find_open_values(root, text, check.report)
     if len(found) > _MOST_OPEN:  # each is tried in a reading of the whole file
         first = found[_MOST_OPEN]
         check.report(first.line, first.column, f"the file has {len(found)} open values: at most {_MOST_OPEN} are read")
@@ -351,24 +353,27 @@ def _choose_loaded_agent(root: Node, text: str, check: Check, agent: str) -> tup
     if agent not in each.agents:
         check.report(*each.start, describe_unknown("agent of this file", agent, each.agents))
         return root, {}
-    return choose_agent(root, each, agent), {"agent_name": agent, "text": narrow_text(text, each, agent)}
+    return choose_agent_in_file(root, each, agent), {
+        "agent_name": agent,
+        "text": narrow_text_to_agent(text, each, agent),
+    }
 
 
-def _read_open_file(root: Node, found: tuple[Opening, ...], check: Check) -> dict[str, Any]:
+def _read_open_file(root: Node, found: tuple[OpenValue, ...], check: Check) -> dict[str, Any]:
     """Read a file with each of its open values tried, the others being as they are by default."""
     if not found:
         return _read_closed_file(root, check)
-    default = {(opening.line, opening.column): (opening, opening.default) for opening in found}
+    default = {(opening.line, opening.column): (opening, opening.default_choice) for opening in found}
     for opening in found:
         for other in opening.list_other_choices():
             tried = Check(check.file, check.folder, check.language)
             try:
                 _read_closed_file(
-                    close_node(root, {**default, (opening.line, opening.column): (opening, other)}), tried
+                    close_open_values(root, {**default, (opening.line, opening.column): (opening, other)}), tried
                 )
             finally:  # it gives up at the hundredth problem
                 check.problems += [problem for problem in tried.problems if problem not in check.problems]
-    return {**_read_closed_file(close_node(root, default), check), "openings": found}
+    return {**_read_closed_file(close_open_values(root, default), check), "openings": found}
 
 
 def _read_closed_file(root: Node, check: Check) -> dict[str, Any]:
@@ -389,11 +394,11 @@ def _read_closed_file(root: Node, check: Check) -> dict[str, Any]:
                     line, 1, "the history is printed when a session is loaded: write continues: {load: ID}, too"
                 )
     if any(item.kind == "abandon" for item in drive):
-        _check_unheard_results(values.get("expect", ()), check)
+        _check_results_after_leaving(values.get("expect", ()), check)
     return values
 
 
-def _check_unheard_results(expected: tuple[Expected, ...], check: Check) -> None:
+def _check_results_after_leaving(expected: tuple[Expected, ...], check: Check) -> None:
     """Report a value that a supervisor would have to give to a caller that has left."""
     for expectation in expected:
         if expectation.key.partition(".")[0] in _TOLD:

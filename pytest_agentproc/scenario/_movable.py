@@ -16,7 +16,7 @@ from pytest_agentproc.scenario._expressions import (
     Expression,
     ExpressionError,
     UnusableValue,
-    evaluate,
+    evaluate_expression,
     find_limit_names,
     parse_expression,
 )
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Movable:
+class MovablePiece:
     """One piece of a file that can be moved.
 
     Args:
@@ -63,7 +63,7 @@ class Movable:
         if self.expression is None:
             return 0 if self.kind == "pause" else None
         try:
-            return evaluate(self.expression, limits)
+            return evaluate_expression(self.expression, limits)
         except (NotApplicable, UnusableValue):
             return None
 
@@ -73,7 +73,7 @@ class Movable:
             before, after = self.options[0].format("\0").split("\0")
             text = text.removeprefix(before).removesuffix(after) or "0s"
         try:
-            return evaluate(Expression(text, 0, 0, parse_expression(text), TIMES), limits)
+            return evaluate_expression(Expression(text, 0, 0, parse_expression(text), TIMES), limits)
         except (NotApplicable, UnusableValue, ExpressionError):
             return None
 
@@ -119,7 +119,7 @@ _LONG = {"flood", "size", "repeat"}
 """Words of a script that may write so much that small pieces of it would take for ever."""
 
 
-def find_cuts(root: Node, text: str, starts: list[int]) -> Iterator[Movable]:
+def find_byte_cuts(root: Node, text: str, starts: list[int]) -> Iterator[MovablePiece]:
     """Yield what can be cut, or be cut at other places.
 
     Args:
@@ -129,23 +129,28 @@ def find_cuts(root: Node, text: str, starts: list[int]) -> Iterator[Movable]:
     """
     words = {key.text for node in walk_nodes(root) for key, _ in (node.pairs if isinstance(node, Mapping) else ())}
     for node in walk_nodes(root):
-        for value in _find_values(node, "raw"):
-            yield from _find_raw_cuts(value, text, starts)
+        for value in _find_values_of_key(node, "raw"):
+            yield from _find_raw_step_cuts(value, text, starts)
     wholes = [
         root,
-        *(own for named in _find_values(root, "sessions") if isinstance(named, Mapping) for _, own in named.pairs),
+        *(
+            own
+            for named in _find_values_of_key(root, "sessions")
+            if isinstance(named, Mapping)
+            for _, own in named.pairs
+        ),
     ]
     for node in () if words & _LONG else wholes:
-        for value in _find_values(node, "agent"):
+        for value in _find_values_of_key(node, "agent"):
             yield from _find_chunk_sizes(value, text, starts)
 
 
-def _find_values(node: Node, name: str) -> list[Node]:
+def _find_values_of_key(node: Node, name: str) -> list[Node]:
     """Give what stands under a key of a node; a process may be called as a key is."""
     return [value for key, value in node.pairs if key.text == name] if isinstance(node, Mapping) else []
 
 
-def _find_chunk_sizes(agent: Node, text: str, starts: list[int]) -> Iterator[Movable]:
+def _find_chunk_sizes(agent: Node, text: str, starts: list[int]) -> Iterator[MovablePiece]:
     """Yield the writes of an agent: each of them in small pieces."""
     start = starts[agent.line - 1] + agent.column - 1
     if isinstance(agent, Scalar):
@@ -159,31 +164,31 @@ def _find_chunk_sizes(agent: Node, text: str, starts: list[int]) -> Iterator[Mov
         whole, before, after = "", "", f"\n{' ' * (agent.column - 1)}"
     if text.startswith(whole, start):  # and not quoted, or a list's
         options = tuple(f"{before}chunk: {size} B{after}" for size in _CHUNKS)
-        yield Movable("chunk", agent.line, whole, start, start + len(whole), options)
+        yield MovablePiece("chunk", agent.line, whole, start, start + len(whole), options)
 
 
-def _find_raw_cuts(value: Node, text: str, starts: list[int]) -> Iterator[Movable]:
+def _find_raw_step_cuts(value: Node, text: str, starts: list[int]) -> Iterator[MovablePiece]:
     start = starts[value.line - 1] + value.column - 1
     if isinstance(value, Scalar):
         found = _QUOTED.match(text, start)
         if found is not None and value.is_one_line:
             cuts = _choose_cut_offsets(len(value.text.encode()))
             options = tuple(f"{{text: {found[0]}, cut: [{cut}], gap: 1ms}}" for cut in cuts)
-            yield Movable("cut", value.line, found[0], start, found.end(), options)
+            yield MovablePiece("cut", value.line, found[0], start, found.end(), options)
     elif isinstance(value, Mapping):
         given = {key.text: node for key, node in value.pairs}
         own, source = given.get("cut"), next((given[name] for name in _SOURCES if name in given), None)
         if isinstance(own, Sequence) and own.end[0]:
-            yield from _vary_cuts(own, text, starts)
+            yield from _vary_byte_cuts(own, text, starts)
         elif value.end[0] and isinstance(source, Scalar) and not {"size", "repeat", "cut"} & set(given):
             size = len(source.text.encode()) if "text" in given else len(source.text.split()) if "hex" in given else 0
             stop = starts[value.end[0] - 1] + value.end[1] - 1
             whole = text[start:stop]
             options = tuple(f"{whole[:-1]}, cut: [{cut}], gap: 1ms}}" for cut in _choose_cut_offsets(size))
-            yield Movable("cut", value.line, whole, start, stop, options)
+            yield MovablePiece("cut", value.line, whole, start, stop, options)
 
 
-def _vary_cuts(own: Sequence, text: str, starts: list[int]) -> Iterator[Movable]:
+def _vary_byte_cuts(own: Sequence, text: str, starts: list[int]) -> Iterator[MovablePiece]:
     """Yield a list of cuts, each of which may be a byte earlier or later, or not be made."""
     start = starts[own.line - 1] + own.column - 1
     stop = starts[own.end[0] - 1] + own.end[1] - 1
@@ -191,7 +196,7 @@ def _vary_cuts(own: Sequence, text: str, starts: list[int]) -> Iterator[Movable]
     near = [[cut + by for cut in cuts] for by in (-1, 1)]
     fewer = [cuts[:index] + cuts[index + 1 :] for index in range(len(cuts)) if len(cuts) > 1]
     options = tuple(f"[{', '.join(map(str, other))}]" for other in [*near, *fewer])
-    yield Movable("cut", own.line, text[start:stop], start, stop, options)
+    yield MovablePiece("cut", own.line, text[start:stop], start, stop, options)
 
 
 def _choose_cut_offsets(size: int) -> list[int]:
@@ -205,7 +210,7 @@ _INSTANT = {"say", "delta", "think", "tool", "tool_done", "notice", "plan", "beg
 """Steps that take no time; an answer is one, too, but nothing is the same behind it."""
 
 
-def find_movables(scenario: Scenario) -> tuple[Movable, ...]:
+def find_movable_pieces(scenario: Scenario) -> tuple[MovablePiece, ...]:
     """List what of a scenario can be moved, in the order of its file: one without open values, or there is none.
 
     Args:
@@ -219,15 +224,15 @@ def find_movables(scenario: Scenario) -> tuple[Movable, ...]:
     assert root is not None, "it was loaded"
     starts = find_line_starts(scenario.text)
     found = [
-        *_find_times(scenario, starts),
-        *_find_pauses(root, scenario, starts),
-        *find_cuts(root, scenario.text, starts),
-        *_find_swaps(root, scenario.text, starts),
+        *_find_movable_times(scenario, starts),
+        *_find_pause_places(root, scenario, starts),
+        *find_byte_cuts(root, scenario.text, starts),
+        *_find_swappable_neighbours(root, scenario.text, starts),
     ]
     return tuple(sorted(found, key=lambda movable: (movable.start, -movable.stop)))
 
 
-def apply_moves(text: str, chosen: Iterable[tuple[Movable, str]]) -> str:
+def apply_moves(text: str, chosen: Iterable[tuple[MovablePiece, str]]) -> str:
     """Give a file's text with some of its pieces moved.
 
     Args:
@@ -238,7 +243,7 @@ def apply_moves(text: str, chosen: Iterable[tuple[Movable, str]]) -> str:
     return _replace_spans(text, changes)
 
 
-def restate_times(scenario: Scenario, times: Words[str, Items[int | None]]) -> str:
+def replace_expected_times(scenario: Scenario, times: Words[str, Items[int | None]]) -> str:
     """Give a file's text with other times in its expectations.
 
     Args:
@@ -295,7 +300,7 @@ def _locate_expression(expression: Expression, text: str, starts: list[int]) -> 
     return place if text.startswith(expression.text, place) else None
 
 
-def _find_times(scenario: Scenario, starts: list[int]) -> Iterator[Movable]:
+def _find_movable_times(scenario: Scenario, starts: list[int]) -> Iterator[MovablePiece]:
     own = [scenario, *scenario.parts.values()]
     seen: set[int] = set()
     for expression, repeats in _find_expressions([scenario.drive, [[part.scripts, part.handlers] for part in own]]):
@@ -304,28 +309,28 @@ def _find_times(scenario: Scenario, starts: list[int]) -> Iterator[Movable]:
             seen.add(start)
             text = expression.text
             stop = start + len(text)
-            yield Movable("time", expression.line, text, start, stop, expression=expression, repeats=repeats)
+            yield MovablePiece("time", expression.line, text, start, stop, expression=expression, repeats=repeats)
 
 
-def _find_pauses(root: Node, scenario: Scenario, starts: list[int]) -> Iterator[Movable]:
+def _find_pause_places(root: Node, scenario: Scenario, starts: list[int]) -> Iterator[MovablePiece]:
     """Yield the places before steps, and between the deeds of a caller who has one session."""
     for node in walk_nodes(root):
         for key, value in node.pairs if isinstance(node, Mapping) else ():
             if key.text in _SCRIPTS and isinstance(value, Sequence):
                 lists = [item for item in value.items if isinstance(item, Sequence)] or [value]
-                yield from (pause for part in lists for pause in _find_pauses_in_list(part, 0, "silence", starts))
+                yield from (pause for part in lists for pause in _find_pause_places_in_list(part, 0, "silence", starts))
             elif key.text == "drive" and isinstance(value, Sequence) and scenario.is_session and not scenario.parts:
-                yield from _find_pauses_in_list(value, 1, "wait", starts)
+                yield from _find_pause_places_in_list(value, 1, "wait", starts)
 
 
-def _find_pauses_in_list(steps: Sequence, first: int, word: str, starts: list[int]) -> Iterator[Movable]:
+def _find_pause_places_in_list(steps: Sequence, first: int, word: str, starts: list[int]) -> Iterator[MovablePiece]:
     for item in steps.items[first:]:
         start = starts[item.line - 1] + item.column - 1
         own = f"{{{{{word}: {{}}}}}}, " if steps.end[0] else f"{word}: {{}}\n{' ' * (item.column - 3)}- "
-        yield Movable("pause", item.line, "", start, start, (own,))
+        yield MovablePiece("pause", item.line, "", start, start, (own,))
 
 
-def _find_swaps(root: Node, text: str, starts: list[int]) -> Iterator[Movable]:
+def _find_swappable_neighbours(root: Node, text: str, starts: list[int]) -> Iterator[MovablePiece]:
     """Yield neighbours that take no time and have nothing to do with one another, in the other order."""
     for node in walk_nodes(root):
         for key, value in node.pairs if isinstance(node, Mapping) else ():
@@ -338,23 +343,23 @@ def _find_swaps(root: Node, text: str, starts: list[int]) -> Iterator[Movable]:
 
 
 def _are_independent_deeds(node: Node, other: Node) -> bool:
-    first, second = _index_by_key(node), _index_by_key(other)
+    first, second = _index_values_by_key(node), _index_values_by_key(other)
     timed = {"wait", "wait_for", "at", "after"} & {*first, *second}
     own = [given.get("session") for given in (first, second)]
     return not timed and all(isinstance(node, Scalar) for node in own) and own[0].text != own[1].text  # type: ignore[union-attr]
 
 
 def _are_independent_steps(node: Node, other: Node) -> bool:
-    given = _index_by_key(node), _index_by_key(other)
-    return all(_INSTANT & set(keys) for keys in given) and len({_is_for_stderr(keys) for keys in given}) > 1
+    given = _index_values_by_key(node), _index_values_by_key(other)
+    return all(_INSTANT & set(keys) for keys in given) and len({_writes_to_stderr(keys) for keys in given}) > 1
 
 
-def _index_by_key(node: Node) -> dict[str, Node]:
+def _index_values_by_key(node: Node) -> dict[str, Node]:
     return {key.text: value for key, value in node.pairs} if isinstance(node, Mapping) else {}
 
 
-def _is_for_stderr(step: dict[str, Node]) -> bool:
-    raw, flood = _index_by_key(step.get("raw", _NOTHING)), _index_by_key(step.get("flood", _NOTHING))
+def _writes_to_stderr(step: dict[str, Node]) -> bool:
+    raw, flood = _index_values_by_key(step.get("raw", _NOTHING)), _index_values_by_key(step.get("flood", _NOTHING))
     to = raw.get("to")
     return "stderr" in flood or (isinstance(to, Scalar) and to.text == "stderr")
 
@@ -362,16 +367,16 @@ def _is_for_stderr(step: dict[str, Node]) -> bool:
 _NOTHING = Mapping(0, 0, ())
 
 
-def _swap_neighbours(node: Node, other: Node, text: str, starts: list[int]) -> Iterator[Movable]:
-    first, second = _locate_item(node, text, starts), _locate_item(other, text, starts)
+def _swap_neighbours(node: Node, other: Node, text: str, starts: list[int]) -> Iterator[MovablePiece]:
+    first, second = _locate_list_item(node, text, starts), _locate_list_item(other, text, starts)
     if first is None or second is None:
         return
     (start, end), (begin, stop) = first, second
     other_text = text[begin:stop] + text[end:begin] + text[start:end]
-    yield Movable("order", node.line, text[start:stop], start, stop, (other_text,))
+    yield MovablePiece("order", node.line, text[start:stop], start, stop, (other_text,))
 
 
-def _locate_item(node: Node, text: str, starts: list[int]) -> tuple[int, int] | None:
+def _locate_list_item(node: Node, text: str, starts: list[int]) -> tuple[int, int] | None:
     """Find where an item of a list stands, if it stands on one line."""
     start = starts[node.line - 1] + node.column - 1
     if isinstance(node, Mapping) and node.end[0]:

@@ -18,7 +18,7 @@ from pytest_agentproc.scenario._expressions import (
     Expression,
     ExpressionError,
     UnusableValue,
-    evaluate,
+    evaluate_expression,
     parse_expression,
 )
 from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, find_line_starts
@@ -51,7 +51,7 @@ Choice = str | int | tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class OpenValue:
     """One value that a file leaves open.
 
     Args:
@@ -74,7 +74,7 @@ class Opening:
     spans: tuple[tuple[int, int], ...] = ()
 
     @property
-    def default(self) -> Choice:
+    def default_choice(self) -> Choice:
         """Give what a plain run plays: the lower bound, the first option, all steps as they are declared."""
         if self.word == "between":
             return self.options[0]
@@ -86,12 +86,12 @@ class Opening:
         Args:
             limits: every limit as a whole number, None where it is off; see `Policy.to_whole_limits`.
         """
-        low, high = (_evaluate_text(text, self.kind, limits) for text in self.options)
+        low, high = (_evaluate_choice_text(text, self.kind, limits) for text in self.options)
         return None if low is None or high is None or low > high else (low, high)
 
     def evaluate_choice(self, text: str, limits: Words[str, int | None]) -> int | None:
         """Evaluate the text of a choice of a `between`; None: it is no value under these limits."""
-        return _evaluate_text(text, self.kind, limits)
+        return _evaluate_choice_text(text, self.kind, limits)
 
     def list_other_choices(self) -> list[Choice]:
         """Give choices that, with the default, have every option read once: what the loader tries."""
@@ -100,17 +100,17 @@ class Opening:
         return list(range(1, len(self.options))) if self.word == "one_of" else []
 
 
-def _evaluate_text(text: str, kind: str, limits: Words[str, int | None]) -> int | None:
+def _evaluate_choice_text(text: str, kind: str, limits: Words[str, int | None]) -> int | None:
     if kind == "number":
         return int(text)
     measure = TIMES if kind == "time" else SIZES
     try:
-        return evaluate(Expression(text, 0, 0, parse_expression(text, (), measure), measure), limits)
+        return evaluate_expression(Expression(text, 0, 0, parse_expression(text, (), measure), measure), limits)
     except (NotApplicable, UnusableValue, ExpressionError):
         return None
 
 
-def _find_open_word(node: Node) -> str:
+def _get_open_word(node: Node) -> str:
     """Name the word of an open value; "" if a node is none."""
     if isinstance(node, Mapping) and len(node.pairs) == 1 and node.pairs[0][0].text in _FORMS:
         return node.pairs[0][0].text
@@ -119,7 +119,7 @@ def _find_open_word(node: Node) -> str:
 
 def _walk_open_values(node: Node) -> Iterator[Mapping]:
     """Yield every open value below a node, the outer value before the inner."""
-    if _find_open_word(node):
+    if _get_open_word(node):
         assert isinstance(node, Mapping)
         yield node
     if isinstance(node, Mapping):
@@ -131,7 +131,7 @@ def _walk_open_values(node: Node) -> Iterator[Mapping]:
             yield from _walk_open_values(item)
 
 
-def find_openings(root: Node, text: str, report: Callable[[int, int, str], None]) -> tuple[Opening, ...]:
+def find_open_values(root: Node, text: str, report: Callable[[int, int, str], None]) -> tuple[OpenValue, ...]:
     """List what a file leaves open, in the order of the file.
 
     Args:
@@ -145,7 +145,7 @@ def find_openings(root: Node, text: str, report: Callable[[int, int, str], None]
     starts = find_line_starts(text) if nodes else []
     found = []
     for node in nodes:
-        opening = _read_opening(node, text, starts)
+        opening = _read_open_value(node, text, starts)
         if isinstance(opening, str):
             report(node.line, node.column, opening)
         else:
@@ -153,7 +153,7 @@ def find_openings(root: Node, text: str, report: Callable[[int, int, str], None]
     return tuple(found)
 
 
-def _read_opening(node: Mapping, text: str, starts: list[int]) -> Opening | str:
+def _read_open_value(node: Mapping, text: str, starts: list[int]) -> OpenValue | str:
     """Read an open value, or say what is wrong with it."""
     word, options = node.pairs[0][0].text, node.pairs[0][1]
     if not isinstance(options, Sequence) or not options.end[0]:
@@ -162,7 +162,7 @@ def _read_opening(node: Mapping, text: str, starts: list[int]) -> Opening | str:
         return f"{word} has {len(options.items)} items: from 1 to {MOST_OPTIONS} are possible"
     start = _compute_offset(node.line, node.column, starts)
     end = node.end if node.end[0] else options.end
-    spans = _locate_items(options, text, starts)
+    spans = _locate_list_items(options, text, starts)
     texts = tuple(text[first:last] for first, last in spans)
     kind = ""
     if word == "between":
@@ -172,7 +172,7 @@ def _read_opening(node: Mapping, text: str, starts: list[int]) -> Opening | str:
     elif word != "one_of" and not re.search(r"(^|\n|\r)[ ]*- $", text[:start]):
         return f"{word} stands for steps, on a line of its own: write {_FORMS[word]}"
     plain = tuple(item.text for item in options.items if isinstance(item, Scalar)) if kind else texts
-    return Opening(word, kind, plain, start, _compute_offset(*end, starts), node.line, node.column, spans)
+    return OpenValue(word, kind, plain, start, _compute_offset(*end, starts), node.line, node.column, spans)
 
 
 def _detect_range_kind(options: Sequence) -> str:
@@ -196,7 +196,7 @@ def _compute_offset(line: int, column: int, starts: list[int]) -> int:
     return starts[line - 1] + column - 1
 
 
-def _locate_items(options: Sequence, text: str, starts: list[int]) -> tuple[tuple[int, int], ...]:
+def _locate_list_items(options: Sequence, text: str, starts: list[int]) -> tuple[tuple[int, int], ...]:
     """Find where each item of a list in brackets stands: up to the comma before the next one, or the bracket."""
     begins = [_compute_offset(item.line, item.column, starts) for item in options.items]
     ends = [_compute_offset(*options.end, starts) - 1]
@@ -208,7 +208,7 @@ def _locate_items(options: Sequence, text: str, starts: list[int]) -> tuple[tupl
     return tuple(found)
 
 
-def close_node(node: Node, chosen: Words[tuple[int, int], tuple[Opening, Choice]]) -> Node:
+def close_open_values(node: Node, chosen: Words[tuple[int, int], tuple[OpenValue, Choice]]) -> Node:
     """Give a node with every open value below it chosen; what is chosen keeps its place in the file.
 
     Args:
@@ -221,12 +221,12 @@ def close_node(node: Node, chosen: Words[tuple[int, int], tuple[Opening, Choice]
         items: list[Node] = []
         for item in node.items:
             items += (
-                _close_steps(item, chosen)
-                if _find_open_word(item) in ("any_order", "some_of")
-                else [close_node(item, chosen)]
+                _close_open_steps(item, chosen)
+                if _get_open_word(item) in ("any_order", "some_of")
+                else [close_open_values(item, chosen)]
             )
         return Sequence(node.line, node.column, tuple(items))
-    word = _find_open_word(node)
+    word = _get_open_word(node)
     place = node.line, node.column
     if word and place in chosen:
         options = node.pairs[0][1]
@@ -237,12 +237,12 @@ def close_node(node: Node, chosen: Words[tuple[int, int], tuple[Opening, Choice]
             return same or Scalar(*place, str(choice), plain=True)
         if word == "one_of":
             assert isinstance(choice, int)
-            return close_node(options.items[choice], chosen)
-    pairs = ((key, value if key.text in _OF_DATA else close_node(value, chosen)) for key, value in node.pairs)
+            return close_open_values(options.items[choice], chosen)
+    pairs = ((key, value if key.text in _OF_DATA else close_open_values(value, chosen)) for key, value in node.pairs)
     return Mapping(node.line, node.column, tuple(pairs), node.end)
 
 
-def _close_steps(node: Node, chosen: Words[tuple[int, int], tuple[Opening, Choice]]) -> list[Node]:
+def _close_open_steps(node: Node, chosen: Words[tuple[int, int], tuple[OpenValue, Choice]]) -> list[Node]:
     assert isinstance(node, Mapping)
     options = node.pairs[0][1]
     if (node.line, node.column) not in chosen:
@@ -250,10 +250,10 @@ def _close_steps(node: Node, chosen: Words[tuple[int, int], tuple[Opening, Choic
     _, choice = chosen[node.line, node.column]
     assert isinstance(options, Sequence)
     assert isinstance(choice, tuple)
-    return [close_node(options.items[index], chosen) for index in choice]
+    return [close_open_values(options.items[index], chosen) for index in choice]
 
 
-def fill_openings(text: str, found: tuple[Opening, ...], choices: tuple[Choice, ...]) -> str:
+def fill_open_values(text: str, found: tuple[OpenValue, ...], choices: tuple[Choice, ...]) -> str:
     """Give a file's text with every open value chosen.
 
     Args:
@@ -264,10 +264,10 @@ def fill_openings(text: str, found: tuple[Opening, ...], choices: tuple[Choice, 
     made = dict(
         zip(((opening.start, opening.stop) for opening in found), zip(found, choices, strict=True), strict=True)
     )
-    return _render(text, 0, len(text), made)
+    return _render_span(text, 0, len(text), made)
 
 
-def _render(text: str, start: int, stop: int, made: dict[tuple[int, int], tuple[Opening, Choice]]) -> str:
+def _render_span(text: str, start: int, stop: int, made: dict[tuple[int, int], tuple[OpenValue, Choice]]) -> str:
     """Render a piece of the text, with the openings in it chosen."""
     parts: list[str] = []
     at = start
@@ -287,12 +287,12 @@ def _render(text: str, start: int, stop: int, made: dict[tuple[int, int], tuple[
     return "".join([*parts, text[at:stop]])
 
 
-def _render_choice(text: str, opening: Opening, choice: Choice, made: dict[Any, Any]) -> list[str]:
+def _render_choice(text: str, opening: OpenValue, choice: Choice, made: dict[Any, Any]) -> list[str]:
     if isinstance(choice, str):
         return [choice]
     indices = (choice,) if isinstance(choice, int) else choice
     inside = {place: value for place, value in made.items() if place != (opening.start, opening.stop)}
-    return [_render(text, *opening.spans[index], inside) for index in indices]
+    return [_render_span(text, *opening.spans[index], inside) for index in indices]
 
 
 def _detect_newline(text: str) -> str:

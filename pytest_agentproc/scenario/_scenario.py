@@ -11,9 +11,9 @@ from pytest_agentproc.errors import NotApplicable
 from pytest_agentproc.fake_agents.program import FORMAT
 from pytest_agentproc.scenario._check import LimitsRecorder, ProgramStep, Scope, Step
 from pytest_agentproc.scenario._drive import bind_action, bind_handler, bind_hooks
-from pytest_agentproc.scenario._expect import bind_value
+from pytest_agentproc.scenario._expect import bind_expected_value
 from pytest_agentproc.scenario._expect_keys import Expected, split_session_key
-from pytest_agentproc.scenario._open import Choice, Opening, fill_openings
+from pytest_agentproc.scenario._open import Choice, OpenValue, fill_open_values
 from pytest_agentproc.vocabulary import POLICY_NAMES, REFUSED_STARTS, LimitsRequest, Outcome, Policy
 
 if TYPE_CHECKING:
@@ -167,20 +167,20 @@ class Scenario:
     session: str = ""
     parts: Mapping[str, Scenario] = field(default_factory=dict, repr=False)
     language: Language = field(repr=False, compare=False)
-    openings: tuple[Opening, ...] = ()
+    openings: tuple[OpenValue, ...] = ()
     _bound: dict[Policy, BoundScenario] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What binding gave last: who plays a scenario again most often does so under the same limits."""
 
-    def fill_openings(self, choices: Sequence[Choice]) -> str:
+    def fill_open_values(self, choices: Sequence[Choice]) -> str:
         """Give the file's text with every open value chosen: that of an ordinary scenario.
 
         Args:
             choices: one for each of `openings`.
         """
-        return fill_openings(self.text, self.openings, tuple(choices))
+        return fill_open_values(self.text, self.openings, tuple(choices))
 
     @property
-    def argument(self) -> str:
+    def command_argument(self) -> str:
         """The argument that names this scenario to a command: its path, and the agent if the file has several."""
         return f"{self.path}[{self.agent_name}]" if self.agent_name else self.path
 
@@ -193,7 +193,7 @@ class Scenario:
     @property
     def dialect_record(self) -> Dialect:
         """The record of the agent's dialect, whoever has it."""
-        return self.language.records[self.dialect]
+        return self.language.all_dialects[self.dialect]
 
     @property
     def has_refused_starts(self) -> bool:
@@ -203,7 +203,7 @@ class Scenario:
     @property
     def is_session(self) -> bool:
         """Whether the agent, or each of several, lives on for further prompts."""
-        return bool(self.parts) or self.language.holds_session(self.dialect, self.mode)
+        return bool(self.parts) or self.language.is_session_mode(self.dialect, self.mode)
 
     @property
     def prints_events(self) -> bool:
@@ -216,17 +216,17 @@ class Scenario:
         return "" if self.is_session else str(self.drive[0].value)
 
     @property
-    def states_prompt(self) -> bool:
+    def has_stated_prompt(self) -> bool:
         """Whether the scenario says what the caller does, and so gives a prompt: otherwise it is `hi`."""
         return any(item.line for item in self.drive)
 
-    def request_terms(self, subject: _LimitsSource) -> Terms:
+    def request_limits(self, subject: _LimitsSource) -> Terms:
         """Give the limits that a subject states for this scenario."""
         if self.parts:
-            return {name: part.request_own_terms(subject) for name, part in self.parts.items()}
-        return self.request_own_terms(subject)
+            return {name: part.request_agent_limits(subject) for name, part in self.parts.items()}
+        return self.request_agent_limits(subject)
 
-    def request_own_terms(self, subject: _LimitsSource) -> Policy:
+    def request_agent_limits(self, subject: _LimitsSource) -> Policy:
         """Give the limits that a subject states for the one agent of this scenario."""
         policy = subject.policy(LimitsRequest(self.policy, self.dialect, self.mode, self.is_session))
         return policy.adapt_to_session() if self.is_session else policy
@@ -240,7 +240,7 @@ class Scenario:
         """Evaluate every time under the limits that the subject states for this scenario.
 
         Args:
-            terms: what `request_terms` gives; one policy holds for all sessions.
+            terms: what `request_limits` gives; one policy holds for all sessions.
 
         Raises:
             NotApplicable: the script, or the outcome that is expected, needs a limit that the policy switches off, a
@@ -248,16 +248,18 @@ class Scenario:
                 strongly than the file asks for, or the outcome is `tool_use` and other tools are the host's.
         """
         if self.parts:
-            return self._bind_parts({name: terms[name] if isinstance(terms, Mapping) else terms for name in self.parts})
+            return self._bind_sessions(
+                {name: terms[name] if isinstance(terms, Mapping) else terms for name in self.parts}
+            )
         assert isinstance(terms, Policy)
         bound = self._bound.get(terms)
         if bound is None:
-            bound = self._bind_one_agent(terms)
+            bound = self._bind_agent(terms)
             self._bound.clear()
             self._bound[terms] = bound
         return bound if bound.policy is terms else replace(bound, policy=terms)
 
-    def _bind_parts(self, terms: Mapping[str, Policy]) -> BoundScenario:
+    def _bind_sessions(self, terms: Mapping[str, Policy]) -> BoundScenario:
         parts = {name: part.bind(terms[name]) for name, part in self.parts.items()}
         scopes = {
             name: Scope(policy.to_exact_limits(), self.language.steps, policy.unstated)
@@ -265,10 +267,10 @@ class Scenario:
         }
         scopes[""] = Scope(Policy().to_whole_limits(), self.language.steps)
         drive = tuple(bind_action(item, scopes[item.session]) for item in self.drive)
-        blocked = self._bind_blockage(scopes[""])
+        blocked = self._bind_loop_block(scopes[""])
         return BoundScenario(self, {}, Policy(), self._bind_expectations(scopes), drive, parts=parts, blocked=blocked)
 
-    def _bind_blockage(self, scope: Scope) -> CallerAction | None:
+    def _bind_loop_block(self, scope: Scope) -> CallerAction | None:
         return None if self.blockage is None else bind_action(self.blockage, scope)
 
     def _bind_expectations(self, scopes: Mapping[str, Scope]) -> tuple[Expectation, ...]:
@@ -290,9 +292,9 @@ class Scenario:
         names = {*_find_tool_names(self.scripts)}
         if not names:
             return {*given} <= {*policy.host_tools}
-        return all(_is_among(name, given) == _is_among(name, policy.host_tools) for name in names)
+        return all(_matches_any_pattern(name, given) == _matches_any_pattern(name, policy.host_tools) for name in names)
 
-    def _bind_one_agent(self, policy: Policy) -> BoundScenario:
+    def _bind_agent(self, policy: Policy) -> BoundScenario:
         containment = self.policy.get("containment", "group")
         if not policy.has_containment(containment):
             raise NotApplicable(f"containment {containment}", self.told_lines["containment"])
@@ -325,12 +327,12 @@ class Scenario:
         program |= {name: value for name, value in own.items() if value}
         if then:
             program["then"] = then
-        has_tasks = _has_tasks([first, then])
+        has_tasks = _has_background_task([first, then])
         if has_tasks:
             program["tasks"] = True
         program["encoder"] = list(self.dialect_record.list_encoder_modules(self.mode, has_tasks=has_tasks))
         expect = self._bind_expectations({"": scope})
-        pauseless, blocked = _find_pauseless_spawn([first, then]), self._bind_blockage(scope)
+        pauseless, blocked = _find_pauseless_spawn([first, then]), self._bind_loop_block(scope)
         bound = BoundScenario(self, program, policy, expect, pauseless=pauseless, blocked=blocked)
         if not self.is_session:
             return replace(bound, abandoned=next((bind_action(item, scope) for item in self.drive[1:]), None))
@@ -352,7 +354,7 @@ def _bind_expectation(expected: Expected, scope: Scope) -> Expectation:
     wanted, missing = None, None
     limits = LimitsRecorder(scope.limits)
     try:
-        wanted = bind_value(expected, replace(scope, limits=limits))
+        wanted = bind_expected_value(expected, replace(scope, limits=limits))
     except NotApplicable as limit:
         missing = limit.name
     unstated = tuple(name for name in POLICY_NAMES if name in limits.used & scope.unstated and missing is None)
@@ -369,13 +371,13 @@ def _find_pauseless_spawn(steps: Any) -> int:
     return 0
 
 
-def _has_tasks(steps: Any) -> bool:
+def _has_background_task(steps: Any) -> bool:
     """Say whether a background task starts in lists of steps, however deep."""
     match steps:
         case (int(), "event", ("task", _)):
             return True
         case [*deeper]:
-            return any(_has_tasks(step) for step in deeper)
+            return any(_has_background_task(step) for step in deeper)
     return False
 
 
@@ -392,5 +394,5 @@ def _find_tool_names(value: Any) -> Iterator[str]:
             yield from _find_tool_names(part)
 
 
-def _is_among(name: str, patterns: Iterable[str]) -> bool:
+def _matches_any_pattern(name: str, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -51,7 +51,7 @@ class Steps:
 def _read_step(node: Node, check: Check) -> Step | None:
     if not isinstance(node, MappingNode):
         check.report_at(
-            node, f"a step is a name with a value, not {describe_node(node)}: write {_suggest_step(node, check)}"
+            node, f"a step is a name with a value, not {describe_node(node)}: write {_suggest_step_form(node, check)}"
         )
         return None
     known = [(name, value) for name, value in node.pairs if name.text in check.steps]
@@ -77,7 +77,7 @@ def _read_step(node: Node, check: Check) -> Step | None:
     return Step(name.line, name.text, result, also)
 
 
-def _suggest_step(node: Node, check: Check) -> str:
+def _suggest_step_form(node: Node, check: Check) -> str:
     found = re.fullmatch(r"(\w+)\s*[:=]?\s*(.*)", node.text, re.DOTALL) if isinstance(node, Scalar) else None
     if found is None or found[1] not in check.steps:
         return '"name: value"'
@@ -114,11 +114,11 @@ def build_spawn(step: Step, scope: Scope) -> list[ProgramStep]:
         "how": value.get("how", "same_group"),
         "inherits": list(value.get("inherits", ())),
         "ignores_signals": value.get("ignores_signals", False),
-        "for": scope.to_nanoseconds(value.get("for")),
+        "for": scope.evaluate_time(value.get("for")),
         **{flag: True for flag in _FLAGS if value.get(flag)},
     }
     if child["how"] == _REFORK:
-        child["every"] = scope.evaluate(value["every"]) if "every" in value else _HOP
+        child["every"] = scope.evaluate_expression(value["every"]) if "every" in value else _HOP
         child["heads"] = value.get("heads", 1)
     steps = scope.compile_steps(value["script"]) if "script" in value else None
     return [(step.line, "spawn", (child, steps))]
@@ -193,7 +193,7 @@ class _SpawnValue:
             return {"id": name}
         given = {key.text: value for key, value in node.pairs} if isinstance(node, MappingNode) else {}
         own = given.get("id")
-        word = own.text if isinstance(own, Scalar) else _choose_next_name(check)
+        word = own.text if isinstance(own, Scalar) else _choose_next_child_name(check)
         name = _register_process_name(word, own or node, what, check)
         check.depth += 1
         above, check.process = check.process, name
@@ -268,14 +268,14 @@ def build_kill(step: Step, _scope: Scope) -> list[ProgramStep]:
     return [(step.line, "kill", (step.value["id"], signal_number(step.value.get("signal", "KILL"))))]
 
 
-def check_children(check: Check) -> None:
+def check_child_names(check: Check) -> None:
     """Report each child that the script does not spawn or has lost by then, and each parent that a process has lost."""
     for node, name, process in check.meant:
         own = [child for child, parent in check.parents.items() if parent == process]
         is_parent = name == _PARENT
         orphan = process if is_parent else name
         if not is_parent and name not in own:
-            check.report_at(node, _describe_no_child(name, own, check))
+            check.report_at(node, _describe_unknown_child(name, own, check))
         elif orphan in check.orphans:
             trouble = f"{process} cannot name its parent" if is_parent else f'"{shorten(name)}" is no child'
             how = f"how: {check.orphans[orphan]} leaves it without a parent"
@@ -284,7 +284,7 @@ def check_children(check: Check) -> None:
     check.meant.clear()
 
 
-def check_streams(check: Check) -> None:
+def check_inherited_streams(check: Check) -> None:
     """Report every process that inherits a stream which its parent, a spawned process, does not have."""
     for name, (node, streams) in check.inherits.items():
         parent = check.parents.get(name)
@@ -302,7 +302,7 @@ def check_streams(check: Check) -> None:
     check.inherits.clear()
 
 
-def _describe_no_child(name: str, own: list[str], check: Check) -> str:
+def _describe_unknown_child(name: str, own: list[str], check: Check) -> str:
     if name in check.parents:
         return f'"{shorten(name)}" is no child of this process, but another\'s'
     remedy = f": for its own death write die: {name}" if name.removeprefix("SIG") in SIGNALS else ""
@@ -311,7 +311,7 @@ def _describe_no_child(name: str, own: list[str], check: Check) -> str:
     ) + remedy
 
 
-def _choose_next_name(check: Check) -> str:
+def _choose_next_child_name(check: Check) -> str:
     check.nameless += 1
     while f"child{check.nameless}" in (*check.spawned, *check.sessions):
         check.nameless += 1

@@ -103,7 +103,7 @@ class _EventData(Data):
         """Read the mapping, or find the line."""
         if not is_step_supported("event", node, check):
             return {}
-        lines = check.record.lines if check.record else {}
+        lines = check.dialect_record.lines if check.dialect_record else {}
         if isinstance(node, Scalar) and lines:
             if node.text not in lines:
                 return check.report_at(node, describe_unknown("line", node.text, lines))
@@ -129,9 +129,9 @@ def _validate_tool(values: dict[str, Any], node: Node, what: str, check: Check) 
 
 def check_dialect_keys(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
     """Report what only another dialect has, and a parent that is no tool."""
-    for key in [key for key in _SOME if key in values and not check.has_key(key)]:
+    for key in [key for key in _SOME if key in values and not check.has_dialect_key(key)]:
         check.report_at(node, f"the dialect {check.dialect} cannot tell it: leave {key} out of {what}")
-    if check.has_key("parent") and "parent" in values and values["parent"] not in check.tools:
+    if check.has_dialect_key("parent") and "parent" in values and values["parent"] not in check.tools:
         known = describe_unknown("tool", values["parent"], check.tools) if check.tools else "no tool was started before"
         check.report_at(node, f"{what}.parent: {known}")
     return values
@@ -141,7 +141,7 @@ def _make_plan_entry(values: dict[str, Any], node: Node, what: str, check: Check
     """Make an entry of a plan: its text, unless it has more fields."""
     if len(values) == 1:
         return str(values["content"])
-    if not check.has_key("status"):
+    if not check.has_dialect_key("status"):
         check.report_at(node, f"the dialect {check.dialect} cannot tell it: write the text of {what} alone")
     return values
 
@@ -158,7 +158,7 @@ def _validate_tool_done(values: dict[str, Any], node: Node, what: str, check: Ch
             check.report_at(
                 node, f'the tool "{shorten(values["id"])}" has ended in line {line}: write an event for a second end'
             )
-        if "refused" in values and not check.has_key("refused"):
+        if "refused" in values and not check.has_dialect_key("refused"):
             check.report_at(node, f"the dialect {check.dialect} cannot tell it: leave refused out of {what}")
         elif values.get("refused") and values.get("error") is None:
             check.report_at(node, f"{what} is refused without a word: write error, too")
@@ -245,16 +245,16 @@ def _validate_ask(values: dict[str, Any], node: Node, what: str, check: Check) -
         return values
     if check.depth:
         check.report_at(node, "a spawned process asks nothing: only the agent does")
-    if "hook" in values and not check.has_key("hook"):
+    if "hook" in values and not check.has_dialect_key("hook"):
         check.report_at(node, f"the dialect {check.dialect} has no hooks: ask for a permission")
     for key in ("event", "output"):
         if key in values and "permission" in values:
             check.report_at(node, f"only a hook has an {key}: leave {key} out of {what}")
     if "output" in values and "hook" in values and values.get("event") != "PostToolUse":
         check.report_at(node, f"only PostToolUse tells what a tool gave: leave output out of {what}")
-    if "told" in values and ("hook" in values or not check.has_key("told")):
+    if "told" in values and ("hook" in values or not check.has_dialect_key("told")):
         check.report_at(node, f"only claude's permissions are asked for with more: leave told out of {what}")
-    if "for" in values and not check.has_key("for"):
+    if "for" in values and not check.has_dialect_key("for"):
         check.report_at(node, f"the dialect {check.dialect} takes no question back: leave for out of {what}")
     if "unanswered" in values and "for" not in values:
         check.report_at(node, f"{what} waits for ever: write how long it does, for: 60s, or leave unanswered out")
@@ -266,7 +266,7 @@ def _validate_request(values: dict[str, Any], node: Node, _what: str, check: Che
         return values
     if check.depth:
         check.report_at(node, "a spawned process asks nothing: only the agent does")
-    key, other = ("tool", "method") if check.has_key("host_tools") else ("method", "tool")
+    key, other = ("tool", "method") if check.has_dialect_key("host_tools") else ("method", "tool")
     if other in values and check.mode:
         check.report_at(node, f"the dialect {check.dialect} calls no {other} of its client: write {key}")
     elif key == "tool" and values.get("tool", "") not in check.tools:
@@ -289,7 +289,7 @@ def build_ask(step: Step, scope: Scope) -> list[ProgramStep]:
     if "told" in value:
         fields["told"] = value["told"]
     if "for" in value:
-        fields["for"] = scope.to_nanoseconds(value["for"])
+        fields["for"] = scope.evaluate_time(value["for"])
     branches = (scope.compile_steps(value.get(name, ())) for name in ("allowed", "denied", "unanswered"))
     return [(step.line, step.name, (fields, *branches))]
 
@@ -353,7 +353,7 @@ def _check_agent_receives(node: Node, what: str, check: Check) -> None:
 
 
 @dataclass(frozen=True)
-class _AwaitedWord:
+class _AwaitedEventWord:
     """A word for an event that a script can wait for: the end of stdin, a prompt by its number, a cancel."""
 
     label: str = "eof / prompt N / cancel"
@@ -372,7 +372,7 @@ class _AwaitedWord:
 
 
 @dataclass(frozen=True)
-class _EventWord(FewWords):
+class _ReactionEventWord(FewWords):
     """A word for an event that a script can react to."""
 
     def read(self, node: Node, what: str, check: Check) -> str:
@@ -384,7 +384,7 @@ class _EventWord(FewWords):
 
 
 @dataclass(frozen=True)
-class _AcknowledgedEvent(Choice):
+class _AcknowledgedEventWord(Choice):
     """An event that a script can acknowledge."""
 
     def read(self, node: Node, what: str, check: Check) -> str:
@@ -392,7 +392,7 @@ class _AcknowledgedEvent(Choice):
         word = super().read(node, what, check)
         if word == "cancel":
             _check_agent_receives(node, word, check)
-        elif word and check.mode and (check.depth or not (check.is_session and check.has_key(word))):
+        elif word and check.mode and (check.depth or not (check.is_session and check.has_dialect_key(word))):
             who = "a spawned process" if check.depth else f"the dialect {check.dialect} in mode {check.mode}"
             told = "nothing of a signal" if word == "signal" else "no receipt of a cancel"
             able = check.language.list_modes_with(lambda record, mode: word in record.keys and mode in record.talks)
@@ -412,13 +412,13 @@ _HANDSHAKES = {
 def _validate_handshake(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
     if check.depth:
         check.report_at(node, "a spawned process has no handshake: only the agent has")
-    elif check.mode and not (check.record and check.record.has_handshake(check.mode)):
+    elif check.mode and not (check.dialect_record and check.dialect_record.has_handshake(check.mode)):
         known = join_choices(check.language.list_modes_with(lambda record, mode: record.has_handshake(mode)))
         check.report_at(node, f"the dialect {check.dialect} has no handshake in mode {check.mode}: known by {known}")
     elif check.mode:
         for key, what in _HANDSHAKES.items():
-            if key in values and not check.has_key(key):
-                able = join_choices(name for name, record in check.language.records.items() if key in record.keys)
+            if key in values and not check.has_dialect_key(key):
+                able = join_choices(name for name, record in check.language.all_dialects.items() if key in record.keys)
                 check.report_at(node, f"the dialect {check.dialect} tells no {what}: only {able} does")
     return values
 
@@ -439,7 +439,7 @@ _OPTION = Fields(
         Key("values", _VALUES, "the values that it can have; the first is set", required=True),
     )
 )
-AWAITED = _AwaitedWord()
+AWAITED = _AwaitedEventWord()
 HANDSHAKE = Either(
     FewWords(
         ("never",),
@@ -459,8 +459,8 @@ HANDSHAKE = Either(
     ),
     key="word",
 )
-HAPPENS = _EventWord(("eof", "epipe", "cancel"), _EVENTS)
-ACKNOWLEDGE = _AcknowledgedEvent(("cancel", "receipt", "signal"))
+HAPPENS = _ReactionEventWord(("eof", "epipe", "cancel"), _EVENTS)
+ACKNOWLEDGE = _AcknowledgedEventWord(("cancel", "receipt", "signal"))
 
 
 def build_wait_for(step: Step, _scope: Scope) -> list[ProgramStep]:
@@ -482,7 +482,7 @@ def build_handshake(step: Step, scope: Scope) -> list[ProgramStep]:
     if "options" in value:
         return [(step.line, step.name, ("options", {option["id"]: option["values"] for option in value["options"]}))]
     if "after" in value:
-        return [(step.line, step.name, ("after", scope.to_nanoseconds(value["after"])))]
+        return [(step.line, step.name, ("after", scope.evaluate_time(value["after"])))]
     kind = next((kind for kind in ("error", "version", "modes") if kind in value), "never")
     return [(step.line, step.name, (kind, value.get(kind)))]
 
@@ -521,13 +521,13 @@ def _validate_task_done(values: dict[str, Any], node: Node, _what: str, check: C
     if is_step_supported("task_done", node, check):
         _check_task_known(values["id"], node, check)
         if values.get("in_same_turn"):
-            _check_in_same_turn(values["id"], node, check)
+            _check_same_turn_allowed(values["id"], node, check)
         if "exit_code" in values and values.get("status") == "stopped":
             check.report_at(node, "a task that was stopped has no exit code: leave exit_code out")
     return {"status": "completed", "in_same_turn": False, **values}
 
 
-def _check_in_same_turn(number: str, node: Node, check: Check) -> None:
+def _check_same_turn_allowed(number: str, node: Node, check: Check) -> None:
     if not check.tools:
         check.report_at(node, "in_same_turn needs a turn with a tool: no tool was started before")
     check.in_same_turn.setdefault(number, node.line)

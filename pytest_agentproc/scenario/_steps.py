@@ -85,11 +85,11 @@ def build_raw(step: Step, scope: Scope) -> list[ProgramStep]:
     value: _RawPieces = step.value
     if value.size is not None:
         [piece] = value.pieces
-        times = -(-scope.to_bytes(value.size) // len(piece))
+        times = -(-scope.evaluate_size(value.size) // len(piece))
         if not scope.reserve_bytes(len(piece) * times, _MOST):
             raise NotApplicable(f"smaller limits (the raw steps would have more than {_MOST} bytes)", step.line)
         return [(step.line, "bytes", (value.stream, piece * times))]
-    gap = scope.to_nanoseconds(value.gap)
+    gap = scope.evaluate_time(value.gap)
     steps: list[ProgramStep] = []
     for piece in value.pieces:
         if steps and gap is not None:
@@ -103,14 +103,14 @@ def _make_raw_pieces(values: dict[str, Any], node: Node, what: str, check: Check
     if data is None:
         return None
     if "size" in values:
-        return _repeat_to_size(data, values, node, what, check)
+        return _repeat_data_to_size(data, values, node, what, check)
     repeat = values.get("repeat", 1)
     if len(data) * repeat > _LARGEST:
         check.report_at(
             node, f"{what} would be {len(data) * repeat} bytes: at most {_LARGEST} are possible, use flood for more"
         )
         return None
-    if not _count_raw_bytes(len(data) * repeat, node, check):
+    if not _reserve_raw_bytes(len(data) * repeat, node, check):
         return None
     data *= repeat
     cuts: list[int] = values.get("cut", [])
@@ -125,18 +125,18 @@ def _make_raw_pieces(values: dict[str, Any], node: Node, what: str, check: Check
     return _RawPieces(values.get("to", "stdout"), pieces, values.get("gap"))
 
 
-def _repeat_to_size(data: bytes, values: dict[str, Any], node: Node, what: str, check: Check) -> _RawPieces:
+def _repeat_data_to_size(data: bytes, values: dict[str, Any], node: Node, what: str, check: Check) -> _RawPieces:
     for other in ("repeat", "cut", "gap"):
         if other in values:
             check.report_at(node, f"{what} has both size and {other}: a size repeats the bytes until there are as many")
     if not data:
         check.report_at(node, f"{what}.size repeats the bytes, and there are none")
     if isinstance(values["size"], int):
-        _count_raw_bytes(values["size"], node, check)
+        _reserve_raw_bytes(values["size"], node, check)
     return _RawPieces(values.get("to", "stdout"), (data,), None, values["size"])
 
 
-def _count_raw_bytes(size: int, node: Node, check: Check) -> bool:
+def _reserve_raw_bytes(size: int, node: Node, check: Check) -> bool:
     """Count what the raw steps of a file have together; return whether that is possible."""
     check.raw_bytes += size
     if check.raw_bytes > _LARGEST:
@@ -216,7 +216,7 @@ _CATCHABLE = tuple(name for name in SIGNALS if name not in ("KILL", "SEGV", "ABR
 
 
 def _validate_say(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
-    reasons = None if check.record is None else check.record.stop_reasons
+    reasons = None if check.dialect_record is None else check.dialect_record.stop_reasons
     if "stop" in values and reasons is not None and values["stop"] not in reasons:
         known = describe_unknown("stop reason", values["stop"], reasons) if reasons else ""
         check.report_at(node, known or f"the dialect {check.dialect} has no stop reasons: leave stop out of {what}")
@@ -224,7 +224,7 @@ def _validate_say(values: dict[str, Any], node: Node, what: str, check: Check) -
 
 
 def _validate_result(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
-    subtype, known = values.get("subtype"), () if check.record is None else check.record.subtypes
+    subtype, known = values.get("subtype"), () if check.dialect_record is None else check.dialect_record.subtypes
     if subtype is not None and not known:
         check.report_at(node, f"the dialect {check.dialect} has no subtypes of a result: leave subtype out of {what}")
     elif subtype is not None and subtype not in known:
@@ -252,7 +252,7 @@ def _build_result(step: Step, _scope: Scope) -> list[ProgramStep]:
 
 def _build_drip(step: Step, scope: Scope) -> list[ProgramStep]:
     value = step.value
-    every, until = scope.to_nanoseconds(value["every"]), scope.to_nanoseconds(value.get("for"))
+    every, until = scope.evaluate_time(value["every"]), scope.evaluate_time(value.get("for"))
     if "say" in value:
         return [(step.line, "drip", ("stdout", None, value["say"], every, until))]
     stream = next(name for name in _STREAMS if name in value)
@@ -261,15 +261,15 @@ def _build_drip(step: Step, scope: Scope) -> list[ProgramStep]:
 
 def _build_flood(step: Step, scope: Scope) -> list[ProgramStep]:
     [(stream, size)] = step.value.items()
-    return [(step.line, "flood", (stream, scope.to_bytes(size)))]
+    return [(step.line, "flood", (stream, scope.evaluate_size(size)))]
 
 
 def _build_silence(step: Step, scope: Scope) -> list[ProgramStep]:
-    return [(step.line, "sleep", (scope.to_nanoseconds(step.value),))]
+    return [(step.line, "sleep", (scope.evaluate_time(step.value),))]
 
 
 def _build_burn_cpu(step: Step, scope: Scope) -> list[ProgramStep]:
-    return [(step.line, "burn_cpu", (scope.to_nanoseconds(step.value),))]
+    return [(step.line, "burn_cpu", (scope.evaluate_time(step.value),))]
 
 
 def _build_linger(step: Step, scope: Scope) -> list[ProgramStep]:

@@ -56,7 +56,7 @@ class KeyUse(NamedTuple):
     line: int
 
 
-def list_tables() -> list[Table]:
+def list_key_tables() -> list[Table]:
     """List every table of the language."""
     return [
         Table("file key", "", FILE.keys),
@@ -72,7 +72,7 @@ def list_tables() -> list[Table]:
         Table("drive item", "", tuple(DRIVE_KEYS.values())),
         Table("drive item", "prompt", PROMPT.mapping.keys),
         Table("step", "", tuple(STEPS.values())),
-        *(Table("step", name, fields.keys) for name, fields in _list_long_forms()),
+        *(Table("step", name, fields.keys) for name, fields in _list_step_mappings()),
         Table("expect key", "", tuple(EXPECT_KEYS.values())),
         Table("expect key", "TEXT", TEXT_FORMS),
         Table("expect key", "asked", ASKED_KEYS),
@@ -85,7 +85,7 @@ def list_tables() -> list[Table]:
     ]
 
 
-def _list_long_forms() -> Iterator[tuple[str, Fields]]:
+def _list_step_mappings() -> Iterator[tuple[str, Fields]]:
     for name, entry in STEPS.items():
         if entry.also is not None:
             yield name, Fields((entry.also,))
@@ -113,7 +113,7 @@ def _walk_key_uses(kind: Any, node: Node) -> Iterator[KeyUse]:
     if isinstance(kind, Either) and isinstance(node, Mapping):
         kind = kind.mapping
     if isinstance(kind, Fields) and isinstance(node, Mapping):
-        yield from _walk_pairs({key.name: key for key in kind.keys}, node)
+        yield from _walk_mapping_keys({key.name: key for key in kind.keys}, node)
     elif isinstance(kind, MapOf) and isinstance(node, Mapping):
         for _, value in node.pairs:
             yield from _walk_key_uses(kind.value, value)
@@ -122,10 +122,10 @@ def _walk_key_uses(kind: Any, node: Node) -> Iterator[KeyUse]:
             if isinstance(kind, ListOf):
                 yield from _walk_key_uses(kind.kind, item)
             elif isinstance(kind, Steps) and isinstance(item, Mapping):
-                yield from _walk_pairs(_STEP_KEYS, item)
+                yield from _walk_mapping_keys(_STEP_KEYS, item)
 
 
-def _walk_pairs(keys: dict[str, Key], node: Mapping) -> Iterator[KeyUse]:
+def _walk_mapping_keys(keys: dict[str, Key], node: Mapping) -> Iterator[KeyUse]:
     for name, value in node.pairs:
         if name.text in keys:
             key = keys[name.text]

@@ -47,19 +47,19 @@ def shorten(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
-def format_one_line(message: str) -> str:
+def escape_and_shorten(message: str) -> str:
     """Make a message fit for a terminal: escape unprintable characters, and cut an endless text."""
     if not message.isprintable():
         message = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in message)
     return message if len(message) <= _LONGEST_MESSAGE else f"{message[: _LONGEST_MESSAGE - 3]}..."
 
 
-def assign_remedy(remedy: str, them: Iterable[str]) -> dict[str, str]:
+def map_words_to_remedy(remedy: str, them: Iterable[str]) -> dict[str, str]:
     """Give the same answer to several words."""
     return dict.fromkeys(them, remedy)
 
 
-COMMANDS = assign_remedy(
+COMMANDS = map_words_to_remedy(
     "a scenario starts no command: every process is a fake, its script says what it does",
     ("args", "argv", "bash", "cmd", "command", "exec", "executable", "program", "run", "shell", "system"),
 )
@@ -67,14 +67,14 @@ COMMANDS = assign_remedy(
 
 STEP_WORDS = {
     **COMMANDS,
-    **assign_remedy("write silence", ("delay", "idle", "pause", "sleep", "wait")),
-    **assign_remedy("write say", ("echo", "output", "print", "stdout", "write")),
-    **assign_remedy("write when", ("catch", "on", "trap")),
+    **map_words_to_remedy("write silence", ("delay", "idle", "pause", "sleep", "wait")),
+    **map_words_to_remedy("write say", ("echo", "output", "print", "stdout", "write")),
+    **map_words_to_remedy("write when", ("catch", "on", "trap")),
     "crash": "write die",
     "signal": "write die, or kill for a child",
     "stderr": "write raw with to: stderr",
     "fork": "write spawn",
-    **assign_remedy("write ask", ("can_use_tool", "hook", "permission", "request_permission")),
+    **map_words_to_remedy("write ask", ("can_use_tool", "hook", "permission", "request_permission")),
     "do": 'it belongs to a when, without a "-" before it',
 }
 """What is written for a step."""

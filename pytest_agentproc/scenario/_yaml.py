@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import yaml
 
 from pytest_agentproc.errors import Problem, ScenarioError
-from pytest_agentproc.scenario._words import describe_unknown, format_one_line, join_choices, shorten
+from pytest_agentproc.scenario._words import describe_unknown, escape_and_shorten, join_choices, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping as Map
@@ -61,7 +61,7 @@ def describe_question_mark(line: int, column: int, text: str, rest: str, *, is_o
     return line, column + (where if is_one_line else 0), message
 
 
-def describe_false_blank(char: str) -> str:
+def describe_lookalike_blank(char: str) -> str:
     """Say that a character only looks like a blank."""
     return f"U+{ord(char):04X} looks like a blank, but is none for YAML: write a plain one"
 
@@ -92,7 +92,7 @@ def describe_swallowed_value(rest: str) -> str:
     return f'text that begins with "#" is a comment: write {quote(found.group(1))}' if found else ""
 
 
-def describe_comma(rest: str, whole: str) -> str:
+def describe_comma_cut(rest: str, whole: str) -> str:
     """Say that a comma ended an unquoted text inside braces."""
     return f'{quote(rest)} has no ":" after it: write {quote(whole)} if that is one text'
 
@@ -105,18 +105,18 @@ def explain_parse_error(lines: list[str], error: Any) -> Place:
     if conflict:
         return conflict, 1, "a merge conflict is left here: keep one side, and delete the three marks"
     if start is not None and start.line < len(lines):
-        message = _explain_at_start(str(error.problem), lines[start.line], start.column)
+        message = _explain_bad_start(str(error.problem), lines[start.line], start.column)
         if message:
             return start.line + 1, start.column + 1, message
         if _is_bracket_open(str(error.problem), lines[start.line], lines[min(line, len(lines) - 1)], line - start.line):
-            return _locate_unclosed(lines, start)
+            return _locate_unclosed_bracket(lines, start)
     if line >= len(lines) and start is not None:
-        return _locate_unclosed(lines, start)
+        return _locate_unclosed_bracket(lines, start)
     source = lines[line] if line < len(lines) else ""
-    return line + 1, column + 1, _explain_at_mark(str(error.problem), source, column)
+    return line + 1, column + 1, _explain_at_error_mark(str(error.problem), source, column)
 
 
-def _explain_at_start(problem: str, source: str, column: int) -> str:
+def _explain_bad_start(problem: str, source: str, column: int) -> str:
     """Say what is wrong where something begins, if the parser only stumbled over its end."""
     if "end of stream" in problem:
         return "this quote is never closed"
@@ -129,7 +129,7 @@ def _explain_at_start(problem: str, source: str, column: int) -> str:
     if found is None:
         return f'a ":" is missing: a line is "key: value", not {quote(text)}'
     if found[2]:
-        return describe_false_blank(found[2][0])
+        return describe_lookalike_blank(found[2][0])
     return f'a blank is missing after ":": write {quote(f"{found[1]}: {found[3]}")}'
 
 
@@ -142,7 +142,7 @@ def _measure_indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _explain_at_mark(problem: str, source: str, column: int) -> str:
+def _explain_at_error_mark(problem: str, source: str, column: int) -> str:
     here = source[column : column + 1]
     if here == "\t" and "cannot start any token" in problem:
         return "a tab cannot indent: use spaces"
@@ -160,16 +160,16 @@ def _explain_at_mark(problem: str, source: str, column: int) -> str:
     for part, message in known.items():
         if part in problem:
             return message
-    return _explain_early_end(source, column) or _explain_by_message(problem)
+    return _explain_early_value_end(source, column) or _explain_by_parser_message(problem)
 
 
-def _explain_by_message(problem: str) -> str:
+def _explain_by_parser_message(problem: str) -> str:
     if "expected key" in problem or "<block end>" in problem:
         return "the indentation does not fit the lines above"
     return f"not YAML: {problem}"
 
 
-def _locate_unclosed(lines: list[str], start: Any) -> Place:
+def _locate_unclosed_bracket(lines: list[str], start: Any) -> Place:
     sign = lines[start.line][start.column : start.column + 1] if start.line < len(lines) else ""
     if sign in ("{", "["):
         return start.line + 1, start.column + 1, f'"{sign}" is never closed'
@@ -191,7 +191,7 @@ def _explain_second_colon(source: str, column: int) -> str:
     return "a key stands where none can: look at the indentation of this line and the one before"
 
 
-def _explain_early_end(source: str, column: int) -> str:
+def _explain_early_value_end(source: str, column: int) -> str:
     """Say why a value seems to be over before its text is."""
     before, here = source[:column].rstrip(), source[column : column + 1]
     if here in ("}", "]", ",", ""):
@@ -364,7 +364,7 @@ class _NodeBuilder:
                 self._report(key.line, key.column, f"a key must be a word, not {describe_node(key)}")
             elif pairs and type(before := pairs[-1][1]) is Scalar and before.plain and self._has_no_colon(key, value):
                 whole = f"{whole or before.text}, {key.text}"
-                self._report(key.line, key.column, describe_comma(key.text, whole))
+                self._report(key.line, key.column, describe_comma_cut(key.text, whole))
             elif key.text in first:
                 message = f"{quote(key.text)} is given twice (first in line {first[key.text]})"
                 self._report(key.line, key.column, message)
@@ -395,7 +395,7 @@ class _NodeBuilder:
             return Scalar(line, column, text, False, "", is_one_line)  # keywords would take twice as long
         if text[:1] > "~":  # what only looks like a blank, or a quote, is not ASCII
             if text[0].isspace():
-                self._report(line, column, describe_false_blank(text[0]))
+                self._report(line, column, describe_lookalike_blank(text[0]))
                 raise StopReading
             if has_typographic_quotes(text):
                 self._report(line, column, f"typographic quotes quote nothing: write {quote(text[1:-1])}")
@@ -440,7 +440,7 @@ class ListEntry:
     values: Map[str, str]
 
 
-def read_entries(
+def read_list_entries(
     text: str, name: str, required: tuple[str, ...], optional: tuple[str, ...] = ()
 ) -> tuple[ListEntry, ...]:
     """Read a list of mappings from keys to texts.
@@ -459,12 +459,12 @@ def read_entries(
     problems: list[Problem] = []
 
     def report(line: int, column: int, message: str) -> None:
-        problems.append(Problem(name, line, column, format_one_line(message)))
+        problems.append(Problem(name, line, column, escape_and_shorten(message)))
 
     root = parse_yaml(text, report)
     found: list[ListEntry] = []
     if isinstance(root, Sequence):
-        found = [_read_entry(item, (*required, *optional), required, report) for item in root.items]
+        found = [_read_list_entry(item, (*required, *optional), required, report) for item in root.items]
     elif root is not None:
         report(root.line, root.column, f'there must be a list, not {describe_node(root)}: write "- " before each entry')
     if problems:
@@ -472,7 +472,7 @@ def read_entries(
     return tuple(found)
 
 
-def _read_entry(item: Node, keys: tuple[str, ...], required: tuple[str, ...], report: Report) -> ListEntry:
+def _read_list_entry(item: Node, keys: tuple[str, ...], required: tuple[str, ...], report: Report) -> ListEntry:
     values: dict[str, str] = {}
     if not isinstance(item, Mapping):
         report(

@@ -11,7 +11,7 @@ from pytest_agentproc.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pytest_agentproc.scenario import Choice, Opening
+    from pytest_agentproc.scenario import Choice, OpenValue
 
 
 _MILLISECOND = 1_000_000
@@ -42,7 +42,7 @@ def require_hypothesis() -> None:
         ) from None
 
 
-def list_candidates(opening: Opening, limits: Mapping[str, int | None], names: Sequence[str]) -> list[str]:
+def list_candidates(opening: OpenValue, limits: Mapping[str, int | None], names: Sequence[str]) -> list[str]:
     """List the values of a range at which something may turn over: its bounds, and about the limits in it.
 
     Args:
@@ -71,7 +71,7 @@ def list_candidates(opening: Opening, limits: Mapping[str, int | None], names: S
     return list(found.values())
 
 
-def _make_value_strategy(opening: Opening, limits: Mapping[str, int | None]) -> Any:
+def _make_value_strategy(opening: OpenValue, limits: Mapping[str, int | None]) -> Any:
     """Give the strategy of one opening that is no time; of `some_of` none or one alone is as likely as any others."""
     from hypothesis import strategies as st
 
@@ -107,7 +107,7 @@ class _TimeStrategies:
         self._instants = [0]
         self._now: dict[int, int] = {}
 
-    def draw_time(self, opening: Opening, near: Sequence[str], track: int) -> str:
+    def draw_time(self, opening: OpenValue, near: Sequence[str], track: int) -> str:
         """Draw one time; `near` are its candidates, and on its `track` it follows those that were drawn before."""
         from hypothesis import strategies as st
 
@@ -146,7 +146,7 @@ def format_exact_time(nanoseconds: int) -> str:
 
 
 def _make_setting_strategy(
-    openings: Sequence[Opening], limits: Mapping[str, int | None], names: Sequence[str], tracks: Sequence[int]
+    openings: Sequence[OpenValue], limits: Mapping[str, int | None], names: Sequence[str], tracks: Sequence[int]
 ) -> Any:
     """Give the strategy of whole settings."""
     from hypothesis import strategies as st
@@ -166,7 +166,7 @@ def _make_setting_strategy(
 
 
 def find_smallest_failure(
-    openings: Sequence[Opening],
+    openings: Sequence[OpenValue],
     limits: Mapping[str, int | None],
     names: Sequence[str],
     tracks: Sequence[int],

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.errors import Deadlock, ScenarioError
 from pytest_agentproc.harness import forecast_run, run_in_model
-from pytest_agentproc.scenario import NotApplicable, apply_moves, find_movables, loads, restate_times
+from pytest_agentproc.scenario import NotApplicable, apply_moves, find_movable_pieces, loads, replace_expected_times
 from pytest_agentproc.search._find import FailingSetting, describe_check, find_unmet_check
 from pytest_agentproc.search._find_file import remove_keys
 from pytest_agentproc.search._invariants import find_broken_invariant
@@ -68,8 +68,8 @@ class MovedSettings(Settings[Setting]):
         super().__init__(scenario, subject, lab, backend)
         self.limits, self.names = self.get_limits_and_names()
         self.scenario = self._load_text(scenario, remove_keys(scenario.text, ("catches",)))
-        self.movables = find_movables(self.scenario)
-        self._margin = forecast_run(scenario, scenario.request_terms(subject)).margin
+        self.movables = find_movable_pieces(self.scenario)
+        self._margin = forecast_run(scenario, scenario.request_limits(subject)).margin
         has_tracks = any(word in scenario.text for word in _TRACKS)
         self._room = 0 if self._margin is None or has_tracks else self._margin // SLIGHT
         self._known: dict[Setting, bool] = {}
@@ -108,7 +108,7 @@ class MovedSettings(Settings[Setting]):
 
     def _is_new_tie(self, scenario: Scenario) -> bool:
         """Say whether two instants compete that do not in the file: who is first then, the file does not promise."""
-        return self._margin != 0 and forecast_run(scenario, scenario.request_terms(self._subject)).margin == 0
+        return self._margin != 0 and forecast_run(scenario, scenario.request_limits(self._subject)).margin == 0
 
     def _play_reference(self, setting: Setting) -> _ReferencePlay | None:
         """Have the reference play a setting; None: it is none that can be played."""
@@ -156,7 +156,7 @@ class MovedSettings(Settings[Setting]):
 
     def _make_failing_setting(self, setting: Setting, reached: _ReferencePlay) -> FailingSetting:
         """Make a find: a file that says what the reference did, played by itself."""
-        scenario = self._load_text(self.scenario, restate_times(reached.played.bound.scenario, reached.times))
+        scenario = self._load_text(self.scenario, replace_expected_times(reached.played.bound.scenario, reached.times))
         played = self._play(scenario)
         key, reason = find_unmet_check(played) or ("", find_broken_invariant(played) or reached.trouble)
         return FailingSetting(setting, scenario, key, reason, played)

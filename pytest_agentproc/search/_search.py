@@ -38,7 +38,7 @@ class OpenValueSettings(Settings[tuple[Choice, ...]]):
     def try_setting(self, choices: tuple[Choice, ...]) -> FailingSetting | None:
         """Play one setting; None: every promise holds there, or it is none that can be played."""
         self.runs += 1
-        text = self.scenario.fill_openings(choices)
+        text = self.scenario.fill_open_values(choices)
         try:
             closed = _load_closed(text, self.scenario)
             reference = run_in_model(closed, self._reference)
@@ -77,7 +77,7 @@ class OpenValueSettings(Settings[tuple[Choice, ...]]):
         scenario, again = played.bound.scenario, played
         if must is not None and must != collect_expect_keys(played, of_others=not self._is_of_kit):
             scenario = _load_closed(replace_expectations(text, must), self.scenario)
-            again = replace(played, bound=scenario.bind(scenario.request_terms(self._subject)))
+            again = replace(played, bound=scenario.bind(scenario.request_limits(self._subject)))
             own = find_unmet_check(again)
         return None if own is None else FailingSetting(choices, scenario, own[0], reason or own[1], again)
 

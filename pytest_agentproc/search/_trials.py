@@ -76,7 +76,7 @@ class Settings(ABC, Generic[Setting]):
 
         Times are tried about the limits that the file names; if it names none, about all of such an agent.
         """
-        terms = self.scenario.request_terms(self._subject)
+        terms = self.scenario.request_limits(self._subject)
         whole = (terms if isinstance(terms, Policy) else next(iter(terms.values()))).to_whole_limits()
         names = list_time_names(is_session=self.scenario.is_session)
         return whole, [name for name in names if name in self.scenario.text] or names

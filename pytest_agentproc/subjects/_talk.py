@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from pytest_agentproc.record import mark_session
+from pytest_agentproc.record import add_session_to_trace
 from pytest_agentproc.supervisor import open_session, report_session, summarize_view
 from pytest_agentproc.vocabulary import NANOSECONDS, CallbackError, Caller, CallerRole, RunReport
 
@@ -107,7 +107,7 @@ class _DrivenSession:
             clock=order.clock,
             deciders=self._deciders,
             key="caller",
-            trace=mark_session(order.trace, order.name),
+            trace=add_session_to_trace(order.trace, order.name),
         )
         self._session = await stack.enter_async_context(door)
         group.start_soon(self._pass_events_on, self._session.attach())

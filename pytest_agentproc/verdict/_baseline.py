@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.corpus import split_agent
 from pytest_agentproc.errors import did_you_mean
-from pytest_agentproc.scenario import read_entries
+from pytest_agentproc.scenario import read_list_entries
 from pytest_agentproc.verdict._rows import Row, Verdict
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Baseline:
     def __init__(self, text: str, name: str) -> None:
         self.name = name
         self._text = text
-        found = read_entries(text, name, ("scenario", "check", "reason"), ("subject",))
+        found = read_list_entries(text, name, ("scenario", "check", "reason"), ("subject",))
         self.known = tuple(KnownFailure(**entry.values, line=entry.line) for entry in found)
 
     def list_unknown_scenarios(self, scenarios: Iterable[str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.record import select_session
+from pytest_agentproc.record import select_session_events
 from pytest_agentproc.supervisor.dialects import parse_objects
 from pytest_agentproc.verdict._rows import PartialPlayResult
 from pytest_agentproc.vocabulary import RunReport, signal_number
@@ -211,7 +211,7 @@ def select_session_play(played: PlayResult, key: str) -> tuple[PlayResult, str]:
     answer = played.answer
     if answer is not None:
         answer = (answer.sessions or {}).get(name, RunReport())
-    record = select_session(played.record, name)
+    record = select_session_events(played.record, name)
     part = played.bound.parts[name]
     return PartialPlayResult(
         part, record, answer, played.fault, played.tolerance, played.compute_allowed_delay, None
@@ -222,7 +222,7 @@ def was_any_agent_started(played: PlayResult) -> bool:
     """Say whether an agent was there at all, of any session."""
     names = played.bound.parts
     return (
-        any(was_agent_started(select_session(played.record, name)) for name in names)
+        any(was_agent_started(select_session_events(played.record, name)) for name in names)
         if names
         else was_agent_started(played.record)
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.record import Mark, format_instant
+from pytest_agentproc.record import FailureMark, format_instant
 from pytest_agentproc.verdict import _facts
 from pytest_agentproc.verdict._instants import find_instants
 from pytest_agentproc.verdict._rows import Verdict
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _WORDS = {"outcome": "the outcome", "returned": "the return", "start": "a start of the agent"}
 
 
-def find_marks(played: PlayResult, rows: Sequence[Row]) -> list[Mark]:
+def find_marks(played: PlayResult, rows: Sequence[Row]) -> list[FailureMark]:
     """Find what the failed checks of a run are about, each at its instant; several sessions have none."""
     wanted = {(expectation.key, expectation.line): expectation.wanted for expectation in played.bound.expect}
     failed = [row for row in rows if row.verdict is Verdict.FAILED and (row.key, row.line) in wanted]
@@ -27,7 +27,7 @@ def find_marks(played: PlayResult, rows: Sequence[Row]) -> list[Mark]:
     return [mark for row in failed for mark in _find_row_marks(played, row, wanted[row.key, row.line])]
 
 
-def _find_row_marks(played: PlayResult, row: Row, wanted: Any) -> Iterator[Mark]:
+def _find_row_marks(played: PlayResult, row: Row, wanted: Any) -> Iterator[FailureMark]:
     head, _, leaf = row.key.rpartition(".")
     process = head.removeprefix("processes.") if head.startswith("processes.") else ""
     if leaf == "outcome" and head in ("", *(f"turns.{number}" for number in range(1, 100))):
@@ -35,7 +35,7 @@ def _find_row_marks(played: PlayResult, row: Row, wanted: Any) -> Iterator[Mark]
         seen = (
             event.at for event in played.record.events if "outcome" in event.data and event.data.get("turn") == turn
         )
-        yield Mark("outcome", "", next(seen, None), None, f"expected {row.wanted}", "")
+        yield FailureMark("outcome", "", next(seen, None), None, f"expected {row.wanted}", "")
     elif leaf == "signals" and (not head or process):
         yield from _find_signal_marks(_facts.list_signals(played.record, process or None), wanted, process)
     elif row.key == "spawns":
@@ -47,7 +47,9 @@ def _find_row_marks(played: PlayResult, row: Row, wanted: Any) -> Iterator[Mark]
         yield from _pair_instants(kind, process, [at for at in found if at is not None], [wanted])
 
 
-def _find_signal_marks(seen: list[tuple[str, int]], wanted: list[tuple[str, int]], process: str) -> Iterator[Mark]:
+def _find_signal_marks(
+    seen: list[tuple[str, int]], wanted: list[tuple[str, int]], process: str
+) -> Iterator[FailureMark]:
     extra, missing = _list_items_not_in(seen, wanted), _list_items_not_in(wanted, seen)
     for name in dict.fromkeys(name for name, _ in (*extra, *missing)):
         came, due = ([at for other, at in those if other == name] for those in (extra, missing))
@@ -58,11 +60,11 @@ def _list_items_not_in(these: Sequence[Any], others: Sequence[Any]) -> list[Any]
     return [item for item in these if item not in others]
 
 
-def _pair_instants(kind: str, process: str, seen: list[int], expected: list[int]) -> Iterator[Mark]:
+def _pair_instants(kind: str, process: str, seen: list[int], expected: list[int]) -> Iterator[FailureMark]:
     """Pair what was seen with what was expected, in the order of time; of either there may be more."""
     words = _WORDS.get(kind, f"the end of {process}" if kind == "end" else kind)
     for number in range(max(len(seen), len(expected))):
         came = seen[number] if number < len(seen) else None
         due = expected[number] if number < len(expected) else None
         note = "not expected" if due is None else f"expected at {format_instant(due)}"
-        yield Mark(kind, process, came, due, note, f"expected here: {words}")
+        yield FailureMark(kind, process, came, due, note, f"expected here: {words}")

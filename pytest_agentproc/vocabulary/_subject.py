@@ -39,7 +39,7 @@ class RunRequest:
         handler: how the caller of a session answers the agent's questions; None: not at all.
         hooks: the reactions of the session's hooks.
         continues: the session that is loaded or resumed; None: a new one is made.
-        name: what the session is called, where there are several: its trace goes through `record.mark_session`.
+        name: what the session is called, where there are several: its trace goes through `record.add_session_to_trace`.
         keeper: starts programs that no clock knows, and finds all processes that they leave. A subject that is a
             program of its own says `needs_keeper`, and has one in real time.
         sessions: several sessions, opened in this order, each with its own actions as its drive. This order then says

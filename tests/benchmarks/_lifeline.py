@@ -47,7 +47,7 @@ class LifelinePart:
     def __init__(self, lab: ScenarioRunner) -> None:
         self._clock = VirtualClock()
         scenario, subject = loads(SCENARIO, "lifeline"), reference_supervisor()
-        bound = scenario.bind(scenario.request_terms(subject))
+        bound = scenario.bind(scenario.request_limits(subject))
         record = Record()
         self._fake = lab.make_fake(scenario, clock=self._clock, record=record)
         order = build_run_request(bound, self._fake, self._clock, record.add)

@@ -67,7 +67,7 @@ class _Declared:
 
 def bind_all(scenarios: Sequence[Scenario]) -> list[BoundScenario]:
     """Bind each scenario to the reference supervisor's limits, and name its agent after its number."""
-    bounds = [scenario.bind(scenario.request_terms(reference_supervisor())) for scenario in scenarios]
+    bounds = [scenario.bind(scenario.request_limits(reference_supervisor())) for scenario in scenarios]
     return [
         replace(bound, program={**bound.program, "name": f"agent{number}"}) for number, bound in enumerate(bounds, 1)
     ]

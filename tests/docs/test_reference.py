@@ -15,7 +15,7 @@ from pytest_agentproc.defects import NAMES
 from pytest_agentproc.plugin import _fixtures as plugin_fixtures
 from pytest_agentproc.plugin._options import _OPTIONS
 from pytest_agentproc.reference import find_page, format_as_markdown, list_entries, make_anchor, read_bundled_scenarios
-from pytest_agentproc.scenario import list_tables
+from pytest_agentproc.scenario import list_key_tables
 from pytest_agentproc.subjects._written import _KEYS
 from pytest_agentproc.verdict import VERDICT_TEXTS, JudgedRow, JudgedScenario, Verdict
 from pytest_agentproc.vocabulary import BUG_FAMILIES, LEVELS, RULES, Outcome
@@ -36,7 +36,9 @@ def test_every_word_of_the_tables_has_an_entry() -> None:
     """A new step, key, outcome, verdict, rule, level, limit, defect or bug family needs no work on a page."""
     names = {(entry.kind, entry.name) for entry in list_entries()}
     keys = {
-        (table.kind, f"{table.path}: {key.name}".removeprefix(": ")) for table in list_tables() for key in table.keys
+        (table.kind, f"{table.path}: {key.name}".removeprefix(": "))
+        for table in list_key_tables()
+        for key in table.keys
     }
     words: dict[str, Iterable[str]] = {"rule": RULES, "outcome": Outcome, "verdict": Verdict, "level": LEVELS}
     words |= {"defect": NAMES, "bug family": BUG_FAMILIES}

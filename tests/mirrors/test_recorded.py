@@ -63,7 +63,7 @@ def given(recorded: Recording) -> list[AgentInput]:
 
 def played(scenario: Scenario, argv: list[str] | None, what: list[AgentInput]) -> list[Event]:
     """Play a scenario, with the agent's recorded input, and record it."""
-    bound = scenario.bind(scenario.request_terms(reference_supervisor()))
+    bound = scenario.bind(scenario.request_limits(reference_supervisor()))
     done = replay_agent(bound, argv or [], scenario.prompt, what)
     return [Event(*event) for event in done.events]
 

@@ -40,7 +40,7 @@ def test_a_fake_that_fails_is_no_verdict_in_real_time(lab: ScenarioRunner, monke
     told, reference_supervisor = loads(EARLY, "x.scenario.yaml"), subjects.reference_supervisor()
     with pytest.raises(KitError, match=FAILED.partition(r" \(")[0]):
         lab.play_real(told, reference_supervisor)
-    sound = RunForecast(None, forecast_run(told, told.request_terms(reference_supervisor)).duration)
+    sound = RunForecast(None, forecast_run(told, told.request_limits(reference_supervisor)).duration)
     monkeypatch.setattr("pytest_agentproc.harness._runner.forecast_run", lambda *_: sound)
     with pytest.raises(KitError, match=FAILED):
         lab.play_real(told, reference_supervisor)

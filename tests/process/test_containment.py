@@ -69,13 +69,13 @@ signal.pause()
 BYSTANDERS = """
 import os, select, subprocess, sys
 from multiprocessing import resource_tracker
-from pytest_agentproc.tree import Child
+from pytest_agentproc.tree import AgentChild
 resource_tracker.ensure_running()
 sibling = subprocess.Popen(["sleep", "60"])
 daemon = subprocess.Popen(["sleep", "60"], start_new_session=True)
 tracker = resource_tracker._resource_tracker._pid
 for containment in ("group", "subreaper", "keeper"):
-    child = Child(["/bin/sh", "-c", "setsid sleep 60 & sleep 60"], containment=containment)
+    child = AgentChild(["/bin/sh", "-c", "setsid sleep 60 & sleep 60"], containment=containment)
     late = subprocess.Popen(["sleep", "60"], start_new_session=True)
     child.terminate()
     child.kill()
@@ -96,8 +96,8 @@ if "--now" not in sys.argv:
     ctypes.CDLL(None).prctl(24, 5, 0, 0, 0)  # root without CAP_KILL, from the next program on
     os.execv(sys.executable, [*sys.orig_argv, "--now"])
 import select, time
-from pytest_agentproc.tree import Child
-child = Child(sys.argv[2:-1], containment=sys.argv[1])
+from pytest_agentproc.tree import AgentChild
+child = AgentChild(sys.argv[2:-1], containment=sys.argv[1])
 child.watch_stream("stdout", wanted=True)
 select.select([child.descriptor], [], [], 20)
 pid = child.read("stdout", 100).decode().strip()

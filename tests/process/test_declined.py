@@ -221,7 +221,7 @@ def test_limits_may_depend_on_mode_and_session() -> None:
         return Policy(kill_grace=7)
 
     subject = Function(declines, limits=limits, sessions=True)
-    assert TALK.request_own_terms(subject).kill_grace == 7
-    HELLO.request_own_terms(subject)
+    assert TALK.request_agent_limits(subject).kill_grace == 7
+    HELLO.request_agent_limits(subject)
     seen = [(one.limits, one.dialect, one.mode, one.is_session) for one in asked]
     assert seen == [({}, "pi", "rpc", True), ({}, "raw", "text", False)]

@@ -64,7 +64,7 @@ def test_the_named_scenarios_suit_real_time() -> None:
     seconds = 0.0
     for name in NAMED:
         told = scenario(name)
-        foreseen = forecast_run(told, told.request_terms(reference_supervisor))
+        foreseen = forecast_run(told, told.request_limits(reference_supervisor))
         assert choose_pace(foreseen, SCALE, 300).scale == SCALE
         seconds += foreseen.duration / 1e9 / SCALE
     assert seconds < 90

@@ -199,7 +199,7 @@ def test_a_client_whose_limits_are_a_function_starts_anew_for_the_next_prompt() 
 def test_limits_of_several_sessions_are_varied_in_each() -> None:
     """Each session has limits of its own, and the reference supervisor holds them all."""
     scenario = bundled("sessions-cancel-stays-in-one")
-    bound = scenario.bind(scenario.request_terms(Function(AT_ONCE, limits={"prompt_timeout": 60}, sessions=True)))
+    bound = scenario.bind(scenario.request_limits(Function(AT_ONCE, limits={"prompt_timeout": 60}, sessions=True)))
     plays = UnstatedLimitResults.of(bound)
     assert plays is not None
     assert {"cancel_grace", "close_grace"} <= plays.varied_results.keys()

@@ -246,7 +246,7 @@ def test_the_model_plays_a_contributed_dialect(package: Callable[..., Dialect]) 
         expand=lambda value: [{"silence": value["every"]}, {"beat": "lub"}] * value["times"],
     )
     made = loads(SCENARIO, language=spoken(package(), BEAT, pulse))
-    foreseen = forecast_run(made, made.request_terms(ReferenceSupervisor()))
+    foreseen = forecast_run(made, made.request_limits(ReferenceSupervisor()))
     assert (foreseen.margin, foreseen.duration, foreseen.fault) == (5_000_000_000, 15_000_000_000, "")
 
 

@@ -9,7 +9,7 @@ from unittest.mock import ANY
 import pytest
 
 from pytest_agentproc.harness import MultiScriptFake
-from pytest_agentproc.record import Start
+from pytest_agentproc.record import AgentStart
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 class _Called(MultiScriptFake):
     """A claude with calls that were made up."""
 
-    def __init__(self, *starts: Start) -> None:
+    def __init__(self, *starts: AgentStart) -> None:
         self.name, self._starts = "claude", starts
 
     @property
-    def starts(self) -> tuple[Start, ...]:
+    def starts(self) -> tuple[AgentStart, ...]:
         return self._starts
 
 
-def call(*argv: str, stdin: bytes = b"", env: dict[str, str] | None = None) -> Start:
+def call(*argv: str, stdin: bytes = b"", env: dict[str, str] | None = None) -> AgentStart:
     """Make up one call."""
-    return Start("agent", 0.0, argv, env or {}, "/work", stdin, (), None, None)
+    return AgentStart("agent", 0.0, argv, env or {}, "/work", stdin, (), None, None)
 
 
 @pytest.mark.parametrize(

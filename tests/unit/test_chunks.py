@@ -9,7 +9,7 @@ import pytest
 
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.harness import run_in_model
-from pytest_agentproc.scenario import NotApplicable, apply_moves, find_movables, loads
+from pytest_agentproc.scenario import NotApplicable, apply_moves, find_movable_pieces, loads
 from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.verdict import Verdict, judge_play
 from tests.bundled import all_bundled, bundled
@@ -22,7 +22,7 @@ _GIVEN_UP = bundled("hook-given-up-is-called-no-more")
 
 def _in_pieces(scenario: Scenario, number: int) -> Scenario | None:
     """Give a bundled scenario whose agents write in pieces of some size; None: that would take too long."""
-    chosen = [(one, one.options[number]) for one in find_movables(scenario) if one.kind == "chunk"]
+    chosen = [(one, one.options[number]) for one in find_movable_pieces(scenario) if one.kind == "chunk"]
     return loads(apply_moves(scenario.text, chosen), scenario.path, Path(scenario.path).parent) if chosen else None
 
 

@@ -49,7 +49,7 @@ def test_a_file_is_a_scenario_for_each_of_its_agents(file: Path) -> None:
     ]
     assert read_agent_names(file) == ("claude", "pi", "gemini")
     assert load(file, agent="pi") == found[1]
-    assert found[1].argument == f"{file}[pi]"
+    assert found[1].command_argument == f"{file}[pi]"
 
 
 def test_the_text_of_a_scenario_has_its_own_agent_alone_and_the_same_lines(file: Path) -> None:

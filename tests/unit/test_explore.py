@@ -11,7 +11,7 @@ import pytest
 from pytest_agentproc.defects import find_defect
 from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.harness import run_in_model
-from pytest_agentproc.scenario import apply_moves, find_movables, loads, restate_times
+from pytest_agentproc.scenario import apply_moves, find_movable_pieces, loads, replace_expected_times
 from pytest_agentproc.search import explore, format_failure_scenario
 from pytest_agentproc.search._exploration import MovedSettings
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
@@ -86,8 +86,8 @@ def _explored(text: str, subject: Any, lab: Any = None, runs: int = 30) -> Searc
 def test_times_and_places_for_pauses_move_in_the_script_and_nowhere_else() -> None:
     """The expectations are the judge, and the supervisor's limits are not ours: neither may move."""
     scenario = loads(_SILENT)
-    limits = scenario.request_own_terms(reference_supervisor()).to_whole_limits()
-    found = find_movables(scenario)
+    limits = scenario.request_agent_limits(reference_supervisor()).to_whole_limits()
+    found = find_movable_pieces(scenario)
     assert [(one.kind, one.line, one.text, one.evaluate_time(limits)) for one in found] == [
         ("chunk", 2, "pi", None),
         ("pause", 4, "", 0),
@@ -124,7 +124,7 @@ def test_times_and_places_for_pauses_move_in_the_script_and_nowhere_else() -> No
 def test_bytes_are_cut_elsewhere_and_the_streams_change_places(step: str, kind: str, others: list[str]) -> None:
     """A pipe keeps neither the cuts of its writer nor any order with another pipe."""
     scenario = loads(f"scenario: a\nagent: raw\nscript:\n  - {step}\n")
-    assert [list(one.options) for one in find_movables(scenario) if one.kind == kind] == [others]
+    assert [list(one.options) for one in find_movable_pieces(scenario) if one.kind == kind] == [others]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_bytes_are_cut_elsewhere_and_the_streams_change_places(step: str, kind: 
 def test_all_that_an_agent_writes_is_cut_into_pieces(agent: str, others: list[str]) -> None:
     """A line may come in any number of reads, whatever stands in it."""
     scenario = loads(f"scenario: a\nagent: {agent}\nscript:\n  - say: a\n")
-    [chunk] = [one for one in find_movables(scenario) if one.kind == "chunk"]
+    [chunk] = [one for one in find_movable_pieces(scenario) if one.kind == "chunk"]
     assert list(chunk.options) == others
     assert [loads(apply_moves(scenario.text, [(chunk, one)])).chunk for one in others] == [509, 61, 7]
 
@@ -148,14 +148,14 @@ def test_all_that_an_agent_writes_is_cut_into_pieces(agent: str, others: list[st
 )
 def test_writes_that_are_cut_already_or_have_no_end_are_left_alone(rest: str) -> None:
     """A mebibyte in pieces of seven bytes would be looked at for minutes."""
-    assert "chunk" not in {one.kind for one in find_movables(loads(f"scenario: a\nagent: {rest}\n"))}
+    assert "chunk" not in {one.kind for one in find_movable_pieces(loads(f"scenario: a\nagent: {rest}\n"))}
 
 
 @pytest.mark.slow
 def test_every_piece_of_every_bundled_scenario_can_be_moved_and_read_again() -> None:
     """A text that is no scenario would be passed over in silence, and never looked at."""
     for scenario in [one for one in all_bundled() if one.id.startswith("session-")][::9]:
-        for one in find_movables(scenario):
+        for one in find_movable_pieces(scenario):
             for text in (
                 one.options if one.kind in ("cut", "chunk", "order") else [one.write_time(10**9, _limits(scenario))]
             ):
@@ -163,7 +163,7 @@ def test_every_piece_of_every_bundled_scenario_can_be_moved_and_read_again() -> 
 
 
 def _limits(scenario: Scenario) -> Any:
-    return scenario.request_own_terms(reference_supervisor()).to_whole_limits()
+    return scenario.request_agent_limits(reference_supervisor()).to_whole_limits()
 
 
 def test_the_instants_that_a_file_expects_are_those_of_the_play_and_nothing_else_is() -> None:
@@ -175,7 +175,7 @@ def test_the_instants_that_a_file_expects_are_those_of_the_play_and_nothing_else
     assert replace_instants(expected["signals"], [122 * 10**9]) == [("TERM", 122 * 10**9)]
     assert replace_instants(expected["signals"], [1, 2]) == expected["signals"]
     times = {key: value for key, value in seen.items() if value is not None}
-    assert "elapsed: 122s, signals: [{TERM: 122s}]" in restate_times(loads(_SILENT), times)
+    assert "elapsed: 122s, signals: [{TERM: 122s}]" in replace_expected_times(loads(_SILENT), times)
 
 
 @pytest.mark.slow

@@ -88,7 +88,7 @@ def test_round_limits_tie_only_in_scenarios_about_one_instant(silence: int, runt
     for scenario in all_bundled():
         if {"A2", "A8", "C1"} & set(scenario.covers) and not scenario.is_session:
             with contextlib.suppress(NotApplicable):
-                if forecast_run(scenario, scenario.request_terms(program)).margin == 0:
+                if forecast_run(scenario, scenario.request_limits(program)).margin == 0:
                     tied.add(scenario.id)
     assert tied <= {"exits-as-it-would-be-terminated"}
 
@@ -159,5 +159,5 @@ def test_what_a_program_is_told_can_be_played_in_real_time() -> None:
     told = Command(["watch", *(f"{{{word}}}" for word in words)], limits={"max_runtime": 999})
     for name in ("claude-never-says-a-word", "claude-tool-too-silent", "agent-runs-over[claude]"):
         scenario = bundled(name)
-        pace = choose_pace(forecast_run(scenario, scenario.request_terms(told)), None, LIFETIME)
+        pace = choose_pace(forecast_run(scenario, scenario.request_limits(told)), None, LIFETIME)
         assert pace.limit < 45

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.harness import run_in_model
-from pytest_agentproc.record import Mark, PageVerdict, Record, render_page
+from pytest_agentproc.record import FailureMark, PageVerdict, Record, render_page
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.verdict import Row, Verdict, choose_overall_verdict, find_marks, judge_all_expectations
@@ -313,8 +313,8 @@ def test_every_kind_of_run_has_a_page() -> None:
 def test_the_failing_row_is_marked_and_the_expected_instant_is_drawn_where_it_should_have_been() -> None:
     """A reader sees at one glance what came when, and when it should have come."""
     these = (
-        Mark("TERM", "", 130 * SECOND, 70 * SECOND, "expected at 70 s", "expected here: TERM"),
-        Mark("outcome", "", None, 500 * SECOND, "", "expected here: the outcome"),
+        FailureMark("TERM", "", 130 * SECOND, 70 * SECOND, "expected at 70 s", "expected here: TERM"),
+        FailureMark("outcome", "", None, 500 * SECOND, "", "expected here: the outcome"),
     )
     reading = read(render_page(a_leak(), SCRIPT, JUDGED._replace(marks=these)))
     rows = [row for row, _ in reading.rows()]

@@ -61,11 +61,11 @@ def test_a_run_that_no_limit_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -
     reference = ReferenceResults.of(scenario, Function(_nobody))
     assert reference is not None
     assert (type(reference.under_subject_limits.fault), reference.under_file_limits.fault) == (Spin, None)
-    assert forecast_run(scenario, scenario.request_terms(Function(_nobody))).fault == "spin"
+    assert forecast_run(scenario, scenario.request_limits(Function(_nobody))).fault == "spin"
 
 
 @pytest.mark.parametrize("name", ["reference", "its limits"])
 def test_who_keeps_the_limits_of_the_file_has_none(name: str) -> None:
     """There is nothing to measure."""
-    same = Function(_nobody, limits=dict(SILENT.request_own_terms(reference_supervisor()).items()))
+    same = Function(_nobody, limits=dict(SILENT.request_agent_limits(reference_supervisor()).items()))
     assert ReferenceResults.of(SILENT, reference_supervisor() if name == "reference" else same) is None

@@ -103,7 +103,7 @@ def test_a_session_has_no_limit_of_silence_unless_it_is_told_one() -> None:
             return Policy.for_dialect(request.dialect)
 
     text = "scenario: a\nagent: {dialect: claude, mode: session}\nscript: []\n"
-    assert loads(text).request_own_terms(Subject()).inactivity_timeout is None
+    assert loads(text).request_agent_limits(Subject()).inactivity_timeout is None
 
 
 def test_turns_become_one_expectation_for_each_leaf() -> None:

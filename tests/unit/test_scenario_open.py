@@ -35,7 +35,7 @@ def test_a_plain_run_plays_the_lower_bound_the_first_option_and_all_steps_in_ord
 
 def test_a_closed_text_is_an_ordinary_scenario() -> None:
     """A find is kept as a file that any user can read and play, without a word of the search in it."""
-    text = loads(_ALL).fill_openings(["inactivity_timeout - 1ms", (2, 1, 0), "1500ms", (), 1, 1])
+    text = loads(_ALL).fill_open_values(["inactivity_timeout - 1ms", (2, 1, 0), "1500ms", (), 1, 1])
     assert text == (
         _HEAD
         + """\
@@ -53,7 +53,7 @@ def test_a_closed_text_is_an_ordinary_scenario() -> None:
 def test_a_default_that_is_filled_in_is_what_a_plain_run_plays() -> None:
     """The two ways to choose, in the nodes and in the text, must not drift apart."""
     scenario = loads(_ALL)
-    again = loads(scenario.fill_openings([opening.default for opening in scenario.openings]))
+    again = loads(scenario.fill_open_values([opening.default_choice for opening in scenario.openings]))
     named = [
         [(step.name, str(getattr(step.value, "text", step.value))) for step in one.scripts[0]]
         for one in (scenario, again)

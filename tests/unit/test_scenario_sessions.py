@@ -83,7 +83,7 @@ def test_a_file_with_one_agent_has_no_parts() -> None:
 def test_limits_are_stated_for_each_session() -> None:
     """They follow its dialect and what the file overrides for it; a session has no limit of silence unless told one."""
     subject = States()
-    terms = scenario().request_terms(subject)
+    terms = scenario().request_limits(subject)
     assert subject.asked == [({"prompt_timeout": 3}, "claude"), ({}, "pi")]
     assert isinstance(terms, dict)
     assert {name: policy.prompt_timeout for name, policy in terms.items()} == {"left": 3, "right": 3600}

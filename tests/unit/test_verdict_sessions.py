@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.errors import Deadlock
-from pytest_agentproc.record import Record, compute_normal_form, mark_session, render_text, select_session
+from pytest_agentproc.record import (
+    Record,
+    add_session_to_trace,
+    compute_normal_form,
+    render_text,
+    select_session_events,
+)
 from pytest_agentproc.verdict import Verdict, explain_play, judge_all_expectations
 from pytest_agentproc.vocabulary import RunReport
 from tests.unit.handmade import SECOND, BoundScenario, Expected, PlayResult
@@ -19,7 +25,7 @@ RIGHT = RunReport(turns=(RunReport(text="b", elapsed=2 * SECOND),), error="lost"
 def record() -> Record:
     """Tell of two sessions: left's agent is started twice and killed, right's asks, has a helper and exits."""
     told = Record()
-    left, right = mark_session(told.add, "left"), mark_session(told.add, "right")
+    left, right = add_session_to_trace(told.add, "left"), add_session_to_trace(told.add, "right")
     for name in ("left", "right"):
         told.add(0, "p", {"process": name, "seen": True, "pid": 1, "parent": "supervisor", "line": 0})
     told.add(0, "m", {"process": "right", "given": {"argv": ["--mode"], "env": {}, "cwd": "/", "longest": 99}})
@@ -117,7 +123,7 @@ def test_what_is_expected_of_all_needs_one_agent_of_any() -> None:
 
 def test_one_session_of_a_record_is_told_as_if_there_were_no_other() -> None:
     """Its agents are `agent`, on both sides, and its descendants keep their names."""
-    left, right = select_session(record(), "left"), select_session(record(), "right")
+    left, right = select_session_events(record(), "left"), select_session_events(record(), "right")
     assert {event.data["process"] for event in left.events} == {"agent", "agent 2"}
     assert {event.data["process"] for event in right.events} == {"agent", "helper", "supervisor"}
     assert len(left.events) + len(right.events) == len(record().events)
@@ -127,7 +133,7 @@ def test_timers_of_two_sessions_are_two_timers() -> None:
     """They are armed for the same instant, and neither is the other armed again."""
     told = Record()
     for name in ("left", "right"):
-        mark_session(told.add, name)(0, "t", {"process": "supervisor", "timer": "prompt", "armed": SECOND})
+        add_session_to_trace(told.add, name)(0, "t", {"process": "supervisor", "timer": "prompt", "armed": SECOND})
     assert len(compute_normal_form(told)) == 2
 
 
