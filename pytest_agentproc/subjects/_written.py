@@ -34,7 +34,7 @@ def load_command_file(path: Path) -> Command:
     """Make a subject of a TOML file; its keys are the arguments of `Command`, and `command`.
 
     `command` is one text, which is split as a shell would, or a list of words. The command runs where the file is, and
-    is called what the file is called, unless the file gives a `name`.
+    is called what the file is called, unless the file gives a `name`. TOML has no None: a limit is "off" instead.
 
     Raises:
         UsageError: it cannot be read, is no TOML, or a key or value is wrong; the text begins with the file.
@@ -85,6 +85,7 @@ def _make_command_of_table(table: dict[str, Any], path: Path) -> Command:
     if "command" not in table:
         raise UsageError("there is no command", 'write command = "my-supervisor {agent}", for example')
     given = {"name": path.stem} | table
+    given["limits"] = {name: None if value == "off" else value for name, value in given.get("limits", {}).items()}
     argv = given.pop("command")
     kind = AcpProgram if given.pop("sessions", "") == "acp" else Command
     return kind(

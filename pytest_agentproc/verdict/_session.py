@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,8 @@ _CUT_OFF = (*LIMIT_OUTCOMES.values(),)
 """Outcomes of a turn whose time was over."""
 _LETS_GO = ("acknowledge", "answer", "result")
 """Steps with which an agent ends the turn in its hands: what it says behind them belongs to another."""
+_START = 20
+"""So many characters show which prompt it is."""
 
 
 def build_reported_check(name: str, judge: Callable[[PlayResult, Any, Any], Finding]) -> Check:
@@ -106,11 +109,11 @@ def _build_turn_check(head: str, number: int, leaf: str, check: Check) -> Check:
 
 
 def _has_waited_for_agent(played: PlayResult, number: int, wanted: int) -> bool:
-    """Say whether a turn took longer than expected because its client waited for the agent to let go of a turn.
+    """Say whether a turn took longer than expected because its client waited for an agent.
 
     A client that reports no statuses cannot say that the session is ready at once. It may report a timed-out turn when
-    the agent has ended that turn, or has exited. It may also report it at once, and hold the next prompt back until
-    then.
+    the agent has ended that turn, or has exited. It may also report it at once, in words of its own, and hold the next
+    prompt back until then, or until the next agent has shaken hands. The turn begins when the agent reads the prompt.
     """
     answer = played.answer
     if answer is None or answer.turns is None or answer.statuses is not None:
@@ -121,8 +124,20 @@ def _has_waited_for_agent(played: PlayResult, number: int, wanted: int) -> bool:
         return False
     if answer.turns[number - 1].outcome in _CUT_OFF:
         return any(over - at <= played.tolerance for at in let_go)
-    is_behind = number > 1 and answer.turns[number - 2].outcome in (*_CUT_OFF, "cancelled")
-    return is_behind and any(over - seen <= at and fits_duration(played, wanted, over - at) for at in let_go)
+    if number == 1 or answer.turns[number - 2].outcome == "completed":
+        return False
+    read_at = _find_reading_of_prompt(played, number, over - seen)
+    return read_at is not None and fits_duration(played, wanted, over - read_at)
+
+
+def _find_reading_of_prompt(played: PlayResult, number: int, since: int) -> int | None:
+    """Give the first instant, from `since` on, at which an agent read the beginning of a prompt; None if none did."""
+    prompt = [deed.value for deed in played.bound.drive if deed.kind == "prompt"][number - 1]
+    start = json.dumps(prompt[:_START])[1:-1].encode()
+    for at, code, data in played.record.events:
+        if code == "i" and at >= since and start in (data.get("bytes") or b""):
+            return at
+    return None
 
 
 def _find_turn_end(record: Record, number: int) -> tuple[int | None, list[int]]:

@@ -279,7 +279,7 @@ def test_a_file_that_is_wrong_is_told_in_one_clause(tmp_path: Path, written: str
 def test_a_program_claims_what_its_file_says(tmp_path: Path, lab: ScenarioRunner) -> None:
     """One file is the whole statement: its name, its dialects, its limits; sessions and artifacts it never has."""
     file = tmp_path / "mine.toml"
-    limits = "limits = {kill_grace = 5, max_runtime = 60}"
+    limits = "limits = {kill_grace = 5, max_runtime = 60, handshake_timeout = 'off'}"
     file.write_text(f"command = 'x {{agent}} {{max_runtime}}'\ndialects = ['pi']\n{limits}\n", "utf-8")
     subject = load_command_file(file)
     assert (subject.name, subject.dialects, subject.holds_sessions, subject.keeps_artifacts) == (
@@ -290,6 +290,7 @@ def test_a_program_claims_what_its_file_says(tmp_path: Path, lab: ScenarioRunner
     )
     policy = subject.policy(LimitsRequest({"max_runtime": 9, "kill_grace": 1}, "pi"))
     assert (policy.max_runtime, policy.kill_grace, policy.inactivity_timeout) == (9, 5, None)
+    assert policy.handshake_timeout is None, "TOML has no None"
     with pytest.raises(NotApplicable, match="agents of raw"):
         lab.play_real(HELLO, subject)
 

@@ -183,6 +183,61 @@ def test_an_agent_lets_go_of_a_turn_by_its_answer_too(lab: ScenarioRunner, clien
     assert choose_overall_verdict(rows) is Verdict.PASSED, rows
 
 
+class Failing(Prompt):
+    """A client that has one word for each bad end, as an error of JSON-RPC is."""
+
+    async def prompt(self, text: str) -> Any:
+        """Ask, and call a turn failed whose time is over."""
+        said = await super().prompt(text)
+        return {"outcome": "failed"} if said["outcome"] == "timed_out" else said
+
+
+@pytest.mark.slow
+def test_a_prompt_may_wait_for_a_turn_that_is_reported_as_failed(lab: ScenarioRunner) -> None:
+    """The agent reads the second prompt when it has let go of the first: there the second turn begins."""
+    scenario = loads(
+        f"{TALK}policy: {{prompt_timeout: 5s}}\n"
+        "drive: [{prompt: slow}, {wait_for: turn 1}, {prompt: next}]\n"
+        "script: [{wait_for: prompt 1}, {wait_for: cancel}, {silence: 4s}, {acknowledge: cancel},\n"
+        "  {wait_for: prompt 2}, {silence: 2s}, {answer: in time}]\n"
+        "expect: {turns: [{outcome: timed_out}, {outcome: completed, text: in time, elapsed: 2s}]}\n"
+    )
+    words = ("completed", "failed", "cancelled")
+    rows = judge_all_expectations(lab.play(scenario, Driven(Failing, limits={"prompt_timeout": 5}, outcomes=words)))
+    assert choose_overall_verdict(rows) is Verdict.PASSED, rows
+
+
+class Reborn(Pi):
+    """A client that starts the next agent two seconds after a crash, once a prompt waits for it."""
+
+    pause = 0.0
+
+    async def prompt(self, text: str) -> Any:
+        """Ask, or report that the agent has gone."""
+        if self.pause:
+            await anyio.sleep(self.pause)
+            await super().start()
+        try:
+            said = await super().prompt(text)
+        except anyio.EndOfStream:
+            self.pause = 2.0
+            return {"outcome": "failed"}
+        return said
+
+
+@pytest.mark.slow
+def test_a_prompt_may_wait_for_the_next_agent(lab: ScenarioRunner) -> None:
+    """The time of a turn begins when an agent reads its prompt, as that of the reference supervisor does."""
+    scenario = loads(
+        f"{TALK}policy: {{restart_backoff: 2s}}\n"
+        "drive: [{prompt: one}, {wait_for: turn 1}, {prompt: two}]\n"
+        "scripts: [[{wait_for: prompt 1}, {exit: 3}], [{wait_for: prompt 1}, {silence: 4s}, {answer: done}]]\n"
+        "expect: {turns: [{outcome: {not: completed}}, {outcome: completed, text: done, elapsed: 4s}]}\n"
+    )
+    rows = judge_all_expectations(lab.play(scenario, Driven(Reborn, limits={"restart_backoff": 2})))
+    assert choose_overall_verdict(rows) is Verdict.PASSED, rows
+
+
 class Unscaled(Pi):
     """A client that measures a second and a half of real time, at any speed of the run."""
 
