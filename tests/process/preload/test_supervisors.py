@@ -55,6 +55,25 @@ with open(folder + "/result.json", "w") as file:
     file.write('{"outcome": "failed"}')
 """
 
+WAKES_BY_OUTPUT = """
+import os, selectors, signal, subprocess, sys
+agent = subprocess.Popen(
+    sys.argv[1:], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+)
+selector = selectors.DefaultSelector()
+selector.register(agent.stdout, selectors.EVENT_READ)
+selector.register(agent.stderr, selectors.EVENT_READ)
+code = 0
+while agent.poll() is None and not code:
+    ready = selector.select(90)
+    code = 0 if ready else 124
+    for key, _ in ready:
+        if not os.read(key.fd, 65536):
+            selector.unregister(key.fileobj)
+os.killpg(agent.pid, signal.SIGKILL)
+sys.exit(code or agent.wait())
+"""
+
 SIGNALLED_AT_WORK = f"""\
 scenario: an agent that says much and exits in the same instant does so, though its child signals it meanwhile
 agent: raw
@@ -239,3 +258,17 @@ def test_a_program_that_looks_for_the_exit_still_meets_the_broken_pipe(lab: Scen
     judgement = judge_play(lab.play(bundled(f"{dialect}-exits-before-it-reads"), subject))
     assert judgement.verdict is Verdict.CRASHED
     assert judgement.rows[0].seen == "it exits with code 1: BrokenPipeError: [Errno 32] Broken pipe"
+
+
+@pytest.mark.slow
+def test_a_program_that_only_output_wakes_is_late_for_an_exit_without_output(lab: ScenarioRunner) -> None:
+    """A helper holds the pipes, so the exit alone wakes it; it is no longer at the look after the last output."""
+    subject = Command(
+        [sys.executable, "-c", WAKES_BY_OUTPUT, "{agent}"],
+        limits={"inactivity_timeout": 90, "kill_grace": 0, "leftover_kill_grace": 0},
+        says=SAYS,
+        dialects=["codex"],
+    )
+    judgement = judge_play(lab.play(bundled("codex-crashes-and-leaves-a-helper"), subject))
+    rows = {row.key: (row.verdict, row.seen) for row in judgement.rows}
+    assert rows["outcome"] == (Verdict.FAILED, "inactive")
