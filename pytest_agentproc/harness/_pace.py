@@ -121,7 +121,8 @@ def make_exact_pace(foreseen: RunForecast, limits: float | None) -> Pace:
         raise NotApplicable("an event loop in lockstep, since competing instants are the same", 1)
     end = foreseen.duration / NANOSECONDS
     looking = 0 if limits is None else end + min(_LOOKING + limits, _UNHURRIED)
-    return Pace(1, None, _ROUNDED, end + _UNHURRIED, looking, is_exact=True)
+    least = min(end + _LOOKING, looking)
+    return Pace(1, None, _ROUNDED, end + _UNHURRIED, looking, least, is_exact=True)
 
 
 def _choose_scale(seconds: float, margin: int | None) -> float:

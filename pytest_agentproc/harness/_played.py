@@ -39,6 +39,7 @@ class Pace:
         tolerance: the allowed lateness, in nanoseconds of the scenario's time.
         limit: real seconds after which a supervisor that has not returned is given up.
         limit_of_looks: the same for a supervisor that has looked again and again until then; 0: there is none.
+        least_of_looks: the same if its looks have taken the machine long.
         is_exact: whether the machine's clock is a virtual one.
     """
 
@@ -47,6 +48,7 @@ class Pace:
     tolerance: int
     limit: float
     limit_of_looks: float = 0
+    least_of_looks: float = 0
     is_exact: bool = False
 
 

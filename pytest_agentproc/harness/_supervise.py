@@ -381,6 +381,7 @@ _REAL = "this says nothing of the supervisor; play it in real time (--clock real
 
 _MANY_LOOKS = 400
 """A supervisor that polls looks more often than this within a few minutes."""
+_MINUTE = 60
 
 
 def supervise_in_real_time(
@@ -453,8 +454,11 @@ async def _cancel_endless_run(
     begun = anyio.current_time()
 
     async def cancel_after_limit() -> None:
-        limit = pace.limit_of_looks
+        limit = pace.least_of_looks
         await anyio.sleep_until(begun + limit)
+        while limit < pace.limit_of_looks and not (wakes and wakes.have_taken_long()):
+            limit = min(limit + _MINUTE, pace.limit_of_looks)
+            await anyio.sleep_until(begun + limit)
         if not limit or wakes is None or wakes.count_wakes() < _MANY_LOOKS:
             limit = pace.limit
         await anyio.sleep_until(begun + limit)

@@ -29,6 +29,9 @@ _WAKE = struct.Struct("iiqqq")
 _MOST_IN_A_ROW = 64
 """A pace is found after a few."""
 
+_LONG = 100
+"""Seconds of the machine."""
+
 
 class _Wake(NamedTuple):
     pid: int
@@ -45,6 +48,11 @@ class CoordinatorWakes:
         with Path(os.environ["AGENTPROC_CLOCK"]).open("r+b") as file:
             self._page = mmap.mmap(file.fileno(), 0)
         self._page[_COUNT : _COUNT + 4] = bytes(4)
+        self._begun = _read_uptime()
+
+    def have_taken_long(self) -> bool:
+        """Say whether the machine is busy with them for so long that it must not go on for an hour of virtual time."""
+        return _read_uptime() - self._begun > _LONG
 
     def close(self) -> None:
         """Let the page go."""
@@ -73,6 +81,11 @@ class CoordinatorWakes:
         for index in range(count):
             pid, tid, armed, at, times = _WAKE.unpack_from(self._page, _FIRST + index * _WAKE.size)
             yield _Wake(pid, tid, armed + zero, at + zero, times)
+
+
+def _read_uptime() -> float:
+    """Give the seconds of the machine, which no clock gives below a coordinator."""
+    return float(Path("/proc/uptime").read_text("ascii").split()[0])
 
 
 def _build_detector(wakes: Iterable[_Wake]) -> PollingDetector:

@@ -160,7 +160,15 @@ class Function:
     async def _call_function(self, order: RunRequest) -> Any:
         if self._is_async:
             return await self.function(order)
-        return await anyio.to_thread.run_sync(self.function, order, abandon_on_cancel=True)
+        try:
+            return await anyio.to_thread.run_sync(self.function, order, abandon_on_cancel=True)
+        except (ValueError, RuntimeError) as error:  # as `signal`, asyncio and trio raise it
+            if "main thread" not in str(error):
+                raise
+            raise AdapterError(f"the kit calls it in a thread, and {error}\n{_PROGRAM}") from error
+
+
+_PROGRAM = "write a program that calls it, and a wrapper.toml for that program"
 
 
 def _make_policy(limits: Any, dialect: str) -> Policy:

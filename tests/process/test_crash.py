@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
+import signal
 from asyncio.subprocess import PIPE, create_subprocess_exec
 from typing import TYPE_CHECKING, Any
 
@@ -136,6 +137,32 @@ def test_a_supervisor_in_a_thread_crashes_too(lab: ScenarioRunner) -> None:
 
     played = lab.play_real(BYTES, Function(supervise))
     assert choose_overall_verdict(judge_all_expectations(played)) is Verdict.CRASHED
+
+
+async def handle_child_signals(order: RunRequest) -> str:
+    """Have the event loop handle a signal."""
+    asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, lambda: None)
+    return str(order)
+
+
+@pytest.mark.parametrize(
+    ("handle", "said"),
+    [
+        (lambda _order: signal.signal(signal.SIGCHLD, lambda *_: None), "signal only works in main thread"),
+        (lambda order: asyncio.run(handle_child_signals(order)), "set_wakeup_fd only works in main thread"),
+    ],
+    ids=["signal", "asyncio"],
+)
+def test_a_function_that_needs_the_main_thread_is_to_be_called_by_a_program(
+    lab: ScenarioRunner, handle: Any, said: str
+) -> None:
+    """The kit chose the thread, so the exception says nothing of the supervisor."""
+    row = compare(lab.play_real(BYTES, Function(handle)))[0]
+    assert row.verdict is Verdict.ADAPTER_ERROR
+    assert row.seen.splitlines() == [
+        f"the kit calls it in a thread, and {said} of the main interpreter",
+        "write a program that calls it, and a wrapper.toml for that program",
+    ]
 
 
 PYTHON = """import subprocess, sys

@@ -14,6 +14,7 @@ from pytest_agentproc.harness._preload import PreloadRunner
 from pytest_agentproc.scenario import load
 from pytest_agentproc.subjects import Command, Function
 from pytest_agentproc.verdict import Verdict, judge_play
+from tests.bundled import bundled
 from tests.process.preload.stand import require, timed
 from tests.process.preload.supervising import patient
 
@@ -33,6 +34,44 @@ agent = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
 while agent.poll() is None:
     time.sleep(0.02)
 time.sleep(0.03)
+"""
+
+LOOKS_AND_WRITES = """
+import os, selectors, subprocess, sys
+folder, *argv = sys.argv[1:]
+prompt = sys.stdin.buffer.read()
+agent = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+os.set_blocking(agent.stdin.fileno(), False)
+selector = selectors.DefaultSelector()
+selector.register(agent.stdin, selectors.EVENT_WRITE)
+selector.register(agent.stdout, selectors.EVENT_READ)
+while agent.poll() is None:
+    for key, _ in selector.select(9):
+        if key.fileobj is agent.stdin:
+            prompt = prompt[os.write(key.fd, prompt[:65536]):]
+        elif not os.read(key.fd, 65536):
+            selector.unregister(agent.stdout)
+with open(folder + "/result.json", "w") as file:
+    file.write('{"outcome": "failed"}')
+"""
+
+WAKES_BY_OUTPUT = """
+import os, selectors, signal, subprocess, sys
+agent = subprocess.Popen(
+    sys.argv[1:], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+)
+selector = selectors.DefaultSelector()
+selector.register(agent.stdout, selectors.EVENT_READ)
+selector.register(agent.stderr, selectors.EVENT_READ)
+code = 0
+while agent.poll() is None and not code:
+    ready = selector.select(90)
+    code = 0 if ready else 124
+    for key, _ in ready:
+        if not os.read(key.fd, 65536):
+            selector.unregister(key.fileobj)
+os.killpg(agent.pid, signal.SIGKILL)
+sys.exit(code or agent.wait())
 """
 
 SIGNALLED_AT_WORK = f"""\
@@ -207,3 +246,29 @@ def test_an_agent_does_all_of_an_instant_before_a_signal_of_that_instant(lab: Sc
     played = _play(lab, tmp_path, SIGNALLED_AT_WORK, Command(["{agent}"], says=SAYS))
     ends = [event.data for event in played.record.events if event.code == "x" and event.data["process"] == "agent"]
     assert ends == [{"process": "agent", "code": 3}]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dialect", ["claude", "codex"])
+def test_a_program_that_looks_for_the_exit_still_meets_the_broken_pipe(lab: ScenarioRunner, dialect: str) -> None:
+    """A look for an ended child waits for its exit, so the pipe has to break before the agent exits."""
+    words = [sys.executable, "-c", LOOKS_AND_WRITES, "{folder}", "{agent}"]
+    says = {"outcome": {"json": "result.json", "key": "outcome"}}
+    subject = Command(words, prompt_on_stdin=True, says=says, dialects=[dialect])
+    judgement = judge_play(lab.play(bundled(f"{dialect}-exits-before-it-reads"), subject))
+    assert judgement.verdict is Verdict.CRASHED
+    assert judgement.rows[0].seen == "it exits with code 1: BrokenPipeError: [Errno 32] Broken pipe"
+
+
+@pytest.mark.slow
+def test_a_program_that_only_output_wakes_is_late_for_an_exit_without_output(lab: ScenarioRunner) -> None:
+    """A helper holds the pipes, so the exit alone wakes it; it is no longer at the look after the last output."""
+    subject = Command(
+        [sys.executable, "-c", WAKES_BY_OUTPUT, "{agent}"],
+        limits={"inactivity_timeout": 90, "kill_grace": 0, "leftover_kill_grace": 0},
+        says=SAYS,
+        dialects=["codex"],
+    )
+    judgement = judge_play(lab.play(bundled("codex-crashes-and-leaves-a-helper"), subject))
+    rows = {row.key: (row.verdict, row.seen) for row in judgement.rows}
+    assert rows["outcome"] == (Verdict.FAILED, "inactive")

@@ -1,0 +1,53 @@
+"""When a supervisor below a coordinator that does not return is given up: its looks cost the machine time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+
+from pytest_agentproc.clock import VirtualClock
+from pytest_agentproc.harness._pace import RunForecast, make_exact_pace
+from pytest_agentproc.harness._supervise import _cancel_endless_run
+
+LIMITS = 7200
+"""Of a supervisor with a long `max_runtime`, in seconds."""
+
+
+class Looks:
+    """The looks of a supervisor, in place of those on the coordinator's page."""
+
+    def __init__(self, count: int, slow_at: float) -> None:
+        self._count, self.slow_at = count, slow_at
+
+    def count(self) -> int:
+        """Give how many there were."""
+        return self._count
+
+    def have_taken_long(self) -> bool:
+        """Say so from an instant on."""
+        return anyio.current_time() >= self.slow_at
+
+
+@pytest.mark.parametrize(
+    ("count", "slow_at", "seconds"),
+    [(10_000, 0, 70), (10_000, 600, 610), (10_000, 10**6, 3610), (10, 0, 3610)],
+    ids=["slow at once", "slow later", "never slow", "no looks"],
+)
+def test_a_supervisor_whose_looks_take_the_machine_long_is_given_up_sooner(
+    count: int, slow_at: float, seconds: float
+) -> None:
+    """An hour of such looks would take more of the machine than a play may, and would end as a kit error."""
+    pace = make_exact_pace(RunForecast(None, 10_000_000_000), LIMITS)
+    limits: list[float] = []
+    looks: Any = Looks(count, slow_at)
+
+    async def supervise() -> None:
+        looks.slow_at += anyio.current_time()
+        async with _cancel_endless_run(pace, looks, limits):
+            await anyio.sleep_forever()
+
+    with VirtualClock() as clock:
+        clock.run(supervise)
+    assert limits == [seconds]
