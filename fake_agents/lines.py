@@ -10,21 +10,26 @@ _ENDS = {"lf": b"\n", "crlf": b"\r\n", "none": b"\n"}
 
 
 class Lines:
-    """Join lines as the scenario's agent ends them; with `none` the last line so far always lacks its newline."""
+    """Join lines as the scenario's agent ends them; with `none` the last line so far lacks its newline until `end`."""
 
     def __init__(self, program: Program) -> None:
         self._end = _ENDS[program.get("newline", "lf")]
         self._first = b"\xef\xbb\xbf" if program.get("bom") else b""
-        self._open = program.get("newline") == "none"
-        self._begun = False
+        self._is_late = program.get("newline") == "none"
+        self._owed = b""
 
     def join(self, lines: list[bytes]) -> bytes:
         """Give the bytes of these lines; of none, nothing."""
         if not lines:
             return b""
-        data = self._end.join(lines)
-        data = (self._end if self._begun else b"") + data if self._open else data + self._end
-        if not self._begun:
-            self._begun = True
-            data = self._first + data
+        data = self._first + self._owed + self._end.join(lines)
+        self._first = b""
+        if not self._is_late:
+            return data + self._end
+        self._owed = self._end
         return data
+
+    def end(self) -> bytes:
+        """Give the newline that the last line lacks; of a line that has it, nothing."""
+        owed, self._owed = self._owed, b""
+        return owed

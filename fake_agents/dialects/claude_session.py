@@ -89,6 +89,10 @@ class Encoder(Turns):
         self._servers.drop_pending()
         return b""
 
+    def end_line(self) -> bytes:
+        """Give the newline that the last line lacks."""
+        return self._lines.end()
+
     def note_eof(self) -> None:
         """Note that stdin has ended: an agent that stays for its tasks is not idle."""
         self._is_ended = True

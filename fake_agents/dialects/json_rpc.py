@@ -116,6 +116,10 @@ class Host:
             value = {**value, "id": self.prompts[int(number) - 1][0]}
         return encode_line(value)
 
+    def end_line(self) -> bytes:
+        """Give the newline that the last line lacks."""
+        return self._lines.end()
+
     def _join_lines(self, events: list[bytes]) -> bytes:
         """Give the bytes of these messages; of none, nothing."""
         return self._lines.join(events)

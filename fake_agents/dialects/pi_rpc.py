@@ -73,6 +73,10 @@ class Encoder(pi.Encoder):
         responses, self._responses = self._responses, []
         return self._lines.join(responses) if responses else b""
 
+    def end_line(self) -> bytes:
+        """Give the newline that the last line lacks."""
+        return self._lines.end()
+
     def note_eof(self) -> None:
         """Take note that stdin has ended, which changes no line."""
 

@@ -50,8 +50,8 @@ class FirstStopEndsTurns(Turns):
 
     def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
         super()._handle_progress(said, number, now)
-        if said.kind == "message" and said.stop_reason == "stop":
-            super()._handle_end(TurnEnded(True, stop_reason=said.stop_reason), number, now)
+        if said.kind == "message" and said.stop_reason in ("stop", "error"):
+            super()._handle_end(TurnEnded(said.stop_reason == "stop", stop_reason=said.stop_reason), number, now)
 
 
 class ExitZeroIsGoodTurns(Turns):

@@ -204,9 +204,8 @@ class BusyQueueTurns(Turns):
     def deliver_next_prompt(self, now: int) -> bytes:
         sent = vars(self).setdefault("sent", set())
         data = super().deliver_next_prompt(now)
-        if not data:
+        if self.flight is None:
             return data
-        assert self.flight is not None
         data = b"" if self.flight.number in sent else data
         more = [turn for turn in self.queue if turn.number not in sent]
         sent.update(turn.number for turn in more)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import SessionMeaning, TaskMeaning
 
 
-_READY = Status.READY
+_TAKES_PROMPTS = (Status.READY, Status.PROMPTING)
 _OF_WORK = (Asked, Compaction, Nested, ToolEnded, ToolStarted)
 
 
@@ -125,7 +125,7 @@ class Conversation(AgentLifecycle):
     def _deliver_and_publish(self, commands: list[Command], now: int) -> list[Command]:
         """Deliver what may be delivered, say what the status is, and tell the viewers."""
         self._update_status()
-        if self.state is _READY and (data := self.turns.deliver_next_prompt(now)):
+        if self.state in _TAKES_PROMPTS and (data := self.turns.deliver_next_prompt(now)):
             commands = [*commands, *self.feeder.put(data)]
             assert self.turns.flight is not None
             self.turns.flight.sent_to = self.feeder.put_in
