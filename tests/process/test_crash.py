@@ -157,7 +157,7 @@ def test_a_function_that_needs_the_main_thread_is_to_be_called_by_a_program(
     lab: ScenarioRunner, handle: Any, said: str
 ) -> None:
     """The kit chose the thread, so the exception says nothing of the supervisor."""
-    row = compare(lab.play_real(BYTES, Function(handle)))[0]
+    row = judge_all_expectations(lab.play_real(BYTES, Function(handle)))[0]
     assert row.verdict is Verdict.ADAPTER_ERROR
     assert row.seen.splitlines() == [
         f"the kit calls it in a thread, and {said} of the main interpreter",
