@@ -41,7 +41,7 @@ class FakeMismatch(Exception):
     """The dialect's fake answers otherwise than was recorded: only bytes can express it."""
 
 
-class _ScriptMaker:
+class _RecordingScriptMaker:
     """Make the steps of one script."""
 
     def __init__(self, found: Sequence[Moment], guesser: StepGuesser | None, keep: Callable[[bytes], str]) -> None:
@@ -62,14 +62,14 @@ class _ScriptMaker:
         """Give the steps."""
         for index, moment in enumerate(self._found):
             if moment.kind in _ACTS:
-                self._wait_for_exits(moment)
+                self._wait_for_earlier_exits(moment)
             if moment.kind == "out" and self._guesser is not None:
                 self._add_output_line(index, moment)
             else:
                 getattr(self, f"_on_{moment.kind}")(index, moment)
         return self.script.steps
 
-    def _wait_for_exits(self, moment: Moment) -> None:
+    def _wait_for_earlier_exits(self, moment: Moment) -> None:
         """Wait for those who were gone before the program did this: a descendant may begin late, and so end late.
 
         The program may have seen it before we did.
@@ -149,7 +149,7 @@ class _ScriptMaker:
             raise FakeMismatch
         is_prompt = not self._is_busy and self._take_prompt(moment)
         if event == "cancel":
-            self._add_wait("wait_for: cancel", moment)
+            self._add_wait_for_caller("wait_for: cancel", moment)
             told = self._guesser.acknowledge_cancel()
             self._is_busy = False
             self.script.steps.append("acknowledge: cancel")
@@ -157,7 +157,7 @@ class _ScriptMaker:
                 raise FakeMismatch
         answers = next((word for word in _ANSWERS if word in line), None)
         if answers is not None and not is_prompt and not reply and not event:
-            self._add_wait(f"wait_for: {{stdin: '*{answers.decode()}*'}}", moment)
+            self._add_wait_for_caller(f"wait_for: {{stdin: '*{answers.decode()}*'}}", moment)
 
     def _take_prompt(self, moment: Moment) -> bool:
         """Take the next prompt in hand, if there is one; say whether there was."""
@@ -167,12 +167,12 @@ class _ScriptMaker:
             return False
         self._prompts += 1
         self._is_busy = True
-        self._add_wait(f"wait_for: prompt {self._prompts}", moment)
+        self._add_wait_for_caller(f"wait_for: prompt {self._prompts}", moment)
         if not self._guesser.match_output(begun):
             raise FakeMismatch
         return True
 
-    def _add_wait(self, step: str, moment: Moment) -> None:
+    def _add_wait_for_caller(self, step: str, moment: Moment) -> None:
         """Wait for the caller: from here on time counts from what it does."""
         self.script.steps.append(step)
         self.script.now = max(self.script.now, moment.at)
@@ -181,7 +181,7 @@ class _ScriptMaker:
         is_session = self._guesser is not None and self._guesser.serves
         speaks = any(later.kind in ("out", "err") for later in self._found[index + 1 :])
         if (self._has_input or self._has_output) and (speaks or not is_session):
-            self._add_wait("wait_for: eof", moment)
+            self._add_wait_for_caller("wait_for: eof", moment)
             self._waited = True
 
     def _on_close(self, _index: int, moment: Moment) -> None:
@@ -209,12 +209,12 @@ class _ScriptMaker:
             died = moment.data["signal"]
             was_sent = any(moment.kind == "signal" and moment.data["signal"] == died for moment in self._found)
             self.script.steps.append("silence: for ever" if was_sent or died == "KILL" else f"die: {died}")
-        elif moment.data["code"] or (self._guesser is not None and self._guesser.serves and not self._has_eof()):
-            if self._guesser is not None and self._guesser.serves and self._has_eof() and not self._waited:
+        elif moment.data["code"] or (self._guesser is not None and self._guesser.serves and not self._has_stdin_end()):
+            if self._guesser is not None and self._guesser.serves and self._has_stdin_end() and not self._waited:
                 self.script.steps.append("wait_for: eof")
             self.script.steps.append(f"exit: {moment.data['code']}")
 
-    def _has_eof(self) -> bool:
+    def _has_stdin_end(self) -> bool:
         return any(moment.kind == "eof" for moment in self._found)
 
 
@@ -226,7 +226,7 @@ def _find_death_times(found: Sequence[Moment]) -> dict[str, int]:
     }
 
 
-def _add_gone_times(events: Sequence[Event]) -> list[Event]:
+def _add_descendant_end_times(events: Sequence[Event]) -> list[Event]:
     """Put to each descendant when it was gone."""
     gone = {event.data["process"]: event.at for event in events if event.code == "p" and "gone" in event.data}
     told = []
@@ -251,16 +251,16 @@ def make_steps(events: Sequence[Event], identity: AgentIdentity, keep: Callable[
         Unfit: the fake of the dialect answers otherwise than was recorded.
     """
     by_line = identity.mode in DIALECTS[identity.dialect].steps  # all others print no events
-    found = sorted(list_moments(_add_gone_times(events), by_line=by_line), key=lambda moment: moment.at)
+    found = sorted(list_moments(_add_descendant_end_times(events), by_line=by_line), key=lambda moment: moment.at)
     before, reactions, after = _split_at_last_signal(found)
     whole = [moment.data for moment in found if moment.kind == "out"]
     guesser = StepGuesser(_make_fake_program(identity), whole) if by_line else None
-    maker = _ScriptMaker(before, guesser, keep)
+    maker = _RecordingScriptMaker(before, guesser, keep)
     steps = maker.make_steps()
     if not after and not maker.is_over:
         steps.append("silence: for ever")
     if after:
-        then = _ScriptMaker(after, guesser, keep)
+        then = _RecordingScriptMaker(after, guesser, keep)
         then.script.now = after[0].at
         then._printed = maker._printed  # noqa: SLF001  # one script, told in two
         done = then.make_steps()
@@ -269,14 +269,14 @@ def make_steps(events: Sequence[Event], identity: AgentIdentity, keep: Callable[
         name = after[0].data["signal"]
         reactions = [reaction for reaction in reactions if reaction[0] != name]
         if any(step.startswith("tool_done") for step in done):
-            steps.append(_format_reaction(name, done))  # what it ends must have begun above
+            steps.append(_format_signal_reaction(name, done))  # what it ends must have begun above
         else:
             reactions.append((name, done))
         steps.append("silence: for ever")
-    return [*(_format_reaction(name, done) for name, done in reactions), *steps]
+    return [*(_format_signal_reaction(name, done) for name, done in reactions), *steps]
 
 
-def _format_reaction(name: str, steps: Sequence[str]) -> str:
+def _format_signal_reaction(name: str, steps: Sequence[str]) -> str:
     written = "".join(f"\n      - {step}" for step in steps) or " []"
     return f"when: {{signal: {name}}}\n    do:{written}"
 
@@ -364,10 +364,10 @@ def draft_recording(
         comments: what stands above it.
         claim: the sentence behind `scenario:`.
     """
-    made = _try_draft(path, events, identity, comments, claim)
+    made = _write_and_check_draft(path, events, identity, comments, claim)
     if made.notes and identity.dialect != "raw":
         plain = AgentIdentity("raw", "text", identity.argv, identity.prompt)
-        in_bytes = _try_draft(path, events, plain, comments, claim)
+        in_bytes = _write_and_check_draft(path, events, plain, comments, claim)
         if len(in_bytes.notes) < len(made.notes):
             reason = (
                 f"the fake of {identity.dialect} cannot tell it: {made.notes[0]}; so it is told in bytes (agent: raw)"
@@ -382,7 +382,7 @@ def draft_recording(
 _MARK = "# (notes)\n"
 
 
-def _try_draft(
+def _write_and_check_draft(
     path: Path, events: Sequence[Event], identity: AgentIdentity, comments: Sequence[str], claim: str
 ) -> Draft:
     made = Draft(path)
@@ -406,7 +406,7 @@ def _try_draft(
     except ScenarioError as error:
         made.notes.append(f"the file is refused: {error.problems[0].message}")
         return made
-    made.notes += _find_differences(scenario, events, identity)
+    made.notes += _find_replay_differences(scenario, events, identity)
     made.text += _format_expectation(scenario)
     return made
 
@@ -431,21 +431,21 @@ def _format_expectation(scenario: Scenario) -> str:
     if answer is None:
         return ""
     if answer.turns is not None:
-        turns = [format_inline({"outcome": str(turn.outcome), **_select_short_text(turn)}) for turn in answer.turns]
+        turns = [format_inline({"outcome": str(turn.outcome), **_make_text_expectation(turn)}) for turn in answer.turns]
         return "expect:  # what the reference supervisor makes of it\n  turns:\n" + "".join(
             f"    - {turn}\n" for turn in turns
         )
-    rows = {"outcome": str(answer.outcome), **_select_short_text(answer)}
+    rows = {"outcome": str(answer.outcome), **_make_text_expectation(answer)}
     return "expect:  # what the reference supervisor makes of it\n" + "".join(
         f"  {key}: {format_text(value)}\n" for key, value in rows.items()
     )
 
 
-def _select_short_text(answer: Any) -> dict[str, str]:
+def _make_text_expectation(answer: Any) -> dict[str, str]:
     return {"text": answer.text} if answer.text and len(answer.text) < _SHOWN and "\n" not in answer.text else {}
 
 
-def _find_differences(scenario: Scenario, events: Sequence[Event], identity: AgentIdentity) -> list[str]:
+def _find_replay_differences(scenario: Scenario, events: Sequence[Event], identity: AgentIdentity) -> list[str]:
     """Play it, given what was given, and name what comes out otherwise."""
     played = replay_agent(
         scenario.bind(scenario.request_limits(reference_supervisor())),
@@ -453,22 +453,22 @@ def _find_differences(scenario: Scenario, events: Sequence[Event], identity: Age
         identity.prompt,
         list_agent_input(events),
     )
-    recorded = {code: _join_bytes(events, code) for code in "oe"}
+    recorded = {code: _join_event_bytes(events, code) for code in "oe"}
     notes = []
     for stream, code, data in (("stdout", "o", bytes(played.out)), ("stderr", "e", bytes(played.err))):
-        notes += _describe_difference(stream, recorded[code], data)
+        notes += _describe_stream_difference(stream, recorded[code], data)
     ended = next((event.data for event in events if event.code == "x" and event.data["process"] == "agent"), None)
     wanted = None if ended is None else ended.get("code", ended.get("signal"))
     if isinstance(wanted, int) and played.ended != wanted:
-        notes.append(f"it exited with {wanted}, and the fake {_describe_ending(played.ended)}")
+        notes.append(f"it exited with {wanted}, and the fake {_describe_exit_status(played.ended)}")
     return notes
 
 
-def _describe_ending(ended: int | None) -> str:
+def _describe_exit_status(ended: int | None) -> str:
     return "lives on" if ended is None else f"exits with {ended}" if ended >= 0 else f"dies of signal {-ended}"
 
 
-def _describe_difference(stream: str, recorded: bytes, played: bytes) -> list[str]:
+def _describe_stream_difference(stream: str, recorded: bytes, played: bytes) -> list[str]:
     if recorded == played:
         return []
     pairs = zip_longest(recorded.split(b"\n"), played.split(b"\n"), fillvalue=b"")
@@ -485,7 +485,7 @@ def _clip_line(line: bytes) -> str:
     return format_inline(shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "...")
 
 
-def _join_bytes(events: Sequence[Event], code: str) -> bytes:
+def _join_event_bytes(events: Sequence[Event], code: str) -> bytes:
     return b"".join(event.data["bytes"] for event in events if event.code == code and "bytes" in event.data)
 
 

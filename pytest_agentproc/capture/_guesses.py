@@ -80,10 +80,10 @@ def generate_candidates(
         told: the pieces of the text in hand that were told already.
     """
     ahead = [meaning for some in meanings[:_AHEAD] for meaning in some]
-    said = _dedupe_texts(getattr(meaning, "text", None) for meaning in ahead)[:4]
-    stops = _dedupe_texts(getattr(meaning, "stop_reason", None) for meaning in ahead)[:2]
-    errors = _dedupe_texts(getattr(meaning, "error", None) for meaning in ahead)[:2]
-    for words in _dedupe_texts([*said, *(words.removeprefix(told) for words in said if told)]):
+    said = _list_unique_texts(getattr(meaning, "text", None) for meaning in ahead)[:4]
+    stops = _list_unique_texts(getattr(meaning, "stop_reason", None) for meaning in ahead)[:2]
+    errors = _list_unique_texts(getattr(meaning, "error", None) for meaning in ahead)[:2]
+    for words in _list_unique_texts([*said, *(words.removeprefix(told) for words in said if told)]):
         yield StepCandidate(f"answer: {format_text(words)}", "answer", words)
         yield _make_result_candidate({"text": words})
         for stop in stops:
@@ -100,7 +100,7 @@ def generate_candidates(
     yield StepCandidate("begin: turn", "begin", "turn")
 
 
-def _dedupe_texts(found: Any) -> list[str]:
+def _list_unique_texts(found: Any) -> list[str]:
     return list(dict.fromkeys(words for words in found if isinstance(words, str) and words))
 
 
@@ -145,7 +145,7 @@ def _find_tool_candidates(mapping: dict[str, Any]) -> Iterator[StepCandidate]:
         if "role" in mapping or "partial_json" in str(mapping.get("delta", "")):
             return
         yield StepCandidate(f"tool: {format_inline({**fields, 'more': True})}", "tool", {**fields, "more": True})
-    for output in _dedupe_texts([*_find_tool_outputs(mapping)]) or [""]:
+    for output in _list_unique_texts([*_find_tool_outputs(mapping)]) or [""]:
         for key in ("output", "error"):
             done = {"id": number, key: output}
             yield StepCandidate(f"tool_done: {format_inline(done)}", "tool_done", {"output": "", "error": None, **done})
@@ -218,11 +218,11 @@ class StepGuesser:
                 if candidate.op == "tool_done" and candidate.value["id"] not in self._tools:
                     continue  # it began as an event that no step tells
                 trial = copy_encoder(self._encoder)
-                count = _count_matching_lines(_print_candidate(trial, candidate), lines)
+                count = _count_matching_lines(_encode_candidate(trial, candidate), lines)
                 if count > (best[0] if best else 0):
                     best = count, candidate, trial
         if best is None:
-            return self._guess_event(lines[0])
+            return self._guess_verbatim_event(lines[0])
         count, candidate, self._encoder = best
         self.at += count
         if candidate.op == "tool":
@@ -231,7 +231,7 @@ class StepGuesser:
             self._told = self._told + candidate.value if candidate.op == "delta" else ""
         return GuessedStep(candidate.written, count, candidate.op in ("answer", "result"))
 
-    def _guess_event(self, line: bytes) -> GuessedStep | None:
+    def _guess_verbatim_event(self, line: bytes) -> GuessedStep | None:
         """Give the event as it stands, if it is printed so to the byte."""
         value = _parse_object(line)
         if value is None or "event" not in self._encoder.events:
@@ -269,7 +269,7 @@ class StepGuesser:
         return made
 
 
-def _print_candidate(trial: Any, candidate: StepCandidate) -> bytes:
+def _encode_candidate(trial: Any, candidate: StepCandidate) -> bytes:
     try:
         if candidate.op == "say":
             return bytes(trial.say(*candidate.value, 0))

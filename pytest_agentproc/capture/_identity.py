@@ -89,7 +89,10 @@ def identify_agent(
     record = DIALECTS[dialect]
     words = list(argv[1:])
     if not mode:
-        mode = next((mode for mode, told in record.told_by.items() if _has_option(told, words)), record.default_mode)
+        mode = next(
+            (mode for mode, told in record.told_by.items() if _has_command_line_option(told, words)),
+            record.default_mode,
+        )
     if mode not in record.modes:
         raise UsageError(f'the dialect {dialect} has no mode "{mode}"', f"it has {', '.join(sorted(record.modes))}")
     is_session = mode in record.talks
@@ -107,7 +110,7 @@ def identify_agent(
     )
 
 
-def _has_option(told: str, words: list[str]) -> bool:
+def _has_command_line_option(told: str, words: list[str]) -> bool:
     """Say whether a command line has a word, or an option and its value, in either form."""
     option, _, value = told.partition(" ")
     if not value:

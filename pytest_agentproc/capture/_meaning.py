@@ -257,7 +257,7 @@ def _read_claude_prompt(event: Any) -> str | None:
     return read_content_text(content) or None if content else None
 
 
-def _read_claude_piece(event: Any, later: LaterEvents) -> Meaning:
+def _read_claude_message_piece(event: Any, later: LaterEvents) -> Meaning:
     """A piece says what its whole line says; where that is missing, it is a delta."""
     text = get_nested(event, "event", "delta", "text")
     if not isinstance(text, str) or event.get("parent_tool_use_id"):
@@ -358,7 +358,7 @@ def _read_claude_request(event: Any, _later: LaterEvents) -> Meaning:
 
 _READERS: dict[str, Callable[[Any, LaterEvents], Meaning]] = {
     "system": _read_claude_system,
-    "stream_event": _read_claude_piece,
+    "stream_event": _read_claude_message_piece,
     "assistant": _read_claude_assistant,
     "user": _read_claude_user,
     "result": _read_claude_result,

@@ -58,13 +58,13 @@ def list_moments(events: Iterable[Event], *, by_line: bool) -> list[Moment]:
             found += _take_whole_lines(parts)
             continue
         if code == "x":
-            found += _take_rest(parts)
-        found += _convert_event(at, code, data)
-    found += _take_rest(parts)
-    return found if by_line else list(_join_chunks(found))
+            found += _take_unfinished_line(parts)
+        found += _convert_event_to_moments(at, code, data)
+    found += _take_unfinished_line(parts)
+    return found if by_line else list(_join_unpaused_chunks(found))
 
 
-def _convert_event(at: int, code: str, data: Any) -> Iterator[Moment]:
+def _convert_event_to_moments(at: int, code: str, data: Any) -> Iterator[Moment]:
     if "bytes" in data:
         yield Moment(at, {"o": "out", "e": "err", "i": "in"}[code], data["bytes"])
     elif code == "i" and "eof" in data:
@@ -84,22 +84,22 @@ def _take_whole_lines(parts: list[tuple[int, bytes]]) -> Iterator[Moment]:
     while parts and b"\n" in parts[-1][1]:
         at, last = parts[-1]
         head, _, tail = last.partition(b"\n")
-        yield _join_line([*parts[:-1], (at, head + b"\n")])
+        yield _join_pieces_of_line([*parts[:-1], (at, head + b"\n")])
         parts[:] = [(at, tail)] if tail else []
 
 
-def _take_rest(parts: list[tuple[int, bytes]]) -> list[Moment]:
-    made = [_join_line(parts)] if parts else []
+def _take_unfinished_line(parts: list[tuple[int, bytes]]) -> list[Moment]:
+    made = [_join_pieces_of_line(parts)] if parts else []
     parts.clear()
     return made
 
 
-def _join_line(parts: list[tuple[int, bytes]]) -> Moment:
+def _join_pieces_of_line(parts: list[tuple[int, bytes]]) -> Moment:
     paused = any(later[0] - earlier[0] >= NOTICED for earlier, later in itertools.pairwise(parts))
     return Moment(parts[-1][0], "out", b"".join(data for _, data in parts), tuple(parts) if paused else ())
 
 
-def _join_chunks(found: list[Moment]) -> Iterator[Moment]:
+def _join_unpaused_chunks(found: list[Moment]) -> Iterator[Moment]:
     """Join what one stream carried without a noticeable pause, and nothing of another one between."""
     pieces: list[bytes] = []
     last: Moment | None = None

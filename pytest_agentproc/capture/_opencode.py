@@ -27,7 +27,7 @@ def read_opencode(event: Any, later: LaterEvents, _mode: str) -> Meaning:
     return _READERS[kind](part, later)
 
 
-def _read_text(part: dict[str, Any], _later: LaterEvents) -> Meaning:
+def _read_text_part(part: dict[str, Any], _later: LaterEvents) -> Meaning:
     text = part.get("text")
     return Meaning("steps", (DraftStep("say", text),), final=text) if isinstance(text, str) else OTHER
 
@@ -50,7 +50,7 @@ def _is_tool_step_end(event: Any) -> bool:
     return bool(get_nested(event, "part", "reason") == "tool-calls")
 
 
-def _read_step_end(part: dict[str, Any], _later: LaterEvents) -> Meaning:
+def _read_model_step_end(part: dict[str, Any], _later: LaterEvents) -> Meaning:
     reason = part.get("reason")
     if reason == "tool-calls":
         return OTHER  # unless the end of the tool has printed it
@@ -61,8 +61,8 @@ def _read_step_end(part: dict[str, Any], _later: LaterEvents) -> Meaning:
 
 _READERS: dict[str, Callable[[dict[str, Any], LaterEvents], Meaning]] = {
     "step_start": lambda _part, _later: BEGIN,
-    "text": _read_text,
+    "text": _read_text_part,
     "reasoning": lambda _part, _later: OTHER,
     "tool_use": _read_tool,
-    "step_finish": _read_step_end,
+    "step_finish": _read_model_step_end,
 }

@@ -62,13 +62,13 @@ def find_instant(head: str) -> Instant | None:
     """Find the instant in what stands before a line; None without one."""
     head = head[:_LONGEST_HEAD]
     if found := _DATED.search(head):
-        return _read_date(found)
+        return _read_date_and_time(found)
     if found := _ELAPSED.search(head):
         hours, minutes, whole = (int(part or 0) for part in (found[1], found[2] or found[5], found[3] or found[6]))
-        return Instant("start", _sum_time(hours, minutes, whole, found[4] or found[7]))
+        return Instant("start", _sum_time_of_day(hours, minutes, whole, found[4] or found[7]))
     if found := _CLOCK.search(head):
         hours, minutes, whole = (int(part) for part in found.groups()[:3])
-        return Instant("clock", _sum_time(hours, minutes, whole, found[4]))
+        return Instant("clock", _sum_time_of_day(hours, minutes, whole, found[4]))
     if found := _EPOCH.search(head):
         return Instant("date", int(found[1]) * _SECOND + _parse_fraction(found[2] or found[3]))
     if found := _RELATIVE.search(head):
@@ -92,7 +92,7 @@ def measure_gap(earlier: Instant, later: Instant) -> int | None:
     return passed if 0 <= passed <= LONGEST else None
 
 
-def _read_date(found: re.Match[str]) -> Instant | None:
+def _read_date_and_time(found: re.Match[str]) -> Instant | None:
     year, month, day, hours, minutes, whole = (int(part) for part in found.groups()[:6])
     try:
         moment = datetime(year, month, day, hours, minutes, whole, tzinfo=UTC)
@@ -105,7 +105,7 @@ def _read_date(found: re.Match[str]) -> Instant | None:
     return Instant("date", passed * _SECOND + _parse_fraction(found[7]))
 
 
-def _sum_time(hours: int, minutes: int, whole: int, part: str | None) -> int:
+def _sum_time_of_day(hours: int, minutes: int, whole: int, part: str | None) -> int:
     return (hours * 3600 + minutes * 60 + whole) * _SECOND + _parse_fraction(part)
 
 
@@ -141,7 +141,7 @@ class ReportedEnd:
     why: str = ""
 
 
-def _read_exit(found: re.Match[str]) -> ReportedEnd | None:
+def _read_reported_exit(found: re.Match[str]) -> ReportedEnd | None:
     code = int(found["code"])
     number = -code if code < -1 else code - _SIGNALLED  # Python prints the number of a signal with a minus
     name = next((name for name, known in SIGNALS.items() if known == number), "")
@@ -151,12 +151,12 @@ def _read_exit(found: re.Match[str]) -> ReportedEnd | None:
     return ReportedEnd("exits", 0, "", code=code) if 0 <= code <= _LARGEST_CODE else None
 
 
-def _read_death(found: re.Match[str]) -> ReportedEnd | None:
+def _read_reported_death(found: re.Match[str]) -> ReportedEnd | None:
     name = found["signal"].upper().removeprefix("SIG")
     return ReportedEnd("dies", 0, "", signal=name) if name in SIGNALS else None
 
 
-def _read_kill(found: re.Match[str]) -> ReportedEnd | None:
+def _read_reported_kill(found: re.Match[str]) -> ReportedEnd | None:
     unit = found["unit"].lower()
     size = _REPORTED_UNITS["ms" if unit.startswith(("ms", "milli")) else unit[0]]
     after = float(re.sub(r"[ ,_]", "", found["time"])) * size
@@ -172,7 +172,7 @@ _REFUSED = {
 }
 
 
-def _read_refusal(found: re.Match[str]) -> ReportedEnd:
+def _read_refused_start(found: re.Match[str]) -> ReportedEnd:
     return ReportedEnd("missing", 0, "", why=_REFUSED[found["error"] or "ENOENT"])
 
 
@@ -187,15 +187,24 @@ _HANGS = (
     r"|(?:blocks?|waits?) (?:for ?ever|indefinitely))\b"
 )
 _PHRASES: tuple[tuple[str, Callable[[re.Match[str]], ReportedEnd | None]], ...] = (
-    (rf"\bspawn\b.*\b(?P<error>{'|'.join(_REFUSED)})\b|\bcommand not found\b", _read_refusal),
-    (rf"\b(?:{_ENDS})\b.{{0,40}}?\b(?:after|at)\s.{{0,12}}?{_TIME}", _read_kill),
-    (rf"\b(?:{_SILENT})\s(?:for|after)\s.{{0,6}}?{_TIME}.{{0,60}}?\b(?:kill|terminat|SIGTERM|SIGKILL)", _read_kill),
-    (r"(?<!-)\bsignal\b[\s=:\"'`]+(?P<signal>(?:SIG)?[A-Z]{3,6}[12]?)\b", _read_death),
-    (r"\b(?:killed|died|dies|crashed|crashes|terminated)\b.{0,20}?\b(?P<signal>SIG[A-Z]{3,6}[12]?)\b", _read_death),
-    (r"\b(?P<signal>SIGSEGV|SIGABRT|SIGBUS|SIGILL)\b", _read_death),
+    (rf"\bspawn\b.*\b(?P<error>{'|'.join(_REFUSED)})\b|\bcommand not found\b", _read_refused_start),
+    (rf"\b(?:{_ENDS})\b.{{0,40}}?\b(?:after|at)\s.{{0,12}}?{_TIME}", _read_reported_kill),
+    (
+        rf"\b(?:{_SILENT})\s(?:for|after)\s.{{0,6}}?{_TIME}.{{0,60}}?\b(?:kill|terminat|SIGTERM|SIGKILL)",
+        _read_reported_kill,
+    ),
+    (r"(?<!-)\bsignal\b[\s=:\"'`]+(?P<signal>(?:SIG)?[A-Z]{3,6}[12]?)\b", _read_reported_death),
+    (
+        r"\b(?:killed|died|dies|crashed|crashes|terminated)\b.{0,20}?\b(?P<signal>SIG[A-Z]{3,6}[12]?)\b",
+        _read_reported_death,
+    ),
+    (r"\b(?P<signal>SIGSEGV|SIGABRT|SIGBUS|SIGILL)\b", _read_reported_death),
     (r"\bsegmentation fault\b", lambda _: ReportedEnd("dies", 0, "", signal="SEGV")),
-    (rf"\bexit(?:s|ed|ing)?(?:[\s,:(]+(?:code|status|with|value))*{_CODE}", _read_exit),
-    (rf"\b(?:exit[ _-]?code|return ?code|exit[ _-]?status|rc)\b[\"'`*]*(?:\s+(?:is|was|of))?{_CODE}", _read_exit),
+    (rf"\bexit(?:s|ed|ing)?(?:[\s,:(]+(?:code|status|with|value))*{_CODE}", _read_reported_exit),
+    (
+        rf"\b(?:exit[ _-]?code|return ?code|exit[ _-]?status|rc)\b[\"'`*]*(?:\s+(?:is|was|of))?{_CODE}",
+        _read_reported_exit,
+    ),
     (_HANGS, lambda _: ReportedEnd("hangs", 0, "")),
 )
 _TIMEOUT = re.compile(r"\btimeout\s+(?:(?:-[ks]\s+\S+|-\S+)\s+)*(?P<time>\d+(?:\.\d+)?)(?P<unit>[smh]?)\s+\S")
@@ -227,7 +236,7 @@ def find_reported_end(things: Iterable[PastedItem]) -> ReportedEnd | None:
     if best is None:
         return None
     if best.code == _TIMED_OUT:
-        return _read_timeout_exit(best, words)
+        return _read_exit_of_timeout(best, words)
     if "killed" in last and (best.signal or best.code - _SIGNALLED) in _KILLING:
         best = last["killed"]  # the agent died of it
     return replace(best, kind="hangs") if best.kind == "killed" and "hangs" in last else best
@@ -238,13 +247,13 @@ def _find_echoed_exits(words: list[PastedItem]) -> list[ReportedEnd]:
     is_asked = False
     for thing in words:
         if is_asked and (found := re.fullmatch(_CODE, thing.text)):
-            meant = _read_exit(found)
+            meant = _read_reported_exit(found)
             return [replace(meant, line=thing.line, words=thing.text, at=thing.at)] if meant else []
         is_asked = is_asked or bool(_ECHO.search(thing.text))
     return []
 
 
-def _read_timeout_exit(exit_: ReportedEnd, words: list[PastedItem]) -> ReportedEnd:
+def _read_exit_of_timeout(exit_: ReportedEnd, words: list[PastedItem]) -> ReportedEnd:
     """Take the code 124 for the end of a limit where a command line of the log sets one with `timeout`."""
     for thing in words:
         if limit := _TIMEOUT.search(thing.text):
@@ -338,7 +347,7 @@ def read_paste(log: str) -> list[PastedItem]:
             is_fenced = not is_fenced
             number += 1
             continue
-        taken, things = _read_items(lines, number, is_fenced=is_fenced)
+        taken, things = _read_items_at_line(lines, number, is_fenced=is_fenced)
         if found and found[-1].kind == "words" and found[-1].line == number and things and things[0].at is None:
             things = [replace(thing, at=found[-1].at) if thing.kind == "event" else thing for thing in things]
         found += things
@@ -346,7 +355,7 @@ def read_paste(log: str) -> list[PastedItem]:
     return found
 
 
-def _read_items(lines: list[str], index: int, *, is_fenced: bool) -> tuple[int, list[PastedItem]]:
+def _read_items_at_line(lines: list[str], index: int, *, is_fenced: bool) -> tuple[int, list[PastedItem]]:
     """Read what begins on a line; give how many lines it takes, too."""
     line = lines[index]
     start = line.find("{")

@@ -155,7 +155,7 @@ def _unwrap_event(thing: PastedItem, dialect: str) -> PastedItem:
     readers = (READERS[dialect], read_app_server) if dialect == "codex" else (READERS[dialect],)
 
     def is_foreign(event: Any) -> bool:
-        return all(_read_with(reader, event, LaterEvents([]), "").kind == "foreign" for reader in readers)
+        return all(_read_event_with(reader, event, LaterEvents([]), "").kind == "foreign" for reader in readers)
 
     if not isinstance(thing.event, dict) or not is_foreign(thing.event):
         return thing
@@ -165,12 +165,12 @@ def _unwrap_event(thing: PastedItem, dialect: str) -> PastedItem:
             with contextlib.suppress(ValueError, RecursionError):
                 inner = json.loads(value)
         if isinstance(inner, dict) and inner and not is_foreign(inner):
-            at = _read_own_instant(thing.event) or thing.at
+            at = _read_event_instant(thing.event) or thing.at
             return replace(thing, event=inner, text=json.dumps(inner, ensure_ascii=False), at=at)
     return thing
 
 
-def _read_with(reader: Reader, event: Any, later: LaterEvents, mode: str) -> Meaning:
+def _read_event_with(reader: Reader, event: Any, later: LaterEvents, mode: str) -> Meaning:
     """Ask the reader; it takes the parts of an event for what the dialect has there."""
     if not isinstance(get_nested(event, "type"), str | None):
         return Meaning("foreign")
@@ -221,18 +221,18 @@ class _ContentBuilder:
         number = 0
         for thing in things:
             if thing.kind == "broken":
-                self._note_unread_line(thing, thing.why)
+                self._add_unread_line_comment(thing, thing.why)
             if thing.kind != "event":
                 continue
             number += 1
             self._later.start = number
-            meaning = _read_with(self._read, thing.event, self._later, self._content.mode)
+            meaning = _read_event_with(self._read, thing.event, self._later, self._content.mode)
             if meaning.kind == "foreign":
-                self._note_unread_line(thing, f"no event of {self._dialect}")
+                self._add_unread_line_comment(thing, f"no event of {self._dialect}")
                 continue
             self._content.read += 1
             self._handle_event(thing, meaning)
-            self._note_work(thing.event, meaning.steps)
+            self._track_silent_work(thing.event, meaning.steps)
         self._content.last_at, self._content.is_working = self._at, bool(self._work)
         if self._is_session and not self._content.turns and any(line.step for line in self._content.lines):
             self._content.lines.append(ScriptLine(comment="no prompt is in the log: this one waits for the handshake"))
@@ -241,7 +241,7 @@ class _ContentBuilder:
             self._end_turn("completed")
         return self._content
 
-    def _note_work(self, event: Any, steps: tuple[DraftStep, ...]) -> None:
+    def _track_silent_work(self, event: Any, steps: tuple[DraftStep, ...]) -> None:
         """Take note of what begins or ends silent work, also if the event stands in the draft as it is."""
         begun = {step.value["id"] for step in steps if step.name == "tool"}
         ended = {step.value["id"] for step in steps if step.name == "tool_done"}
@@ -251,14 +251,16 @@ class _ContentBuilder:
         self._work = (self._work | begun) - ended
         self._content.running -= ended
 
-    def _note_unread_line(self, thing: PastedItem, why: str) -> None:
+    def _add_unread_line_comment(self, thing: PastedItem, why: str) -> None:
         self._content.unread += 1
         self._content.lines.append(ScriptLine(comment=f"line {thing.line}, {why}: {thing.text}"))
 
     def _handle_event(self, thing: PastedItem, meaning: Meaning) -> None:
         if answer := read_permission_answer(thing.event):
             self._content.answers.append(answer)
-        if self._route_to_other_prompt(thing, meaning) or (self._dialect == "acp" and self._take_past(thing.event)):
+        if self._route_answer_to_other_prompt(thing, meaning) or (
+            self._dialect == "acp" and self._take_replayed_history(thing.event)
+        ):
             return
         if meaning.is_cut and self._is_open and self._content.cancelled == self._hand:
             meaning = Meaning("steps", (DraftStep("acknowledge", "cancel"),), is_sure=True, ends="cancelled")
@@ -269,36 +271,36 @@ class _ContentBuilder:
             self._add_silence(thing)
             self._add_cancel()
         elif self._check.match_pending_event(thing.event):
-            self._add_time(thing)
+            self._add_time_before_event(thing)
             is_over = bool(self._content.turns and self._content.turns[self._hand - 1])
             meaning = replace(meaning, ends="") if is_over else meaning
         else:
-            self._add_agents_event(thing, meaning)
+            self._add_agent_event(thing, meaning)
         if meaning.final is not None:
             self._content.final = meaning.final
         if meaning.ends:
             self._end_turn(meaning.ends)
 
-    def _add_agents_event(self, thing: PastedItem, meaning: Meaning) -> None:
+    def _add_agent_event(self, thing: PastedItem, meaning: Meaning) -> None:
         """Print an event of the agent that the steps so far do not print."""
         if meaning.kind == "begin":
-            self._add_begin(thing)
+            self._add_turn_begin(thing)
         elif meaning.kind == "piece":
             self._add_piece(thing, meaning.text)
         elif meaning.kind == "repeated":
-            self._add_time(thing)
+            self._add_time_before_event(thing)
         else:
             if self._is_session and not self._is_open and (meaning.kind == "steps" or not self._content.turns):
                 self._add_prompt("hi")
             self._add_silence(thing)
-            self._add_event(thing, meaning)
+            self._add_event_or_steps(thing, meaning)
 
-    def _add_time(self, thing: PastedItem) -> None:
+    def _add_time_before_event(self, thing: PastedItem) -> None:
         """Let the time before an event pass that another step prints."""
         self._add_silence(thing)
-        self._add_glued_escapes(thing)
+        self._add_escapes_before_event(thing)
 
-    def _take_past(self, event: Any) -> bool:
+    def _take_replayed_history(self, event: Any) -> bool:
         """Take what an agent replays of a session that it loads; say whether the event is a part of that."""
         method, key = get_nested(event, "method"), _read_request_id(event)
         if method in _CONTINUES:
@@ -319,9 +321,9 @@ class _ContentBuilder:
         self._loading = None
         return True
 
-    def _add_begin(self, thing: PastedItem) -> None:
+    def _add_turn_begin(self, thing: PastedItem) -> None:
         """Begin a turn. If a run begins again after its end, it has taken the end back."""
-        self._add_time(thing)
+        self._add_time_before_event(thing)
         if not self._is_session:
             self._content.turns.clear()
         elif not self._is_open:
@@ -339,7 +341,7 @@ class _ContentBuilder:
         """Print a piece where time has passed before it; else it is printed together with the next one."""
         lines = self._content.lines
         self._unsaid += text
-        self._add_time(thing)
+        self._add_time_before_event(thing)
         last = lines[-1].step if lines else None
         if last is None or last.name != "silence":
             return
@@ -351,7 +353,7 @@ class _ContentBuilder:
         lines.append(ScriptLine(step))
         self._said, self._unsaid = self._said + self._unsaid, ""
 
-    def _strip_said(self, steps: tuple[DraftStep, ...]) -> tuple[DraftStep, ...]:
+    def _strip_printed_pieces(self, steps: tuple[DraftStep, ...]) -> tuple[DraftStep, ...]:
         """Leave out of a message what its pieces have printed."""
         if not self._said:
             return steps
@@ -369,7 +371,7 @@ class _ContentBuilder:
         """Say whether a prompt waits for the one in flight: only a dialect that names its requests can answer it."""
         return self._is_open and _read_request_id(thing.event) is not None
 
-    def _route_to_other_prompt(self, thing: PastedItem, meaning: Meaning) -> bool:
+    def _route_answer_to_other_prompt(self, thing: PastedItem, meaning: Meaning) -> bool:
         """Give an answer of JSON-RPC to its request; say whether that is another than the prompt in hand."""
         key = _read_request_id(thing.event)
         if key is None or "method" in thing.event:
@@ -392,8 +394,8 @@ class _ContentBuilder:
             self._add_verbatim_event(thing, number)
         return True
 
-    def _add_event(self, thing: PastedItem, meaning: Meaning) -> None:
-        steps = self._strip_said(meaning.steps)
+    def _add_event_or_steps(self, thing: PastedItem, meaning: Meaning) -> None:
+        steps = self._strip_printed_pieces(meaning.steps)
         sound = bool(steps) and self._can_write_steps(steps)
         if sound and (self._check.try_steps(steps, thing.event) if not meaning.is_sure else True) and not thing.glued:
             if meaning.is_sure:
@@ -403,11 +405,11 @@ class _ContentBuilder:
                 self._said = self._unsaid = ""
             return
         if self._is_app_server and "error" in thing.event:
-            self._refuse_turn()
-        self._add_glued_escapes(thing)
+            self._refuse_prompt_in_hand()
+        self._add_escapes_before_event(thing)
         self._add_verbatim_event(thing, self._hand)
 
-    def _add_glued_escapes(self, thing: PastedItem) -> None:
+    def _add_escapes_before_event(self, thing: PastedItem) -> None:
         """Print the escape sequences that stand before an event on its line."""
         if thing.glued:
             self._content.lines.append(ScriptLine(DraftStep("raw", thing.glued)))
@@ -462,7 +464,7 @@ class _ContentBuilder:
             if self._dialect == "acp" and step.name in ("say", "tool", "tool_done"):  # a tool ends the message
                 self._content.final = (self._content.final or "") + step.value if step.name == "say" else None
             last = lines[-1].step if lines else None
-            if step.name == "result" and last is not None and _is_single_answer(last, step.value):
+            if step.name == "result" and last is not None and _is_same_answer(last, step.value):
                 text = last.value if isinstance(last.value, str) else last.value["text"]
                 lines[-1] = ScriptLine(DraftStep("answer", text))
             elif step.name == "say" and last is not None and last.name == "delta":
@@ -495,7 +497,7 @@ class _ContentBuilder:
         self._is_open, self._hand = True, number
         self._content.final = None
 
-    def _refuse_turn(self) -> None:
+    def _refuse_prompt_in_hand(self) -> None:
         """Have the agent answer the prompt in hand without a turn: a step that takes it up would accept it."""
         taken, arrival = DraftStep("wait_for", f"prompt {self._hand}"), DraftStep("wait_for", {"stdin": "*turn/start*"})
         place = self._content.lines.index(ScriptLine(taken))
@@ -525,12 +527,12 @@ class _ContentBuilder:
             self._start_turn(number, text)
             if number in self._early:
                 thing, meaning = self._early[number]
-                self._add_event(thing, meaning)
+                self._add_event_or_steps(thing, meaning)
                 self._end_turn(meaning.ends)
 
     def _add_silence(self, thing: PastedItem, *, is_callers: bool = False) -> None:
         """Give the time since the event before; the caller's time between two turns is not the agent's."""
-        before, now = self._at, thing.at or _read_own_instant(thing.event)
+        before, now = self._at, thing.at or _read_event_instant(thing.event)
         self._at = now or before
         gap = measure_gap(before, now) if before is not None and now is not None else None
         if gap is None or gap < SMALLEST_GAP or is_callers or (self._is_session and not self._is_open):
@@ -550,7 +552,7 @@ def _read_request_id(event: dict[str, Any]) -> str | None:
     return json.dumps(event["id"]) if "type" not in event and "id" in event else None
 
 
-def _is_single_answer(last: DraftStep, result: dict[str, Any]) -> bool:
+def _is_same_answer(last: DraftStep, result: dict[str, Any]) -> bool:
     """Say whether a text and a completion are one answer."""
     if last.name not in _SAYING or set(result) - {"text"}:
         return False
@@ -559,7 +561,7 @@ def _is_single_answer(last: DraftStep, result: dict[str, Any]) -> bool:
     return bool(result.get("text", last.value) == last.value)
 
 
-def _read_own_instant(event: Any) -> Instant | None:
+def _read_event_instant(event: Any) -> Instant | None:
     """Find the instant that an event has in itself."""
     for key in ("timestamp", "ts", "time"):
         value = get_nested(event, key)

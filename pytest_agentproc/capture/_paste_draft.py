@@ -100,12 +100,12 @@ def _format_draft(
     words = [thing for thing in things if thing.kind == "words"]
     source = next((found[0].rstrip(".,;:") for thing in words if (found := _URL.search(thing.text))), "")
     origin = format_comment(PurePath(name).name)
-    lines = [f"# A draft, imported from {origin}: {_describe_counts(content)}. Read it before you trust it."]
+    lines = [f"# A draft, imported from {origin}: {_describe_read_counts(content)}. Read it before you trust it."]
     lines += [f"# {thing.line}: {format_comment(thing.text)}" for thing in words[:_MOST_WORDS]]
     if len(words) > _MOST_WORDS:
         lines.append(f"# ... and {len(words) - _MOST_WORDS} more lines of words")
     lines += [
-        f"scenario: {format_text(_find_claim(words, name))}",
+        f"scenario: {format_text(_find_claim_in_words(words, name))}",
         *([f"source: {format_text(source)}"] if source else []),
     ]
     is_missing = reported is not None and reported.kind == "missing" and not content.read
@@ -120,12 +120,12 @@ def _format_draft(
     return [*lines, *_format_expect(content, dialect, reported)]
 
 
-def _describe_counts(content: DraftContent) -> str:
+def _describe_read_counts(content: DraftContent) -> str:
     unread = f", {content.unread} {'line' if content.unread == 1 else 'lines'} not" if content.unread else ""
     return f"{content.read} {'event' if content.read == 1 else 'events'} read{unread}"
 
 
-def _find_claim(words: list[PastedItem], name: str) -> str:
+def _find_claim_in_words(words: list[PastedItem], name: str) -> str:
     for thing in words:
         said = re.sub(r"^[#*\s>-]+|[*\s]+$", "", thing.text)
         if re.search(r"[A-Za-z]{3}", said) and not (_URL.match(said) or said.startswith("$ ")):
@@ -140,27 +140,27 @@ def _format_agent(content: DraftContent, dialect: str, why: str) -> str:
     return f"agent: {{dialect: {dialect}, mode: {content.mode}{partials}}}"
 
 
-def _has_ended(content: DraftContent) -> bool:
+def _has_last_turn_ended(content: DraftContent) -> bool:
     return bool(content.turns) and bool(content.turns[-1])
 
 
 def _is_killed_too_early(content: DraftContent, reported: ReportedEnd | None) -> bool:
     """Say whether the supervisor killed an agent that worked silently, or was silent for less than the limit."""
-    if reported is None or reported.kind != "killed" or not reported.after or _has_ended(content):
+    if reported is None or reported.kind != "killed" or not reported.after or _has_last_turn_ended(content):
         return False
     before, now = content.last_at, reported.at
     gap = measure_gap(before, now) if before is not None and now is not None else None
     return content.is_working or (gap is not None and gap < reported.after * _MOST_OF_IT)
 
 
-def _is_unanswered(content: DraftContent, reported: ReportedEnd | None) -> bool:
+def _is_question_unanswered(content: DraftContent, reported: ReportedEnd | None) -> bool:
     """Say whether an agent hangs because its only question has no answer."""
     last = next((line.step.name for line in reversed(content.lines) if line.step is not None), "")
     is_only = len(content.asked) == 1 and not content.answers
     return is_only and last == "ask" and reported is not None and reported.kind in ("hangs", "killed")
 
 
-def _format_rest(content: DraftContent, after: int) -> list[str]:
+def _format_steps_after_kill(content: DraftContent, after: int) -> list[str]:
     """Continue where a supervisor has killed an agent at work: it works for longer than the supervisor waited."""
     silence = after + _LONGER if content.is_working else round(after * _MOST_OF_IT)
     ends = [f"tool_done: {format_text(number)}" for number in sorted(content.running)]
@@ -172,10 +172,12 @@ def _format_policy(content: DraftContent, reported: ReportedEnd | None) -> list[
     limits: dict[str, str] = {}
     silence = "inactivity_timeout"
     is_early = _is_killed_too_early(content, reported)
-    if reported is not None and (reported.after or 0) > content.longest and not _has_ended(content):
+    if reported is not None and (reported.after or 0) > content.longest and not _has_last_turn_ended(content):
         after = reported.after or 0
         if content.is_session:
-            limits = {} if is_early or _is_unanswered(content, reported) else {"prompt_timeout": format_time(after)}
+            limits = (
+                {} if is_early or _is_question_unanswered(content, reported) else {"prompt_timeout": format_time(after)}
+            )
         else:
             limits[silence] = format_time(after)
             if content.is_working:
@@ -206,30 +208,30 @@ def _format_script(content: DraftContent, reported: ReportedEnd | None) -> list[
         f"  # {format_comment(line.comment)}" if line.step is None else f"  - {format_step(line.step)}"
         for line in content.lines
     ]
-    if reported is not None and (ending := _format_ending(content, reported)):
+    if reported is not None and (ending := _format_agent_end(content, reported)):
         lines.append(f"  # reported in line {reported.line}: {format_comment(reported.words)}")
         lines += [f"  - {step}" for step in ending]
     has_steps = any(line.startswith("  - ") for line in lines)
     return ["script:", *lines] if has_steps else ["script: []", *lines]
 
 
-def _format_ending(content: DraftContent, reported: ReportedEnd) -> list[str]:
+def _format_agent_end(content: DraftContent, reported: ReportedEnd) -> list[str]:
     if reported.kind == "missing":
         return []
-    if _is_unanswered(content, reported):
+    if _is_question_unanswered(content, reported):
         return ["answer: done"]
     if reported.after and _is_killed_too_early(content, reported):
-        return _format_rest(content, reported.after)
+        return _format_steps_after_kill(content, reported.after)
     if reported.kind in ("exits", "dies"):
         last = f"exit: {reported.code}" if reported.kind == "exits" else f"die: {reported.signal}"
         gap = _measure_last_silence(content, reported)
         return [*([f"silence: {format_time(gap)}"] if gap else []), last]
-    return ["linger: for ever" if _has_ended(content) else "silence: for ever"]
+    return ["linger: for ever" if _has_last_turn_ended(content) else "silence: for ever"]
 
 
 def _measure_last_silence(content: DraftContent, reported: ReportedEnd | None) -> int:
     """Give the time from the last event to the end of the agent; after the end of its work it is the supervisor's."""
-    if reported is None or reported.kind not in ("exits", "dies") or _has_ended(content):
+    if reported is None or reported.kind not in ("exits", "dies") or _has_last_turn_ended(content):
         return 0
     before, now = content.last_at, reported.at
     gap = measure_gap(before, now) if before is not None and now is not None else None
@@ -254,7 +256,7 @@ def _format_run_expect(content: DraftContent, dialect: str, reported: ReportedEn
         status = [f"agent_status: {reported.code}"]
     elif reported is not None and kind == "dies":
         status = [f"agent_status: {{signal: {reported.signal}}}"]
-    if _has_ended(content):
+    if _has_last_turn_ended(content):
         end = content.turns[-1]
         has_text = end == "completed" and content.final is not None and dialect != "gemini"
         return [f"outcome: {end}", *([f"text: {format_text(content.final or '')}"] if has_text else []), *status]
@@ -277,14 +279,14 @@ def _format_session_expect(content: DraftContent, reported: ReportedEnd | None) 
         is_cancelled = number == content.cancelled and (is_last or not end)
         ended = "cancelled" if is_cancelled else end
         outcome = ended or (ends.get(kind, "") if is_last else "")
-        if is_last and (_is_killed_too_early(content, reported) or _is_unanswered(content, reported)):
+        if is_last and (_is_killed_too_early(content, reported) or _is_question_unanswered(content, reported)):
             outcome = "completed"
         text = {"text": content.texts[number]} if outcome == "completed" and number in content.texts else {}
         turns.append({"outcome": outcome, **text} if outcome else {})
     known = list(map(format_inline, turns))
     while known and known[-1] == "{}":
         known.pop()
-    answers = ["deny"] if _is_unanswered(content, reported) else content.answers
+    answers = ["deny"] if _is_question_unanswered(content, reported) else content.answers
     pairs = [{"permission": name, "answer": answer} for name, answer in zip(content.asked, answers, strict=False)]
     is_whole = len(set(answers)) == 1 and len(answers) == len(content.asked)
     return [

@@ -40,7 +40,7 @@ class RecordWriter:
         if self._pid == 0:
             try:
                 os.close(self._writing)
-                _write_after_recorder(reading, write)
+                _write_after_recorder_ends(reading, write)
             finally:
                 os._exit(0)  # nobody is left to be told
         os.close(reading)
@@ -62,7 +62,7 @@ class RecordWriter:
                 data = data[os.write(self._writing, data) :]
 
 
-def _write_after_recorder(reading: int, write: Callable[[Record], object]) -> None:
+def _write_after_recorder_ends(reading: int, write: Callable[[Record], object]) -> None:
     """Take events until the recorder has ended, out of reach of signals to its group; its streams are let go."""
     os.setsid()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):

@@ -245,7 +245,7 @@ class _RecordedRun:
         self._streams = streams
         self.start = time.monotonic_ns()
         self.process = self._spawn(argv, env)
-        self._record_now(
+        self._record_event_now(
             "p", {"process": "agent", "seen": True, "pid": self.process.pid, "parent": "supervisor", "line": 0}
         )
         self._connect_streams()
@@ -288,7 +288,7 @@ class _RecordedRun:
 
         def tell(data: bytes | None) -> None:
             key = "broken" if data is None else "bytes" if data else "eof" if stream == "stdin" else "closed"
-            self._record_now(_CODES[stream], {"process": "agent", key: data or True})
+            self._record_event_now(_CODES[stream], {"process": "agent", key: data or True})
 
         self.flows.append(StreamForwarder(source, sink, tell, closes=stream == "stdin" and not at_end, at_end=at_end))
 
@@ -301,7 +301,7 @@ class _RecordedRun:
                     names.add(os.readlink(f"/proc/self/fd/{flow.source}"))  # noqa: PTH115  # a pipe is no path
         return frozenset(names)
 
-    def _record_now(self, code: str, data: dict[str, Any]) -> None:
+    def _record_event_now(self, code: str, data: dict[str, Any]) -> None:
         self._record_event(self.read_elapsed(), code, data)
 
     def _record_event(self, at: int, code: str, data: dict[str, Any]) -> None:
@@ -346,8 +346,8 @@ class _RecordedRun:
         for flow in self.flows[1:]:
             flow.drain()
         ended = {"signal": signal_name(-status)} if status < 0 else {"code": status}
-        self._record_now("x", {"process": "agent", **ended})
-        self._record_now("p", {"process": "agent", "gone": True})
+        self._record_event_now("x", {"process": "agent", **ended})
+        self._record_event_now("p", {"process": "agent", "gone": True})
         for _ in range(2):
             self.watcher.report_changes(self.read_elapsed())
         self.watcher.report_survivors(self.read_elapsed())
@@ -359,11 +359,15 @@ class _RecordedRun:
             if number == signal.SIGWINCH:
                 if self.terminal:
                     rows, columns = self.terminal.copy_size()
-                    self._record_now("m", {"process": "agent", "rows": rows, "columns": columns})
+                    self._record_event_now("m", {"process": "agent", "rows": rows, "columns": columns})
                 continue
-            self._record_now(
+            self._record_event_now(
                 "s",
-                {"process": "agent", "signal": signal_name(number), "met": _read_disposition(self.process.pid, number)},
+                {
+                    "process": "agent",
+                    "signal": signal_name(number),
+                    "met": _read_signal_disposition(self.process.pid, number),
+                },
             )
             with contextlib.suppress(ProcessLookupError):
                 if os.getpgid(0) == os.getpid():
@@ -372,7 +376,7 @@ class _RecordedRun:
                     os.kill(self.process.pid, number)
 
 
-def _read_disposition(pid: int, number: int) -> str:
+def _read_signal_disposition(pid: int, number: int) -> str:
     """Say how a process meets a signal: it is `ignored` or `caught`, or takes its `default` course."""
     with contextlib.suppress(OSError), Path(f"/proc/{pid}/status").open(encoding="utf-8") as status:
         masks = dict(line.split(":", 1) for line in status)

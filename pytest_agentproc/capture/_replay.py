@@ -48,11 +48,11 @@ def _copy_value(value: Any, made: dict[int, Any]) -> Any:
     if isinstance(value, dict):
         return (
             {key: _copy_value(member, made) for key, member in value.items()}
-            if _has_state(value.values())
+            if _has_mutable_members(value.values())
             else value.copy()
         )
     if isinstance(value, list):
-        return [_copy_value(member, made) for member in value] if _has_state(value) else value.copy()
+        return [_copy_value(member, made) for member in value] if _has_mutable_members(value) else value.copy()
     if isinstance(value, set):
         return value.copy()
     if not type(value).__module__.startswith(_HOME):
@@ -64,7 +64,7 @@ def _copy_value(value: Any, made: dict[int, Any]) -> Any:
     return made[id(value)]
 
 
-def _has_state(members: Any) -> bool:
+def _has_mutable_members(members: Any) -> bool:
     """Say whether the members can change; all members of a collection are of one kind, so the first decides."""
     first = next(iter(members), None)
     return isinstance(first, MethodType | list) or type(first).__module__.startswith(_HOME)
@@ -195,20 +195,20 @@ def replay_agent(bound: BoundScenario, argv: Sequence[str], prompt: str, given: 
     player = Player(program, stage, make_encoder(program))
     coming = deque(given)
     with contextlib.suppress(_ReplayEnded):
-        _run_player(player, stage, coming)
+        _run_player_to_end(player, stage, coming)
     return stage
 
 
-def _run_player(player: Player, stage: ReplayStage, coming: deque[AgentInput]) -> None:
+def _run_player_to_end(player: Player, stage: ReplayStage, coming: deque[AgentInput]) -> None:
     now = 0
     for _ in range(_MOST_GRANTS):
         signals: list[int] = []
-        if _is_input_due(coming, stage, now) and _is_waiting(player, now):
+        if _is_input_due(coming, stage, now) and _is_player_waiting(player, now):
             stage.now = now
-            signals = _deliver_input(coming.popleft(), stage)
+            signals = _deliver_agent_input(coming.popleft(), stage)
         stage.now = now
         player.grant(now, signals, readable=bool(stage.input))
-        if not _is_waiting(player, now) or _is_input_due(coming, stage, now):
+        if not _is_player_waiting(player, now) or _is_input_due(coming, stage, now):
             continue
         waits = [coming[0].at] if coming and stage.lines >= coming[0].behind else []
         waits += [] if player.until is None else [player.until]
@@ -224,11 +224,11 @@ def _is_input_due(coming: deque[AgentInput], stage: ReplayStage, now: int) -> bo
     return bool(coming) and stage.lines >= coming[0].behind and now >= coming[0].at
 
 
-def _is_waiting(player: Player, now: int) -> bool:
+def _is_player_waiting(player: Player, now: int) -> bool:
     return not any(player.wants[1:]) and (player.until is None or player.until > now)
 
 
-def _deliver_input(given: AgentInput, stage: ReplayStage) -> list[int]:
+def _deliver_agent_input(given: AgentInput, stage: ReplayStage) -> list[int]:
     if isinstance(given.data, bytes):
         stage.input.append(given.data)
         stage.take("i", {"bytes": given.data} if given.data else {"eof": True})
@@ -305,7 +305,7 @@ class EncoderCheck:
     def match_pending_event(self, event: Any) -> bool:
         """Say whether the steps so far say this event; the events before it then count as said, too."""
         for index, said in enumerate(self._pending):
-            if _has_all(said, event):
+            if _contains_wanted_value(said, event):
                 del self._pending[: index + 1]
                 return True
         return False
@@ -318,7 +318,7 @@ class EncoderCheck:
             reply, _ = self._encoder.handle_request(json.dumps(request).encode(), 0)
         if self._encoder.has_prompt(self._prompts + 1):  # else the prompt joined the turn that runs
             self._prompts += 1
-            self._pending = _parse_events(reply + self._encoder.begin_prompt(self._prompts, 0))
+            self._pending = _parse_json_lines(reply + self._encoder.begin_prompt(self._prompts, 0))
 
     def take_cancel(self) -> None:
         """Have the caller cancel the turn, where the acknowledgement depends on it."""
@@ -336,7 +336,9 @@ class EncoderCheck:
     def play_steps(self, steps: Sequence[DraftStep], event: Any) -> bool:
         """Play steps that need no proof; say whether they say the event."""
         try:
-            self._pending = [said for step in steps for said in _parse_events(self._encode_step(step.name, step.value))]
+            self._pending = [
+                said for step in steps for said in _parse_json_lines(self._encode_step(step.name, step.value))
+            ]
         except (AttributeError, KeyError, TypeError):  # of other types than the encoder's, or about what it did not see
             self._pending = []
         return self.match_pending_event(event)
@@ -356,20 +358,22 @@ class EncoderCheck:
         return told
 
 
-def _parse_events(data: bytes) -> list[Any]:
+def _parse_json_lines(data: bytes) -> list[Any]:
     return [json.loads(line) for line in data.splitlines() if line.startswith(b"{")]
 
 
-def _has_all(said: Any, wanted: Any) -> bool:
+def _contains_wanted_value(said: Any, wanted: Any) -> bool:
     """Say whether all that is wanted is there; a list of one text is the text."""
     if isinstance(wanted, dict):
         return isinstance(said, dict) and all(
-            _has_all(said.get(key), value) for key, value in wanted.items() if not _is_varying_key(key, wanted)
+            _contains_wanted_value(said.get(key), value)
+            for key, value in wanted.items()
+            if not _is_varying_key(key, wanted)
         )
     if isinstance(wanted, list):
         if isinstance(said, str) and len(wanted) == 1 and isinstance(wanted[0], dict):
             return bool(wanted[0].get("text") == said)
-        return isinstance(said, list) and len(said) == len(wanted) and all(map(_has_all, said, wanted))
+        return isinstance(said, list) and len(said) == len(wanted) and all(map(_contains_wanted_value, said, wanted))
     return bool(said == wanted)
 
 

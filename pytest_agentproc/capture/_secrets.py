@@ -364,7 +364,7 @@ class Redactor:
 
     def learn_secrets(self, data: bytes) -> None:
         """Look for secrets in every reading: escaped, coloured, cut by lines, in pieces in the lines of a dialect."""
-        for layer in _list_readings(View.from_bytes(data), whole=True):
+        for layer in _list_views_to_search(View.from_bytes(data), whole=True):
             found = [(layer, secret) for secret in find_secrets(layer.text)]
             if (plain := flatten_view(layer, joins_lines=False)) is not None:
                 found += [(plain, secret) for secret in find_secrets(plain.text)]
@@ -380,9 +380,9 @@ class Redactor:
         for form in list_encoded_forms(value):
             if form not in self._forms:
                 self._forms[form] = told
-                self._index_form(form, told)
+                self._index_secret_form(form, told)
 
-    def _index_form(self, form: bytes, told: RedactedSecret) -> None:
+    def _index_secret_form(self, form: bytes, told: RedactedSecret) -> None:
         """Have a form found: a short one by its size, a long one by comparing, as a copy of it would cost too much."""
         sizes = self._sizes.setdefault(form[:SHORTEST], [])
         if len(form) > _LONG:
@@ -400,7 +400,7 @@ class Redactor:
         if not self._forms:
             return data
         covered = _RedactionMask(data)
-        for ranges, told in self._find_spans(data):
+        for ranges, told in self._find_secret_spans(data):
             covered.cover_ranges(ranges, told)
         for source, target, size in find_growing_texts(data):
             covered.copy_cover(source, target, size)
@@ -425,10 +425,10 @@ class Redactor:
         """Give the words of a command line redacted; an option's value may be the next word."""
         return self.redact_text("\0".join(argv), place).split("\0")
 
-    def _find_spans(self, data: bytes) -> list[tuple[list[tuple[int, int]], RedactedSecret]]:
+    def _find_secret_spans(self, data: bytes) -> list[tuple[list[tuple[int, int]], RedactedSecret]]:
         """Find what is known in every reading: its ranges in the data, the longest first."""
         found: dict[tuple[tuple[int, int], ...], RedactedSecret] = {}
-        for layer in _list_readings(View.from_bytes(data)):
+        for layer in _list_views_to_search(View.from_bytes(data)):
             for view in (layer, flatten_view(layer, joins_lines=True)):
                 for start, end in self._find_known_forms(view.text) if view is not None else ():
                     assert view is not None
@@ -440,14 +440,14 @@ class Redactor:
     def _find_known_forms(self, text: bytes) -> Iterator[tuple[int, int]]:
         """Yield the longest known form at each place; a secret that overlaps itself counts once."""
         ends: dict[int, int] = {}
-        for at in self._find_starts(text):
-            for end, told in self._find_matches(text, at, ends):
+        for at in self._find_form_starts(text):
+            for end, told in self._find_form_ends_at(text, at, ends):
                 if ends.get(id(told), 0) <= at:
                     ends[id(told)] = end
                     yield at, end
                     break
 
-    def _find_matches(self, text: bytes, at: int, ends: Mapping[int, int]) -> Iterator[tuple[int, RedactedSecret]]:
+    def _find_form_ends_at(self, text: bytes, at: int, ends: Mapping[int, int]) -> Iterator[tuple[int, RedactedSecret]]:
         """Yield the ends of all forms that begin at a place, the longest first, but for long ones that overlap."""
         head = text[at : at + SHORTEST]
         for form, told in self._long.get(head, ()):
@@ -457,14 +457,14 @@ class Redactor:
             if (found := self._forms.get(text[at : at + size])) is not None:
                 yield at + size, found
 
-    def _find_starts(self, text: bytes) -> Iterable[int]:
+    def _find_form_starts(self, text: bytes) -> Iterable[int]:
         """Give where a form may begin, in order. Few beginnings are looked for one by one, many at each place."""
         if len(self._sizes) > _FEW:
             return (at for at in range(len(text) - SHORTEST + 1) if text[at : at + SHORTEST] in self._sizes)
         return sorted(found.start() for head in self._sizes for found in re.finditer(b"(?=%b)" % re.escape(head), text))
 
 
-def _list_readings(data: View, *, whole: bool = False) -> Iterator[View]:
+def _list_views_to_search(data: View, *, whole: bool = False) -> Iterator[View]:
     """Yield the data and its joined pieces, each also with its escapes resolved."""
     yield from decode_layers(data)
     for pieces in join_pieces(data, whole=whole):

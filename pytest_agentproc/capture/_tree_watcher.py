@@ -63,7 +63,7 @@ class TreeWatcher:
         known = self._known.setdefault(pid, _SeenProcess("", now))
         if known.told or known.first == now:
             return
-        known.name, known.told = self._choose_name(sighted.command), True
+        known.name, known.told = self._choose_process_name(sighted.command), True
         parent = self._known.get(sighted.parent)
         above = "agent" if sighted.parent == self._agent else "nobody" if sighted.parent == os.getpid() else "unknown"
         told = {"seen": True, "pid": pid, "parent": parent.name or "unknown" if parent else above, "line": 0}
@@ -74,7 +74,7 @@ class TreeWatcher:
         }
         self._tell(now, "p", {"process": known.name, **told, **how, "argv": sighted.command})
 
-    def _choose_name(self, command: str) -> str:
+    def _choose_process_name(self, command: str) -> str:
         base = os.path.basename(command.split(" ", maxsplit=1)[0]).strip("[]") or "process"  # noqa: PTH119  # no path of this host
         self._names[base] = self._names.get(base, 0) + 1
         return base if self._names[base] == 1 else f"{base} {self._names[base]}"

@@ -100,17 +100,17 @@ def splice_view(view: View, parts: Iterable[tuple[int, int, bytes]]) -> View:
 def decode_layers(view: View) -> list[View]:
     """Give a view, and its text with the escapes resolved once, twice and so on."""
     found = [view]
-    while len(found) <= _MOST_LAYERS and (deeper := _rewrite_view(found[-1], _ESCAPE, _unescape)) is not None:
+    while len(found) <= _MOST_LAYERS and (deeper := _replace_in_view(found[-1], _ESCAPE, _unescape)) is not None:
         found.append(deeper)
     return found
 
 
 def flatten_view(view: View, *, joins_lines: bool) -> View | None:
     """Read a view without colours, and without line breaks and what indents the next line; None: it has none."""
-    return _rewrite_view(view, _BREAK if joins_lines else _COLOUR, lambda _found: b"")
+    return _replace_in_view(view, _BREAK if joins_lines else _COLOUR, lambda _found: b"")
 
 
-def _rewrite_view(view: View, look: re.Pattern[bytes], read: Callable[[re.Match[bytes]], bytes]) -> View | None:
+def _replace_in_view(view: View, look: re.Pattern[bytes], read: Callable[[re.Match[bytes]], bytes]) -> View | None:
     text = view.text
     found = [(match.start(), match.end(), read(match)) for match in look.finditer(text)]
     if not found:

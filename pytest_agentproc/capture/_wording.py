@@ -169,7 +169,7 @@ def _shorten_line(line: bytes, most: int) -> tuple[bytes, int]:
         value = None
     if isinstance(value, dict):
         counts = [0]
-        made = _shorten_value(value, most, counts)
+        made = _shorten_json_texts(value, most, counts)
         return (json_line(made), counts[0]) if counts[0] else (line, 0)
     try:
         words = line.decode()
@@ -178,11 +178,11 @@ def _shorten_line(line: bytes, most: int) -> tuple[bytes, int]:
     return (_shorten_text(words, most).encode(), 1) if len(words) > most else (line, 0)
 
 
-def _shorten_value(value: Any, most: int, counts: list[int]) -> Any:
+def _shorten_json_texts(value: Any, most: int, counts: list[int]) -> Any:
     if isinstance(value, dict):
-        return {key: _shorten_value(inner, most, counts) for key, inner in value.items()}
+        return {key: _shorten_json_texts(inner, most, counts) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_shorten_value(inner, most, counts) for inner in value]
+        return [_shorten_json_texts(inner, most, counts) for inner in value]
     if isinstance(value, str) and len(value) > most:
         counts[0] += 1
         return _shorten_text(value, most)

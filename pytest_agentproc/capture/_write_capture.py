@@ -120,7 +120,10 @@ def write_capture(
     printed = b"".join(event.data["bytes"] for event in events if _is_stream_chunk(event, "o"))
     sent = b"".join(event.data["bytes"] for event in events if _is_stream_chunk(event, "i"))
     identity = identify_agent(words, printed, dialect, mode, stdin=sent)
-    told = [f"recorded: {_format_one_line(' '.join(words))}", *(f"redacted: {secret}" for secret in redactor.redacted)]
+    told = [
+        f"recorded: {_format_printable_line(' '.join(words))}",
+        *(f"redacted: {secret}" for secret in redactor.redacted),
+    ]
     if count:
         told.append(f"shortened: {count} texts to {shorten} characters")
     cut = [clean.header["cut"]] if "cut" in clean.header else []
@@ -130,6 +133,6 @@ def write_capture(
     return CaptureResult(out, kept, redactor.redacted, redactor.too_short, [*cut, *made.notes], count)
 
 
-def _format_one_line(words: str) -> str:
+def _format_printable_line(words: str) -> str:
     shown = "".join(letter if letter.isprintable() else " " for letter in words)
     return shown if len(shown) <= 200 else shown[:200] + "..."  # noqa: PLR2004  # a comment is one line

@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
         UsageError: there is no such supervisor, or a value cannot be.
         KitError: the kit failed.
     """
-    _check_options(options)
+    _require_valid_options(options)
     with tempfile.TemporaryDirectory(prefix="agentproc-") as folder:
         told = _judge_with_pytest(options, Path(folder))
     if options.results:
@@ -90,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
     return 0 if all(is_conformant([result for result in judged if result.subject == name]) for name in names) else 1
 
 
-def _check_options(options: argparse.Namespace) -> None:
+def _require_valid_options(options: argparse.Namespace) -> None:
     if bool(options.subjects) == bool(options.command):
         raise UsageError(
             "there is no supervisor to judge" if not options.subjects else "SUBJECT and --command exclude each other",

@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     width = min(get_terminal_size().columns, 100)
     word = " ".join(options.words)
     if not word:
-        sys.stdout.write(_format_word_list(width))
+        sys.stdout.write(_format_list_of_words(width))
         return 0
     found, near = find_entries(word)
     if not found:
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _format_word_list(width: int) -> str:
+def _format_list_of_words(width: int) -> str:
     """List the words of each kind; keys below others are left out."""
     kinds: dict[str, list[str]] = {}
     for entry in list_entries():

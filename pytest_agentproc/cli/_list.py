@@ -86,7 +86,9 @@ def run(options: argparse.Namespace) -> int:
         for file in list_corpus_files()
         for scenario in load_for_each_agent(file)
     ]
-    rows = [_make_row(scenario) for scenario, place in sorted(found, key=lambda pair: pair[1]) if place < _NOWHERE]
+    rows = [
+        _make_listed_row(scenario) for scenario, place in sorted(found, key=lambda pair: pair[1]) if place < _NOWHERE
+    ]
     for name, known in (("rule", RULES), ("family", BUG_FAMILIES), ("dialect", _collect_dialects(rows))):
         wanted = getattr(options, name)
         if wanted is not None:
@@ -95,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         sys.stdout.write(f"{json.dumps(rows, indent=2, ensure_ascii=False)}\n")
     else:
-        sys.stdout.writelines(f"{line}\n" for line in _format_list(rows, options.by))
+        sys.stdout.writelines(f"{line}\n" for line in _format_scenario_list(rows, options.by))
     return 0 if rows else 1
 
 
@@ -108,10 +110,10 @@ def _rank_scenario(scenario: Scenario, words: list[str]) -> int:
     phrase = " ".join(words).lower()
     is_known = any({phrase, phrase.removesuffix("s")} & {*group} for group in _SAME)
     wanted = [phrase] if is_known else [word.lower() for word in words]
-    return max(_rank_by_word(word, scenario.id, said) for word in wanted)
+    return max(_rank_scenario_by_word(word, scenario.id, said) for word in wanted)
 
 
-def _rank_by_word(word: str, name: str, said: str) -> int:
+def _rank_scenario_by_word(word: str, name: str, said: str) -> int:
     own = rf"(?<![a-z_]){re.escape(word)}"
     same = [other for group in _SAME if {word, word.removesuffix("s")} & {*group} for other in group]
     meant = [rf"(?<![a-z_]){re.escape(other)}(?![a-z_])" for other in same]
@@ -119,7 +121,7 @@ def _rank_by_word(word: str, name: str, said: str) -> int:
     return next((place for place, (pattern, text) in places if re.search(pattern, text)), _NOWHERE)
 
 
-def _make_row(scenario: Scenario) -> dict[str, Any]:
+def _make_listed_row(scenario: Scenario) -> dict[str, Any]:
     parts = scenario.parts.values() or (scenario,)
     return {
         "id": scenario.id,
@@ -146,7 +148,7 @@ def _require_known_value(name: str, wanted: str, known: Iterable[str]) -> None:
         raise UsageError(f"--{name} {wanted}: there is no such {name}", hint)
 
 
-def _format_list(rows: list[dict[str, Any]], by: str | None) -> list[str]:
+def _format_scenario_list(rows: list[dict[str, Any]], by: str | None) -> list[str]:
     if not rows:
         return ["no scenario matches: `agentproc list` shows them all"]
     width = max(len(row["id"]) for row in rows)

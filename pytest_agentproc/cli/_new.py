@@ -89,7 +89,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--schema", default=_SCHEMA, help=f"where the schema is; {_SCHEMA} without it")
 
 
-def _choose_body(dialect: Dialect) -> str:
+def _choose_script_body(dialect: Dialect) -> str:
     """Choose the steps that an agent in the first mode of a dialect can play."""
     if dialect.default_mode in dialect.talks:
         return _CONVERSES
@@ -121,7 +121,7 @@ def run(options: argparse.Namespace) -> int:
         text = _SHAPED
     else:
         agent, text = options.agent or "raw", _TEXT
-        body = _choose_body(DIALECTS[agent])
+        body = _choose_script_body(DIALECTS[agent])
         claim = _CLAIMS[body]
     claim = options.claim or claim
     claim = claim if _PLAIN.fullmatch(claim) else json.dumps(claim, ensure_ascii=False)

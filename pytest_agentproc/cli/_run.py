@@ -104,17 +104,19 @@ def run(options: argparse.Namespace) -> int:
     require_backend(options.backend)
     clock = _choose_clock(subject, options.clock)
     backend = "model" if clock == "model" else options.backend
-    way = _RunSettings(scenario, subject, clock, backend, scale, (lambda _line: None) if options.json else _print_line)
+    way = _RunSettings(
+        scenario, subject, clock, backend, scale, (lambda _line: None) if options.json else _print_line_now
+    )
     way.say(f"{scenario.path}: {scenario.claim}")
     apart = ", in a process of its own" if clock == "virtual" and explain_real_time_only(subject) else ""
     where = "in the model" if clock == "model" else f"{clock} time{apart}, {backend}"
     way.say(f"supervisor {subject.name}, {where}\n")
     begun = perf_counter()
     with told:
-        judgement = _play_and_judge(way)
+        judgement = _play_and_judge_run(way)
     if options.json:
         how = {"subject": subject.name, "clock": clock, "backend": backend}
-        _print_line(build_judged_scenario(judgement, scenario, **how, real=perf_counter() - begun).to_json_line())
+        _print_line_now(build_judged_scenario(judgement, scenario, **how, real=perf_counter() - begun).to_json_line())
     because = f": {judgement.reason}" if judgement.reason else ""
     record = f", record {judgement.played.record.digest()}" if judgement.played is not None else ""
     way.say(f"{judgement.verdict}{because}{record}")
@@ -134,7 +136,7 @@ def _choose_clock(subject: Subject, clock: str | None) -> str:
     return clock or ("real" if reason else "virtual")
 
 
-def _play_and_judge(way: _RunSettings) -> Judgement:
+def _play_and_judge_run(way: _RunSettings) -> Judgement:
     """Play and judge; what cannot be played says why."""
     try:
         live = _LinePrinter(way.say)
@@ -199,6 +201,6 @@ def _play_until_judged(way: _RunSettings, lab: ScenarioRunner, live: _LinePrinte
     return Judgement(Verdict.UNDECIDED, reason=f"in real time the machine was too slow {_TRIES} times")
 
 
-def _print_line(line: str) -> None:
+def _print_line_now(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()

@@ -95,17 +95,19 @@ def run(options: argparse.Namespace) -> int:
     scenarios = _load_scenarios(options.pattern, explored=options.explore)
     code = 0
     if min(jobs, len(scenarios)) > 1:
-        for came, told in run_each(_make_words(options), [scenario.command_argument for scenario in scenarios], jobs):
+        for came, told in run_each(
+            _make_search_command(options), [scenario.command_argument for scenario in scenarios], jobs
+        ):
             _say(told.removesuffix("\n"))
             code = max(code, came)
         return code
     with ScenarioRunner() as lab:
         for scenario in scenarios:
-            code = max(code, _search_scenario(scenario, subject, options, lab))
+            code = max(code, _search_and_report_scenario(scenario, subject, options, lab))
     return code
 
 
-def _make_words(options: argparse.Namespace) -> list[str]:
+def _make_search_command(options: argparse.Namespace) -> list[str]:
     """Make the command that searches one scenario in the same way, but for that scenario."""
     given = {
         name: getattr(options, name) for name in ("subject", "defect", "runs", "seed", "seconds", "backend", "out")
@@ -120,7 +122,7 @@ def _load_scenarios(pattern: str, *, explored: bool) -> list[Scenario]:
     if agent and Path(name).is_file() and not Path(pattern).exists():
         every = [load(name, agent=agent)]
     else:
-        every = [scenario for file in _find_files(pattern) for scenario in load_for_each_agent(file)]
+        every = [scenario for file in _find_scenario_files(pattern) for scenario in load_for_each_agent(file)]
     found = [scenario for scenario in every if bool(scenario.openings) is not explored]
     if not found and explored:
         raise UsageError(f"{pattern}: values are left open there", "leave --explore out: they are what is searched")
@@ -132,7 +134,7 @@ def _load_scenarios(pattern: str, *, explored: bool) -> list[Scenario]:
     return found
 
 
-def _find_files(pattern: str) -> list[str]:
+def _find_scenario_files(pattern: str) -> list[str]:
     path = Path(pattern)
     if path.is_dir():
         files = sorted(str(file) for file in path.rglob(f"*{SUFFIX}"))
@@ -145,7 +147,9 @@ def _find_files(pattern: str) -> list[str]:
     return files
 
 
-def _search_scenario(scenario: Scenario, subject: Subject, options: argparse.Namespace, lab: ScenarioRunner) -> int:
+def _search_and_report_scenario(
+    scenario: Scenario, subject: Subject, options: argparse.Namespace, lab: ScenarioRunner
+) -> int:
     """Search one; give its exit code."""
     try:
         look = explore if options.explore else search
@@ -160,7 +164,7 @@ def _search_scenario(scenario: Scenario, subject: Subject, options: argparse.Nam
     if came.counted == 0 and came.find is None:
         _say(f"{scenario.id}: {_UNEXPLORED if options.explore else _UNSEARCHED}")
         return 0
-    told = f"{scenario.id}: {_describe_count(came, explored=options.explore)} in {came.seconds:.1f} s"
+    told = f"{scenario.id}: {_describe_setting_counts(came, explored=options.explore)} in {came.seconds:.1f} s"
     if came.find is None:
         _say(f"{told}, seed {options.seed}: nothing found")
         return 0
@@ -172,7 +176,7 @@ def _search_scenario(scenario: Scenario, subject: Subject, options: argparse.Nam
     return _write_found_scenario(came, scenario, subject, options, told)
 
 
-def _describe_count(came: SearchResult, *, explored: bool) -> str:
+def _describe_setting_counts(came: SearchResult, *, explored: bool) -> str:
     """Say how many settings were looked at, and of how many something was asked."""
     settings = f"{came.runs} setting{'s' * (came.runs != 1)}"
     if explored:

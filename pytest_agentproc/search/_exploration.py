@@ -100,13 +100,13 @@ class MovedSettings(Settings[Setting]):
         if self._is_reference:
             return self._find_reference_fault(setting, reached)
         scenario = reached.played.bound.scenario
-        if reached.trouble or (not self._is_of_kit and self._is_new_tie(scenario)):
+        if reached.trouble or (not self._is_of_kit and self._has_new_tie(scenario)):
             return None
         self.counted += 1
         own = replace(self._play(scenario), bound=reached.played.bound)
         return None if find_unmet_check(own) is None else self._make_failing_setting(setting, reached)
 
-    def _is_new_tie(self, scenario: Scenario) -> bool:
+    def _has_new_tie(self, scenario: Scenario) -> bool:
         """Say whether two instants compete that do not in the file: who is first then, the file does not promise."""
         return self._margin != 0 and forecast_run(scenario, scenario.request_limits(self._subject)).margin == 0
 
@@ -115,7 +115,7 @@ class MovedSettings(Settings[Setting]):
         try:
             text = apply_moves(self.scenario.text, zip(self.movables, setting, strict=True))
             scenario = self._load_text(self.scenario, text)
-            return _read_results(run_in_model(scenario, self._reference))
+            return _read_reference_play(run_in_model(scenario, self._reference))
         except (NotApplicable, ScenarioError):
             return None
 
@@ -133,13 +133,13 @@ class MovedSettings(Settings[Setting]):
         """Make a find of what the reference supervisor itself breaks."""
         if _is_waiting_in_vain(reached.played):
             return None
-        is_slight = self._is_slight(setting)
+        is_slight = self._is_slight_move(setting)
         self.counted += is_slight or not reached.trouble
         if find_broken_invariant(reached.played) or (is_slight and reached.trouble):
             return self._make_failing_setting(setting, reached)
         return None
 
-    def _is_slight(self, setting: Setting) -> bool:
+    def _is_slight_move(self, setting: Setting) -> bool:
         """Say whether the times of a setting together are hardly moved, and nothing else is.
 
         A pause where there was none is never slight: what is said to happen at one instant no longer does. How often
@@ -162,7 +162,7 @@ class MovedSettings(Settings[Setting]):
         return FailingSetting(setting, scenario, key, reason, played)
 
 
-def _read_results(played: PlayResult) -> _ReferencePlay:
+def _read_reference_play(played: PlayResult) -> _ReferencePlay:
     """Say what the reference makes of a moved scenario, the instants being its own."""
     times: dict[str, list[int | None]] = {}
     expect = []
@@ -173,7 +173,7 @@ def _read_results(played: PlayResult) -> _ReferencePlay:
             times[expectation.key] = seen
         expect.append(own)
     met = replace(played, bound=replace(played.bound, expect=tuple(expect)))
-    return _ReferencePlay(met, times, find_broken_invariant(met) or _describe_unmet(met))
+    return _ReferencePlay(met, times, find_broken_invariant(met) or _describe_unmet_check(met))
 
 
 def _is_waiting_in_vain(played: PlayResult) -> bool:
@@ -198,7 +198,7 @@ def _is_waiting_in_vain(played: PlayResult) -> bool:
     return is_late or (awaited.startswith("background") and agents > 1 and step == "await_prompt")
 
 
-def _describe_unmet(played: PlayResult) -> str:
+def _describe_unmet_check(played: PlayResult) -> str:
     """Say what keeps a play from being green; "" if nothing does."""
     judgement = judge_play(played)
     if judgement.verdict is Verdict.PASSED:

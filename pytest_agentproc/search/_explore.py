@@ -81,10 +81,10 @@ def _run_exploration(trials: _ExplorationTrials, runs: int, random: Random) -> N
     found = next(filter(trials.is_failing, _generate_settings(made.original, pools, runs - 1, random)), None)
     for index, text in enumerate(made.original):
         if found is not None and found[index] != text:
-            found = _move_nearer(trials, found, index, pools(index))
+            found = _move_piece_nearer(trials, found, index, pools(index))
 
 
-def _move_nearer(trials: _ExplorationTrials, setting: Setting, index: int, pool: list[str]) -> Setting:
+def _move_piece_nearer(trials: _ExplorationTrials, setting: Setting, index: int, pool: list[str]) -> Setting:
     """Bring one piece of a setting back to the file, or as near to it as it still fails."""
 
     def set_text(text: str) -> Setting:
@@ -151,7 +151,7 @@ def _list_piece_texts(trials: _ExplorationTrials, index: int) -> list[str]:
         setting[index] = movable.write_time(worth, made.limits)
         return trials.is_within_expectations(tuple(setting))
 
-    tried = _list_turning_times(made, now)
+    tried = _list_times_near_limits(made, now)
     if movable.repeats:
         tried = [worth for worth in tried if now <= worth * _OFTEN <= now * _OFTEN**2]
     step = _MILLISECOND if movable.kind == "time" else None
@@ -165,7 +165,7 @@ def _list_piece_texts(trials: _ExplorationTrials, index: int) -> list[str]:
     return [movable.text, *(movable.write_time(worth, made.limits) for worth in ordered if worth != now)]
 
 
-def _list_turning_times(made: MovedSettings, now: int) -> list[int]:
+def _list_times_near_limits(made: MovedSettings, now: int) -> list[int]:
     """List the times at which something may turn over, in order."""
     on = [limit for name in made.names if (limit := made.limits[name]) is not None]
     exact = [0, _MILLISECOND, _SECOND, 10 * _SECOND, now // 2, 2 * now, *on, *(2 * limit for limit in on)]

@@ -22,7 +22,14 @@ def find_broken_invariant(played: PlayResult) -> str:
         return str(played.fault).partition("\n")[0]
     if played.fault is not None:
         return f"time cannot advance: {played.fault}"
-    checks = (_check_time_order, _check_outcomes, _check_exit_codes, _check_silence, _check_waits, _check_leaks)
+    checks = (
+        _check_time_order,
+        _check_one_outcome_each,
+        _check_exit_codes,
+        _check_silence,
+        _check_return_after_graces,
+        _check_leaks,
+    )
     return next((reason for check in checks if (reason := check(played))), "")
 
 
@@ -31,7 +38,7 @@ def _check_time_order(played: PlayResult) -> str:
     return "" if back is None else f"virtual time goes back, to {back.at} ns"
 
 
-def _check_outcomes(played: PlayResult) -> str:
+def _check_one_outcome_each(played: PlayResult) -> str:
     """Every prompt has exactly one outcome."""
     answer = played.answer
     if answer is None:
@@ -102,7 +109,7 @@ def _list_write_times(record: Record) -> list[int]:
     return written
 
 
-def _check_waits(played: PlayResult) -> str:
+def _check_return_after_graces(played: PlayResult) -> str:
     """The caller of a run has its answer once the graces after the outcome are over."""
     assert played.answer is not None
     at, over = find_returned_at(played.record), played.answer.elapsed

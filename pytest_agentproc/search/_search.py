@@ -40,7 +40,7 @@ class OpenValueSettings(Settings[tuple[Choice, ...]]):
         self.runs += 1
         text = self.scenario.fill_open_values(choices)
         try:
-            closed = _load_closed(text, self.scenario)
+            closed = _load_closed_scenario(text, self.scenario)
             reference = run_in_model(closed, self._reference)
             if not self._is_of_kit and has_output_after_end(reference):
                 return None
@@ -51,7 +51,7 @@ class OpenValueSettings(Settings[tuple[Choice, ...]]):
         except ScenarioError:
             return None
         self.counted += 1
-        return self._find_breach(choices, text, reference, played)
+        return self._find_broken_promise(choices, text, reference, played)
 
     def require_play(self) -> None:
         """See that a setting could be played.
@@ -62,7 +62,7 @@ class OpenValueSettings(Settings[tuple[Choice, ...]]):
         if self._refused is not None and not self.counted:
             raise self._refused
 
-    def _find_breach(
+    def _find_broken_promise(
         self, choices: tuple[Choice, ...], text: str, reference: PlayResult, played: PlayResult
     ) -> FailingSetting | None:
         reason, own = find_broken_invariant(played), find_unmet_check(played)
@@ -76,13 +76,13 @@ class OpenValueSettings(Settings[tuple[Choice, ...]]):
         must = collect_expect_keys(reference, of_others=not self._is_of_kit)
         scenario, again = played.bound.scenario, played
         if must is not None and must != collect_expect_keys(played, of_others=not self._is_of_kit):
-            scenario = _load_closed(replace_expectations(text, must), self.scenario)
+            scenario = _load_closed_scenario(replace_expectations(text, must), self.scenario)
             again = replace(played, bound=scenario.bind(scenario.request_limits(self._subject)))
             own = find_unmet_check(again)
         return None if own is None else FailingSetting(choices, scenario, own[0], reason or own[1], again)
 
 
-def _load_closed(text: str, scenario: Scenario) -> Scenario:
+def _load_closed_scenario(text: str, scenario: Scenario) -> Scenario:
     return loads(text, scenario.path, None, scenario.language)
 
 

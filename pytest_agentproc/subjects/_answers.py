@@ -26,10 +26,10 @@ def read_answer(given: Any, scale: float = 1) -> RunReport:
     Raises:
         AdapterError: it is none of these, or a field is unknown or of a wrong type; the text says which.
     """
-    return RunReport() if given is None else _read_one_answer(given, "", scale)
+    return RunReport() if given is None else _read_run_answer(given, "", scale)
 
 
-def _read_one_answer(given: Any, place: str, scale: float) -> RunReport:
+def _read_run_answer(given: Any, place: str, scale: float) -> RunReport:
     if isinstance(given, str):
         return RunReport(outcome=_read_outcome(given, place or "the outcome", None))
     unit: float | None = scale * NANOSECONDS
@@ -40,7 +40,7 @@ def _read_one_answer(given: Any, place: str, scale: float) -> RunReport:
     else:
         hint = "its function is no `async def`, or lacks an await: " if hasattr(given, "__await__") else ""
         allowed = "a RunReport, a mapping of its fields, the name of an outcome" + ("" if place else ", or None")
-        raise AdapterError(f"it returned {_format_value(given, place)}\n{hint}give {allowed}")
+        raise AdapterError(f"it returned {_format_given_value(given, place)}\n{hint}give {allowed}")
     before = f"{place}: " if place else ""
     for name in pairs:
         if name not in _FIELDS:
@@ -62,7 +62,7 @@ def _read_outcome(given: Any, place: str, _unit: object) -> str:
     if isinstance(given, str) and given in _OUTCOMES:
         return str(given)
     raise AdapterError(
-        f"it returned {_format_value(given, place)}, which is no outcome\n{did_you_mean(given, _OUTCOMES)}"
+        f"it returned {_format_given_value(given, place)}, which is no outcome\n{did_you_mean(given, _OUTCOMES)}"
     )
 
 
@@ -95,7 +95,7 @@ def _read_bytes(given: Any, place: str, _unit: object) -> bytes:
     raise _make_error(given, place, "bytes or text")
 
 
-def _read_texts(given: Any, place: str, _unit: object) -> tuple[str, ...]:
+def _read_list_of_texts(given: Any, place: str, _unit: object) -> tuple[str, ...]:
     if isinstance(given, list | tuple) and all(isinstance(word, str) for word in given):
         return tuple(given)
     raise _make_error(given, place, "a list of texts")
@@ -104,13 +104,13 @@ def _read_texts(given: Any, place: str, _unit: object) -> tuple[str, ...]:
 def _read_answers(given: Any, place: str, scale: float) -> tuple[RunReport, ...]:
     if not isinstance(given, list | tuple):
         raise _make_error(given, place, "a list with one answer each")
-    return tuple(_read_one_answer(answer, f"{place} {number}", scale) for number, answer in enumerate(given, 1))
+    return tuple(_read_run_answer(answer, f"{place} {number}", scale) for number, answer in enumerate(given, 1))
 
 
 def _read_sessions(given: Any, place: str, scale: float) -> dict[str, RunReport]:
     if not isinstance(given, Mapping):
         raise _make_error(given, place, "a mapping of names to answers")
-    return {str(name): _read_one_answer(answer, f"{place}.{name}", scale) for name, answer in given.items()}
+    return {str(name): _read_run_answer(answer, f"{place}.{name}", scale) for name, answer in given.items()}
 
 
 def _read_viewers(given: Any, place: str, _unit: object) -> dict[str, View]:
@@ -155,12 +155,12 @@ _READ: dict[str, Read] = {
     "agent_status": _make_type_reader(int, "a whole number: an exit code, or minus the number of a signal"),
     "forced": _make_type_reader(bool, "True or False"),
     "error": _TEXT,
-    "warnings": _read_texts,
+    "warnings": _read_list_of_texts,
     "noise": _make_type_reader(int, "a whole number"),
     "stderr_tail": _read_bytes,
     "turns": _read_answers,
     "background": _read_answers,
-    "statuses": _read_texts,
+    "statuses": _read_list_of_texts,
     "viewers": _read_viewers,
     "called": _read_hook_calls,
     "sessions": _read_sessions,
@@ -169,11 +169,11 @@ _READ: dict[str, Read] = {
 
 def _make_error(given: Any, place: str, allowed: str) -> AdapterError:
     return AdapterError(
-        f"it returned {_format_value(given, place)}\n{place} must be {allowed}, or None for: it does not say"
+        f"it returned {_format_given_value(given, place)}\n{place} must be {allowed}, or None for: it does not say"
     )
 
 
-def _format_value(given: Any, place: str) -> str:
+def _format_given_value(given: Any, place: str) -> str:
     try:
         text = repr(given)
     except Exception as error:  # noqa: BLE001  # a foreign class may do what it likes

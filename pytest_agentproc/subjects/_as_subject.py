@@ -30,10 +30,10 @@ def as_subject(thing: Any) -> Subject:
         UsageError: it is none of these; the text says what it lacks.
     """
     if inspect.isclass(thing) or (
-        _is_function(thing) and not _can_take_arguments(thing, 1) and _can_take_arguments(thing, 0)
+        _is_plain_callable(thing) and not _can_take_arguments(thing, 1) and _can_take_arguments(thing, 0)
     ):
-        thing = _call_factory(thing)
-    if _is_function(thing):
+        thing = _call_subject_factory(thing)
+    if _is_plain_callable(thing):
         if not _can_take_arguments(thing, 1):
             raise UsageError("it does not take one argument, the order", _REMEDY)
         return Function(thing)
@@ -56,7 +56,7 @@ def _describe_type(thing: Any) -> str:
     return f"a {type(thing).__name__}"
 
 
-def _is_function(thing: Any) -> bool:
+def _is_plain_callable(thing: Any) -> bool:
     return inspect.isroutine(thing) or isinstance(thing, functools.partial)
 
 
@@ -70,7 +70,7 @@ def _can_take_arguments(function: Any, count: int) -> bool:
     return True
 
 
-def _call_factory(factory: Any) -> Any:
+def _call_subject_factory(factory: Any) -> Any:
     name = getattr(factory, "__name__", repr(factory))
     if not _can_take_arguments(factory, 0):
         raise UsageError(f"{name} needs arguments", f"give what {name}(...) makes, or a factory without arguments")

@@ -122,11 +122,11 @@ async def call_supervisor(
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        raise _make_crash(error, adapter) from error  # it was not cancelled
+        raise _make_supervisor_crash(error, adapter) from error  # it was not cancelled
     except (Exception, SystemExit) as error:
         if (refusal := unwrap_refusal(error)) is not None:
             raise refusal from None
-        raise _make_crash(error, adapter) from error
+        raise _make_supervisor_crash(error, adapter) from error
     return read_answer(given, order.scale)
 
 
@@ -152,7 +152,7 @@ def find_adapter_module(thing: Any) -> str:
     return str(thing.__module__ if inspect.isroutine(thing) or inspect.isclass(thing) else type(thing).__module__)
 
 
-def _make_crash(error: BaseException, adapter: str) -> SupervisorCrash:
+def _make_supervisor_crash(error: BaseException, adapter: str) -> SupervisorCrash:
     modules = {frame.f_globals.get("__name__") for frame, _ in _list_foreign_frames(_unwrap_groups(error)[1])}
     is_in_adapter = modules <= {adapter} and not is_spawn_error(_unwrap_groups(error)[0])
     return SupervisorCrash(f"it {_describe_error(error)}", is_in_adapter=is_in_adapter)

@@ -135,7 +135,7 @@ class SessionDriver:
             self._is_closed = True
         elif deed.kind == "cancel":
             self._cancel(deed.value, group)
-        self._wake_all()
+        self._wake_waiting_tasks()
 
     def _cancel(self, number: int | None, group: TaskGroup) -> None:
         """Drop a prompt that waits; cancel a prompt that the client has got."""
@@ -146,9 +146,9 @@ class SessionDriver:
         if asked <= len(self._prompts):
             self._cancelled.add(number or asked)
         if not waits:
-            group.start_soon(self._cancel_by_client)
+            group.start_soon(self._call_client_cancel)
 
-    async def _cancel_by_client(self) -> None:
+    async def _call_client_cancel(self) -> None:
         """Have the client cancel; the result of the turn decides, even if the cancel fails."""
         try:
             await self._client.cancel()
@@ -159,7 +159,7 @@ class SessionDriver:
     async def _ask_permission(self) -> bool:
         number = self._caller.note_question(self._read_clock())
         answer = self._answers[number] = anyio.Event()
-        self._wake_all()
+        self._wake_waiting_tasks()
         if self._order.handler is None:
             return False
         await answer.wait()
@@ -174,14 +174,14 @@ class SessionDriver:
                 await self._client.start()
                 self._is_started = True
                 self._notify_caller("status", None, "ready")
-                await self._run_turns()
+                await self._run_turns_until_close()
                 await self._client.close()
         except Exception as error:
             if (refusal := unwrap_refusal(error)) is not None:
                 raise refusal from None
             if not self._is_started:
-                await self._fail_all_prompts(_unwrap_group(error))
-            elif self._client.outcome_of_prompt_error(_unwrap_group(error)) != "agent_lost":
+                await self._fail_all_prompts(_unwrap_exception_group(error))
+            elif self._client.outcome_of_prompt_error(_unwrap_exception_group(error)) != "agent_lost":
                 raise
         while len(self._turns) < len(self._prompts):
             self._finish_turn(len(self._turns) + 1, {"outcome": "stopped"})
@@ -196,7 +196,7 @@ class SessionDriver:
                 self._finish_turn(len(self._turns) + 1, {"outcome": outcome, "error": str(error)})
             await self._news.wait()
 
-    async def _run_turns(self) -> None:
+    async def _run_turns_until_close(self) -> None:
         """Send one prompt after the other until the session is closed."""
         while not self._is_closed:
             number = len(self._turns) + 1
@@ -215,11 +215,11 @@ class SessionDriver:
         async def send_prompt() -> None:
             try:
                 given = await self._client.prompt(self._prompts[number - 1])
-                said.update(_require_fields(given))
+                said.update(_require_answer_mapping(given))
             except Exception as raised:  # noqa: BLE001  # which of them are an outcome, the client says
                 if (refusal := unwrap_refusal(raised)) is not None:
                     raise refusal from None
-                error = _unwrap_group(raised)
+                error = _unwrap_exception_group(raised)
                 said.update(outcome=self._client.outcome_of_prompt_error(error), error=str(error))
             turn.cancel_scope.cancel()
 
@@ -243,9 +243,9 @@ class SessionDriver:
 
     def _notify_caller(self, kind: str, turn: int | None, text: str) -> None:
         self._caller.note_event(kind, turn, text)
-        self._wake_all()
+        self._wake_waiting_tasks()
 
-    def _wake_all(self) -> None:
+    def _wake_waiting_tasks(self) -> None:
         self._news.set()
         self._news = anyio.Event()
 
@@ -256,7 +256,7 @@ class SessionDriver:
         self._order.trace(self._read_clock(), "m", deed.show())
 
 
-def _require_fields(given: Any) -> Mapping[str, Any]:
+def _require_answer_mapping(given: Any) -> Mapping[str, Any]:
     if isinstance(given, str):
         return {"outcome": given}
     if isinstance(given, Mapping):
@@ -266,7 +266,7 @@ def _require_fields(given: Any) -> Mapping[str, Any]:
     )
 
 
-def _unwrap_group(error: Exception) -> Exception:
+def _unwrap_exception_group(error: Exception) -> Exception:
     """Give what a task group, of a client's own or one that it holds, has wrapped: a group of one says nothing else."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]

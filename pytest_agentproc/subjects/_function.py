@@ -112,7 +112,7 @@ class Function:
             raise UsageError(f"cancellable is {cancellable!r}", 'write True, False, or "task"')
         self.function = function
         self._module = find_adapter_module(function)
-        self.name = name or _get_name(function)
+        self.name = name or _get_function_name(function)
         self.cannot = require_inabilities(cannot)
         self.outcomes = require_outcomes(outcomes)
         self.first_signal = require_first_signal(first_signal)
@@ -127,8 +127,8 @@ class Function:
             require_limits_function(limits) if callable(limits) else require_limits({} if limits is None else limits)
         )
         self._keeps_time = callable(limits) or has_time_limit(limits or {})
-        self._is_async = _is_async(function)
-        self.real_time_only = "" if self._is_async else _explain_thread(function)
+        self._is_async_function = _is_async_function(function)
+        self.real_time_only = "" if self._is_async_function else _explain_need_of_process(function)
 
     def policy(self, request: LimitsRequest) -> Policy:
         """State the limits that it keeps.
@@ -158,7 +158,7 @@ class Function:
                 order.trace(order.clock.instant(), "m", {"process": "supervisor", "unscaled": "order.scale"})
 
     async def _call_function(self, order: RunRequest) -> Any:
-        if self._is_async:
+        if self._is_async_function:
             return await self.function(order)
         try:
             return await anyio.to_thread.run_sync(self.function, order, abandon_on_cancel=True)
@@ -208,18 +208,18 @@ def _unwrap_partials(function: Any) -> Any:
     return function if inspect.isroutine(function) or inspect.isclass(function) else type(function).__call__
 
 
-def _get_name(function: Any) -> str:
+def _get_function_name(function: Any) -> str:
     while isinstance(function, functools.partial):
         function = function.func
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-def _is_async(function: Any) -> bool:
+def _is_async_function(function: Any) -> bool:
     return inspect.iscoroutinefunction(inspect.unwrap(_unwrap_partials(function)))
 
 
-def _explain_thread(function: Any) -> str:
+def _explain_need_of_process(function: Any) -> str:
     """Say, with its place, why the virtual time of a function that is not async needs a process of its own."""
     code = getattr(inspect.unwrap(_unwrap_partials(function)), "__code__", None)
     place = "" if code is None else f"{os.path.relpath(code.co_filename)}:{code.co_firstlineno}: "
-    return f"{place}{_get_name(function)} is no `async def`, so it runs in a thread"
+    return f"{place}{_get_function_name(function)} is no `async def`, so it runs in a thread"

@@ -91,7 +91,7 @@ def _parse_source(field: str, given: Any) -> Source:
 
 
 def _make_exit_code_source(field: str, table: Any) -> Source:
-    words = _parse_table(f"says.{field}.exit_code", table, field)
+    words = _parse_toml_table(f"says.{field}.exit_code", table, field)
     for code in words:
         if code != _OTHER and not code.isdecimal():
             raise UsageError(f"says.{field}.exit_code: {code!r} is no exit code", f"write a number, or {_OTHER}")
@@ -101,7 +101,7 @@ def _make_exit_code_source(field: str, table: Any) -> Source:
 def _make_json_source(field: str, name: str, key: Any, table: Any) -> Source:
     if not isinstance(key, str):
         raise UsageError(f"says.{field}.key is {key!r}", "write the words of its path with dots between them")
-    words = None if table is None else _parse_table(f"says.{field}.words", table, field)
+    words = None if table is None else _parse_toml_table(f"says.{field}.words", table, field)
     if name != os.path.normpath(name) or name.startswith((os.sep, os.pardir)):
         raise UsageError(f"says.{field}.json is {name!r}", "name a file in the run's own folder, {folder}, or stdout")
 
@@ -130,7 +130,7 @@ def _make_json_source(field: str, name: str, key: Any, table: Any) -> Source:
     return read
 
 
-def _parse_table(place: str, table: Any, field: str) -> Mapping[str, Any]:
+def _parse_toml_table(place: str, table: Any, field: str) -> Mapping[str, Any]:
     """Give a table whose keys are text, as those of TOML always are."""
     if not isinstance(table, Mapping) or not table:
         raise UsageError(f"{place} is {table!r}", "write a table, such as {0: completed, other: failed}")

@@ -68,7 +68,7 @@ def make_policy(limits: Mapping[str, Any], dialect: str) -> Policy:
         UsageError: there is no such limit or value.
     """
     for name in limits:
-        _require_known("limit", name, POLICY_NAMES)
+        _require_known_name("limit", name, POLICY_NAMES)
     off = dict.fromkeys(OPTIONAL_NAMES - {"restart_backoff"})
     given = {name: () if name in LIST_NAMES and value is None else value for name, value in limits.items()}
     return mark_unstated(Policy.for_dialect(dialect, **(off | given)), limits)
@@ -97,7 +97,7 @@ def _require_dialect(dialect: str | Dialect) -> str:
     if isinstance(dialect, Dialect):
         return dialect.name
     if dialect not in VARIANTS:
-        _require_known(
+        _require_known_name(
             "dialect", dialect, _KNOWN, f"; `gemini stream`, for example, is one mode of one: {', '.join(VARIANTS)}"
         )
     return dialect
@@ -111,7 +111,7 @@ def require_actions(deeds: Iterable[str]) -> tuple[str, ...]:
     """
     listed = tuple([deeds] if isinstance(deeds, str) else deeds)
     for deed in listed:
-        _require_known("deed", deed, CAPABILITIES)
+        _require_known_name("deed", deed, CAPABILITIES)
     return listed
 
 
@@ -123,7 +123,7 @@ def require_inabilities(words: Iterable[str]) -> tuple[str, ...]:
     """
     listed = tuple([words] if isinstance(words, str) else words)
     for word in listed:
-        _require_known("ability", word, (*ABILITIES, *CAPABILITIES), plural="abilities")
+        _require_known_name("ability", word, (*ABILITIES, *CAPABILITIES), plural="abilities")
     return listed
 
 
@@ -135,7 +135,7 @@ def require_outcomes(words: Iterable[str] | str) -> tuple[str, ...]:
     """
     listed = tuple([words] if isinstance(words, str) else words)
     for word in listed:
-        _require_known("outcome", word, tuple(Outcome))
+        _require_known_name("outcome", word, tuple(Outcome))
     if listed and not {*_LEAST} <= {*listed}:
         raise UsageError(
             f"outcomes is {list(listed)!r}", "name completed and failed among them, or leave it out for all"
@@ -154,7 +154,7 @@ def require_first_signal(name: str) -> str:
     return name
 
 
-def _require_known(what: str, name: Any, known: tuple[str, ...], more: str = "", plural: str = "") -> None:
+def _require_known_name(what: str, name: Any, known: tuple[str, ...], more: str = "", plural: str = "") -> None:
     if name not in known:
         raise UsageError(
             f"there is no {what} {name!r}{did_you_mean(name, known, '', ', ')}",

@@ -83,8 +83,8 @@ class _DrivenSession:
         self._deeds: dict[str, Callable[[Any], None]] = {
             "prompt": lambda text: self._turns.append(self._session.prompt(text)),
             "cancel": self._cancel_turn,
-            "stop": lambda _: self._start_waiting(self._session.stop()),
-            "close": lambda _: self._start_waiting(self._session.close()),
+            "stop": lambda _: self._await_in_group(self._session.stop()),
+            "close": lambda _: self._await_in_group(self._session.close()),
             "attach": self._attach_viewer,
             "detach": lambda name: self._viewers.pop(name).detach(),
             "answer": lambda number: self._answers[number].set(),
@@ -110,7 +110,7 @@ class _DrivenSession:
             trace=add_session_to_trace(order.trace, order.name),
         )
         self._session = await stack.enter_async_context(door)
-        group.start_soon(self._pass_events_on, self._session.attach())
+        group.start_soon(self._report_events_to_caller, self._session.attach())
 
     def do_action(self, deed: CallerAction) -> None:
         """Do what the caller wants."""
@@ -123,7 +123,7 @@ class _DrivenSession:
 
     # Reports of the session.
 
-    async def _pass_events_on(self, viewer: Viewer) -> None:
+    async def _report_events_to_caller(self, viewer: Viewer) -> None:
         async for event in viewer:
             self._caller.note_event(event.kind, event.turn, event.text, self._order.name)
             self._ring()
@@ -151,15 +151,15 @@ class _DrivenSession:
         else:
             self._turns[number - 1].cancel()
 
-    def _start_waiting(self, coroutine: Coroutine[Any, Any, None]) -> None:
+    def _await_in_group(self, coroutine: Coroutine[Any, Any, None]) -> None:
         self._group.start_soon(_wait_for, coroutine)
 
     def _attach_viewer(self, name: str) -> None:
         viewer = self._viewers[name] = self._session.attach()
         self._seen[name] = []
-        self._group.start_soon(self._collect_events, viewer, self._seen[name])
+        self._group.start_soon(self._collect_viewer_events, viewer, self._seen[name])
 
-    async def _collect_events(self, viewer: Viewer, seen: list[SessionEvent]) -> None:
+    async def _collect_viewer_events(self, viewer: Viewer, seen: list[SessionEvent]) -> None:
         seen.extend([event async for event in viewer])
 
 

@@ -40,7 +40,7 @@ def load_command_file(path: Path) -> Command:
         UsageError: it cannot be read, is no TOML, or a key or value is wrong; the text begins with the file.
     """
     try:
-        return _make_command_of_table(_parse_toml(read_text_file(path, _MOST_BYTES)), path)
+        return _make_command_from_table(_parse_toml(read_text_file(path, _MOST_BYTES)), path)
     except OSError as error:
         raise UsageError(f"{path.name}: {error.strerror}", "name a file that can be read") from None
     except ValueError as error:  # no UTF-8, no TOML, or a number of more digits than are read
@@ -59,21 +59,21 @@ def _parse_toml(text: str) -> dict[str, Any]:
         raise UsageError("it is nested too deeply", "write TOML with fewer brackets in brackets") from None
     except ValueError:  # more digits than Python converts
         table = {"": 1 << _BITS}
-    if _has_huge_number(table):
+    if _has_too_large_number(table):
         raise UsageError("a number is too large", f"write a whole number of at most {_BITS} bits")
     return table
 
 
-def _has_huge_number(value: Any) -> bool:
+def _has_too_large_number(value: Any) -> bool:
     """Say whether a whole number is larger than TOML's own."""
     if isinstance(value, Mapping):
-        return any(map(_has_huge_number, value.values()))
+        return any(map(_has_too_large_number, value.values()))
     if isinstance(value, list):
-        return any(map(_has_huge_number, value))
+        return any(map(_has_too_large_number, value))
     return isinstance(value, int) and value.bit_length() >= _BITS
 
 
-def _make_command_of_table(table: dict[str, Any], path: Path) -> Command:
+def _make_command_from_table(table: dict[str, Any], path: Path) -> Command:
     for key, value in table.items():
         if key not in _KEYS:
             raise UsageError(f"there is no key {key!r}", did_you_mean(key, _KEYS))
@@ -100,7 +100,7 @@ def _split_command_line(line: str, place: str) -> list[str]:
         raise UsageError(f"{place} {line!r} cannot be split: {str(error).lower()}", "quote it as for a shell") from None
 
 
-def _is_text(value: Any) -> bool:
+def _is_nonempty_text(value: Any) -> bool:
     return isinstance(value, str) and value != ""
 
 
@@ -108,21 +108,21 @@ def _is_list_of_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(word, str) for word in value)
 
 
-def _is_table(value: Any) -> bool:
+def _is_toml_table(value: Any) -> bool:
     return isinstance(value, Mapping)
 
 
 _KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "command": (lambda value: _is_text(value) or _is_list_of_texts(value), "a text or a list of texts"),
-    "name": (lambda value: _is_text(value) and "," not in value, "a text without a comma"),
-    "limits": (_is_table, "a table, such as inactivity_timeout = 60"),
+    "command": (lambda value: _is_nonempty_text(value) or _is_list_of_texts(value), "a text or a list of texts"),
+    "name": (lambda value: _is_nonempty_text(value) and "," not in value, "a text without a comma"),
+    "limits": (_is_toml_table, "a table, such as inactivity_timeout = 60"),
     "dialects": (_is_list_of_texts, "a list of texts"),
-    "says": (_is_table, "a table, such as text = 'stdout'"),
-    "env": (lambda value: _is_table(value) and _is_list_of_texts(list(value.values())), "a table of texts"),
+    "says": (_is_toml_table, "a table, such as text = 'stdout'"),
+    "env": (lambda value: _is_toml_table(value) and _is_list_of_texts(list(value.values())), "a table of texts"),
     "cannot": (_is_list_of_texts, "a list of texts"),
     "outcomes": (_is_list_of_texts, "a list of texts"),
-    "first_signal": (_is_text, "a text, such as INT"),
-    "declines": (_is_table, "a table: {exit_code = 77}"),
+    "first_signal": (_is_nonempty_text, "a text, such as INT"),
+    "declines": (_is_toml_table, "a table: {exit_code = 77}"),
     "prompt_on_stdin": (lambda value: isinstance(value, bool), "true or false"),
     "sessions": (lambda value: value == "acp", "acp: it is an ACP agent, and the kit its editor"),
     "on_path": (lambda value: isinstance(value, bool), "true or false"),

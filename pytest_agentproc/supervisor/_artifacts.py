@@ -77,7 +77,7 @@ class Artifacts:
         self._store = store
         self._headline = headline
         for name in _LOGS:
-            self._try_store(name, store.begin, name)
+            self._store_or_note_failure(name, store.begin, name)
 
     def log_event(self, event: Event, meanings: list[Meaning], now: int) -> None:
         """Keep what came of one event of the machine, at an instant of the run's clock."""
@@ -89,7 +89,7 @@ class Artifacts:
                 "events.jsonl",
                 _encode_lines(
                     _encode_json({"at": at, **_describe_meaning(item)}, _EVENT)
-                    for item in _split_joined_lines(meanings)
+                    for item in _split_joined_line_meanings(meanings)
                 ),
             )
             texts = [
@@ -102,20 +102,20 @@ class Artifacts:
 
     def write(self, name: str, data: bytes) -> None:
         """Write bytes behind those of a log."""
-        self._try_store(name, self._store.write, name, data)
+        self._store_or_note_failure(name, self._store.write, name, data)
 
     def finish(self, result: Result) -> Result:
         """Show the logs, write the result down, and give the result with all that could not be written."""
         for name in _LOGS:
-            self._try_store(name, self._store.finish, name)
+            self._store_or_note_failure(name, self._store.finish, name)
         self.write_result(self.warn_of_unwritten(result))
         return self.warn_of_unwritten(result)
 
     def write_result(self, result: Result) -> None:
         """Write a result down: every one is, also that of an agent that never started."""
-        self._try_store(_RESULT, self._store.begin, _RESULT)
+        self._store_or_note_failure(_RESULT, self._store.begin, _RESULT)
         self.write(_RESULT, _encode_lines([_encode_json(self.build_fields(result), _OBJECT)]))
-        self._try_store(_RESULT, self._store.finish, _RESULT)
+        self._store_or_note_failure(_RESULT, self._store.finish, _RESULT)
 
     def warn_of_unwritten(self, result: Result) -> Result:
         """Give a result that warns of what could not be written; nothing else of it changes."""
@@ -139,7 +139,7 @@ class Artifacts:
         }
         return {name: own[name] if name in own else getattr(result, name) for name in RESULT_FIELDS}
 
-    def _try_store(self, name: str, action: Callable[..., None], *args: Any) -> None:
+    def _store_or_note_failure(self, name: str, action: Callable[..., None], *args: Any) -> None:
         if name in self.unwritten:
             return
         try:
@@ -162,7 +162,7 @@ def _encode_lines(texts: Iterable[str]) -> bytes:
     return "".join(f"{text}\n" for text in texts).encode(errors="backslashreplace")
 
 
-def _split_joined_lines(meanings: list[Meaning]) -> Iterator[Meaning]:
+def _split_joined_line_meanings(meanings: list[Meaning]) -> Iterator[Meaning]:
     """Part lines that came together: each is an event of its own."""
     for meaning in meanings:
         if type(meaning) is Line:
@@ -189,18 +189,18 @@ def _encode_json(value: Any, encoder: json.JSONEncoder) -> str:
     try:
         return encoder.encode(value)
     except (ValueError, RecursionError):
-        return encoder.encode(_make_writable(value))
+        return encoder.encode(_make_json_writable(value))
 
 
-def _decode_value(value: object) -> str:
+def _convert_to_text(value: object) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
-_EVENT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_decode_value)
-_OBJECT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_decode_value, indent=2)
+_EVENT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_convert_to_text)
+_OBJECT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_convert_to_text, indent=2)
 
 
-def _make_writable(value: Any, depth: int = 0) -> Any:
+def _make_json_writable(value: Any, depth: int = 0) -> Any:
     """Make agent's data writable that Python's JSON reads and JSON has not: NaN, infinity, nesting without an end."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
@@ -209,8 +209,8 @@ def _make_writable(value: Any, depth: int = 0) -> Any:
     if depth == _DEEPEST:
         return "..."
     if isinstance(value, dict):
-        return {key: _make_writable(item, depth + 1) for key, item in value.items()}
-    return [_make_writable(item, depth + 1) for item in value]
+        return {key: _make_json_writable(item, depth + 1) for key, item in value.items()}
+    return [_make_json_writable(item, depth + 1) for item in value]
 
 
 class Store(Protocol):

@@ -63,22 +63,22 @@ class Conversation(AgentLifecycle):
             to.AnswerQuestion: lambda wish, now: self.feeder.put(
                 self.turns.answer_question(wish.id, now, allowed=wish.allowed)
             ),
-            to.RegisterHook: self._handle_register,
+            to.RegisterHook: self._handle_hook_registration,
             to.DecideTool: lambda wish, _: self.feeder.put(self.hooks.decide(wish.id, allowed=wish.allowed)),
-            to.StopAgent: self._handle_stop,
-            to.CloseSession: self._handle_close,
+            to.StopAgent: self._handle_stop_intent,
+            to.CloseSession: self._handle_close_intent,
         }
         self._meanings: dict[type[Any], Callable[[Any, int], list[Command]]] = {
-            HandshakeDone: self._handle_welcome,
-            HandshakeRefused: self._handle_refusal,
-            HistoryReplayed: self._handle_replay,
+            HandshakeDone: self._handle_handshake_done,
+            HandshakeRefused: self._handle_handshake_refused,
+            HistoryReplayed: self._handle_replayed_history,
             MalformedLine: lambda malformed, now: self._reject_protocol_error(malformed.error, now),
-            Noise: self._handle_noise,
+            Noise: self._handle_noise_line,
             ImmediateReply: lambda reply, now: self._send_reply(reply.data, now),
             Hook: lambda hook, now: self._send_reply(self.hooks.handle_fired(hook, now), now),
-            QuestionWithdrawn: self._handle_withdrawal,
-            TaskBegun: self._handle_task,
-            TaskOver: self._handle_task,
+            QuestionWithdrawn: self._handle_question_withdrawn,
+            TaskBegun: self._handle_background_task,
+            TaskOver: self._handle_background_task,
         }
         self._expiries: dict[str, Callable[[int], list[Command]]] = {
             "permission_timeout": lambda now: self.feeder.put(self.turns.deny_late_questions(now)),
@@ -185,32 +185,32 @@ class Conversation(AgentLifecycle):
             return self._send_reply(self.turns.handle_work(meaning, now), now)
         return self._send_reply(self.turns.handle_turn_meaning(meaning, now), now)  # type: ignore[arg-type]  # all others are in the table
 
-    def _handle_welcome(self, welcome: HandshakeDone, now: int) -> list[Command]:
+    def _handle_handshake_done(self, welcome: HandshakeDone, now: int) -> list[Command]:
         self._is_greeted = self._is_steady
         self._was_ready = self._was_ready or self._is_greeted
         self.session_id = welcome.session_id or self.session_id
         self._timers.pop("handshake_timeout", None)
         return []
 
-    def _handle_refusal(self, refusal: HandshakeRefused, now: int) -> list[Command]:
+    def _handle_handshake_refused(self, refusal: HandshakeRefused, now: int) -> list[Command]:
         """Give up on an agent that refuses the handshake; what it says of that later changes nothing."""
         return [] if self._is_greeted else self._give_up_agent(f"it refused: {refusal.error}", now)
 
-    def _handle_replay(self, replayed: HistoryReplayed, now: int) -> list[Command]:
+    def _handle_replayed_history(self, replayed: HistoryReplayed, now: int) -> list[Command]:
         """Show the session's past once: the agent of a restart replays what viewers have read."""
         if not self._was_ready:
             self.turns.show_replayed(replayed)
         return []
 
-    def _handle_withdrawal(self, withdrawn: QuestionWithdrawn, now: int) -> list[Command]:
+    def _handle_question_withdrawn(self, withdrawn: QuestionWithdrawn, now: int) -> list[Command]:
         self.hooks.withdraw(withdrawn.id)
         return self._send_reply(self.turns.handle_turn_meaning(withdrawn, now), now)
 
-    def _handle_noise(self, noise: Noise, now: int) -> list[Command]:
+    def _handle_noise_line(self, noise: Noise, now: int) -> list[Command]:
         self.noise += 1
         return []
 
-    def _handle_task(self, task: TaskMeaning, now: int) -> list[Command]:
+    def _handle_background_task(self, task: TaskMeaning, now: int) -> list[Command]:
         self.tasks.feed(task)
         return []
 
@@ -259,15 +259,15 @@ class Conversation(AgentLifecycle):
             self.turns.refuse_queued(*self.failure, now)
         return []
 
-    def _handle_register(self, wish: to.RegisterHook, now: int) -> list[Command]:
+    def _handle_hook_registration(self, wish: to.RegisterHook, now: int) -> list[Command]:
         self.hooks.register(wish.name, now)
         return []
 
-    def _handle_stop(self, wish: to.StopAgent, now: int) -> list[Command]:
+    def _handle_stop_intent(self, wish: to.StopAgent, now: int) -> list[Command]:
         self._publish("stop")
         return self._force_stop(now)
 
-    def _handle_close(self, wish: to.CloseSession, now: int) -> list[Command]:
+    def _handle_close_intent(self, wish: to.CloseSession, now: int) -> list[Command]:
         if self._is_closing:
             return []
         self._is_closing = True

@@ -123,7 +123,7 @@ class Driver:
         agent = self.agent
         if agent is None:
             self._feed(on.Start(), now)
-            return self._trace_changes(self._update_deadline(), now)
+            return self._trace_changes(self._update_next_look(), now)
         has_news = self._feed_ready_events(agent, now)
         return self._trace_changes(self._fire_deadline(now, has_news=has_news), now)
 
@@ -151,16 +151,16 @@ class Driver:
         zero length, which the news set, waits for no process.
         """
         stood = self.deadline
-        timers = self._update_deadline()
+        timers = self._update_next_look()
         if self.deadline is None or self.deadline > now or (has_news and stood == now):
             return timers
         if not self._done:
             self._trace_now("t", {"process": "supervisor", "timer": _find_due_timer(timers, now), "fired": True})
             self._feed(on.DeadlineReached(), now)
-            timers = self._update_deadline()
+            timers = self._update_next_look()
         return timers
 
-    def _update_deadline(self) -> dict[str, int]:
+    def _update_next_look(self) -> dict[str, int]:
         """Find out when to look again whatever happens; return the timers that run."""
         timers = self.machine.deadlines
         self.deadline = min(timers.values()) if timers else None

@@ -116,7 +116,7 @@ class Completion:
         if isinstance(meaning, Other):
             return
         if isinstance(meaning, Message):
-            self._keep_message(meaning)
+            self._add_message(meaning)
         elif isinstance(meaning, Line):
             self.has_lines = True
             self.messages.add_lines(meaning.text)
@@ -169,7 +169,7 @@ class Completion:
             self.at = self.ok = None
             self.error = ""
 
-    def _keep_message(self, message: Message) -> None:
+    def _add_message(self, message: Message) -> None:
         if message.text is not None:
             self.messages.add(message.text)
             self._is_torn = self._is_torn or message.is_torn

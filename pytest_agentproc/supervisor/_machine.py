@@ -226,7 +226,7 @@ class Machine(ProcessMachine):
             self.tools.feed(meaning)
             dog.note_work(busy=self.tools.is_busy, doing=self.tools.doing)
             if self.state is _RUNNING and self.tools.is_handed_over(meaning):
-                return self._hand_over_to_host(now)
+                return self._hand_tool_over_to_host(now)
         if before is None and completion.at is not None:
             self.state = State.ENDING
             dog.disarm()
@@ -238,7 +238,7 @@ class Machine(ProcessMachine):
             dog.arm(now)
         return []
 
-    def _hand_over_to_host(self, now: int) -> list[Command]:
+    def _hand_tool_over_to_host(self, now: int) -> list[Command]:
         """End at a message that asks for a tool of the host's (A7). Later lines belong to the next run."""
         self._conclude(Outcome.TOOL_USE, now)
         if self.status is not None:
@@ -251,7 +251,7 @@ class Machine(ProcessMachine):
     def _handle_deadline(self, event: on.DeadlineReached, now: int) -> list[Command]:
         if self.ladder.deadline is not None and self.ladder.deadline <= now:
             if self.ladder.rung is EscalationStep.TERMINATE:
-                self._conclude_result()
+                self._set_outcome_of_result()
             return self._note_signal(self.ladder.take_due_step(now))
         due = self.watchdog.find_expired_limit(now)
         if due is None:
@@ -291,12 +291,12 @@ class Machine(ProcessMachine):
             has = self.decoder.has_completion
             outcome = self.ending.judge_exit(self.completion, self.status, self.watchdog, now, has_completion=has)
             at = now if self.completion.at is None else self.completion.at
-            self._conclude(outcome, at, "" if outcome is Outcome.COMPLETED else self._explain_end(now))
+            self._conclude(outcome, at, "" if outcome is Outcome.COMPLETED else self._explain_agent_end(now))
         self.watchdog.disarm()
         self.state = State.SWEEPING
         return [on.Sweep()] if self.ladder.reach == "tree" else self._finish()
 
-    def _explain_end(self, now: int) -> str:
+    def _explain_agent_end(self, now: int) -> str:
         """Give the agent's own words about a bad result; without a result say how it exited, too."""
         told = self.completion.error
         if self.completion.at is not None:
@@ -326,10 +326,10 @@ class Machine(ProcessMachine):
         self.status = status
         self.state = State.DONE
         if self.outcome is None and self.completion.at is not None:
-            self._conclude_result()
+            self._set_outcome_of_result()
         self._conclude(Outcome.STOPPED, now, error)
 
-    def _conclude_result(self) -> None:
+    def _set_outcome_of_result(self) -> None:
         assert self.completion.at is not None
         self._conclude(self.ending.judge_completion(self.completion), self.completion.at, self.completion.error)
 

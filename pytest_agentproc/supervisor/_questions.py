@@ -161,7 +161,7 @@ class Hooks:
             self.withdraw(hook.id)
             self._waiting[hook.id] = (hook, now + self._limit)
         elif not is_registered:
-            self._keep_fired(hook, now)
+            self._keep_fired_hook(hook, now)
         if is_registered:
             self._request_callback(hook)
         return b"" if hook.is_question else self._talk.encode_hook_answer(hook)
@@ -170,7 +170,7 @@ class Hooks:
         """Take note that the agent wants no answer to a hook any more."""
         hook, _ = self._waiting.pop(name, (None, 0))
         if hook is not None:
-            self._tell("withdrawn", None, _format_title(hook), hook=hook)
+            self._tell("withdrawn", None, _format_hook_title(hook), hook=hook)
 
     # Calls of the caller.
 
@@ -205,16 +205,16 @@ class Hooks:
             self.withdraw(hook.id)
         if self._sweep_at is not None and self._sweep_at <= now:
             while self._kept and now - self._kept[0][1] > self.LIFE:
-                self._drop_oldest()
+                self._drop_oldest_hook()
             self._sweep_at = now + self.SWEEP if self._kept else None
         return b"".join(self._talk.encode_hook_answer(hook, "nobody answered the hook in time") for hook in late)
 
-    def _keep_fired(self, hook: Hook, now: int) -> None:
+    def _keep_fired_hook(self, hook: Hook, now: int) -> None:
         size = self._measure_hook(hook)
         self._kept.append((hook, now, size))
         self._size += size
         while len(self._kept) > self.MOST or (self._size > self.MOST_SIZE and len(self._kept) > 1):
-            self._drop_oldest()
+            self._drop_oldest_hook()
         if self._sweep_at is None:
             self._sweep_at = now + self.SWEEP
 
@@ -224,12 +224,12 @@ class Hooks:
         except RecursionError:  # nested so deeply that it can be read, but not be written
             return self.MOST_SIZE
 
-    def _drop_oldest(self) -> None:
+    def _drop_oldest_hook(self) -> None:
         self._size -= self._kept.popleft()[2]
 
     def _request_callback(self, hook: Hook) -> None:
-        self._tell("hook", None, _format_title(hook), hook=hook)
+        self._tell("hook", None, _format_hook_title(hook), hook=hook)
 
 
-def _format_title(hook: Hook) -> str:
+def _format_hook_title(hook: Hook) -> str:
     return f"{hook.event} {hook.title}".strip()

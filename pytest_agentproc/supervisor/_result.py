@@ -63,7 +63,7 @@ class Result:
 
     def to_report(self) -> RunReport:
         """Put the result into the words of a verdict."""
-        return _report_result(self)
+        return _build_common_report(self)
 
 
 _SHOWN = frozenset({"message", "error"})
@@ -85,8 +85,8 @@ def report_session(
     results = {event.turn: event.result for event in events if event.kind == "outcome"}
     background = [event.result for event in events if event.kind == "background"]
     return RunReport(
-        turns=tuple(_report_result(results.get(number)) for number in range(1, turns + 1)),
-        background=tuple(_report_result(result) for result in background if result and result.text),
+        turns=tuple(_build_common_report(results.get(number)) for number in range(1, turns + 1)),
+        background=tuple(_build_common_report(result) for result in background if result and result.text),
         statuses=("starting", *(event.text for event in events if event.kind == "status")),
         viewers=dict(views),
         called=tuple(called),
@@ -106,7 +106,7 @@ def summarize_view(events: Collection[SessionEvent]) -> View:
     return View(statuses[-1] if statuses else "starting", "\n".join(told))
 
 
-def _report_result(result: Result | TurnResult | None) -> RunReport:
+def _build_common_report(result: Result | TurnResult | None) -> RunReport:
     """Give the fields that a result and a report have in common; an empty report for none."""
     if result is None:
         return RunReport()

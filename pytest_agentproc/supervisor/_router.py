@@ -60,14 +60,14 @@ class Router:
         if isinstance(meaning, PromptNamed):
             return ()
         if isinstance(meaning, TurnBegun):
-            return self._begin_turns(marks)
+            return self._begin_marked_turns(marks)
         if isinstance(meaning, TurnEnded):
             return self._end_turns(marks)
         if marks and marks != self.running:
-            self._begin_turns(marks)
+            self._begin_marked_turns(marks)
         return marks or self.running
 
-    def _begin_turns(self, marks: tuple[int, ...]) -> tuple[int, ...]:
+    def _begin_marked_turns(self, marks: tuple[int, ...]) -> tuple[int, ...]:
         if not marks:
             return self._begin_unnamed_turn()
         if marks == _BACKGROUND:
@@ -155,18 +155,18 @@ def _measure_event(event: SessionEvent) -> int:
     if event.result is not None:
         size += measure_result(event.result)
     if event.question is not None:
-        size += _measure_value(event.question.detail)
+        size += _measure_repr(event.question.detail)
     if event.hook is not None:
-        size += _measure_value(event.hook.detail)
+        size += _measure_repr(event.hook.detail)
     return size
 
 
 def measure_result(result: TurnResult) -> int:
     """Say how many characters a turn's result counts."""
-    return _EVENT + len(result.text or "") + len(result.transcript) + len(result.error) + _measure_value(result.usage)
+    return _EVENT + len(result.text or "") + len(result.transcript) + len(result.error) + _measure_repr(result.usage)
 
 
-def _measure_value(value: Mapping[str, object] | None) -> int:
+def _measure_repr(value: Mapping[str, object] | None) -> int:
     try:
         return len(repr(value))
     except RecursionError:

@@ -71,7 +71,7 @@ async def run_once(
     """
     made = deciders or Deciders()
     check_command(argv, cwd, env, 'run_once(["pi", "--mode", "json"])')
-    policy = _choose_policy(dialect, policy, timeout, made)
+    policy = _make_run_policy(dialect, policy, timeout, made)
     clock = clock or current_clock() or SystemClock()
     data = prompt.encode() if isinstance(prompt, str) else prompt
     machine = Machine(Task(dialect, data, policy, mode, argv), made)
@@ -110,7 +110,9 @@ async def _supervise(
     return sum_up()
 
 
-def _choose_policy(dialect: str | Dialect, policy: Policy | None, timeout: float | None, deciders: Deciders) -> Policy:
+def _make_run_policy(
+    dialect: str | Dialect, policy: Policy | None, timeout: float | None, deciders: Deciders
+) -> Policy:
     """Give the limits of a run, or refuse a caller's mistake."""
     if timeout is None:
         return policy or Policy.for_dialect(dialect)

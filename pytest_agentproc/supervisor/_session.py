@@ -132,7 +132,7 @@ _WORDS = frozenset({"delta", "late", "message", "past_message", "past_prompt", "
 """Events that are for viewers alone."""
 
 
-class _StopRequest:
+class _PendingStop:
     """The caller's word to stop, and how many agents had gone when it was heard."""
 
     def __init__(self) -> None:
@@ -166,7 +166,7 @@ class Session:
         self._count = 0
         self._background_size = 0
         self._exits = 0
-        self._stops: deque[_StopRequest] = deque()
+        self._stops: deque[_PendingStop] = deque()
         self._attendant = CallbackRunner()
         self._callbacks: dict[str, HookCallback] = {}
         self._warnings: deque[str] = deque(maxlen=_MOST_WARNINGS)
@@ -260,7 +260,7 @@ class Session:
         The call takes effect at once; awaiting it waits until no process of the agent is left. A new agent is started,
         to which the queued prompts go.
         """
-        stop = _StopRequest()
+        stop = _PendingStop()
         if not self.is_over:
             self._stops.append(stop)
             self.send_intent(to.StopAgent())
@@ -278,7 +278,7 @@ class Session:
         while not is_true():
             await self.wait_for_change()
 
-    def _is_stopped(self, stop: _StopRequest) -> bool:
+    def _is_stopped(self, stop: _PendingStop) -> bool:
         is_gone = stop.after is not None and (self._exits > stop.after or not self._machine.has_agent)
         return self.is_over or is_gone
 
@@ -334,7 +334,7 @@ class Session:
             self._attendant.start_waiting(group)
             await self.wait_for_change()
 
-    async def _ask_handler(self, question: Question) -> None:
+    async def _ask_permission_handler(self, question: Question) -> None:
         assert self._permission is not None
         allowed = False
         try:
@@ -389,7 +389,7 @@ class Session:
         elif event.kind == "withdrawn":
             self._attendant.cancel(event.question or event.hook)
         elif event.question is not None and self._permission is not None:
-            self._attendant.schedule(event.question, partial(self._ask_handler, event.question))
+            self._attendant.schedule(event.question, partial(self._ask_permission_handler, event.question))
         elif event.hook is not None and event.hook.callback in self._callbacks:
             self._attendant.schedule(event.hook, partial(self._call_hook, event.hook))
 

@@ -72,9 +72,9 @@ class CallbackRunner:
         while self._waiting:
             errand = self._waiting.popleft()
             self._running.append(errand)
-            group.start_soon(self._run_task, errand)
+            group.start_soon(self._run_callback, errand)
 
-    async def _run_task(self, errand: _CallbackTask) -> None:
+    async def _run_callback(self, errand: _CallbackTask) -> None:
         try:
             await errand.run()
         finally:

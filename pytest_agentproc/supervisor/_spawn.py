@@ -29,16 +29,16 @@ def check_command(argv: Sequence[str], cwd: str | None, env: Mapping[str, str] |
     if not argv:
         raise UsageError("argv is empty, but must name the agent's command", f"write {example}")
     for number, text in enumerate(argv):
-        _check_text(f"argv[{number}]", text)
-    _check_text("cwd", cwd or "")
+        _require_no_nul(f"argv[{number}]", text)
+    _require_no_nul("cwd", cwd or "")
     for name, value in (env or {}).items():
-        _check_text(f"env name {name!r}", name)
-        _check_text(f"env {name!r}", value)
+        _require_no_nul(f"env name {name!r}", name)
+        _require_no_nul(f"env {name!r}", value)
         if not name or "=" in name:
             raise UsageError(f"env name {name!r} is empty or holds '='", "leave it out")
 
 
-def _check_text(what: str, text: str) -> None:
+def _require_no_nul(what: str, text: str) -> None:
     if "\0" in text:
         raise UsageError(f"{what} holds a NUL character, which no process can be given", "remove it")
     try:

@@ -36,7 +36,7 @@ class Framing:
         if self.is_overlong:
             return []
         if b"\n" not in data:
-            self._keep_rest(data)
+            self._keep_unfinished_line(data)
             return []
         text = data
         if self._rest:
@@ -47,7 +47,7 @@ class Framing:
             fitting = list(takewhile(self._is_short_enough, lines))
             self.is_overlong, lines = len(fitting) < len(lines), fitting
         if rest:
-            self._keep_rest(rest)
+            self._keep_unfinished_line(rest)
         if self._begun and b"\r" not in text:
             return lines
         clean = self._strip_line
@@ -61,7 +61,7 @@ class Framing:
         """Say whether a line fits that may have the first half of its end with it."""
         return not self.is_too_long(len(line) - line.endswith(b"\r"))
 
-    def _keep_rest(self, data: bytes) -> None:
+    def _keep_unfinished_line(self, data: bytes) -> None:
         self._rest += data
         self.is_overlong = self.is_overlong or not self._is_short_enough(self._rest)
         if self.is_overlong:
@@ -146,14 +146,14 @@ class Transcript:
         self._new.append(text)
         self._weight += len(text) + _OBJECT
         if self._weight > _BATCH:
-            self._flush_new()
+            self._flush_new_messages()
 
     def add_lines(self, text: str) -> None:
         """Take messages of one line each, which LF parts from one another."""
         self.add(text)
         self.last = text[text.rfind("\n") + 1 :]
 
-    def _flush_new(self) -> None:
+    def _flush_new_messages(self) -> None:
         if self._new:
             data = "\n".join(self._new).encode(errors=_ERRORS)
             self._tail.add(b"\n" + data if self._has_begun else data)
@@ -162,12 +162,12 @@ class Transcript:
     @property
     def is_cut(self) -> bool:
         """Whether there was more than is kept."""
-        self._flush_new()
+        self._flush_new_messages()
         return self._limit is not None and self._tail.size > self._limit
 
     def __str__(self) -> str:
         if self._limit is None or not self.is_cut or self.last is None:
-            self._flush_new()
+            self._flush_new_messages()
             return bytes(self._tail).decode(errors=_ERRORS)
         if len(self.last.encode(errors=_ERRORS)) >= self._limit:
             return self.last

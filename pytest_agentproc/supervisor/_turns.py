@@ -91,14 +91,14 @@ class TurnAnswer:
         self.model = said.model or self.model
         self.usage = said.usage or self.usage
         if said.kind == "message":
-            self._add_whole(said)
+            self._add_whole_message(said)
         elif said.is_end:
             return self.end_message()
         elif said.kind == "delta":
             self._add_piece(self._pieces, said.text)
         return ""
 
-    def _add_whole(self, said: TurnProgress) -> None:
+    def _add_whole_message(self, said: TurnProgress) -> None:
         self._pieces = []
         if not said.text:
             return
@@ -327,12 +327,12 @@ class Turns:
         if turn is self.flight:
             self.flight = None
             self.watchdog.disarm()
-        self._warn_of_cut(turn.number, turn.answered)
+        self._warn_of_cut_transcript(turn.number, turn.answered)
         status, forced, executable = self.ended_with
         result = turn.build_result(status, forced=forced, executable=executable)
         self._tell("outcome", turn.number, outcome.value, result=result)
 
-    def _warn_of_cut(self, number: int, answered: TurnAnswer) -> None:
+    def _warn_of_cut_transcript(self, number: int, answered: TurnAnswer) -> None:
         if answered.is_cut:
             self._tell("warning", number, "transcript_truncated")
 
@@ -341,10 +341,10 @@ class Turns:
     def handle_turn_meaning(self, heard: TurnMeaning, now: int) -> bytes:
         """Take what the agent said."""
         if not isinstance(heard, (TurnProgress, TurnEnded)):
-            return self._handle_other(heard, now)
+            return self._handle_other_meaning(heard, now)
         owners = self._router.find_turns(heard)
-        self._return_words()
-        self._note_begin(owners, now)
+        self._return_words_to_background()
+        self._note_turn_begin(owners, now)
         if isinstance(heard, TurnProgress):
             for number in owners:
                 self._handle_progress(heard, number, now)
@@ -359,7 +359,7 @@ class Turns:
         """Show viewers the past of a loaded session, which belongs to no turn (P5)."""
         self._tell("past_prompt" if replayed.is_prompt else "past_message", None, replayed.text)
 
-    def _note_begin(self, owners: tuple[int, ...], now: int) -> None:
+    def _note_turn_begin(self, owners: tuple[int, ...], now: int) -> None:
         """Note when turns begin. Forget a background turn that said nothing when a prompt's turn continues."""
         if BACKGROUND in owners:
             self._background.note_event(now)
@@ -368,7 +368,7 @@ class Turns:
         for turn in filter(None, map(self._find_live_turn, owners)):
             turn.answered.note_event(now)
 
-    def _handle_other(self, heard: TurnMeaning, now: int) -> bytes:
+    def _handle_other_meaning(self, heard: TurnMeaning, now: int) -> bytes:
         """Take what is neither words nor an end."""
         if isinstance(heard, PromptDeclined):
             return self._handle_declined(heard, now)
@@ -377,7 +377,7 @@ class Turns:
         if isinstance(heard, QuestionWithdrawn):
             return self._withdraw_question(heard.id, now)
         owners = self._router.find_turns(heard)
-        self._note_begin(owners, now)
+        self._note_turn_begin(owners, now)
         return self._handle_question(heard, owners, now) if isinstance(heard, Question) else self._handle_begin(owners)
 
     def _find_live_turn(self, number: int) -> TurnRecord | None:
@@ -442,10 +442,10 @@ class Turns:
         said, self._background = self._background, TurnAnswer(self._kept)
         self._show_message(BACKGROUND, said.end_message())
         result = said.build_result(ended, now)
-        self._warn_of_cut(BACKGROUND, said)
+        self._warn_of_cut_transcript(BACKGROUND, said)
         self._tell("background", BACKGROUND, said.text or "", result=result)
 
-    def _return_words(self) -> None:
+    def _return_words_to_background(self) -> None:
         """Give words to the background turn that they turned out to be of."""
         for number in self._router.retracted:
             turn = self._find_live_turn(number)

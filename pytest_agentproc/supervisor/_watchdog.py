@@ -133,12 +133,12 @@ class Watchdog:
             return f"no progress for {(now - self.last_progress) / 1e9:g} s{self._describe_output()}"
         running = f" while {self.doing}" if name == "internal_tool_timeout" else ""
         silent = (now - self.last_activity) / 1e9
-        return f"no output for {silent:g} s{running}, after {self.count} bytes{self._describe_closed()}"
+        return f"no output for {silent:g} s{running}, after {self.count} bytes{self._describe_closed_streams()}"
 
     def _describe_output(self) -> str:
         return f", with {self.count} bytes of output"
 
-    def _describe_closed(self) -> str:
+    def _describe_closed_streams(self) -> str:
         return f", and {' and '.join(self.closed)} closed" if self.closed else ""
 
 
@@ -170,8 +170,8 @@ class TurnWatchdog(Watchdog):
         """Say in a sentence how long the agent was silent, or ran."""
         if name in _OF_SILENCE:
             running = f" while {self.doing}" if name == "internal_tool_timeout" else ""
-            return f"no output for {(now - self.last_activity) / 1e9:g} s{running}{self._describe_closed()}"
-        return super().explain_expiry(name, now) + ("" if name == "max_runtime" else self._describe_closed())
+            return f"no output for {(now - self.last_activity) / 1e9:g} s{running}{self._describe_closed_streams()}"
+        return super().explain_expiry(name, now) + ("" if name == "max_runtime" else self._describe_closed_streams())
 
     def _describe_output(self) -> str:
         return ""

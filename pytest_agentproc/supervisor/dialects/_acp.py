@@ -67,7 +67,7 @@ class AcpTalk(RpcTalk):
 
     def encode_answer(self, question: Question, *, allowed: bool | None) -> bytes:
         """Choose the option that allows or rejects once, or for ever if there is no other."""
-        options = _as_dicts(question.detail.get("options"))
+        options = _list_dicts(question.detail.get("options"))
         wanted = {True: _ALLOW, False: _REJECT, None: ()}[allowed]
         chosen = [option for kind in wanted for option in options if option.get("kind") == kind]
         outcome: dict[str, Any] = {"outcome": "cancelled"}
@@ -162,5 +162,5 @@ def _as_dict(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _as_dicts(value: object) -> list[dict[str, Any]]:
+def _list_dicts(value: object) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -48,7 +48,7 @@ class ClaudePrintDecoder(ObjectDecoder):
         if kind == "assistant":
             self._system_lines.note_stop_requests(event)
         if self._is_over:
-            return self._read_after_result(kind, event)
+            return self._read_task_event_after_result(kind, event)
         if kind == "result":
             return self._read_result(event)
         if kind == "system":
@@ -56,7 +56,7 @@ class ClaudePrintDecoder(ObjectDecoder):
         self._speakers.limit = self.limit
         return self._speakers.read_line(kind, event) or [Other(kind, is_progress=kind not in _SIGNS)]
 
-    def _read_after_result(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
+    def _read_task_event_after_result(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
         """Follow background tasks to their end; nothing else counts after the result."""
         told = self._system_lines.read_line(event) if kind == "system" else []
         return [meaning for meaning in told if isinstance(meaning, (TaskBegun, TaskOver))] or [Other(kind)]

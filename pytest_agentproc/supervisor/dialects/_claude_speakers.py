@@ -93,7 +93,7 @@ class _Speaker:
         if not isinstance(message, dict):
             return []
         if kind == "assistant":
-            return self._read_blocks(message)
+            return self._read_content_blocks(message)
         results = _find_blocks(message, "tool_result") if kind == "user" else []
         return [ToolEnded(str(block.get("tool_use_id"))) for block in results]
 
@@ -124,10 +124,10 @@ class _Speaker:
     def _begin_message(self, message: dict[str, Any]) -> list[Meaning]:
         told = self.end_message()
         self._is_begun, self._id = True, message.get("id")
-        self._note_metadata(message)
+        self._keep_message_metadata(message)
         return told
 
-    def _note_metadata(self, message: dict[str, Any]) -> None:
+    def _keep_message_metadata(self, message: dict[str, Any]) -> None:
         model, usage = as_text(message.get("model")), message.get("usage")
         self._model = self._model if model in (None, _NO_MODEL) else model
         self._usage = usage if isinstance(usage, dict) else self._usage
@@ -147,13 +147,13 @@ class _Speaker:
             self._deltas = self._deltas or Tail(self._limit)
             self._deltas.add(_encode_text(delta.get("text", "")))
         elif kind == "message_delta":
-            self._note_metadata({**part, **delta})
+            self._keep_message_metadata({**part, **delta})
         return []
 
-    def _read_blocks(self, message: dict[str, Any]) -> list[Meaning]:
+    def _read_content_blocks(self, message: dict[str, Any]) -> list[Meaning]:
         is_same = self._is_begun and message.get("id") == self._id
         told = [] if is_same else self._begin_message(message)
-        self._note_metadata(message)
+        self._keep_message_metadata(message)
         self._deltas = None
         for block in _find_blocks(message, "text"):
             self._add_text(_encode_text(block.get("text", "")))

@@ -70,7 +70,7 @@ class ClaudeTalk(JsonTalk):
             "control_response": self._read_response,
             "control_request": self._read_request,
             "control_cancel_request": lambda value: [QuestionWithdrawn(str(value.get("request_id")))],
-            "command_lifecycle": self._read_lifecycle,
+            "command_lifecycle": self._read_command_lifecycle,
             "system": self._read_system,
             "stream_event": lambda value: [*self._read_tools("stream_event", value), *self._read_stream_event(value)],
             "assistant": lambda value: [*self._read_tools("assistant", value), *self._read_assistant(value)],
@@ -153,7 +153,7 @@ class ClaudeTalk(JsonTalk):
 
     # A turn.
 
-    def _read_lifecycle(self, value: dict[str, Any]) -> list[SessionMeaning]:
+    def _read_command_lifecycle(self, value: dict[str, Any]) -> list[SessionMeaning]:
         """Learn before the first turn begins that this CLI echoes uuids: it tells each one's way through its queue."""
         number = self._numbers.get(str(value.get("command_uuid")))
         return [Other("command_lifecycle")] if number is None else [PromptNamed((number,))]

@@ -81,8 +81,10 @@ class CodexTalk(RpcTalk):
         }
         for kind in ("textDelta", "summaryTextDelta"):
             readers[f"notification item/reasoning/{kind}"] = lambda _, marks: [TurnProgress("delta", "", marks)]
-        self.readers |= {name: self._filter_other_threads(name, reader) for name, reader in readers.items()}
-        self.readers["notification serverRequest/resolved"] = _read_resolved  # a sub-agent asks in a thread of its own
+        self.readers |= {name: self._wrap_in_thread_filter(name, reader) for name, reader in readers.items()}
+        self.readers["notification serverRequest/resolved"] = (
+            _read_resolved_request  # a sub-agent asks in a thread of its own
+        )
         for kind in ("commandExecution", "fileChange"):
             self.readers[f"request item/{kind}/requestApproval"] = self._read_question
 
@@ -152,7 +154,7 @@ class CodexTalk(RpcTalk):
 
     # Requests and notifications.
 
-    def _filter_other_threads(self, name: str, reader: Reader) -> Callable[[dict[str, Any]], list[SessionMeaning]]:
+    def _wrap_in_thread_filter(self, name: str, reader: Reader) -> Callable[[dict[str, Any]], list[SessionMeaning]]:
         """Have a reader read the lines about this thread, except for turns that it has seen no beginning of."""
 
         def read(value: dict[str, Any]) -> list[SessionMeaning]:
@@ -211,7 +213,7 @@ def _find_turn_id(params: dict[str, Any]) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _read_resolved(value: dict[str, Any]) -> list[SessionMeaning]:
+def _read_resolved_request(value: dict[str, Any]) -> list[SessionMeaning]:
     params = value.get("params")
     return [QuestionWithdrawn(json.dumps(params.get("requestId")))] if isinstance(params, dict) else [Other("resolved")]
 

@@ -104,24 +104,24 @@ class GeminiJsonDecoder:
         """Say what a line means; an object means something at its last line."""
         bare = strip_escapes(line)
         begins = bare.startswith(b"{")
-        given_up: list[Meaning] = self._drop_object() if begins else []
+        given_up: list[Meaning] = self._give_up_object() if begins else []
         if not begins and not self._text:
             return [Noise(line)] if line.strip() else []
         self._text += bare + b"\n"
         if len(self._text) > _LARGEST:
-            return [*given_up, *self._drop_object()]
+            return [*given_up, *self._give_up_object()]
         braces = _STRING.sub(b"", bare)
         self._depth += braces.count(b"{") - braces.count(b"}")
         return given_up if self._depth > 0 else [*given_up, *self._read_closed_object()]
 
     def end(self, stderr: bytes) -> list[Meaning]:
         """Give up what was begun and never closed, and look for the error that the real CLI tells on stderr."""
-        given_up = self._drop_object()
+        given_up = self._give_up_object()
         told = [meaning for line in stderr.splitlines() for meaning in self.decode(line)]
-        self._drop_object()
+        self._give_up_object()
         return [*given_up, *(meaning for meaning in told if isinstance(meaning, Failure))]
 
-    def _drop_object(self) -> list[Meaning]:
+    def _give_up_object(self) -> list[Meaning]:
         text, self._text, self._depth = self._text, bytearray(), 0
         lines = sum(1 for _ in _WRITTEN.finditer(text))
         return [Noise(bytes(text), lines)] if lines else []
@@ -129,8 +129,8 @@ class GeminiJsonDecoder:
     def _read_closed_object(self) -> list[Meaning]:
         found = parse_objects(bytes(self._text))
         if found is None or not all("response" in call or "error" in call for call in found):
-            return self._drop_object()
-        self._drop_object()
+            return self._give_up_object()
+        self._give_up_object()
         return [meaning for call in found for meaning in _read_answer(call)]
 
 
@@ -139,12 +139,12 @@ def _read_answer(found: dict[str, Any]) -> list[Meaning]:
     response, stats = found.get("response"), found.get("stats")
     if isinstance(response, str):
         stats = stats if isinstance(stats, dict) else None
-        meanings.append(Message(response, model=_find_model(stats, _has_main_role), usage=stats))
+        meanings.append(Message(response, model=_find_model(stats, _was_used_as_main_model), usage=stats))
     error = _find_error(found.get("error"))
     return [*meanings, Failure(error)] if error else meanings
 
 
-def _has_main_role(used: dict[str, Any]) -> object:
+def _was_used_as_main_model(used: dict[str, Any]) -> object:
     roles = used.get("roles")
     return isinstance(roles, dict) and "main" in roles
 

@@ -48,15 +48,15 @@ class PiTalk(JsonTalk):
             "response": self._read_response,
             "agent_start": self._read_agent_start,
             "agent_end": self._read_agent_end,
-            "message_update": lambda event: [TurnProgress("delta", _find_delta(event))],
+            "message_update": lambda event: [TurnProgress("delta", _find_text_delta(event))],
             "message_end": self._read_message_end,
             "extension_ui_request": self._read_ui_request,
             "tool_execution_update": lambda event: [_read_tool(event)],
             "tool_execution_start": lambda event: [
                 _read_tool(event),
-                ToolStarted(_find_id(event), str(event.get("toolName"))),
+                ToolStarted(_find_tool_call_id(event), str(event.get("toolName"))),
             ],
-            "tool_execution_end": lambda event: [_read_tool(event), ToolEnded(_find_id(event))],
+            "tool_execution_end": lambda event: [_read_tool(event), ToolEnded(_find_tool_call_id(event))],
             **{
                 kind: lambda event: [TurnProgress("tool", "compaction"), COMPACTIONS[event["type"]]]
                 for kind in COMPACTIONS
@@ -133,10 +133,10 @@ def _read_tool(event: dict[str, Any]) -> TurnProgress:
     return TurnProgress("tool", str(event.get("toolName", "")))
 
 
-def _find_id(event: dict[str, Any]) -> str:
+def _find_tool_call_id(event: dict[str, Any]) -> str:
     return str(event.get("toolCallId"))
 
 
-def _find_delta(event: dict[str, Any]) -> str:
+def _find_text_delta(event: dict[str, Any]) -> str:
     part = event.get("assistantMessageEvent")
     return str(part.get("delta", "")) if isinstance(part, dict) and part.get("type") == "text_delta" else ""
