@@ -25,10 +25,11 @@ from pytest_agentproc.clock._protocol import LoopTime
 from pytest_agentproc.clock._runs import Runs
 from pytest_agentproc.clock._waiters import find_place_of_call, list_waiting_places
 from pytest_agentproc.errors import BrokenFake, ClockError, Deadlock, ForeignProgram, Spin, Stall
+from pytest_agentproc.procfs import read_command_words, read_proc
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Container, Iterable
 
 
 _LOOKS = 10_000
@@ -41,6 +42,7 @@ _SLOW_LOOKS = 64
 """After so many looks their real time counts, too: see `_is_looking_too_long`."""
 
 _THREAD_REMEDY = "await the agent in async code, or test code that waits for it in a thread without virtual time"
+_PROGRAM_REMEDY = "no time passes while a hook or an MCP server of a fake works, so it must answer sooner"
 _LAST_GUARD = 0.5
 """After a fault, threads and declared programs get only these real seconds: the verdict is already known."""
 
@@ -213,7 +215,9 @@ class Hub:
     def _check_guard(self, participant: Participant, start: float) -> None:
         self.turns += 1
         if is_guard_over(start, self.guard):
-            raise Stall(f"{participant.describe()}: it neither parked nor spoke for {self.guard:g} s")
+            programs = _list_programs(participant.pid, {other.pid for other in self.registry.living.values()})
+            awaited = f"\nit may wait for {' and '.join(programs)}: {_PROGRAM_REMEDY}" if programs else ""
+            raise Stall(f"{participant.describe()}: it neither parked nor spoke for {self.guard:g} s{awaited}")
 
     # Turns.
 
@@ -419,3 +423,13 @@ class Hub:
             self.registry.close()
         finally:
             self.poller.close()
+
+
+def _list_programs(pid: int, agents: Container[int]) -> list[str]:
+    """List the programs below an agent that have no child themselves, each with its pid; other agents are left out."""
+    programs = []
+    for child in map(int, read_proc(f"{pid}/task/{pid}/children").split()):
+        words = read_command_words(child)
+        if words and child not in agents:  # a zombie has no words
+            programs += _list_programs(child, agents) or [f"{' '.join(words)} (pid {child})"]
+    return programs
