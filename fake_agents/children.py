@@ -1,8 +1,8 @@
 """The programs that a fake starts beside the fakes, as the real CLI does. Owns processes and pipes; knows no protocol.
 
-They are in the fake's group. The stderr of a `Child` leads nowhere: the real CLI keeps it in a log of its own. As the
-fake ends, it ends its children by the signals of the real CLI. A fake that dies by SIGKILL leaves them alone, with the
-end of their stdin. `run_command` waits for a shell command.
+A `Child` is in the fake's group. Its stderr leads nowhere: the real CLI keeps it in a log of its own. `run_command`
+waits for a shell command, which has a session of its own. As the fake ends, it ends all of them by the signals of the
+real CLI. A fake that dies by SIGKILL leaves them alone: a `Child` has the end of its stdin then.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import posix
 import select
 import time
 
+from pytest_agentproc.fake_agents.program import FATAL
 from pytest_agentproc.fake_agents.stage import CHILDREN
 
 TYPE_CHECKING = False
@@ -28,6 +29,9 @@ _DEFAULTS = [signum for signum in range(1, 32) if signum not in (9, 19)]
 
 _ENDS = ((2, 0.1), (15, 0.4), (9, 5.0))
 """The signals that end a child, with the real seconds that each one is given."""
+
+_LONGEST_POLL = 2**31 - 1
+"""The most milliseconds that a poll takes."""
 
 _SLOWEST = 10.0
 """The real seconds after which a child that does not read its stdin is given up."""
@@ -123,6 +127,32 @@ class Child:
             posix.close(number)
 
 
+class _Command:
+    """A shell command that runs, as the leader of a session.
+
+    Args:
+        pid: the shell.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+
+    def end(self) -> None:
+        """End its group by TERM, and by KILL a second later."""
+        deadline = time.monotonic() + 1
+        try:
+            posix.killpg(self._pid, 15)
+            while time.monotonic() < deadline:
+                posix.killpg(self._pid, 0)
+                time.sleep(_PAUSE)
+            posix.killpg(self._pid, 9)
+        except ProcessLookupError:  # all of it has ended
+            return
+
+
+_PAUSE = 0.005
+"""The real seconds between two looks at a group that is ending."""
+
 _KEEP_CODE = '/bin/sh -c "$1" 3>&-; echo $? >&3'
 """Runs a command and writes its exit code: the fake ignores the ends of its children, so no wait gives the code."""
 
@@ -141,22 +171,28 @@ def run_command(
     ours, theirs = map(list, zip(*(map(_move_up, posix.pipe()) for _ in range(4)), strict=True))
     theirs[0], ours[0] = ours[0], theirs[0]  # its stdin goes the other way
     actions = [(posix.POSIX_SPAWN_DUP2, number, place) for place, number in enumerate(theirs)]
+    before = _signal.pthread_sigmask(_signal.SIG_BLOCK, FATAL)  # one that came now would not end the command
     pid = posix.posix_spawn(
         "/bin/sh",
         ["/bin/sh", "-c", _KEEP_CODE, "sh", command],
         {**posix.environ, **environ},
         file_actions=actions,
+        setsid=True,
         setsigmask=(),
         setsigdef=_DEFAULTS,
     )
+    running = _Command(pid)
+    CHILDREN.append(running)
+    _signal.pthread_sigmask(_signal.SIG_SETMASK, before)
     for number in theirs:
         posix.close(number)
     stdin, *outputs = ours
     printed = _exchange(stdin, given, outputs, seconds)
+    CHILDREN.remove(running)
     for number in outputs:
         posix.close(number)
     if printed is None:
-        _kill_tree(pid)
+        running.end()
         return None
     stdout, stderr, code = (data.decode("utf-8", "replace") for data in printed)
     return int(code or 1), stdout, stderr
@@ -172,7 +208,7 @@ def _exchange(stdin: int, given: bytes, outputs: list[int], seconds: float) -> l
         ready.register(number, select.POLLIN)
     deadline, code, is_over = time.monotonic() + seconds, outputs[-1], False
     while not is_over and (left := deadline - time.monotonic()) > 0:
-        for number, _ in ready.poll(left * 1000):
+        for number, _ in ready.poll(min(left * 1000, _LONGEST_POLL)):
             if number == stdin:
                 given = _write_some(stdin, given)
                 is_done = not given
@@ -200,18 +236,6 @@ def _write_some(number: int, data: bytes) -> bytes:
         return data[posix.write(number, data[:4096]) :]
     except BrokenPipeError:
         return b""
-
-
-def _kill_tree(pid: int) -> None:
-    try:
-        posix.kill(pid, 19)  # it starts no more, and what it has started stays its own
-        with open(f"/proc/{pid}/task/{pid}/children", "rb", 0) as file:
-            children = [int(child) for child in file.read().split()]
-        for child in children:
-            _kill_tree(child)
-        posix.kill(pid, 9)
-    except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
-        return
 
 
 def _move_up(low: int) -> int:

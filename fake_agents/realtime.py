@@ -187,13 +187,12 @@ def play(
         lifetime, debugged = baked["lifetime"]
         notice = baked["notice"] if index < 0 and not _VIRTUAL else None  # below a coordinator a wait costs nothing
         life = _Lifetime(times.zero - times.offset + limit_lifetime(lifetime), debugged, notice)
-    stage = Stage(send, None if book is None else tell_death, parent)
+    stage = Stage(send, tell_death, parent)
     player = Player(program, stage, make_encoder(program))
     player.most_hops = sys.maxsize
     for child in CHILDREN:
         child.is_watched = True
         stage.epoll.register(child.output, select.EPOLLIN | select.EPOLLET)
-    stage.outlive_children()
     unblock_signals()
     if fields.get("stopped"):
         stop_process()

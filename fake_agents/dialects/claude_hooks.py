@@ -30,6 +30,9 @@ DENIED = {
 _LONGEST = 600.0
 """The real seconds of a hook without a `timeout`."""
 
+_GUARDS = ("PreToolUse", "PermissionRequest")
+"""The events whose hooks can deny a tool."""
+
 _BLOCKED = 2
 _NO_VERDICT = {
     "type": "system",
@@ -74,7 +77,9 @@ class Hooks:
     """
 
     def __init__(self, program: Program, session: str, uuid: Callable[[], str]) -> None:
-        self._settings = program.get("hooks", {})
+        settings = program.get("hooks", {})
+        # A wrong entry that may be a guard has the real CLI apply nothing of the settings; it ignores any other one.
+        self._settings = settings if all(_is_sound(settings.get(event)) for event in _GUARDS) else {}
         self._session = session
         self._uuid = uuid
         self._are_reported = "--include-hook-events" in program.get("argv", ())
@@ -102,9 +107,9 @@ class Hooks:
         found: list[tuple[str, float]] = []
         groups = self._settings.get(event)
         for group in groups if isinstance(groups, list) else ():
-            if _matches(str(group.get("matcher", "")), subject):
-                hooks = [hook for hook in group.get("hooks", ()) if hook.get("type") == "command"]
-                found += [(str(hook["command"]), float(hook.get("timeout", _LONGEST))) for hook in hooks]
+            if _is_group(group) and _matches(group.get("matcher", ""), subject):
+                hooks = [hook for hook in group["hooks"] if _is_command(hook)]
+                found += [(hook["command"], hook.get("timeout", _LONGEST)) for hook in hooks]
         return found
 
     def _run_command(
@@ -129,6 +134,35 @@ class Hooks:
             about = {"hook_event": event, "tool_use_id": facts["tool_use_id"], "timed_out": True}
             lines.append({**_NO_VERDICT, "hook_no_verdict": about})
         return lines, _find_reason(command, code, stdout, stderr)
+
+
+def _is_sound(groups: Any) -> bool:
+    """Say whether the entries for an event have no wrong value."""
+    if groups is None:
+        return True
+    return isinstance(groups, list) and all(
+        _is_group(group) and all(_is_command(hook) or _is_foreign(hook) for hook in group["hooks"]) for group in groups
+    )
+
+
+def _is_foreign(hook: Any) -> bool:
+    """Say whether this is a hook that is no command: no fake runs it."""
+    return isinstance(hook, dict) and isinstance(hook.get("type"), str) and hook["type"] != "command"
+
+
+def _is_group(group: Any) -> bool:
+    """Say whether this is a group of hooks."""
+    return (
+        isinstance(group, dict) and isinstance(group.get("hooks"), list) and isinstance(group.get("matcher", ""), str)
+    )
+
+
+def _is_command(hook: Any) -> bool:
+    """Say whether this is a hook that runs a command; its limit, if it has one, is more than 0 seconds."""
+    if not isinstance(hook, dict) or hook.get("type") != "command" or not isinstance(hook.get("command"), str):
+        return False
+    limit = hook.get("timeout", _LONGEST)
+    return isinstance(limit, int | float) and not isinstance(limit, bool) and limit > 0
 
 
 def _matches(matcher: str, subject: str) -> bool:

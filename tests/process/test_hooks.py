@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -13,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
+from pytest_agentproc.errors import Stall
 from tests.calc_server import CALC_SERVER
-from tests.process.stand import CEILING, is_gone, scenario_of
+from tests.process.stand import CEILING, is_gone, line_in, scenario_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pytest_agentproc.harness import ScenarioRunner
@@ -121,10 +126,19 @@ def test_the_end_of_a_tool_that_failed_has_an_event_of_its_own(lab: ScenarioRunn
         assert len(responses(ran(lab, settings(event, "true"), "--include-hook-events", script=script))) == count
 
 
+@pytest.fixture
+def noted(tmp_path: Path) -> Iterator[Path]:
+    """Give a file for the pid of a process that a hook starts; at the end that process is killed if it lives."""
+    file = tmp_path / "pid"
+    yield file
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        os.kill(int(file.read_text("utf-8")), signal.SIGKILL)
+
+
 @pytest.mark.slow
-def test_a_hook_that_takes_too_long_is_killed_and_denies_nothing(lab: ScenarioRunner, tmp_path: Path) -> None:
+def test_a_hook_that_takes_too_long_is_killed_and_denies_nothing(lab: ScenarioRunner, noted: Path) -> None:
     """Its limit is in seconds, and the event about it is printed even if hooks are not reported."""
-    noted = tmp_path / "pid"  # on a busy machine a shell may need a second to write it
+    # On a busy machine a shell may need a second to write the pid.
     events = ran(lab, settings("PreToolUse", f"tail -f /dev/null & echo $! > {noted}; wait", timeout=2))
     assert content(events) == "files"
     assert [event["hook_no_verdict"]["tool_use_id"] for event in events if event.get("tag")] == ["t"]
@@ -137,12 +151,28 @@ def test_a_hook_that_prints_without_end_is_killed_after_its_limit(lab: ScenarioR
     assert (content(events), responses(events)) == ("files", [("PreToolUse", 1, "cancelled", "")])
 
 
-def test_a_process_that_a_hook_leaves_behind_holds_up_nothing(lab: ScenarioRunner, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("signum", "survives"), [*[(name, False) for name in ("TERM", "INT", "HUP")], ("KILL", True)])
+def test_a_signal_that_ends_the_agent_ends_its_hook(
+    lab: ScenarioRunner, noted: Path, signum: str, survives: bool
+) -> None:
+    """The hook has a session of its own, as with the real CLI. Nobody can end it after a KILL but the supervisor."""
+    os.mkfifo(noted.with_suffix(".begun"))
+    given = settings("PreToolUse", f"trap '' INT HUP; echo $$ > {noted}; echo > {noted}.begun; exec sleep 60")
+    command = [lab.make_fake(scenario_of(TOOL, "claude")).path, *EVENTS, "--settings", given, "--", "hi"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as agent:
+        noted.with_suffix(".begun").read_text("utf-8")
+        hook = int(noted.read_text("utf-8"))
+        session = os.getsid(hook)
+        agent.send_signal(signal.Signals[f"SIG{signum}"])
+    assert session not in (os.getsid(0), agent.pid)
+    assert is_gone(hook, 0 if survives else CEILING) is not survives
+
+
+def test_a_process_that_a_hook_leaves_behind_holds_up_nothing(lab: ScenarioRunner, noted: Path) -> None:
     """It has the pipe to the fake open."""
-    noted = tmp_path / "pid"
     events = ran(lab, settings("Stop", f"tail -f /dev/null & echo $! > {noted}; echo out"), "--include-hook-events")
     assert responses(events) == [("Stop", 0, "success", "out\n")]
-    subprocess.run(["kill", noted.read_text("utf-8").strip()], check=True)
+    assert not is_gone(int(noted.read_text("utf-8")), 0)
 
 
 def test_a_tool_that_a_hook_has_denied_is_not_called(lab: ScenarioRunner) -> None:
@@ -194,6 +224,54 @@ def test_no_virtual_time_passes_while_a_hook_runs(stand: Stand) -> None:
 
     events = [json.loads(line) for line in stand.run(run).splitlines()]
     assert (content(events), stand.seconds) == ("PreToolUse:Bash hook error: [exit 2]: ", 0)
+
+
+GOOD = {"type": "command", "command": "echo good"}
+BAD_HOOKS: list[Any] = [
+    5,
+    {"type": "command"},
+    {"type": "command", "command": 5},
+    *[{"type": "command", "command": "echo bad", "timeout": limit} for limit in ("abc", 0, -1, True)],
+]
+BAD_GROUPS: list[Any] = [5, {"matcher": 5, "hooks": [GOOD]}, {"hooks": 5}, {"matcher": "Bash"}]
+
+
+@pytest.mark.parametrize(
+    ("groups", "runs"),
+    [
+        *[([bad, {"hooks": [GOOD]}], 1) for bad in BAD_GROUPS],
+        *[([{"hooks": [bad, GOOD]}], 1) for bad in BAD_HOOKS],
+        ({"hooks": [GOOD]}, 0),
+        (5, 0),
+    ],
+)
+def test_the_real_cli_ignores_a_hook_with_a_wrong_value(lab: ScenarioRunner, groups: Any, runs: int) -> None:
+    """It runs the hooks beside it. But if the wrong one may be a guard of a tool, it runs no hook of the settings."""
+    stop = json.dumps({"hooks": {"Stop": groups}})
+    assert responses(ran(lab, stop, "--include-hook-events")) == [("Stop", 0, "success", "good\n")] * runs
+    guard = json.dumps({"hooks": {"PreToolUse": groups, "Stop": [{"hooks": [GOOD]}]}})
+    assert responses(ran(lab, guard, "--include-hook-events")) == []
+
+
+@pytest.mark.slow
+def test_a_hook_that_does_not_end_in_virtual_time_is_named(make_stand: Callable[..., Stand], noted: Path) -> None:
+    """The message said only that the agent runs on."""
+    stand = make_stand(guard=2)
+    path = stand.fake(TOOL, "claude")[0]
+    given = settings("PreToolUse", f"echo $$ > {noted}; exec sleep 60")
+
+    async def run() -> None:
+        await anyio.run_process([path, *EVENTS, "--settings", given, "hi"])
+
+    with pytest.raises(Stall) as caught:
+        stand.run(run)
+    hook = int(noted.read_text("utf-8"))
+    remedy = "no time passes while a hook or an MCP server of a fake works, so it must answer sooner"
+    assert str(caught.value).splitlines() == [
+        f"agent (pid {stand.pids()[0]}) runs on, last at start: it neither parked nor spoke for 2 s",
+        f"it may wait for sleep 60 (pid {hook}): {remedy}",
+        f"the supervising program waits at {line_in(run)}",
+    ]
 
 
 def test_settings_that_are_no_file_are_an_error_as_of_the_real_cli(lab: ScenarioRunner) -> None:
