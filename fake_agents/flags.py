@@ -84,7 +84,7 @@ def apply_arguments(program: Program, table: Table, known: Container[str]) -> tu
         if given.is_foreign:
             return program, ""
         mode, form = _find_format(table, given)
-        servers = _read_servers(given.options.get(table["servers"], ()))
+        servers, errors = _read_servers(given.options.get(table["servers"], ()))
         settings = _read_settings(given.options.get(table["settings"], [""])[-1])
         named = "" if table["trusts"] else _check_session(program, table["resuming"], given, known, is_stream=not form)
     except _Refused as refused:
@@ -104,6 +104,8 @@ def apply_arguments(program: Program, table: Table, known: Container[str]) -> tu
         own |= {"hooks": settings["hooks"]}
     if servers:
         own |= {"servers": servers}
+    if errors:
+        own |= {"server_errors": errors}
     if form:
         own |= {"encoder": [*program["encoder"], _FINAL], "final": (form, *table["errors_to"])}
     return _take_prompt(own, table, given), named
@@ -168,31 +170,70 @@ def _check_session(program: Program, table: Table, given: _Given, known: Contain
     return new
 
 
-def _read_servers(configs: Sequence[str]) -> dict[str, Any]:
-    """Read the MCP servers that are programs, from texts in JSON or from files."""
+def _read_servers(configs: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read the MCP servers that are programs, from texts in JSON or from files; and the errors of those with mistakes.
+
+    The real CLI skips a server with a mistake, and its first event has the error.
+    """
     found: dict[str, Any] = {}
+    errors: dict[str, Any] = {}
     for config in configs:
         read = parse_request(config.encode()) if config else None
         if read is None:
             read = _read_file(config, f"{_BAD_SERVERS}MCP config file")
         if read is None:
             raise _Refused(1, f"{_BAD_SERVERS}MCP config is not a valid JSON")
-        servers = read.get("mcpServers")
+        servers = read.get("mcpServers", ...)
         if not isinstance(servers, dict):
-            shown = "undefined" if servers is None else type(servers).__name__
+            shown = _KINDS[type(servers)]
             raise _Refused(1, f"{_BAD_SERVERS}mcpServers: Invalid input: expected record, received {shown}")
-        found |= {name: of for name, of in servers.items() if _is_program(of)}
-    return found
+        for name, server in servers.items():
+            if isinstance(server, dict) and server.get("type", "stdio") != "stdio":
+                continue
+            kind, error = _find_server_error(name, server)
+            if error:
+                errors[name] = {"name": name, "type": kind, "message": f"Skipped — {error}"}
+            else:
+                found[name] = server
+    return found, {name: error for name, error in errors.items() if name not in found}
 
 
-def _is_program(server: Any) -> bool:
-    """Say whether this is a server that is a program. The real CLI skips a server with a wrong value."""
-    if not isinstance(server, dict) or server.get("type", "stdio") != "stdio":
-        return False
-    command, words, variables = server.get("command"), server.get("args", []), server.get("env", {})
-    if not isinstance(words, list) or not isinstance(variables, dict):
-        return False
-    return bool(command) and all(isinstance(text, str) for text in (command, *words, *variables.values()))
+_KINDS = {
+    type(...): "undefined",
+    type(None): "null",
+    bool: "boolean",
+    int: "number",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
+"""The words of the real CLI for the kinds of values."""
+
+
+def _find_server_error(name: str, server: Any) -> tuple[str, str]:
+    """Give the kind and the words of the error of a server that is a program; empty: it has none."""
+    if not isinstance(server, dict):
+        wrong = [f"(root): expected object, received {_KINDS[type(server)]}"]
+    elif "url" in server and "command" not in server:
+        remedy = 'add "type": "http" (or "sse" / "ws") to this entry'
+        return "url_missing_type", f'MCP server "{name}" has a "url" but no "type"; {remedy}'
+    else:
+        words, variables = server.get("args", []), server.get("env", {})
+        parts: list[tuple[str, Any, type, str]] = [("command", server.get("command", ...), str, "string")]
+        parts.append(("args", words, list, "array"))
+        if isinstance(words, list):
+            parts += [(f"args.{place}", word, str, "string") for place, word in enumerate(words)]
+        parts.append(("env", variables, dict, "record"))
+        if isinstance(variables, dict):
+            parts += [(f"env.{key}", value, str, "string") for key, value in variables.items()]
+        wrong = ["command: Command cannot be empty"] if server.get("command") == "" else []
+        wrong += [
+            f"{place}: expected {wanted}, received {_KINDS[type(value)]}"
+            for place, value, kind, wanted in parts
+            if not isinstance(value, kind)
+        ]
+    return "invalid_config", f'invalid MCP server config for "{name}": {"; ".join(wrong)}' if wrong else ""
 
 
 def _read_settings(settings: str) -> dict[str, Any]:

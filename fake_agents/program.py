@@ -11,9 +11,10 @@ for a descendant that ignores the polite signals from its birth on, `tasks` for 
 `encoder` for a dialect of another package: its modules, the last of which has the encoder, `obeys` is there and true
 if it prints no parts of messages that its arguments do not ask for, `chunk` if no write of it is to have more bytes,
 `hops` for a process that is a fork of itself: how often that happened before, `servers` for an agent whose arguments
-name MCP servers that are programs: the configuration of each, `hooks` for the hooks that they name, by event. `then` is
-there only if invocations differ: the steps of the second one and of each that follows, the last for all further ones.
-Then `number` counts the invocations, and is there from the second one on.
+name MCP servers that are programs: the configuration of each, `server_errors` for those with mistakes: the error of
+each, `hooks` for the hooks that they name, by event. `then` is there only if invocations differ: the steps of the
+second one and of each that follows, the last for all further ones. Then `number` counts the invocations, and is there
+from the second one on.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ def make_descendant(program: Program, fields: dict[str, Any], steps: Sequence[St
         play = [(line, "sleep", (fields["for"],))] if steps is None else list(steps)
     own = {"name": fields["id"], "code": 0, "reads": "stdin" in fields["inherits"], "serves": False}
     own["ignores_signals"] = fields["ignores_signals"]
-    own |= {name: {} for name in ("servers", "hooks") if name in program}
+    own |= {name: {} for name in ("servers", "server_errors", "hooks") if name in program}
     if fields.get("clear_env"):
         own["environ"] = {}
     return {**program, **own, "steps": deaf + play}

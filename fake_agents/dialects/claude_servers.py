@@ -66,6 +66,7 @@ class Servers:
         given = given if isinstance(given, dict) else {}
         self._named = [name for name, of in given.items() if isinstance(of, dict) and of.get("type") == "sdk"]
         self._uuid = uuid
+        self._errors = [*program.get("server_errors", {}).values()]
         self._own = [_start_server(program, *server) for server in program.get("servers", {}).items()]
         self._servers: dict[str, _Server] = {}
         self._handshakes: dict[str, tuple[_Server, str]] = {}
@@ -104,8 +105,8 @@ class Servers:
         return any(server.state == _PENDING for server in self._servers.values())
 
     def describe_servers(self, tools: list[str]) -> dict[str, Any]:
-        """Give the fields of `init` about servers and tools, if there are servers."""
-        if not self._servers and not self._own:
+        """Give the fields of `init` about servers and tools, if there are servers, or mistakes in their entries."""
+        if not self._servers and not self._own and not self._errors:
             return {}
         servers: list[Any] = [*self._own, *self._servers.values()]
         more = [f"mcp__{server.name}__{tool}" for server in servers for tool in server.tools or ()]
@@ -114,7 +115,8 @@ class Servers:
             for server in self._own
         ]
         listed += [{"name": server.name, "status": server.state, "source": "sdk"} for server in self._servers.values()]
-        return {"tools": [*tools, *more], "mcp_servers": listed}
+        errors = {"mcp_server_errors": self._errors} if self._errors else {}
+        return {"tools": [*tools, *more], "mcp_servers": listed, **errors}
 
     def describe_tool(self, block: dict[str, Any]) -> dict[str, Any]:
         """Give the field of a message about a tool of a server."""

@@ -31,6 +31,14 @@ _INTERRUPT = json.dumps({"type": "control_request", "request_id": "r1", "request
 _INITIALIZE = json.dumps({"type": "control_request", "request_id": "r0", "request": {"subtype": "initialize"}})
 _SERVERS = json.dumps({"mcpServers": {"calc": {"type": "sdk", "name": "calc"}}})
 _STARTED_SERVERS = json.dumps({"mcpServers": {"calc": {"command": sys.executable, "args": [str(CALC_SERVER)]}}})
+_WRONG_SERVER = json.dumps(
+    {
+        "mcpServers": {
+            "wrong": {"command": sys.executable, "env": 5},
+            "calc": {"command": f"${{UNSET:-{sys.executable}}}", "args": [str(CALC_SERVER)]},
+        }
+    }
+)
 _CALC = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "calc", "version": "1"}}
 
 
@@ -45,6 +53,12 @@ def _hooks(**commands: str) -> str:
     """Give settings with a hook for each event."""
     hooks = {event: [{"hooks": [{"type": "command", "command": command}]}] for event, command in commands.items()}
     return json.dumps({"hooks": hooks})
+
+
+def _with_wrong_hook(event: str) -> str:
+    """Give settings with two hooks for an event, of which one has a wrong value."""
+    hooks = [{"type": "command", "command": command} for command in (5, "true")]
+    return json.dumps({"hooks": {**json.loads(_hooks(SessionStart="true"))["hooks"], event: [{"hooks": hooks}]}})
 
 
 _HOOKED = (*_STREAM, "--include-hook-events", "--allowedTools=Bash", "--settings")
@@ -154,6 +168,11 @@ _CLAUDE = [
     ),
     Conversation(
         cli="claude",
+        name="a server with a wrong value beside one with a variable",
+        argv=(*_STREAM, "--mcp-config", _WRONG_SERVER, "--", "hi"),
+    ),
+    Conversation(
+        cli="claude",
         name="servers in a file that does not exist",
         argv=(*_STREAM, "--mcp-config", "/nosuch.json", "--", "hi"),
     ),
@@ -184,6 +203,18 @@ _CLAUDE = [
         argv=(*_HOOKED, _hooks(Stop="exit 2"), "--", "hi"),
         replies=(Reply("done"),),
         script="[{answer: done}]",
+    ),
+    Conversation(
+        cli="claude",
+        name="a hook with a wrong value beside one without",
+        argv=(*_HOOKED, _with_wrong_hook("Stop"), "--", "hi"),
+    ),
+    Conversation(
+        cli="claude",
+        name="a hook with a wrong value that may guard a tool",
+        argv=(*_HOOKED, _with_wrong_hook("PreToolUse"), "--", "hi"),
+        replies=(Reply("", [_bash("echo hi")]), Reply("done")),
+        script=f"[{_HI}, {{tool_done: {{id: a, output: hi}}}}, {{answer: done}}]",
     ),
     Conversation(
         cli="claude",

@@ -123,21 +123,40 @@ def test_a_limit_is_the_digits_at_its_begin(lab: ScenarioRunner, limit: str, sta
     assert events[0]["mcp_servers"][0]["status"] == state
 
 
+SKIPPED = 'Skipped — MCP server "wrong" has a "url" but no "type"; '
+INVALID = 'Skipped — invalid MCP server config for "wrong": '
+
+
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "error"),
     [
-        5,
-        *[{"command": command} for command in (5, "")],
-        *[{"command": "sh", "args": args} for args in ("-c", [1], None)],
-        *[{"command": "sh", "env": env} for env in (5, {"A": 1}, None)],
-        {"command": "sh", "type": "http"},
+        (5, f"{INVALID}(root): expected object, received number"),
+        ({"command": 5}, f"{INVALID}command: expected string, received number"),
+        ({"command": ""}, f"{INVALID}command: Command cannot be empty"),
+        ({}, f"{INVALID}command: expected string, received undefined"),
+        ({"command": "sh", "args": "-c"}, f"{INVALID}args: expected array, received string"),
+        ({"command": "sh", "args": ["-c", 1]}, f"{INVALID}args.1: expected string, received number"),
+        (
+            {"command": "sh", "args": None, "env": True},
+            f"{INVALID}args: expected array, received null; env: expected record, received boolean",
+        ),
+        ({"command": "sh", "env": {"A": 1}}, f"{INVALID}env.A: expected string, received number"),
+        ({"url": "http://127.0.0.1:9"}, f'{SKIPPED}add "type": "http" (or "sse" / "ws") to this entry'),
     ],
 )
-def test_a_server_with_a_wrong_value_is_skipped(lab: ScenarioRunner, wrong: Any) -> None:
-    """The real CLI starts the servers beside it, and says nothing of the wrong one."""
+def test_a_server_with_a_mistake_is_skipped(lab: ScenarioRunner, wrong: Any, error: str) -> None:
+    """The servers beside it are started. The words are those of the pinned release."""
     servers = {"wrong": wrong, **json.loads(config())["mcpServers"]}
-    _, events = ran(lab, "--mcp-config", json.dumps({"mcpServers": servers}))
-    assert events[0]["mcp_servers"] == [{"name": "calc", "status": "connected", "source": "dynamic"}]
+    _, [init, *_] = ran(lab, "--mcp-config", json.dumps({"mcpServers": servers}))
+    assert init["mcp_servers"] == [{"name": "calc", "status": "connected", "source": "dynamic"}]
+    assert [found["message"] for found in init["mcp_server_errors"]] == [error]
+
+
+def test_a_server_of_another_kind_is_started_by_no_fake(lab: ScenarioRunner) -> None:
+    """The real CLI would connect to its address."""
+    servers = {"mcpServers": {"wrong": {"type": "http", "url": "http://127.0.0.1:9", "command": "sh"}}}
+    _, [init, *_] = ran(lab, "--mcp-config", json.dumps(servers))
+    assert init["mcp_servers"] == []
 
 
 def test_a_server_with_a_text_that_no_program_can_get_has_failed(lab: ScenarioRunner) -> None:
@@ -287,6 +306,7 @@ def test_no_virtual_time_passes_in_a_call(stand: Stand) -> None:
         ("/nosuch.json", "MCP config file not found: /nosuch.json"),
         (str(CALC_SERVER), "MCP config is not a valid JSON"),
         ('{"x": 1}', "mcpServers: Invalid input: expected record, received undefined"),
+        ('{"mcpServers": []}', "mcpServers: Invalid input: expected record, received array"),
     ],
 )
 def test_a_wrong_configuration_is_an_error_as_of_the_real_cli(lab: ScenarioRunner, given: str, error: str) -> None:
