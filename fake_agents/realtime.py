@@ -188,6 +188,8 @@ def play(
         notice = baked["notice"] if index < 0 and not _VIRTUAL else None  # below a coordinator a wait costs nothing
         life = _Lifetime(times.zero - times.offset + limit_lifetime(lifetime), debugged, notice)
     stage = Stage(send, tell_death, parent)
+    if index < 0:  # its encoder may wait for a server, and a signal ends that; a descendant may ignore signals
+        unblock_signals()
     player = Player(program, stage, make_encoder(program))
     player.most_hops = sys.maxsize
     for child in CHILDREN:

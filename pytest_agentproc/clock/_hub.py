@@ -429,6 +429,7 @@ def _list_programs(pid: int, agents: Container[int]) -> list[str]:
     """List the programs below an agent that have no child themselves, each with its pid; other agents are left out."""
     programs = []
     for child in map(int, read_proc(f"{pid}/task/{pid}/children").split()):
-        if child not in agents:
-            programs += _list_programs(child, agents) or [f"{' '.join(read_command_words(child))} (pid {child})"]
+        words = read_command_words(child)
+        if words and child not in agents:  # a zombie has no words
+            programs += _list_programs(child, agents) or [f"{' '.join(words)} (pid {child})"]
     return programs

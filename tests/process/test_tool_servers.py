@@ -221,6 +221,24 @@ def test_a_signal_ends_the_agent_and_its_server_within_a_call(
         assert is_gone(server)
 
 
+def test_a_signal_ends_an_agent_that_waits_for_its_server_to_begin(lab: ScenarioRunner, tmp_path: Path) -> None:
+    """A supervisor that has signals blocked hands that on to its agent. The signal once waited for up to 30 seconds."""
+    begun = tmp_path / "begun"
+    os.mkfifo(begun)
+    shell = {"command": "sh", "args": ["-c", f"echo > {begun}; cat > /dev/null; true"]}
+    given = json.dumps({"mcpServers": {"calc": shell}})
+    fake = lab.make_fake(scenario_of(CALLS, "claude"))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+    try:
+        agent = subprocess.Popen([fake.path, *PRINT, "--mcp-config", given, "--", "hi"])
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    with agent:
+        begun.read_text("utf-8")
+        agent.terminate()
+        assert agent.wait(CEILING) == -signal.SIGTERM
+
+
 @pytest.mark.parametrize(
     ("end", "code"), [("- silence: for ever", -signal.SIGTERM), ("- linger: until signal\n- exit: 3", 3)]
 )
