@@ -59,7 +59,7 @@ def play(baked: dict[str, Any], path: str) -> None:
         born = _begin_agent(baked, path) if state is None else _continue_descendant(baked, state)
         while True:
             try:
-                _play_program(baked, *born)
+                _play_on_clock(baked, *born)
             except Reborn as reborn:
                 born = reborn.parent, reborn.index, reborn.fields, reborn.program
             _become_descendant(baked, *born)
@@ -224,7 +224,7 @@ def _count_invocation(path: str) -> int:
     return number
 
 
-def _play_program(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program) -> None:
+def _play_on_clock(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program) -> None:
     if baked["hub"]:
         _play_in_virtual_time(baked, parent, index, fields, program)
         if index >= 0 or not baked.get("diary"):

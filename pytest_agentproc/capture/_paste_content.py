@@ -493,7 +493,7 @@ class _ContentBuilder:
 
     def _start_turn(self, number: int, text: str) -> None:
         self._content.lines.append(ScriptLine(DraftStep("wait_for", f"prompt {number}")))
-        self._check.take_prompt(text)
+        self._check.feed_prompt(text)
         self._is_open, self._hand = True, number
         self._content.final = None
 
@@ -509,7 +509,7 @@ class _ContentBuilder:
         if not self._is_open:
             return
         self._content.cancelled = self._hand
-        self._check.take_cancel()
+        self._check.feed_cancel()
         self._content.drive.append(f"cancel: {max(self._since_item, 1_000_000_000)}")
         self._since_item = 0
         self._content.lines.append(ScriptLine(DraftStep("wait_for", "cancel")))

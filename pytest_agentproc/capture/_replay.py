@@ -310,7 +310,7 @@ class EncoderCheck:
                 return True
         return False
 
-    def take_prompt(self, text: str) -> None:
+    def feed_prompt(self, text: str) -> None:
         """Have the caller ask, and the agent take it up."""
         requests = _PROMPTS[self._dialect](text)
         reply = b""
@@ -320,7 +320,7 @@ class EncoderCheck:
             self._prompts += 1
             self._pending = _parse_json_lines(reply + self._encoder.begin_prompt(self._prompts, 0))
 
-    def take_cancel(self) -> None:
+    def feed_cancel(self) -> None:
         """Have the caller cancel the turn, where the acknowledgement depends on it."""
         if self._dialect in _CANCELS:
             self._encoder.handle_request(json.dumps(_CANCELS[self._dialect]).encode(), 0)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.tree import ProcessSnapshot, list_descendants, read_group, take_snapshot
+from pytest_agentproc.tree import ProcessState, list_descendants, read_group, take_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +59,7 @@ class TreeWatcher:
             if gone.told:
                 self._tell(now, "p", {"process": gone.name, "gone": True})
 
-    def _report_new_process(self, pid: int, sighted: ProcessSnapshot, now: int) -> None:
+    def _report_new_process(self, pid: int, sighted: ProcessState, now: int) -> None:
         known = self._known.setdefault(pid, _SeenProcess("", now))
         if known.told or known.first == now:
             return
@@ -79,7 +79,7 @@ class TreeWatcher:
         self._names[base] = self._names.get(base, 0) + 1
         return base if self._names[base] == 1 else f"{base} {self._names[base]}"
 
-    def _describe_detachment(self, pid: int, sighted: ProcessSnapshot) -> str:
+    def _describe_detachment(self, pid: int, sighted: ProcessState) -> str:
         """Say in the words of `spawn` how it left its parent."""
         own = take_snapshot(self._agent)
         session = own.session if own is not None else None

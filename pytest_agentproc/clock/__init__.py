@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock._debugger import call_on_debugger, is_debugged, record_debugger
+from pytest_agentproc.clock._debugger import is_debugged, record_debugger, register_debugger_listener
 from pytest_agentproc.clock._events import convert_note_to_event
 from pytest_agentproc.clock._guards import LONGEST, ROUNDING, PollingDetector
 from pytest_agentproc.clock._jump import HostState, JumpRule, NextMove, Path
@@ -47,13 +47,13 @@ __all__ = [
     "VirtualClock",
     "WatchedRun",
     "bind_socket_in",
-    "call_on_debugger",
     "convert_note_to_event",
     "current_clock",
     "is_debugged",
     "is_in_loop",
     "make_popen_limits_exact",
     "record_debugger",
+    "register_debugger_listener",
     "require_backend",
     "silence_loop_warnings",
 ]

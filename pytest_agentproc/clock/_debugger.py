@@ -32,7 +32,7 @@ def record_debugger() -> None:
             listener()
 
 
-def call_on_debugger(method: Callable[[], Any]) -> None:
+def register_debugger_listener(method: Callable[[], Any]) -> None:
     """Have a method called as soon as a debugger is noticed, if its object still lives then."""
     _listeners.append(WeakMethod(method))
 

@@ -260,7 +260,7 @@ def watch_for_spin(hub: _AlarmedHub) -> Iterator[None]:
         return
     seen, rounds, period = -1, 0, hub.guard / _ROUNDS
 
-    def handle_alarm(_signum: int, frame: FrameType | None) -> None:
+    def raise_if_spinning(_signum: int, frame: FrameType | None) -> None:
         nonlocal seen, rounds
         hub.rings += 1
         # Turns that do not grow mean that the host has not come to the hub. Several short rings and not one long one,
@@ -275,7 +275,7 @@ def watch_for_spin(hub: _AlarmedHub) -> Iterator[None]:
             hub.abort_with(error)
             raise error
 
-    handle(signal.SIGALRM, handle_alarm)  # the standard library's own would write every handler out, to no use
+    handle(signal.SIGALRM, raise_if_spinning)  # the standard library's own would write every handler out, to no use
     signal.setitimer(signal.ITIMER_REAL, period, period)
     try:
         yield

@@ -114,7 +114,7 @@ class Participant:
             return {"code": self.code}
         return {"signal": signal_name(self.signal or signal.SIGKILL)}  # KILL alone leaves no time for a word
 
-    def is_zombie(self) -> bool:
+    def is_own_zombie(self) -> bool:
         """Say whether it ended and this process, its parent by birth or adoption, has not waited for it."""
         # Only a dead process of this process's children can be one; others answer with ChildProcessError.
         if self.state is not ParticipantState.GONE or self.is_closed:

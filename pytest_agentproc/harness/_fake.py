@@ -311,7 +311,7 @@ class LockstepProcesses:
                 read_alive_or_stopped(participant.pid)
                 if participant.is_alive
                 else "zombie"
-                if is_own_child and participant.is_zombie()
+                if is_own_child and participant.is_own_zombie()
                 else None
             )
             if state is not None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock import SystemClock, VirtualClock, bind_socket_in, call_on_debugger, is_debugged
+from pytest_agentproc.clock import SystemClock, VirtualClock, bind_socket_in, is_debugged, register_debugger_listener
 from pytest_agentproc.errors import AgentprocError, KitError, UsageError
 from pytest_agentproc.harness._bystanders import is_fake_command
 from pytest_agentproc.harness._claims import (
@@ -104,7 +104,7 @@ class ScenarioRunner:
         self._broker: subprocess.Popen[bytes] | None = None
         self._lifeline = b""
         self._clock: VirtualClock | None = None
-        call_on_debugger(self.disable_fake_lifetimes)
+        register_debugger_listener(self.disable_fake_lifetimes)
         self._preload = PreloadRunner(self._open_guarded_folder)
         self._out_of_reach: dict[str, str] = {}
         self._decoys = Decoys(sorted({*COMMANDS.values(), *commands}))

@@ -231,7 +231,7 @@ def _play_and_record_problem(item: ScenarioTest) -> PlayResult:
     """Play the scenario once; if it cannot be played, record the reason."""
     try:
         if item.clock == "model":
-            subject = _require_reference_subject(item)
+            subject = _skip_unless_reference(item)
             return _play_and_publish(item, lambda: run_in_model(item.scenario, subject))
         with nullcontext() if is_reference_supervisor(item.subject) else _collect_garbage_after():
             return (play_in_virtual_time if item.clock == "virtual" else play_in_real_time)(
@@ -266,7 +266,7 @@ def _collect_garbage_after() -> Iterator[None]:
             gc.unfreeze()
 
 
-def _require_reference_subject(item: ScenarioTest) -> ReferenceSubject:
+def _skip_unless_reference(item: ScenarioTest) -> ReferenceSubject:
     """Give the subject, if the model can play it."""
     if not is_reference_supervisor(item.subject):
         pytest.skip("not applicable: the model plays the reference supervisor only")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
     from types import FrameType
 
-    from pytest_agentproc.tree import OwnedProcess, Ownership, ProcessSnapshot
+    from pytest_agentproc.tree import OwnedProcess, Ownership, ProcessState
 
 
 _SETTLE = 200_000_000
@@ -192,7 +192,7 @@ def _is_called_by_test(frame: FrameType) -> bool:
 # The text of a failure.
 
 
-def _explain_left_processes(found: Ownership, refused: Sequence[ProcessSnapshot]) -> str:
+def _explain_left_processes(found: Ownership, refused: Sequence[ProcessState]) -> str:
     count = len(found.mine)
     end = "it has been ended" if count == 1 else "they have been ended"
     lines = [f"the test left {count} process{'' if count == 1 else 'es'} behind; {end}:"]

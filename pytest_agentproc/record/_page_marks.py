@@ -53,7 +53,7 @@ class ExpectedInstant(NamedTuple):
     words: str
 
 
-def find_mark_words(marks: Iterable[FailureMark], at: int, pair: CellPair) -> str:
+def find_failure_notes(marks: Iterable[FailureMark], at: int, pair: CellPair) -> str:
     """Give the words for a row that is wrong; empty: it is none."""
     return ", ".join(dict.fromkeys(mark.note for mark in marks if mark.is_about(at, pair)))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_agentproc.record._cells import format_duration, format_instant
 from pytest_agentproc.record._frames import CellPair, Frame, RepeatedFrames, Silence
 from pytest_agentproc.record._page_lanes import CALLER, SUPERVISOR, TimerSlots, get_timer_name
-from pytest_agentproc.record._page_marks import ExpectedInstant, find_mark_words, insert_expected_instants
+from pytest_agentproc.record._page_marks import ExpectedInstant, find_failure_notes, insert_expected_instants
 from pytest_agentproc.record._payload import Payload
 
 if TYPE_CHECKING:
@@ -297,7 +297,7 @@ def draw_rows(
             )
         else:
             for place, pair in enumerate(item.pairs):
-                note = find_mark_words(marks, item.at, pair)
+                note = find_failure_notes(marks, item.at, pair)
                 yield DiagramRow(number + place, drawing.draw_row(pair), None if place else item.at, pair, note=note)
             number += len(item.pairs) - 1
 

@@ -71,7 +71,7 @@ class AddedDialect:
         return self._inspection[0]
 
     @property
-    def events_by_mode(self) -> Mapping[str, tuple[str, ...]]:
+    def steps_by_mode(self) -> Mapping[str, tuple[str, ...]]:
         """By mode, the steps that its encoder can write beside text; none if it cannot be used."""
         return self._inspection[1]
 

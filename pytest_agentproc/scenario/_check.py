@@ -23,7 +23,7 @@ from pytest_agentproc.scenario._expressions import (
     ValueMeasure,
     evaluate_expression,
     find_limit_names,
-    parse_expression,
+    parse_quantity,
 )
 from pytest_agentproc.scenario._words import escape_and_shorten
 from pytest_agentproc.scenario._yaml import Node, Scalar, StopReading, describe_node
@@ -165,7 +165,7 @@ class DialectAddition(Protocol):
         """Say why it cannot be used; "" if it can."""
 
     @property
-    def events_by_mode(self) -> Mapping[str, tuple[str, ...]]:
+    def steps_by_mode(self) -> Mapping[str, tuple[str, ...]]:
         """List, by mode, the steps that its encoder can write beside text."""
 
 
@@ -189,7 +189,7 @@ class Language:
     def list_steps(self, dialect: str, mode: str) -> Sequence[str]:
         """List the steps that agents of a dialect can print beside text, in a mode."""
         added = self.dialects.get(dialect)
-        return (self.all_dialects[dialect].steps if added is None else added.events_by_mode).get(mode, ())
+        return (self.all_dialects[dialect].steps if added is None else added.steps_by_mode).get(mode, ())
 
     def list_modes_with(self, has: Callable[[Dialect, str], bool]) -> list[str]:
         """List the dialects with each mode that has something, as `gemini stream`."""
@@ -353,7 +353,7 @@ class Check:
     ) -> Expression | None:
         column = node.column if node.plain else node.column + 1
         try:
-            tree = parse_expression(node.text, words, measure)
+            tree = parse_quantity(node.text, words, measure)
         except ExpressionError as error:
             self.report(node.line, column + (error.offset if node.is_one_line else 0), error.message)
             return None

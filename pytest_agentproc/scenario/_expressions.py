@@ -167,7 +167,7 @@ def find_limit_names(tree: Tree) -> set[str]:
 
 
 @lru_cache(maxsize=4096)
-def parse_expression(text: str, words: tuple[str, ...] = (), measure: ValueMeasure = TIMES) -> Tree:
+def parse_quantity(text: str, words: tuple[str, ...] = (), measure: ValueMeasure = TIMES) -> Tree:
     """Parse a time or a size; `words` are what else the field accepts, for the suggestions.
 
     Raises:

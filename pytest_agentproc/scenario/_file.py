@@ -28,7 +28,7 @@ from pytest_agentproc.scenario._fields import (
     WholeNumber,
     Word,
 )
-from pytest_agentproc.scenario._script import Steps, check_child_names, check_inherited_streams
+from pytest_agentproc.scenario._script import Steps, check_child_references, check_inherited_streams
 from pytest_agentproc.scenario._steps import STEPS
 from pytest_agentproc.scenario._words import (
     COMMANDS,
@@ -218,7 +218,7 @@ class AgentScript(Steps):
         """Read the steps."""
         before = len(check.problems)
         steps = super().read(node, what, check)
-        check_child_names(check)
+        check_child_references(check)
         check_inherited_streams(check)
         check.is_script_sound = len(check.problems) == before
         return steps

@@ -18,7 +18,7 @@ from pytest_agentproc.scenario._expressions import (
     UnusableValue,
     evaluate_expression,
     find_limit_names,
-    parse_expression,
+    parse_quantity,
 )
 from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, find_line_starts, parse_yaml
 
@@ -73,7 +73,7 @@ class MovablePiece:
             before, after = self.options[0].format("\0").split("\0")
             text = text.removeprefix(before).removesuffix(after) or "0s"
         try:
-            return evaluate_expression(Expression(text, 0, 0, parse_expression(text), TIMES), limits)
+            return evaluate_expression(Expression(text, 0, 0, parse_quantity(text), TIMES), limits)
         except (NotApplicable, UnusableValue, ExpressionError):
             return None
 

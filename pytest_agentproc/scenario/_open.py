@@ -19,7 +19,7 @@ from pytest_agentproc.scenario._expressions import (
     ExpressionError,
     UnusableValue,
     evaluate_expression,
-    parse_expression,
+    parse_quantity,
 )
 from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, find_line_starts
 
@@ -105,7 +105,7 @@ def _evaluate_choice_text(text: str, kind: str, limits: Words[str, int | None]) 
         return int(text)
     measure = TIMES if kind == "time" else SIZES
     try:
-        return evaluate_expression(Expression(text, 0, 0, parse_expression(text, (), measure), measure), limits)
+        return evaluate_expression(Expression(text, 0, 0, parse_quantity(text, (), measure), measure), limits)
     except (NotApplicable, UnusableValue, ExpressionError):
         return None
 
@@ -185,7 +185,7 @@ def _detect_range_kind(options: Sequence) -> str:
     for kind, measure in (("time", TIMES), ("size", SIZES)):
         try:
             for text in texts:
-                parse_expression(text, (), measure)
+                parse_quantity(text, (), measure)
         except ExpressionError:
             continue
         return kind

@@ -268,7 +268,7 @@ def build_kill(step: Step, _scope: Scope) -> list[ProgramStep]:
     return [(step.line, "kill", (step.value["id"], signal_number(step.value.get("signal", "KILL"))))]
 
 
-def check_child_names(check: Check) -> None:
+def check_child_references(check: Check) -> None:
     """Report each child that the script does not spawn or has lost by then, and each parent that a process has lost."""
     for node, name, process in check.meant:
         own = [child for child, parent in check.parents.items() if parent == process]

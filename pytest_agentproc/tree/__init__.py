@@ -12,7 +12,7 @@ from pytest_agentproc.tree._kernel import open_pidfd
 from pytest_agentproc.tree._leak_tracker import LeakTracker, exclude_from_tracking
 from pytest_agentproc.tree._ownership import OwnedProcess, Ownership
 from pytest_agentproc.tree._prctl import adopt_orphans_in_block, die_with_parent
-from pytest_agentproc.tree._snapshots import ProcessSnapshot, read_command_line, require_own_proc, take_snapshot
+from pytest_agentproc.tree._snapshots import ProcessState, read_command_line, require_own_proc, take_snapshot
 from pytest_agentproc.tree._starts import FORK, Start, listen_to_starts
 from pytest_agentproc.tree._wakeup import Wakeup
 from pytest_agentproc.tree._walk import list_descendants, read_group
@@ -25,7 +25,7 @@ __all__ = [
     "LeakTracker",
     "OwnedProcess",
     "Ownership",
-    "ProcessSnapshot",
+    "ProcessState",
     "Start",
     "Wakeup",
     "adopt_orphans_in_block",

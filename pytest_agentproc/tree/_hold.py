@@ -18,11 +18,11 @@ from pytest_agentproc.tree._snapshots import take_snapshot
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pytest_agentproc.tree._snapshots import ProcessSnapshot
+    from pytest_agentproc.tree._snapshots import ProcessState
 
 
 @contextmanager
-def hold_processes(wanted: Iterable[ProcessSnapshot]) -> Iterator[dict[int, int]]:
+def hold_processes(wanted: Iterable[ProcessState]) -> Iterator[dict[int, int]]:
     """Hold processes by pidfd, if they are still the processes that were seen: (pid, pidfd)."""
     grips: dict[int, int] = {}
     try:

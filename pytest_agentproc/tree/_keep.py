@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         is_out_of_descriptors,
         list_children,
         open_pidfd,
-        read_name,
+        read_command_label,
         read_state,
         reserve_descriptors,
     )
@@ -207,7 +207,7 @@ class KeeperServer:
         """Kill children: their pids are safe until this process reaps them. Their own children become ours."""
         for pid in orphans:
             if len(self.killed) < _MOST:
-                self.killed.setdefault(pid, read_name(pid))
+                self.killed.setdefault(pid, read_command_label(pid))
             try:
                 posix.kill(pid, _signal.SIGKILL)
             except PermissionError:
@@ -302,7 +302,7 @@ class KeeperServer:
     def handle_remaining(self) -> tuple[list[tuple[int, str]], bool]:
         """List the living processes with commands; say whether the list is complete."""
         living, is_sure = self.find_living_descendants()
-        return [(pid, read_name(pid)) for pid in living[:_MOST]], is_sure
+        return [(pid, read_command_label(pid)) for pid in living[:_MOST]], is_sure
 
     def handle_end(self, seconds: float) -> tuple[list[tuple[int, str]], list[tuple[int, str]], bool]:
         """Kill and reap everything: give the killed and the refused processes, and whether the time was enough."""
@@ -310,7 +310,7 @@ class KeeperServer:
         for pid in list(self.started):
             # The started ones stayed zombies until now, so that their pids remained valid for the host's signals.
             self.handle_reap(pid)
-        refused = [(pid, read_name(pid)) for pid in self.refused]
+        refused = [(pid, read_command_label(pid)) for pid in self.refused]
         return list(self.killed.items()), refused, self.since is None
 
     def answer_message(self) -> bool:

@@ -133,7 +133,7 @@ def read_stat(pid: int) -> list[bytes]:
         return []
 
 
-def read_name(pid: int) -> str:
+def read_command_label(pid: int) -> str:
     """Give the start of a command line for a message, or the name, or nothing once the process has disappeared."""
     try:
         words = read_file(f"/proc/{pid}/cmdline") or read_file(f"/proc/{pid}/comm")

@@ -19,7 +19,7 @@ from pytest_agentproc.tree._kernel import list_children
 from pytest_agentproc.tree._ownership import OwnedProcess, Ownership, OwnershipFacts, attribute_processes
 from pytest_agentproc.tree._prctl import adopt_orphans_in_block
 from pytest_agentproc.tree._snapshots import (
-    ProcessSnapshot,
+    ProcessState,
     has_children,
     read_environment_variable,
     require_own_proc,
@@ -119,7 +119,7 @@ class LeakTracker:
             self._adoption.enter_context(adopt_orphans_in_block())
         self._stack.enter_context(listen_to_starts(self))
 
-    def _mark_processes_foreign(self, strangers: Sequence[ProcessSnapshot]) -> None:
+    def _mark_processes_foreign(self, strangers: Sequence[ProcessState]) -> None:
         """Treat processes as foreign to this tracker."""
         helpers = _list_multiprocessing_helpers()
         for stranger in strangers:
@@ -274,14 +274,14 @@ class LeakTracker:
                     grips.values(), min(milliseconds, _ZOMBIE_PERIOD) if is_dead or not grips else milliseconds
                 )
 
-    def end_owned_processes(self, found: Sequence[OwnedProcess]) -> list[ProcessSnapshot]:
+    def end_owned_processes(self, found: Sequence[OwnedProcess]) -> list[ProcessState]:
         """Kill and reap until no owned process is left; give the processes that cannot be ended.
 
         Args:
             found: the processes to begin with; those that turn up among their children follow.
         """
         deadline = time.monotonic_ns() + _PATIENCE
-        refused: dict[tuple[int, int], ProcessSnapshot] = {}
+        refused: dict[tuple[int, int], ProcessState] = {}
         while found and time.monotonic_ns() < deadline:
             # Held by pidfd and seen again before the signal, so a reused pid is never hit.
             living = [process.sighting for process in found if process.sighting.state != "zombie"]
@@ -316,7 +316,7 @@ class LeakTracker:
             else:
                 reap(pid)
 
-    def _gather_ownership_facts(self, seen: Sequence[ProcessSnapshot], *, has_company: bool) -> OwnershipFacts:
+    def _gather_ownership_facts(self, seen: Sequence[ProcessState], *, has_company: bool) -> OwnershipFacts:
         # Only adopted children without a known start need the cookie. To read it costs a file for each process.
         me = os.getpid()
         before = {**self._before, **dict.fromkeys(_disowned.items(), me)}
@@ -349,14 +349,14 @@ class LeakTracker:
         return {}
 
 
-def _snapshot_descendants() -> list[ProcessSnapshot]:
+def _snapshot_descendants() -> list[ProcessState]:
     """See all descendants of this process, parents before children."""
     if not has_children():
         return []
     return _snapshot_processes(list_descendants(os.getpid()))
 
 
-def _snapshot_processes(pids: Sequence[int]) -> list[ProcessSnapshot]:
+def _snapshot_processes(pids: Sequence[int]) -> list[ProcessState]:
     return [seen for pid in pids if (seen := take_snapshot(pid)) is not None]
 
 

@@ -20,7 +20,7 @@ from pytest_agentproc.tree._starts import FORK
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from pytest_agentproc.tree._snapshots import ProcessSnapshot
+    from pytest_agentproc.tree._snapshots import ProcessState
     from pytest_agentproc.tree._starts import Start
 
 
@@ -70,11 +70,11 @@ class OwnedProcess(NamedTuple):
         above: its parents up to this process, the nearest first.
     """
 
-    sighting: ProcessSnapshot
+    sighting: ProcessState
     how: str
     why: str
     start: Start | None
-    above: tuple[ProcessSnapshot, ...] = ()
+    above: tuple[ProcessState, ...] = ()
 
     def describe_command(self, own: str) -> str:
         """Give the command that was asked for, or the command that it runs.
@@ -98,11 +98,11 @@ class Ownership(NamedTuple):
     """
 
     mine: tuple[OwnedProcess, ...] = ()
-    unknown: tuple[ProcessSnapshot, ...] = ()
+    unknown: tuple[ProcessState, ...] = ()
     spent: tuple[int, ...] = ()
 
 
-def attribute_processes(seen: Sequence[ProcessSnapshot], known: OwnershipFacts) -> Ownership:
+def attribute_processes(seen: Sequence[ProcessState], known: OwnershipFacts) -> Ownership:
     """Decide the owner of each process.
 
     Args:
@@ -141,7 +141,7 @@ class _OwnershipJudge:
             if start.is_own and not known.excuses(start.pid, start.command):
                 self._sessions.setdefault(start.pid, start)
 
-    def judge_by_start_or_parent(self, process: ProcessSnapshot) -> bool:
+    def judge_by_start_or_parent(self, process: ProcessState) -> bool:
         """Judge a process by itself, its start or its judged parent; False: only evidence can decide."""
         known = self._known
         identity = process.pid, process.born
@@ -162,7 +162,7 @@ class _OwnershipJudge:
             return self._set_verdict(process, OwnedProcess(process, "adopted", why, claim.start))
         return False
 
-    def judge_by_parent(self, process: ProcessSnapshot) -> bool:
+    def judge_by_parent(self, process: ProcessState) -> bool:
         """Judge a process as its parent was judged, if it was."""
         if process.pid in self.verdicts or process.parent not in self.verdicts:
             return False
@@ -173,7 +173,7 @@ class _OwnershipJudge:
             process, OwnedProcess(process, "descendant", "", above.start, (above.sighting, *above.above))
         )
 
-    def judge_by_evidence(self, process: ProcessSnapshot) -> bool:
+    def judge_by_evidence(self, process: ProcessState) -> bool:
         """Judge an adopted process by its cookie, its session, or because only the tracker could start it."""
         known = self._known
         # The cookie is the strongest evidence: only a descendant inherits it. It can be cleared, so the session
@@ -194,7 +194,7 @@ class _OwnershipJudge:
             return self._judge_adopted(process, only, "nobody else was there to start it")
         return False
 
-    def is_surely_adopted(self, process: ProcessSnapshot) -> bool:
+    def is_surely_adopted(self, process: ProcessState) -> bool:
         """Say whether this process certainly did not start a child: if it did, a part of it may wait for the child."""
         known = self._known
         verdict = self.verdicts.get(process.pid)
@@ -203,13 +203,13 @@ class _OwnershipJudge:
         parent = known.before.get((process.pid, process.born), known.me)
         return parent != known.me or (process.session in known.starts and process.session != process.pid)
 
-    def _judge_adopted(self, process: ProcessSnapshot, start: Start | None, why: str) -> bool:
+    def _judge_adopted(self, process: ProcessState, start: Start | None, why: str) -> bool:
         excuses = self._known.excuses
         if start is not None and (not start.is_own or excuses(start.pid, start.command)):
             return self._set_verdict(process, None)
         return self._set_verdict(process, OwnedProcess(process, "adopted", why, start))
 
-    def _set_verdict(self, process: ProcessSnapshot, verdict: OwnedProcess | None) -> bool:
+    def _set_verdict(self, process: ProcessState, verdict: OwnedProcess | None) -> bool:
         self.verdicts[process.pid] = verdict
         if process.session != self._known.session:
             if verdict is None:

@@ -52,7 +52,7 @@ _STATES = {"Z": "zombie", "T": "stopped", "t": "stopped"}
 _NANOSECONDS = 1_000_000_000
 
 
-class ProcessSnapshot(NamedTuple):
+class ProcessState(NamedTuple):
     """One look at a process.
 
     Args:
@@ -72,14 +72,14 @@ class ProcessSnapshot(NamedTuple):
     command: str
 
 
-def take_snapshot(pid: int) -> ProcessSnapshot | None:
+def take_snapshot(pid: int) -> ProcessState | None:
     """Look at a process; None: it has disappeared."""
     seen = read_stat(pid)
     if seen is None or seen.state in "Xx":
         return None
     state = _STATES.get(seen.state, "alive")
     command = "" if state == "zombie" else read_command_line(pid)
-    return ProcessSnapshot(
+    return ProcessState(
         pid, seen.parent, seen.session, state, seen.started * _compute_tick_nanoseconds(), command or f"[{seen.name}]"
     )
 

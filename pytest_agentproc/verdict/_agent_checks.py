@@ -101,20 +101,20 @@ INVOCATION_CHECKS: dict[str, Callable[[PlayResult, Any], Finding]] = {
 }
 
 
-def _find_agent_input(played: PlayResult) -> Mapping[str, Any] | None:
-    told = (event.data["given"] for event in played.record.events if _is_agent_input_note(event.data))
+def _find_invocation(played: PlayResult) -> Mapping[str, Any] | None:
+    told = (event.data["given"] for event in played.record.events if _is_invocation_note(event.data))
     return next(told, None)
 
 
-def _is_agent_input_note(data: Mapping[str, Any]) -> bool:
+def _is_invocation_note(data: Mapping[str, Any]) -> bool:
     return "given" in data and data["process"] == "agent"
 
 
-def _build_agent_input_check(
+def _build_invocation_check(
     check: Callable[[Mapping[str, Any], Any], Finding],
 ) -> Callable[[PlayResult, Any], Finding]:
     def check_agent_input(played: PlayResult, wanted: Any) -> Finding:
-        given = _find_agent_input(played)
+        given = _find_invocation(played)
         return Finding(Verdict.NOT_EXERCISED, "no agent was started") if given is None else check(given, wanted)
 
     return check_agent_input
@@ -163,9 +163,9 @@ def _is_stdin_read(data: Mapping[str, Any]) -> bool:
 
 
 SAW_CHECKS: dict[str, Callable[[PlayResult, Any], Finding]] = {
-    "received.argv": _build_agent_input_check(_check_argv),
-    "received.env": _build_agent_input_check(_check_env),
-    "received.cwd": _build_agent_input_check(_check_cwd),
+    "received.argv": _build_invocation_check(_check_argv),
+    "received.env": _build_invocation_check(_check_env),
+    "received.cwd": _build_invocation_check(_check_cwd),
     "received.stdin": _check_stdin,
 }
 

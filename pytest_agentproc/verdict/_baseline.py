@@ -182,10 +182,10 @@ def _find_comment_start(lines: Sequence[str], start: int) -> int:
 
 def _format_entry(entry: KnownFailure) -> str:
     pairs = [("scenario", entry.scenario), ("check", entry.check), ("subject", entry.subject), ("reason", entry.reason)]
-    return "- " + "  ".join(f"{key}: {_format_scalar(value)}\n" for key, value in pairs if value)
+    return "- " + "  ".join(f"{key}: {_quote_unless_plain(value)}\n" for key, value in pairs if value)
 
 
-def _format_scalar(value: str) -> str:
+def _quote_unless_plain(value: str) -> str:
     is_plain = re.fullmatch(r"[A-Za-z_][\w.-]*( [\w.,;()-]+)*", value)
     return value if is_plain else json.dumps(value, ensure_ascii=False)
 

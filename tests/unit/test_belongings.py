@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pytest_agentproc.tree._ownership import Ownership, OwnershipFacts, attribute_processes
-from pytest_agentproc.tree._snapshots import ProcessSnapshot
+from pytest_agentproc.tree._snapshots import ProcessState
 from pytest_agentproc.tree._starts import Start
 
 ME, SESSION = 100, 90
@@ -14,9 +14,9 @@ SECOND = 1_000_000_000
 
 def seen(
     pid: int, parent: int = ME, session: int = SESSION, state: str = "alive", born: int = 5 * SECOND
-) -> ProcessSnapshot:
+) -> ProcessState:
     """Make a sighting of a process that was born at 5 s."""
-    return ProcessSnapshot(pid, parent, session, state, born, f"program {pid}")
+    return ProcessState(pid, parent, session, state, born, f"program {pid}")
 
 
 def start(pid: int, number: int = 0, *, is_own: bool = True, at: int = 5 * SECOND) -> Start:
@@ -24,7 +24,7 @@ def start(pid: int, number: int = 0, *, is_own: bool = True, at: int = 5 * SECON
     return Start(number, f"start {pid}", (f"test.py:{pid}",), is_own=is_own, pid=pid, at=at)
 
 
-def judged(*sightings: ProcessSnapshot, **known: Any) -> Ownership:
+def judged(*sightings: ProcessState, **known: Any) -> Ownership:
     """Judge them, with others about who might have started what nothing is known of, unless told otherwise."""
     return attribute_processes(sightings, OwnershipFacts(ME, SESSION, **{"others": True, **known}))
 
