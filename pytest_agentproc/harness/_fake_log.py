@@ -25,7 +25,7 @@ from pytest_agentproc.harness._bystanders import (
 from pytest_agentproc.procfs import has_memory, iterate_pids, read_command_words, read_stat
 from pytest_agentproc.record import Event, Record
 from pytest_agentproc.tree import open_pidfd
-from pytest_agentproc.vocabulary import signal_name
+from pytest_agentproc.vocabulary import NANOSECONDS, signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -162,6 +162,12 @@ class FakeLog:
         found, kept = Record(record.header), self._read_at_rest()
         found.merge_events(event for log in kept for event in self._iterate_events(log, kept))
         return found
+
+    def has_outlived_signal(self, seconds: float) -> bool:
+        """Say whether a process lives that caught a signal so many seconds ago, by its own clock."""
+        before = time.monotonic_ns() - seconds * NANOSECONDS
+        living = (log for log in self._read_at_rest() if log.died is None)
+        return any(code == "s" and at <= before for log in living for at, code, _data in log.notes)
 
     def is_used(self) -> bool:
         """Say whether any process of this fake was started in real time."""

@@ -106,13 +106,14 @@ def choose_pace(foreseen: RunForecast, scale: float | None, lifetime: float, *, 
     return Pace(chosen, left, round(_LATE * chosen), seconds + _FINISH)
 
 
-def make_exact_pace(foreseen: RunForecast, limits: float | None) -> Pace:
+def make_exact_pace(foreseen: RunForecast, limits: float | None, graces: float) -> Pace:
     """Give the pace below a coordinator, where the machine's clock is virtual and no delay of the machine counts.
 
     Args:
         foreseen: the prediction of the model.
         limits: all limits of the supervisor in a row, in seconds: one of them may end what another one should have
             ended; None: it does not state each limit that the prediction depends on.
+        graces: those of them that may still run once a process has got a signal.
 
     Raises:
         NotApplicable: competing instants are the same, and the supervisor's own threads decide which of them is first.
@@ -122,7 +123,7 @@ def make_exact_pace(foreseen: RunForecast, limits: float | None) -> Pace:
     end = foreseen.duration / NANOSECONDS
     looking = 0 if limits is None else end + min(_LOOKING + limits, _UNHURRIED)
     least = min(end + _LOOKING, looking)
-    return Pace(1, None, _ROUNDED, end + _UNHURRIED, looking, least, is_exact=True)
+    return Pace(1, None, _ROUNDED, end + _UNHURRIED, looking, least, graces + _LOOKING, is_exact=True)
 
 
 def _choose_scale(seconds: float, margin: int | None) -> float:
@@ -296,18 +297,19 @@ def compute_polling_limit(bound: BoundScenario) -> float:
     return max(least, 4 * max(limits, default=0) / NANOSECONDS)
 
 
-def sum_stated_limits(bound: BoundScenario) -> float:
+def sum_stated_limits(bound: BoundScenario, kind: str = "") -> float:
     """Give the virtual seconds that all stated limits of a supervisor take in a row.
 
     Args:
         bound: the scenario under its own limits.
+        kind: the end of their names, such as `_grace`.
     """
     policies = [part.policy for part in bound.parts.values()] or [bound.policy]
     limits = [
         limit
         for policy in policies
         for name, limit in policy.nanoseconds().items()
-        if limit is not None and name not in policy.unstated
+        if limit is not None and name not in policy.unstated and name.endswith(kind)
     ]
     return sum(limits) / NANOSECONDS
 

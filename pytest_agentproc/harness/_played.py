@@ -39,7 +39,8 @@ class Pace:
         tolerance: the allowed lateness, in nanoseconds of the scenario's time.
         limit: real seconds after which a supervisor that has not returned is given up.
         limit_of_looks: the same for a supervisor that has looked again and again until then; 0: there is none.
-        least_of_looks: the same if its looks have taken the machine long.
+        least_of_looks: the same if its looks have taken the machine long, or a process outlives the graces.
+        graces: seconds that a process with a signal may live at most.
         is_exact: whether the machine's clock is a virtual one.
     """
 
@@ -49,6 +50,7 @@ class Pace:
     limit: float
     limit_of_looks: float = 0
     least_of_looks: float = 0
+    graces: float = 0
     is_exact: bool = False
 
 

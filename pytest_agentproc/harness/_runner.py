@@ -167,7 +167,8 @@ class ScenarioRunner:
         """Play below the coordinator of this process, where the machine's clock is virtual."""
         bound, foreseen = _bind_and_forecast(scenario, subject)
         bound.require_virtual_time()
-        pace = make_exact_pace(foreseen, None if UnstatedLimitResults(bound).armed_limits else sum_stated_limits(bound))
+        limits = None if UnstatedLimitResults(bound).armed_limits else sum_stated_limits(bound)
+        pace = make_exact_pace(foreseen, limits, sum_stated_limits(bound, "_grace"))
         played, pulse = self._play_in_real_time(bound, subject, backend, pace)
         assert pulse is not None, "time is virtual here"
 

@@ -16,7 +16,7 @@ import os
 import shutil
 import stat
 import tempfile
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from pytest_agentproc.clock import SystemClock, is_debugged, require_backend, silence_loop_warnings
+from pytest_agentproc.clock import SystemClock, require_backend, silence_loop_warnings
 from pytest_agentproc.clock.preload import find_coordinator
 from pytest_agentproc.errors import (
     AdapterError,
@@ -38,6 +38,7 @@ from pytest_agentproc.errors import (
     SupervisorCrash,
     UsageError,
 )
+from pytest_agentproc.harness._endless import cancel_endless_run
 from pytest_agentproc.harness._fake_log import FakeLog
 from pytest_agentproc.harness._leftovers import KeeperScope, SideProcesses
 from pytest_agentproc.harness._pipes import PipeCount
@@ -48,7 +49,7 @@ from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import ARTIFACTS, NANOSECONDS, RunReport, RunRequest
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from pytest_agentproc.clock import Clock, VirtualClock
     from pytest_agentproc.harness._fake import FakeAgent
@@ -379,11 +380,6 @@ MOST_STARTS = 1000
 _REAL = "this says nothing of the supervisor; play it in real time (--clock real; in pytest --agentproc-clock=real)"
 
 
-_MANY_LOOKS = 400
-"""A supervisor that polls looks more often than this within a few minutes."""
-_MINUTE = 60
-
-
 def supervise_in_real_time(
     subject: Subject,
     bound: BoundScenario,
@@ -411,7 +407,7 @@ def supervise_in_real_time(
         if backend == "asyncio":
             silence_loop_warnings()
         clock.start()
-        async with _cancel_endless_run(pace, wakes, limits) as scope:
+        async with cancel_endless_run(pace, wakes, limits, fakes) as scope:
             with guard_signals(_make_signal_recorder(record, clock)):
                 ended = await _run_subject(subject, order, bound.abandoned, backend)
                 if not (scope.cancel_called and isinstance(ended, SubjectError | Declined)):
@@ -444,35 +440,6 @@ def supervise_in_real_time(
     if isinstance(answer, SubjectError | EndlessWait):
         return PlayResult(bound, record, None, answer, room.read_files(), pace, lateness)
     return PlayResult(bound, record, answer, None, room.read_files(), pace, lateness)
-
-
-@asynccontextmanager
-async def _cancel_endless_run(
-    pace: Pace, wakes: CoordinatorWakes | None, limits: list[float]
-) -> AsyncIterator[anyio.CancelScope]:
-    """Cancel a block that does not end by itself, unless somebody debugs by then; add the limit that was over."""
-    begun = anyio.current_time()
-
-    async def cancel_after_limit() -> None:
-        limit = pace.least_of_looks
-        await anyio.sleep_until(begun + limit)
-        while limit < pace.limit_of_looks and not (wakes and wakes.have_taken_long()):
-            limit = min(limit + _MINUTE, pace.limit_of_looks)
-            await anyio.sleep_until(begun + limit)
-        if not limit or wakes is None or wakes.count_wakes() < _MANY_LOOKS:
-            limit = pace.limit
-        await anyio.sleep_until(begun + limit)
-        if not is_debugged():
-            limits.append(limit)
-            group.cancel_scope.cancel()
-
-    try:
-        async with anyio.create_task_group() as group:
-            group.start_soon(cancel_after_limit)
-            yield group.cancel_scope
-            group.cancel_scope.cancel()
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None  # the block's own: the task beside it raises none
 
 
 async def _run_subject(subject: Subject, order: RunRequest, left: CallerAction | None, backend: str) -> Said:

@@ -215,7 +215,8 @@ class Reborn(Pi):
     async def prompt(self, text: str) -> Any:
         """Ask, or report that the agent has gone."""
         if self.pause:
-            await anyio.sleep(self.pause)
+            with anyio.move_on_after(self.pause):
+                await anyio.Event().wait()
             await super().start()
         try:
             said = await super().prompt(text)

@@ -8,8 +8,8 @@ import anyio
 import pytest
 
 from pytest_agentproc.clock import VirtualClock
+from pytest_agentproc.harness._endless import cancel_endless_run
 from pytest_agentproc.harness._pace import RunForecast, make_exact_pace
-from pytest_agentproc.harness._supervise import _cancel_endless_run
 
 LIMITS = 7200
 """Of a supervisor with a long `max_runtime`, in seconds."""
@@ -21,7 +21,7 @@ class Looks:
     def __init__(self, count: int, slow_at: float) -> None:
         self._count, self.slow_at = count, slow_at
 
-    def count(self) -> int:
+    def count_wakes(self) -> int:
         """Give how many there were."""
         return self._count
 
@@ -39,13 +39,13 @@ def test_a_supervisor_whose_looks_take_the_machine_long_is_given_up_sooner(
     count: int, slow_at: float, seconds: float
 ) -> None:
     """An hour of such looks would take more of the machine than a play may, and would end as a kit error."""
-    pace = make_exact_pace(RunForecast(None, 10_000_000_000), LIMITS)
+    pace = make_exact_pace(RunForecast(None, 10_000_000_000), LIMITS, 0)
     limits: list[float] = []
     looks: Any = Looks(count, slow_at)
 
     async def supervise() -> None:
         looks.slow_at += anyio.current_time()
-        async with _cancel_endless_run(pace, looks, limits):
+        async with cancel_endless_run(pace, looks, limits, ()):
             await anyio.sleep_forever()
 
     with VirtualClock() as clock:

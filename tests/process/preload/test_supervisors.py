@@ -177,6 +177,13 @@ def test_a_program_that_polls_for_ever_is_given_up_soon(lab: ScenarioRunner, tmp
     assert str(played.fault) == "the supervisor did not return within 246 virtual seconds"
 
 
+def test_a_program_that_never_kills_and_polls_is_given_up_after_its_graces(lab: ScenarioRunner, tmp_path: Path) -> None:
+    """Once an agent has outlived TERM and the graces, no limit on its run can end it any more, however long it is."""
+    limits = {**LIMITS, "max_runtime": 3000}
+    played = _play(lab, tmp_path, DEAF, Command([sys.executable, "-c", NEVER_KILLS, "{agent}"], limits=limits))
+    assert str(played.fault) == "the supervisor did not return within 245 virtual seconds"
+
+
 def test_the_result_of_a_play_that_was_broken_off_is_not_the_next_ones(
     lab: ScenarioRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,6 +205,14 @@ LOOKS_FOR_EVER = """
 import subprocess, sys, time
 agent = subprocess.Popen(sys.argv[1:])
 while True:
+    time.sleep(0.02)
+"""
+NEVER_KILLS = """
+import subprocess, sys, time
+agent = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
+time.sleep(170)
+agent.terminate()
+while agent.poll() is None:
     time.sleep(0.02)
 """
 SHORT = (
