@@ -109,7 +109,7 @@ class _Slow:
         self._looks = iter(looks)
         self._now = 0.0
 
-    def find_remaining(self) -> SimpleNamespace:
+    def find_remaining_processes(self) -> SimpleNamespace:
         """Give the next look."""
         self._now += 1
         return SimpleNamespace(commands=next(self._looks))
