@@ -143,6 +143,25 @@ def test_a_red_of_a_program_stands_if_the_same_checks_fail_a_look_later(pytester
     assert "replay" not in result.stdout.str()
 
 
+LEAVES_ONE = """\
+"$@"
+if test -e been; then sleep 1000000 >/dev/null 2>&1 & else touch been; fi
+exit 3
+"""
+
+
+def test_a_red_of_a_program_stands_if_more_checks_fail_the_second_time(pytester: pytest.Pytester) -> None:
+    """A race of its threads leaves a process, or not: what failed at first has failed in both plays."""
+    (pytester.path / "program.sh").write_text(LEAVES_ONE)
+    (pytester.path / "wrapper.toml").write_text(WRAPPER)
+    result = pytester.runpytest("--agentproc-subject=wrapper.toml")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["  outcome: failed  two.scenario.yaml:9", "* is not conformant: must: 1 failed, *; 0 passed, *"]
+    )
+    assert "replay" not in result.stdout.str()
+
+
 def test_a_program_is_repeated_until_a_play_goes_another_way(pytester: pytest.Pytester) -> None:
     """The red comes twice; the third play starts its agent a second later."""
     (pytester.path / "program.sh").write_text(TIRES)
