@@ -61,7 +61,9 @@ def played(record: Record, answer: SimpleNamespace | None, fault: Exception | No
     )
     bound = SimpleNamespace(scenario=SCENARIO, policy=Policy(), expect=expect, parts={})
     seen = {"bound": bound, "record": record, "answer": answer, "fault": fault}
-    return SimpleNamespace(**seen, tolerance=0, late=lambda _at: 0, undecided="", unstated=None, reference=None)
+    return SimpleNamespace(
+        **seen, tolerance=0, compute_allowed_delay=lambda _at: 0, undecided="", unstated=None, reference=None
+    )
 
 
 def test_a_failure_says_where_what_and_how_it_came_to_that() -> None:
