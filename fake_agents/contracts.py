@@ -62,9 +62,6 @@ if TYPE_CHECKING:
             The word is "", "cancel", "fault", "handshake", or "connect": a handshake that names servers of the client.
             """
 
-        def end_line(self) -> bytes:
-            """Give the newline that the last line lacks: the client waits for the end of a reply."""
-
         def drop_servers(self) -> bytes:
             """Wait no longer for the servers of the client; give no bytes (claude)."""
 

@@ -10,7 +10,7 @@ _ENDS = {"lf": b"\n", "crlf": b"\r\n", "none": b"\n"}
 
 
 class Lines:
-    """Join lines as the scenario's agent ends them; with `none` the last line so far lacks its newline until `end`."""
+    """Join lines as the scenario's agent ends them; with `none` the last line so far lacks its newline."""
 
     def __init__(self, program: Program) -> None:
         self._end = _ENDS[program.get("newline", "lf")]
@@ -29,7 +29,9 @@ class Lines:
         self._owed = self._end
         return data
 
-    def end(self) -> bytes:
-        """Give the newline that the last line lacks; of a line that has it, nothing."""
-        owed, self._owed = self._owed, b""
-        return owed
+    def join_reply(self, lines: list[bytes]) -> bytes:
+        """Give the same for a reply: the client waits for its newline."""
+        data = self.join(lines)
+        if lines:
+            data, self._owed = data + self._owed, b""
+        return data

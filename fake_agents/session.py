@@ -64,7 +64,6 @@ class Session:
             return False
         self._has_heard = True
         reply, event = self._host.handle_request(request, self._player.now)
-        reply += self._host.end_line() if reply else b""
         if event == "fault":
             self._player.stage.write("stderr", reply)
             self._player.stage.exit_process(1)
@@ -99,7 +98,7 @@ class Session:
     def _answer_handshake(self, request: bytes, reply: bytes) -> None:
         kind, value = self._handshake
         if kind == "error":
-            self._replies.append(self._host.refuse(request, value) + self._host.end_line())
+            self._replies.append(self._host.refuse(request, value))
         elif kind == "after" and value == 0:
             self._replies.append(reply)
         elif kind == "after":

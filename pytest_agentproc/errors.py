@@ -17,6 +17,7 @@ __all__ = [
     "AdapterError",
     "AgentprocError",
     "BrokenFake",
+    "CannotContinue",
     "ClockError",
     "Deadlock",
     "Declined",
@@ -150,6 +151,10 @@ class Declined(NotApplicable):
     def reason(self, owner: str = "subject") -> str:  # the adapter chose the words
         """Give the reason of the adapter, on one line."""
         return join_lines(self.name) or "no reason was given"
+
+
+class CannotContinue(Declined):
+    """The kit asked a program whether it can open a session that exists, and it cannot; its agent may run by then."""
 
 
 class ClockError(AgentprocError):

@@ -58,14 +58,14 @@ class Encoder(Turns):
         if heard is None:
             told = f"Error parsing streaming input line (type=unknown, {len(request)} chars): SyntaxError\n"
             return told.encode(), "fault"
-        started = self._join_lines(self._start_session())
+        started = self._lines.join_reply(self._start_session())
         reply, event = self._answer_line(heard, now)
         return started + reply, event
 
     def _answer_line(self, heard: dict[str, Any], now: int) -> tuple[bytes, str]:
         if heard.get("type") in ("user", "control_response"):
             is_prompt = heard["type"] == "user"
-            return self._join_lines(
+            return self._lines.join_reply(
                 self._queue_prompt(heard, now) if is_prompt else self._handle_decision(heard.get("response"))
             ), ""
         asked = heard.get("request")
@@ -74,11 +74,11 @@ class Encoder(Turns):
         if asked.get("subtype") == "interrupt" and (self._in_turn or self._prompts.waiting):
             self._interrupts.append(heard)
             self._cut = self._ends
-            return self._join_lines(self._withdraw_questions()), "cancel"
+            return self._lines.join_reply(self._withdraw_questions()), "cancel"
         if asked.get("subtype") != "initialize":
-            return self._join_lines(self._answer_request(heard, asked, now)), ""
+            return self._lines.join_reply(self._answer_request(heard, asked, now)), ""
         events = [*self._servers.connect(asked), encode_initialized(heard, asked)]
-        return self._join_lines(events), "connect" if self._servers.are_pending else "handshake"
+        return self._lines.join_reply(events), "connect" if self._servers.are_pending else "handshake"
 
     def has_prompt(self, number: int) -> bool:
         """Say whether the prompt was received; the first one waits for the servers of the client."""
@@ -88,10 +88,6 @@ class Encoder(Turns):
         """Wait no longer for the servers of the client."""
         self._servers.drop_pending()
         return b""
-
-    def end_line(self) -> bytes:
-        """Give the newline that the last line lacks."""
-        return self._lines.end()
 
     def note_eof(self) -> None:
         """Note that stdin has ended: an agent that stays for its tasks is not idle."""
@@ -107,7 +103,7 @@ class Encoder(Turns):
 
     def refuse(self, request: bytes, error: str) -> bytes:
         """Give the control response that refuses `initialize`."""
-        return self._lines.join([encode_failure(parse_request(request) or {}, {"error": error})])
+        return self._lines.join_reply([encode_failure(parse_request(request) or {}, {"error": error})])
 
     def confirm_cancel(self) -> bytes:
         """Give the control response alone: it is received, and the interrupted turn runs to its end."""

@@ -52,15 +52,15 @@ class Host:
         """Take a line: a request, a notification, or the answer to a request of the agent's."""
         heard = parse_request(request)
         if heard is None:
-            return self._join_lines(self._refuse_unreadable()), ""
+            return self._lines.join_reply(self._refuse_unreadable()), ""
         method, params = heard.get("method"), heard.get("params")
         params = params if isinstance(params, dict) else {}
         if not isinstance(method, str):
-            return self._join_lines(self._handle_answer(heard, now)), ""
+            return self._lines.join_reply(self._handle_answer(heard, now)), ""
         if "id" not in heard:
             return b"", self._handle_notification(method, params)
         events, event = self._handle_method(heard["id"], method, params, now)
-        return self._join_lines(events), event
+        return self._lines.join_reply(events), event
 
     def note_eof(self) -> None:
         """Take note that stdin has ended, which changes no line."""
@@ -71,7 +71,7 @@ class Host:
 
     def refuse(self, request: bytes, error: str) -> bytes:
         """Give the response that refuses `initialize`."""
-        return self._join_lines([self._encode_error((parse_request(request) or {}).get("id"), INTERNAL, error)])
+        return self._lines.join_reply([self._encode_error((parse_request(request) or {}).get("id"), INTERNAL, error)])
 
     def has_prompt(self, number: int) -> bool:
         """Say whether the prompt was received."""
@@ -115,10 +115,6 @@ class Host:
         if word == "prompt" and number.isdecimal() and 1 <= int(number) <= len(self.prompts):
             value = {**value, "id": self.prompts[int(number) - 1][0]}
         return encode_line(value)
-
-    def end_line(self) -> bytes:
-        """Give the newline that the last line lacks."""
-        return self._lines.end()
 
     def _join_lines(self, events: list[bytes]) -> bytes:
         """Give the bytes of these messages; of none, nothing."""

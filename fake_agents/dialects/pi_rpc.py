@@ -52,7 +52,7 @@ class Encoder(pi.Encoder):
         """Answer a command; an abort of a run is the script's to answer."""
         command = parse_request(request)
         if command is None:
-            return self._lines.join([_encode_response({}, "parse", error="Failed to parse command")]), ""
+            return self._lines.join_reply([_encode_response({}, "parse", error="Failed to parse command")]), ""
         if command.get("type") == "abort" and self._is_busy:
             self._aborts.append(command)
             return b"", "cancel"
@@ -66,16 +66,12 @@ class Encoder(pi.Encoder):
         if was_busy or self._responses:
             self._responses += events
             events = self._take_news()
-        return self._lines.join(events) if events else b"", ""
+        return self._lines.join_reply(events), ""
 
     def take_late_answers(self) -> bytes:
         """Give the responses of a busy agent: what it queued meanwhile comes before all of them."""
         responses, self._responses = self._responses, []
         return self._lines.join(responses) if responses else b""
-
-    def end_line(self) -> bytes:
-        """Give the newline that the last line lacks."""
-        return self._lines.end()
 
     def note_eof(self) -> None:
         """Take note that stdin has ended, which changes no line."""

@@ -28,6 +28,7 @@ from pytest_agentproc.clock import SystemClock, require_backend, silence_loop_wa
 from pytest_agentproc.clock.preload import find_coordinator
 from pytest_agentproc.errors import (
     AdapterError,
+    CannotContinue,
     ClockError,
     Declined,
     EndlessWait,
@@ -467,7 +468,7 @@ def _interpret_result(said: Said, bound: BoundScenario, record: Record) -> RunRe
     no agent was started. A start that cannot succeed raises `OSError` there, and is the supervisor's own work.
 
     Raises:
-        Declined: no agent was started.
+        Declined: no agent was started, or the kit itself found that the session cannot be opened.
     """
     was_started = any(event.code == "p" and "seen" in event.data and "by" not in event.data for event in record.events)
     if isinstance(said, SupervisorCrash) and said.is_in_adapter and not was_started:
@@ -475,7 +476,7 @@ def _interpret_result(said: Said, bound: BoundScenario, record: Record) -> RunRe
         return said if is_failed_start else AdapterError(str(said))
     if not isinstance(said, Declined):
         return said
-    if was_started:
+    if was_started and not isinstance(said, CannotContinue):
         reason = said.reason()
         return AdapterError(f"it declined the order after it had started an agent: {reason}\n{_EARLIER}")
     raise said

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from pytest_agentproc.errors import Declined
+from pytest_agentproc.errors import CannotContinue, Declined
 from pytest_agentproc.subjects._checked import call_supervisor
 from pytest_agentproc.subjects._client import Client
 from pytest_agentproc.subjects._command import (
@@ -115,7 +115,7 @@ class _Editor(Client):
         more = able.get("sessionCapabilities")
         can_resume = isinstance(more, dict) and more.get("resume") is not None
         if not (able.get("loadSession") if known.how == "load" else can_resume):
-            raise Declined(f"a program that can {known.how} a session")
+            raise CannotContinue(f"a program that can {known.how} a session")
         await self._send_request(f"session/{known.how}", {"sessionId": known.id, **where})
         return known.id
 

@@ -154,6 +154,27 @@ def test_a_program_that_cannot_load_a_session_is_not_judged_by_it(lab: ScenarioR
         lab.play(loads(LOADS), load_command_file(file))
 
 
+EAGER = """\
+import json, subprocess, sys
+agent = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+number = json.loads(sys.stdin.readline())["id"]
+print(json.dumps({"jsonrpc": "2.0", "id": number, "result": {"protocolVersion": 1}}), flush=True)
+sys.stdin.read()
+agent.stdin.close()
+agent.wait()
+"""
+
+
+@pytest.mark.slow
+def test_a_program_may_start_its_agent_before_it_says_what_it_cannot_do(lab: ScenarioRunner, tmp_path: Path) -> None:
+    """The kit ends the session, and not the program, so it is no mistake of the program."""
+    (tmp_path / "eager.py").write_text(EAGER)
+    file = tmp_path / "mine.toml"
+    file.write_text(f'command = "{sys.executable} {tmp_path}/eager.py {{agent}}"\nsessions = "acp"\n', "utf-8")
+    with pytest.raises(NotApplicable, match="a program that can load a session"):
+        lab.play(loads(LOADS), load_command_file(file))
+
+
 def test_there_is_one_kind_of_sessions(tmp_path: Path) -> None:
     """Another word is a mistake of the file."""
     file = tmp_path / "mine.toml"
