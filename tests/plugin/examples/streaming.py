@@ -65,7 +65,7 @@ class PiRun(Run):
             self.tools.discard("compaction_start")
         elif kind in GOES_ON and not self.is_final:
             self.done = None
-        elif kind == "agent_end":
+        elif kind == "agent_end" and not event.get("willRetry"):
             self.is_final = True
             if not self.done:
                 self.done, self.done_at = "completed", self.loop.time()
