@@ -139,7 +139,7 @@ def noted(tmp_path: Path) -> Iterator[Path]:
 def test_a_hook_that_takes_too_long_is_killed_and_denies_nothing(lab: ScenarioRunner, noted: Path) -> None:
     """Its limit is in seconds, and the event about it is printed even if hooks are not reported."""
     # On a busy machine a shell may need a second to write the pid.
-    events = ran(lab, settings("PreToolUse", f"tail -f /dev/null & echo $! > {noted}; wait", timeout=2))
+    events = ran(lab, settings("PreToolUse", f"sleep 60 & echo $! > {noted}; wait", timeout=2))
     assert content(events) == "files"
     assert [event["hook_no_verdict"]["tool_use_id"] for event in events if event.get("tag")] == ["t"]
     assert is_gone(int(noted.read_text("utf-8")))
@@ -170,7 +170,7 @@ def test_a_signal_that_ends_the_agent_ends_its_hook(
 
 def test_a_process_that_a_hook_leaves_behind_holds_up_nothing(lab: ScenarioRunner, noted: Path) -> None:
     """It has the pipe to the fake open."""
-    events = ran(lab, settings("Stop", f"tail -f /dev/null & echo $! > {noted}; echo out"), "--include-hook-events")
+    events = ran(lab, settings("Stop", f"sleep 60 & echo $! > {noted}; echo out"), "--include-hook-events")
     assert responses(events) == [("Stop", 0, "success", "out\n")]
     assert not is_gone(int(noted.read_text("utf-8")), 0)
 
