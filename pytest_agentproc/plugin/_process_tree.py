@@ -127,7 +127,7 @@ class ProcessTree:
         return (
             pid in self._pids
             or any(fnmatchcase(command, pattern) for pattern in self._patterns)
-            or is_fake_command(self._config, command)  # its lifeline tells of it, with the line of its scenario
+            or is_fake_command(self._config, command)  # its lifeline reports it, with the line of its scenario
         )
 
     def finish(self) -> None:

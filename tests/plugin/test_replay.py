@@ -130,19 +130,6 @@ if test -e been; then sleep 0.1; else touch been; fi
 exit 3
 """
 
-
-def test_a_red_of_a_program_stands_if_the_same_checks_fail_a_look_later(pytester: pytest.Pytester) -> None:
-    """It looks at a process that dies: before its death in one play, after it in the other."""
-    (pytester.path / "program.sh").write_text(LOOKS_AGAIN)
-    (pytester.path / "wrapper.toml").write_text(WRAPPER)
-    result = pytester.runpytest("--agentproc-subject=wrapper.toml")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        ["  outcome: failed  two.scenario.yaml:9", "* is not conformant: must: 1 failed, *; 0 passed, *"]
-    )
-    assert "replay" not in result.stdout.str()
-
-
 LEAVES_ONE = """\
 "$@"
 if test -e been; then sleep 1000000 >/dev/null 2>&1 & else touch been; fi
@@ -150,9 +137,10 @@ exit 3
 """
 
 
-def test_a_red_of_a_program_stands_if_more_checks_fail_the_second_time(pytester: pytest.Pytester) -> None:
-    """A race of its threads leaves a process, or not: what failed at first has failed in both plays."""
-    (pytester.path / "program.sh").write_text(LEAVES_ONE)
+@pytest.mark.parametrize("program", [LOOKS_AGAIN, LEAVES_ONE], ids=["a look later", "more checks fail the second time"])
+def test_a_red_of_a_program_stands_if_what_failed_fails_again(pytester: pytest.Pytester, program: str) -> None:
+    """It looks at a process before its death in one play, after it in the other; or a race leaves a process, or not."""
+    (pytester.path / "program.sh").write_text(program)
     (pytester.path / "wrapper.toml").write_text(WRAPPER)
     result = pytester.runpytest("--agentproc-subject=wrapper.toml")
     result.assert_outcomes(failed=1)

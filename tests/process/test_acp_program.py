@@ -144,16 +144,6 @@ expect: {turns: [{text: hi}]}
 """
 
 
-@pytest.mark.slow
-def test_a_program_that_cannot_load_a_session_is_not_judged_by_it(lab: ScenarioRunner, tmp_path: Path) -> None:
-    """It says so in the handshake, and its agent is not started for nothing."""
-    (tmp_path / "asks.py").write_text(ASKS_WRONGLY)
-    file = tmp_path / "mine.toml"
-    file.write_text(f'command = "{sys.executable} {tmp_path}/asks.py {{agent}}"\nsessions = "acp"\n', "utf-8")
-    with pytest.raises(NotApplicable, match="a program that can load a session"):
-        lab.play(loads(LOADS), load_command_file(file))
-
-
 EAGER = """\
 import json, subprocess, sys
 agent = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
@@ -166,11 +156,14 @@ agent.wait()
 
 
 @pytest.mark.slow
-def test_a_program_may_start_its_agent_before_it_says_what_it_cannot_do(lab: ScenarioRunner, tmp_path: Path) -> None:
-    """The kit ends the session, and not the program, so it is no mistake of the program."""
-    (tmp_path / "eager.py").write_text(EAGER)
+@pytest.mark.parametrize("program", [ASKS_WRONGLY, EAGER], ids=["starts no agent", "starts its agent early"])
+def test_a_program_that_cannot_load_a_session_is_not_judged_by_it(
+    lab: ScenarioRunner, tmp_path: Path, program: str
+) -> None:
+    """It says so in the handshake. The kit ends the session then, so the end is no mistake of the program."""
+    (tmp_path / "program.py").write_text(program)
     file = tmp_path / "mine.toml"
-    file.write_text(f'command = "{sys.executable} {tmp_path}/eager.py {{agent}}"\nsessions = "acp"\n', "utf-8")
+    file.write_text(f'command = "{sys.executable} {tmp_path}/program.py {{agent}}"\nsessions = "acp"\n', "utf-8")
     with pytest.raises(NotApplicable, match="a program that can load a session"):
         lab.play(loads(LOADS), load_command_file(file))
 
