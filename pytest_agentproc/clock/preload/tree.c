@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -110,9 +111,19 @@ static struct process *know_process(int pid) {
   return &processes[process_count++];
 }
 
+/* Since 5.16 `wchan` shows a place only for a thread that is blocked and off its core; before, for one that has been
+ * woken, too. */
+static int is_place_exact(void) {
+  static int exact = -1;
+  int major = 0, minor = 0;
+  struct utsname kernel;
+  if (exact < 0) exact = !uname(&kernel) && sscanf(kernel.release, "%d.%d", &major, &minor) == 2 && major * 100 + minor >= 516;
+  return exact;
+}
+
 static void forget_files(struct thread *thread) {
-  int files[] = {thread->stat, thread->schedstat, thread->children, thread->call};
-  for (int i = 0; i < 4; i++)
+  int files[] = {thread->stat, thread->schedstat, thread->children, thread->call, thread->place};
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++)
     if (files[i] >= 0) close(files[i]);
 }
 
@@ -126,6 +137,7 @@ static struct thread *know_thread(int pid, int tid) {
   thread->schedstat = open_file("/proc/%d/task/%d/schedstat", pid, tid);
   thread->children = open_file("/proc/%d/task/%d/children", pid, tid);
   thread->call = open_file("/proc/%d/task/%d/syscall", pid, tid);
+  thread->place = is_place_exact() ? open_file("/proc/%d/task/%d/wchan", pid, tid) : -1;
   if (thread->stat < 0) { /* it died just now */
     forget_files(thread);
     return NULL;
@@ -283,10 +295,19 @@ static int settle(struct thread *thread) {
   return thread->is_settled;
 }
 
+/* Whether the kernel shows the place where a thread is blocked. Where it shows none, the thread may be blocked all the
+ * same: the place may be hidden, or the thread not taken off its queue yet. */
+static int is_blocked_at_place(const struct thread *thread) {
+  char text[128];
+  return read_file(thread->place, text, sizeof text) && text[0] != '0';
+}
+
 /* The runs are read last: one that was woken and has run between the two readings has more of them. The state is that
- * of `stat`: a thread that is handed to another core is none that runs yet for `syscall`, and its call stands there. */
+ * of `stat`: a thread that is handed to another core is none that runs yet for `syscall`, and its call stands there.
+ * The place costs half of the state, and most threads have one. */
 static int is_still(struct thread *thread) {
   char text[700];
+  if (is_blocked_at_place(thread)) return thread->is_settled = runs_of(thread) == thread->runs;
   if (!read_file(thread->stat, text, sizeof text)) return note_gone(thread);
   return thread->is_settled = state_in(text) == thread->state && runs_of(thread) == thread->runs;
 }

@@ -17,7 +17,7 @@ struct process {
 struct thread {
   int pid, tid, depth;
   int round;
-  int stat, schedstat, children, call; /* its files, kept open */
+  int stat, schedstat, children, call, place; /* its files, kept open */
   uint64_t runs;                       /* how often it had been on a core when it was settled */
   int is_settled;                      /* it was seen blocked, or dead, after so many runs */
   uint64_t vetted;                     /* the run at which its call was found to wait by no clock of the kernel's */
