@@ -10,11 +10,8 @@
  * coordinator --session COMMAND...: in real time, until a process below says in the page that time is virtual now, and
  * again from when it says that it is not. A wait ends by the time in which it began. */
 #define _GNU_SOURCE
+#include "coordinator.h"
 #include "image.h"
-#include "outside.h"
-#include "slots.h"
-#include "strangers.h"
-#include "tree.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -168,6 +165,7 @@ static int alarm_listener(void) {
   struct thread *listener = tree_thread(atomic_load(&page->listener));
   if (!listener) return 0;
   describe_all(page->waits, sizeof page->waits);
+  tree_count_waking();
   return !syscall(SYS_tgkill, listener->pid, listener->tid, atomic_load(&page->alarm));
 }
 
@@ -229,6 +227,7 @@ static void watch_movement(uint32_t known) {
 /* The next time that is virtual begins with nothing said. */
 static void pass_real_time(uint32_t known) {
   leave_machine();
+  tree_count_waking();
   moving_since = standing_since = 0;
   standstill = UNSAID;
   for (int i = 0; i < process_count; i++) processes[i].is_named = processes[i].is_connection_named = 0;
@@ -282,6 +281,7 @@ static void coordinate(void) {
     }
     slots_serve_real_time();
     if (!has_ended && slots_hold_time()) {
+      tree_count_waking(); /* whoever holds it may be about to send signals, from outside the tree */
       wait_for_changes(known, SECOND / 100);
       continue;
     }
@@ -406,6 +406,7 @@ static void pass_on(const siginfo_t *info) {
   int program = atomic_load(&page->program);
   if (info->si_code == SI_KERNEL || program <= 0) return;
   kill(program, info->si_signo);
+  atomic_fetch_add(&page->wakings, 1);
 }
 
 static int watch(int coordinator, const sigset_t *signals) {

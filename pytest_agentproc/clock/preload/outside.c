@@ -4,9 +4,7 @@
  * Programs hold connections that have no part in the test: a worker of pytest-xdist has one to its controller. So those
  * of the process that listens for alarms, which is pytest, count only while a thread of it waits for them. */
 #define _GNU_SOURCE
-#include "outside.h"
-#include "page.h"
-#include "tree.h"
+#include "coordinator.h"
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <poll.h>

@@ -42,7 +42,7 @@ struct slot {
   int32_t is_inherited;       /* TIMER: of setitimer and alarm, which another image of the process keeps */
   uint64_t value;             /* TIMER: what its signal carries */
   void (*_Atomic notify)(uint64_t); /* TIMER: the function to call in place of a signal */
-  void *_Atomic condition;
+  void *_Atomic condition;    /* what a thread waits for, with or without a deadline */
 };
 
 /* A waiter was let go at its deadline; `times` counts those that followed it with nothing else between them. */
@@ -63,6 +63,7 @@ struct page {
   _Atomic int32_t program; /* the pid of the program that runs in virtual time */
   _Atomic int32_t connections; /* counts what may lead out of the tree */
   _Atomic int32_t wake_count; /* so many of the wakes are noted; the harness sets it to 0 */
+  _Atomic uint32_t wakings; /* counts, after each, what may wake a thread that waits for a condition */
   struct wake wakes[WAKES];   /* the first ones: `harness/_wakes.py` reads them */
   char notes[2048];           /* what was said since the listener began */
   char waits[1024];           /* the threads and processes that wait as time stands still */

@@ -128,6 +128,10 @@ void shim_tell(void) {
   CALL(SYS_futex, &shim_page->changes, FUTEX_WAKE, 1);
 }
 
+void shim_count_waking(void) {
+  if (shim_page) atomic_fetch_add(&shim_page->wakings, 1);
+}
+
 static struct slot *take(struct slot *slot, int tid, int kind) {
   int free = 0;
   if (atomic_load(&slot->tid) || !atomic_compare_exchange_strong(&slot->tid, &free, tid)) return NULL;

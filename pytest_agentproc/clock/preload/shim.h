@@ -36,6 +36,9 @@ int shim_is_virtual(clockid_t clock);
 int shim_is_dated(clockid_t clock);
 int64_t shim_guessed_base(int64_t instant);
 
+/* Count what may have woken a thread that waits for a condition; after the deed, whatever came of it. */
+void shim_count_waking(void);
+
 int shim_is_valid(const struct timespec *time);
 int64_t shim_ns(const struct timespec *time);
 struct timespec shim_timespec(int64_t ns);

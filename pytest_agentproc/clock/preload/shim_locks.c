@@ -88,7 +88,28 @@ void shim_forget_helper(void) {
   pthread_mutex_init(&helper_lock, NULL);
 }
 
-/* Conditions. */
+/* Conditions.
+ *
+ * A waiter is noted in its slot, so that the coordinator need not look again at a thread that nobody has woken. Who wakes
+ * it counts that, if the note is still there afterwards; if not, the waiter itself has counted. A signal for nobody
+ * counts nothing: Node sends five in each turn of its loop. */
+
+static void begin_noted_wait(struct slot *slot, pthread_cond_t *condition) { atomic_store(&slot->condition, condition); }
+
+static void end_noted_wait(struct slot *slot) {
+  shim_count_waking();
+  atomic_store(&slot->condition, NULL);
+}
+
+static void count_waking_of(const pthread_cond_t *condition) {
+  if (!shim_page) return;
+  int pid = getpid(), top = atomic_load(&shim_page->top), is_found = 0;
+  for (int i = 0; i < top && !is_found; i++) {
+    struct slot *slot = &shim_page->slots[i];
+    is_found = atomic_load(&slot->condition) == condition && atomic_load(&slot->pid) == pid;
+  }
+  if (is_found) shim_count_waking();
+}
 
 static int wait_condition(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t deadline) {
   if (deadline <= shim_now()) {
@@ -99,13 +120,42 @@ static int wait_condition(pthread_cond_t *condition, pthread_mutex_t *mutex, int
   }
   shim_need_helper();
   struct slot *slot = shim_mine();
-  atomic_store(&slot->condition, condition);
+  begin_noted_wait(slot, condition);
   shim_arm(slot, CONDITION, deadline);
-  int result = pthread_cond_wait(condition, mutex);
+  int result = NEXT(pthread_cond_wait)(condition, mutex);
   if (!result && atomic_load(&slot->granted)) result = ETIMEDOUT;
   shim_disarm(slot);
-  atomic_store(&slot->condition, NULL);
+  end_noted_wait(slot);
   return result;
+}
+
+EXPORT int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex) {
+  if (!shim_page) return NEXT(pthread_cond_wait)(condition, mutex);
+  struct slot *slot = shim_mine();
+  begin_noted_wait(slot, condition);
+  int result = NEXT(pthread_cond_wait)(condition, mutex);
+  end_noted_wait(slot);
+  return result;
+}
+
+EXPORT int pthread_cond_signal(pthread_cond_t *condition) {
+  int result = NEXT(pthread_cond_signal)(condition);
+  count_waking_of(condition);
+  return result;
+}
+
+EXPORT int pthread_cond_broadcast(pthread_cond_t *condition) {
+  int result = NEXT(pthread_cond_broadcast)(condition);
+  count_waking_of(condition);
+  return result;
+}
+
+EXPORT int cnd_signal(cnd_t *condition) {
+  return pthread_cond_signal((pthread_cond_t *)condition) ? thrd_error : thrd_success;
+}
+
+EXPORT int cnd_broadcast(cnd_t *condition) {
+  return pthread_cond_broadcast((pthread_cond_t *)condition) ? thrd_error : thrd_success;
 }
 
 EXPORT int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock,
@@ -217,6 +267,16 @@ EXPORT long syscall(long number, ...) {
     }
     case SYS_ppoll: return ppoll((void *)a[0], (nfds_t)a[1], (void *)a[2], (void *)a[3]);
     case SYS_io_uring_setup: errno = ENOSYS; return -1;
+    case SYS_kill:
+    case SYS_tkill:
+    case SYS_tgkill:
+    case SYS_rt_sigqueueinfo:
+    case SYS_rt_tgsigqueueinfo:
+    case SYS_pidfd_send_signal: {
+      long result = shim_call(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+      shim_count_waking();
+      return result;
+    }
     default: break;
   }
   return shim_call(number, a[0], a[1], a[2], a[3], a[4], a[5]);

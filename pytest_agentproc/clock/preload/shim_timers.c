@@ -1,5 +1,5 @@
-/* Timers of a process, whose end is a signal, a call or a readable descriptor; and the signals that a program may not
- * touch. The coordinator ends timers, so a stopped or busy process is ended, too. */
+/* Timers of a process, whose end is a signal, a call or a readable descriptor. The coordinator ends them, so those of a
+ * stopped or busy process end, too. */
 #include "shim.h"
 #include <string.h>
 #include <sys/time.h>
@@ -180,35 +180,4 @@ EXPORT int close(int descriptor) {
     timerfds--;
   }
   return (int)CALL(SYS_close, descriptor);
-}
-
-/* WAKE_SIGNAL is the shim's: no program handles it, lets it in or sees it in its mask. */
-
-EXPORT int sigaction(int number, const struct sigaction *restrict new, struct sigaction *restrict old) {
-  if (!shim_page || number != WAKE_SIGNAL) return NEXT(sigaction)(number, new, old);
-  if (old) memset(old, 0, sizeof *old);
-  return 0;
-}
-
-EXPORT __sighandler_t signal(int number, __sighandler_t handler) {
-  return shim_page && number == WAKE_SIGNAL ? SIG_DFL : NEXT(signal)(number, handler);
-}
-
-EXPORT int pthread_sigmask(int how, const sigset_t *restrict new, sigset_t *restrict old) {
-  sigset_t copy;
-  if (shim_page && new && how != SIG_BLOCK) {
-    copy = *new;
-    if (how == SIG_SETMASK) sigaddset(&copy, WAKE_SIGNAL);
-    else sigdelset(&copy, WAKE_SIGNAL);
-    new = &copy;
-  }
-  int error = NEXT(pthread_sigmask)(how, new, old);
-  if (shim_page && old && !error) sigdelset(old, WAKE_SIGNAL);
-  return error;
-}
-
-EXPORT int sigprocmask(int how, const sigset_t *restrict new, sigset_t *restrict old) {
-  int error = pthread_sigmask(how, new, old);
-  if (error) errno = error;
-  return error ? -1 : 0;
 }

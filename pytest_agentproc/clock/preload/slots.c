@@ -3,10 +3,10 @@
  * On ties the deepest process is first (an agent before its supervisor), then the lower pid, then the wait that began
  * first. */
 #define _GNU_SOURCE
-#include "slots.h"
-#include "tree.h"
+#include "coordinator.h"
 #include <errno.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -48,6 +48,7 @@ static void send_signal(const struct slot *slot) {
   siginfo_t info = {.si_signo = slot->signal, .si_code = SI_TIMER};
   info.si_value.sival_ptr = (void *)slot->value;
   if (pid <= 0 || !slot->signal) return;
+  tree_count_waking();
   if (slot->thread) syscall(SYS_rt_tgsigqueueinfo, pid, slot->thread, slot->signal, &info);
   else syscall(SYS_rt_sigqueueinfo, pid, slot->signal, &info);
 }
@@ -132,6 +133,15 @@ void slots_free_dead(void) {
     if (!tid || (is_timer(slot) ? tree_process(atomic_load(&slot->pid)) != NULL : tree_thread(tid) != NULL)) continue;
     free_slot(slot);
   }
+}
+
+int slots_have_condition(int tid, uint64_t address) {
+  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
+    struct slot *slot = &page->slots[i];
+    uint64_t condition = (uint64_t)atomic_load(&slot->condition);
+    if (atomic_load(&slot->tid) == tid && condition && address - condition < sizeof(pthread_cond_t)) return 1;
+  }
+  return 0;
 }
 
 int slots_have_real_wait(void) {

@@ -3,8 +3,7 @@
  * The shim reaches whatever uses glibc's functions. It does not reach static, musl and setuid programs, and runtimes
  * that make their own system calls (Go, Bun). While one of those lives, time passes as on the machine. */
 #define _GNU_SOURCE
-#include "strangers.h"
-#include "page.h"
+#include "coordinator.h"
 #include <errno.h>
 #include <linux/futex.h>
 #include <stdio.h>
@@ -71,16 +70,21 @@ static int is_timed(long number, const unsigned long *arguments) {
   }
 }
 
-/* Whether a blocked thread waits by the machine's clock; `place` is the address of the code that called. */
-static int counts(const struct thread *thread, uint64_t *place) {
-  char text[256];
+/* What a blocked thread has asked the kernel for; `place` is the address of the code that did. */
+struct call {
   long number;
-  unsigned long a[6], stack, code;
-  if (!read_file(thread->call, text, sizeof text)) return 0;
-  if (sscanf(text, "%ld %lx %lx %lx %lx %lx %lx %lx %lx", &number, a, a + 1, a + 2, a + 3, a + 4, a + 5, &stack, &code) < 9)
-    return 0;
-  *place = code;
-  return is_timed(number, a);
+  unsigned long a[6], place;
+};
+
+static struct call read_call(const struct thread *thread) {
+  char text[256];
+  struct call call = {.number = -1};
+  unsigned long *a = call.a, stack;
+  if (!read_file(thread->call, text, sizeof text) ||
+      sscanf(text, "%ld %lx %lx %lx %lx %lx %lx %lx %lx", &call.number, a, a + 1, a + 2, a + 3, a + 4, a + 5, &stack,
+             &call.place) < 9)
+    call.number = -1;
+  return call;
 }
 
 static void name(struct process *process, const char *reason) {
@@ -104,14 +108,17 @@ enum wait { UNCOUNTED, COUNTED, MOVED };
  * began another image, between the two readings has the lines of neither: it once was called a runtime of that kind. */
 static enum wait waits_by_machine(struct thread *thread, struct process *process) {
   char line[4400];
-  uint64_t place, again;
   if (thread->vetted == thread->runs || is_dead(thread->state)) return UNCOUNTED;
-  if (!counts(thread, &place)) {
+  struct call call = read_call(thread), again;
+  if (!is_timed(call.number, call.a)) {
     thread->vetted = thread->runs;
+    thread->is_parked = call.number == SYS_futex && call.a[1] & FUTEX_PRIVATE_FLAG && /* else others may wake it */
+                        slots_have_condition(thread->tid, call.a[0]);
     return UNCOUNTED;
   }
-  int found = find_mapping(thread->pid, NULL, place, line, sizeof line);
-  if (found < 0 || !counts(thread, &again) || again != place) return MOVED;
+  int found = find_mapping(thread->pid, NULL, call.place, line, sizeof line);
+  again = read_call(thread);
+  if (found < 0 || !is_timed(again.number, again.a) || again.place != call.place) return MOVED;
   if (!found || !strstr(line, "/libc")) process->counts_always = 1;
   return COUNTED;
 }

@@ -5,6 +5,11 @@
  * its way to a core, and then its state is R. So one pass over all threads, after the last one was settled, is enough:
  * a thread that is still blocked after as many runs was blocked all the time in between.
  *
+ * Of Node's eleven threads nine wait for conditions most of the time. Only a signal, or a thread that wakes the waiters
+ * of that condition, ends such a wait, and the shims count both in the page: the waker after the deed and before it
+ * blocks. So while the count is that of the last pass that saw the thread blocked, it is still blocked. That saves a
+ * quarter of a step.
+ *
  * A process or thread that is not in the list yet would be missed. The kernel gives each a new pid, and /proc/loadavg
  * shows the last one: the tree is walked again after each new pid, and after each death, which gives children to others.
  * To walk at each look, and to read three files of each thread twice, took three quarters of a step.
@@ -13,8 +18,7 @@
  * thread still has to report the end of its process. On a busy machine the clock then jumped to the next deadline, an
  * hour later, while a program was about to go on or its end was about to be seen. */
 #define _GNU_SOURCE
-#include "tree.h"
-#include "page.h"
+#include "coordinator.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -40,6 +44,7 @@ static int round_number;
 static unsigned long changes; /* threads that have come or gone */
 static int is_complete;       /* no thread has come, gone or died since all were blocked */
 static int is_any_gone;       /* a thread of the list is there no more */
+static uint64_t own_wakings;  /* reasons to look again that no shim counts */
 static int last_settled;      /* the thread that was settled last in this look; 0: there is none */
 
 /* The machine. */
@@ -211,8 +216,12 @@ static void forget_the_gone(void) {
     else i++;
 }
 
+void tree_count_waking(void) { own_wakings++; }
+
+/* What comes, goes or dies sends signals, or may be a thread that nobody has looked at. */
 void tree_walk(void) {
   round_number++;
+  tree_count_waking();
   int own = open_file("/proc/%d/task/%d/children", getpid(), getpid());
   walk_children(own, 1);
   close(own);
@@ -270,7 +279,12 @@ static int has_left_core(const struct thread *thread) {
   return !read_file(thread->call, text, sizeof text) || strncmp(text, "running", 7) != 0;
 }
 
+static int is_parked(const struct thread *thread) { return thread->is_parked && thread->vetted == thread->runs; }
+
+static uint64_t count_wakings(void) { return own_wakings + atomic_load(&page->wakings); }
+
 static int note_gone(struct thread *thread) {
+  tree_count_waking();
   thread->tid = GONE;
   is_any_gone = 1;
   is_complete = 0;
@@ -282,11 +296,14 @@ static int note_gone(struct thread *thread) {
 static int settle(struct thread *thread) {
   char text[700], was = thread->state;
   uint64_t ran = thread->runs;
+  int was_parked = is_parked(thread);
   thread->runs = runs_of(thread);
+  if (was_parked && ran != thread->runs) tree_count_waking(); /* libc has one waiter wake another */
   if (!read_file(thread->stat, text, sizeof text)) return note_gone(thread);
   thread->state = state_in(text);
   if (thread->pid == thread->tid && (ran != thread->runs || !was)) follow_image(thread->pid, text);
   if (is_dead(thread->state)) {
+    tree_count_waking();
     if (was != thread->state) is_complete = 0;
     return thread->is_settled = thread->state == 'Z' && was == 'Z';
   }
@@ -307,9 +324,14 @@ static int is_blocked_at_place(const struct thread *thread) {
  * The place costs half of the state, and most threads have one. */
 static int is_still(struct thread *thread) {
   char text[700];
-  if (is_blocked_at_place(thread)) return thread->is_settled = runs_of(thread) == thread->runs;
-  if (!read_file(thread->stat, text, sizeof text)) return note_gone(thread);
-  return thread->is_settled = state_in(text) == thread->state && runs_of(thread) == thread->runs;
+  uint64_t wakings = count_wakings();
+  if (!is_blocked_at_place(thread)) {
+    if (!read_file(thread->stat, text, sizeof text)) return note_gone(thread);
+    if (state_in(text) != thread->state) return thread->is_settled = 0;
+  }
+  if (runs_of(thread) != thread->runs) return thread->is_settled = 0;
+  thread->proven = wakings;
+  return 1;
 }
 
 static uint64_t last_pid(void) {
@@ -364,8 +386,10 @@ static int is_all_settled(void) {
 
 /* The thread that was settled last was seen blocked after all others were: that is the instant which is to be proven. */
 static int is_all_still(void) {
+  uint64_t wakings = count_wakings(); /* after that instant: who had woken somebody had counted it */
   for (int i = 0; i < thread_count; i++) {
-    if (threads[i].tid == last_settled || is_still(&threads[i])) continue;
+    if (threads[i].tid == last_settled || (is_parked(&threads[i]) && threads[i].proven == wakings)) continue;
+    if (is_still(&threads[i])) continue;
     move_to_front(i);
     return 0;
   }

@@ -56,6 +56,14 @@ def test_time_is_exact_to_the_nanosecond(tmp_path: Path) -> None:
     assert timed(tmp_path / "sleeper").virtual == "1.000000023"
 
 
+def test_a_thread_that_is_woken_goes_on_before_time_moves(tmp_path: Path) -> None:
+    """The coordinator does not look at a thread that waits for a condition, unless something may have woken it."""
+    program = tmp_path / "wakings"
+    built = timed(require("cc"), "-pthread", PROGRAMS / "wakings.c", "-o", program)
+    assert built.code == 0, built.err
+    assert timed(program).out == "0 late\n"
+
+
 LOOKS = """
 import os, subprocess, sys, time
 begun = time.monotonic()

@@ -1,6 +1,11 @@
-/* The processes and threads below the coordinator, as /proc shows them. */
+/* What the parts of the coordinator share: the tree, the waiters, and what does not follow the page. */
 #pragma once
+#include "page.h"
 #include <stdint.h>
+
+extern struct page *page;
+
+/* tree.c: the processes and threads below the coordinator, as /proc shows them. */
 
 struct process {
   int pid, depth;
@@ -21,6 +26,8 @@ struct thread {
   uint64_t runs;                       /* how often it had been on a core when it was settled */
   int is_settled;                      /* it was seen blocked, or dead, after so many runs */
   uint64_t vetted;                     /* the run at which its call was found to wait by no clock of the kernel's */
+  int is_parked;                       /* in that run it waits for a condition, which only `page->wakings` can end */
+  uint64_t proven;                     /* the count of wakings before it was last seen blocked */
   char state;                          /* as in /proc/PID/stat */
 };
 
@@ -28,6 +35,9 @@ extern struct thread *threads;
 extern int thread_count;
 extern struct process *processes;
 extern int process_count;
+
+/* A reason that no shim counts to look again at each thread which waits for a condition. */
+void tree_count_waking(void);
 
 enum look { MOVES, QUIET };
 
@@ -52,3 +62,39 @@ int64_t machine_now(void);
 void nap(int64_t ns);
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void give_up(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* slots.c: the waiters, and which of them goes. */
+
+/* The waiter whose turn it is; `is_busy` says that one that had its turn has not noticed yet. All are blocked. */
+struct slot *slots_next(int *is_busy);
+
+/* Let a waiter go, and move time to its deadline. */
+void slots_grant(struct slot *slot);
+
+/* Let each wait go that began in real time and is due; gives the nanoseconds until the next one. */
+int64_t slots_serve_real_time(void);
+
+/* Whether a wait of real time may end what seems to be for ever. */
+int slots_have_real_wait(void);
+
+/* Whether a living thread has virtual time stand still. */
+int slots_hold_time(void);
+
+/* Whether a thread waits for a condition that an address of its process lies in. */
+int slots_have_condition(int tid, uint64_t address);
+
+/* Only while everybody is blocked: the owner of a new slot may not have been seen yet. */
+void slots_free_dead(void);
+
+/* The same while nobody walks the tree. */
+void slots_free_gone(void);
+
+/* strangers.c and outside.c: what does not follow the page. */
+
+/* Whether time must pass as on the machine for now. Each reason is said once. */
+int has_stranger(enum look look);
+
+/* Whether a process below is connected to one that is not. Each such process is named once.
+ * `connections` is how often anybody below has connected or accepted: only then is there anything new to look for.
+ * `listener` is the process whose connections count only while it waits for them; 0: there is none. All are blocked. */
+int is_connected_outside(int connections, int listener);
