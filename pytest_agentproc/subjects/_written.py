@@ -6,12 +6,14 @@ import os
 import shlex
 import tomllib
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError, did_you_mean
 from pytest_agentproc.files import read_text_file
 from pytest_agentproc.subjects._acp_program import AcpProgram
 from pytest_agentproc.subjects._command import Command
+from pytest_agentproc.vocabulary import POLICY_NAMES, RunReport
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,8 +77,7 @@ def _has_too_large_number(value: Any) -> bool:
 
 def _make_command_from_table(table: dict[str, Any], path: Path) -> Command:
     for key, value in table.items():
-        if key not in _KEYS:
-            raise UsageError(f"there is no key {key!r}", did_you_mean(key, _KEYS))
+        _require_known_key(key)
         fits, allowed = _KEYS[key]
         if not fits(value):
             raise UsageError(f"{key} is {value!r}", f"write {allowed}")
@@ -91,6 +92,16 @@ def _make_command_from_table(table: dict[str, Any], path: Path) -> Command:
     return kind(
         _split_command_line(argv, "command") if isinstance(argv, str) else argv, cwd=os.fspath(path.parent), **given
     )
+
+
+def _require_known_key(key: str) -> None:
+    """Raise a UsageError for another key; a field or a limit in the wrong table is told its place."""
+    if key in _KEYS:
+        return
+    for table, names in (("says", [field.name for field in fields(RunReport)]), ("limits", POLICY_NAMES)):
+        if key in names:
+            raise UsageError(f"{key} stands outside [{table}]", f"write it below a line [{table}]: {key} = ...")
+    raise UsageError(f"there is no key {key!r}", did_you_mean(key, _KEYS))
 
 
 def _split_command_line(line: str, place: str) -> list[str]:

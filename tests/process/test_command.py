@@ -217,6 +217,8 @@ def test_a_program_that_is_not_there_is_the_adapters_error(lab: ScenarioRunner) 
         ("command = ''", "command is ''\nwrite a text or a list of texts"),
         ("limits = {}", 'there is no command\nwrite command = "my-supervisor {agent}", for example'),
         ("comand = 'x {agent}'", "there is no key 'comand'\ndid you mean command?"),
+        ("command = 'x {agent}'\noutcome = 'stdout'", "outcome stands outside [says]\nwrite it below a line [says]: *"),
+        ("inactivity_timeout = 60", "inactivity_timeout stands outside [limits]\nwrite it below a line [limits]: *"),
         ("command = 'x'", "the command ['x'] must be a list of words with {agent} among them\nwrite *"),
         ("command = 'x \"{agent}'", "command 'x \"{agent}' cannot be split: no closing quotation\nquote it *"),
         (
