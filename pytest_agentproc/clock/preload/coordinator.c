@@ -80,6 +80,7 @@ static int is_broker(int pid) {
 /* Brokers end by themselves, after the rest. */
 static void end_tree(void) {
   int64_t begin = machine_now(), past;
+  tree_begin_end();
   for (; (past = machine_now() - begin) < LONGEST_END; nap(SECOND / 1000)) {
     tree_walk();
     for (int i = 0; i < process_count; i++)

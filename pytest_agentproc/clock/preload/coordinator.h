@@ -22,7 +22,7 @@ struct process {
 struct thread {
   int pid, tid, depth;
   int round;
-  int stat, schedstat, children, call, place; /* its files, kept open */
+  int stat, schedstat, call, place;    /* its files, kept open */
   uint64_t runs;                       /* how often it had been on a core when it was settled */
   int is_settled;                      /* it was seen blocked, or dead, after so many runs */
   uint64_t vetted;                     /* the run at which its call was found to wait by no clock of the kernel's */
@@ -44,6 +44,9 @@ enum look { MOVES, QUIET };
 /* QUIET: there was an instant at which every thread was blocked. */
 enum look tree_look(void);
 void tree_walk(void);
+
+/* From here on walks list processes alone, and keep no files. */
+void tree_begin_end(void);
 
 struct process *tree_process(int pid);
 struct thread *tree_thread(int tid);

@@ -5,6 +5,7 @@
 
 #define SECOND 1000000000LL
 #define SLOTS 4096
+#define NOTED_SLOTS 256 /* of these alone it counts for which condition a thread waits: each waker looks through them */
 #define NEVER 0
 
 /* The signal that ends a wait whose instant has come. Programs do not see it: each wait lets it in, all else keeps it out. */

@@ -175,6 +175,12 @@ struct slot *shim_mine(void) {
   return mine;
 }
 
+/* The same for a wait that needs no slot; NULL: this thread has none of the noted ones. */
+struct slot *shim_mine_if_noted(void) {
+  if (!mine && atomic_load(&shim_page->top) >= NOTED_SLOTS) return NULL;
+  return shim_mine() - shim_page->slots < NOTED_SLOTS ? mine : NULL;
+}
+
 /* A wait that begins in real time ends in real time, whatever becomes of the page's. */
 void shim_set(struct slot *slot, int64_t deadline) {
   int64_t offset = atomic_load(&shim_page->offset);

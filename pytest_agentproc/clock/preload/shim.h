@@ -60,6 +60,7 @@ void shim_set(struct slot *slot, int64_t deadline);
 void shim_arm(struct slot *slot, int kind, int64_t deadline);
 void shim_disarm(struct slot *slot);
 struct slot *shim_mine(void);
+struct slot *shim_mine_if_noted(void);
 void shim_tell(void);
 
 /* A wait in a call without a timeout, which WAKE_SIGNAL ends:

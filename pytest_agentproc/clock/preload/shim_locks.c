@@ -104,7 +104,7 @@ static void end_noted_wait(struct slot *slot) {
 static void count_waking_of(const pthread_cond_t *condition) {
   if (!shim_page) return;
   int pid = getpid(), top = atomic_load(&shim_page->top), is_found = 0;
-  for (int i = 0; i < top && !is_found; i++) {
+  for (int i = 0; i < top && i < NOTED_SLOTS && !is_found; i++) {
     struct slot *slot = &shim_page->slots[i];
     is_found = atomic_load(&slot->condition) == condition && atomic_load(&slot->pid) == pid;
   }
@@ -130,8 +130,8 @@ static int wait_condition(pthread_cond_t *condition, pthread_mutex_t *mutex, int
 }
 
 EXPORT int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex) {
-  if (!shim_page) return NEXT(pthread_cond_wait)(condition, mutex);
-  struct slot *slot = shim_mine();
+  struct slot *slot = shim_page ? shim_mine_if_noted() : NULL;
+  if (!slot) return NEXT(pthread_cond_wait)(condition, mutex);
   begin_noted_wait(slot, condition);
   int result = NEXT(pthread_cond_wait)(condition, mutex);
   end_noted_wait(slot);

@@ -136,7 +136,7 @@ void slots_free_dead(void) {
 }
 
 int slots_have_condition(int tid, uint64_t address) {
-  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
+  for (int i = 0, top = atomic_load(&page->top); i < top && i < NOTED_SLOTS; i++) {
     struct slot *slot = &page->slots[i];
     uint64_t condition = (uint64_t)atomic_load(&slot->condition);
     if (atomic_load(&slot->tid) == tid && condition && address - condition < sizeof(pthread_cond_t)) return 1;

@@ -41,6 +41,7 @@ int thread_count, process_count;
 static int thread_room, process_room;
 static int thread_hint, process_hint; /* the next to be looked for is mostly the one after the last */
 static int round_number;
+static int is_ending;         /* the tree is being ended: only its processes are listed */
 static unsigned long changes; /* threads that have come or gone */
 static int is_complete;       /* no thread has come, gone or died since all were blocked */
 static int is_any_gone;       /* a thread of the list is there no more */
@@ -64,7 +65,7 @@ int open_file(const char *pattern, int pid, int tid) {
   char path[96];
   snprintf(path, sizeof path, pattern, pid, tid);
   int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0 && (errno == EMFILE || errno == ENFILE))
+  if (descriptor < 0 && (errno == EMFILE || errno == ENFILE) && !is_ending)
     give_up("there are too many threads for the limit of open files (ulimit -Hn)");
   return descriptor;
 }
@@ -127,7 +128,7 @@ static int is_place_exact(void) {
 }
 
 static void forget_files(struct thread *thread) {
-  int files[] = {thread->stat, thread->schedstat, thread->children, thread->call, thread->place};
+  int files[] = {thread->stat, thread->schedstat, thread->call, thread->place};
   for (size_t i = 0; i < sizeof files / sizeof *files; i++)
     if (files[i] >= 0) close(files[i]);
 }
@@ -140,7 +141,6 @@ static struct thread *know_thread(int pid, int tid) {
   *thread = (struct thread){.pid = pid, .tid = tid, .vetted = UINT64_MAX};
   thread->stat = open_file("/proc/%d/task/%d/stat", pid, tid);
   thread->schedstat = open_file("/proc/%d/task/%d/schedstat", pid, tid);
-  thread->children = open_file("/proc/%d/task/%d/children", pid, tid);
   thread->call = open_file("/proc/%d/task/%d/syscall", pid, tid);
   thread->place = is_place_exact() ? open_file("/proc/%d/task/%d/wchan", pid, tid) : -1;
   if (thread->stat < 0) { /* it died just now */
@@ -176,10 +176,20 @@ static int *numbers_of(int descriptor, int *count) {
 
 static void walk(int pid, int depth);
 
-static void walk_children(int descriptor, int depth) {
+static void walk_children(int pid, int tid, int depth) {
+  int descriptor = open_file("/proc/%d/task/%d/children", pid, tid);
+  if (descriptor < 0) return;
   int count, *children = numbers_of(descriptor, &count);
+  close(descriptor);
   for (int i = 0; i < count; i++) walk(children[i], depth);
   free(children);
+}
+
+static void note_thread(int pid, int tid, int depth) {
+  struct thread *thread = know_thread(pid, tid);
+  if (!thread) return;
+  thread->round = round_number;
+  thread->depth = depth;
 }
 
 static void walk(int pid, int depth) {
@@ -192,11 +202,9 @@ static void walk(int pid, int depth) {
   process->depth = depth;
   for (struct dirent *entry; (entry = readdir(folder));) {
     int tid = atoi(entry->d_name);
-    struct thread *thread = tid > 0 ? know_thread(pid, tid) : NULL;
-    if (!thread) continue;
-    thread->round = round_number;
-    thread->depth = depth;
-    if (thread->children >= 0) walk_children(thread->children, depth + 1);
+    if (tid <= 0) continue;
+    if (!is_ending) note_thread(pid, tid, depth);
+    walk_children(pid, tid, depth + 1);
   }
   closedir(folder);
 }
@@ -222,10 +230,15 @@ void tree_count_waking(void) { own_wakings++; }
 void tree_walk(void) {
   round_number++;
   tree_count_waking();
-  int own = open_file("/proc/%d/task/%d/children", getpid(), getpid());
-  walk_children(own, 1);
-  close(own);
+  walk_children(getpid(), getpid(), 1);
   forget_the_gone();
+}
+
+/* Where there were too many threads for their files, the walks that end them need some. */
+void tree_begin_end(void) {
+  is_ending = 1;
+  for (int i = 0; i < thread_count; i++) forget_files(&threads[i]);
+  thread_count = 0;
 }
 
 /* The two looks. */

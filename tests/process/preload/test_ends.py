@@ -116,6 +116,19 @@ def test_a_command_that_cannot_be_started_is_named() -> None:
             assert (done.returncode, done.stderr.splitlines()[0]) == (code, f"agentproc time: {path}: {reason}")
 
 
+MANY_THREADS = (
+    "import threading\nfor _ in range(200): threading.Thread(target=threading.Event().wait, args=(60,)).start()"
+)
+
+
+def test_a_command_with_too_many_threads_is_ended_and_named() -> None:
+    """There is no file left to read the tree with, and the tree must be ended all the same."""
+    limited = ["bash", "-c", 'ulimit -n 400; exec "$@"', "bash", str(find_coordinator())]
+    done = subprocess.run([*limited, sys.executable, "-c", MANY_THREADS], capture_output=True, text=True, timeout=60)  # noqa: PLW1510
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == "agentproc time: there are too many threads for the limit of open files (ulimit -Hn)\n"
+
+
 def test_a_signal_reaches_the_command() -> None:
     """`timeout` and CI end a command by TERM; the command may clean up, in virtual time."""
     with started("trap 'sleep 60; exit 9' TERM; echo; while :; do read -t 100 <> <(:); done") as (watcher, _, _):
