@@ -282,7 +282,7 @@ static void coordinate(void) {
     }
     slots_serve_real_time();
     if (!has_ended && slots_hold_time()) {
-      tree_count_waking(); /* whoever holds it may be about to send signals, from outside the tree */
+      tree_count_waking(); /* the process that holds it may be about to send signals, from outside the tree */
       wait_for_changes(known, SECOND / 100);
       continue;
     }

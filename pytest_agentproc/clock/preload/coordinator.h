@@ -26,7 +26,7 @@ struct thread {
   uint64_t runs;                       /* how often it had been on a core when it was settled */
   int is_settled;                      /* it was seen blocked, or dead, after so many runs */
   uint64_t vetted;                     /* the run at which its call was found to wait by no clock of the kernel's */
-  int is_parked;                       /* in that run it waits for a condition, which only `page->wakings` can end */
+  int waits_for_condition;             /* in that run it waits for a condition, which only `page->wakings` can end */
   uint64_t proven;                     /* the count of wakings before it was last seen blocked */
   char state;                          /* as in /proc/PID/stat */
 };

@@ -112,8 +112,9 @@ static enum wait waits_by_machine(struct thread *thread, struct process *process
   struct call call = read_call(thread), again;
   if (!is_timed(call.number, call.a)) {
     thread->vetted = thread->runs;
-    thread->is_parked = call.number == SYS_futex && call.a[1] & FUTEX_PRIVATE_FLAG && /* else others may wake it */
-                        slots_have_condition(thread->tid, call.a[0]);
+    /* A futex that is not private may be woken from another process. */
+    thread->waits_for_condition = call.number == SYS_futex && call.a[1] & FUTEX_PRIVATE_FLAG &&
+                                  slots_have_condition(thread->tid, call.a[0]);
     return UNCOUNTED;
   }
   int found = find_mapping(thread->pid, NULL, call.place, line, sizeof line);

@@ -292,7 +292,9 @@ static int has_left_core(const struct thread *thread) {
   return !read_file(thread->call, text, sizeof text) || strncmp(text, "running", 7) != 0;
 }
 
-static int is_parked(const struct thread *thread) { return thread->is_parked && thread->vetted == thread->runs; }
+static int waits_for_condition(const struct thread *thread) {
+  return thread->waits_for_condition && thread->vetted == thread->runs;
+}
 
 static uint64_t count_wakings(void) { return own_wakings + atomic_load(&page->wakings); }
 
@@ -309,9 +311,9 @@ static int note_gone(struct thread *thread) {
 static int settle(struct thread *thread) {
   char text[700], was = thread->state;
   uint64_t ran = thread->runs;
-  int was_parked = is_parked(thread);
+  int waited_for_condition = waits_for_condition(thread);
   thread->runs = runs_of(thread);
-  if (was_parked && ran != thread->runs) tree_count_waking(); /* libc has one waiter wake another */
+  if (waited_for_condition && ran != thread->runs) tree_count_waking(); /* libc has one waiter wake another */
   if (!read_file(thread->stat, text, sizeof text)) return note_gone(thread);
   thread->state = state_in(text);
   if (thread->pid == thread->tid && (ran != thread->runs || !was)) follow_image(thread->pid, text);
@@ -401,7 +403,7 @@ static int is_all_settled(void) {
 static int is_all_still(void) {
   uint64_t wakings = count_wakings(); /* after that instant: who had woken somebody had counted it */
   for (int i = 0; i < thread_count; i++) {
-    if (threads[i].tid == last_settled || (is_parked(&threads[i]) && threads[i].proven == wakings)) continue;
+    if (threads[i].tid == last_settled || (waits_for_condition(&threads[i]) && threads[i].proven == wakings)) continue;
     if (is_still(&threads[i])) continue;
     move_to_front(i);
     return 0;
