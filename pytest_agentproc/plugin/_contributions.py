@@ -263,8 +263,20 @@ def _find_subject(config: pytest.Config, name: str, known: dict[str, Any]) -> Su
     if name not in known and ":" in name and root not in sys.path:
         sys.path.insert(0, root)
         config.add_cleanup(partial(_remove_from_import_path, root))
+    place = f"{_OPTION}={name}"
+    if name not in known and name.endswith(".toml"):
+        name = _find_command_file(config, name)
     with _convert_to_pytest_error(""):
-        return find_subject(name, f"{_OPTION}={name}", root, known, "set pythonpath in the ini file")
+        return find_subject(name, place, root, known, "set pythonpath in the ini file")
+
+
+def _find_command_file(config: pytest.Config, name: str) -> str:
+    """Find the TOML file of a program, in the folder where pytest was started, else in the rootdir.
+
+    The rootdir may be elsewhere: pytest takes it from the scenario files that the command line names.
+    """
+    here = config.invocation_params.dir / name
+    return str(here if here.exists() else config.rootpath / name)
 
 
 def _remove_from_import_path(folder: str) -> None:

@@ -265,6 +265,20 @@ def test_programs_are_named_by_their_command_lines_and_files(pytester: pytest.Py
     )
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["inner", "."])
+def test_a_program_is_named_as_seen_from_where_pytest_starts(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """A project keeps its ini file above; a file in the rootdir is found, too."""
+    pytester.makeini("[pytest]")
+    inner = pytester.mkdir("inner")
+    (pytester.path / place / "mine.toml").write_text("command = 'env {agent}'\n")
+    monkeypatch.chdir(inner)
+    result = pytester.runpytest("--collect-only", "-q", "--agentproc-subject=mine.toml", "..")
+    result.stdout.fnmatch_lines("*[[]mine-asyncio[]]")
+
+
 LEAVING = """\
 import anyio
 from pytest_agentproc.subjects import Function
