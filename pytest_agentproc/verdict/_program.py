@@ -30,6 +30,9 @@ _UNCAUGHT = tuple(
         r"^(?P<error>\w*Error\b.*)\n(?: +at .*\n)+[\s\S]*^Node\.js v\S+\s*\Z",
         r"^(?P<error>panic: .*)$(?=[\s\S]*^goroutine )",
         r"^(?P<error>thread '.*' (?:\(\d+\) )?panicked at .*)$",
+        r"^[^\s:]+:\d+:in [`'].+?': (?P<error>.*\([A-Z]\w*(?:::\w+)*\))$",  # Ruby
+        r"^PHP Fatal error: +Uncaught (?P<error>.*?)(?: in \S+:\d+)?$(?=[\s\S]*^Stack trace:$)",
+        r"^Exception in thread \".*\" (?P<error>[\w.$]+.*)$(?=\n\s+at )",  # Java
     )
 )
 
@@ -52,12 +55,18 @@ def explain_program_failure(played: PlayResult, rows: list[Row]) -> list[Row]:
             *_mark_not_exercised(rows, _OPEN),
         ]
     crash = _describe_crash(end)
-    if crash and any(row.verdict is Verdict.FAILED and row.key not in _BY_RECORD for row in rows):
+    open_verdicts = (Verdict.FAILED, Verdict.UNDECIDED) if _lacks_outcome(played.record) else (Verdict.FAILED,)
+    if crash and any(row.verdict in open_verdicts and row.key not in _BY_RECORD for row in rows):
         return [
             Row("answer", 0, "an answer", crash, Verdict.CRASHED, level=level),
-            *_mark_not_exercised(rows, (Verdict.FAILED,)),
+            *_mark_not_exercised(rows, open_verdicts),
         ]
     return rows
+
+
+def _lacks_outcome(record: Record) -> bool:
+    """Say whether the program was to report an outcome, and ended without a report."""
+    return any(event.data.get("unsaid") == "outcome" for event in record.events)
 
 
 def _mark_not_exercised(rows: Sequence[Row], verdicts: Sequence[Verdict]) -> list[Row]:

@@ -208,6 +208,37 @@ def test_the_end_of_a_program_says_what_went_wrong(
     assert re.fullmatch(re.escape(said).replace(r"\*", ".*"), rows[0].seen)
 
 
+BY_FILE = {"outcome": {"json": "result.json", "key": "outcome"}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("stderr", "said"),
+    [
+        ("a.rb:3:in `block in drain': no good (NoMethodError)\n\tfrom a.rb:9:in `<main>'", "no good (NoMethodError)"),
+        ("a.rb:3:in 'Run#call': Broken pipe (Errno::EPIPE)", "Broken pipe (Errno::EPIPE)"),
+        ("PHP Fatal error:  Uncaught TypeError: no in /a.php:2\nStack trace:\n#0 /a.php(3): go()", "TypeError: no"),
+        ('Exception in thread "main" java.lang.Error: no\n\tat A.main(A.java:1)', "java.lang.Error: no"),
+        ('Traceback:\n  File "a.py", line 1, in <module>\nValueError: no', "ValueError: no"),
+    ],
+    ids=["ruby", "ruby 3.4", "php", "java", "python"],
+)
+def test_a_program_that_crashes_before_its_report_has_crashed(lab: ScenarioRunner, stderr: str, said: str) -> None:
+    """No check fails where it reports nothing, and 'it does not report' would hide the exception."""
+    program = ["sh", "-c", f"{{agent}} >/dev/null; cat >&2 <<'E'\n{stderr}\nE\nexit 1"]
+    rows = judge_all_expectations(lab.play_real(BYTES, Command(program, says=BY_FILE)))
+    assert (rows[0].verdict, rows[0].seen) == (Verdict.CRASHED, f"it exits with code 1: {said}")
+    assert {row.verdict for row in rows[1:]} <= {Verdict.NOT_EXERCISED, Verdict.PASSED}
+
+
+@pytest.mark.slow
+def test_a_program_that_reports_nothing_and_does_not_crash_is_undecided(lab: ScenarioRunner) -> None:
+    """An exit code alone is no exception."""
+    program = ["sh", "-c", "{agent} >/dev/null; echo no room >&2; exit 1"]
+    rows = judge_all_expectations(lab.play_real(BYTES, Command(program, says=BY_FILE)))
+    assert choose_overall_verdict(rows) is Verdict.UNDECIDED
+
+
 @pytest.mark.slow
 def test_a_traceback_on_stderr_is_no_failure_by_itself(lab: ScenarioRunner) -> None:
     """A supervisor may log an exception that it has dealt with, and say by its exit code that the agent failed."""
