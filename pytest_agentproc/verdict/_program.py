@@ -31,7 +31,7 @@ _UNCAUGHT = tuple(
         r"^(?P<error>panic: .*)$(?=[\s\S]*^goroutine )",
         r"^(?P<error>thread '.*' (?:\(\d+\) )?panicked at .*)$",
         r"^[^\s:]+:\d+:in [`'].+?': (?P<error>.*\([A-Z]\w*(?:::\w+)*\))$",  # Ruby
-        r"^PHP Fatal error: +Uncaught (?P<error>.*?)(?: in \S+:\d+)?$(?=[\s\S]*^Stack trace:$)",
+        r"^(?:PHP )?Fatal error: +Uncaught (?P<error>.*?)(?: in \S+:\d+)?$(?=[\s\S]*^Stack trace:$)",
         r"^Exception in thread \".*\" (?P<error>[\w.$]+.*)$(?=\n\s+at )",  # Java
     )
 )
