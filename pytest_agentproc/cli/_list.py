@@ -86,10 +86,10 @@ def run(options: argparse.Namespace) -> int:
         for file in list_corpus_files()
         for scenario in load_for_each_agent(file)
     ]
-    rows = [
-        _make_listed_row(scenario) for scenario, place in sorted(found, key=lambda pair: pair[1]) if place < _NOWHERE
-    ]
-    for name, known in (("rule", RULES), ("family", BUG_FAMILIES), ("dialect", _collect_dialects(rows))):
+    every_row = [(_make_listed_row(scenario), place) for scenario, place in sorted(found, key=lambda pair: pair[1])]
+    dialects = _collect_dialects(row for row, _ in every_row)
+    rows = [row for row, place in every_row if place < _NOWHERE]
+    for name, known in (("rule", RULES), ("family", BUG_FAMILIES), ("dialect", dialects)):
         wanted = getattr(options, name)
         if wanted is not None:
             _require_known_value(name, wanted, known)

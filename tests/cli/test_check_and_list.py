@@ -77,6 +77,7 @@ def test_list_filters_by_what_it_groups_by(capsys: pytest.CaptureFixture[str]) -
     assert main(["list", "--by", "family", "--rule", "T2"]) == 0
     assert "K18  a signal for the wrong process" in capsys.readouterr().out
     assert main(["list", "no-such-behaviour"]) == 1
+    assert main(["list", "--dialect", "pi", "no-such-behaviour"]) == 1, "pi is a dialect, whatever the word finds"
 
 
 @pytest.mark.slow
