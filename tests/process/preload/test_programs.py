@@ -14,9 +14,9 @@ SPIN = "import time; begin = time.monotonic()\nwhile time.monotonic() - begin < 
 
 
 def test_time_moves_for_a_program_that_spins() -> None:
-    """It reads the clock until an instant has come; the steps grow, so that it comes late and not never."""
+    """It reads the clock until an instant has come; the steps grow, but it is no later than one that polls may be."""
     ran = timed(sys.executable, "-c", SPIN)
-    assert 5 <= float(ran.virtual) < 10
+    assert 5 <= float(ran.virtual) < 5.2
 
 
 REAPS = """\
