@@ -17,8 +17,8 @@ import pytest
 from tests.architecture.sources import ROOT
 from tests.attacks import SEED, TIMES
 from tests.attacks.trials import AGENTPROC
-from tests.unit.test_redaction_places import PLACES
-from tests.unit.test_redaction_readings import WRITTEN
+from tests.unit.capture.test_redaction_places import PLACES
+from tests.unit.capture.test_redaction_readings import WRITTEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ from pytest_agentproc.errors import KitError, ScenarioError
 from pytest_agentproc.harness import ScenarioRunner, forecast_run
 from pytest_agentproc.harness._pace import RunForecast
 from pytest_agentproc.scenario import loads
-from tests.unit.test_broken_fakes import AT_ONCE, EARLY, ENDLESS, IN_PIECES
+from tests.unit.fakes.test_broken import AT_ONCE, EARLY, ENDLESS, IN_PIECES
 
 if TYPE_CHECKING:
     from pathlib import Path

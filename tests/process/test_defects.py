@@ -17,7 +17,7 @@ from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_
 from pytest_agentproc.vocabulary import RULES
 from tests.bundled import all_bundled
 from tests.process.kill_matrix import red_keys
-from tests.unit.test_model_plays import DIES_SELDOM
+from tests.unit.harness.test_model_plays import DIES_SELDOM
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import PlayResult, ScenarioRunner

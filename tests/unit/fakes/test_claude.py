@@ -12,7 +12,7 @@ from pytest_agentproc.supervisor import Completion
 from pytest_agentproc.supervisor.dialects import Asked, Nested, ToolEnded, ToolStarted, make_decoder
 from tests.unit.encoders import encoder
 
-TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts" / "claude"
+TRANSCRIPTS = Path(__file__).parents[2] / "data" / "transcripts" / "claude"
 STREAMS = {"argv": ["--include-partial-messages"]}
 HELLO = "Hello from fake"
 FAILED = "API Error: 400 fake 400"

@@ -21,9 +21,9 @@ from tests.unit.mutations import MUTATIONS
 if TYPE_CHECKING:
     from random import Random
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 TEXTS = [scenario.text for scenario in all_bundled()]
-TEXTS += [file.read_text("utf-8") for file in sorted((Path(__file__).parent / "malformed").glob("*.yaml"))]
+TEXTS += [file.read_text("utf-8") for file in sorted((Path(__file__).parents[1] / "malformed").glob("*.yaml"))]
 LINE_ENDS = re.compile("\r\n|[\n\r]")
 LONGEST_MESSAGE = 600
 MOST_SECONDS = 2.0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.capture import Redactor, write_capture
-from tests.unit.test_redaction import KINDS, recorded
+from tests.unit.capture.test_redaction import KINDS, recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ from pytest_agentproc.supervisor.dialects import ToolEnded, ToolStarted, TurnPro
 from pytest_agentproc.vocabulary import DIALECTS, Policy
 from tests.architecture.sources import ROOT
 from tests.unit.conversations import Conversation
-from tests.unit.test_scenario_compile import program
+from tests.unit.scenario.test_compile import program
 
 PROGRESS = {
     "keep_alive": False,

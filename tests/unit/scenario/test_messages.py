@@ -13,7 +13,7 @@ import pytest
 from pytest_agentproc.errors import Problem, ScenarioError
 from pytest_agentproc.scenario import load, loads
 
-MALFORMED = Path(__file__).parent / "malformed"
+MALFORMED = Path(__file__).parents[1] / "malformed"
 """Pairs: NAME.yaml is wrong, NAME.txt is all that is said about it."""
 
 NAMES = sorted(file.stem for file in MALFORMED.glob("*.yaml"))

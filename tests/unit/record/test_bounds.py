@@ -17,7 +17,7 @@ from pytest_agentproc.record._normal import add_step_lines
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import RunReport
 from tests.unit.handmade import BoundScenario, Expected, PlayResult
-from tests.unit.test_memory import held
+from tests.unit.supervisor.test_memory import held
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -14,7 +14,7 @@ from pytest_agentproc.supervisor.dialects import Message, Other, ToolEnded, Tool
 from pytest_agentproc.vocabulary import Policy
 from tests.unit.encoders import encoder
 
-TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts" / "codex"
+TRANSCRIPTS = Path(__file__).parents[2] / "data" / "transcripts" / "codex"
 NAMES = sorted(file.name for file in TRANSCRIPTS.iterdir())
 
 

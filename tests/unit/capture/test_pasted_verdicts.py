@@ -10,7 +10,7 @@ from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import Scenario, loads
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
-from tests.unit.test_paste import LOGS, PASTED
+from tests.unit.capture.test_paste import LOGS, PASTED
 
 REPORTED = {
     "api-error.claude": "any-result-is-good",

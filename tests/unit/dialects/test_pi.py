@@ -13,7 +13,7 @@ from pytest_agentproc.supervisor import Completion, Framing
 from pytest_agentproc.supervisor.dialects import make_decoder
 from tests.unit.encoders import encoder
 
-TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts" / "pi"
+TRANSCRIPTS = Path(__file__).parents[2] / "data" / "transcripts" / "pi"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.conversations import Conversation
 
-SCHEMA = json.loads((Path(__file__).parents[1] / "data" / "codex-app-server.schema.json").read_text("utf-8"))
+SCHEMA = json.loads((Path(__file__).parents[2] / "data" / "codex-app-server.schema.json").read_text("utf-8"))
 THREAD = "01a20072-e39f-7280-8216-1a538c0445ff"
 COMMAND = {"id": "t", "name": "command_execution", "input": {"command": "ls"}}
 MCP = {"id": "m", "name": "look", "input": {"a": 1}}

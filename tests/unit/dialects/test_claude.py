@@ -23,7 +23,7 @@ from pytest_agentproc.supervisor.dialects import (
 )
 from pytest_agentproc.vocabulary import Policy
 
-TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts" / "claude"
+TRANSCRIPTS = Path(__file__).parents[2] / "data" / "transcripts" / "claude"
 NAMES = sorted(file.name for file in TRANSCRIPTS.iterdir())
 
 

@@ -22,7 +22,7 @@ from tests.architecture.sources import ROOT
 from tests.unit.encoders import encoder
 
 DATA = ROOT / "tests" / "data" / "transcripts"
-PASTED = Path(__file__).parent / "pasted"
+PASTED = Path(__file__).parents[1] / "pasted"
 LOGS = sorted(PASTED.glob("*.txt"))
 
 INIT = '{"type":"system","subtype":"init"}'

@@ -16,7 +16,7 @@ from pytest_agentproc.verdict import (
     accept_failures,
     choose_overall_verdict,
 )
-from tests.unit.test_summary import ONE
+from tests.unit.verdict.test_summary import ONE
 
 LISTED = """\
 # What we know of.

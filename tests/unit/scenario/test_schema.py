@@ -20,10 +20,10 @@ from tests.architecture.sources import ROOT
 
 pytestmark = pytest.mark.once
 
-MALFORMED = Path(__file__).parent / "malformed"
+MALFORMED = Path(__file__).parents[1] / "malformed"
 BUNDLED = [
     file
-    for folder in (ROOT / "scenarios", ROOT / "tests" / "mirrors", Path(__file__).parent / "pasted")
+    for folder in (ROOT / "scenarios", ROOT / "tests" / "mirrors", Path(__file__).parents[1] / "pasted")
     for file in sorted(folder.rglob("*.yaml"))
 ]
 

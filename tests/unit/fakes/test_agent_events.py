@@ -19,7 +19,7 @@ from pytest_agentproc.vocabulary import DIALECTS, Policy, RunReport
 from tests.unit.encoders import encoder
 from tests.unit.handmade import BoundScenario, Expected, PlayResult, judge
 
-TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts"
+TRANSCRIPTS = Path(__file__).parents[2] / "data" / "transcripts"
 TOOL: dict[str, Any] = {"id": "c1", "name": "bash", "input": {"command": "ls"}}
 DONE: dict[str, Any] = {"id": "c1", "output": "hi\n", "error": None}
 

@@ -1,6 +1,6 @@
 """Caller and agent may act in any order: the status is true, no turn gets another's words (P1-P6, B1).
 
-`SESSION_EXAMPLES=2000 pytest tests/unit/test_session_random.py` takes some minutes.
+`SESSION_EXAMPLES=2000 pytest tests/unit/sessions/test_random.py` takes some minutes.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from hypothesis.stateful import (
 from pytest_agentproc.supervisor import Policy, SessionEvent, Status, Viewer
 from pytest_agentproc.supervisor import _events as to
 from pytest_agentproc.supervisor._lifecycle import EDGES
-from tests.unit.session_players import PLAYERS
 from tests.unit.session_stage import SECOND, Stage
+from tests.unit.sessions.players import PLAYERS
 
 EXAMPLES = int(os.environ.get("SESSION_EXAMPLES", "100"))
 POLICY = Policy(prompt_timeout=60.0, cancel_grace=90.0, handshake_timeout=30.0, restart_backoff=1.0)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pytest_agentproc.supervisor import Framing
 from pytest_agentproc.supervisor.dialects import Noise, make_talk
-from tests.unit.session_replay import TIMED, Replayed, replay
+from tests.unit.sessions.replay import TIMED, Replayed, replay
 
 PI: dict[str, Replayed] = {
     "abort-stream-prompt": Replayed({1: (False, "a long streamed an"), 2: (True, "second")}, settled=[1]),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.test_scenario_compile import program
+from tests.unit.scenario.test_compile import program
 
 CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
     (
