@@ -77,7 +77,7 @@ def test_an_example_of_a_scenario_is_a_part_of_that_scenario() -> None:
 
 
 def test_each_defect_is_shown_by_a_scenario_that_catches_it() -> None:
-    """Its command turns red; tests/process/test_defects.py runs them all."""
+    """Its command turns red; tests/process/verdicts/test_defects.py runs them all."""
     catches = {scenario.id: scenario.catches for scenario in read_bundled_scenarios()}
     shown = [
         (entry.name, *shlex.split(entry.example.commands[0])[2:]) for entry in list_entries() if entry.kind == "defect"

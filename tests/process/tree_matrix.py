@@ -186,7 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, default=400, help="how many cells are played at least")
     again = sum(not cell.is_real for cell in CELLS)
     rounds = 1 + max(0, -(-(parser.parse_args(arguments).runs - len(CELLS)) // again))
-    test = str(Path(__file__).with_name("test_tree_matrix.py"))
+    test = str(Path(__file__).parent / "trees" / "test_matrix.py")
     command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--tb=line", "-p", "no:cacheprovider", test]
     environment = {**os.environ, "TREE_MATRIX_ROUNDS": str(rounds)}
     done = subprocess.run(command, env=environment, timeout=3000, check=False, stdout=subprocess.PIPE, text=True)

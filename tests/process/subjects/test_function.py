@@ -196,7 +196,7 @@ def test_what_it_raises_is_told_with_the_last_lines(
     play = lab.play(HELLO, asked, backend=backend)
     text = explain_play(play, judge_all_expectations(play))
     assert f"  answer: adapter error\n    expected  an answer\n    seen      {said}\n" in text
-    assert re.search(r"^ +tests/process/test_function\.py:\d+ in run: raise self\.error$", text, re.MULTILINE)
+    assert re.search(r"^ +tests/process/subjects/test_function\.py:\d+ in run: raise self\.error$", text, re.MULTILINE)
     assert "pytest_agentproc/" not in text
     assert f"EXCEPTION: {said}" in text
 
@@ -297,7 +297,7 @@ def test_a_function_that_is_not_async_is_played_in_a_process_of_its_own(lab: Sce
     subject = Function(sleepless)
     line = sleepless.__code__.co_firstlineno
     assert subject.real_time_only == (
-        f"tests/process/test_function.py:{line}: sleepless is no `async def`, so it runs in a thread"
+        f"tests/process/subjects/test_function.py:{line}: sleepless is no `async def`, so it runs in a thread"
     )
     played = lab.play(HELLO, subject)
     assert played.record.header["arm"] == "preload"

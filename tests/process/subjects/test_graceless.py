@@ -14,7 +14,7 @@ from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Driven
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 from tests.bundled import bundled
-from tests.process.test_driven import ONCE, Pi
+from tests.process.subjects.test_driven import ONCE, Pi
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner

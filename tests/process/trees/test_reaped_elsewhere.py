@@ -19,8 +19,8 @@ from tests.process.stand import is_gone
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Result
 
-PROGRAM = Path(__file__).with_name("reaping.py")
-ROOT = Path(__file__).parents[2]
+PROGRAM = Path(__file__).parents[1] / "reaping.py"
+ROOT = Path(__file__).parents[3]
 FIRST = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child"]
 KNOWS_EXITS = (6, 15)
 """From this version on Linux reports the exit of a process that another process reaped."""

@@ -14,13 +14,13 @@ import pytest
 
 from pytest_agentproc.supervisor import Outcome, Policy, Result, run_once
 from pytest_agentproc.vocabulary import ARTIFACTS
+from tests.process.runs.test_once import PYTHON, QUICK, bounded, once, shell
 from tests.process.stand import CEILING, descriptors, is_gone
-from tests.process.test_run_once import PYTHON, QUICK, bounded, once, shell
 
 if TYPE_CHECKING:
     from tests.process.stand import Stand
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def names(folder: Path) -> list[str]:

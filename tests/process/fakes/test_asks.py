@@ -12,8 +12,8 @@ from pytest_agentproc.scenario import loads
 from pytest_agentproc.supervisor import open_session
 from pytest_agentproc.verdict import judge_all_expectations
 from pytest_agentproc.vocabulary import Policy, RunReport
+from tests.process.sessions.test_conversations import Client
 from tests.process.stand import SECOND, scenario_of
-from tests.process.test_sessions import Client
 from tests.unit.handmade import BoundScenario, Expected, PlayResult
 
 if TYPE_CHECKING:

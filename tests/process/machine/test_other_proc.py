@@ -12,7 +12,7 @@ import pytest
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.tree import require_own_proc
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 INNER = ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child"]
 REMEDY = "mount one in this pid namespace: `mount -t proc proc /proc`, `bwrap --proc /proc`, `unshare --mount-proc`"
 PROGRAM = """

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Process = subprocess.Popen[bytes]
     CallerAction = Callable[[Process, Process], object]
 
-HERE = "tests/process/test_bystanders.py"
+HERE = "tests/process/signals/test_bystanders.py"
 SCENARIO = scenario_of("- say: one\n- spawn: helper\n- linger: 5s")
 PROGRAM = "import sys\nprint(flush=True)\nsys.stdin.read()"
 

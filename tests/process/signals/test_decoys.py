@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.vocabulary import RunReport, RunRequest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 GROUP, APART = "in the process group of pytest", "in a session of its own"
 
 

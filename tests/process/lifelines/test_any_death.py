@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from tests.process.stand import Stand
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 SUITE = """
 import os, signal

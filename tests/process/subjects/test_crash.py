@@ -104,7 +104,7 @@ def test_an_exception_of_the_supervisor_is_a_crash(
     raised, *frames = rows[0].seen.splitlines()
     assert raised.startswith(f"it raised {said}")
     assert re.fullmatch(r"  tests/process/glue\.py:\d+ in adapter: return await supervise\(order\)", frames[0])
-    assert {frame.split(":")[0].strip() for frame in frames[1:]} == {"tests/process/test_crash.py"}
+    assert {frame.split(":")[0].strip() for frame in frames[1:]} == {"tests/process/subjects/test_crash.py"}
     assert "  answer: crashed\n    expected  an answer\n    seen      it raised " in text
     assert "EXCEPTION: it raised " in text
     assert "the run ended in a crash" in {row.seen for row in rows}

@@ -33,7 +33,7 @@ def test_every_cell_is_judged_as_promised_there(world: list[str], check: str) ->
         "-q",
         "-p",
         "no:cacheprovider",
-        str(HERE / "test_tree_matrix.py"),
+        str(HERE / "test_matrix.py"),
         "-k",
         "not command",
     ]

@@ -309,7 +309,9 @@ def test_an_exception_of_a_client_is_no_outcome(lab: ScenarioRunner, method: str
     client = type("Slips", (Pi,), {method: slips})
     row = judge_all_expectations(lab.play(loads(ONCE + "answer: hi\n"), Driven(client)))[0]
     assert row.verdict == verdict
-    assert re.match(r"it raised KeyError: 'result'\n  tests/process/test_driven.py:\d+ in slips: raise", row.seen)
+    assert re.match(
+        r"it raised KeyError: 'result'\n  tests/process/subjects/test_driven.py:\d+ in slips: raise", row.seen
+    )
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_
 from pytest_agentproc.vocabulary import LimitsRequest
 from tests.bundled import bundled
 from tests.process.stand import is_gone
-from tests.process.test_driven import Pi
+from tests.process.subjects.test_driven import Pi
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner

@@ -13,7 +13,7 @@ import pytest
 from tests.process.ends import ends_of, follower_of
 from tests.process.stand import CEILING
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 FAKES = """
 import os
