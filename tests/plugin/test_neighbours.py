@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.plugin.scenarios import GREEN, RED
-from tests.plugin.test_subjects import MINE
+from tests.plugin.subjects.test_choice import MINE
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.plugin.examples.__main__ import HERE
-from tests.plugin.test_summary import said
+from tests.plugin.reports.test_summary import said
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.plugin.scenarios import GREEN, RED
-from tests.plugin.test_subjects import MINE
+from tests.plugin.subjects.test_choice import MINE
 
 
 @pytest.fixture(autouse=True)

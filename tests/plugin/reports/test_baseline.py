@@ -6,9 +6,9 @@ import os
 
 import pytest
 
+from tests.plugin.reports.test_summary import said
 from tests.plugin.scenarios import GREEN, RED
-from tests.plugin.test_subjects import MINE
-from tests.plugin.test_summary import said
+from tests.plugin.subjects.test_choice import MINE
 
 FILE = "agentproc-baseline.yaml"
 KNOWN = "# Ours.\n- scenario: two\n  check: exit_code\n  reason: it has none\n"

@@ -1,4 +1,4 @@
-"""The sync and threaded tests of this folder in virtual time, by the marker alone; each with its twin."""
+"""The sync and threaded tests of the folder above in virtual time, by the marker alone; each with its twin."""
 
 from __future__ import annotations
 

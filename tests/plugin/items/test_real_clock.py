@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.harness import PlayResult
+from tests.plugin.items.test_options import collected
 from tests.plugin.scenarios import GREEN, RED
-from tests.plugin.test_options import collected
 
 if TYPE_CHECKING:
     from pathlib import Path

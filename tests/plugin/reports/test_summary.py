@@ -9,7 +9,7 @@ import pytest
 from pytest_agentproc.errors import KitError
 from pytest_agentproc.harness import ScenarioRunner
 from tests.plugin.scenarios import GREEN, RED
-from tests.plugin.test_subjects import MINE
+from tests.plugin.subjects.test_choice import MINE
 
 SAID = re.compile(
     r"^agentproc: (\S+) (is conformant[^:]*|is not conformant): (.*); pytest-agentproc \d\S*, corpus ([0-9a-f]{12}), "

@@ -8,8 +8,8 @@ from fnmatch import fnmatch
 import pytest
 
 from pytest_agentproc.harness import _supervise
+from tests.plugin.items.test_options import collected
 from tests.plugin.scenarios import GREEN, RED
-from tests.plugin.test_options import collected
 
 MINE = """\
 import anyio

@@ -9,7 +9,7 @@ import pytest
 from tests.architecture.sources import ROOT
 from tests.docs.blocks import blocks
 from tests.plugin.examples.__main__ import FOLDERS, HERE, VERDICTS, verdicts
-from tests.plugin.test_summary import said
+from tests.plugin.reports.test_summary import said
 
 pytestmark = pytest.mark.once
 
