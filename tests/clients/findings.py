@@ -60,13 +60,13 @@ def finding(client: str, situation: str, does: str) -> Callable[[Any], Any]:
 
 
 def _found() -> Iterator[Finding]:
-    for path in sorted(_HERE.glob("test_*.py")):
+    for path in sorted(_HERE.rglob("test_*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 for mark in node.decorator_list:
                     if isinstance(mark, ast.Call) and getattr(mark.func, "id", "") == "finding":
                         client, situation, does = (ast.literal_eval(value) for value in mark.args)
-                        yield Finding(client, situation, does, f"{path.name}::{node.name}")
+                        yield Finding(client, situation, does, f"{path.relative_to(_HERE)}::{node.name}")
 
 
 def page() -> str:
