@@ -14,14 +14,14 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.harness import ScenarioRunner
-from tests.benchmarks._below import BelowPart
-from tests.benchmarks._collection import CollectionPart
-from tests.benchmarks._corpus import CorpusPart
-from tests.benchmarks._crowd import AgentsPart
-from tests.benchmarks._help import HelpPart
-from tests.benchmarks._model import ModelPart
-from tests.benchmarks._plugin import PluginPart
-from tests.benchmarks._virtual import SPOKEN, ScenarioPart, StartPart, StepPart
+from tests.benchmarks.costs._below import BelowPart
+from tests.benchmarks.costs._collection import CollectionPart
+from tests.benchmarks.costs._corpus import CorpusPart
+from tests.benchmarks.costs._crowd import AgentsPart
+from tests.benchmarks.costs._help import HelpPart
+from tests.benchmarks.costs._model import ModelPart
+from tests.benchmarks.costs._plugin import PluginPart
+from tests.benchmarks.costs._virtual import SPOKEN, ScenarioPart, StartPart, StepPart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

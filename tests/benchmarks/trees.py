@@ -11,8 +11,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.harness import ScenarioRunner
-from tests.benchmarks._keeper import KeeperPart
-from tests.benchmarks._lifeline import LifelinePart
+from tests.benchmarks.costs._keeper import KeeperPart
+from tests.benchmarks.costs._lifeline import LifelinePart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

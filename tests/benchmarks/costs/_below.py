@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BelowPart"]
 
-_SUPERVISOR = Path(__file__).parents[1] / "process" / "preload" / "programs" / "supervisor.mjs"
+_SUPERVISOR = Path(__file__).parents[2] / "process" / "preload" / "programs" / "supervisor.mjs"
 _DRIP = "import os, time\nfor _ in range({}): time.sleep(1); os.write(1, b'.')"
 _PONG = "process.stdin.on('data', () => process.stdout.write('.'))"
 _TIMES = 5

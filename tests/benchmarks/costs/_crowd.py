@@ -11,7 +11,7 @@ from pytest_agentproc.vocabulary import NANOSECONDS
 from tests.benchmarks._figures import Samples, ratios, summary
 from tests.benchmarks._plain import BareSteps
 from tests.benchmarks._together import bind_all, play_together
-from tests.benchmarks._virtual import DRIP, WARM_UP, Stopwatch
+from tests.benchmarks.costs._virtual import DRIP, WARM_UP, Stopwatch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
