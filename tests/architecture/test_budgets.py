@@ -1,13 +1,15 @@
-"""The budgets of every Python file, tests included. There is no list of exceptions."""
+"""The budgets of every Python file and of the folders of tests. There is no list of exceptions."""
 
 from __future__ import annotations
 
 import ast
+from collections import Counter
 
 from tests.architecture.sources import ROOT, parse, python_files
 
 LINES_OF_A_FILE = 600
 LINES_OF_A_FUNCTION = 60
+FILES_OF_A_FOLDER = 20
 
 
 def test_no_file_is_longer_than_its_budget() -> None:
@@ -26,3 +28,10 @@ def test_no_function_is_longer_than_its_budget() -> None:
                 if lines > LINES_OF_A_FUNCTION:
                     long[f"{file.relative_to(ROOT)}:{node.lineno} {node.name}"] = lines
     assert long == {}
+
+
+def test_no_folder_of_tests_holds_more_files_than_its_budget() -> None:
+    """A reader finds a file by its subject, and not in a list of a hundred names."""
+    places = (file.relative_to(ROOT).parent for file in python_files())
+    counts = Counter(str(place) for place in places if place.parts[:1] == ("tests",))
+    assert {folder: files for folder, files in counts.items() if files > FILES_OF_A_FOLDER} == {}
