@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock._debugger import is_debugged, record_debugger, register_debugger_listener
 from pytest_agentproc.clock._events import convert_note_to_event
-from pytest_agentproc.clock._guards import LONGEST, ROUNDING, PollingDetector
-from pytest_agentproc.clock._jump import HostState, JumpRule, NextMove, Path
+from pytest_agentproc.clock._guards import LONGEST_POLLING_PERIOD_NS, WAKE_GAP_TOLERANCE_NS, PollingDetector
+from pytest_agentproc.clock._jump import HostState, JumpRule, NextMove, SpawnPath
 from pytest_agentproc.clock._protocol import Clock, SystemClock, WatchedRun, current_clock
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock._virtual import VirtualClock, is_in_loop, require_backend
 
 __all__ = [
-    "LONGEST",
-    "ROUNDING",
+    "LONGEST_POLLING_PERIOD_NS",
+    "WAKE_GAP_TOLERANCE_NS",
     "Clock",
     "HostState",
     "JumpRule",
     "NextMove",
-    "Path",
+    "SpawnPath",
     "PollingDetector",
     "SystemClock",
     "VirtualClock",

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock._hub import Hub
 
-    Attended = Callable[[], AbstractContextManager[None]]
+    HostWatchFactory = Callable[[], AbstractContextManager[None]]
 
 
-_GLANCE = 64
+_ITERATIONS_BETWEEN_IO_LOOKS = 64
 """The number of iterations after which a loop that is never idle looks at its I/O."""
-_WORKER = "run_sync_in_worker_thread"
+_ANYIO_THREAD_RUNNER_NAME = "run_sync_in_worker_thread"
 
 
 class _HubSelector(selectors.EpollSelector):
@@ -63,7 +63,7 @@ class _HubSelector(selectors.EpollSelector):
         if loop.has_ready_callbacks():
             self._busy += 1
             self._hub.turns += 1
-            if self._busy % _GLANCE:
+            if self._busy % _ITERATIONS_BETWEEN_IO_LOOKS:
                 return []
             self._raise_if_spinning()
             self._hub.settle_participants()
@@ -76,16 +76,16 @@ class _HubSelector(selectors.EpollSelector):
 
     def _raise_if_spinning(self) -> None:
         self._hub.turns += 1
-        if self._busy == _GLANCE:
+        if self._busy == _ITERATIONS_BETWEEN_IO_LOOKS:
             self._since = monotonic()
         elif is_guard_time_over(self._since, self._hub.longest_loop_seconds):
             turns, self._busy = self._busy, 0
             self._hub.abort_with(
-                Spin(f"the asyncio loop ran {turns} times, for {self._hub.longest_loop_seconds:g} s, {_WITHOUT}")
+                Spin(f"the asyncio loop ran {turns} times, for {self._hub.longest_loop_seconds:g} s, {_SPIN_DESCRIPTION}")
             )
 
 
-_WITHOUT = "without a pause, a byte or a jump"
+_SPIN_DESCRIPTION = "without a pause, a byte or a jump"
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -96,7 +96,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         attended: entered whenever the loop runs.
     """
 
-    def __init__(self, hub: Hub, attended: Attended) -> None:
+    def __init__(self, hub: Hub, attended: HostWatchFactory) -> None:
         self._hub = hub
         self._attended = attended
         self._seconds = hub.seconds
@@ -223,7 +223,7 @@ def _is_pipe_ending(transport: Any) -> bool:
 
 
 @contextmanager
-def host_asyncio_loops(hub: Hub, attended: Attended) -> Iterator[None]:
+def host_asyncio_loops(hub: Hub, attended: HostWatchFactory) -> Iterator[None]:
     """Put every loop that is made in this thread on the hub's time: `asyncio.Runner` and test libraries ask here."""
     plain, thread = asyncio.new_event_loop, threading.get_ident()
 
@@ -244,12 +244,12 @@ def host_asyncio_loops(hub: Hub, attended: Attended) -> Iterator[None]:
 
 
 @contextmanager
-def build_asyncio_options(hub: Hub, attended: Attended) -> Iterator[dict[str, Any]]:
+def build_asyncio_options(hub: Hub, attended: HostWatchFactory) -> Iterator[dict[str, Any]]:
     """Give anyio's backend options; threads and children are the hub's business meanwhile."""
     from anyio._backends import _asyncio as backend
 
     pool: Any = backend.AsyncIOBackend
-    kept, plain = pool.__dict__[_WORKER], getattr(pool, _WORKER)
+    kept, plain = pool.__dict__[_ANYIO_THREAD_RUNNER_NAME], getattr(pool, _ANYIO_THREAD_RUNNER_NAME)
 
     async def run_sync_in_worker_thread(*args: Any, **kwargs: Any) -> Any:
         hub.busy += 1
@@ -258,12 +258,12 @@ def build_asyncio_options(hub: Hub, attended: Attended) -> Iterator[dict[str, An
         finally:
             hub.busy -= 1
 
-    setattr(pool, _WORKER, staticmethod(run_sync_in_worker_thread))
+    setattr(pool, _ANYIO_THREAD_RUNNER_NAME, staticmethod(run_sync_in_worker_thread))
     try:
         with _watch_children_by_pidfd() as attach:
             yield {"loop_factory": lambda: attach(VirtualLoop(hub, attended))}
     finally:
-        setattr(pool, _WORKER, kept)
+        setattr(pool, _ANYIO_THREAD_RUNNER_NAME, kept)
 
 
 @contextmanager

@@ -16,32 +16,32 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-_DEBUGGERS = ("bdb", "pdb", "pydevd", "_pydevd")
+_DEBUGGER_MODULE_PREFIXES = ("bdb", "pdb", "pydevd", "_pydevd")
 """Beginnings of the names of modules whose trace functions are debuggers, and not measures of coverage."""
 
-_seen = threading.Event()
-_listeners: list[WeakMethod[Callable[[], Any]]] = []
+_debugger_was_seen = threading.Event()
+_debugger_listeners: list[WeakMethod[Callable[[], Any]]] = []
 
 
 def record_debugger() -> None:
     """Take note that a debugger has begun."""
-    _seen.set()
-    while _listeners:
-        listener = _listeners.pop()()
+    _debugger_was_seen.set()
+    while _debugger_listeners:
+        listener = _debugger_listeners.pop()()
         if listener is not None:
             listener()
 
 
 def register_debugger_listener(method: Callable[[], Any]) -> None:
     """Have a method called as soon as a debugger is noticed, if its object still lives then."""
-    _listeners.append(WeakMethod(method))
+    _debugger_listeners.append(WeakMethod(method))
 
 
 def is_debugged() -> bool:
     """Say whether a debugger runs in this process, or did."""
-    if not _seen.is_set() and (_is_traced_by_debugger() or _is_monitored_by_debugger()):
+    if not _debugger_was_seen.is_set() and (_is_traced_by_debugger() or _is_monitored_by_debugger()):
         record_debugger()
-    return _seen.is_set()
+    return _debugger_was_seen.is_set()
 
 
 def is_guard_time_over(since: float, limit: float) -> bool:
@@ -60,7 +60,7 @@ def _is_traced_by_debugger() -> bool:
     trace = sys.gettrace()
     owner = getattr(trace, "__self__", trace)
     kinds = [kind.__module__ for kind in type(owner).__mro__]
-    return trace is not None and any(name.startswith(_DEBUGGERS) for name in [*kinds, str(trace.__module__)])
+    return trace is not None and any(name.startswith(_DEBUGGER_MODULE_PREFIXES) for name in [*kinds, str(trace.__module__)])
 
 
 def _is_monitored_by_debugger() -> bool:

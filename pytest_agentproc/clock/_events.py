@@ -16,11 +16,11 @@ def convert_note_to_event(about: dict[str, Any], code: str, data: Any) -> tuple[
     if code == "s":
         return "s", about | {"signal": signal_name(data)}
     if code == "c":
-        return _STREAM_CODES[data], about | {"closed": True}
+        return _EVENT_CODE_BY_STREAM[data], about | {"closed": True}
     if code == "b":
-        return _STREAM_CODES[data], about | {"broken": True}
+        return _EVENT_CODE_BY_STREAM[data], about | {"broken": True}
     assert code in "gq"
     return "m", about | ({"given": data} if code == "g" else data)
 
 
-_STREAM_CODES = {"stdin": "i", "stdout": "o", "stderr": "e"}
+_EVENT_CODE_BY_STREAM = {"stdin": "i", "stdout": "o", "stderr": "e"}

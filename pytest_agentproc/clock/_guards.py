@@ -41,9 +41,9 @@ class _TimedSystemCall(NamedTuple):
     is_pointer: bool = False
 
 
-_ANYWHERE = {441: _TimedSystemCall(3, is_pointer=True)}  # epoll_pwait2
+_TIMED_CALLS_OF_ALL_MACHINES = {441: _TimedSystemCall(3, is_pointer=True)}  # epoll_pwait2
 
-_CALLS = {
+_TIMED_CALLS_BY_MACHINE = {
     "x86_64": {
         7: _TimedSystemCall(2),  # poll
         23: _TimedSystemCall(4, is_pointer=True),  # select
@@ -53,7 +53,7 @@ _CALLS = {
         270: _TimedSystemCall(4, is_pointer=True),  # pselect6
         271: _TimedSystemCall(2, is_pointer=True),  # ppoll
         281: _TimedSystemCall(3),  # epoll_pwait
-        **_ANYWHERE,
+        **_TIMED_CALLS_OF_ALL_MACHINES,
     },
     "aarch64": {
         22: _TimedSystemCall(3),  # epoll_pwait
@@ -61,11 +61,11 @@ _CALLS = {
         73: _TimedSystemCall(2, is_pointer=True),  # ppoll
         101: _TimedSystemCall(None),  # nanosleep
         115: _TimedSystemCall(None),  # clock_nanosleep
-        **_ANYWHERE,
+        **_TIMED_CALLS_OF_ALL_MACHINES,
     },
 }
 
-_known = _CALLS.get(os.uname().machine, {})
+_timed_calls_of_this_machine = _TIMED_CALLS_BY_MACHINE.get(os.uname().machine, {})
 
 
 def has_timed_wait(pid: int) -> bool:
@@ -76,7 +76,7 @@ def has_timed_wait(pid: int) -> bool:
     # A guess here would be a wrong verdict, so an unreadable or unknown call counts as untimed.
     except OSError:
         return False
-    call = _known.get(int(words[0])) if len(words) > _ARGUMENTS and words[0].isdigit() else None
+    call = _timed_calls_of_this_machine.get(int(words[0])) if len(words) > _SYSTEM_CALL_ARGUMENT_COUNT and words[0].isdigit() else None
     if call is None:
         return False
     if call.limit is None:
@@ -85,17 +85,17 @@ def has_timed_wait(pid: int) -> bool:
     return limit != 0 if call.is_pointer else limit & 0x8000_0000 == 0
 
 
-_ARGUMENTS = 6
+_SYSTEM_CALL_ARGUMENT_COUNT = 6
 
 
-LONGEST = 250_000_000
+LONGEST_POLLING_PERIOD_NS = 250_000_000
 """Nanoseconds. A loop that looks less often than this is late, and not merely of another style."""
 
-_FEW = 8
-_NAPS = 256
-_STEADY = 3
+_MOST_QUICK_GAPS_KEPT = 8
+_MOST_SHORT_SLEEPS_KEPT = 256
+_EQUAL_GAPS_THAT_PROVE_POLLING = 3
 """The number of equally long steps in a row, from one wake to the next, that make a pace. A step may have two parts."""
-ROUNDING = 10
+WAKE_GAP_TOLERANCE_NS = 10
 """Nanoseconds by which steps may differ: a loop counts in binary seconds."""
 
 
@@ -135,7 +135,7 @@ class PollingDetector:
             now: the instant, in nanoseconds.
         """
         if self._due is not None and now >= self._due:
-            if 0 < now - self._set_at <= LONGEST and len(self.naps) < _NAPS:
+            if 0 < now - self._set_at <= LONGEST_POLLING_PERIOD_NS and len(self.naps) < _MOST_SHORT_SLEEPS_KEPT:
                 self.naps.append((self._set_at, now))
             self._due = None
         gap, self._last = now - self._last, now
@@ -144,29 +144,34 @@ class PollingDetector:
             return
         # A deadline is a sum of floats, so steps of one pace differ by some nanoseconds. Exact comparison
         # could miss a pace after some hours of virtual time.
-        if abs(gap - self._gap) <= ROUNDING:
+        if abs(gap - self._gap) <= WAKE_GAP_TOLERANCE_NS:
             self._turns = 0
         else:
-            self._turns = self._turns + 1 if abs(gap - self._other) <= ROUNDING else 0
+            self._turns = self._turns + 1 if abs(gap - self._other) <= WAKE_GAP_TOLERANCE_NS else 0
             self._other, self._gap, self._count = self._gap, gap, 0
-            if gap <= LONGEST and len(self.quick) < _FEW:
+            if gap <= LONGEST_POLLING_PERIOD_NS and len(self.quick) < _MOST_QUICK_GAPS_KEPT:
                 self.quick.append(gap)
         self._count += 1
         for count, step in ((self._count, gap), (self._turns // 2, gap + self._other)):
-            if count >= _STEADY and step <= LONGEST:
+            if count >= _EQUAL_GAPS_THAT_PROVE_POLLING and step <= LONGEST_POLLING_PERIOD_NS:
                 self.period = max(self.period, step)
                 self.began = now - step * count if self.began < 0 else self.began
 
 
-_SOME = 1024
+_WAKES_BETWEEN_TIME_CHECKS = 1024
 """The number of wakes after which the time is checked."""
 
-_LONGEST_WATCH = 120.0
+_LONGEST_WAKE_SERIES_SECONDS = 120.0
 """Real seconds for which a loop may wake repeatedly, however little virtual time passes."""
 
-_UNITS = ((3_600_000_000_000, "h"), (1_000_000_000_000, "min"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"))
-"""From how many nanoseconds on a time is shown in a unit."""
-_SIZES = {"min": 60_000_000_000}
+_TIME_UNITS = (
+    (3_600_000_000_000, 3_600_000_000_000, "h"),
+    (1_000_000_000_000, 60_000_000_000, "min"),
+    (1_000_000_000, 1_000_000_000, "s"),
+    (1_000_000, 1_000_000, "ms"),
+    (1_000, 1_000, "us"),
+)
+"""From how many nanoseconds on a time is shown in a unit, and how many the unit has."""
 
 
 class WakeCounter:
@@ -204,16 +209,16 @@ class WakeCounter:
             self._shortest = min(self._shortest or gap, gap)
             self._longest = max(self._longest, gap)
         self._count += 1
-        if self._count % _SOME == 0:
+        if self._count % _WAKES_BETWEEN_TIME_CHECKS == 0:
             self._check_wake_limits()
 
     def _check_wake_limits(self) -> None:
         # Two limits: virtual time for a slow poll, real time for a fast one. A poll every microsecond would need hours
         # to use up a virtual day.
         passed, real = self._last - self._since, monotonic() - self._begun
-        if passed <= self._patience and not is_guard_time_over(self._begun, _LONGEST_WATCH):
+        if passed <= self._patience and not is_guard_time_over(self._begun, _LONGEST_WAKE_SERIES_SECONDS):
             return
-        is_steady = self._longest - self._shortest <= ROUNDING
+        is_steady = self._longest - self._shortest <= WAKE_GAP_TOLERANCE_NS
         period = _format_duration(self._shortest) + ("" if is_steady else f" to {_format_duration(self._longest)}")
         took = "" if passed > self._patience else f" ({real:.0f} s of real time)"
         raise Hang(
@@ -224,13 +229,13 @@ class WakeCounter:
 
 def _format_duration(ns: int) -> str:
     """Show nanoseconds with three digits."""
-    for least, unit in _UNITS:
+    for least, size, unit in _TIME_UNITS:
         if ns >= least:
-            return f"{ns / _SIZES.get(unit, least):.3g} {unit}"
+            return f"{ns / size:.3g} {unit}"
     return f"{ns} ns"
 
 
-_ROUNDS = 4
+_ALARMS_PER_GUARD_PERIOD = 4
 """The number of alarms in a guard period."""
 
 
@@ -245,7 +250,7 @@ class _AlarmedHub(Protocol):
     def abort_with(self, error: Spin, /) -> None: ...
 
 
-_BLOCKING = (
+_BLOCKING_CODE_REMEDY = (
     "code that blocks belongs into a plain function: a test with @pytest.mark.virtual_time, or a plain supervisor"
 )
 
@@ -258,7 +263,7 @@ def watch_for_spin(hub: _AlarmedHub) -> Iterator[None]:
     if not free or threading.current_thread() is not threading.main_thread():
         yield
         return
-    seen, rounds, period = -1, 0, hub.guard / _ROUNDS
+    seen, rounds, period = -1, 0, hub.guard / _ALARMS_PER_GUARD_PERIOD
 
     def raise_if_spinning(_signum: int, frame: FrameType | None) -> None:
         nonlocal seen, rounds
@@ -271,7 +276,7 @@ def watch_for_spin(hub: _AlarmedHub) -> Iterator[None]:
             rounds = 0
             place = f"{frame.f_code.co_filename}:{frame.f_lineno} ({frame.f_code.co_qualname})" if frame else "?"
             what = "the supervising program computes, or waits in a call that blocks its loop"
-            error = Spin(f"{what}, for {hub.guard:g} s now, at {place}\n{_BLOCKING}")
+            error = Spin(f"{what}, for {hub.guard:g} s now, at {place}\n{_BLOCKING_CODE_REMEDY}")
             hub.abort_with(error)
             raise error
 

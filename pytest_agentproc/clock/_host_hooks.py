@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock._debugger import is_guard_time_over
-from pytest_agentproc.clock._wrappers import LONGEST_SLEEP, SleepProof
+from pytest_agentproc.clock._wrappers import LONGEST_PROGRAM_SLEEP_SECONDS, SleepProof
 from pytest_agentproc.errors import ClockError, ForeignProgram, Stall
 from pytest_agentproc.procfs import read_command_words
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pytest_agentproc.clock._hub import Hub
-    from pytest_agentproc.clock._jump import Path
+    from pytest_agentproc.clock._jump import SpawnPath
 
 
-_kill = os.kill  # as it is before a host is watched: what the kit does is no signal of the host
+_unpatched_kill = os.kill  # as it is before a host is watched: what the kit does is no signal of the host
 
 
 @contextmanager
@@ -49,7 +49,7 @@ def watch_host(hub: Hub, launchers: set[str], allowed: set[str]) -> Iterator[Non
         if getattr(self, "serves_host", False):
             plain_init(self, *args, **kwargs)
             return
-        _refuse_impostor(hub, programs, args, kwargs)
+        _refuse_program_named_like_fake(hub, programs, args, kwargs)
         # The path is numbered before the start, in the order of the calls. Pids and hellos come in the order of the
         # machine.
         path = hub.registry.number_next_root()
@@ -139,11 +139,11 @@ class KnownPrograms:
         It was declared; or it is called like a fake, and is a real CLI, which is to do nothing. A shell script says
         nothing yet, whatever it is called: it may be about to start a fake.
         """
-        is_shell = os.path.basename(command[0]) in _SHELLS
+        is_shell = os.path.basename(command[0]) in _SHELL_NAMES
         return bool(self.find_allowed_name(command) or (not is_shell and self.find_impostor_name(command)))
 
 
-_SHELLS = ("ash", "bash", "dash", "ksh", "sh", "zsh")
+_SHELL_NAMES = ("ash", "bash", "dash", "ksh", "sh", "zsh")
 
 
 def _list_command_names(command: list[str]) -> list[str]:
@@ -151,7 +151,7 @@ def _list_command_names(command: list[str]) -> list[str]:
     return [os.path.basename(word) for word in (command[0], *(word for word in command[1:2] if os.sep in word))]
 
 
-def _refuse_impostor(hub: Hub, programs: KnownPrograms, args: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+def _refuse_program_named_like_fake(hub: Hub, programs: KnownPrograms, args: tuple[Any, ...], options: Mapping[str, Any]) -> None:
     """Refuse to start a program that is called like a fake and is none: it may be a real CLI.
 
     It is refused before it runs. To look at it afterwards would be a race: it may have become a fake by then, or ended.
@@ -189,14 +189,14 @@ def _describe_allow_remedy(name: str) -> str:
     return f"declare it: @pytest.mark.virtual_time(allow=[{name!r}]) on the test, or virtual_clock.allow({name!r})"
 
 
-_GLANCE = 4
+_FIRST_LOOK_AFTER_MS = 4
 """Milliseconds until the first look at a silent child; a hello or an end is seen at once."""
 
-_MOMENT = 1
+_NEXT_LOOK_AFTER_MS = 1
 """Milliseconds between later looks: the loop's own thread may have taken the hello, which wakes no other thread."""
 
 
-def _await_hello_or_end(hub: Hub, pid: int, path: Path, programs: KnownPrograms) -> None:
+def _await_hello_or_end(hub: Hub, pid: int, path: SpawnPath, programs: KnownPrograms) -> None:
     """Wait until a child, or a fake below it, has said hello, or it is dead, or is found to be neither fake nor shell.
 
     A program that ends by itself meanwhile is no trouble: no time has passed.
@@ -212,7 +212,7 @@ def _await_hello_or_end(hub: Hub, pid: int, path: Path, programs: KnownPrograms)
         while not hub.registry.is_known(pid):
             # Poll with a limit: in a start from another thread the loop's thread may have taken the hello, and nothing
             # wakes this one.
-            found = [descriptor for descriptor, _ in news.poll(_MOMENT if is_fake else _GLANCE)]
+            found = [descriptor for descriptor, _ in news.poll(_NEXT_LOOK_AFTER_MS if is_fake else _FIRST_LOOK_AFTER_MS)]
             if pidfd in found:
                 hub.registry.stop_expecting_hello(pid)
                 _settle_signals(hub)  # it may have been no fake, and have sent signals
@@ -260,7 +260,7 @@ class _IdleTimer:
         if proof is None or proof is not self._proof:
             self._proof, self._since = proof, now
             return False
-        return now - self._since > LONGEST_SLEEP
+        return now - self._since > LONGEST_PROGRAM_SLEEP_SECONDS
 
 
 def _read_command(pid: int) -> tuple[list[str], str]:
@@ -274,14 +274,14 @@ def _read_command(pid: int) -> tuple[list[str], str]:
 def _kill_child_and_wait(pid: int, patience: float) -> None:
     """Kill an unreaped child, whose pid is still its own, and wait for its death before the host continues."""
     pidfd = os.pidfd_open(pid)
-    _kill(pid, signal.SIGKILL)
+    _unpatched_kill(pid, signal.SIGKILL)
     gone = select.poll()
     gone.register(pidfd, select.POLLIN)
     gone.poll(patience * 1000)
     os.close(pidfd)
 
 
-def _judge_foreign_program(hub: Hub, pid: int, command: list[str], path: Path, programs: KnownPrograms) -> None:
+def _judge_foreign_program(hub: Hub, pid: int, command: list[str], path: SpawnPath, programs: KnownPrograms) -> None:
     if name := programs.find_allowed_name(command):
         hub.registry.wrappers.add(pid, path, name)
         return

@@ -32,21 +32,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
 
 
-_LOOKS = 10_000
+_MOST_LOOKS_WITHOUT_PROGRESS = 10_000
 """More looks in a row without a grant or a jump are a spin. A loop gets one extra look per byte that it may read."""
 
-_PIPES = 1 << 20
+_MOST_BYTES_IN_PIPES = 1 << 20
 """The upper bound for the bytes that wait in pipes, even if each pipe has its largest size."""
 
-_SLOW_LOOKS = 64
+_LOOKS_BETWEEN_TIME_CHECKS = 64
 """After so many looks their real time counts, too: see `_is_looking_too_long`."""
 
-_THREAD_REMEDY = "await the agent in async code, or test code that waits for it in a thread without virtual time"
-_PROGRAM_REMEDY = "no time passes while a hook or an MCP server of a fake works, so it must answer sooner"
-_LAST_GUARD = 0.5
+_WAITING_THREAD_REMEDY = "await the agent in async code, or test code that waits for it in a thread without virtual time"
+_SLOW_HOOK_REMEDY = "no time passes while a hook or an MCP server of a fake works, so it must answer sooner"
+_GUARD_SECONDS_AFTER_FAULT = 0.5
 """After a fault, threads and declared programs get only these real seconds: the verdict is already known."""
 
-_LAST_RUN = 2.0
+_LOOP_SECONDS_AFTER_FAULT = 2.0
 """After a fault, a loop may run for these real seconds without a pause: a program may swallow all cancellations."""
 
 
@@ -94,7 +94,7 @@ class Hub:
     @property
     def longest_loop_seconds(self) -> float:
         """Real seconds for which a loop may run on without a pause."""
-        return self.guard if self.fault is None else min(self.guard, _LAST_RUN)
+        return self.guard if self.fault is None else min(self.guard, _LOOP_SECONDS_AFTER_FAULT)
 
     @property
     def now(self) -> int:
@@ -216,7 +216,7 @@ class Hub:
         self.turns += 1
         if is_guard_time_over(start, self.guard):
             programs = _list_programs(participant.pid, {other.pid for other in self.registry.living.values()})
-            awaited = f"\nit may wait for {' and '.join(programs)}: {_PROGRAM_REMEDY}" if programs else ""
+            awaited = f"\nit may wait for {' and '.join(programs)}: {_SLOW_HOOK_REMEDY}" if programs else ""
             raise Stall(f"{participant.describe()}: it neither parked nor spoke for {self.guard:g} s{awaited}")
 
     # Turns.
@@ -299,8 +299,8 @@ class Hub:
         self._looks += 1
         # Only the loop of a foreign supervisor may read single bytes. The reference supervisor and the model must count
         # alike, or one spin has two different timelines.
-        spare = min(self.registry.written, _PIPES) if number == self.runs.LOOP else 0
-        if self._looks > _LOOKS + spare or (self._looks % _SLOW_LOOKS == 0 and self._is_looking_too_long(spare)):
+        spare = min(self.registry.written, _MOST_BYTES_IN_PIPES) if number == self.runs.LOOP else 0
+        if self._looks > _MOST_LOOKS_WITHOUT_PROGRESS + spare or (self._looks % _LOOKS_BETWEEN_TIME_CHECKS == 0 and self._is_looking_too_long(spare)):
             looks, self._looks = self._looks - 1, 0
             who = self.runs.describe(number)
             raise Spin(f"{who} looks again and again, {looks} times at one instant, and takes nothing")
@@ -309,7 +309,7 @@ class Hub:
         """Say whether looks that can have taken nothing more have gone on for a guard period."""
         # The count alone is too patient with slow looks: a client that walked /proc at each look made 130 looks a
         # second, and its play gave no verdict for minutes.
-        if self._looks == _SLOW_LOOKS:
+        if self._looks == _LOOKS_BETWEEN_TIME_CHECKS:
             self._looked_since = monotonic()
             return False
         return self._looks > spare and is_guard_time_over(self._looked_since, self.longest_loop_seconds)
@@ -319,9 +319,9 @@ class Hub:
         self._fired_at = self.now
         self.pulse.record_wake(self.now)
         self._wakes.count_wake(self.now)
-        if self._fires > _LOOKS:
+        if self._fires > _MOST_LOOKS_WITHOUT_PROGRESS:
             self._fires = 0
-            raise Spin(f"the event loop sets timers again and again, {_LOOKS} times at one instant")
+            raise Spin(f"the event loop sets timers again and again, {_MOST_LOOKS_WITHOUT_PROGRESS} times at one instant")
 
     def grant(self, participant: Participant) -> None:
         """Let one participant run until it parks."""
@@ -353,7 +353,7 @@ class Hub:
         # get a new guard period at each ring.
         start = self._held_since or monotonic()
         rings, self._held_since, self._loop_ready = self.rings, 0.0, False
-        guard = self.guard if self.fault is None else min(self.guard, _LAST_GUARD)
+        guard = self.guard if self.fault is None else min(self.guard, _GUARD_SECONDS_AFTER_FAULT)
         held: list[str] = []
         while (
             (self.busy or (held := self.registry.wrappers.list_time_holders()))
@@ -364,7 +364,7 @@ class Hub:
             if is_guard_time_over(start, guard):
                 threads = f"{self.busy} thread(s) of the supervising program did not return"
                 what = threads if self.busy else f"{' and '.join(held)} did not come to rest"
-                remedy = f"\n{_THREAD_REMEDY}" if self.busy else ""
+                remedy = f"\n{_WAITING_THREAD_REMEDY}" if self.busy else ""
                 raise Stall(f"{what} within {guard:g} s, and time is held until then{remedy}")
         if rings != self.rings:
             self._held_since = start

@@ -66,15 +66,15 @@ class Poller:
         self._handlers.clear()
 
 
-_ROOT = 0
-_SILENCE = 10.0
+_ROOT_USER_ID = 0
+_HELLO_TIMEOUT_SECONDS = 10.0
 """Real seconds after which a connected but silent process is refused."""
 
-_numbers = count()
+_socket_name_numbers = count()
 """Numbers for the socket names of this process."""
 
 
-class Hello(NamedTuple):
+class HelloMessage(NamedTuple):
     """The first message of a process.
 
     Args:
@@ -119,7 +119,7 @@ class HubListener:
             folder: a folder that only this user can enter.
         """
         if self._place is None:
-            self._place = folder, f"hub-{next(_numbers)}"
+            self._place = folder, f"hub-{next(_socket_name_numbers)}"
             if self._is_open:
                 self._listen(*self._place)
 
@@ -134,7 +134,7 @@ class HubListener:
         self._listener.setblocking(False)
         self._epoll.register(self._listener, select.EPOLLIN)
 
-    def receive_hellos(self, tokens: Container[bytes]) -> Iterator[Hello]:
+    def receive_hellos(self, tokens: Container[bytes]) -> Iterator[HelloMessage]:
         """Give each hello that is there and has one of these tokens, without a wait."""
         for number, _ in self._epoll.poll(0):
             if number in self._silent:
@@ -143,7 +143,7 @@ class HubListener:
             else:
                 yield from self._accept_connections(tokens)
 
-    def _accept_connections(self, tokens: Container[bytes]) -> Iterator[Hello]:
+    def _accept_connections(self, tokens: Container[bytes]) -> Iterator[HelloMessage]:
         """Accept every connection; most have brought their hello by then."""
         assert self._listener is not None, "only what was registered is found"
         while True:
@@ -154,14 +154,14 @@ class HubListener:
             # The kernel's word for the peer, not the peer's own. In the abstract namespace, used before, any user could
             # connect, say nothing, and fail a run after 10 s.
             pid, user, _group = struct.unpack("iII", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-            if user not in (_ROOT, os.geteuid()):
+            if user not in (_ROOT_USER_ID, os.geteuid()):
                 link.close()
                 continue
             link.setblocking(False)
             yield from self._receive_hello(link, pid, tokens)
         self._close_silent_links()
 
-    def _receive_hello(self, link: socket.socket, pid: int, tokens: Container[bytes]) -> Iterator[Hello]:
+    def _receive_hello(self, link: socket.socket, pid: int, tokens: Container[bytes]) -> Iterator[HelloMessage]:
         try:
             message, descriptors, _, _ = socket.recv_fds(link, wire.MESSAGE, 1)
         except BlockingIOError:
@@ -174,7 +174,7 @@ class HubListener:
         token = message[: wire.TOKEN]
         # The token is compared as bytes. To decode first would let any process of this user feed the parser.
         if descriptors and token in tokens:
-            yield Hello(link, pid, descriptors[0], token, wire.decode_hello(message))
+            yield HelloMessage(link, pid, descriptors[0], token, wire.decode_hello(message))
             return
         link.close()
         # A refused message may have carried descriptors: open ones would be a leak that the sender controls.
@@ -189,7 +189,7 @@ class HubListener:
     def _close_silent_links(self) -> None:
         """Close each connection that has been silent for too long."""
         if self._silent:
-            latest = time.monotonic() - _SILENCE
+            latest = time.monotonic() - _HELLO_TIMEOUT_SECONDS
             for number in [number for number, (_, _, since) in self._silent.items() if since < latest]:
                 self._silent.pop(number)[0].close()
 

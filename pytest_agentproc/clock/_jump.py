@@ -18,7 +18,7 @@ from enum import Enum
 from heapq import heappop, heappush
 from typing import Any
 
-Path = tuple[int, ...]
+SpawnPath = tuple[int, ...]
 
 
 class NextMove(Enum):
@@ -51,11 +51,11 @@ class JumpRule:
 
     def __init__(self) -> None:
         self.now = 0
-        self._until: dict[Path, int | None] = {}
-        self._dues: list[tuple[int, Path]] = []
-        self._askers: set[Path] = set()
+        self._until: dict[SpawnPath, int | None] = {}
+        self._dues: list[tuple[int, SpawnPath]] = []
+        self._askers: set[SpawnPath] = set()
 
-    def park_process(self, path: Path, until: int | None) -> None:
+    def park_process(self, path: SpawnPath, until: int | None) -> None:
         """Treat a process as blocked until an instant. None: until an event; a past instant: until now."""
         # An instant in the past would make the heap's order depend on the time of parking: clamped, all of them tie at
         # now.
@@ -65,14 +65,14 @@ class JumpRule:
             heappush(self._dues, (until, path))
         self._until[path] = until
 
-    def request_grant(self, path: Path) -> None:
+    def request_grant(self, path: SpawnPath) -> None:
         """Note that a parked process wants a grant at once; this sticks until it is granted."""
         # A process that is not parked runs already, and a dead one must not be granted. The wish is sticky: an early
         # waker that had to let the host look first would otherwise sleep on until its deadline.
         if path in self._until:
             self._askers.add(path)
 
-    def drop_process(self, path: Path) -> None:
+    def drop_process(self, path: SpawnPath) -> None:
         """Forget a process: it is dead, stopped, or has been granted."""
         self._until.pop(path, None)
         self._askers.discard(path)
@@ -95,7 +95,7 @@ class JumpRule:
             return NextMove.FIRE, deadline[1]
         return NextMove.STUCK, None
 
-    def has_requested_grant(self, path: Path) -> bool:
+    def has_requested_grant(self, path: SpawnPath) -> bool:
         """Say whether a process asked for a grant."""
         return path in self._askers
 
@@ -107,7 +107,7 @@ class JumpRule:
             return NextMove.START, host.pending
         return None
 
-    def find_first_process(self, deadline: tuple[int, int] | None) -> tuple[int, Path] | None:
+    def find_first_process(self, deadline: tuple[int, int] | None) -> tuple[int, SpawnPath] | None:
         """Find the next process, and its instant, if the host only has this deadline. Time does not move."""
         if (asker := self.find_first_grant_request()) is not None:
             return self.now, asker
@@ -116,13 +116,13 @@ class JumpRule:
             return max(self.now, due[0]), due[1]
         return None
 
-    def find_first_grant_request(self) -> Path | None:
+    def find_first_grant_request(self) -> SpawnPath | None:
         """Rule 4, its first half."""
         # `min` over paths is spawn order. Pids would be a race: two children started together may get them in either
         # order.
         return min(self._askers) if self._askers else None
 
-    def find_first_due_process(self) -> tuple[int, Path] | None:
+    def find_first_due_process(self) -> tuple[int, SpawnPath] | None:
         """Rule 4, its second half: the earliest instant, ties in spawn order."""
         dues, until = self._dues, self._until
         # Entries of processes that parked anew or were dropped stay in the heap. To remove them eagerly would be

@@ -14,13 +14,13 @@ from pytest_agentproc.vocabulary import signal_name
 if TYPE_CHECKING:
     import socket
 
-    from pytest_agentproc.clock._jump import Path
+    from pytest_agentproc.clock._jump import SpawnPath
 
 
 # The original function: the host's patched one reports each signal to the hub, and a signal of the kit is none of the
 # host's.
-_send_signal = signal.pidfd_send_signal  # as it is before a host is watched: what the kit does is no signal of the host
-_PATIENCE = 0.5
+_unpatched_pidfd_send_signal = signal.pidfd_send_signal  # as it is before a host is watched: what the kit does is no signal of the host
+_READ_TIMEOUT_SECONDS = 0.5
 """Real seconds that a read of a participant's word waits, whatever signals interrupt it."""
 
 
@@ -51,7 +51,7 @@ class Participant:
     """
 
     def __init__(
-        self, link: socket.socket, pid: int, stage: int, path: Path, name: str, line: int, token: bytes
+        self, link: socket.socket, pid: int, stage: int, path: SpawnPath, name: str, line: int, token: bytes
     ) -> None:
         self.link = link
         self.pid = pid
@@ -61,7 +61,7 @@ class Participant:
         self.line = line
         self.token = token
         self.pidfd = os.pidfd_open(pid)
-        link.settimeout(_PATIENCE)
+        link.settimeout(_READ_TIMEOUT_SECONDS)
         self._number = link.fileno()
         """A write to it asks the kernel once, where a send of a socket with a timeout first asks whether it may."""
         self.state = ParticipantState.PARKED
@@ -135,7 +135,7 @@ class Participant:
         # Signal 0 through the pidfd asks for this very process. `kill(pid, 0)` would also succeed for a new process
         # with the same number.
         try:
-            _send_signal(self.pidfd, 0)
+            _unpatched_pidfd_send_signal(self.pidfd, 0)
         except ProcessLookupError:
             return True
         return False
@@ -144,7 +144,7 @@ class Participant:
         """End it for good, from outside the experiment."""
         # Through the pidfd, so no other process with a reused pid can be hit.
         with contextlib.suppress(ProcessLookupError):
-            _send_signal(self.pidfd, signal.SIGKILL)
+            _unpatched_pidfd_send_signal(self.pidfd, signal.SIGKILL)
 
     def reap(self) -> None:
         """Leave no zombie of a child of this process; call this once it is dead or killed."""
@@ -164,7 +164,7 @@ class Participant:
         elif self.until is not None:
             waits = f"waits until {self.until / 1e9:g} s"
         else:
-            waits = "waits for " + (" or ".join(_BLOCKED[stream] for stream in streams) or "a signal")
+            waits = "waits for " + (" or ".join(_WAIT_DESCRIPTION_BY_STREAM[stream] for stream in streams) or "a signal")
         return f"{self.name} (pid {self.pid}) {waits}, last at {place}"
 
     def close_connection(self) -> None:
@@ -183,7 +183,7 @@ class Participant:
             self.pidfd = -1
 
 
-_BLOCKED = {
+_WAIT_DESCRIPTION_BY_STREAM = {
     "stdin": "data on stdin (descriptor 0)",
     "stdout": "room in stdout (descriptor 1)",
     "stderr": "room in stderr (descriptor 2)",

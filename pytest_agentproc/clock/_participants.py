@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_agentproc.clock._hub_socket import Poller
-    from pytest_agentproc.clock._jump import JumpRule, Path
+    from pytest_agentproc.clock._jump import JumpRule, SpawnPath
 
 
 if TYPE_CHECKING:
-    Sink = Callable[[int, str, dict[str, Any]], None]
+    EventSink = Callable[[int, str, dict[str, Any]], None]
 
 
 # A step of these kinds may wake any process, so the hub has to prove quiescence anew after it.
-_SIGNALLING = ("kill",)
+_SIGNAL_SENDING_STEPS = ("kill",)
 """The steps of one participant that signal others."""
 
 
-_WRITTEN = ("o", "e")
+_OUTPUT_EVENT_CODES = ("o", "e")
 """The notes that come with every step."""
 
 
@@ -49,18 +49,18 @@ class ParticipantRegistry:
     """
 
     def __init__(self, poller: Poller, rule: JumpRule) -> None:
-        self.participants: dict[Path, Participant] = {}
-        self.expected: dict[int, Path] = {}
+        self.participants: dict[SpawnPath, Participant] = {}
+        self.expected: dict[int, SpawnPath] = {}
         self.dying: list[Participant] = []
         self.changed = False
-        self.living: dict[Path, Participant] = {}
+        self.living: dict[SpawnPath, Participant] = {}
         """The participants that live: a search of all would pass thousands of dead ones that re-forks left."""
         self.written = 0
         """How many bytes they have printed."""
         self._poller = poller
         self._rule = rule
         self._door = HubListener()
-        self._sinks: dict[bytes, Sink] = {}
+        self._sinks: dict[bytes, EventSink] = {}
         self.by_pid: dict[int, Participant] = {}
         """The participant that said hello last from each pid."""
         self.wrappers = WrapperRegistry(poller, self.participants, self.by_pid)
@@ -103,7 +103,7 @@ class ParticipantRegistry:
         """Refuse every participant from now on: a fake that is started now runs in real time."""
         self._door.refuse_connections()
 
-    def register_fake(self, sink: Sink, folder: str) -> bytes:
+    def register_fake(self, sink: EventSink, folder: str) -> bytes:
         """Give the token of one fake; its events, and those of its descendants, go to `sink`.
 
         Args:
@@ -121,12 +121,12 @@ class ParticipantRegistry:
 
     # Births.
 
-    def number_next_root(self) -> Path:
+    def number_next_root(self) -> SpawnPath:
         """Number an agent that the host starts, in the order of the starts."""
         self._roots += 1
         return (self._roots - 1,)
 
-    def expect_hello(self, pid: int, path: Path) -> None:
+    def expect_hello(self, pid: int, path: SpawnPath) -> None:
         """Wait for the hello of process `pid`."""
         # The lock closes a race with `_accept_participants` in another thread. A hello between the start and this line
         # would leave an expectation that nothing ever fulfils, and time would stand still until the guard.
@@ -187,7 +187,7 @@ class ParticipantRegistry:
                 # their parent.
                 self._record_births()
 
-    def _choose_root_path(self, pid: int) -> Path:
+    def _choose_root_path(self, pid: int) -> SpawnPath:
         """Give an unexpected agent the place of the program that it was before, or that it descends from (a shell)."""
         # First case: the program turned into the agent by exec. Second: a shell above it waits. Third: nothing above it
         # is known, so the agent is numbered as a new start.
@@ -250,14 +250,14 @@ class ParticipantRegistry:
     def _record_notes(self, participant: Participant, notes: list[tuple[str, Any]]) -> None:
         now, sink = self._rule.now, self._sinks[participant.token]
         for code, data in notes:
-            if code in _WRITTEN:
+            if code in _OUTPUT_EVENT_CODES:
                 self.written += len(data)
                 sink(now, code, {"process": participant.name, "bytes": data})
                 continue
             about: dict[str, Any] = {"process": participant.name}
             if code == "m":
                 participant.doing = data
-                self.changed = self.changed or data[1] in _SIGNALLING
+                self.changed = self.changed or data[1] in _SIGNAL_SENDING_STEPS
                 about["line"], about["step"] = data
                 sink(now, "m", about)
             elif code == "x":

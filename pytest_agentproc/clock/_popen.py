@@ -66,15 +66,15 @@ def make_popen_limits_exact() -> Iterator[None]:
 
 def _await_readable(number: int, seconds: float) -> bool:
     """Wait until a descriptor can be read, or until a time is over; say whether it can."""
-    if number < _SELECTABLE:
+    if number < _SELECT_DESCRIPTOR_LIMIT:
         return bool(select.select([number], [], [], seconds)[0])
     waits = select.poll()  # it counts whole milliseconds, so it is not as exact
     waits.register(number, select.POLLIN)
-    return bool(waits.poll(seconds * 1000 if seconds < _LONGEST_POLL else None))
+    return bool(waits.poll(seconds * 1000 if seconds < _LONGEST_POLL_SECONDS else None))
 
 
-_SELECTABLE = 1024
+_SELECT_DESCRIPTOR_LIMIT = 1024
 """`select` takes no descriptor from this number on."""
 
-_LONGEST_POLL = 2_000_000
+_LONGEST_POLL_SECONDS = 2_000_000
 """Seconds. `poll` takes 24 days at most, so a longer limit is none."""

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock._jump import JumpRule
 
 
-_ERROR, _MOST = 0.25e-9, 0.5e-9
+_LEAST_ROUNDING_ERROR_SECONDS, _MOST_ROUNDING_ERROR_SECONDS = 0.25e-9, 0.5e-9
 """Seconds up to which rounding errors may add up, and the limit where a single float step is that large."""
-_NANOSECONDS = 1_000_000_000
+_NANOSECONDS_PER_SECOND = 1_000_000_000
 
 
 class LoopTime:
@@ -40,12 +40,12 @@ class LoopTime:
     @property
     def instant(self) -> float:
         """The instant, as near as a float can be."""
-        return self._rule.now / _NANOSECONDS
+        return self._rule.now / _NANOSECONDS_PER_SECOND
 
     @staticmethod
     def find_intended_instant(deadline: float) -> int | None:
         """Give the nanosecond that a deadline means; None if it never comes, 0 if it has always passed."""
-        exact = deadline * _NANOSECONDS
+        exact = deadline * _NANOSECONDS_PER_SECOND
         if exact == math.inf:
             return None
         if not exact > 0:  # also true for NaN
@@ -53,8 +53,8 @@ class LoopTime:
         # Rounding to the nearest nanosecond fired a deadline of 1/3 s before its time, and anyio raised no
         # TimeoutError. So a deadline is rounded down only as far as rounding errors reach.
         before = math.floor(exact)
-        error = min(max(_ERROR, math.ulp(deadline)), _MOST)
-        return before if deadline - before / _NANOSECONDS <= error else before + 1
+        error = min(max(_LEAST_ROUNDING_ERROR_SECONDS, math.ulp(deadline)), _MOST_ROUNDING_ERROR_SECONDS)
+        return before if deadline - before / _NANOSECONDS_PER_SECOND <= error else before + 1
 
     def is_due(self, deadline: float) -> bool:
         """Say whether the instant that is meant by a deadline has come."""
@@ -153,12 +153,12 @@ class _ClockReference:
         self.clock: Clock | None = clock
 
 
-_running: ContextVar[_ClockReference | None] = ContextVar("agentproc_clock", default=None)
+_current_clock_reference: ContextVar[_ClockReference | None] = ContextVar("agentproc_clock", default=None)
 
 
 def current_clock() -> Clock | None:
     """Give the clock of a run that was given none: a virtual one inside virtual time, otherwise None."""
-    held = _running.get()
+    held = _current_clock_reference.get()
     return None if held is None else held.clock
 
 
@@ -166,12 +166,12 @@ def current_clock() -> Clock | None:
 def set_current_clock(clock: Clock) -> Iterator[None]:
     """Let a clock be the current one while the block runs, in contexts that are copied meanwhile as well."""
     held = _ClockReference(clock)
-    token = _running.set(held)
+    token = _current_clock_reference.set(held)
     try:
         yield
     finally:
         held.clock = None
-        _running.reset(token)
+        _current_clock_reference.reset(token)
 
 
 class SystemClock:

@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock._hub import Hub
 
-    Attended = Callable[[], AbstractContextManager[None]]
+    HostWatchFactory = Callable[[], AbstractContextManager[None]]
 
 
-_GLANCE = 64
+_STEPS_BETWEEN_TIME_CHECKS = 64
 """A loop that is never idle is timed this often, in iterations."""
 
-_THROWS = 3
+_MOST_FAULTS_THROWN = 3
 """The number of faults thrown into waiting tasks after which the run is broken off."""
 
 
-_when: Callable[[Any], float] = operator.itemgetter(0)
+_get_timer_deadline: Callable[[Any], float] = operator.itemgetter(0)
 """Gives the deadline of one of trio's timers."""
 
 
@@ -86,7 +86,7 @@ class _InOrderRandom(random.Random):
         return 0.0
 
 
-_IN_ORDER = _InOrderRandom()
+_SHARED_IN_ORDER_RANDOM = _InOrderRandom()
 """One for all runs: to make one asks the kernel for a state that is never used."""
 
 
@@ -101,7 +101,7 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
     is_idle = False
     """Whether trio has nothing to do for its host, which resumes it when it has: it must not wait then."""
 
-    def __init__(self, hub: Hub, attended: Attended) -> None:
+    def __init__(self, hub: Hub, attended: HostWatchFactory) -> None:
         self._hub = hub
         self._attended = attended
         self._run = ExitStack()
@@ -160,7 +160,7 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
 
     def _find_firing_time(self) -> float:
         """Give the time up to which timers fire now."""
-        return self._seconds.advance_to_last_due_timer(trio._core._run.GLOBAL_RUN_CONTEXT.runner.deadlines._heap, _when)
+        return self._seconds.advance_to_last_due_timer(trio._core._run.GLOBAL_RUN_CONTEXT.runner.deadlines._heap, _get_timer_deadline)
 
     def _throw_into_tasks(self, runner: Any, error: ClockError) -> None:
         """Raise in every task that waits: this is the second fault, so they hide from cancellation.
@@ -171,7 +171,7 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         # The first fault cancels a scope; these tasks are shielded from it. After three throws the program seems
         # to swallow every error.
         self._throws += 1
-        if self._throws > _THROWS:
+        if self._throws > _MOST_FAULTS_THROWN:
             raise error
 
         def raise_error() -> None:
@@ -186,7 +186,7 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         self._steps += 1
         if self._steps == 1:
             self._since = monotonic()
-        if self._steps % _GLANCE:
+        if self._steps % _STEPS_BETWEEN_TIME_CHECKS:
             return
         self._hub.turns += 1
         longest = self._hub.longest_loop_seconds
@@ -202,7 +202,7 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         """Give the error to every task that is about to be cancelled: a task that runs on swallows cancellation."""
         # A task that swallows `Cancelled` runs on for ever. The fault in its place ends it.
         self._throws += 1
-        if self._throws > _THROWS:
+        if self._throws > _MOST_FAULTS_THROWN:
             self._end = error
         for task in trio._core._run.GLOBAL_RUN_CONTEXT.runner.runq:
             if isinstance(task._next_send, outcome.Error):
@@ -230,7 +230,7 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
 
 
 @contextmanager
-def host_trio_runs(hub: Hub, attended: Attended) -> Iterator[None]:
+def host_trio_runs(hub: Hub, attended: HostWatchFactory) -> Iterator[None]:
     """Have every run of trio be on the hub's time, whatever library starts it."""
     from anyio._backends import _trio as backend
 
@@ -276,7 +276,7 @@ def host_trio_runs(hub: Hub, attended: Attended) -> Iterator[None]:
 
 
 @contextmanager
-def build_trio_options(hub: Hub, attended: Attended) -> Iterator[dict[str, Any]]:
+def build_trio_options(hub: Hub, attended: HostWatchFactory) -> Iterator[dict[str, Any]]:
     """Give anyio's backend options; worker threads hold time meanwhile."""
     clock = TrioClock(hub, attended)
     threads: Any = trio._threads
@@ -297,7 +297,7 @@ def build_trio_options(hub: Hub, attended: Attended) -> Iterator[dict[str, Any]]
     to_thread.run_sync = run_sync
     # Trio reverses every other batch of ready tasks by an unseeded random number, so one program had two timelines.
     # With hypothesis loaded it shuffles by the same number.
-    core._r, core._ALLOW_DETERMINISTIC_SCHEDULING = _IN_ORDER, False
+    core._r, core._ALLOW_DETERMINISTIC_SCHEDULING = _SHARED_IN_ORDER_RANDOM, False
     try:
         yield {"clock": clock, "instruments": [clock]}
     finally:

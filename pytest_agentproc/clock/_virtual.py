@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 _Arguments = TypeVarTuple("_Arguments")
 
-WALL_START = "2026-01-01T00:00:00Z"
+DEFAULT_START_DATE = "2026-01-01T00:00:00Z"
 """The date that `datetime.now()` shows at the start of virtual time by default."""
 
-BACKENDS = ("asyncio", "trio")
+EVENT_LOOP_BACKENDS = ("asyncio", "trio")
 
-_one_at_a_time = threading.Lock()
+_running_clock_lock = threading.Lock()
 """Held while a virtual clock runs: it patches what all threads share."""
 
 
@@ -64,7 +64,7 @@ class VirtualClock:
         allow: Iterable[str] = (),
         guard: float = 10.0,
         patience: float = 86_400.0,
-        start: str = WALL_START,
+        start: str = DEFAULT_START_DATE,
     ) -> None:
         self.start = _parse_start_date(start)
         self.hub = Hub(guard, round(patience * 1_000_000_000))
@@ -169,7 +169,7 @@ class VirtualClock:
             with contextlib.closing(function):
                 return self.run(_await_coroutine, function, backend=backend)
         require_backend(backend)
-        if _find_cancelled_error() is not None and _one_at_a_time.locked():
+        if _find_cancelled_error() is not None and _running_clock_lock.locked():
             raise UsageError(
                 "virtual time runs already in this event loop, and run() begins its own",
                 "await the code here: result = await function(...)",
@@ -201,7 +201,7 @@ class VirtualClock:
                 "call the code here as it is, or take @pytest.mark.virtual_time away: they work without it",
             )
         # The patches are global to the interpreter. A second clock in another thread would move the first one's time.
-        if not self._depth and not _one_at_a_time.acquire(blocking=False):
+        if not self._depth and not _running_clock_lock.acquire(blocking=False):
             raise UsageError(
                 "virtual time runs already, and there is one clock at a time",
                 "let that run end, or close the agent_session, first",
@@ -217,7 +217,7 @@ class VirtualClock:
         finally:
             self._depth -= 1
             if not self._depth:
-                _one_at_a_time.release()
+                _running_clock_lock.release()
 
     @property
     def is_loop_running(self) -> bool:
@@ -342,7 +342,7 @@ def _parse_start_date(start: str) -> dt.datetime:
         date = dt.datetime.fromisoformat(start)
     except (ValueError, TypeError) as error:
         raise UsageError(
-            f"start is {start!r}, but must be a date in ISO 8601", f'write start="{WALL_START}"'
+            f"start is {start!r}, but must be a date in ISO 8601", f'write start="{DEFAULT_START_DATE}"'
         ) from error
     return date.astimezone(dt.UTC) if date.tzinfo else date.replace(tzinfo=dt.UTC)
 
@@ -353,7 +353,7 @@ def require_backend(backend: str) -> None:
     Raises:
         UsageError: with the remedy.
     """
-    if backend not in BACKENDS:
+    if backend not in EVENT_LOOP_BACKENDS:
         raise UsageError(f"backend is {backend!r}, but must be asyncio or trio", "write --agentproc-backend=asyncio")
     if backend == "trio" and importlib.util.find_spec("trio") is None:
         raise UsageError("backend trio needs the trio package", "pip install 'pytest-agentproc[trio]'")

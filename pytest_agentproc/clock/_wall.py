@@ -5,7 +5,7 @@ microseconds since 1970, so `time.monotonic()` and the others are answered here,
 all modules takes milliseconds for each start, so the search is here too, and looks at changed modules only.
 
 Code that waits in real time keeps real clocks: this kit, pytest and its plugins, debuggers, and the modules of
-`_REAL`, such as `subprocess`, whose `timeout=` ends a real wait.
+`_REAL_CLOCK_MODULES`, such as `subprocess`, whose `timeout=` ends a real wait.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock._hub import Hub
 
 
-_REAL = {
+_REAL_CLOCK_MODULES = {
     *("_pytest", "anyio", "asyncio", "concurrent", "coverage", "debugpy", "execnet", "multiprocessing"),
     *("outcome", "pexpect", "pluggy", "psutil", "ptyprocess", "pydevd", "pytest", "queue", "sched", "selectors"),
     *("signal", "sniffio", "socket", "socketserver", "ssl", "subprocess", "threading", "trio", "xdist"),
 }
-_REAL_PREFIXES = ("pytest_", "_pydev", "pydev")
+_REAL_CLOCK_MODULE_PREFIXES = ("pytest_", "_pydev", "pydev")
 
-_STILL_CALLS, _STILL = 64, 2.0
+_READS_BETWEEN_TIME_CHECKS, _MOST_SECONDS_OF_READS = 64, 2.0
 """The reads of a clock, and the real seconds, that are allowed at one instant while no event loop runs."""
 
-_READINGS: dict[str, Callable[[_FreezeFactory], float]] = {
+_CLOCK_READERS_BY_NAME: dict[str, Callable[[_FreezeFactory], float]] = {
     "monotonic": lambda clock: clock.read_seconds(),
     "perf_counter": lambda clock: clock.read_seconds(),
     "time": lambda clock: clock.read_wall_ns() / 1_000_000_000,
@@ -69,7 +69,7 @@ class _FreezeFactory:
     def __init__(self, clock: _FollowedClock) -> None:
         self.clock = clock
         self.time_to_freeze = clock.start.replace(tzinfo=None)
-        self.epoch: int = (clock.start - _EPOCH) // _MICROSECOND * 1000
+        self.epoch: int = (clock.start - _UNIX_EPOCH) // _MICROSECOND * 1000
         self._reads, self._read_at, self._since = 0, -1, 0.0
 
     def __call__(self) -> dt.datetime:
@@ -100,20 +100,20 @@ class _FreezeFactory:
         self._read_at = now
         if self._reads == 1:
             self._since = monotonic()
-        if self._reads % _STILL_CALLS == 0 and monotonic() - self._since > _STILL:
+        if self._reads % _READS_BETWEEN_TIME_CHECKS == 0 and monotonic() - self._since > _MOST_SECONDS_OF_READS:
             self._reads = 0
             raise Spin(
-                f"code outside an event loop reads the clock again and again, for {_STILL:g} s, and virtual time "
+                f"code outside an event loop reads the clock again and again, for {_MOST_SECONDS_OF_READS:g} s, and virtual time "
                 "stands still there\nmake that code async, or let it wait before the test asks for virtual time"
             )
         return now
 
 
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_UNIX_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 
-_changing = threading.Lock()
-_followers: list[_FreezeFactory] = []
+_clock_patch_lock = threading.Lock()
+_followed_clocks: list[_FreezeFactory] = []
 """The clocks that are followed now; the last one counts."""
 
 
@@ -124,28 +124,28 @@ def make_python_clocks_follow(clock: _FollowedClock) -> Iterator[None]:
     Raises:
         UsageError: freezegun holds the time already, or is started inside the block.
     """
-    if _followers and _followers[-1].clock is clock:
+    if _followed_clocks and _followed_clocks[-1].clock is clock:
         yield
         return
-    _refuse_freezegun_if(not _followers and bool(freezegun.api.freeze_factories))
+    _refuse_nested_freezegun(not _followed_clocks and bool(freezegun.api.freeze_factories))
     follower = _FreezeFactory(clock)
     try:
-        with _changing:
-            _followers.append(follower)
-            if len(_followers) == 1:
+        with _clock_patch_lock:
+            _followed_clocks.append(follower)
+            if len(_followed_clocks) == 1:
                 _install_virtual_clocks()
             freezegun.api.freeze_factories[-1] = follower  # type: ignore[call-overload]
         yield
     finally:
-        with _changing:
-            _followers.remove(follower)
-            if _followers:
-                freezegun.api.freeze_factories[-1] = _followers[-1]  # type: ignore[call-overload]
+        with _clock_patch_lock:
+            _followed_clocks.remove(follower)
+            if _followed_clocks:
+                freezegun.api.freeze_factories[-1] = _followed_clocks[-1]  # type: ignore[call-overload]
             else:
                 _restore_real_clocks()
 
 
-def _refuse_freezegun_if(nested: bool) -> None:  # noqa: FBT001  # it is said where it is called
+def _refuse_nested_freezegun(nested: bool) -> None:  # noqa: FBT001  # it is said where it is called
     if nested:
         raise UsageError(
             "freeze_time and virtual time cannot both hold the clocks",
@@ -155,67 +155,67 @@ def _refuse_freezegun_if(nested: bool) -> None:  # noqa: FBT001  # it is said wh
 
 # freezegun's part.
 
-_api: Any = freezegun.api
-_freezer: Any = freezegun.freeze_time(_EPOCH)
-_freezer.ignore = ()  # it decides by the beginnings of names: `gi` would be every module called `git...`
-_kind: Any = type(_freezer)
-_start = _kind.start
+_freezegun_api: Any = freezegun.api
+_freezegun_freezer: Any = freezegun.freeze_time(_UNIX_EPOCH)
+_freezegun_freezer.ignore = ()  # it decides by the beginnings of names: `gi` would be every module called `git...`
+_freezer_class: Any = type(_freezegun_freezer)
+_original_freezer_start = _freezer_class.start
 
 
 def _build_followed_clock(name: str, read: Callable[[_FreezeFactory], float]) -> Callable[[], float]:
-    plain = getattr(_api, f"real_{name}")
+    plain = getattr(_freezegun_api, f"real_{name}")
 
     def read_followed_clock() -> float:
         caller = sys._getframe(1).f_globals  # noqa: SLF001  # there is no other way to find the caller
-        return plain() if _is_real_time_module(caller) or not _followers else read(_followers[-1])
+        return plain() if _is_real_time_module(caller) or not _followed_clocks else read(_followed_clocks[-1])
 
     read_followed_clock.__name__ = f"fake_{name}"
     return read_followed_clock
 
 
-_FAKES = {f"fake_{name}": _build_followed_clock(name, read) for name, read in _READINGS.items()}
-_plain = {name: getattr(_api, name) for name in _FAKES}
-_frozen: _ClockHolders | None = None
+_FOLLOWED_CLOCKS_BY_NAME = {f"fake_{name}": _build_followed_clock(name, read) for name, read in _CLOCK_READERS_BY_NAME.items()}
+_original_clocks_by_name = {name: getattr(_freezegun_api, name) for name in _FOLLOWED_CLOCKS_BY_NAME}
+_clock_holders_at_start: _ClockHolders | None = None
 """The modules as the search at the start found them, while the clocks are virtual."""
-_METHODS = (staticmethod, classmethod, types.MethodType)
-_NO_MODULES = types.SimpleNamespace(modules={})
+_METHOD_WRAPPER_TYPES = (staticmethod, classmethod, types.MethodType)
+_SYS_WITHOUT_MODULES = types.SimpleNamespace(modules={})
 """The `sys` of freezegun: its search finds no module."""
 
 
 def _install_virtual_clocks() -> None:
-    vars(_api).update(_FAKES, sys=_NO_MODULES)
-    _start(_freezer)
+    vars(_freezegun_api).update(_FOLLOWED_CLOCKS_BY_NAME, sys=_SYS_WITHOUT_MODULES)
+    _original_freezer_start(_freezegun_freezer)
     # A second freeze would replace our classes by its own, and time would stand still at its instant.
-    _kind.start = lambda self: _refuse_freezegun_if(True)  # noqa: ARG005  # freezegun's own signature
-    global _frozen  # noqa: PLW0603  # there is one interpreter
-    _frozen = _find_clock_holders()
-    _replace_clocks(_frozen, _VIRTUAL)
+    _freezer_class.start = lambda self: _refuse_nested_freezegun(True)  # noqa: ARG005  # freezegun's own signature
+    global _clock_holders_at_start  # noqa: PLW0603  # there is one interpreter
+    _clock_holders_at_start = _find_clock_holders()
+    _replace_clocks(_clock_holders_at_start, _VIRTUAL_CLOCK_BY_REAL_ID)
 
 
 def _restore_real_clocks() -> None:
-    global _frozen  # noqa: PLW0603  # as above
-    _kind.start = _start
-    _freezer.stop()
-    vars(_api).update(_plain, sys=sys)
+    global _clock_holders_at_start  # noqa: PLW0603  # as above
+    _freezer_class.start = _original_freezer_start
+    _freezegun_freezer.stop()
+    vars(_freezegun_api).update(_original_clocks_by_name, sys=sys)
     # Two searches for each run took 6 % of the time of all scenarios, and most runs load no module. A virtual clock
     # that a module has got meanwhile by other means shows real time from here on, and the next search finds it.
-    found = _frozen if _frozen is not None and _frozen.size == len(sys.modules) else _find_clock_holders()
-    _frozen = None
-    _replace_clocks(found, _ACTUAL)
+    found = _clock_holders_at_start if _clock_holders_at_start is not None and _clock_holders_at_start.size == len(sys.modules) else _find_clock_holders()
+    _clock_holders_at_start = None
+    _replace_clocks(found, _REAL_CLOCK_BY_VIRTUAL_ID)
 
 
 # Names of modules.
 
-_names = ["localtime", "gmtime", "strftime"]
-_PAIRS = [
-    *((getattr(_api, f"real_{name}"), _FAKES[f"fake_{name}"]) for name in _READINGS),
-    *((getattr(_api, f"real_{name}"), getattr(_api, f"fake_{name}")) for name in _names),
-    (_api.real_datetime, _api.FakeDatetime),
-    (_api.real_date, _api.FakeDate),
+_calendar_function_names = ["localtime", "gmtime", "strftime"]
+_REAL_AND_VIRTUAL_CLOCKS = [
+    *((getattr(_freezegun_api, f"real_{name}"), _FOLLOWED_CLOCKS_BY_NAME[f"fake_{name}"]) for name in _CLOCK_READERS_BY_NAME),
+    *((getattr(_freezegun_api, f"real_{name}"), getattr(_freezegun_api, f"fake_{name}")) for name in _calendar_function_names),
+    (_freezegun_api.real_datetime, _freezegun_api.FakeDatetime),
+    (_freezegun_api.real_date, _freezegun_api.FakeDate),
 ]
-_VIRTUAL = {id(real): fake for real, fake in _PAIRS}
-_ACTUAL = {id(fake): real for real, fake in _PAIRS}
-_WANTED = {*_VIRTUAL, *_ACTUAL}
+_VIRTUAL_CLOCK_BY_REAL_ID = {id(real): fake for real, fake in _REAL_AND_VIRTUAL_CLOCKS}
+_REAL_CLOCK_BY_VIRTUAL_ID = {id(fake): real for real, fake in _REAL_AND_VIRTUAL_CLOCKS}
+_IDS_OF_ALL_CLOCKS = {*_VIRTUAL_CLOCK_BY_REAL_ID, *_REAL_CLOCK_BY_VIRTUAL_ID}
 
 
 class _ModuleClocks(NamedTuple):
@@ -228,17 +228,17 @@ class _ModuleClocks(NamedTuple):
     """Its functions and classes that hold a clock: as a default, in a closure, as an attribute."""
 
 
-_modules: dict[str, _ModuleClocks] = {}
-_is_real: dict[str, bool] = {}
+_clocks_by_module_name: dict[str, _ModuleClocks] = {}
+_keeps_real_clock_by_module: dict[str, bool] = {}
 
 
 def _is_real_time_module(space: dict[str, Any]) -> bool:
     """Say whether a module, given by its global names, keeps real clocks."""
     name = space.get("__name__", "")
-    known = _is_real.get(name)
+    known = _keeps_real_clock_by_module.get(name)
     if known is None:
         top = str(name).partition(".")[0]
-        known = _is_real[name] = top in _REAL or top.startswith(_REAL_PREFIXES)
+        known = _keeps_real_clock_by_module[name] = top in _REAL_CLOCK_MODULES or top.startswith(_REAL_CLOCK_MODULE_PREFIXES)
     return known
 
 
@@ -255,12 +255,12 @@ def _find_clock_holders() -> _ClockHolders:
     dict_of = object.__getattribute__  # a lazy module would load at any other access
     # Only changed modules are searched again: freezegun's search of all modules took 5 ms at each start.
     for name, module in modules:
-        known = _modules.get(name)
+        known = _clocks_by_module_name.get(name)
         if known is None or known.module() is not module or known.size != len(dict_of(module, "__dict__")):
             if not isinstance(module, types.ModuleType):
                 continue
             try:
-                known = _modules[name] = _find_module_clocks(module, dict_of(module, "__dict__"))
+                known = _clocks_by_module_name[name] = _find_module_clocks(module, dict_of(module, "__dict__"))
             except AttributeError:  # an object of a C extension that only calls itself a module, such as cffi's
                 continue
         if known.names or known.owners:
@@ -284,7 +284,7 @@ def _find_module_clocks(module: types.ModuleType, space: dict[str, Any]) -> _Mod
     if _is_real_time_module(space) or home in ("datetime", "time", "freezegun.api", __name__):
         return _ModuleClocks(weakref.ref(module), len(space), (), ())
     held = list(space.items())  # another thread may import meanwhile
-    names = tuple(name for name, value in held if id(value) in _WANTED)
+    names = tuple(name for name, value in held if id(value) in _IDS_OF_ALL_CLOCKS)
     # Default arguments, closures and class attributes hold clocks too. A clock that was missed there gave real time to
     # virtual code, and a false verdict.
     owners = [] if home in sys.stdlib_module_names else [*_find_clock_owners(home, space.values())]
@@ -296,11 +296,11 @@ def _find_clock_owners(home: str, values: Any) -> Iterator[Any]:
     for held in list(values):
         value = _unwrap_method(held)
         if isinstance(value, types.FunctionType):
-            if any(id(inner) in _WANTED for inner in _list_function_values(value)):
+            if any(id(inner) in _IDS_OF_ALL_CLOCKS for inner in _list_function_values(value)):
                 yield value
         elif isinstance(value, type) and value.__module__ == home:
             inside = [*vars(value).values()]
-            if any(id(_unwrap_method(inner)) in _WANTED for inner in inside):
+            if any(id(_unwrap_method(inner)) in _IDS_OF_ALL_CLOCKS for inner in inside):
                 yield value
             yield from _find_clock_owners(
                 home, [inner for inner in inside if not isinstance(inner, type)]
@@ -310,7 +310,7 @@ def _find_clock_owners(home: str, values: Any) -> Iterator[Any]:
 def _unwrap_method(value: Any) -> Any:
     """Give the function in a method of a class."""
     # Not getattr for every value: the lazy modules of six import something for any name, and fail if it is missing.
-    return value.__func__ if type(value) in _METHODS else value
+    return value.__func__ if type(value) in _METHOD_WRAPPER_TYPES else value
 
 
 def _list_function_values(function: types.FunctionType) -> Iterator[Any]:

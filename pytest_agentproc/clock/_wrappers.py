@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
 
     from pytest_agentproc.clock._hub_socket import Poller
-    from pytest_agentproc.clock._jump import Path
+    from pytest_agentproc.clock._jump import SpawnPath
     from pytest_agentproc.clock._participant import Participant
 
 
-LONGEST_SLEEP = 1.0
+LONGEST_PROGRAM_SLEEP_SECONDS = 1.0
 """Real seconds for which a program that is no agent may sleep: it may be about to start one."""
 
 
@@ -79,12 +79,12 @@ class WrapperProgram:
         participants: all processes that ever said hello, by pid.
     """
 
-    def __init__(self, pid: int, path: Path, name: str, participants: Mapping[int, Participant]) -> None:
+    def __init__(self, pid: int, path: SpawnPath, name: str, participants: Mapping[int, Participant]) -> None:
         self.pid = pid
         self.name = name or read_process_name(pid)
         self.pidfd = os.pidfd_open(pid)  # a zombie has one too, and lets go at the next look
-        self.free: Path | None = path
-        self.agents: list[Path] = []
+        self.free: SpawnPath | None = path
+        self.agents: list[SpawnPath] = []
         self._sleep = SleepProof(pid, participants)
         self._timed_since: float | None = None
 
@@ -104,7 +104,7 @@ class WrapperProgram:
         # that counts in real time would see an hour pass in a moment, so virtual time cannot judge it.
         now = monotonic()
         self._timed_since = self._timed_since or now
-        if now - self._timed_since > LONGEST_SLEEP:
+        if now - self._timed_since > LONGEST_PROGRAM_SLEEP_SECONDS:
             raise ForeignProgram(
                 f"{read_process_name(timed)!r} (pid {timed}), around an agent, counts in real time by itself\n"
                 "have what waits run on the virtual clock, or leave the virtual clock out"
@@ -130,7 +130,7 @@ class WrapperRegistry:
     """
 
     def __init__(
-        self, poller: Poller, participants: Mapping[Path, Participant], by_pid: Mapping[int, Participant]
+        self, poller: Poller, participants: Mapping[SpawnPath, Participant], by_pid: Mapping[int, Participant]
     ) -> None:
         self._poller = poller
         self._participants = participants
@@ -138,7 +138,7 @@ class WrapperRegistry:
         self.alive: dict[int, WrapperProgram] = {}
         """Each by its pid."""
 
-    def add(self, pid: int, path: Path, name: str = "") -> WrapperProgram:
+    def add(self, pid: int, path: SpawnPath, name: str = "") -> WrapperProgram:
         """Add a program until it ends."""
         wrapper = self.alive[pid] = WrapperProgram(pid, path, name, self._by_pid)
         self._poller.watch(wrapper.pidfd, partial(self._handle_end, pid))
@@ -186,7 +186,7 @@ class WrapperRegistry:
         for pid in tuple(self.alive):
             self.drop(pid)
 
-    def _has_living_agent(self, path: Path) -> bool:
+    def _has_living_agent(self, path: SpawnPath) -> bool:
         """Say whether an agent lives, or a process that it started."""
         everyone = self._participants.items()
         return any(participant.is_alive for other, participant in everyone if other[: len(path)] == path)
@@ -225,7 +225,7 @@ def _count_switches(family: list[int]) -> dict[int, bytes] | None:
             # The state alone is a moment; the count of switches shows whether a thread ran between two moments.
             status = read_proc(f"{pid}/task/{thread}/status")
             state = status.partition(b"State:\t")[2][:1]
-            if state not in _ASLEEP:
+            if state not in _INERT_STATE_LETTERS:
                 return None
             # A thread that reaps a child is in state S already, also while it waits for a core: a shell whose agent had
             # ended was taken for asleep on a busy machine. The kernel calls such a thread `running`.
@@ -235,5 +235,5 @@ def _count_switches(family: list[int]) -> dict[int, bytes] | None:
     return found
 
 
-_ASLEEP = (b"S", b"T", b"t", b"Z", b"X", b"")
+_INERT_STATE_LETTERS = (b"S", b"T", b"t", b"Z", b"X", b"")
 """State letters of a process that does nothing: asleep, stopped, dead."""

@@ -25,7 +25,7 @@ from pytest_agentproc.vocabulary import SIGNALS, signal_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pytest_agentproc.clock import JumpRule, Path
+    from pytest_agentproc.clock import JumpRule, SpawnPath
 
 
 PAGE = 4096
@@ -265,7 +265,7 @@ class Process:
     def __init__(
         self,
         model: ProcessModel,
-        path: Path,
+        path: SpawnPath,
         name: str,
         line: int,
         program: dict[str, Any],

@@ -32,7 +32,7 @@ from pytest_agentproc.vocabulary import CallbackError, Caller, CallerRole, RunRe
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pytest_agentproc.clock import Path
+    from pytest_agentproc.clock import SpawnPath
     from pytest_agentproc.harness._faults import FakeFault
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import BoundScenario
@@ -74,8 +74,8 @@ class InMemoryModel:
     def __init__(self, record: Record) -> None:
         self.record = record
         self.rule = self.rule_type()
-        self.processes: dict[Path, Process] = {}
-        self._living: dict[Path, Process] = {}
+        self.processes: dict[SpawnPath, Process] = {}
+        self._living: dict[SpawnPath, Process] = {}
         self.drivers: list[Driver] = []
         self.hosts: dict[int, SessionHost] = {}
         """The sessions of those drivers that drive one."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock import LONGEST, ROUNDING, NextMove
+from pytest_agentproc.clock import LONGEST_POLLING_PERIOD_NS, WAKE_GAP_TOLERANCE_NS, NextMove
 from pytest_agentproc.errors import Spin
 from pytest_agentproc.fake_agents.player import NEVER, TIME, Player
 from pytest_agentproc.harness._actors import Process
@@ -33,7 +33,7 @@ from pytest_agentproc.vocabulary import NANOSECONDS
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
-    from pytest_agentproc.clock import HostState, Path, PollingDetector
+    from pytest_agentproc.clock import HostState, SpawnPath, PollingDetector
     from pytest_agentproc.fake_agents.contracts import Wait
     from pytest_agentproc.fake_agents.player import Track
     from pytest_agentproc.fake_agents.program import Step
@@ -160,17 +160,17 @@ class _GapMeasuringRule(StepLimitedJumpRule):
 
     def __init__(self) -> None:
         super().__init__()
-        self.pauses: dict[Path, int] = {}
+        self.pauses: dict[SpawnPath, int] = {}
         self.margin: int | None = None
 
-    def park_process(self, path: Path, until: int | None) -> None:
+    def park_process(self, path: SpawnPath, until: int | None) -> None:
         super().park_process(path, until)
         if until is not None and until > self.now:
             self.pauses[path] = until
         else:
             self.pauses.pop(path, None)
 
-    def drop_process(self, path: Path) -> None:
+    def drop_process(self, path: SpawnPath) -> None:
         super().drop_process(path)
         self.pauses.pop(path, None)
 
@@ -272,9 +272,9 @@ def can_be_polling(subject: Subject, bound: BoundScenario, pulse: PollingDetecto
     if hasattr(subject, "deciders"):
         return False
     limits = _list_limits(bound)
-    if pulse.period or 0 <= pulse.first <= LONGEST:
+    if pulse.period or 0 <= pulse.first <= LONGEST_POLLING_PERIOD_NS:
         return True
-    return any(all(abs(gap - limit) > ROUNDING for limit in limits) for gap in pulse.quick)
+    return any(all(abs(gap - limit) > WAKE_GAP_TOLERANCE_NS for limit in limits) for gap in pulse.quick)
 
 
 def find_short_timers(subject: Subject, bound: BoundScenario, pulse: PollingDetector) -> tuple[tuple[int, int], ...]:
@@ -282,7 +282,7 @@ def find_short_timers(subject: Subject, bound: BoundScenario, pulse: PollingDete
     if hasattr(subject, "deciders"):
         return ()
     limits = _list_limits(bound)
-    return tuple(nap for nap in pulse.naps if all(abs(nap[1] - nap[0] - limit) > ROUNDING for limit in limits))
+    return tuple(nap for nap in pulse.naps if all(abs(nap[1] - nap[0] - limit) > WAKE_GAP_TOLERANCE_NS for limit in limits))
 
 
 def _list_limits(bound: BoundScenario) -> list[int]:

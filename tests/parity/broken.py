@@ -16,7 +16,7 @@ from pytest_agentproc.harness._actors import ModelAgent, Pipe, Process
 from pytest_agentproc.supervisor import Driver
 
 if TYPE_CHECKING:
-    from pytest_agentproc.clock import Path
+    from pytest_agentproc.clock import SpawnPath
 
 __all__ = ["BROKEN", "UNSEEN"]
 
@@ -55,10 +55,10 @@ class YoungestFirst(InMemoryModel):
     """Rule 4: of the processes that ask or are due, the youngest comes first."""
 
     class Rule(JumpRule):
-        def find_first_grant_request(self) -> Path | None:
+        def find_first_grant_request(self) -> SpawnPath | None:
             return max(self._askers) if self._askers else None
 
-        def find_first_due_process(self) -> tuple[int, Path] | None:
+        def find_first_due_process(self) -> tuple[int, SpawnPath] | None:
             due = super().find_first_due_process()
             if due is None:
                 return None

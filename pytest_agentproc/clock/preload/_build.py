@@ -18,16 +18,16 @@ from pathlib import Path
 
 from pytest_agentproc.errors import UsageError
 
-_SOURCES = Path(__file__).parent
-BUILT = "built"
+_SOURCE_FOLDER = Path(__file__).parent
+COMPILED_FOLDER_NAME = "built"
 """The folder beside the sources in which a wheel carries what was compiled."""
 
-_MACHINES = ("x86_64", "aarch64")
-_COMMON = ("-std=gnu11", "-O2", "-U_FORTIFY_SOURCE")
-_SHIM = ("-shared", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec")
-_BOTH = "image.c"
-_LIBRARIES = ("-ldl", "-lpthread", "-lrt")
-_LIMIT = 120
+_SUPPORTED_MACHINES = ("x86_64", "aarch64")
+_COMPILER_FLAGS = ("-std=gnu11", "-O2", "-U_FORTIFY_SOURCE")
+_SHIM_COMPILER_FLAGS = ("-shared", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec")
+_SHARED_SOURCE_FILE_NAME = "image.c"
+_LINKER_FLAGS = ("-ldl", "-lpthread", "-lrt")
+_COMPILE_TIMEOUT_SECONDS = 120
 
 
 def find_coordinator() -> Path:
@@ -36,7 +36,7 @@ def find_coordinator() -> Path:
     Raises:
         UsageError: it is not there and cannot be compiled; the text says what to install.
     """
-    carried = _SOURCES / BUILT / "coordinator"
+    carried = _SOURCE_FOLDER / COMPILED_FOLDER_NAME / "coordinator"
     if carried.exists():
         return carried
     if not has_compiler():
@@ -62,14 +62,14 @@ def build_coordinator(folder: Path, compiler: str = "cc") -> None:
     Raises:
         UsageError: the compiler fails.
     """
-    shim = sorted(_SOURCES.glob("shim*.c"))
-    rest = sorted(set(_SOURCES.glob("*.c")) - set(shim))
-    _run_compiler([compiler, *_COMMON, *_SHIM, "-o", folder / "shim.so", *shim, _SOURCES / _BOTH, *_LIBRARIES])
-    _run_compiler([compiler, *_COMMON, "-o", folder / "coordinator", *rest])
+    shim = sorted(_SOURCE_FOLDER.glob("shim*.c"))
+    rest = sorted(set(_SOURCE_FOLDER.glob("*.c")) - set(shim))
+    _run_compiler([compiler, *_COMPILER_FLAGS, *_SHIM_COMPILER_FLAGS, "-o", folder / "shim.so", *shim, _SOURCE_FOLDER / _SHARED_SOURCE_FILE_NAME, *_LINKER_FLAGS])
+    _run_compiler([compiler, *_COMPILER_FLAGS, "-o", folder / "coordinator", *rest])
 
 
 def _run_compiler(words: list[str | Path]) -> None:
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_LIMIT)
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_COMPILE_TIMEOUT_SECONDS)
     if done.returncode:
         raise UsageError(
             f"virtual time for programs could not be compiled:\n{done.stderr.decode(errors='replace').strip()}",
@@ -79,9 +79,9 @@ def _run_compiler(words: list[str | Path]) -> None:
 
 def _find_compiled_folder() -> Path:
     """Give the folder in the cache, and compile first if it is not there."""
-    if platform.machine() not in _MACHINES or platform.libc_ver()[0] != "glibc":
+    if platform.machine() not in _SUPPORTED_MACHINES or platform.libc_ver()[0] != "glibc":
         raise UsageError(
-            f"virtual time for programs works on {' and '.join(_MACHINES)} with glibc, and this is "
+            f"virtual time for programs works on {' and '.join(_SUPPORTED_MACHINES)} with glibc, and this is "
             f"{platform.machine()} with {platform.libc_ver()[0] or 'another libc'}"
         )
     base = _make_private_folder()
@@ -105,8 +105,8 @@ def _compile_into(folder: Path) -> None:
 
 
 def _compute_fingerprint() -> str:
-    digest = hashlib.sha256(" ".join((platform.machine(), *platform.libc_ver(), *_COMMON, *_SHIM)).encode())
-    for file in sorted([*_SOURCES.glob("*.c"), *_SOURCES.glob("*.h")]):
+    digest = hashlib.sha256(" ".join((platform.machine(), *platform.libc_ver(), *_COMPILER_FLAGS, *_SHIM_COMPILER_FLAGS)).encode())
+    for file in sorted([*_SOURCE_FOLDER.glob("*.c"), *_SOURCE_FOLDER.glob("*.h")]):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:16]
 

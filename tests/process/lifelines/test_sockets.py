@@ -177,7 +177,7 @@ def test_a_process_that_stays_silent_is_turned_away(tmp_path: Path, monkeypatch:
         before = descriptors()
         with _visitor(Path(os.fsdecode(door.address))):
             assert list(door.receive_hellos(())) == []
-            monkeypatch.setattr(_door, "_SILENCE", -1.0)
+            monkeypatch.setattr(_door, "_HELLO_TIMEOUT_SECONDS", -1.0)
             with _visitor(Path(os.fsdecode(door.address))):
                 assert list(door.receive_hellos(())) == []
                 assert len(descriptors()) == len(before) + 4, "no link is kept"

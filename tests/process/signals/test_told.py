@@ -11,7 +11,7 @@ import tempfile
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.clock._hub_socket import Hello, HubListener
+from pytest_agentproc.clock._hub_socket import HelloMessage, HubListener
 from pytest_agentproc.clock._participant import read_process_state
 from tests.architecture.sources import ROOT
 
@@ -54,7 +54,7 @@ def _fake() -> Iterator[tuple[int, socket.socket]]:
         subprocess.Popen([sys.executable, "-c", _DEAF, _open(door, folder)], cwd=ROOT) as process,
     ):
         try:
-            hellos: list[Hello] = []
+            hellos: list[HelloMessage] = []
             while not hellos:
                 assert select.select([door], [], [], 30)[0], "no hello came"
                 hellos += door.receive_hellos({b"t" * 16})

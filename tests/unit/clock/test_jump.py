@@ -9,12 +9,12 @@ import pytest
 from pytest_agentproc.clock import HostState, JumpRule, NextMove
 
 if TYPE_CHECKING:
-    from pytest_agentproc.clock import Path
+    from pytest_agentproc.clock import SpawnPath
 
 STUCK = (NextMove.STUCK, None)
 
 
-def parked(*processes: tuple[Path, int | None], now: int = 0) -> JumpRule:
+def parked(*processes: tuple[SpawnPath, int | None], now: int = 0) -> JumpRule:
     """Make a rule whose processes are parked, each until an instant."""
     rule = JumpRule()
     rule.now = now
@@ -23,9 +23,9 @@ def parked(*processes: tuple[Path, int | None], now: int = 0) -> JumpRule:
     return rule
 
 
-def grants(rule: JumpRule, host: HostState | None = None) -> list[tuple[Path, int]]:
+def grants(rule: JumpRule, host: HostState | None = None) -> list[tuple[SpawnPath, int]]:
     """Grant until no process is left to grant; list which continued, and when."""
-    made: list[tuple[Path, int]] = []
+    made: list[tuple[SpawnPath, int]] = []
     while True:
         move, target = rule.choose_next_move(host or HostState())
         if move is not NextMove.GRANT:
@@ -68,7 +68,7 @@ def test_askers_go_in_spawn_order_and_not_in_that_of_asking() -> None:
     [(None, (7, (1,))), ((7, 0), (7, (1,))), ((6, 0), None)],
 )
 def test_who_goes_on_next_is_foreseen_and_no_time_goes_by(
-    deadline: tuple[int, int] | None, foreseen: tuple[int, Path] | None
+    deadline: tuple[int, int] | None, foreseen: tuple[int, SpawnPath] | None
 ) -> None:
     """The host may still change it; nothing has happened yet."""
     rule = parked(((0,), 9), ((1,), 7), now=5)
@@ -125,7 +125,7 @@ def test_who_is_due_at_one_instant_goes_in_spawn_order() -> None:
     [(9, (NextMove.FIRE, 0), 9), (10, (NextMove.GRANT, (3,)), 10), (11, (NextMove.GRANT, (3,)), 10)],
 )
 def test_an_agent_goes_before_a_deadline_of_its_instant(
-    deadline: int, move: tuple[NextMove, int | Path], now: int
+    deadline: int, move: tuple[NextMove, int | SpawnPath], now: int
 ) -> None:
     """An act at the very last moment is in time, and a nanosecond later it is not."""
     rule = parked(((3,), 10))
@@ -173,7 +173,7 @@ def test_who_is_dropped_is_neither_due_nor_asks() -> None:
 
 
 @pytest.mark.parametrize(("again", "expected"), [(20, [((0,), 20)]), (2, [((0,), 2)]), (None, [])])
-def test_only_the_last_parking_counts(again: int | None, expected: list[tuple[Path, int]]) -> None:
+def test_only_the_last_parking_counts(again: int | None, expected: list[tuple[SpawnPath, int]]) -> None:
     """A signal may cut a sleep short, and the old plan is void."""
     rule = parked(((0,), 5), ((0,), again))
     assert grants(rule) == expected

@@ -87,7 +87,7 @@ def test_clocks_that_could_not_be_replaced_are_real_afterwards(monkeypatch: pyte
 
     def fail(found: Any, others: dict[int, Any], plain: Callable[..., None] = _wall._replace_clocks) -> None:  # noqa: SLF001
         plain(found, others)
-        if others is _wall._VIRTUAL:  # noqa: SLF001
+        if others is _wall._VIRTUAL_CLOCK_BY_REAL_ID:  # noqa: SLF001
             raise RuntimeError("a module that cannot be searched")
 
     real = time.monotonic
