@@ -27,7 +27,9 @@ class CustomBuildHook(BuildHookInterface[Any]):
         self._made = tempfile.TemporaryDirectory()
         builder.build_coordinator(Path(self._made.name))
         for name in ("coordinator", "shim.so"):
-            build_data["force_include"][f"{self._made.name}/{name}"] = f"{_FOLDER}/{builder.COMPILED_FOLDER_NAME}/{name}"
+            build_data["force_include"][f"{self._made.name}/{name}"] = (
+                f"{_FOLDER}/{builder.COMPILED_FOLDER_NAME}/{name}"
+            )
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
 

@@ -5,26 +5,35 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-__all__ = ["PACKAGE", "SUFFIX", "find_corpus_folder", "index_corpus_files", "list_corpus_files", "split_agent"]
+__all__ = [
+    "PACKAGE_FOLDER",
+    "SCENARIO_FILE_SUFFIX",
+    "find_corpus_folder",
+    "index_corpus_files",
+    "list_corpus_files",
+    "split_agent",
+]
 
-SUFFIX = ".scenario.yaml"
-PACKAGE = Path(__file__).resolve().parent
+SCENARIO_FILE_SUFFIX = ".scenario.yaml"
+PACKAGE_FOLDER = Path(__file__).resolve().parent
 
 
 def find_corpus_folder() -> Path | None:
     """Find the bundled scenarios; None if this installation has none."""
-    return next((place for place in (PACKAGE / "_corpus", PACKAGE.parent / "scenarios") if place.is_dir()), None)
+    return next(
+        (place for place in (PACKAGE_FOLDER / "_corpus", PACKAGE_FOLDER.parent / "scenarios") if place.is_dir()), None
+    )
 
 
 def list_corpus_files() -> list[Path]:
     """List the files of the bundled scenarios, in the order of their paths; none if this installation has none."""
     folder = find_corpus_folder()
-    return [] if folder is None else sorted(folder.rglob(f"*{SUFFIX}"))
+    return [] if folder is None else sorted(folder.rglob(f"*{SCENARIO_FILE_SUFFIX}"))
 
 
 def index_corpus_files() -> dict[str, Path]:
     """Give the file of each bundled scenario by its id, which is the file's name without the suffix."""
-    return {file.name.removesuffix(SUFFIX): file for file in list_corpus_files()}
+    return {file.name.removesuffix(SCENARIO_FILE_SUFFIX): file for file in list_corpus_files()}
 
 
 def split_agent(name: str) -> tuple[str, str]:

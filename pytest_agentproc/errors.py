@@ -27,15 +27,15 @@ __all__ = [
     "Hang",
     "KitError",
     "NotApplicable",
-    "Problem",
     "ScenarioError",
+    "ScenarioProblem",
     "Spin",
     "Stall",
     "SubjectError",
     "SupervisorCrash",
     "UsageError",
-    "did_you_mean",
     "join_lines",
+    "suggest_known_word",
 ]
 
 
@@ -57,7 +57,7 @@ class UsageError(AgentprocError):
         self.remedy = remedy
 
 
-def did_you_mean(word: object, known: Iterable[str], otherwise: str | None = None, before: str = "") -> str:
+def suggest_known_word(word: object, known: Iterable[str], otherwise: str | None = None, before: str = "") -> str:
     """Ask for the known word that is nearest to an unknown word.
 
     Args:
@@ -81,7 +81,7 @@ def join_lines(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Problem:
+class ScenarioProblem:
     """One mistake in a scenario file: where it stands (lines and columns count from 1) and what is wrong."""
 
     file: str
@@ -96,11 +96,11 @@ class Problem:
 class ScenarioError(AgentprocError):
     """Report every problem of one scenario at once, in the order of their lines."""
 
-    def __init__(self, problems: list[Problem] | tuple[Problem, ...]) -> None:
+    def __init__(self, problems: list[ScenarioProblem] | tuple[ScenarioProblem, ...]) -> None:
         self.problems = tuple(sorted(problems))
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
-    def __reduce__(self) -> tuple[type[ScenarioError], tuple[tuple[Problem, ...]]]:
+    def __reduce__(self) -> tuple[type[ScenarioError], tuple[tuple[ScenarioProblem, ...]]]:
         """Have a copy, in another process, made of the problems."""
         return type(self), (self.problems,)
 

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["read_file", "read_inside", "read_text_file", "shorten_path", "write_file"]
+__all__ = ["read_file", "read_file_inside_folder", "read_text_file", "shorten_path", "write_file"]
 
-_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0) | _NO_LINK
-_PIECE = 1 << 20
-_PACKAGES = ("site-packages", "dist-packages")
-_KINDS = (
+_OPEN_FILE_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NO_LINK_FLAG = getattr(os, "O_NOFOLLOW", 0)
+_OPEN_FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0) | _NO_LINK_FLAG
+_READ_CHUNK_BYTES = 1 << 20
+_INSTALLED_PACKAGE_FOLDERS = ("site-packages", "dist-packages")
+_FILE_KIND_TESTS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a named pipe"),
     (stat.S_ISCHR, "a device"),
@@ -42,7 +42,7 @@ def read_file(path: str | os.PathLike[str], most: int) -> bytes:
         OSError: it cannot be opened, is no regular file, or has more bytes; `strerror` says which.
         ValueError: the path has a zero byte.
     """
-    return _read_content(os.open(path, _FLAGS), most)
+    return _read_and_close_descriptor(os.open(path, _OPEN_FILE_FLAGS), most)
 
 
 def read_text_file(path: str | os.PathLike[str], most: int) -> str:
@@ -56,7 +56,7 @@ def read_text_file(path: str | os.PathLike[str], most: int) -> str:
     return read_file(path, most).decode("utf-8-sig")
 
 
-def read_inside(folder: Path, path: Path, most: int) -> bytes:
+def read_file_inside_folder(folder: Path, path: Path, most: int) -> bytes:
     """Read a regular file below a folder, and follow no link on the way: one may be put there after a check.
 
     Args:
@@ -70,22 +70,22 @@ def read_inside(folder: Path, path: Path, most: int) -> bytes:
     if os.open not in os.supports_dir_fd:
         return read_file(path, most)
     *above, name = path.relative_to(folder).parts
-    place = os.open(folder, _FOLDER)
+    place = os.open(folder, _OPEN_FOLDER_FLAGS)
     try:
         for part in above:
-            below = os.open(part, _FOLDER, dir_fd=place)
+            below = os.open(part, _OPEN_FOLDER_FLAGS, dir_fd=place)
             os.close(place)
             place = below
-        number = os.open(name, _FLAGS | _NO_LINK, dir_fd=place)
+        number = os.open(name, _OPEN_FILE_FLAGS | _NO_LINK_FLAG, dir_fd=place)
     finally:
         os.close(place)
-    return _read_content(number, most)
+    return _read_and_close_descriptor(number, most)
 
 
 def shorten_path(file: str | os.PathLike[str]) -> str:
     """Write a file's path for a message: from `site-packages` on, or as seen from the current folder if it is below."""
     path = os.fspath(file)
-    for name in _PACKAGES:
+    for name in _INSTALLED_PACKAGE_FOLDERS:
         _, folder, rest = path.rpartition(f"{os.sep}{name}{os.sep}")
         if folder:
             return f"{name}{os.sep}{rest}"
@@ -118,17 +118,17 @@ def write_file(path: Path, data: str | bytes, mode: int) -> None:
         raise
 
 
-def _read_content(number: int, most: int) -> bytes:
+def _read_and_close_descriptor(number: int, most: int) -> bytes:
     try:
         found = os.fstat(number)
         if not stat.S_ISREG(found.st_mode):
-            kind = next((words for is_kind, words in _KINDS if is_kind(found.st_mode)), "of an unknown kind")
+            kind = next((words for is_kind, words in _FILE_KIND_TESTS if is_kind(found.st_mode)), "of an unknown kind")
             raise OSError(errno.EINVAL, f"it is {kind}, and not a regular file")
         if found.st_size > most:
             raise OSError(errno.EFBIG, f"it has {found.st_size} bytes: at most {most} are read")
         pieces: list[bytes] = []
         left = most + 1
-        while left and (piece := os.read(number, min(left, _PIECE))):
+        while left and (piece := os.read(number, min(left, _READ_CHUNK_BYTES))):
             pieces.append(piece)
             left -= len(piece)
     finally:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = [
-    "VARIABLE",
+    "CLOCK_PAGE_VARIABLE",
     "enter_virtual_time",
     "find_preload_shim",
     "hold_virtual_time",
@@ -28,17 +28,17 @@ __all__ = [
     "sleep_machine_time",
 ]
 
-VARIABLE = "AGENTPROC_CLOCK"
+CLOCK_PAGE_VARIABLE = "AGENTPROC_CLOCK"
 """The variable of the environment that leads a program to the page of its coordinator."""
 
-_REALTIME, _MONOTONIC = 0, 1
-_began: int | None = None
+_CLOCK_REALTIME, _CLOCK_MONOTONIC = 0, 1
+_virtual_start_ns: int | None = None
 
 
 @cache
 def find_preload_shim() -> Any:
     """Give the shim that is loaded into this process; None: it is not below a coordinator."""
-    if VARIABLE not in os.environ:
+    if CLOCK_PAGE_VARIABLE not in os.environ:
         return None
     import ctypes  # slow to load, and needed below the coordinator alone
 
@@ -60,7 +60,7 @@ def is_virtual() -> bool:
 
 def read_virtual_start() -> int | None:
     """Give when this sync test's virtual time began, as `time.monotonic_ns()` counts; None: there is none."""
-    return _began
+    return _virtual_start_ns
 
 
 @contextmanager
@@ -71,14 +71,14 @@ def enter_virtual_time(date: int, alarm: int) -> Iterator[Any]:
         date: the date at its start, in nanoseconds since 1970.
         alarm: the signal that this thread gets when nobody can move any more.
     """
-    global _began  # noqa: PLW0603  # as the shim's page, it is one for the whole process
+    global _virtual_start_ns  # noqa: PLW0603  # as the shim's page, it is one for the whole process
     shim = find_preload_shim()
     was_real = shim.agentproc_enter(date, alarm)
-    _began = time.monotonic_ns()
+    _virtual_start_ns = time.monotonic_ns()
     try:
         yield shim
     finally:
-        _began = None
+        _virtual_start_ns = None
         shim.agentproc_leave(was_real)
 
 
@@ -95,13 +95,13 @@ def hold_virtual_time(holders: int = 1) -> Iterator[None]:
 def read_monotonic() -> float:
     """Give the seconds of the machine's clock of durations."""
     shim = find_preload_shim()
-    return time.monotonic() if shim is None else shim.agentproc_machine(_MONOTONIC) / 1e9
+    return time.monotonic() if shim is None else shim.agentproc_machine(_CLOCK_MONOTONIC) / 1e9
 
 
 def read_date() -> float:
     """Give the machine's date, in seconds since 1970."""
     shim = find_preload_shim()
-    return time.time() if shim is None else shim.agentproc_machine(_REALTIME) / 1e9
+    return time.time() if shim is None else shim.agentproc_machine(_CLOCK_REALTIME) / 1e9
 
 
 def sleep_machine_time(milliseconds: int) -> None:

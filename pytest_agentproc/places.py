@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = ["find_call_lines", "find_nearest_line", "iterate_callers"]
 
-_KIT = f"{Path(__file__).absolute().parent}{os.sep}"
-_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
-_PYTEST, _PLUGGY = f"{os.sep}_pytest{os.sep}", f"{os.sep}pluggy{os.sep}"
-_THEIRS, _LIBRARY, _NOBODY = 0, 1, 2
+_KIT_FOLDER_PREFIX = f"{Path(__file__).absolute().parent}{os.sep}"
+_INSTALLED_PACKAGE_PATH_PARTS = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_PYTEST_PATH_PART, _PLUGGY_PATH_PART = f"{os.sep}_pytest{os.sep}", f"{os.sep}pluggy{os.sep}"
+_OWNED_BY_USER, _OWNED_BY_LIBRARY, _OWNED_BY_NOBODY = 0, 1, 2
 """The owner of a file: the user, a library, or the standard library and this kit."""
 
 
@@ -37,39 +37,43 @@ def find_call_lines(frame: FrameType | None, home: str = "") -> tuple[str, ...]:
     for caller in iterate_callers(frame):
         file = caller.f_code.co_filename
         is_home = bool(home) and _make_absolute(file) == home
-        owner = _THEIRS if is_home else _find_owner(file)
-        if owner != _NOBODY and owner not in nearest:
+        owner = _OWNED_BY_USER if is_home else _find_owner(file)
+        if owner != _OWNED_BY_NOBODY and owner not in nearest:
             nearest[owner] = _format_line(caller)
         if is_home:
             at_home = _format_line(caller)
-        if at_home and _THEIRS in nearest:
+        if at_home and _OWNED_BY_USER in nearest:
             break
-    found = nearest.get(_THEIRS) or nearest.get(_LIBRARY) or ""
+    found = nearest.get(_OWNED_BY_USER) or nearest.get(_OWNED_BY_LIBRARY) or ""
     return tuple(dict.fromkeys(filter(None, (found, at_home))))
 
 
 def iterate_callers(frame: FrameType | None) -> Iterator[FrameType]:
     """Give a frame and those that called it, up to the call by pytest."""
-    while frame is not None and _PLUGGY not in frame.f_code.co_filename:
+    while frame is not None and _PLUGGY_PATH_PART not in frame.f_code.co_filename:
         yield frame
         frame = frame.f_back
 
 
 def find_nearest_line(frames: Iterable[FrameType]) -> str:
     """Name the first line of the user's own code, `file:line`, in these frames; empty: there is none."""
-    return next((_format_line(frame) for frame in frames if _find_owner(frame.f_code.co_filename) == _THEIRS), "")
+    return next(
+        (_format_line(frame) for frame in frames if _find_owner(frame.f_code.co_filename) == _OWNED_BY_USER), ""
+    )
 
 
 @cache
 def _find_owner(file: str) -> int:
     if file.startswith("<"):
-        return _THEIRS if file.startswith("<doctest ") else _NOBODY
-    if _make_absolute(file).startswith(_KIT) or _PYTEST in file:
-        return _NOBODY
-    if any(part in file for part in _INSTALLED):
-        return _LIBRARY
+        return _OWNED_BY_USER if file.startswith("<doctest ") else _OWNED_BY_NOBODY
+    if _make_absolute(file).startswith(_KIT_FOLDER_PREFIX) or _PYTEST_PATH_PART in file:
+        return _OWNED_BY_NOBODY
+    if any(part in file for part in _INSTALLED_PACKAGE_PATH_PARTS):
+        return _OWNED_BY_LIBRARY
     folders = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "scripts")}
-    return _NOBODY if any(folder and file.startswith(folder + os.sep) for folder in folders) else _THEIRS
+    return (
+        _OWNED_BY_NOBODY if any(folder and file.startswith(folder + os.sep) for folder in folders) else _OWNED_BY_USER
+    )
 
 
 def _make_absolute(file: str) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = [
-    "Stat",
+    "ProcessStat",
     "has_memory",
     "iterate_pids",
     "list_threads",
@@ -24,19 +24,19 @@ __all__ = [
     "read_stat",
 ]
 
-_BOOTTIME_ALARM = 9
+_CLOCK_BOOTTIME_ALARM = 9
 """Below a coordinator BOOTTIME is virtual, and births are not: `shim_waits.c` keeps this clock for them."""
 
 
 def read_nanoseconds_since_boot() -> int:
-    """Give the nanoseconds since the machine was started: `Stat.started` counts them in ticks, in virtual time, too."""
+    """Give the nanoseconds since the machine was started, in virtual time, too; `ProcessStat.started` counts in ticks."""
     try:
-        return time.clock_gettime_ns(_BOOTTIME_ALARM)
+        return time.clock_gettime_ns(_CLOCK_BOOTTIME_ALARM)
     except OSError:  # no coordinator, and a machine that cannot wake itself
         return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
-class Stat(NamedTuple):
+class ProcessStat(NamedTuple):
     """One line of the kernel's about a process.
 
     Args:
@@ -63,14 +63,14 @@ def read_proc(file: str) -> bytes:
     return b""
 
 
-def read_stat(pid: int) -> Stat | None:
+def read_stat(pid: int) -> ProcessStat | None:
     """Look at a process; None: there is none of that pid."""
     head, _, tail = read_proc(f"{pid}/stat").rpartition(b")")
     fields = tail.split()
     if not fields:
         return None
     numbers = (int(fields[place]) for place in (1, 2, 3, 19))
-    return Stat(os.fsdecode(head.partition(b"(")[2]), fields[0].decode(), *numbers)
+    return ProcessStat(os.fsdecode(head.partition(b"(")[2]), fields[0].decode(), *numbers)
 
 
 def read_command_words(pid: int) -> list[str]:

@@ -22,7 +22,7 @@ from pytest_agentproc.capture._paste_content import (
     build_raw_content,
 )
 from pytest_agentproc.capture._wording import format_comment, format_inline, format_step, format_text, format_time
-from pytest_agentproc.errors import Problem, ScenarioError
+from pytest_agentproc.errors import ScenarioError, ScenarioProblem
 
 DIALECTS = (*READERS, "raw")
 """The dialects of logs that can be read."""
@@ -74,7 +74,7 @@ def draft_pasted_log(log: str, dialect: str, name: str) -> str:
 
 
 def _make_error(name: str, line: int, message: str) -> ScenarioError:
-    return ScenarioError([Problem(name, line, 1, message)])
+    return ScenarioError([ScenarioProblem(name, line, 1, message)])
 
 
 def _explain_unreadable(things: list[PastedItem], dialect: str, name: str) -> ScenarioError:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.cli._scenarios import ELSEWHERE, is_unknown_word
-from pytest_agentproc.corpus import SUFFIX
+from pytest_agentproc.corpus import SCENARIO_FILE_SUFFIX
 from pytest_agentproc.errors import ScenarioError, UsageError
 from pytest_agentproc.scenario import load_for_each_agent
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from pytest_agentproc.errors import Problem
+    from pytest_agentproc.errors import ScenarioProblem
 
 
 HELP = """\
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     return 1 if problems else 0
 
 
-def _find_problems(file: str) -> tuple[Problem, ...]:
+def _find_problems(file: str) -> tuple[ScenarioProblem, ...]:
     try:
         load_for_each_agent(file)
     except ScenarioError as error:
@@ -78,11 +78,13 @@ def _list_scenario_files(path: str) -> list[str]:
         return [path]
     found = sorted(_find_scenarios_below(path))
     if not found:
-        raise UsageError(f"{path}: no file below this folder is called *{SUFFIX}", "scenarios are found by that name")
+        raise UsageError(
+            f"{path}: no file below this folder is called *{SCENARIO_FILE_SUFFIX}", "scenarios are found by that name"
+        )
     return found
 
 
 def _find_scenarios_below(folder: str) -> Iterator[str]:
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".") and name not in _UNSEEN]
-        yield from (os.path.join(place, name) for name in names if name.endswith(SUFFIX))  # noqa: PTH118 -- as above
+        yield from (os.path.join(place, name) for name in names if name.endswith(SCENARIO_FILE_SUFFIX))  # noqa: PTH118 -- as above

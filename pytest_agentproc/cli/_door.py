@@ -91,10 +91,10 @@ def _format_command_table() -> str:
 
 
 def _describe_unknown_command(name: str) -> str:
-    from pytest_agentproc.errors import did_you_mean
+    from pytest_agentproc.errors import suggest_known_word
 
     kind = "option" if name.startswith("-") else "command"
-    hint = did_you_mean(name, COMMANDS, f"the commands are {', '.join(COMMANDS)}")
+    hint = suggest_known_word(name, COMMANDS, f"the commands are {', '.join(COMMANDS)}")
     return f"there is no {kind} {name}: {hint}"
 
 

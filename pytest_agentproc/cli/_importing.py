@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.capture import DIALECTS, draft_pasted_log
 from pytest_agentproc.cli._calls import write_text
-from pytest_agentproc.errors import Problem, ScenarioError, UsageError
+from pytest_agentproc.errors import ScenarioError, ScenarioProblem, UsageError
 from pytest_agentproc.files import read_file
 
 if TYPE_CHECKING:
@@ -71,4 +71,4 @@ def _read_log(path: str, name: str) -> str:
         before = data[: error.start]
         line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
         remedy = "save it as UTF-8 text"
-        raise ScenarioError([Problem(name, line, column, f"the log is not UTF-8: {remedy}")]) from error
+        raise ScenarioError([ScenarioProblem(name, line, column, f"the log is not UTF-8: {remedy}")]) from error

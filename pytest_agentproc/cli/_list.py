@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.corpus import list_corpus_files
-from pytest_agentproc.errors import UsageError, did_you_mean
+from pytest_agentproc.errors import UsageError, suggest_known_word
 from pytest_agentproc.scenario import find_key_uses, load_for_each_agent
 from pytest_agentproc.vocabulary import BUG_FAMILIES, RULES
 
@@ -144,7 +144,7 @@ def _collect_dialects(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def _require_known_value(name: str, wanted: str, known: Iterable[str]) -> None:
     if wanted not in known:
-        hint = did_you_mean(wanted, known, f"there are {', '.join(known)}")
+        hint = suggest_known_word(wanted, known, f"there are {', '.join(known)}")
         raise UsageError(f"--{name} {wanted}: there is no such {name}", hint)
 
 

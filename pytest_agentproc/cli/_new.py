@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.cli._calls import write_text
 from pytest_agentproc.cli._shapes import SHAPES
-from pytest_agentproc.corpus import SUFFIX
+from pytest_agentproc.corpus import SCENARIO_FILE_SUFFIX
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import MODELINE, loads
 from pytest_agentproc.vocabulary import DIALECTS
@@ -82,7 +82,9 @@ _SCHEMA = "agentproc.schema.json"
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("file", nargs="?", metavar="FILE", help=f"its path; *{SUFFIX} is added; printed without it")
+    parser.add_argument(
+        "file", nargs="?", metavar="FILE", help=f"its path; *{SCENARIO_FILE_SUFFIX} is added; printed without it"
+    )
     parser.add_argument("--agent", choices=tuple(DIALECTS), help="its dialect; raw without it, or that of the shape")
     parser.add_argument("--shape", choices=tuple(SHAPES), help="the behaviour that it begins with")
     parser.add_argument("--claim", help="what must be true, in one sentence")
@@ -130,7 +132,7 @@ def run(options: argparse.Namespace) -> int:
     if options.file is None:
         sys.stdout.write(text)
         return 0
-    path = options.file if options.file.endswith(SUFFIX) else options.file + SUFFIX
+    path = options.file if options.file.endswith(SCENARIO_FILE_SUFFIX) else options.file + SCENARIO_FILE_SUFFIX
     write_text(path, text)
     sys.stdout.write(f"{path}\n")
     return 0

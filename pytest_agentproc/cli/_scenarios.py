@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.corpus import SUFFIX, index_corpus_files, split_agent
-from pytest_agentproc.errors import UsageError, did_you_mean
+from pytest_agentproc.corpus import SCENARIO_FILE_SUFFIX, index_corpus_files, split_agent
+from pytest_agentproc.errors import UsageError, suggest_known_word
 from pytest_agentproc.scenario import load
 
 if TYPE_CHECKING:
-    from pytest_agentproc.errors import Problem
+    from pytest_agentproc.errors import ScenarioProblem
     from pytest_agentproc.scenario import Scenario
 
 
@@ -18,7 +18,7 @@ ELSEWHERE = "dialects and steps that a conftest.py or a plugin adds are known to
 """The hint for a scenario that may be right where its words are known."""
 
 
-def is_unknown_word(problem: Problem) -> bool:
+def is_unknown_word(problem: ScenarioProblem) -> bool:
     """Say whether a problem may be a word that another package adds, and not a typing mistake."""
     return problem.message.startswith(("unknown dialect", "unknown step")) and "did you mean" not in problem.message
 
@@ -39,5 +39,8 @@ def load_scenario(word: str) -> Scenario:
     bundled = index_corpus_files()
     if name in bundled:
         return load(bundled[name], agent=agent)
-    words = [did_you_mean(path.name.removesuffix(SUFFIX), bundled, ""), "agentproc list shows the bundled ones"]
+    words = [
+        suggest_known_word(path.name.removesuffix(SCENARIO_FILE_SUFFIX), bundled, ""),
+        "agentproc list shows the bundled ones",
+    ]
     raise UsageError(f"{word}: there is no such file, and no such bundled scenario", " ".join(filter(None, words)))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.cli._supervisors import add_subject_options, load_subject
 from pytest_agentproc.cli._workers import run_each
 from pytest_agentproc.clock import require_backend
-from pytest_agentproc.corpus import SUFFIX, list_corpus_files, split_agent
+from pytest_agentproc.corpus import SCENARIO_FILE_SUFFIX, list_corpus_files, split_agent
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness import ScenarioRunner, explain_no_virtual_time
 from pytest_agentproc.scenario import NotApplicable, load, load_for_each_agent
@@ -137,11 +137,15 @@ def _load_scenarios(pattern: str, *, explored: bool) -> list[Scenario]:
 def _find_scenario_files(pattern: str) -> list[str]:
     path = Path(pattern)
     if path.is_dir():
-        files = sorted(str(file) for file in path.rglob(f"*{SUFFIX}"))
+        files = sorted(str(file) for file in path.rglob(f"*{SCENARIO_FILE_SUFFIX}"))
     elif path.exists():
         files = [pattern]
     else:
-        files = [str(file) for file in list_corpus_files() if fnmatchcase(file.name.removesuffix(SUFFIX), pattern)]
+        files = [
+            str(file)
+            for file in list_corpus_files()
+            if fnmatchcase(file.name.removesuffix(SCENARIO_FILE_SUFFIX), pattern)
+        ]
     if not files:
         raise UsageError(f"{pattern}: there is no such file, and no bundled scenario of such a name", "try 'open-*'")
     return files
@@ -193,8 +197,10 @@ def _write_found_scenario(
 ) -> int:
     assert came.find is not None
     name = "".join(letter if letter.isalnum() else "-" for letter in subject.name)
-    stem = Path(scenario.path).name.removesuffix(SUFFIX)
-    file = Path(options.out) / f"found-{'-'.join(filter(None, (stem, scenario.agent_name, name)))}{SUFFIX}"
+    stem = Path(scenario.path).name.removesuffix(SCENARIO_FILE_SUFFIX)
+    file = (
+        Path(options.out) / f"found-{'-'.join(filter(None, (stem, scenario.agent_name, name)))}{SCENARIO_FILE_SUFFIX}"
+    )
     whom = f" --defect {options.defect}" if options.defect else f" --subject {options.subject or 'reference'}"
     where = "" if options.backend == "asyncio" else f" --backend {options.backend}"
     replay = f"agentproc run {file}{whom}{where}"

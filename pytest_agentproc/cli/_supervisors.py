@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.errors import UsageError, did_you_mean
+from pytest_agentproc.errors import UsageError, suggest_known_word
 
 if TYPE_CHECKING:
     import argparse
@@ -74,7 +74,7 @@ def load_subject(name: str | None, command: str | None = None, defect: str | Non
         from pytest_agentproc import defects
 
         if defect not in defects.NAMES:
-            hint = did_you_mean(defect, defects.NAMES, "agentproc list --json prints them: `catches`")
+            hint = suggest_known_word(defect, defects.NAMES, "agentproc list --json prints them: `catches`")
             raise UsageError(f"--defect {defect}: there is no such defect", hint)
         made = defects.find_defect(defect)
         return ReferenceSupervisor(defect, made.deciders, made.session_deciders)

@@ -81,7 +81,9 @@ class _HubSelector(selectors.EpollSelector):
         elif is_guard_time_over(self._since, self._hub.longest_loop_seconds):
             turns, self._busy = self._busy, 0
             self._hub.abort_with(
-                Spin(f"the asyncio loop ran {turns} times, for {self._hub.longest_loop_seconds:g} s, {_SPIN_DESCRIPTION}")
+                Spin(
+                    f"the asyncio loop ran {turns} times, for {self._hub.longest_loop_seconds:g} s, {_SPIN_DESCRIPTION}"
+                )
             )
 
 

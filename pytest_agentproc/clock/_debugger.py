@@ -60,7 +60,9 @@ def _is_traced_by_debugger() -> bool:
     trace = sys.gettrace()
     owner = getattr(trace, "__self__", trace)
     kinds = [kind.__module__ for kind in type(owner).__mro__]
-    return trace is not None and any(name.startswith(_DEBUGGER_MODULE_PREFIXES) for name in [*kinds, str(trace.__module__)])
+    return trace is not None and any(
+        name.startswith(_DEBUGGER_MODULE_PREFIXES) for name in [*kinds, str(trace.__module__)]
+    )
 
 
 def _is_monitored_by_debugger() -> bool:

@@ -76,7 +76,11 @@ def has_timed_wait(pid: int) -> bool:
     # A guess here would be a wrong verdict, so an unreadable or unknown call counts as untimed.
     except OSError:
         return False
-    call = _timed_calls_of_this_machine.get(int(words[0])) if len(words) > _SYSTEM_CALL_ARGUMENT_COUNT and words[0].isdigit() else None
+    call = (
+        _timed_calls_of_this_machine.get(int(words[0]))
+        if len(words) > _SYSTEM_CALL_ARGUMENT_COUNT and words[0].isdigit()
+        else None
+    )
     if call is None:
         return False
     if call.limit is None:

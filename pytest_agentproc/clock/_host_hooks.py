@@ -151,7 +151,9 @@ def _list_command_names(command: list[str]) -> list[str]:
     return [os.path.basename(word) for word in (command[0], *(word for word in command[1:2] if os.sep in word))]
 
 
-def _refuse_program_named_like_fake(hub: Hub, programs: KnownPrograms, args: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+def _refuse_program_named_like_fake(
+    hub: Hub, programs: KnownPrograms, args: tuple[Any, ...], options: Mapping[str, Any]
+) -> None:
     """Refuse to start a program that is called like a fake and is none: it may be a real CLI.
 
     It is refused before it runs. To look at it afterwards would be a race: it may have become a fake by then, or ended.
@@ -212,7 +214,9 @@ def _await_hello_or_end(hub: Hub, pid: int, path: SpawnPath, programs: KnownProg
         while not hub.registry.is_known(pid):
             # Poll with a limit: in a start from another thread the loop's thread may have taken the hello, and nothing
             # wakes this one.
-            found = [descriptor for descriptor, _ in news.poll(_NEXT_LOOK_AFTER_MS if is_fake else _FIRST_LOOK_AFTER_MS)]
+            found = [
+                descriptor for descriptor, _ in news.poll(_NEXT_LOOK_AFTER_MS if is_fake else _FIRST_LOOK_AFTER_MS)
+            ]
             if pidfd in found:
                 hub.registry.stop_expecting_hello(pid)
                 _settle_signals(hub)  # it may have been no fake, and have sent signals

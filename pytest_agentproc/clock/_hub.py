@@ -41,7 +41,9 @@ _MOST_BYTES_IN_PIPES = 1 << 20
 _LOOKS_BETWEEN_TIME_CHECKS = 64
 """After so many looks their real time counts, too: see `_is_looking_too_long`."""
 
-_WAITING_THREAD_REMEDY = "await the agent in async code, or test code that waits for it in a thread without virtual time"
+_WAITING_THREAD_REMEDY = (
+    "await the agent in async code, or test code that waits for it in a thread without virtual time"
+)
 _SLOW_HOOK_REMEDY = "no time passes while a hook or an MCP server of a fake works, so it must answer sooner"
 _GUARD_SECONDS_AFTER_FAULT = 0.5
 """After a fault, threads and declared programs get only these real seconds: the verdict is already known."""
@@ -300,7 +302,9 @@ class Hub:
         # Only the loop of a foreign supervisor may read single bytes. The reference supervisor and the model must count
         # alike, or one spin has two different timelines.
         spare = min(self.registry.written, _MOST_BYTES_IN_PIPES) if number == self.runs.LOOP else 0
-        if self._looks > _MOST_LOOKS_WITHOUT_PROGRESS + spare or (self._looks % _LOOKS_BETWEEN_TIME_CHECKS == 0 and self._is_looking_too_long(spare)):
+        if self._looks > _MOST_LOOKS_WITHOUT_PROGRESS + spare or (
+            self._looks % _LOOKS_BETWEEN_TIME_CHECKS == 0 and self._is_looking_too_long(spare)
+        ):
             looks, self._looks = self._looks - 1, 0
             who = self.runs.describe(number)
             raise Spin(f"{who} looks again and again, {looks} times at one instant, and takes nothing")
@@ -321,7 +325,9 @@ class Hub:
         self._wakes.count_wake(self.now)
         if self._fires > _MOST_LOOKS_WITHOUT_PROGRESS:
             self._fires = 0
-            raise Spin(f"the event loop sets timers again and again, {_MOST_LOOKS_WITHOUT_PROGRESS} times at one instant")
+            raise Spin(
+                f"the event loop sets timers again and again, {_MOST_LOOKS_WITHOUT_PROGRESS} times at one instant"
+            )
 
     def grant(self, participant: Participant) -> None:
         """Let one participant run until it parks."""

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 # The original function: the host's patched one reports each signal to the hub, and a signal of the kit is none of the
 # host's.
-_unpatched_pidfd_send_signal = signal.pidfd_send_signal  # as it is before a host is watched: what the kit does is no signal of the host
+_unpatched_pidfd_send_signal = (
+    signal.pidfd_send_signal
+)  # as it is before a host is watched: what the kit does is no signal of the host
 _READ_TIMEOUT_SECONDS = 0.5
 """Real seconds that a read of a participant's word waits, whatever signals interrupt it."""
 
@@ -164,7 +166,9 @@ class Participant:
         elif self.until is not None:
             waits = f"waits until {self.until / 1e9:g} s"
         else:
-            waits = "waits for " + (" or ".join(_WAIT_DESCRIPTION_BY_STREAM[stream] for stream in streams) or "a signal")
+            waits = "waits for " + (
+                " or ".join(_WAIT_DESCRIPTION_BY_STREAM[stream] for stream in streams) or "a signal"
+            )
         return f"{self.name} (pid {self.pid}) {waits}, last at {place}"
 
     def close_connection(self) -> None:

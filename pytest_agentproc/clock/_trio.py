@@ -160,7 +160,9 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
 
     def _find_firing_time(self) -> float:
         """Give the time up to which timers fire now."""
-        return self._seconds.advance_to_last_due_timer(trio._core._run.GLOBAL_RUN_CONTEXT.runner.deadlines._heap, _get_timer_deadline)
+        return self._seconds.advance_to_last_due_timer(
+            trio._core._run.GLOBAL_RUN_CONTEXT.runner.deadlines._heap, _get_timer_deadline
+        )
 
     def _throw_into_tasks(self, runner: Any, error: ClockError) -> None:
         """Raise in every task that waits: this is the second fault, so they hide from cancellation.

@@ -103,8 +103,8 @@ class _FreezeFactory:
         if self._reads % _READS_BETWEEN_TIME_CHECKS == 0 and monotonic() - self._since > _MOST_SECONDS_OF_READS:
             self._reads = 0
             raise Spin(
-                f"code outside an event loop reads the clock again and again, for {_MOST_SECONDS_OF_READS:g} s, and virtual time "
-                "stands still there\nmake that code async, or let it wait before the test asks for virtual time"
+                f"code outside an event loop reads the clock again and again, for {_MOST_SECONDS_OF_READS:g} s, and "
+                "virtual time stands still there\nmake that code async, or let it wait before the test asks for virtual time"
             )
         return now
 
@@ -173,7 +173,9 @@ def _build_followed_clock(name: str, read: Callable[[_FreezeFactory], float]) ->
     return read_followed_clock
 
 
-_FOLLOWED_CLOCKS_BY_NAME = {f"fake_{name}": _build_followed_clock(name, read) for name, read in _CLOCK_READERS_BY_NAME.items()}
+_FOLLOWED_CLOCKS_BY_NAME = {
+    f"fake_{name}": _build_followed_clock(name, read) for name, read in _CLOCK_READERS_BY_NAME.items()
+}
 _original_clocks_by_name = {name: getattr(_freezegun_api, name) for name in _FOLLOWED_CLOCKS_BY_NAME}
 _clock_holders_at_start: _ClockHolders | None = None
 """The modules as the search at the start found them, while the clocks are virtual."""
@@ -199,7 +201,11 @@ def _restore_real_clocks() -> None:
     vars(_freezegun_api).update(_original_clocks_by_name, sys=sys)
     # Two searches for each run took 6 % of the time of all scenarios, and most runs load no module. A virtual clock
     # that a module has got meanwhile by other means shows real time from here on, and the next search finds it.
-    found = _clock_holders_at_start if _clock_holders_at_start is not None and _clock_holders_at_start.size == len(sys.modules) else _find_clock_holders()
+    found = (
+        _clock_holders_at_start
+        if _clock_holders_at_start is not None and _clock_holders_at_start.size == len(sys.modules)
+        else _find_clock_holders()
+    )
     _clock_holders_at_start = None
     _replace_clocks(found, _REAL_CLOCK_BY_VIRTUAL_ID)
 
@@ -208,8 +214,14 @@ def _restore_real_clocks() -> None:
 
 _calendar_function_names = ["localtime", "gmtime", "strftime"]
 _REAL_AND_VIRTUAL_CLOCKS = [
-    *((getattr(_freezegun_api, f"real_{name}"), _FOLLOWED_CLOCKS_BY_NAME[f"fake_{name}"]) for name in _CLOCK_READERS_BY_NAME),
-    *((getattr(_freezegun_api, f"real_{name}"), getattr(_freezegun_api, f"fake_{name}")) for name in _calendar_function_names),
+    *(
+        (getattr(_freezegun_api, f"real_{name}"), _FOLLOWED_CLOCKS_BY_NAME[f"fake_{name}"])
+        for name in _CLOCK_READERS_BY_NAME
+    ),
+    *(
+        (getattr(_freezegun_api, f"real_{name}"), getattr(_freezegun_api, f"fake_{name}"))
+        for name in _calendar_function_names
+    ),
     (_freezegun_api.real_datetime, _freezegun_api.FakeDatetime),
     (_freezegun_api.real_date, _freezegun_api.FakeDate),
 ]
@@ -238,7 +250,9 @@ def _is_real_time_module(space: dict[str, Any]) -> bool:
     known = _keeps_real_clock_by_module.get(name)
     if known is None:
         top = str(name).partition(".")[0]
-        known = _keeps_real_clock_by_module[name] = top in _REAL_CLOCK_MODULES or top.startswith(_REAL_CLOCK_MODULE_PREFIXES)
+        known = _keeps_real_clock_by_module[name] = top in _REAL_CLOCK_MODULES or top.startswith(
+            _REAL_CLOCK_MODULE_PREFIXES
+        )
     return known
 
 

@@ -13,7 +13,7 @@ from pytest_agentproc.procfs import iterate_pids, read_command_words, read_nanos
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pytest_agentproc.procfs import Stat
+    from pytest_agentproc.procfs import ProcessStat
 
 
 PLAYER = "-ISc"
@@ -26,7 +26,7 @@ _GONE = "ZX"
 
 
 def read_boot_ticks() -> int:
-    """Give the present instant as `Stat.started` counts."""
+    """Give the present instant as `ProcessStat.started` counts."""
     return read_nanoseconds_since_boot() * _TICKS // 1_000_000_000
 
 
@@ -69,7 +69,7 @@ def iterate_group_members(group: int) -> Iterator[int]:
             yield pid
 
 
-def is_unrelated_process(pid: int, begun: int, me: int, look: Callable[[int], Stat | None] = read_stat) -> bool:
+def is_unrelated_process(pid: int, begun: int, me: int, look: Callable[[int], ProcessStat | None] = read_stat) -> bool:
     """Say whether a process certainly has nothing to do with a run.
 
     Such a process was there before the run began, or is the child of an unrelated process that was. A descendant of
@@ -94,7 +94,7 @@ def is_unrelated_process(pid: int, begun: int, me: int, look: Callable[[int], St
     return False
 
 
-def _find_ancestors(pid: int, look: Callable[[int], Stat | None]) -> set[int]:
+def _find_ancestors(pid: int, look: Callable[[int], ProcessStat | None]) -> set[int]:
     above = {0, 1}
     seen = look(pid)
     while seen is not None and seen.parent not in above:

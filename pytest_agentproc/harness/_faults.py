@@ -22,7 +22,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_agentproc.errors import KitError, Problem, ScenarioError, UsageError
+from pytest_agentproc.errors import KitError, ScenarioError, ScenarioProblem, UsageError
 from pytest_agentproc.fake_agents.player import Endless
 from pytest_agentproc.procfs import iterate_pids, list_threads
 from pytest_agentproc.tree import require_own_proc
@@ -150,7 +150,7 @@ class FakeFault(NamedTuple):
         """Give the error that says it, with its place."""
         name = _STEPS.get(self.step, self.step)
         if self.is_endless:
-            return ScenarioError([Problem(path, self.line, 1, f"{name}: {self.words}; {_REMEDY}")])
+            return ScenarioError([ScenarioProblem(path, self.line, 1, f"{name}: {self.words}; {_REMEDY}")])
         step = f" at the step {name}" if name else ""
         place = f"{path}:{self.line}" if self.line else path
         words = self.words if self.is_outer else f"the fake agent itself failed{step}: {self.words}"

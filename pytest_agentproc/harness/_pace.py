@@ -33,7 +33,7 @@ from pytest_agentproc.vocabulary import NANOSECONDS
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
-    from pytest_agentproc.clock import HostState, SpawnPath, PollingDetector
+    from pytest_agentproc.clock import HostState, PollingDetector, SpawnPath
     from pytest_agentproc.fake_agents.contracts import Wait
     from pytest_agentproc.fake_agents.player import Track
     from pytest_agentproc.fake_agents.program import Step
@@ -282,7 +282,9 @@ def find_short_timers(subject: Subject, bound: BoundScenario, pulse: PollingDete
     if hasattr(subject, "deciders"):
         return ()
     limits = _list_limits(bound)
-    return tuple(nap for nap in pulse.naps if all(abs(nap[1] - nap[0] - limit) > WAKE_GAP_TOLERANCE_NS for limit in limits))
+    return tuple(
+        nap for nap in pulse.naps if all(abs(nap[1] - nap[0] - limit) > WAKE_GAP_TOLERANCE_NS for limit in limits)
+    )
 
 
 def _list_limits(bound: BoundScenario) -> list[int]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.harness._faults import map_probe_answers
-from pytest_agentproc.tree import FORK, Start, listen_to_starts
+from pytest_agentproc.tree import COMMAND_TEXT_OF_FORK, ProcessStart, listen_to_starts
 from pytest_agentproc.vocabulary import SPAWN_ERRORS
 
 if TYPE_CHECKING:
@@ -67,17 +67,17 @@ class StartRefusal:
         self._probes = map_probe_answers(scenario.dialect_record)
         self._count = 0
 
-    def before_start(self, command: str, frame: FrameType) -> Start:
+    def before_start(self, command: str, frame: FrameType) -> ProcessStart:
         """Refuse it, or let it be."""
         is_fake = self._launcher in command or Path(command.partition(" ")[0]).name == Path(self._launcher).name
         is_probe = tuple(command.split()[1:]) in self._probes
-        if (is_fake and not is_probe) or command == FORK:
+        if (is_fake and not is_probe) or command == COMMAND_TEXT_OF_FORK:
             self._count += 1
             if (error := find_spawn_error(self._scenario, self._count)) is not None:
                 raise error
-        return Start(self._count, command, is_own=False)
+        return ProcessStart(self._count, command, is_own=False)
 
-    def after_start(self, start: Start) -> None:
+    def after_start(self, start: ProcessStart) -> None:
         """Ignore it."""
 
     def before_thread_start(self, thread: threading.Thread) -> None:

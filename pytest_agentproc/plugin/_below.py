@@ -87,7 +87,7 @@ def _find_coordinator_command() -> list[str] | UsageError:
 
 def _explain_no_restart(config: pytest.Config) -> UsageError | None:
     """Explain why this pytest cannot start again below the coordinator; None: it can."""
-    if machine.VARIABLE in os.environ:
+    if machine.CLOCK_PAGE_VARIABLE in os.environ:
         return UsageError(
             "virtual time does not reach this Python: it is static or setuid, or /proc is that of other processes",
             "run pytest by another Python, or take @pytest.mark.virtual_time away",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.errors import UsageError, did_you_mean, join_lines
+from pytest_agentproc.errors import UsageError, join_lines, suggest_known_word
 from pytest_agentproc.plugin._options import find_option_source, get_option
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def find_chosen_defect(config: pytest.Config) -> Defect | None:
         added = config.stash[_DEFECTS] = _collect_defects(config)
     if name not in added:
         known = (*defects.NAMES, *added)
-        hint = did_you_mean(name, known, f"only {', '.join(known)}")
+        hint = suggest_known_word(name, known, f"only {', '.join(known)}")
         raise pytest.UsageError(f"{''.join(find_option_source(config, 'defect'))}: there is no such defect, {hint}")
     return added[name]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.corpus import PACKAGE, SUFFIX, find_corpus_folder
+from pytest_agentproc.corpus import PACKAGE_FOLDER, SCENARIO_FILE_SUFFIX, find_corpus_folder
 from pytest_agentproc.plugin._items import ScenarioFile
 from pytest_agentproc.plugin._options import CORPUS, parse_corpus_node_id
 
@@ -27,7 +27,9 @@ def add_bundled_scenarios(config: pytest.Config) -> None:
     """
     folder = find_corpus_folder()
     if folder is None:
-        raise pytest.UsageError(f"--agentproc-corpus: there are no scenarios beside {PACKAGE}: install the kit again")
+        raise pytest.UsageError(
+            f"--agentproc-corpus: there are no scenarios beside {PACKAGE_FOLDER}: install the kit again"
+        )
     places = {word: parse_corpus_node_id(config, word) for word in config.args}
     named = [place for place in places.values() if place is not None]
     is_asked = config.args_source is pytest.Config.ArgsSource.ARGS
@@ -58,14 +60,14 @@ def refuse_bundled_paths(config: pytest.Config) -> None:
 def _read_node_ids(folder: Path, named: list[str]) -> dict[Path, set[str]]:
     """Give the files that node ids name, each with the names of its tests; without a name all of them."""
     if not named:
-        return {file: set() for file in sorted(folder.rglob(f"*{SUFFIX}"))}
+        return {file: set() for file in sorted(folder.rglob(f"*{SCENARIO_FILE_SUFFIX}"))}
     wanted: dict[Path, set[str]] = {}
     for place in named:
         path, _, name = place.partition("::")
         file = folder / path
-        files = sorted(file.rglob(f"*{SUFFIX}")) if file.is_dir() else [file]
+        files = sorted(file.rglob(f"*{SCENARIO_FILE_SUFFIX}")) if file.is_dir() else [file]
         if not all(file.is_file() for file in files):
-            known = [path.relative_to(folder).as_posix() for path in folder.rglob(f"*{SUFFIX}")]
+            known = [path.relative_to(folder).as_posix() for path in folder.rglob(f"*{SCENARIO_FILE_SUFFIX}")]
             near = difflib.get_close_matches(path, known, 1)
             hint = f"did you mean {CORPUS}/{near[0]}?" if near else "agentproc list shows them all"
             raise pytest.UsageError(f"{CORPUS}/{path}: no bundled scenario has this name: {hint}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc import machine
-from pytest_agentproc.corpus import SUFFIX
+from pytest_agentproc.corpus import SCENARIO_FILE_SUFFIX
 from pytest_agentproc.plugin._options import get_backends, get_option, parse_corpus_node_id, validate_options
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def _skip_assertion_rewriting(config: pytest.Config) -> None:
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Take every file called `*.scenario.yaml`."""
-    if not file_path.name.endswith(SUFFIX):
+    if not file_path.name.endswith(SCENARIO_FILE_SUFFIX):
         return None
     from pytest_agentproc.plugin._items import ScenarioFile
 

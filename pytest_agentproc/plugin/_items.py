@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.corpus import SUFFIX
+from pytest_agentproc.corpus import SCENARIO_FILE_SUFFIX
 from pytest_agentproc.errors import AgentprocError, KitError, ScenarioError, UsageError
 from pytest_agentproc.files import read_text_file
 from pytest_agentproc.plugin._contributions import (
@@ -114,7 +114,7 @@ class ScenarioFile(pytest.File):
         for clock, backend in list_clocks_and_backends(self.config, is_real=_is_for_real_time(subject)):
             axes = format_item_parameters(self.config, subject, clock, backend)
             way = f"{written.agent}-{axes}" if written.agent else axes
-            name = f"{self.path.name.removesuffix(SUFFIX)}[{way}]"
+            name = f"{self.path.name.removesuffix(SCENARIO_FILE_SUFFIX)}[{way}]"
             nodeid = f"{self.nodeid}::{name}"  # as text, so that pytest reads [backend] as it does for functions
             how: dict[str, Any] = {"subject": subject, "backend": backend, "clock": clock}
             yield ScenarioItem.from_parent(self, name=name, nodeid=nodeid, written=written, **how)

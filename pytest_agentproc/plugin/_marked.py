@@ -55,7 +55,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _make_marked_cases(config: pytest.Config, given: list[str | Path]) -> Iterator[tuple[_MarkedCase, str]]:
-    from pytest_agentproc.corpus import SUFFIX
+    from pytest_agentproc.corpus import SCENARIO_FILE_SUFFIX
     from pytest_agentproc.harness import explain_no_virtual_time
     from pytest_agentproc.plugin._contributions import format_item_parameters, get_subjects
 
@@ -64,7 +64,7 @@ def _make_marked_cases(config: pytest.Config, given: list[str | Path]) -> Iterat
             axes = format_item_parameters(config, subject, clock, backend)
             yield (
                 _MarkedCase(str(scenario), subject, clock, backend),
-                f"{Path(scenario).name.removesuffix(SUFFIX)}-{axes}",
+                f"{Path(scenario).name.removesuffix(SCENARIO_FILE_SUFFIX)}-{axes}",
             )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.corpus import SUFFIX
+from pytest_agentproc.corpus import SCENARIO_FILE_SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Sequence
@@ -179,4 +179,4 @@ class _ProgressReporter:
 
 
 def _is_scenario(nodeid: str) -> bool:
-    return f"{SUFFIX}::" in nodeid
+    return f"{SCENARIO_FILE_SUFFIX}::" in nodeid

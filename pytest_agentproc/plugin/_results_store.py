@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.corpus import SUFFIX, find_corpus_folder
+from pytest_agentproc.corpus import SCENARIO_FILE_SUFFIX, find_corpus_folder
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.files import read_text_file, write_file
 from pytest_agentproc.plugin._contributions import (
@@ -149,7 +149,7 @@ def _find_scenario_ids(folder: Path | None) -> Iterator[str]:
     """Find the ids of the scenarios below a folder, by their files' names."""
     for _, folders, files in os.walk(folder) if folder is not None else ():
         folders[:] = [name for name in folders if not name.startswith(".") and name not in _UNSEEN]
-        yield from (file.removesuffix(SUFFIX) for file in files if file.endswith(SUFFIX))
+        yield from (file.removesuffix(SCENARIO_FILE_SUFFIX) for file in files if file.endswith(SCENARIO_FILE_SUFFIX))
 
 
 _ID = re.compile(r"(?P<file>.*)::[^\[]*\[(?P<axes>.*)\](@.*)?")
@@ -163,7 +163,7 @@ def judge_unplayed_scenario(config: pytest.Config, report: pytest.TestReport) ->
         the entry; None if the report is not about a scenario.
     """
     found = _ID.fullmatch(report.nodeid)
-    if found is None or not found["file"].endswith(SUFFIX):
+    if found is None or not found["file"].endswith(SCENARIO_FILE_SUFFIX):
         return None
     place, corpus = found["file"].removeprefix(f"{CORPUS}/"), find_corpus_folder()
     is_bundled = corpus is not None and place != found["file"]
@@ -186,7 +186,7 @@ def _describe_scenario(path: Path, agent: str, language: Language, report: pytes
         scenario = load(shorten_path(path), language, agent=agent)
     except ScenarioError as problems:
         told = {"file": "", "level": LEVELS[0], "covers": (), "reason": str(problems.problems[0])}
-        name = path.name.removesuffix(SUFFIX) + (f"[{agent}]" if agent else "")
+        name = path.name.removesuffix(SCENARIO_FILE_SUFFIX) + (f"[{agent}]" if agent else "")
         return {"scenario": name, "verdict": str(Verdict.UNDECIDED), **told}
     return {
         "scenario": scenario.id,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.errors import UsageError, did_you_mean
+from pytest_agentproc.errors import UsageError, suggest_known_word
 from pytest_agentproc.plugin._contributions import get_reference_subject
 from pytest_agentproc.plugin._judge import ScenarioFailed, finish_test_by_judgement, play_in_virtual_time
 from pytest_agentproc.plugin._options import get_backends
@@ -145,7 +145,7 @@ def add_scenario_limits(scenario: Scenario, policy: Mapping[str, Any]) -> Scenar
     for name in policy:
         if name not in POLICY_NAMES:
             raise UsageError(
-                f"there is no limit {name}{did_you_mean(name, POLICY_NAMES, '', ', ')}",
+                f"there is no limit {name}{suggest_known_word(name, POLICY_NAMES, '', ', ')}",
                 f"limits are {', '.join(POLICY_NAMES)}",
             )
     if policy and scenario.parts:

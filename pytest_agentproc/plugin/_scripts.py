@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.corpus import index_corpus_files, split_agent
-from pytest_agentproc.errors import UsageError, did_you_mean
+from pytest_agentproc.errors import UsageError, suggest_known_word
 from pytest_agentproc.files import read_text_file
 from pytest_agentproc.plugin._contributions import get_language
 from pytest_agentproc.scenario import BUNDLED, Language, Scenario, load, loads
@@ -128,7 +128,7 @@ def _load_bundled_scenario(name: str) -> Scenario:
     name, agent = split_agent(name)
     if name not in files:
         raise UsageError(
-            f"no bundled scenario is called {name}{did_you_mean(name, files, '', ', ')}",
+            f"no bundled scenario is called {name}{suggest_known_word(name, files, '', ', ')}",
             "a file's name ends in .yaml, and a list of steps begins with a hyphen and a space",
         )
     return load(shorten_path(files[name]), agent=agent)

@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from pytest_agentproc.errors import UsageError, did_you_mean
+from pytest_agentproc.errors import UsageError, suggest_known_word
 from pytest_agentproc.record._cells import format_instant, make_cells
 from pytest_agentproc.record._frames import group_cells
 from pytest_agentproc.record._normal import add_step_lines, join_chunks_of_instant
@@ -167,7 +167,7 @@ class Timeline:
         known = {*_FIXED, *Outcome, *POLICY_NAMES}
         if plain not in known and not _SIGNAL.fullmatch(plain) and not _LINE.fullmatch(plain):
             raise UsageError(
-                f"a timeline has no word {plain!r}{did_you_mean(plain, known, '', ', ')}",
+                f"a timeline has no word {plain!r}{suggest_known_word(plain, known, '', ', ')}",
                 f"words are {', '.join(_FIXED)}, signals, outcomes, limits, line N; or NAME: and one of these",
             )
         if not self._is_supervised and plain in known.difference(_OF_AGENTS):

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from pytest_agentproc.corpus import SUFFIX, list_corpus_files
+from pytest_agentproc.corpus import SCENARIO_FILE_SUFFIX, list_corpus_files
 from pytest_agentproc.scenario import find_key_uses, load_for_each_agent
 
 _OWN = Path(__file__).parent
@@ -57,7 +57,8 @@ def choose_excerpts() -> dict[tuple[int, str], tuple[str, str]]:
     an empty text for any value. Short excerpts of short files are best, and an empty list shows nothing.
     """
     examples = [
-        BundledScenario("", "", "", (), (), file.read_text("utf-8")) for file in sorted(_OWN.glob(f"*{SUFFIX}"))
+        BundledScenario("", "", "", (), (), file.read_text("utf-8"))
+        for file in sorted(_OWN.glob(f"*{SCENARIO_FILE_SUFFIX}"))
     ]
     files = {example.text: example for example in (*examples, *reversed(read_bundled_scenarios()))}
     found: dict[tuple[int, str], tuple[tuple[int, ...], str, str]] = {}

@@ -12,7 +12,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_agentproc.errors import NotApplicable, Problem
+from pytest_agentproc.errors import NotApplicable, ScenarioProblem
 from pytest_agentproc.scenario._expressions import (
     LONGEST_TIME,
     SIZES,
@@ -241,7 +241,7 @@ class Check:
     file: str
     folder: str | PathLike[str] | None
     language: Language
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[ScenarioProblem] = field(default_factory=list)
     dialect: str = ""
     mode: str = ""
     prompt_by: str = "argv"
@@ -280,7 +280,7 @@ class Check:
         """
         if len(self.problems) == _MOST:
             message = f"there are more than {_MOST} problems: mend these first"
-        self.problems.append(Problem(self.file, line, column, escape_and_shorten(message)))
+        self.problems.append(ScenarioProblem(self.file, line, column, escape_and_shorten(message)))
         if len(self.problems) > _MOST:
             raise StopReading
 

@@ -12,7 +12,7 @@ import re
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_agentproc.errors import Problem, ScenarioError
+from pytest_agentproc.errors import ScenarioError, ScenarioProblem
 from pytest_agentproc.files import read_text_file
 from pytest_agentproc.scenario._additions import BUNDLED
 from pytest_agentproc.scenario._check import Check
@@ -190,7 +190,7 @@ def load_for_each_agent(
     name = os.fspath(path) if name is None else name
     text = _read_scenario_text(path, name)
     found: list[Scenario] = []
-    problems: list[Problem] = []
+    problems: list[ScenarioProblem] = []
     for agent in find_agent_names(text) or ("",):
         try:
             found.append(loads(text, name, os.path.split(path)[0] or ".", language, agent))
@@ -215,10 +215,10 @@ def _read_scenario_text(path: str | os.PathLike[str], name: str) -> str:
     except UnicodeDecodeError as error:
         before = error.object[: error.start].decode()
         line, column = find_position(before, len(before))
-        raise ScenarioError([Problem(name, line, column, "the file is not UTF-8")]) from error
+        raise ScenarioError([ScenarioProblem(name, line, column, "the file is not UTF-8")]) from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise ScenarioError([Problem(name, 1, 1, f"the file cannot be read: {reason}")]) from error
+        raise ScenarioError([ScenarioProblem(name, 1, 1, f"the file cannot be read: {reason}")]) from error
 
 
 def loads(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import NotApplicable
-from pytest_agentproc.files import read_inside
+from pytest_agentproc.files import read_file_inside_folder
 from pytest_agentproc.scenario._check import Key, ProgramStep, Scope, Step, StepEntry, Table
 from pytest_agentproc.scenario._fields import (
     Choice,
@@ -183,7 +183,7 @@ def _read_data_file(name: str, node: Node, what: str, check: Check) -> bytes | N
                 node, f'{what}.file "{shorten(name)}" has {path.stat().st_size} bytes: at most {_LARGEST} are possible'
             )
             return None
-        return read_inside(folder, path, _LARGEST)
+        return read_file_inside_folder(folder, path, _LARGEST)
     except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         check.report_at(node, f'{what}.file "{shorten(name)}" cannot be read: {reason}')

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
-from pytest_agentproc.errors import Problem, ScenarioError
+from pytest_agentproc.errors import ScenarioError, ScenarioProblem
 from pytest_agentproc.scenario._words import describe_unknown, escape_and_shorten, join_choices, shorten
 
 if TYPE_CHECKING:
@@ -456,10 +456,10 @@ def read_list_entries(
     """
     if not any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines()):
         return ()
-    problems: list[Problem] = []
+    problems: list[ScenarioProblem] = []
 
     def report(line: int, column: int, message: str) -> None:
-        problems.append(Problem(name, line, column, escape_and_shorten(message)))
+        problems.append(ScenarioProblem(name, line, column, escape_and_shorten(message)))
 
     root = parse_yaml(text, report)
     found: list[ListEntry] = []

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from pytest_agentproc.errors import AdapterError, did_you_mean
+from pytest_agentproc.errors import AdapterError, suggest_known_word
 from pytest_agentproc.vocabulary import NANOSECONDS, Outcome, RunReport, View
 
 _FIELDS = tuple(field.name for field in fields(RunReport))
@@ -45,7 +45,7 @@ def _read_run_answer(given: Any, place: str, scale: float) -> RunReport:
     for name in pairs:
         if name not in _FIELDS:
             raise AdapterError(
-                f"it returned {before}the field {name!r}, which no answer has\n{did_you_mean(name, _FIELDS)}"
+                f"it returned {before}the field {name!r}, which no answer has\n{suggest_known_word(name, _FIELDS)}"
             )
     read = {
         name: _READ[name](value, before + name, scale if name in _DEEPER else unit)
@@ -62,7 +62,7 @@ def _read_outcome(given: Any, place: str, _unit: object) -> str:
     if isinstance(given, str) and given in _OUTCOMES:
         return str(given)
     raise AdapterError(
-        f"it returned {_format_given_value(given, place)}, which is no outcome\n{did_you_mean(given, _OUTCOMES)}"
+        f"it returned {_format_given_value(given, place)}, which is no outcome\n{suggest_known_word(given, _OUTCOMES)}"
     )
 
 

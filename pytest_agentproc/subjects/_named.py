@@ -6,7 +6,7 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.errors import UsageError, did_you_mean, join_lines
+from pytest_agentproc.errors import UsageError, join_lines, suggest_known_word
 from pytest_agentproc.subjects._as_subject import as_subject
 from pytest_agentproc.subjects._reference import reference_supervisor
 from pytest_agentproc.subjects._trivial import TRIVIAL
@@ -41,14 +41,14 @@ def find_subject(name: str, place: str, root: str, known: Mapping[str, Any], rem
     if name.endswith(".toml"):
         return _load_toml_subject(Path(root) / name, place)
     if ":" not in name:
-        hint = did_you_mean(name, known)
+        hint = suggest_known_word(name, known)
         raise UsageError(f"{place}: there is no such subject, {hint} Others are package.module:attribute or FILE.toml")
     module_name, _, path = name.partition(":")
     thing = _import_module(module_name, place, root, remedy)
     for attribute in path.split("."):
         if not hasattr(thing, attribute):
             public = [variable for variable in vars(thing) if not variable.startswith("_")]
-            hint = did_you_mean(attribute, public, "write the name of a function, a class or a subject there")
+            hint = suggest_known_word(attribute, public, "write the name of a function, a class or a subject there")
             raise UsageError(f"{place}: {module_name} has no {attribute or 'attribute without a name'}: {hint}")
         thing = getattr(thing, attribute)
     return _convert_to_subject(thing, place)

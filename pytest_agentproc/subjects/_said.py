@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields as fields_of
 from typing import Any, NamedTuple
 
-from pytest_agentproc.errors import AdapterError, UsageError, did_you_mean
+from pytest_agentproc.errors import AdapterError, UsageError, suggest_known_word
 from pytest_agentproc.vocabulary import Outcome, RunReport
 
 Source = Callable[["ProgramEnd"], Any]
@@ -72,7 +72,7 @@ def parse_sources(says: Mapping[str, Any]) -> dict[str, Source]:
     sources = {}
     for field, given in says.items():
         if field not in _FIELDS:
-            raise UsageError(f"says: there is no field {field!r}", did_you_mean(field, _FIELDS))
+            raise UsageError(f"says: there is no field {field!r}", suggest_known_word(field, _FIELDS))
         sources[field] = _parse_source(field, given)
     return sources
 
@@ -136,5 +136,5 @@ def _parse_toml_table(place: str, table: Any, field: str) -> Mapping[str, Any]:
         raise UsageError(f"{place} is {table!r}", "write a table, such as {0: completed, other: failed}")
     for word in table.values():
         if field == "outcome" and word not in _OUTCOMES:
-            raise UsageError(f"{place}: {word!r} is no outcome", did_you_mean(word, _OUTCOMES))
+            raise UsageError(f"{place}: {word!r} is no outcome", suggest_known_word(word, _OUTCOMES))
     return {str(key): word for key, word in table.items()}

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from pytest_agentproc.errors import UsageError, did_you_mean
+from pytest_agentproc.errors import UsageError, suggest_known_word
 from pytest_agentproc.supervisor.dialects import DIALECTS, SESSIONS, VARIANTS
 from pytest_agentproc.vocabulary import (
     ABILITIES,
@@ -157,6 +157,6 @@ def require_first_signal(name: str) -> str:
 def _require_known_name(what: str, name: Any, known: tuple[str, ...], more: str = "", plural: str = "") -> None:
     if name not in known:
         raise UsageError(
-            f"there is no {what} {name!r}{did_you_mean(name, known, '', ', ')}",
+            f"there is no {what} {name!r}{suggest_known_word(name, known, '', ', ')}",
             f"{plural or what + 's'} are {', '.join(known)}{more}",
         )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.errors import UsageError, did_you_mean
+from pytest_agentproc.errors import UsageError, suggest_known_word
 from pytest_agentproc.files import read_text_file
 from pytest_agentproc.subjects._acp_program import AcpProgram
 from pytest_agentproc.subjects._command import Command
@@ -101,7 +101,7 @@ def _require_known_key(key: str) -> None:
     for table, names in (("says", [field.name for field in fields(RunReport)]), ("limits", POLICY_NAMES)):
         if key in names:
             raise UsageError(f"{key} stands outside [{table}]", f"write it below a line [{table}]: {key} = ...")
-    raise UsageError(f"there is no key {key!r}", did_you_mean(key, _KEYS))
+    raise UsageError(f"there is no key {key!r}", suggest_known_word(key, _KEYS))
 
 
 def _split_command_line(line: str, place: str) -> list[str]:

@@ -14,7 +14,7 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.tree._keeper import Keeper, KeeperDied, KeeperTree, add_cookie, keepers
+from pytest_agentproc.tree._keeper import Keeper, KeeperDied, KeeperTree, add_cookie, living_keeper_pids
 from pytest_agentproc.tree._kernel import (
     is_dead,
     is_out_of_descriptors,
@@ -25,7 +25,7 @@ from pytest_agentproc.tree._kernel import (
 from pytest_agentproc.tree._members import TreeMembers
 from pytest_agentproc.tree._membership import DescentTree, SubreaperTree
 from pytest_agentproc.tree._prctl import Alarm, adopt_orphans, release_orphans
-from pytest_agentproc.tree._root import KeeperChild, OwnChild, started
+from pytest_agentproc.tree._root import KeeperChild, OwnChild, started_pids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
     from pytest_agentproc.tree._root import RootProcess
 
 
-_TERMINATE = (signal.SIGTERM, signal.SIGCONT)
-_KILL = (signal.SIGKILL,)
-_STREAMS = ("stdin", "stdout", "stderr")
-_AT_ONCE = 0.04
+_TERMINATING_SIGNALS = (signal.SIGTERM, signal.SIGCONT)
+_KILLING_SIGNALS = (signal.SIGKILL,)
+_STREAM_NAMES = ("stdin", "stdout", "stderr")
+_SECONDS_PER_KILL_CALL = 0.04
 """Real seconds that one call spends on a tree that does not end."""
-_LOOK = 0.01
+_SECONDS_PER_WALK_CALL = 0.01
 """The same for a call that only looks."""
-_AGAIN = 5
+_MS_UNTIL_NEXT_WALK = 5
 """Real milliseconds until the next look at such a tree."""
-_TURN = 0.5
+_SECONDS_PER_KILL_METHOD = 0.5
 """Real seconds of killing processes as they come, then of stopping all first, in turns."""
-_LAST = 3.0
+_SECONDS_AFTER_CANCELLATION = 3.0
 """Real seconds for everything after the caller was cancelled."""
 
 
@@ -120,7 +120,7 @@ class AgentChild:
     ) -> RootProcess:
         theirs = []
         try:
-            for name in _STREAMS:
+            for name in _STREAM_NAMES:
                 reader, writer = os.pipe()
                 ours, other = (writer, reader) if name == "stdin" else (reader, writer)
                 self._numbers[name] = ours
@@ -169,7 +169,7 @@ class AgentChild:
         """Report what is ready, without waiting: stdin, stdout, stderr, exit, members."""
         # An orphan that this process adopts has no descriptor in the epoll yet. The list of children shows it.
         if isinstance(self._kin, SubreaperTree) and self._has_new_children(self._kin):
-            self._members.add_new_members(end=time.monotonic() + _LOOK)
+            self._members.add_new_members(end=time.monotonic() + _SECONDS_PER_WALK_CALL)
         ready = [number for number, _ in self._epoll.poll(0)]
         if self._alarm is not None and self._alarm.descriptor in ready:
             self._alarm.clear()
@@ -234,13 +234,13 @@ class AgentChild:
                 alone.
         """
         # TERM to a stopped process is only delivered after CONT (measured); KILL is delivered at once.
-        self._signal_tree(_TERMINATE, reach)
+        self._signal_tree(_TERMINATING_SIGNALS, reach)
         if reach == "tree":
             self._wake_reader_if_empty()
 
     def kill(self, reach: str = "tree") -> None:
         """Send KILL to the agent and to every descendant, and from then on to each new one; see `terminate`."""
-        self._signal_tree(_KILL, reach)
+        self._signal_tree(_KILLING_SIGNALS, reach)
         if reach == "tree":
             self._killed_at = self._killed_at or time.monotonic()
             self._retry_without_keeper(self._kill_members)
@@ -249,7 +249,7 @@ class AgentChild:
     def _signal_tree(self, signals: Sequence[signal.Signals], reach: str) -> None:
         # Look first, signal the agent second: its death turns its children into orphans, which are harder to find.
         if reach != "agent":
-            self._retry_without_keeper(lambda: self._members.walk_tree_until_sure(_LOOK))
+            self._retry_without_keeper(lambda: self._members.walk_tree_until_sure(_SECONDS_PER_WALK_CALL))
         self._signal_agent(signals)
         if reach != "agent":
             self._members.send_signals(*signals, group=self.pid if reach == "group" else None)
@@ -274,9 +274,9 @@ class AgentChild:
         if not self._is_reaped:
             # One budget for all steps. Each step with a limit of its own once blocked the event loop for 15 s, when
             # an agent was frozen.
-            end = time.monotonic() + _LAST
+            end = time.monotonic() + _SECONDS_AFTER_CANCELLATION
             if self._keeper is not None:
-                self._keeper.limit_total_time(_LAST)
+                self._keeper.limit_total_time(_SECONDS_AFTER_CANCELLATION)
             self.kill()
             self._await_agent_and_members(end)
             if self._status is None:
@@ -295,7 +295,11 @@ class AgentChild:
 
         They are orphans, perhaps of the agent, or another part of this program started them. They are never signalled.
         """
-        return self._kin.list_unknown_children(started | keepers) if isinstance(self._kin, SubreaperTree) else []
+        return (
+            self._kin.list_unknown_children(started_pids | living_keeper_pids)
+            if isinstance(self._kin, SubreaperTree)
+            else []
+        )
 
     def close(self) -> None:
         """Close every descriptor, and end the keeper with every process below it."""
@@ -328,7 +332,7 @@ class AgentChild:
             release_orphans()
 
     def _walk_members(self) -> None:
-        self._members.walk_tree_until_sure(_LOOK)
+        self._members.walk_tree_until_sure(_SECONDS_PER_WALK_CALL)
         if self._members.has_unwatched_members or not self._members.is_sure:
             self._schedule_wakeup()
 
@@ -336,14 +340,14 @@ class AgentChild:
         """Kill each process that is found, by own descriptors or by the keeper, which continues by itself."""
         members, keeper = self._members, self._keeper
         if keeper is not None and self.containment == "keeper":
-            is_over = keeper.kill_all(_AT_ONCE / 2)
-            members.walk_tree_until_sure(_LOOK)
-            members.send_signals(*_KILL)
+            is_over = keeper.kill_all(_SECONDS_PER_KILL_CALL / 2)
+            members.walk_tree_until_sure(_SECONDS_PER_WALK_CALL)
+            members.send_signals(*_KILLING_SIGNALS)
         else:
             assert self._killed_at is not None
             # The turns alternate between killing at once and stopping first: see `Keeper._end_orphans`.
-            turn = int((time.monotonic() - self._killed_at) / _TURN)
-            is_over = members.kill_all(_AT_ONCE, freeze=turn % 2 == 1)
+            turn = int((time.monotonic() - self._killed_at) / _SECONDS_PER_KILL_METHOD)
+            is_over = members.kill_all(_SECONDS_PER_KILL_CALL, freeze=turn % 2 == 1)
         if members.has_unwatched_members or not (is_over and members.is_sure):
             self._schedule_wakeup()
 
@@ -361,7 +365,7 @@ class AgentChild:
         if alarm is None:
             os.eventfd_write(self._wakeup, 1)
         else:
-            alarm.set(_AGAIN)
+            alarm.set(_MS_UNTIL_NEXT_WALK)
 
     def _create_alarm(self) -> Alarm | None:
         """Make the alarm in its reserved place; give None if another thread took that place."""
@@ -392,8 +396,8 @@ class AgentChild:
             if self._status is not None:
                 if self.is_alone():
                     return
-                time.sleep(_AGAIN / 1000)
-            elif news.poll(_AGAIN):
+                time.sleep(_MS_UNTIL_NEXT_WALK / 1000)
+            elif news.poll(_MS_UNTIL_NEXT_WALK):
                 self.read_exit_status()
 
     def _signal_agent(self, signals: Sequence[signal.Signals]) -> None:

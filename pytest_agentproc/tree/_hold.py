@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def hold_processes(wanted: Iterable[ProcessState]) -> Iterator[dict[int, int]]:
+def open_pidfds_while_same(wanted: Iterable[ProcessState]) -> Iterator[dict[int, int]]:
     """Hold processes by pidfd, if they are still the processes that were seen: (pid, pidfd)."""
     grips: dict[int, int] = {}
     try:

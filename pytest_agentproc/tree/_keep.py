@@ -21,7 +21,6 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pytest_agentproc.tree._kernel import (
-        attempt,
         call_libc,
         execute_program,
         is_out_of_descriptors,
@@ -30,20 +29,21 @@ if TYPE_CHECKING:
         read_command_label,
         read_state,
         reserve_descriptors,
+        try_to_call,
     )
 
 _PR_SET_CHILD_SUBREAPER = 36
 _RLIMIT_MSGQUEUE = 12
 _MSG_CMSG_CLOEXEC = 0x40000000
 _P_ALL, _P_PID = 0, 1
-_PEEK = posix.WEXITED | posix.WNOHANG | posix.WNOWAIT
-_PATIENCE = 0.5
+_WAITID_WITHOUT_REAPING = posix.WEXITED | posix.WNOHANG | posix.WNOWAIT
+_SECONDS_BEFORE_STOPPING_ALL = 0.5
 """Real seconds of killing children as they come; after that all are stopped before any is killed."""
-_FREEZING = 0.5
+_SECONDS_OF_STOPPING_ALL = 0.5
 """Real seconds for stopping all until no new process is found; then the stopped processes are killed."""
-_MOST = 500
+_MOST_PROCESSES_PER_ANSWER = 500
 """The most processes that one answer lists."""
-_LOOKS = 20
+_MOST_WALKS_PER_ANSWER = 20
 _EINVAL = 22
 
 
@@ -131,7 +131,7 @@ class KeeperServer:
                 posix.waitpid(pid, posix.WNOHANG)
             elif self.started.get(pid, 0) is None:
                 # Peek only. An unreaped child keeps its pid, so a signal to it can never hit another process.
-                result = posix.waitid(_P_PID, pid, _PEEK)
+                result = posix.waitid(_P_PID, pid, _WAITID_WITHOUT_REAPING)
                 if result is not None:
                     exited = result.si_code == posix.CLD_EXITED
                     self.started[pid] = result.si_status if exited else -result.si_status
@@ -140,7 +140,7 @@ class KeeperServer:
         """List the living processes, parents before children; say whether an empty list is a proof."""
         # A walk can miss a process that moved to a place it has passed. The list of own children cannot: only this
         # process shortens it. So emptiness is proven there, and the walk only finds members.
-        for _ in range(_LOOKS):
+        for _ in range(_MOST_WALKS_PER_ANSWER):
             self.reap()
             dead = {pid for pid, status in self.started.items() if status is not None}
             if dead.issuperset(list_children(self.pid)):  # a list that only this process can shorten
@@ -182,10 +182,10 @@ class KeeperServer:
         if self.since is None:
             return False
         age = time.monotonic() - self.since
-        if age > _PATIENCE:
+        if age > _SECONDS_BEFORE_STOPPING_ALL:
             # Half a second of killing did not help: the tree forks faster than it dies. From here all are stopped
             # first. A fork bomb at its process limit showed why: each kill frees a slot, and the bomb refills it.
-            if self.stop_new_processes() and age < _PATIENCE + _FREEZING:
+            if self.stop_new_processes() and age < _SECONDS_BEFORE_STOPPING_ALL + _SECONDS_OF_STOPPING_ALL:
                 return True
             self.kill_stopped_descendants()
             self.since = time.monotonic()
@@ -206,7 +206,7 @@ class KeeperServer:
     def kill_children(self, orphans: list[int]) -> None:
         """Kill children: their pids are safe until this process reaps them. Their own children become ours."""
         for pid in orphans:
-            if len(self.killed) < _MOST:
+            if len(self.killed) < _MOST_PROCESSES_PER_ANSWER:
                 self.killed.setdefault(pid, read_command_label(pid))
             try:
                 posix.kill(pid, _signal.SIGKILL)
@@ -302,7 +302,7 @@ class KeeperServer:
     def handle_remaining(self) -> tuple[list[tuple[int, str]], bool]:
         """List the living processes with commands; say whether the list is complete."""
         living, is_sure = self.find_living_descendants()
-        return [(pid, read_command_label(pid)) for pid in living[:_MOST]], is_sure
+        return [(pid, read_command_label(pid)) for pid in living[:_MOST_PROCESSES_PER_ANSWER]], is_sure
 
     def handle_end(self, seconds: float) -> tuple[list[tuple[int, str]], list[tuple[int, str]], bool]:
         """Kill and reap everything: give the killed and the refused processes, and whether the time was enough."""
@@ -332,7 +332,7 @@ class KeeperServer:
             answer = (False, repr(error))
         for number in numbers:
             posix.close(number)
-        return attempt(self.host.send, marshal.dumps(answer))
+        return try_to_call(self.host.send, marshal.dumps(answer))
 
     def serve_until_host_dies(self, host_pid: int) -> None:
         """Serve until the host is dead; then end everything."""
@@ -378,7 +378,7 @@ def main() -> None:
     _signal.signal(_signal.SIGCHLD, _ignore_signal)
     reserve_descriptors()
     keeper = KeeperServer(host, plain, wake)
-    attempt(host.send, marshal.dumps((failed == 0, "prctl failed" if failed else "")))  # the host may be gone
+    try_to_call(host.send, marshal.dumps((failed == 0, "prctl failed" if failed else "")))  # the host may be gone
     keeper.serve_until_host_dies(int(sys.argv[2]))
     posix._exit(0)
 

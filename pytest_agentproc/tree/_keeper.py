@@ -29,29 +29,31 @@ if TYPE_CHECKING:
     from pytest_agentproc.tree._membership import KnownMembers
 
 
-COOKIE = "AGENTPROC_TREE"
+TREE_COOKIE_VARIABLE = "AGENTPROC_TREE"
 """The environment variable that identifies the orphans of a dead keeper or of an agent."""
 
-_STUB = "import marshal\nfor code in marshal.loads(open(0, 'rb', closefd=False).read()): exec(code)\nmain()"
-_MODULES = ("_kernel", "_keep")
-_PATIENCE = 5.0
+_KEEPER_START_CODE = (
+    "import marshal\nfor code in marshal.loads(open(0, 'rb', closefd=False).read()): exec(code)\nmain()"
+)
+_KEEPER_MODULE_NAMES = ("_kernel", "_keep")
+_ANSWER_TIMEOUT_SECONDS = 5.0
 """Real seconds within which a keeper answers; after that it counts as dead, and is killed."""
-_ENDING = 2.0
+_TREE_END_SECONDS = 2.0
 """Real seconds that a keeper may take to end its tree before its socket is closed; it continues after that."""
-_LEAST = 0.2
+_LEAST_STEP_SECONDS = 0.2
 """The least real seconds for any step, even in a hurry."""
-_ANSWER = 0.5
+_LEAST_ANSWER_SECONDS = 0.5
 """Real seconds in which a living keeper answers even on a busy machine."""
-_SHARES = 3
+_HURRIED_ANSWER_TIME_DIVISOR = 3
 """In a hurry, one answer may take this part of the time that is left: without it the rest must do without a keeper."""
-_LONGEST_ANSWER = 200_000
-_TURN = 0.1
+_MOST_ANSWER_BYTES = 200_000
+_SECONDS_PER_KILL_METHOD = 0.1
 """Real seconds of killing processes as they come, then of stopping all first, in turns."""
-_LOWEST_LIMIT = 65536
-_MOST_MARKS = 4096
+_LEAST_QUEUE_LIMIT_BYTES = 65536
+_QUEUE_LIMIT_MARK_COUNT = 4096
 
 
-keepers: set[int] = set()
+living_keeper_pids: set[int] = set()
 """The pids of all keepers of this process that are not reaped."""
 
 
@@ -125,11 +127,11 @@ class Keeper:
         try:
             self._process = self._start_process()
         except BaseException:
-            _marks.discard(self.mark)
+            _used_queue_limit_marks.discard(self.mark)
             release_orphans()
             raise
         self.pid = self._process.pid
-        keepers.add(self.pid)
+        living_keeper_pids.add(self.pid)
         try:
             self._read_answer()
         except KeeperDied:
@@ -143,12 +145,20 @@ class Keeper:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             failed.callback(ours.close)
             with theirs:
-                ours.settimeout(_PATIENCE)
+                ours.settimeout(_ANSWER_TIMEOUT_SECONDS)
                 self._socket = ours
                 # The program is compiled once and travels in a file: a start takes milliseconds, and no import path of
                 # the host can break it.
                 program = _write_to_memory_file(_compile_keeper_program())
-                command = [find_interpreter(), "-I", "-S", "-c", _STUB, str(theirs.fileno()), str(os.getpid())]
+                command = [
+                    find_interpreter(),
+                    "-I",
+                    "-S",
+                    "-c",
+                    _KEEPER_START_CODE,
+                    str(theirs.fileno()),
+                    str(os.getpid()),
+                ]
                 try:
                     process = _KeeperProcess(
                         command,
@@ -241,7 +251,7 @@ class Keeper:
 
     def _limit_step_seconds(self, most: float) -> float:
         """Limit the time of a step by the hurry; each step has a minimum."""
-        return most if self._end is None else max(_LEAST, min(most, self._end - time.monotonic()))
+        return most if self._end is None else max(_LEAST_STEP_SECONDS, min(most, self._end - time.monotonic()))
 
     def close(self) -> None:
         """End all processes and the keeper; if the keeper is dead, end the processes that it left. May be called twice.
@@ -253,12 +263,12 @@ class Keeper:
                 return
             is_adopting = True
             with contextlib.suppress(KeeperDied):
-                self.end_all(self._limit_step_seconds(_ENDING))
+                self.end_all(self._limit_step_seconds(_TREE_END_SECONDS))
                 release_orphans()  # the living are the keeper's, or may not be signalled and are no children here
                 is_adopting = False
             self._socket.close()
             try:
-                self._process.wait(self._limit_step_seconds(_PATIENCE))
+                self._process.wait(self._limit_step_seconds(_ANSWER_TIMEOUT_SECONDS))
             # A frozen tree or a stopped keeper once blocked the event loop for 15 s here. A thread waits instead.
             except subprocess.TimeoutExpired:
                 threading.Thread(target=self._await_keeper_end, name="agentproc-keeper", daemon=True).start()
@@ -271,19 +281,19 @@ class Keeper:
     def _await_keeper_end(self) -> None:
         """Wait for the end of the keeper, and remove its mark."""
         self._process.wait()
-        keepers.discard(self.pid)
-        _marks.discard(self.mark)
+        living_keeper_pids.discard(self.pid)
+        _used_queue_limit_marks.discard(self.mark)
 
     def _end_orphans(self) -> None:
         """Kill and reap the adopted processes of a dead keeper, as far as cookie or mark identify them."""
         members = TreeMembers(None, SubreaperTree(-1, self.cookie, self.mark), _ignore_descriptor, _ignore_descriptor)
-        end = time.monotonic() + self._limit_step_seconds(_PATIENCE)
+        end = time.monotonic() + self._limit_step_seconds(_ANSWER_TIMEOUT_SECONDS)
         turns = 0
         while time.monotonic() < end:
             # Killing as they come is fastest for most trees, but a fork bomb refills each freed slot for ever. Stopping
             # all first ends it, but needs much longer for small trees. The turns alternate.
-            members.kill_all(_TURN, freeze=turns % 2 == 1)
-            members.walk_tree_until_sure(_TURN)
+            members.kill_all(_SECONDS_PER_KILL_METHOD, freeze=turns % 2 == 1)
+            members.walk_tree_until_sure(_SECONDS_PER_KILL_METHOD)
             members.drop_dead_members()
             if members.is_empty and members.is_sure:
                 break
@@ -296,7 +306,12 @@ class Keeper:
                 raise KeeperDied(f"the keeper (pid {self.pid}) is gone")
             # One stopped keeper must not use up the whole hurry: the rest of the time is for killing without it.
             if self._end is not None:
-                self._socket.settimeout(max(_ANSWER, self._limit_step_seconds(_PATIENCE) / _SHARES))
+                self._socket.settimeout(
+                    max(
+                        _LEAST_ANSWER_SECONDS,
+                        self._limit_step_seconds(_ANSWER_TIMEOUT_SECONDS) / _HURRIED_ANSWER_TIME_DIVISOR,
+                    )
+                )
             try:
                 socket.send_fds(self._socket, [marshal.dumps((op, arguments))], descriptors)
             except OSError as error:
@@ -305,7 +320,7 @@ class Keeper:
 
     def _read_answer(self) -> Any:
         try:
-            message = self._socket.recv(_LONGEST_ANSWER)
+            message = self._socket.recv(_MOST_ANSWER_BYTES)
         except OSError as error:
             raise self._kill_keeper(error) from error
         if not message:
@@ -334,8 +349,10 @@ def add_cookie(env: Mapping[str, str] | None, cookie: str) -> dict[str, str]:
     given = dict(os.environ if env is None else env)
     # A nested run adds its word. With one word that each program replaced, an outer run would lose its processes, as
     # happened to Jenkins with its cookie.
-    outer = given.get(COOKIE)
-    return {COOKIE: f"{outer} {cookie}" if outer else cookie} | {n: v for n, v in given.items() if n != COOKIE}
+    outer = given.get(TREE_COOKIE_VARIABLE)
+    return {TREE_COOKIE_VARIABLE: f"{outer} {cookie}" if outer else cookie} | {
+        n: v for n, v in given.items() if n != TREE_COOKIE_VARIABLE
+    }
 
 
 def find_interpreter() -> str:
@@ -348,7 +365,7 @@ def _compile_keeper_program() -> bytes:
     """Compile the keeper's program: once, and not at each start."""
     folder = os.path.dirname(__file__)
     codes = []
-    for name in _MODULES:
+    for name in _KEEPER_MODULE_NAMES:
         path = os.path.join(folder, f"{name}.py")
         with open(path, "rb") as file:
             codes.append(compile(file.read(), path, "exec", dont_inherit=True, optimize=2))
@@ -368,7 +385,7 @@ def _write_to_memory_file(data: bytes) -> int:
     return number
 
 
-_marks: set[int | None] = set()
+_used_queue_limit_marks: set[int | None] = set()
 
 
 def _choose_queue_limit_mark() -> int | None:
@@ -376,10 +393,17 @@ def _choose_queue_limit_mark() -> int | None:
     # The environment of a process can be cleared, but a soft limit is inherited all the same. A daemon with closed
     # descriptors and a cleared environment was missed by every other mark.
     soft = resource.getrlimit(resource.RLIMIT_MSGQUEUE)[0]
-    if soft < _LOWEST_LIMIT:  # unlimited is -1
+    if soft < _LEAST_QUEUE_LIMIT_BYTES:  # unlimited is -1
         return None
-    mark = next((drawn for _ in range(100) if (drawn := soft - 1 - secrets.randbelow(_MOST_MARKS)) not in _marks), None)
-    _marks.add(mark)
+    mark = next(
+        (
+            drawn
+            for _ in range(100)
+            if (drawn := soft - 1 - secrets.randbelow(_QUEUE_LIMIT_MARK_COUNT)) not in _used_queue_limit_marks
+        ),
+        None,
+    )
+    _used_queue_limit_marks.add(mark)
     return mark
 
 

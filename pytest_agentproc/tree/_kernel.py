@@ -10,24 +10,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
-    T = TypeVar("T")
+    Result = TypeVar("Result")
 
 
-_ABSENT = (2, 20)
+_FILE_ABSENT_ERRNOS = (2, 20)
 """No such file, no such folder."""
-_NOBODY = (2, 3, 22)
+_PROCESS_ABSENT_ERRNOS = (2, 3, 22)
 """No such process. For the number of a thread that leads none, newer kernels say: no such file; others: invalid."""
-_EXHAUSTED = (23, 24)
+_NO_DESCRIPTOR_LEFT_ERRNOS = (23, 24)
 """Too many open files: of the machine, of this process."""
-_SPARES = 3
+_SPARE_DESCRIPTOR_COUNT = 3
 """Descriptors set aside: one for a held process, one for a file that is read about it, one for a nested look."""
-_has_lists = posix.access(f"/proc/self/task/{posix.getpid()}/children", posix.F_OK)
+_kernel_lists_children = posix.access(f"/proc/self/task/{posix.getpid()}/children", posix.F_OK)
 """Whether this kernel lists children; otherwise the parents of all processes are read."""
 
 
-_spares: list[int] = []
-_users = [0]
-_turn = _thread.RLock()
+_spare_descriptors: list[int] = []
+_reserve_user_count = [0]
+_spare_descriptor_lock = _thread.RLock()
 
 
 def reserve_descriptors() -> None:
@@ -38,10 +38,10 @@ def reserve_descriptors() -> None:
     Raises:
         OSError: there are none left.
     """
-    with _turn:
+    with _spare_descriptor_lock:
         # A tree with more processes than free descriptors once made a run raise OSError, and its agent lived on. The
         # reserve is taken before the agent starts, so that the end of the tree never depends on luck.
-        _users[0] += 1
+        _reserve_user_count[0] += 1
         try:
             _refill_reserve()
         except OSError:
@@ -51,23 +51,23 @@ def reserve_descriptors() -> None:
 
 def release_descriptors() -> None:
     """Undo one `reserve_descriptors`; the last one gives the descriptors back."""
-    with _turn:
-        _users[0] -= 1
-        while _spares and not _users[0]:
-            posix.close(_spares.pop())
+    with _spare_descriptor_lock:
+        _reserve_user_count[0] -= 1
+        while _spare_descriptors and not _reserve_user_count[0]:
+            posix.close(_spare_descriptors.pop())
 
 
 def _refill_reserve() -> None:
-    while len(_spares) < _SPARES:
-        _spares.append(posix.eventfd(0, posix.EFD_CLOEXEC))
+    while len(_spare_descriptors) < _SPARE_DESCRIPTOR_COUNT:
+        _spare_descriptors.append(posix.eventfd(0, posix.EFD_CLOEXEC))
 
 
 def is_out_of_descriptors(error: OSError) -> bool:
     """Say whether a call failed only because no descriptor was left."""
-    return error.errno in _EXHAUSTED
+    return error.errno in _NO_DESCRIPTOR_LEFT_ERRNOS
 
 
-def call_with_spare_descriptor(function: "Callable[..., T]", *arguments: object) -> "T":
+def call_with_spare_descriptor(function: "Callable[..., Result]", *arguments: object) -> "Result":
     """Call a function that closes every descriptor it opens; if none is left, lend it one that was set aside.
 
     The function may be called twice: it must do nothing before it opens its first descriptor.
@@ -79,18 +79,18 @@ def call_with_spare_descriptor(function: "Callable[..., T]", *arguments: object)
         # The first try needs no reserve and no lock. Only its failure shows that the descriptors have run out.
         return function(*arguments)
     except OSError as error:
-        if error.errno not in _EXHAUSTED or not _spares:
+        if error.errno not in _NO_DESCRIPTOR_LEFT_ERRNOS or not _spare_descriptors:
             raise
     # One thread at a time closes a spare and uses the free place. Another thread of the program may still take it; then
     # the error is raised.
-    with _turn:
-        if _spares:
-            posix.close(_spares.pop())
+    with _spare_descriptor_lock:
+        if _spare_descriptors:
+            posix.close(_spare_descriptors.pop())
         try:
             return function(*arguments)
         finally:
-            if _users[0]:
-                attempt(_refill_reserve)
+            if _reserve_user_count[0]:
+                try_to_call(_refill_reserve)
 
 
 def list_children(pid: int) -> list[int]:
@@ -101,9 +101,9 @@ def list_children(pid: int) -> list[int]:
         for task in call_with_spare_descriptor(posix.listdir, f"/proc/{pid}/task"):
             found += [int(word) for word in read_file(f"/proc/{pid}/task/{task}/children").split()]
     except OSError as error:
-        if error.errno in _EXHAUSTED:
+        if error.errno in _NO_DESCRIPTOR_LEFT_ERRNOS:
             raise
-        if not _has_lists:
+        if not _kernel_lists_children:
             everybody = [int(name) for name in call_with_spare_descriptor(posix.listdir, "/proc") if name.isdigit()]
             return [pid_ for pid_ in everybody if read_parent(pid_) == pid]
     return found
@@ -128,7 +128,7 @@ def read_stat(pid: int) -> list[bytes]:
         # an unread process is no dead process, and an empty tree would be a wrong proof.
         return read_file(f"/proc/{pid}/stat").rpartition(b")")[2].split()
     except OSError as error:
-        if error.errno in _EXHAUSTED:
+        if error.errno in _NO_DESCRIPTOR_LEFT_ERRNOS:
             raise
         return []
 
@@ -147,7 +147,7 @@ def open_pidfd(pid: int) -> int | None:
     try:
         return posix.pidfd_open(pid)
     except OSError as error:
-        if error.errno not in _NOBODY:
+        if error.errno not in _PROCESS_ABSENT_ERRNOS:
             raise
         return None
 
@@ -177,7 +177,7 @@ def _read_whole_file(path: str) -> bytes:
         posix.close(number)
 
 
-def attempt(function: object, *arguments: object) -> bool:
+def try_to_call(function: object, *arguments: object) -> bool:
     """Call a function that may fail; say whether it succeeded."""
     try:
         function(*arguments)  # type: ignore[operator]
@@ -196,7 +196,7 @@ def execute_program(argv: list[bytes], environment: dict[bytes, bytes]) -> None:
             posix.execve(path, argv, environment)
         except OSError as error:
             # A "permission denied" says more than a later "no such file", so it is the error that is kept.
-            if why is None or why.errno in _ABSENT:
+            if why is None or why.errno in _FILE_ABSENT_ERRNOS:
                 why = error
     assert why is not None
     raise why

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.places import find_call_lines
-from pytest_agentproc.tree._hold import hold_processes, kill, reap, wait_for_death
+from pytest_agentproc.tree._hold import kill, open_pidfds_while_same, reap, wait_for_death
 from pytest_agentproc.tree._kernel import list_children
 from pytest_agentproc.tree._ownership import OwnedProcess, Ownership, OwnershipFacts, attribute_processes
 from pytest_agentproc.tree._prctl import adopt_orphans_in_block
@@ -25,7 +25,13 @@ from pytest_agentproc.tree._snapshots import (
     require_own_proc,
     take_snapshot,
 )
-from pytest_agentproc.tree._starts import COOKIE, Start, is_start_under_way, listen_to_starts, publish_cookie
+from pytest_agentproc.tree._starts import (
+    START_COOKIE_VARIABLE,
+    ProcessStart,
+    is_start_under_way,
+    listen_to_starts,
+    publish_cookie,
+)
 from pytest_agentproc.tree._walk import list_descendants
 
 if TYPE_CHECKING:
@@ -33,21 +39,21 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
-_NANOSECONDS = 1_000_000_000
-_ZOMBIE_PERIOD = 5
+_NANOSECONDS_PER_SECOND = 1_000_000_000
+_ZOMBIE_POLL_PERIOD_MS = 5
 """Milliseconds between two looks at a dead child: no event shows that a thread has waited for it."""
-_PATIENCE = 2 * _NANOSECONDS
+_DEATH_TIMEOUT_NS = 2 * _NANOSECONDS_PER_SECOND
 """Real nanoseconds that killed processes may take to be dead."""
 
-_TRIES = 50
+_MOST_TREE_WALKS = 50
 """Walks of a tree in which a process ends each time: more than happen unless a test makes them happen."""
 
-_SERVES_ALL = "Trio thread"
+_TRIO_THREAD_NAME_PREFIX = "Trio thread"
 """The name of a thread that trio keeps for the next task that needs one."""
 
-_disowned: dict[int, int] = {}
+_birth_by_excluded_pid: dict[int, int] = {}
 
-_one_look = threading.RLock()
+_process_look_lock = threading.RLock()
 """Held during a look: of two threads that reap one orphan, the second could meet a child with the same pid."""
 
 
@@ -58,12 +64,12 @@ def exclude_from_tracking(pid: int) -> None:
         pid: the child, unreaped.
     """
     # The kernel reuses pids, so the birth is kept as well. Without it a new process could inherit the exemption.
-    for process, born in list(_disowned.items()):
+    for process, born in list(_birth_by_excluded_pid.items()):
         if (old := take_snapshot(process)) is None or old.born != born:
-            del _disowned[process]
+            del _birth_by_excluded_pid[process]
     seen = take_snapshot(pid)
     if seen is not None:
-        _disowned[pid] = seen.born
+        _birth_by_excluded_pid[pid] = seen.born
 
 
 class LeakTracker:
@@ -96,9 +102,9 @@ class LeakTracker:
         self._thread = threading.current_thread()
         self._strangers: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
         self._before: dict[tuple[int, int], int] = {}
-        self._numbered: list[Start] = []
-        self._starts: dict[int, Start] = {}
-        self._sessions: dict[int, Start | None] = {}
+        self._numbered: list[ProcessStart] = []
+        self._starts: dict[int, ProcessStart] = {}
+        self._sessions: dict[int, ProcessStart | None] = {}
         self._claimed: dict[tuple[int, int], OwnedProcess] = {}
         self._has_company = False
 
@@ -112,7 +118,7 @@ class LeakTracker:
         # Threads that run already may start processes for other tests or plugins. Trio's cached threads are exempt:
         # they are idle now, and work for the next task that needs them.
         threads = (thread for thread in threading.enumerate() if thread is not self._thread)
-        self._strangers.update(thread for thread in threads if not thread.name.startswith(_SERVES_ALL))
+        self._strangers.update(thread for thread in threads if not thread.name.startswith(_TRIO_THREAD_NAME_PREFIX))
         self._mark_processes_foreign(() if self._has_no_new_child() else _snapshot_descendants())
         self.word = self._secret
         if self._adopts:
@@ -125,7 +131,9 @@ class LeakTracker:
         for stranger in strangers:
             self._before[stranger.pid, stranger.born] = stranger.parent
             is_idle = (
-                stranger.state == "zombie" or stranger.pid in helpers or _disowned.get(stranger.pid) == stranger.born
+                stranger.state == "zombie"
+                or stranger.pid in helpers
+                or _birth_by_excluded_pid.get(stranger.pid) == stranger.born
             )
             self._has_company = self._has_company or not (is_idle or self._excuses(stranger.pid, stranger.command))
 
@@ -175,13 +183,15 @@ class LeakTracker:
 
     # Reports of the patches.
 
-    def before_start(self, command: str, frame: FrameType) -> Start:
+    def before_start(self, command: str, frame: FrameType) -> ProcessStart:
         """See `StartListener`."""
-        start = Start(len(self._numbered), command, find_call_lines(frame, self._home), self._is_own_frame(frame))
+        start = ProcessStart(
+            len(self._numbered), command, find_call_lines(frame, self._home), self._is_own_frame(frame)
+        )
         self._numbered.append(start)
         return start
 
-    def after_start(self, start: Start) -> None:
+    def after_start(self, start: ProcessStart) -> None:
         """See `StartListener`."""
         self._starts[start.pid] = start
         if getattr(start.handle(), "serves_host", False):
@@ -212,12 +222,12 @@ class LeakTracker:
 
     def find_owned(self) -> Ownership:
         """Find the processes that are there now. Without a new child this costs one system call or one look."""
-        with _one_look:
+        with _process_look_lock:
             return self._find_owned()
 
     def _find_owned(self) -> Ownership:
         found = Ownership()
-        for _ in range(_TRIES):
+        for _ in range(_MOST_TREE_WALKS):
             if self._has_no_new_child():
                 return Ownership()
             pids = list_descendants(os.getpid())
@@ -247,8 +257,8 @@ class LeakTracker:
         with suppress(OSError):  # no descriptor is left
             now.update(list_children(os.getpid()))
         # A pid that was started here may be the reused one of a process from before, so it is always looked at.
-        old = {*_disowned, *(pid for pid, _ in self._before)}
-        return bool(now) and now <= old and not any(pid in self._starts for pid in now - _disowned.keys())
+        old = {*_birth_by_excluded_pid, *(pid for pid, _ in self._before)}
+        return bool(now) and now <= old and not any(pid in self._starts for pid in now - _birth_by_excluded_pid.keys())
 
     def wait_until_none_left(self, timeout: int, *, zombies: bool = True) -> Ownership:
         """Wait until no process is left, or the time is up; give the rest.
@@ -267,11 +277,11 @@ class LeakTracker:
             if not awaited or left <= 0:
                 return found
             milliseconds = -(-left // 1_000_000)
-            with hold_processes(
+            with open_pidfds_while_same(
                 process.sighting for process in found.mine if process.sighting.state != "zombie"
             ) as grips:
                 wait_for_death(
-                    grips.values(), min(milliseconds, _ZOMBIE_PERIOD) if is_dead or not grips else milliseconds
+                    grips.values(), min(milliseconds, _ZOMBIE_POLL_PERIOD_MS) if is_dead or not grips else milliseconds
                 )
 
     def end_owned_processes(self, found: Sequence[OwnedProcess]) -> list[ProcessState]:
@@ -280,12 +290,12 @@ class LeakTracker:
         Args:
             found: the processes to begin with; those that turn up among their children follow.
         """
-        deadline = time.monotonic_ns() + _PATIENCE
+        deadline = time.monotonic_ns() + _DEATH_TIMEOUT_NS
         refused: dict[tuple[int, int], ProcessState] = {}
         while found and time.monotonic_ns() < deadline:
             # Held by pidfd and seen again before the signal, so a reused pid is never hit.
             living = [process.sighting for process in found if process.sighting.state != "zombie"]
-            with hold_processes(living) as grips:
+            with open_pidfds_while_same(living) as grips:
                 for process in living:
                     if process.pid in grips and not kill(grips[process.pid]):
                         refused[process.pid, process.born] = process
@@ -304,7 +314,9 @@ class LeakTracker:
         return [*refused.values(), *(process.sighting for process in found)]
 
     def _reap_owned_processes(self, found: Sequence[OwnedProcess]) -> None:
-        wait_for_death((), _ZOMBIE_PERIOD)  # a thread that waits for a process, as asyncio has them, comes first
+        wait_for_death(
+            (), _ZOMBIE_POLL_PERIOD_MS
+        )  # a thread that waits for a process, as asyncio has them, comes first
         if "multiprocessing.process" in sys.modules:
             sys.modules["multiprocessing.process"].active_children()  # it notes how its processes ended
         # A `Popen` object has to reap its process itself: after any other wait it reports exit code 0.
@@ -319,10 +331,12 @@ class LeakTracker:
     def _gather_ownership_facts(self, seen: Sequence[ProcessState], *, has_company: bool) -> OwnershipFacts:
         # Only adopted children without a known start need the cookie. To read it costs a file for each process.
         me = os.getpid()
-        before = {**self._before, **dict.fromkeys(_disowned.items(), me)}
+        before = {**self._before, **dict.fromkeys(_birth_by_excluded_pid.items(), me)}
         helpers = _list_multiprocessing_helpers()
         own = [start for start in self._numbered if start.is_own]
-        strange = any(start.pid and start.pid not in _disowned for start in self._numbered if not start.is_own)
+        strange = any(
+            start.pid and start.pid not in _birth_by_excluded_pid for start in self._numbered if not start.is_own
+        )
         cookies = {}
         for process in seen:
             if process.parent == me and not (process.pid in self._starts or (process.pid, process.born) in before):
@@ -341,8 +355,8 @@ class LeakTracker:
             excuses=self._excuses,
         )
 
-    def _read_cookie_starts(self, pid: int) -> dict[int, Start | None]:
-        for word in read_environment_variable(pid, COOKIE).split():
+    def _read_cookie_starts(self, pid: int) -> dict[int, ProcessStart | None]:
+        for word in read_environment_variable(pid, START_COOKIE_VARIABLE).split():
             secret, _, number = word.partition(".")
             if secret == self._secret:
                 return {pid: self._numbered[int(number)] if number else None}

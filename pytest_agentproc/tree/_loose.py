@@ -14,11 +14,11 @@ import signal
 from pytest_agentproc.tree._kernel import call_with_spare_descriptor, is_out_of_descriptors, open_pidfd, read_stat
 from pytest_agentproc.tree._walk import read_session
 
-_BORN = 19
+_BIRTH_TIME_FIELD_INDEX = 19
 """Where, from the state on, the kernel says when a process was born."""
 
 
-class UnheldMembers:
+class MembersWithoutPidfd:
     """Hold pids with births: `births` of members that may be signalled, `refused` of the others.
 
     A dead member is known until its parent or `reap_old_zombies` reaps its zombie: nothing else shows to whom an
@@ -116,4 +116,4 @@ def _reap_child(pid: int) -> bool:
 def _read_birth_time(pid: int, *, living: bool = False) -> bytes:
     """Give the kernel's number for the birth of a process; nothing if it has disappeared or is not `living`."""
     fields = read_stat(pid)
-    return fields[_BORN] if fields and not (living and fields[0] in (b"Z", b"X")) else b""
+    return fields[_BIRTH_TIME_FIELD_INDEX] if fields and not (living and fields[0] in (b"Z", b"X")) else b""

@@ -4,7 +4,7 @@ A pid is only ever used to open a pidfd. Then the kinship is read, and the proce
 reaches the process that was found. A walk during which a process died or vanished is no proof: the dead process may
 have left a child in a place that the walk had passed.
 
-If no descriptor is left, a member is known by its pid and birth: see `UnheldMembers`.
+If no descriptor is left, a member is known by its pid and birth: see `MembersWithoutPidfd`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import time
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.tree._kernel import call_with_spare_descriptor, is_dead, is_out_of_descriptors, open_pidfd
-from pytest_agentproc.tree._loose import UnheldMembers
+from pytest_agentproc.tree._loose import MembersWithoutPidfd
 from pytest_agentproc.tree._membership import list_pinned_sessions
 from pytest_agentproc.tree._walk import read_group, read_session
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.tree._membership import TreeMembership
 
 
-_LEAST = 4
+_LEAST_WALKS_PER_SURVEY = 4
 """The least number of walks in a survey, unless one is sure."""
 
 
@@ -55,7 +55,7 @@ class TreeMembers:
         self._watch = watch
         self._forget = forget
         self._pidfds: dict[int, int] = {}
-        self._loose = UnheldMembers()
+        self._loose = MembersWithoutPidfd()
         self._unreaped: set[int] = set()
         """The dead among these that pin their session, or that another process reaps first."""
         self._untouchable: dict[int, int] = {}
@@ -90,9 +90,9 @@ class TreeMembers:
         """Walk the tree until a walk is sure, or the real seconds are over, however slow the machine is."""
         end = time.monotonic() + seconds
         walks = 0
-        while walks < _LEAST or (not self.is_sure and time.monotonic() < end):
+        while walks < _LEAST_WALKS_PER_SURVEY or (not self.is_sure and time.monotonic() < end):
             self.add_new_members(end=end)
-            walks += _LEAST if self.is_sure or self.kin.is_cut else 1
+            walks += _LEAST_WALKS_PER_SURVEY if self.is_sure or self.kin.is_cut else 1
 
     def kill_all(self, seconds: float, *, freeze: bool = False) -> bool:
         """Kill every member as soon as it is found, until a sure walk finds no new one.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 
-_FEW = 64
+_PROCESSES_BETWEEN_TIME_CHECKS = 64
 
 
 class KnownMembers(Protocol):
@@ -147,7 +147,7 @@ class SubreaperTree:
         # The youngest first: a tree that forks and dies quickly leaves thousands of zombies, and only the last orphans
         # live. An oldest-first walk took seconds under load, and lost the race.
         for count, pid in enumerate(reversed(self._seen), 1):  # the last may live yet
-            if count % _FEW == 0 and time.monotonic() > end:
+            if count % _PROCESSES_BETWEEN_TIME_CHECKS == 0 and time.monotonic() > end:
                 self.is_sure, self.is_cut = False, True
                 return
             if pid != self._root and not self._is_unknown_zombie(pid):

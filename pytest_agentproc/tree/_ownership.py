@@ -15,16 +15,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_agentproc.tree._starts import FORK
+from pytest_agentproc.tree._starts import COMMAND_TEXT_OF_FORK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from pytest_agentproc.tree._snapshots import ProcessState
-    from pytest_agentproc.tree._starts import Start
+    from pytest_agentproc.tree._starts import ProcessStart
 
 
-_LATE = 20_000_000
+_BIRTH_CLOCK_TOLERANCE_NS = 20_000_000
 """The kernel counts births in steps of 10 ms: a process that seems born this much after its start is still that one."""
 
 
@@ -50,11 +50,11 @@ class OwnershipFacts:
     session: int
     before: Mapping[tuple[int, int], int] = field(default_factory=dict)
     helpers: Collection[int] = ()
-    starts: Mapping[int, Start] = field(default_factory=dict)
-    cookies: Mapping[int, Start | None] = field(default_factory=dict)
-    sessions: Mapping[int, Start | None] = field(default_factory=dict)
+    starts: Mapping[int, ProcessStart] = field(default_factory=dict)
+    cookies: Mapping[int, ProcessStart | None] = field(default_factory=dict)
+    sessions: Mapping[int, ProcessStart | None] = field(default_factory=dict)
     claimed: Mapping[tuple[int, int], OwnedProcess] = field(default_factory=dict)
-    candidates: Sequence[Start] = ()
+    candidates: Sequence[ProcessStart] = ()
     others: bool = False
     excuses: Callable[[int, str], bool] = lambda _pid, _command: False
 
@@ -73,7 +73,7 @@ class OwnedProcess(NamedTuple):
     sighting: ProcessState
     how: str
     why: str
-    start: Start | None
+    start: ProcessStart | None
     above: tuple[ProcessState, ...] = ()
 
     def describe_command(self, own: str) -> str:
@@ -83,9 +83,9 @@ class OwnedProcess(NamedTuple):
             own: the command line of this process, which its forks have too.
         """
         asked = self.start.command if self.how == "child" and self.start is not None else ""
-        if asked and asked != FORK:
+        if asked and asked != COMMAND_TEXT_OF_FORK:
             return asked
-        return FORK if self.sighting.command == own else self.sighting.command
+        return COMMAND_TEXT_OF_FORK if self.sighting.command == own else self.sighting.command
 
 
 class Ownership(NamedTuple):
@@ -135,7 +135,7 @@ class _OwnershipJudge:
     def __init__(self, known: OwnershipFacts) -> None:
         self._known = known
         self.verdicts: dict[int, OwnedProcess | None] = {}
-        self._sessions: dict[int, Start | None] = dict(known.sessions)
+        self._sessions: dict[int, ProcessStart | None] = dict(known.sessions)
         self._others_sessions: set[int] = set()
         for start in known.starts.values():
             if start.is_own and not known.excuses(start.pid, start.command):
@@ -147,7 +147,7 @@ class _OwnershipJudge:
         identity = process.pid, process.born
         start = known.starts.get(process.pid)
         # Pids are reused. A process that was born clearly after the start with this pid is another one.
-        if start is not None and process.born > start.at + _LATE:
+        if start is not None and process.born > start.at + _BIRTH_CLOCK_TOLERANCE_NS:
             start = None  # its pid is another's now
         if process.pid in known.helpers or identity in known.before or known.excuses(process.pid, process.command):
             return self._set_verdict(process, None)
@@ -203,7 +203,7 @@ class _OwnershipJudge:
         parent = known.before.get((process.pid, process.born), known.me)
         return parent != known.me or (process.session in known.starts and process.session != process.pid)
 
-    def _judge_adopted(self, process: ProcessState, start: Start | None, why: str) -> bool:
+    def _judge_adopted(self, process: ProcessState, start: ProcessStart | None, why: str) -> bool:
         excuses = self._known.excuses
         if start is not None and (not start.is_own or excuses(start.pid, start.command)):
             return self._set_verdict(process, None)

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 _SET_PARENT_DEATH_SIGNAL = 1
 _SET_CHILD_SUBREAPER = 36
 _GET_CHILD_SUBREAPER = 37
-_MONOTONIC = 1
+_CLOCK_MONOTONIC = 1
 
-_lock = threading.Lock()
-_holders = 0
+_subreaper_lock = threading.Lock()
+_adoption_request_count = 0
 _was_subreaper = False
 
 
@@ -34,23 +34,23 @@ def adopt_orphans() -> None:
     Raises:
         OSError: this system cannot.
     """
-    global _holders, _was_subreaper  # noqa: PLW0603  # it is one attribute of one process
+    global _adoption_request_count, _was_subreaper  # noqa: PLW0603  # it is one attribute of one process
     # The attribute belongs to the process, and several runs want it at once. Without one counter for all, the end of
     # one run would take the orphans from another.
-    with _lock:
-        if _holders == 0:
+    with _subreaper_lock:
+        if _adoption_request_count == 0:
             _was_subreaper = is_subreaper()
             _call_libc("prctl", _SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        _holders += 1
+        _adoption_request_count += 1
 
 
 def release_orphans() -> None:
     """Undo one `adopt_orphans`; the last one makes this process what it was."""
-    global _holders  # noqa: PLW0603  # see above
-    with _lock:
-        _holders -= 1
+    global _adoption_request_count  # noqa: PLW0603  # see above
+    with _subreaper_lock:
+        _adoption_request_count -= 1
         # The host program may have been a subreaper before. It gets that back.
-        if _holders == 0:
+        if _adoption_request_count == 0:
             _call_libc("prctl", _SET_CHILD_SUBREAPER, int(_was_subreaper), 0, 0, 0)
 
 
@@ -96,7 +96,7 @@ class Alarm:
     """A descriptor that becomes readable a given number of real milliseconds after it was set."""
 
     def __init__(self) -> None:
-        self.descriptor = call_libc("timerfd_create", _MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
+        self.descriptor = call_libc("timerfd_create", _CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
         if self.descriptor < 0:  # the C module that is loaded keeps no errno, and nothing else can be wrong
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 

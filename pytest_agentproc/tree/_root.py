@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from pytest_agentproc.tree._keeper import Keeper
 
 
-started: set[int] = set()
+started_pids: set[int] = set()
 """The pids that this module started and has not reaped."""
 
-_GET_INFO = 0xC048FF0B
+_PIDFD_GET_INFO_REQUEST = 0xC048FF0B
 """The request for the kernel's facts about a pidfd: 72 bytes, a mask of the wanted facts first."""
-_HOW_IT_ENDED = 1 << 3
-_STATUS_AT = 60
-_UNKNOWN = 255
+_PIDFD_EXIT_INFO_FLAG = 1 << 3
+_EXIT_STATUS_OFFSET_BYTES = 60
+_UNKNOWN_EXIT_CODE = 255
 """The code that asyncio, too, reports for an exit that another part of the program took."""
 
-_PATIENCE = 1.0
+_PROCESS_END_TIMEOUT_SECONDS = 1.0
 """Real seconds between the end of a process's threads and the end of the process itself."""
 
 
@@ -94,11 +94,11 @@ class OwnChild:
             os.killpg(self.pid, signal.SIGKILL)
             self._process.wait()
             raise
-        started.add(self.pid)
+        started_pids.add(self.pid)
 
     def read_status(self) -> int:
         """See `RootProcess`."""
-        return _read_status(self.pidfd) if self._is_known else _UNKNOWN
+        return _read_status(self.pidfd) if self._is_known else _UNKNOWN_EXIT_CODE
 
     def reap(self, seconds: float | None = None) -> bool:
         """See `RootProcess`."""
@@ -107,7 +107,7 @@ class OwnChild:
         except subprocess.TimeoutExpired:
             threading.Thread(target=self.reap, name="agentproc-reap", daemon=True).start()
             return False
-        started.discard(self.pid)
+        started_pids.discard(self.pid)
         return True
 
 
@@ -137,12 +137,12 @@ class KeeperChild:
         finally:
             os.close(room)
         self.pidfd = os.pidfd_open(self.pid)
-        started.add(self.pid)
+        started_pids.add(self.pid)
 
     def read_status(self) -> int:
         """See `RootProcess`."""
         # The pidfd is readable when the last thread has ended, a moment before the keeper can see the exit.
-        end = time.monotonic() + _PATIENCE
+        end = time.monotonic() + _PROCESS_END_TIMEOUT_SECONDS
         with contextlib.suppress(KeeperDied):
             while time.monotonic() < end:
                 status = self._keeper.read_status(self.pid)
@@ -152,7 +152,7 @@ class KeeperChild:
 
     def reap(self, seconds: float | None = None) -> bool:
         """See `RootProcess`."""
-        started.discard(self.pid)
+        started_pids.discard(self.pid)
         with contextlib.suppress(KeeperDied):
             return self._keeper.reap(self.pid) is not None
         with contextlib.suppress(ChildProcessError):
@@ -177,11 +177,11 @@ def _read_status(pidfd: int) -> int:
 
 def _read_reaped_status(pidfd: int) -> int:
     """Ask the kernel how a reaped process ended; Linux has known that since 6.15."""
-    words = bytearray(struct.pack("Q64x", _HOW_IT_ENDED))
+    words = bytearray(struct.pack("Q64x", _PIDFD_EXIT_INFO_FLAG))
     try:
-        fcntl.ioctl(pidfd, _GET_INFO, words)
+        fcntl.ioctl(pidfd, _PIDFD_GET_INFO_REQUEST, words)
     except OSError:
-        return _UNKNOWN
+        return _UNKNOWN_EXIT_CODE
     known: int = struct.unpack_from("Q", words)[0]
-    status: int = struct.unpack_from("i", words, _STATUS_AT)[0]
-    return os.waitstatus_to_exitcode(status) if known & _HOW_IT_ENDED else _UNKNOWN
+    status: int = struct.unpack_from("i", words, _EXIT_STATUS_OFFSET_BYTES)[0]
+    return os.waitstatus_to_exitcode(status) if known & _PIDFD_EXIT_INFO_FLAG else _UNKNOWN_EXIT_CODE

@@ -15,8 +15,10 @@ from pytest_agentproc.procfs import read_command_words, read_stat
 from pytest_agentproc.tree._kernel import read_file
 from pytest_agentproc.tree._walk import read_environment
 
-_NAMES = b"NSpid:"
-_REMEDY = "mount one in this pid namespace: `mount -t proc proc /proc`, `bwrap --proc /proc`, `unshare --mount-proc`"
+_NAMESPACE_PIDS_LINE_PREFIX = b"NSpid:"
+_MOUNT_PROC_REMEDY = (
+    "mount one in this pid namespace: `mount -t proc proc /proc`, `bwrap --proc /proc`, `unshare --mount-proc`"
+)
 
 
 def require_own_proc(folder: str = "/proc") -> None:
@@ -29,14 +31,16 @@ def require_own_proc(folder: str = "/proc") -> None:
         UsageError: there is none, or it shows the processes of another pid namespace.
     """
     if not os.path.lexists(f"{folder}/self"):
-        raise UsageError(f"{folder} shows no processes, but a tree is found there", _REMEDY)
+        raise UsageError(f"{folder} shows no processes, but a tree is found there", _MOUNT_PROC_REMEDY)
     try:
         shown = os.readlink(f"{folder}/self")
     except OSError:
         shown = "no process"
     # Without this check a run in a foreign namespace listed no descendants, and its tree check passed every test.
     if shown != str(os.getpid()) or _is_proc_of_outer_namespace(folder):
-        raise UsageError(f"{folder} shows another pid namespace: process {os.getpid()} is {shown} there", _REMEDY)
+        raise UsageError(
+            f"{folder} shows another pid namespace: process {os.getpid()} is {shown} there", _MOUNT_PROC_REMEDY
+        )
 
 
 def _is_proc_of_outer_namespace(folder: str) -> bool:
@@ -45,11 +49,11 @@ def _is_proc_of_outer_namespace(folder: str) -> bool:
         lines = read_file(f"{folder}/self/status").splitlines()
     except OSError:  # no descriptor is left: the spawn will report that
         return False
-    return any(len(line.split()) > 2 for line in lines if line.startswith(_NAMES))  # noqa: PLR2004  # a name and a pid
+    return any(len(line.split()) > 2 for line in lines if line.startswith(_NAMESPACE_PIDS_LINE_PREFIX))  # noqa: PLR2004  # a name and a pid
 
 
-_STATES = {"Z": "zombie", "T": "stopped", "t": "stopped"}
-_NANOSECONDS = 1_000_000_000
+_STATE_NAME_BY_LETTER = {"Z": "zombie", "T": "stopped", "t": "stopped"}
+_NANOSECONDS_PER_SECOND = 1_000_000_000
 
 
 class ProcessState(NamedTuple):
@@ -77,7 +81,7 @@ def take_snapshot(pid: int) -> ProcessState | None:
     seen = read_stat(pid)
     if seen is None or seen.state in "Xx":
         return None
-    state = _STATES.get(seen.state, "alive")
+    state = _STATE_NAME_BY_LETTER.get(seen.state, "alive")
     command = "" if state == "zombie" else read_command_line(pid)
     return ProcessState(
         pid, seen.parent, seen.session, state, seen.started * _compute_tick_nanoseconds(), command or f"[{seen.name}]"
@@ -109,4 +113,4 @@ def has_children() -> bool:
 
 @cache
 def _compute_tick_nanoseconds() -> int:
-    return _NANOSECONDS // os.sysconf("SC_CLK_TCK")
+    return _NANOSECONDS_PER_SECOND // os.sysconf("SC_CLK_TCK")

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
-COOKIE = "PYTEST_AGENTPROC_COOKIE"
-FORK = "a fork of this process"
+START_COOKIE_VARIABLE = "PYTEST_AGENTPROC_COOKIE"
+COMMAND_TEXT_OF_FORK = "a fork of this process"
 """The command of a start that asks for none."""
 
 
 @dataclass(slots=True, eq=False)
-class Start:
+class ProcessStart:
     """One start of a process.
 
     Args:
@@ -66,10 +66,10 @@ class StartListener(Protocol):
     def word(self) -> str:
         """Its word of the cookie; empty: none for now."""
 
-    def before_start(self, command: str, frame: FrameType) -> Start:
+    def before_start(self, command: str, frame: FrameType) -> ProcessStart:
         """Take note that a process is about to be started."""
 
-    def after_start(self, start: Start) -> None:
+    def after_start(self, start: ProcessStart) -> None:
         """Take note of the process that the start became."""
 
     def before_thread_start(self, thread: threading.Thread) -> None:
@@ -79,99 +79,101 @@ class StartListener(Protocol):
         """Take note that the program is about to send a signal, or to ask by one whether a process exists."""
 
 
-_lock = threading.Lock()
-_listeners: list[StartListener] = []
-_inherited = ""
-_season: _PatchScope | None = None
-_Starts = list[tuple[StartListener, Start]]
-_current = threading.local()
+_start_listener_lock = threading.Lock()
+_start_listeners: list[StartListener] = []
+_inherited_cookie = ""
+_patch_scope: _PatchScope | None = None
+_AnnouncedStarts = list[tuple[StartListener, ProcessStart]]
+_starts_of_this_thread = threading.local()
 """`starts` is what this thread is about to start: a step of one start, such as a fork, is no other start."""
-_starting: set[int] = set()
+_starting_thread_ids: set[int] = set()
 """The threads that start a process now. Its child may be there already, and may have ended, while no listener knows."""
 
 
 def is_start_under_way() -> bool:
     """Say whether a start is under way, so that a child may be there that no listener knows yet."""
-    return bool(_starting)
+    return bool(_starting_thread_ids)
 
 
 @contextmanager
 def listen_to_starts(listener: StartListener) -> Iterator[None]:
     """Report every start to a listener while the block runs."""
-    global _inherited, _season  # noqa: PLW0603  # there is one environment
-    with _lock:
-        if not _listeners:
-            _inherited = os.environ.get(COOKIE, "")
-            _season = _season if _season is not None and _season.install() else _PatchScope()
-        _listeners.append(listener)
+    global _inherited_cookie, _patch_scope  # noqa: PLW0603  # there is one environment
+    with _start_listener_lock:
+        if not _start_listeners:
+            _inherited_cookie = os.environ.get(START_COOKIE_VARIABLE, "")
+            _patch_scope = _patch_scope if _patch_scope is not None and _patch_scope.install() else _PatchScope()
+        _start_listeners.append(listener)
     publish_cookie()
     try:
         yield
     finally:
-        with _lock:
-            if listener in _listeners:  # it is not in a fork
-                _listeners.remove(listener)
-            if not _listeners and _season is not None and not _season.remove():
-                _season = None
+        with _start_listener_lock:
+            if listener in _start_listeners:  # it is not in a fork
+                _start_listeners.remove(listener)
+            if not _start_listeners and _patch_scope is not None and not _patch_scope.remove():
+                _patch_scope = None
         publish_cookie()
 
 
 def publish_cookie() -> None:
     """Write the words of the listeners into the environment that children inherit."""
-    _write_cookie_variable(" ".join(filter(None, [_inherited, *(listener.word for listener in tuple(_listeners))])))
+    _write_cookie_variable(
+        " ".join(filter(None, [_inherited_cookie, *(listener.word for listener in tuple(_start_listeners))]))
+    )
 
 
 def _write_cookie_variable(cookie: str) -> None:
     if cookie:
-        os.environ[COOKIE] = cookie
+        os.environ[START_COOKIE_VARIABLE] = cookie
     else:
-        os.environ.pop(COOKIE, None)
+        os.environ.pop(START_COOKIE_VARIABLE, None)
 
 
-def _report_start_done(starts: _Starts, pid: int, handle: Callable[[], Any] = lambda: None) -> None:
+def _report_start_done(starts: _AnnouncedStarts, pid: int, handle: Callable[[], Any] = lambda: None) -> None:
     for listener, start in starts:
         start.pid, start.at, start.handle = pid, read_nanoseconds_since_boot(), handle
         listener.after_start(start)
 
 
 @contextmanager
-def _merge_nested_starts(starts: _Starts) -> Iterator[None]:
+def _merge_nested_starts(starts: _AnnouncedStarts) -> Iterator[None]:
     """Treat every start of this thread as a part of these starts while the block runs."""
     # Since CPython 3.13 `subprocess` uses `os.posix_spawn`. Without this each start counted twice, and a daemon with a
     # cleared environment no longer led to the one line that can have started it.
-    outer = getattr(_current, "starts", None)
-    _current.starts = starts
-    _starting.add(threading.get_ident())
+    outer = getattr(_starts_of_this_thread, "starts", None)
+    _starts_of_this_thread.starts = starts
+    _starting_thread_ids.add(threading.get_ident())
     try:
         yield
     finally:
-        _current.starts = outer
+        _starts_of_this_thread.starts = outer
         if outer is None:
-            _starting.discard(threading.get_ident())
+            _starting_thread_ids.discard(threading.get_ident())
 
 
-def _handle_fork_result(starts: _Starts, pid: int) -> None:
+def _handle_fork_result(starts: _AnnouncedStarts, pid: int) -> None:
     if pid:
         _report_start_done(starts, pid)
     else:
         # A fork is no listener, and must not report the starts of its own program to the parent's.
-        _listeners.clear()
-        _starting.clear()
-        if COOKIE in os.environ:
+        _start_listeners.clear()
+        _starting_thread_ids.clear()
+        if START_COOKIE_VARIABLE in os.environ:
             _write_cookie_variable(_format_cookie(starts))
 
 
-def _format_cookie(starts: _Starts) -> str:
+def _format_cookie(starts: _AnnouncedStarts) -> str:
     words = [f"{listener.word}.{start.number}" for listener, start in starts if start.is_own and listener.word]
-    return " ".join(filter(None, [_inherited, *words]))
+    return " ".join(filter(None, [_inherited_cookie, *words]))
 
 
-def _add_cookie(environment: Mapping[Any, Any], starts: _Starts) -> dict[Any, Any]:
+def _add_cookie(environment: Mapping[Any, Any], starts: _AnnouncedStarts) -> dict[Any, Any]:
     """Give the environment of one start: the cookie, which would be inherited, names that start."""
     copy = dict(environment)
-    del copy[COOKIE]
+    del copy[START_COOKIE_VARIABLE]
     cookie = _format_cookie(starts)
-    return {**copy, COOKIE: cookie} if cookie else copy
+    return {**copy, START_COOKIE_VARIABLE: cookie} if cookie else copy
 
 
 def _format_command(asked: Any) -> str:
@@ -248,21 +250,21 @@ class _PatchScope:
                 covered = True
         return not covered
 
-    def _announce_start(self, command: str) -> _Starts:
-        if (outer := getattr(_current, "starts", None)) is not None:
+    def _announce_start(self, command: str) -> _AnnouncedStarts:
+        if (outer := getattr(_starts_of_this_thread, "starts", None)) is not None:
             return list(outer)
-        if self._is_over or not _listeners:
+        if self._is_over or not _start_listeners:
             return []
         frame = sys._getframe(2)  # noqa: SLF001  # the only way to the caller's line
-        return [(listener, listener.before_start(command, frame)) for listener in tuple(_listeners)]
+        return [(listener, listener.before_start(command, frame)) for listener in tuple(_start_listeners)]
 
     def _patch_popen(self, plain: Any) -> Any:
         def init(process: subprocess.Popen[Any], *args: Any, **options: Any) -> None:
             starts = self._announce_start(_format_command(args[0] if args else options.get("args", "")))
-            if starts and len(args) <= _AT_ENV:
+            if starts and len(args) <= _POPEN_ENV_ARGUMENT_INDEX:
                 given = options.get("env")
                 environment = os.environ if given is None else given
-                if isinstance(environment, Mapping) and COOKIE in environment:
+                if isinstance(environment, Mapping) and START_COOKIE_VARIABLE in environment:
                     options["env"] = _add_cookie(environment, starts)
             with _merge_nested_starts(starts):
                 plain(process, *args, **options)
@@ -272,7 +274,7 @@ class _PatchScope:
 
     def _patch_fork(self, plain: Any) -> Any:
         def fork() -> int:
-            starts = self._announce_start(FORK)
+            starts = self._announce_start(COMMAND_TEXT_OF_FORK)
             with _merge_nested_starts(starts):
                 pid: int = plain()
                 _handle_fork_result(starts, pid)
@@ -282,7 +284,7 @@ class _PatchScope:
 
     def _patch_forkpty(self, plain: Any) -> Any:
         def forkpty() -> tuple[int, int]:
-            starts = self._announce_start(FORK)
+            starts = self._announce_start(COMMAND_TEXT_OF_FORK)
             with _merge_nested_starts(starts):
                 pid, descriptor = plain()
                 _handle_fork_result(starts, pid)
@@ -293,7 +295,7 @@ class _PatchScope:
     def _patch_posix_spawn(self, plain: Any) -> Any:
         def spawn(path: Any, argv: Any, env: Any, *args: Any, **options: Any) -> int:
             starts = self._announce_start(_format_command(argv))
-            if starts and isinstance(env, Mapping) and COOKIE in env:
+            if starts and isinstance(env, Mapping) and START_COOKIE_VARIABLE in env:
                 env = _add_cookie(env, starts)
             with _merge_nested_starts(starts):
                 pid: int = plain(path, argv, env, *args, **options)
@@ -305,7 +307,7 @@ class _PatchScope:
     def _patch_system(self, plain: Any) -> Any:
         def system(command: Any) -> int:
             starts = self._announce_start(_format_command(command))
-            if starts and COOKIE in os.environ:
+            if starts and START_COOKIE_VARIABLE in os.environ:
                 _write_cookie_variable(_format_cookie(starts))
             try:
                 with _merge_nested_starts(starts):
@@ -328,7 +330,7 @@ class _PatchScope:
 
     def _patch_thread_start(self, plain: Any) -> Any:
         def start(thread: threading.Thread) -> None:
-            for listener in () if self._is_over else tuple(_listeners):
+            for listener in () if self._is_over else tuple(_start_listeners):
                 listener.before_thread_start(thread)
             plain(thread)
 
@@ -336,12 +338,12 @@ class _PatchScope:
 
     def _patch_signal(self, plain: Any) -> Any:
         def send(*args: Any) -> None:
-            for listener in () if self._is_over else tuple(_listeners):
+            for listener in () if self._is_over else tuple(_start_listeners):
                 listener.before_signal()
             plain(*args)
 
         return send
 
 
-_AT_ENV = 10
+_POPEN_ENV_ARGUMENT_INDEX = 10
 """The place of `env` among the arguments of `Popen` after its first."""

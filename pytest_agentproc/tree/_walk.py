@@ -18,13 +18,13 @@ from pytest_agentproc.tree._kernel import (
     read_stat,
 )
 
-_LIMIT = b"Max msgqueue size"
-_DEAD = (b"Z", b"X", b"x")
-_CODE, _STACK = 23, 25
+_QUEUE_LIMIT_LINE_PREFIX = b"Max msgqueue size"
+_DEAD_STATE_LETTERS = (b"Z", b"X", b"x")
+_CODE_ADDRESS_FIELD_INDEX, _STACK_ADDRESS_FIELD_INDEX = 23, 25
 """Where, from the state on, the kernel says at which addresses the program and its stack begin."""
-_BECOMING = b"0"
+_CODE_ADDRESS_DURING_EXEC = b"0"
 """The program's address until the environment is in place."""
-_TRIES = 1000
+_MOST_LOOKS_DURING_EXEC = 1000
 """Looks at a process that is just executing another program, a millisecond apart."""
 
 
@@ -75,7 +75,7 @@ def read_environment(pid: int) -> bytes:
     A process that is just executing another program shows none: it is asked again, for a second of real time at most.
     """
     before: tuple[bytes, ...] = ()
-    for _ in range(_TRIES):
+    for _ in range(_MOST_LOOKS_DURING_EXEC):
         try:
             found = read_file(f"/proc/{pid}/environ")
         except OSError as error:
@@ -84,9 +84,9 @@ def read_environment(pid: int) -> bytes:
             return b""
         # The kernel shows no environment between the end of the old program and the start of the new one. An orphan
         # that was looked at in that instant had no owner, and its leak was missed.
-        if found or not (now := _read_program_identity(pid)) or (now == before and now[0] != _BECOMING):
+        if found or not (now := _read_program_identity(pid)) or (now == before and now[0] != _CODE_ADDRESS_DURING_EXEC):
             return found
-        if now[0] == _BECOMING:
+        if now[0] == _CODE_ADDRESS_DURING_EXEC:
             select.poll().poll(1)
         before = now
     return b""
@@ -95,7 +95,11 @@ def read_environment(pid: int) -> bytes:
 def _read_program_identity(pid: int) -> tuple[bytes, ...]:
     """Say where a process's program and stack are: the stack tells two equal programs apart; nothing: it is dead."""
     fields = read_stat(pid)
-    return (fields[_CODE], fields[_STACK]) if fields and fields[0] not in _DEAD else ()
+    return (
+        (fields[_CODE_ADDRESS_FIELD_INDEX], fields[_STACK_ADDRESS_FIELD_INDEX])
+        if fields and fields[0] not in _DEAD_STATE_LETTERS
+        else ()
+    )
 
 
 def has_word_in_environment(pid: int, word: str) -> bool:
@@ -111,5 +115,12 @@ def read_queue_limit(pid: int) -> int | None:
         if is_out_of_descriptors(error):
             raise
         return None
-    soft = next((line.removeprefix(_LIMIT).split()[0] for line in lines if line.startswith(_LIMIT)), b"")
+    soft = next(
+        (
+            line.removeprefix(_QUEUE_LIMIT_LINE_PREFIX).split()[0]
+            for line in lines
+            if line.startswith(_QUEUE_LIMIT_LINE_PREFIX)
+        ),
+        b"",
+    )
     return int(soft) if soft.isdigit() else None

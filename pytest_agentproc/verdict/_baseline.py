@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.corpus import split_agent
-from pytest_agentproc.errors import did_you_mean
+from pytest_agentproc.errors import suggest_known_word
 from pytest_agentproc.scenario import read_list_entries
 from pytest_agentproc.verdict._rows import Row, Verdict
 
@@ -75,7 +75,7 @@ class Baseline:
         told = []
         for entry in self.known:
             if entry.scenario not in names and split_agent(entry.scenario)[0] not in names:
-                hint = did_you_mean(entry.scenario, names, "remove the entry")
+                hint = suggest_known_word(entry.scenario, names, "remove the entry")
                 told.append(f"{self.name}:{entry.line}: there is no scenario {entry.scenario}: {hint}")
         return told
 
@@ -98,7 +98,7 @@ class Baseline:
     def _build_absent_row(self, entry: KnownFailure, keys: Iterable[str]) -> Row:
         if entry.check in _APPEAR:
             return Row(entry.check, 0, "a known failure", "none", Verdict.FAILED, self._describe_stale_entry(entry))
-        hint = did_you_mean(entry.check, sorted(keys), f"it has {', '.join(sorted(keys))}")
+        hint = suggest_known_word(entry.check, sorted(keys), f"it has {', '.join(sorted(keys))}")
         hint = f"listed in {self.name}:{entry.line}, but the scenario has no such check: {hint}"
         return Row(entry.check, 0, "a known failure", "no such check", Verdict.FAILED, hint)
 

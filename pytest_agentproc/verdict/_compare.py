@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.errors import ClockError, Problem, ScenarioError, SubjectError, SupervisorCrash
+from pytest_agentproc.errors import ClockError, ScenarioError, ScenarioProblem, SubjectError, SupervisorCrash
 from pytest_agentproc.verdict._agent_checks import check_stray_signals, list_stray_signals
 from pytest_agentproc.verdict._artifacts import show_artifact
 from pytest_agentproc.verdict._checks import check_leaks, find_check
@@ -222,7 +222,7 @@ def _judge_row(played: PlayResult, expectation: Expectation) -> Row:
     try:
         finding = _check_expectation(played, expectation)
     except SlowPattern as error:
-        problem = Problem(str(played.bound.scenario.path), expectation.line, 1, f"{expectation.key}: {error}")
+        problem = ScenarioProblem(str(played.bound.scenario.path), expectation.line, 1, f"{expectation.key}: {error}")
         raise ScenarioError([problem]) from None
     missing = expectation.not_applicable or ", ".join(expectation.unstated)
     wanted = f"it depends on {missing}" if missing else _show_wanted_value(expectation.key, expectation.wanted)

@@ -64,12 +64,25 @@ def build_coordinator(folder: Path, compiler: str = "cc") -> None:
     """
     shim = sorted(_SOURCE_FOLDER.glob("shim*.c"))
     rest = sorted(set(_SOURCE_FOLDER.glob("*.c")) - set(shim))
-    _run_compiler([compiler, *_COMPILER_FLAGS, *_SHIM_COMPILER_FLAGS, "-o", folder / "shim.so", *shim, _SOURCE_FOLDER / _SHARED_SOURCE_FILE_NAME, *_LINKER_FLAGS])
+    _run_compiler(
+        [
+            compiler,
+            *_COMPILER_FLAGS,
+            *_SHIM_COMPILER_FLAGS,
+            "-o",
+            folder / "shim.so",
+            *shim,
+            _SOURCE_FOLDER / _SHARED_SOURCE_FILE_NAME,
+            *_LINKER_FLAGS,
+        ]
+    )
     _run_compiler([compiler, *_COMPILER_FLAGS, "-o", folder / "coordinator", *rest])
 
 
 def _run_compiler(words: list[str | Path]) -> None:
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_COMPILE_TIMEOUT_SECONDS)
+    done = subprocess.run(
+        words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_COMPILE_TIMEOUT_SECONDS
+    )
     if done.returncode:
         raise UsageError(
             f"virtual time for programs could not be compiled:\n{done.stderr.decode(errors='replace').strip()}",
@@ -105,7 +118,9 @@ def _compile_into(folder: Path) -> None:
 
 
 def _compute_fingerprint() -> str:
-    digest = hashlib.sha256(" ".join((platform.machine(), *platform.libc_ver(), *_COMPILER_FLAGS, *_SHIM_COMPILER_FLAGS)).encode())
+    digest = hashlib.sha256(
+        " ".join((platform.machine(), *platform.libc_ver(), *_COMPILER_FLAGS, *_SHIM_COMPILER_FLAGS)).encode()
+    )
     for file in sorted([*_SOURCE_FOLDER.glob("*.c"), *_SOURCE_FOLDER.glob("*.h")]):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:16]

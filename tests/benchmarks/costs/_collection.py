@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from pytest_agentproc.corpus import SUFFIX, list_corpus_files
+from pytest_agentproc.corpus import SCENARIO_FILE_SUFFIX, list_corpus_files
 from tests.benchmarks._figures import Samples, ratios, summary
 
 __all__ = ["CollectionPart"]
@@ -74,7 +74,9 @@ class CollectionPart:
         corpus = list_corpus_files()
         for number in range(_FILES):
             file = corpus[number % len(corpus)]
-            copy = self._folder / "many" / f"{file.name.removesuffix(SUFFIX)}-{number}{SUFFIX}"
+            copy = (
+                self._folder / "many" / f"{file.name.removesuffix(SCENARIO_FILE_SUFFIX)}-{number}{SCENARIO_FILE_SUFFIX}"
+            )
             copy.write_text(f"{file.read_text()}# copy {number}\n")
         self._taken = {name: Samples() for name in ("kit", "floor", "check", "compose")}
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("PY")}

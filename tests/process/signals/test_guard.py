@@ -11,7 +11,7 @@ import pytest
 
 from pytest_agentproc.harness import _signal_guard
 from pytest_agentproc.harness._signal_guard import _KnownProcess, guard_signals
-from pytest_agentproc.procfs import Stat
+from pytest_agentproc.procfs import ProcessStat
 
 
 @pytest.mark.parametrize("is_reaped", [False, True])
@@ -26,8 +26,8 @@ def test_when_a_descendants_pid_is_free_is_nobodys_word(is_reaped: bool) -> None
     assert notes == []
 
 
-@pytest.mark.parametrize("seen", [None, Stat("sh", "S", 1, 2, 2, 3)], ids=["nobody", "somebody else"])
-def test_who_is_reaped_meanwhile_is_no_stray(seen: Stat | None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("seen", [None, ProcessStat("sh", "S", 1, 2, 2, 3)], ids=["nobody", "somebody else"])
+def test_who_is_reaped_meanwhile_is_no_stray(seen: ProcessStat | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A keeper reaps it between two looks, and another process may have its pid by then."""
     notes: list[dict[str, Any]] = []
     monkeypatch.setattr(_signal_guard, "read_stat", lambda _pid: seen)

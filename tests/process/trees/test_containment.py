@@ -200,7 +200,7 @@ def test_stopping_all_first_converges_too(
     start: Callable[..., AgentChild], containment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second way, which comes after half a second of the first, taken in turns of 20 ms."""
-    monkeypatch.setattr(_child, "_TURN", 0.02)
+    monkeypatch.setattr(_child, "_SECONDS_PER_KILL_METHOD", 0.02)
     child = start(program(HYDRA, "4"), containment)
     read_line(child)
     child.kill()
@@ -241,7 +241,7 @@ def test_a_status_survives_the_keeper(start: Callable[..., AgentChild], ended: s
 def test_what_cannot_be_had_is_replaced_by_the_next(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
     """A supervisor runs its agent all the same, and reports which containment holds."""
     before = descriptors()
-    monkeypatch.setattr(_keeper, "_STUB", "raise SystemExit(1)")
+    monkeypatch.setattr(_keeper, "_KEEPER_START_CODE", "raise SystemExit(1)")
     if missing == "both":
 
         def refuse() -> None:

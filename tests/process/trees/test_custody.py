@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.tree import LeakTracker, adopt_orphans_in_block
 from pytest_agentproc.tree._kernel import is_dead, read_stat
 from pytest_agentproc.tree._prctl import is_subreaper
-from pytest_agentproc.tree._starts import COOKIE
+from pytest_agentproc.tree._starts import START_COOKIE_VARIABLE
 from pytest_agentproc.tree._walk import list_descendants as plain
 from pytest_agentproc.tree._walk import read_environment
 
@@ -70,10 +70,10 @@ def test_everything_is_as_it_was_afterwards() -> None:
     before = [subprocess.Popen.__init__, threading.Thread.start, *(getattr(os, name) for name in names)]
     with custody():
         assert subprocess.Popen.__init__ is not before[0]
-        assert COOKIE in os.environ
+        assert START_COOKIE_VARIABLE in os.environ
     after = [subprocess.Popen.__init__, threading.Thread.start, *(getattr(os, name) for name in names)]
     assert after == before
-    assert COOKIE not in os.environ
+    assert START_COOKIE_VARIABLE not in os.environ
 
 
 def test_a_class_that_somebody_put_in_place_of_another_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +93,7 @@ def test_a_class_that_somebody_put_in_place_of_another_is_watched(monkeypatch: p
 
 def test_two_custodies_know_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pytest within a pytest is watched by both; processes older than the inner one are not the inner one's."""
-    monkeypatch.setenv(COOKIE, "somebody.else")
+    monkeypatch.setenv(START_COOKIE_VARIABLE, "somebody.else")
     with custody() as outer:
         subprocess.run(ORPHAN, shell=True, check=True)
         with custody() as inner:
@@ -101,14 +101,14 @@ def test_two_custodies_know_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
             assert len(inner.find_owned().mine) == 1
             assert len(outer.find_owned().mine) == 2
         assert len(outer.find_owned().mine) == 1
-    assert os.environ[COOKIE] == "somebody.else"
+    assert os.environ[START_COOKIE_VARIABLE] == "somebody.else"
 
 
 def test_what_is_started_in_a_pause_is_somebody_elses() -> None:
     """A fixture that outlives the test starts its server in one."""
     with custody() as watch:
         with watch.pause(), subprocess.Popen(["sleep", "1000"]) as server:
-            shown = subprocess.run(["printenv", COOKIE], stdout=subprocess.PIPE, check=False)
+            shown = subprocess.run(["printenv", START_COOKIE_VARIABLE], stdout=subprocess.PIPE, check=False)
             assert shown.stdout == b""
             server.kill()
         with watch.pause():

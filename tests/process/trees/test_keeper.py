@@ -169,8 +169,10 @@ def test_many_heads_are_ended_within_a_second(monkeypatch: pytest.MonkeyPatch, p
     """Killing converges in either way."""
     folder = Path(_keeper.__file__).parent
     sources = [folder.joinpath(f"{name}.py").read_text("utf-8") for name in ("_kernel", "_keep")]
-    assert "_PATIENCE = 0.5\n" in sources[1]
-    sources[1] = sources[1].replace("_PATIENCE = 0.5\n", f"_PATIENCE = {patience}\n")
+    assert "_SECONDS_BEFORE_STOPPING_ALL = 0.5\n" in sources[1]
+    sources[1] = sources[1].replace(
+        "_SECONDS_BEFORE_STOPPING_ALL = 0.5\n", f"_SECONDS_BEFORE_STOPPING_ALL = {patience}\n"
+    )
     codes = marshal.dumps([compile(source, "keeper", "exec", dont_inherit=True) for source in sources])
     monkeypatch.setattr(_keeper, "_compile_keeper_program", lambda: codes)
     keeper = Keeper()
@@ -255,7 +257,7 @@ def test_a_keeper_whose_host_is_gone_before_it_starts_goes_without_a_trace(tmp_p
     """A host may be killed at any instant, and a fork of it may hold the socket open."""
     gone = subprocess.Popen(["true"])
     gone.wait()
-    stub, code = _keeper._STUB, tmp_path / "program"  # noqa: SLF001  # what a host starts
+    stub, code = _keeper._KEEPER_START_CODE, tmp_path / "program"  # noqa: SLF001  # what a host starts
     code.write_bytes(_keeper._compile_keeper_program())  # noqa: SLF001  # as above
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, theirs, code.open("rb") as stdin:

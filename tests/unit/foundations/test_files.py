@@ -10,7 +10,7 @@ import pytest
 
 from pytest_agentproc.cli import main
 from pytest_agentproc.errors import ScenarioError, UsageError
-from pytest_agentproc.files import read_file, read_inside, shorten_path
+from pytest_agentproc.files import read_file, read_file_inside_folder, shorten_path
 from pytest_agentproc.scenario import load
 from pytest_agentproc.subjects import load_command_file
 
@@ -123,10 +123,10 @@ def test_a_link_that_is_put_there_after_the_look_is_not_followed(tmp_path: Path)
     (folder / "sub").mkdir(parents=True)
     (folder / "sub" / "f").symlink_to("../../secret")
     with pytest.raises(OSError, match="symbolic link"):
-        read_inside(folder, folder / "sub" / "f", 100)
+        read_file_inside_folder(folder, folder / "sub" / "f", 100)
     (folder / "below").symlink_to("..")
     with pytest.raises(OSError, match=r"Not a directory|symbolic link"):
-        read_inside(folder, folder / "below" / "secret", 100)
+        read_file_inside_folder(folder, folder / "below" / "secret", 100)
 
 
 def test_nothing_outside_is_read_while_links_are_swapped(tmp_path: Path) -> None:

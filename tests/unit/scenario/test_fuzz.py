@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_agentproc.errors import Problem, ScenarioError
+from pytest_agentproc.errors import ScenarioError, ScenarioProblem
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.vocabulary import Policy
 from tests.bundled import all_bundled
@@ -30,7 +30,7 @@ MOST_SECONDS = 2.0
 """Of processor time for one file; the slowest of some hundred thousand took a tenth of it."""
 
 
-def problems(text: str) -> tuple[Problem, ...] | None:
+def problems(text: str) -> tuple[ScenarioProblem, ...] | None:
     """Load and bind, and give what is said about the text; None if nothing is."""
     try:
         loads(text, folder=ROOT / "tests").bind(Policy())

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_agentproc.errors import Problem, ScenarioError
+from pytest_agentproc.errors import ScenarioError, ScenarioProblem
 from pytest_agentproc.scenario import load, loads
 
 MALFORMED = Path(__file__).parents[1] / "malformed"
@@ -57,7 +57,7 @@ def test_problems_carry_the_path_as_it_was_given(tmp_path: Path, monkeypatch: py
     with pytest.raises(ScenarioError) as caught:
         load("sub/a.scenario.yaml")
     message = 'exit must be a whole number from 0 to 255, not "x"'
-    assert caught.value.problems == (Problem("sub/a.scenario.yaml", 3, 17, message),)
+    assert caught.value.problems == (ScenarioProblem("sub/a.scenario.yaml", 3, 17, message),)
 
 
 def test_a_file_that_is_not_there_is_a_located_problem() -> None:

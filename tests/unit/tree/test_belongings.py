@@ -6,7 +6,7 @@ from typing import Any
 
 from pytest_agentproc.tree._ownership import Ownership, OwnershipFacts, attribute_processes
 from pytest_agentproc.tree._snapshots import ProcessState
-from pytest_agentproc.tree._starts import Start
+from pytest_agentproc.tree._starts import ProcessStart
 
 ME, SESSION = 100, 90
 SECOND = 1_000_000_000
@@ -19,9 +19,9 @@ def seen(
     return ProcessState(pid, parent, session, state, born, f"program {pid}")
 
 
-def start(pid: int, number: int = 0, *, is_own: bool = True, at: int = 5 * SECOND) -> Start:
+def start(pid: int, number: int = 0, *, is_own: bool = True, at: int = 5 * SECOND) -> ProcessStart:
     """Make a start that was known at 5 s."""
-    return Start(number, f"start {pid}", (f"test.py:{pid}",), is_own=is_own, pid=pid, at=at)
+    return ProcessStart(number, f"start {pid}", (f"test.py:{pid}",), is_own=is_own, pid=pid, at=at)
 
 
 def judged(*sightings: ProcessState, **known: Any) -> Ownership:
@@ -160,7 +160,7 @@ def test_a_command_is_what_was_asked_for() -> None:
     """A zombie has no command line any more, and a fork has that of this process."""
     found = judged(seen(1), starts={1: start(1)}).mine[0]
     assert found.describe_command("program 9") == "start 1"
-    fork = judged(seen(1), starts={1: Start(0, "a fork of this process", pid=1, at=5 * SECOND)}).mine[0]
+    fork = judged(seen(1), starts={1: ProcessStart(0, "a fork of this process", pid=1, at=5 * SECOND)}).mine[0]
     assert (fork.describe_command("program 1"), fork.describe_command("program 9")) == (
         "a fork of this process",
         "program 1",

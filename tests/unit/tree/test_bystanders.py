@@ -14,7 +14,7 @@ from pytest_agentproc.harness._bystanders import (
     read_alive_or_stopped,
     read_boot_ticks,
 )
-from pytest_agentproc.procfs import Stat, read_stat
+from pytest_agentproc.procfs import ProcessStat, read_stat
 
 BEGUN = 1000
 ME = 50
@@ -38,9 +38,9 @@ TABLE = {
 }
 
 
-def seen(pid: int) -> Stat | None:
+def seen(pid: int) -> ProcessStat | None:
     """Look into the table."""
-    return Stat("name", "S", TABLE[pid][0], pid, pid, TABLE[pid][1]) if pid in TABLE else None
+    return ProcessStat("name", "S", TABLE[pid][0], pid, pid, TABLE[pid][1]) if pid in TABLE else None
 
 
 @pytest.mark.parametrize("pid", [1, 20, 30, 60, 80, 81, 82, 90])
