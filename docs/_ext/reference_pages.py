@@ -16,7 +16,7 @@ from unittest import mock
 
 from pytest_agentproc.cli._calls import HelpPrinted, parse_arguments
 from pytest_agentproc.cli._commands import COMMANDS
-from pytest_agentproc.plugin._options import _OPTIONS
+from pytest_agentproc.plugin._options import _PLUGIN_OPTIONS
 from pytest_agentproc.reference import (
     ReferenceEntry,
     find_page,
@@ -159,7 +159,7 @@ def _options() -> str:
         "# Options and ini keys",
         "Each option of pytest also has an ini key, with underscores. The command line wins over the ini file.",
     ]
-    for option in _OPTIONS:
+    for option in _PLUGIN_OPTIONS:
         flag = f"--agentproc-{option.name.replace('_', '-')}"
         value = "" if option.read is None else f"={option.name.upper()}"
         default = "false" if option.read is None else option.default or "none"

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.cli._scenarios import load_scenario
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.harness import COMMANDS, REFUSED, can_overwrite, write_fake, write_refusal
+from pytest_agentproc.harness import (
+    COMMAND_BY_DIALECT,
+    NAMES_OF_REFUSED_CLIS,
+    can_overwrite,
+    write_fake,
+    write_missing_cli_stub,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -63,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     scale = _parse_number("scale", options.scale, _LARGEST_SCALE)
     lifetime = _parse_number("lifetime", options.lifetime, 86_400)
     scenario = _select_agent(load_scenario(options.scenario), options.session)
-    name = options.name or COMMANDS[scenario.dialect]
+    name = options.name or COMMAND_BY_DIALECT[scenario.dialect]
     if not _NAME.fullmatch(name):
         raise UsageError(f"--name {name}: it cannot be a command's name", "write one word, such as claude")
     if scenario.has_refused_starts:
@@ -82,9 +88,9 @@ def run(options: argparse.Namespace) -> int:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_fake(scenario, path, scale=scale, lifetime=lifetime, harness=options.harness)
-        refused = [other for other in REFUSED if not (path.parent / other).exists()]
+        refused = [other for other in NAMES_OF_REFUSED_CLIS if not (path.parent / other).exists()]
         for other in refused:
-            write_refusal(path.parent / other)
+            write_missing_cli_stub(path.parent / other)
     except OSError as error:
         raise UsageError(f"--dir {options.dir}: {error.strerror}", "name a folder to write to") from error
     told = {"path": str(path), "name": name, "dialect": scenario.dialect, "mode": scenario.mode, "refused": refused}

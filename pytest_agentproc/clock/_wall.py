@@ -104,7 +104,8 @@ class _FreezeFactory:
             self._reads = 0
             raise Spin(
                 f"code outside an event loop reads the clock again and again, for {_MOST_SECONDS_OF_READS:g} s, and "
-                "virtual time stands still there\nmake that code async, or let it wait before the test asks for virtual time"
+                "virtual time stands still there\nmake that code async, or let it wait before the test asks for "
+                "virtual time"
             )
         return now
 

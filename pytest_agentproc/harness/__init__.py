@@ -5,25 +5,31 @@ With real processes in virtual or real time (`ScenarioRunner`), or in the model 
 
 from __future__ import annotations
 
-from pytest_agentproc.harness._fake import FakeAgent, LifeInRealTime, MultiScriptFake
+from pytest_agentproc.harness._fake import FakeAgent, MultiScriptFake, RealTimeLifetime
 from pytest_agentproc.harness._faults import require_startable_fakes
 from pytest_agentproc.harness._model import InMemoryModel
 from pytest_agentproc.harness._model_play import ReferenceSubject, add_run_to_model, run_in_model
 from pytest_agentproc.harness._pace import NotForRealTime, RunForecast, forecast_run
 from pytest_agentproc.harness._played import PlayResult
 from pytest_agentproc.harness._runner import ScenarioRunner, predict_real_seconds
-from pytest_agentproc.harness._standalone import COMMANDS, REFUSED, can_overwrite, write_fake, write_refusal
+from pytest_agentproc.harness._standalone import (
+    COMMAND_BY_DIALECT,
+    NAMES_OF_REFUSED_CLIS,
+    can_overwrite,
+    write_fake,
+    write_missing_cli_stub,
+)
 from pytest_agentproc.harness._supervise import build_run_request, explain_no_virtual_time, explain_real_time_only
 
 __all__ = [
-    "COMMANDS",
-    "REFUSED",
+    "COMMAND_BY_DIALECT",
+    "NAMES_OF_REFUSED_CLIS",
     "FakeAgent",
     "InMemoryModel",
-    "LifeInRealTime",
     "MultiScriptFake",
     "NotForRealTime",
     "PlayResult",
+    "RealTimeLifetime",
     "ReferenceSubject",
     "RunForecast",
     "ScenarioRunner",
@@ -37,5 +43,5 @@ __all__ = [
     "require_startable_fakes",
     "run_in_model",
     "write_fake",
-    "write_refusal",
+    "write_missing_cli_stub",
 ]

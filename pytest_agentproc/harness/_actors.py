@@ -7,7 +7,7 @@ The children of a process that ends are adopted by the next living ancestor that
 the tree. A group with a stopped member gets HUP and CONT when it loses its last parent outside itself in its own
 session.
 
-`Process` is the stage of a player; `ModelAgent` is a driver's view of one agent. Both do in memory what
+`InMemoryProcess` is the stage of a player; `ModelAgent` is a driver's view of one agent. Both do in memory what
 `fake_agents.stage` and `pytest_agentproc.tree` do for real.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock import JumpRule, SpawnPath
 
 
-PAGE = 4096
+PIPE_PAGE_BYTES = 4096
 
 
 class _PipePage:
@@ -39,7 +39,7 @@ class _PipePage:
         self.end = len(data)
 
 
-class Pipe:
+class InMemoryPipe:
     """Bytes between processes, with the counts of those that hold either end."""
 
     slots = 16
@@ -65,15 +65,15 @@ class Pipe:
         """
         if not self.readers:
             raise BrokenPipeError
-        odd = len(data) % PAGE
+        odd = len(data) % PIPE_PAGE_BYTES
         taken = 0
-        if odd and self.pages and self.pages[-1].end + odd <= PAGE:
+        if odd and self.pages and self.pages[-1].end + odd <= PIPE_PAGE_BYTES:
             last = self.pages[-1]
             last.data += bytes(data[:odd])
             last.end += odd
             taken = odd
         while taken < len(data) and len(self.pages) < self.slots:
-            page = bytes(data[taken : taken + PAGE])
+            page = bytes(data[taken : taken + PIPE_PAGE_BYTES])
             self.pages.append(_PipePage(page))
             taken += len(page)
         return taken or None
@@ -97,10 +97,10 @@ class Pipe:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-_ORPHANS = ("double_fork", "daemon", "launcher", "refork")
-_IN_GROUP = ("same_group", "double_fork")
-_IN_SESSION = (*_IN_GROUP, "own_group")
-_HUP = 1
+_SPAWN_KINDS_OF_ORPHANS = ("double_fork", "daemon", "launcher", "refork")
+_SPAWN_KINDS_IN_GROUP = ("same_group", "double_fork")
+_SPAWN_KINDS_IN_SESSION = (*_SPAWN_KINDS_IN_GROUP, "own_group")
+_SIGHUP = 1
 
 
 class TreeMember:
@@ -116,7 +116,7 @@ class TreeMember:
 
     def __init__(
         self,
-        process: Process,
+        process: InMemoryProcess,
         above: TreeMember | None,
         how: str,
         *,
@@ -128,16 +128,16 @@ class TreeMember:
         self.is_cleared: bool = is_cleared or (above is not None and above.is_cleared)
         self.children: list[TreeMember] = []
         self.tree: list[TreeMember] = [] if above is None else above.tree
-        self.group: list[TreeMember] = above.group if above is not None and how in _IN_GROUP else []
-        self.session: list[TreeMember] = above.session if above is not None and how in _IN_SESSION else []
-        self.parent = above if above is None or how not in _ORPHANS else above.find_orphan_adopter()
+        self.group: list[TreeMember] = above.group if above is not None and how in _SPAWN_KINDS_IN_GROUP else []
+        self.session: list[TreeMember] = above.session if above is not None and how in _SPAWN_KINDS_IN_SESSION else []
+        self.parent = above if above is None or how not in _SPAWN_KINDS_OF_ORPHANS else above.find_orphan_adopter()
         for relatives in (self.tree, self.group, self.session):
             relatives.append(self)
         if self.parent is not None:
             self.parent.children.append(self)
 
     @classmethod
-    def of(cls, process: Process, above: TreeMember, fields: dict[str, Any]) -> TreeMember:
+    def of(cls, process: InMemoryProcess, above: TreeMember, fields: dict[str, Any]) -> TreeMember:
         """Give the kinship of a process that is spawned as a step says."""
         is_cleared, adopts = fields.get("clear_env", False), fields.get("subreaper", False)
         return cls(process, above, fields["how"], is_subreaper=adopts, is_cleared=is_cleared)
@@ -181,7 +181,7 @@ def _signal_orphaned_group(group: list[TreeMember]) -> None:
     members = [member for member in group if member.process.is_alive]
     if any(member.process.is_stopped for member in members) and not any(map(_has_parent_outside_group, members)):
         for member in members:
-            member.process.catch_or_die_of_signal(_HUP)
+            member.process.catch_or_die_of_signal(_SIGHUP)
         for member in members:
             member.process.resume_after_stop()
 
@@ -200,7 +200,7 @@ class ReachableTree:
         self._containment = containment
         self._seen = [agent.session]
 
-    def list_reachable(self) -> list[Process]:
+    def list_reachable(self) -> list[InMemoryProcess]:
         """List the descendants that are found now."""
         found = self._agent.list_descendants()
         for kin in self._list_living_processes(self._agent.session):
@@ -224,28 +224,28 @@ class ReachableTree:
         return any(kin.session is session for session in self._seen)
 
 
-_STREAMS = ("stdin", "stdout", "stderr")
-_KILL, _TERM, _CONT, _STOP = 9, 15, 18, 19
+_STREAM_NAMES = ("stdin", "stdout", "stderr")
+_SIGKILL, _SIGTERM, _SIGCONT, _SIGSTOP = 9, 15, 18, 19
 
 
 class ProcessEnded(Exception):
     """Unwind a player whose process has ended."""
 
 
-class ProcessModel(Protocol):
+class ModelOfProcesses(Protocol):
     """The part of a model that its processes need."""
 
     rule: JumpRule
 
     def now(self) -> int: ...
     def record_action(self, code: str, data: dict[str, Any]) -> None: ...
-    def add_process(self, process: Process) -> None: ...
-    def wake_process(self, process: Process) -> None: ...
-    def park_process(self, process: Process) -> None: ...
-    def remove_process(self, process: Process) -> None: ...
+    def add_process(self, process: InMemoryProcess) -> None: ...
+    def wake_process(self, process: InMemoryProcess) -> None: ...
+    def park_process(self, process: InMemoryProcess) -> None: ...
+    def remove_process(self, process: InMemoryProcess) -> None: ...
 
 
-class Process:
+class InMemoryProcess:
     """A fake process in memory, and the stage of its player.
 
     Args:
@@ -264,12 +264,12 @@ class Process:
 
     def __init__(
         self,
-        model: ProcessModel,
+        model: ModelOfProcesses,
         path: SpawnPath,
         name: str,
         line: int,
         program: dict[str, Any],
-        pipes: dict[str, Pipe | None],
+        pipes: dict[str, InMemoryPipe | None],
     ) -> None:
         self.model = model
         self.path = path
@@ -284,8 +284,8 @@ class Process:
         self.signals: list[int] = []
         self.caught: set[int] = set()
         self._pending: set[int] = set()
-        self._spawned: dict[str, Process] = {}
-        self._watched: dict[str, Process] = {}
+        self._spawned: dict[str, InMemoryProcess] = {}
+        self._watched: dict[str, InMemoryProcess] = {}
         self.wakers: list[Callable[[], bool]] = []
         """The wait is over as soon as one of these is true; before the first grant it waits for nothing."""
         self.player = self.player_type(program, self, make_encoder(program))
@@ -335,7 +335,7 @@ class Process:
         self.caught.discard(signum)
 
     def spawn(self, index: int, fields: dict[str, Any], program: dict[str, Any]) -> None:
-        pipes = {stream: self.pipes[stream] if stream in fields["inherits"] else None for stream in _STREAMS}
+        pipes = {stream: self.pipes[stream] if stream in fields["inherits"] else None for stream in _STREAM_NAMES}
         for stream, pipe in pipes.items():
             if pipe is not None:
                 _change_pipe_end_count(pipe, stream, 1)
@@ -360,7 +360,7 @@ class Process:
             for member in list(kin.kin.group) if leads else [kin.kin]:
                 member.process.receive_signal(signum)
 
-    def _find_relative(self, name: str) -> Process | None:
+    def _find_relative(self, name: str) -> InMemoryProcess | None:
         """Find a child that lives, or the parent if it is the parent still."""
         if name == PARENT:
             above = self.kin.parent
@@ -380,10 +380,10 @@ class Process:
 
     def receive_signal(self, signum: int) -> None:
         """Take any signal, also one that stops or continues."""
-        if signum == _STOP:
+        if signum == _SIGSTOP:
             self.is_stopped = self.is_alive
             self.model.rule.drop_process(self.path)
-        elif signum == _CONT:
+        elif signum == _SIGCONT:
             self.resume_after_stop()
         else:
             self.catch_or_die_of_signal(signum)
@@ -392,7 +392,7 @@ class Process:
         """Take a signal: caught, it wakes; not caught, it kills; KILL alone does so while it is stopped."""
         if not self.is_alive:
             return
-        if self.is_stopped and signum != _KILL:
+        if self.is_stopped and signum != _SIGKILL:
             self._pending.add(signum)
         elif signum in self.caught:
             self.signals.append(signum)
@@ -420,7 +420,7 @@ class Process:
         """Be gone: every stream is let go, the parent will see it."""
         self.is_alive = False
         self.ended = ended
-        for stream in _STREAMS:
+        for stream in _STREAM_NAMES:
             self._release_pipe_end(stream)
         self.model.remove_process(self)
         self.kin.leave_tree()
@@ -465,7 +465,7 @@ class Process:
             _change_pipe_end_count(pipe, stream, -1)
 
 
-def _change_pipe_end_count(pipe: Pipe, stream: str, change: int) -> None:
+def _change_pipe_end_count(pipe: InMemoryPipe, stream: str, change: int) -> None:
     if stream == "stdin":
         pipe.readers += change
     else:
@@ -483,13 +483,13 @@ class ModelAgent:
     pid = 1
     descriptor = -1
 
-    def __init__(self, agent: Process, containment: str = "group") -> None:
+    def __init__(self, agent: InMemoryProcess, containment: str = "group") -> None:
         self.agent = agent
         self.containment = containment
         self._reach = ReachableTree(agent.kin, containment)
-        self._pipes: dict[str, Pipe] = {name: pipe for name, pipe in agent.pipes.items() if pipe is not None}
-        self._watched: dict[str, Pipe] = {}
-        self._members: list[Process] = []
+        self._pipes: dict[str, InMemoryPipe] = {name: pipe for name, pipe in agent.pipes.items() if pipe is not None}
+        self._watched: dict[str, InMemoryPipe] = {}
+        self._members: list[InMemoryProcess] = []
         self._saw_exit = False
 
     def poll(self) -> set[str]:
@@ -526,10 +526,10 @@ class ModelAgent:
         return int(ended["code"]) if "code" in ended else -SIGNALS[ended["signal"]]
 
     def terminate(self, reach: str = "tree") -> None:
-        self._send_signal(_TERM, reach)
+        self._send_signal(_SIGTERM, reach)
 
     def kill(self, reach: str = "tree") -> None:
-        self._send_signal(_KILL, reach)
+        self._send_signal(_SIGKILL, reach)
 
     def _send_signal(self, signum: int, reach: str) -> None:
         if reach != "agent":
@@ -540,7 +540,7 @@ class ModelAgent:
         ]
         for process in (self.agent, *members):
             process.catch_or_die_of_signal(signum)
-            if signum == _TERM:
+            if signum == _SIGTERM:
                 process.resume_after_stop()  # a stopped one hears it, too
 
     def is_alone(self) -> bool:
@@ -568,5 +568,5 @@ class ModelAgent:
             pipe.readers = pipe.writers = 0
         if self.containment == "keeper":  # which ends with all processes below it, and has reaped them
             for kin in list(self.agent.kin.tree):
-                kin.process.catch_or_die_of_signal(_KILL)
+                kin.process.catch_or_die_of_signal(_SIGKILL)
             self.agent.is_reaped = True

@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from pytest_agentproc.procfs import ProcessStat
 
 
-PLAYER = "-ISc"
+FAKE_INTERPRETER_OPTION = "-ISc"
 """The beginning of the option that only a fake's interpreter has."""
 
-_TICKS = os.sysconf("SC_CLK_TCK")
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
-_GONE = "ZX"
+_DEAD_STATE_LETTERS = "ZX"
 
 
 def read_boot_ticks() -> int:
     """Give the present instant as `ProcessStat.started` counts."""
-    return read_nanoseconds_since_boot() * _TICKS // 1_000_000_000
+    return read_nanoseconds_since_boot() * _TICKS_PER_SECOND // 1_000_000_000
 
 
 def read_alive_or_stopped(pid: int) -> str:
@@ -55,7 +55,7 @@ def is_fake_command(command: str, launcher: str) -> bool:
         command: the words of a process, separated by blanks.
         launcher: the launcher of the fake, or the folder of all launchers.
     """
-    return command.startswith(launcher) or (f" {PLAYER}" in command and launcher in command)
+    return command.startswith(launcher) or (f" {FAKE_INTERPRETER_OPTION}" in command and launcher in command)
 
 
 def iterate_group_members(group: int) -> Iterator[int]:
@@ -65,7 +65,7 @@ def iterate_group_members(group: int) -> Iterator[int]:
     """
     for pid in iterate_pids():
         seen = read_stat(pid)
-        if seen is not None and seen.group == group and seen.state not in _GONE:
+        if seen is not None and seen.group == group and seen.state not in _DEAD_STATE_LETTERS:
             yield pid
 
 

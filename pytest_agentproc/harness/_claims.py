@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import JumpRule, NextMove
 from pytest_agentproc.errors import Spin
-from pytest_agentproc.harness._model import REFERENCE, InMemoryModel
+from pytest_agentproc.harness._model import DEFAULT_REFERENCE_SUBJECT, InMemoryModel
 from pytest_agentproc.harness._model_play import play_bound_scenario
 from pytest_agentproc.harness._supervise import explain_real_time_only, needs_keeper
 from pytest_agentproc.scenario import NotApplicable
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import CallerAction, Subject
 
 
-_MOVES = 20_000
+_MOST_MOVES_WITHOUT_LIMIT = 20_000
 """The steps that no limited run reaches: a flood of eight mebibytes takes two thousand."""
 
 
@@ -51,13 +51,13 @@ class StepLimitedJumpRule(JumpRule):
 
     def __init__(self) -> None:
         super().__init__()
-        self._left = _MOVES
+        self._left = _MOST_MOVES_WITHOUT_LIMIT
 
     def choose_next_move(self, host: HostState) -> tuple[NextMove, Any]:
         move, target = super().choose_next_move(host)
         self._left -= len(target) if move is NextMove.GRANT else 1
         if self._left <= 0:
-            raise Spin(f"it goes on and on: {_MOVES} steps, and no limit ends it")
+            raise Spin(f"it goes on and on: {_MOST_MOVES_WITHOUT_LIMIT} steps, and no limit ends it")
         return move, target
 
 
@@ -94,7 +94,7 @@ class ReferenceResults:
         """
         if hasattr(subject, "deciders"):
             return None
-        terms, own = scenario.request_limits(subject), scenario.request_limits(REFERENCE)
+        terms, own = scenario.request_limits(subject), scenario.request_limits(DEFAULT_REFERENCE_SUBJECT)
         try:
             return None if _read_limits(terms) == _read_limits(own) else cls(scenario.bind(terms), scenario.bind(own))
         except NotApplicable:
@@ -103,16 +103,16 @@ class ReferenceResults:
     @cached_property
     def under_subject_limits(self) -> PlayResult:
         """The result under the limits of the supervisor under test."""
-        return play_bound_scenario(self._there, REFERENCE, model=StepLimitedModel)
+        return play_bound_scenario(self._there, DEFAULT_REFERENCE_SUBJECT, model=StepLimitedModel)
 
     @cached_property
     def under_file_limits(self) -> PlayResult:
         """The result under the limits of the file."""
-        return play_bound_scenario(self._here, REFERENCE, model=StepLimitedModel)
+        return play_bound_scenario(self._here, DEFAULT_REFERENCE_SUBJECT, model=StepLimitedModel)
 
 
-_TERM = "TERM"
-_OWN = {
+_DEFAULT_FIRST_SIGNAL = "TERM"
+_CHECKS_BY_CANNOT_WORD = {
     "argv": (("received.argv", "received.stdin"), "command line of the order: it makes its own"),
     "env": (("received.env", "received.cwd"), "environment and folder of the order: it has its own"),
 }
@@ -123,16 +123,16 @@ def restrict_to_abilities(bound: BoundScenario, subject: Subject) -> BoundScenar
     """Limit the expectations to the abilities that a supervisor states."""
     cannot: tuple[str, ...] = tuple(getattr(subject, "cannot", ()))
     outcomes: tuple[str, ...] = tuple(getattr(subject, "outcomes", ()))
-    first: str = getattr(subject, "first_signal", _TERM)
+    first: str = getattr(subject, "first_signal", _DEFAULT_FIRST_SIGNAL)
     expect: Iterable[Expectation] = bound.expect
-    for word in set(cannot) & _OWN.keys():
+    for word in set(cannot) & _CHECKS_BY_CANNOT_WORD.keys():
         expect = [
-            _mark_not_applicable(expectation, *_OWN[word], is_session=bound.scenario.is_session)
+            _mark_not_applicable(expectation, *_CHECKS_BY_CANNOT_WORD[word], is_session=bound.scenario.is_session)
             for expectation in expect
         ]
     if outcomes:
         expect = [_accept_substitute_outcomes(expectation, outcomes) for expectation in expect]
-    if first != _TERM:
+    if first != _DEFAULT_FIRST_SIGNAL:
         expect = [_expect_first_signal(expectation, first) for expectation in expect]
         parts = {name: _replace_first_signal(part, first) for name, part in bound.parts.items()}
         bound = replace(_replace_first_signal(bound, first), parts=parts)
@@ -169,11 +169,14 @@ def _expect_first_signal(expectation: Expectation, first: str) -> Expectation:
     """Expect the first signal of a supervisor where a scenario says TERM."""
     leaf = expectation.key.rpartition(".")[2]
     if leaf == "signals" and expectation.wanted is not None:
-        return replace(expectation, wanted=[(first if name == _TERM else name, at) for name, at in expectation.wanted])
+        return replace(
+            expectation,
+            wanted=[(first if name == _DEFAULT_FIRST_SIGNAL else name, at) for name, at in expectation.wanted],
+        )
     if (
         leaf in ("agent_status", "status")
         and isinstance(expectation.wanted, dict)
-        and expectation.wanted.get("signal") == _TERM
+        and expectation.wanted.get("signal") == _DEFAULT_FIRST_SIGNAL
     ):
         return replace(expectation, wanted={**expectation.wanted, "signal": first})
     return expectation
@@ -192,7 +195,7 @@ def _move_traps_to_signal(program: Any, first: str) -> Any:
     steps: list[Any] = []
     for step in program:
         match step:
-            case (int() as line, "when", ("signal", number, reaction)) if number == SIGNALS[_TERM]:
+            case (int() as line, "when", ("signal", number, reaction)) if number == SIGNALS[_DEFAULT_FIRST_SIGNAL]:
                 then = _move_traps_to_signal(reaction, first)
                 steps += [
                     (line, "when", ("signal", SIGNALS[name], then if name == first else [])) for name in FIRST_SIGNALS
@@ -311,15 +314,15 @@ def _has_permission_request(steps: Any) -> bool:
     return False
 
 
-_LENGTHS = (0.0, 0.25, 4.0, 60.0)
+_GRACE_FACTORS_TO_TRY = (0.0, 0.25, 4.0, 60.0)
 """A grace may be left out, or be much longer than the default."""
 
-_OF_TIMEOUTS = (1 / 30, 0.25, 4.0)
-_TIMEOUTS = ("cancel_grace", "permission_timeout", "hook_timeout")
+_TIMEOUT_FACTORS_TO_TRY = (1 / 30, 0.25, 4.0)
+_NAMES_OF_TIMEOUT_LIMITS = ("cancel_grace", "permission_timeout", "hook_timeout")
 """A supervisor that gives no time at all here does without the thing itself: it never asks, or always kills."""
 
-_OF_TASKS = (10.0, 3600.0)
-_OF_LINES = (1 / 8, 4.0)
+_BACKGROUND_FACTORS_TO_TRY = (10.0, 3600.0)
+_LINE_BYTES_FACTORS_TO_TRY = (1 / 8, 4.0)
 
 
 class UnstatedLimitResults:
@@ -344,7 +347,7 @@ class UnstatedLimitResults:
     @cached_property
     def default_result(self) -> PlayResult:
         """The result with the default of each limit."""
-        return play_bound_scenario(self._bound, REFERENCE, model=StepLimitedModel)
+        return play_bound_scenario(self._bound, DEFAULT_REFERENCE_SUBJECT, model=StepLimitedModel)
 
     @cached_property
     def armed_limits(self) -> tuple[str, ...]:
@@ -369,7 +372,7 @@ class UnstatedLimitResults:
         bound = self._bound
         parts = {key: _vary_limit(part, name, place) for key, part in bound.parts.items()}
         played = play_bound_scenario(
-            replace(_vary_limit(bound, name, place), parts=parts), REFERENCE, model=StepLimitedModel
+            replace(_vary_limit(bound, name, place), parts=parts), DEFAULT_REFERENCE_SUBJECT, model=StepLimitedModel
         )
         return replace(played, bound=bound)
 
@@ -394,7 +397,7 @@ def _scale_limit(policy: Policy, name: str, factor: float) -> Policy:
 
 def _list_factors_of_limit(name: str) -> tuple[float, ...]:
     if name == "background_grace":
-        return _OF_TASKS
+        return _BACKGROUND_FACTORS_TO_TRY
     if name == "max_line_bytes":
-        return _OF_LINES
-    return _OF_TIMEOUTS if name in _TIMEOUTS else _LENGTHS
+        return _LINE_BYTES_FACTORS_TO_TRY
+    return _TIMEOUT_FACTORS_TO_TRY if name in _NAMES_OF_TIMEOUT_LIMITS else _GRACE_FACTORS_TO_TRY

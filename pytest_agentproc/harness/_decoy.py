@@ -16,7 +16,7 @@ import os
 import signal
 import sys
 
-BELL = signal.SIGRTMIN
+STDIN_NEWS_SIGNAL = signal.SIGRTMIN
 
 
 def main() -> None:
@@ -25,7 +25,7 @@ def main() -> None:
     every = signal.valid_signals()
     signal.pthread_sigmask(signal.SIG_BLOCK, every)
     fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
-    fcntl.fcntl(0, fcntl.F_SETSIG, BELL)
+    fcntl.fcntl(0, fcntl.F_SETSIG, STDIN_NEWS_SIGNAL)
     fcntl.fcntl(0, fcntl.F_SETFL, fcntl.fcntl(0, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
     noted: list[str] = []
     while answer_requests(noted, harness):
@@ -49,7 +49,7 @@ def answer_requests(noted: list[str], harness: int) -> bool:
 
 def format_signal_notes(info: signal.struct_siginfo, harness: int) -> list[str]:
     """Give what there is to note of a signal: nothing of the one that brings news of stdin."""
-    if info.si_signo == BELL and info.si_code > 0:
+    if info.si_signo == STDIN_NEWS_SIGNAL and info.si_code > 0:
         return []
     return [f"{info.si_signo}:{find_signal_origin(info.si_code, info.si_pid, harness)}"]
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness._wakes import CoordinatorWakes
 
 
-_MANY_LOOKS = 400
+_LEAST_LOOKS_OF_POLLING = 400
 """A supervisor that polls looks more often than this within a few minutes."""
-_MINUTE = 60
+_LIMIT_EXTENSION_SECONDS = 60
 
 
 @asynccontextmanager
@@ -43,9 +43,9 @@ async def cancel_endless_run(
         limit = pace.least_of_looks
         await anyio.sleep_until(begun + limit)
         while limit < pace.limit_of_looks and not is_hopeless():
-            limit = min(limit + _MINUTE, pace.limit_of_looks)
+            limit = min(limit + _LIMIT_EXTENSION_SECONDS, pace.limit_of_looks)
             await anyio.sleep_until(begun + limit)
-        if not limit or wakes is None or wakes.count_wakes() < _MANY_LOOKS:
+        if not limit or wakes is None or wakes.count_wakes() < _LEAST_LOOKS_OF_POLLING:
             limit = pace.limit
         await anyio.sleep_until(begun + limit)
         if not is_debugged():

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock import SystemClock, VirtualClock
     from pytest_agentproc.harness._fake_log import FakeLog
-    from pytest_agentproc.harness._refused_starts import StartRefusal
+    from pytest_agentproc.harness._refused_starts import SpawnFailureListener
     from pytest_agentproc.record import AgentStart
 
 
-_SHOWN = 5
+_MOST_CALLS_SHOWN = 5
 """So many calls a failure shows, the nearest first."""
 
-_LONGEST = 200
+_MOST_VALUE_CHARS_SHOWN = 200
 """So many characters of each value a failure shows."""
 
 
@@ -90,7 +90,7 @@ class CallAssertions(ABC):
         """Require that it was never started."""
         __tracebackhide__ = True
         if starts := self.starts:
-            lines = [_format_words("seen", [self.name, *start.argv]) for start in starts[:_SHOWN]]
+            lines = [_format_words("seen", [self.name, *start.argv]) for start in starts[:_MOST_CALLS_SHOWN]]
             raise AssertionError("\n".join([f"{self.name} was called", *lines, *_format_other_starts(starts)]))
 
 
@@ -137,7 +137,7 @@ def _is_matching_argv(argv: Sequence[Any], given: Sequence[str]) -> bool:
 def _explain_mismatch(head: str, name: str, wanted: _StartMatcher, starts: Sequence[AgentStart]) -> str:
     lines = [head, _format_words("expected", [name, *wanted.argv])]
     lines += [_format_field(part, expected) for part, expected, _ in wanted.list_compared_fields(None)]
-    for start in sorted(starts, key=wanted.measure_distance)[:_SHOWN]:
+    for start in sorted(starts, key=wanted.measure_distance)[:_MOST_CALLS_SHOWN]:
         misses = wanted.list_differences(start)
         lines.append(_format_words("seen", [name, *start.argv]))
         lines += [_format_field(part, seen) for part, _, seen in wanted.list_compared_fields(start) if part in misses]
@@ -157,14 +157,14 @@ def _format_field(name: str, value: Any) -> str:
 
 
 def _shorten_text(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return text if len(text) <= _MOST_VALUE_CHARS_SHOWN else f"{text[:_MOST_VALUE_CHARS_SHOWN]}..."
 
 
 def _format_other_starts(starts: Sequence[AgentStart]) -> list[str]:
-    return [f"  and {len(starts) - _SHOWN} more"] if len(starts) > _SHOWN else []
+    return [f"  and {len(starts) - _MOST_CALLS_SHOWN} more"] if len(starts) > _MOST_CALLS_SHOWN else []
 
 
-class LifeInRealTime(NamedTuple):
+class RealTimeLifetime(NamedTuple):
     """The life of a fake that is started while its virtual clock does not run.
 
     Args:
@@ -203,7 +203,7 @@ class FakeAgent(CallAssertions):
         self.path = path
         self.can_start = True
         """Whether its scenario has it start at all."""
-        self.refusal: StartRefusal | None = None
+        self.refusal: SpawnFailureListener | None = None
         self.ends = ExitStack()
         self.argv = [path, *arguments]
         self.folder, self.name = os.path.split(path)

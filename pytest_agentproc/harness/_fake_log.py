@@ -32,22 +32,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-_SETTLE = 0.2
+_END_TIMEOUT_SECONDS = 0.2
 """Real seconds that a process may take to end after its supervisor has returned."""
 
-_GUARD = 10.0
+_KILL_TIMEOUT_SECONDS = 10.0
 """Real seconds that the kernel may take to remove a process after its KILL."""
 
-_REST = 10.0
+_REST_TIMEOUT_SECONDS = 10.0
 """Real seconds within which a process must rest, or say its first word, when its actions are asked for."""
 
-_EXEC = 1.0
+_EXEC_TIMEOUT_SECONDS = 1.0
 """Real seconds for which a process without a command may be in its exec; a process without one for longer hides it."""
 
-_PAUSE = 1
+_SEARCH_PERIOD_MS = 1
 """Real milliseconds between two searches for processes that are being killed."""
 
-_NEWBORN = "newborn"
+_UNNAMED_DESCENDANT_NAME = "newborn"
 """The name of a descendant that has not given its name yet."""
 
 
@@ -199,13 +199,13 @@ class FakeLog:
         self.folder = self.folder.rename(f"{self.folder}-over")
         for log in self._read_logs():
             self._kill_process(log.pid)
-        guard = machine.read_monotonic() + _GUARD
+        guard = machine.read_monotonic() + _KILL_TIMEOUT_SECONDS
         while left := self._list_unlogged_pids(()):
             for pid in left:
                 self._kill_process(pid)
             if machine.read_monotonic() > guard:
                 break
-            machine.sleep_machine_time(_PAUSE)
+            machine.sleep_machine_time(_SEARCH_PERIOD_MS)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _kill_process(self, pid: int) -> None:
@@ -232,11 +232,13 @@ class FakeLog:
             kept = self._read_logs()
             restless -= {log.pid for log in kept if log.step[1] == "burn_cpu"}  # it never rests, and says no more
             waited = machine.read_monotonic() - begun
-            if not restless and (not starting or waited > _EXEC):
+            if not restless and (not starting or waited > _EXEC_TIMEOUT_SECONDS):
                 break
-            if waited > _REST:
-                raise KitError(f"{self._name} (pid {min(restless)}) neither rests nor ends within {_REST:g} s")
-            machine.sleep_machine_time(_PAUSE)
+            if waited > _REST_TIMEOUT_SECONDS:
+                raise KitError(
+                    f"{self._name} (pid {min(restless)}) neither rests nor ends within {_REST_TIMEOUT_SECONDS:g} s"
+                )
+            machine.sleep_machine_time(_SEARCH_PERIOD_MS)
         self._note_reported_deaths(kept)
         for log in kept:
             self._note_end(log)
@@ -273,7 +275,7 @@ class FakeLog:
 
         A process that forks without a pause is known by births between two looks that both began after that time.
         """
-        limit = machine.read_monotonic() + _SETTLE
+        limit = machine.read_monotonic() + _END_TIMEOUT_SECONDS
         was_calm, known, looked_at = False, set[tuple[int, int]](), 0.0
         while True:
             before, looked_at = looked_at, machine.read_monotonic()
@@ -292,7 +294,7 @@ class FakeLog:
             born[-1].died = None
         if new:
             now, written = time.monotonic_ns(), {log.pid: log for log in self._read_logs()}
-            index, name = (0, _NEWBORN) if any(log.index < 0 for log in kept) else (-1, self._name)
+            index, name = (0, _UNNAMED_DESCENDANT_NAME) if any(log.index < 0 for log in kept) else (-1, self._name)
             for pid in new:  # a process without a log has not opened it yet
                 kept.append(written.get(pid) or _ProcessLog(pid, 0, index, name, 0, now))
         return kept

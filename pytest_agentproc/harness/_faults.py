@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Dialect
 
 
-START = "--agentproc-start"
+START_PROBE_ARGUMENT = "--agentproc-start"
 """The argument with which the kit asks whether a fake starts at all."""
 
 
@@ -39,20 +39,20 @@ def map_probe_answers(dialect: Dialect) -> dict[tuple[str, ...], tuple[int, byte
     """Give what a dialect's CLI prints, and on which descriptor, by all the arguments that ask for it."""
     stream = 2 if dialect.tells_on_stderr else 1
     told = {tuple(asked.split()): (stream, f"{told}\n".encode()) for asked, told in dialect.probes.items()}
-    return {(START,): (1, b""), **told}
+    return {(START_PROBE_ARGUMENT,): (1, b""), **told}
 
 
-_DESCRIPTORS = 256
+_LEAST_DESCRIPTOR_LIMIT = 256
 """A fake keeps its own descriptors from number 200 on, out of the way of what a script closes."""
 
-_LONGEST_START = 10.0
+_START_TIMEOUT_SECONDS = 10.0
 """Real seconds within which a fake starts on any machine that is of use."""
 
-_SHOWN = 200
+_MOST_OUTPUT_CHARS_SHOWN = 200
 """So many characters of what a fake printed instead of starting are shown."""
 
-_SPARE_DESCRIPTORS = 64
-_SPARE_PROCESSES = 32
+_SPARE_DESCRIPTOR_COUNT = 64
+_SPARE_PROCESS_COUNT = 32
 """So many more this process, or this user, may need for one scenario."""
 
 
@@ -75,13 +75,13 @@ def require_startable_fakes_in(folder: str) -> None:
             "set TMPDIR to a folder from which programs may be started",
         )
     most, used = _read_limit(resource.RLIMIT_NOFILE), sum(1 for _ in Path("/proc/self/fd").iterdir())
-    if most is not None and most < (needed := max(_DESCRIPTORS, used + _SPARE_DESCRIPTORS)):
+    if most is not None and most < (needed := max(_LEAST_DESCRIPTOR_LIMIT, used + _SPARE_DESCRIPTOR_COUNT)):
         raise UsageError(
             f"a process may open {most} files at most, and scenarios need {needed}",
             "raise the limit, such as with: ulimit -n 1024",
         )
     most = None if os.geteuid() == 0 else _read_limit(resource.RLIMIT_NPROC)
-    if most is not None and most < (needed := count_tasks_of_this_user() + _SPARE_PROCESSES):
+    if most is not None and most < (needed := count_tasks_of_this_user() + _SPARE_PROCESS_COUNT):
         raise UsageError(
             f"this user may have {most} processes and threads at most, and with a scenario there are up to {needed}",
             "raise the limit, such as with: ulimit -u 4096",
@@ -98,12 +98,14 @@ def explain_failed_start(launcher: str) -> str:
     """Start a fake that plays nothing; say why it does not come to its first line, or nothing if it does."""
     pipe = subprocess.PIPE
     try:
-        with _TrialStart([launcher, START], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=pipe) as trial:
+        with _TrialStart(
+            [launcher, START_PROBE_ARGUMENT], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=pipe
+        ) as trial:
             try:
-                said = trial.communicate(timeout=_LONGEST_START)[1]
+                said = trial.communicate(timeout=_START_TIMEOUT_SECONDS)[1]
             except subprocess.TimeoutExpired:
                 trial.kill()
-                return f"it does not come to its first line within {_LONGEST_START:g} s"
+                return f"it does not come to its first line within {_START_TIMEOUT_SECONDS:g} s"
     except OSError as error:
         return f"{error.strerror} (errno {error.errno})"
     if trial.returncode == 0:
@@ -111,7 +113,7 @@ def explain_failed_start(launcher: str) -> str:
     code = trial.returncode
     end = f"it exits with {code}" if code > 0 else f"it dies by {signal.Signals(-code).name}"
     words = "".join(filter(str.isprintable, said.decode(errors="replace").strip().rpartition("\n")[2]))
-    return f"{end} before its first line" + (f" and prints {words[:_SHOWN]}" if words else "")
+    return f"{end} before its first line" + (f" and prints {words[:_MOST_OUTPUT_CHARS_SHOWN]}" if words else "")
 
 
 def _read_limit(which: int) -> int | None:
@@ -148,16 +150,18 @@ class FakeFault(NamedTuple):
 
     def make_error(self, path: str) -> KitError | ScenarioError:
         """Give the error that says it, with its place."""
-        name = _STEPS.get(self.step, self.step)
+        name = _SCRIPT_STEP_BY_ACTION.get(self.step, self.step)
         if self.is_endless:
-            return ScenarioError([ScenarioProblem(path, self.line, 1, f"{name}: {self.words}; {_REMEDY}")])
+            return ScenarioError(
+                [ScenarioProblem(path, self.line, 1, f"{name}: {self.words}; {_ENDLESS_AGENT_REMEDY}")]
+            )
         step = f" at the step {name}" if name else ""
         place = f"{path}:{self.line}" if self.line else path
         words = self.words if self.is_outer else f"the fake agent itself failed{step}: {self.words}"
-        return KitError(f"{place}: {words}; {_NO_VERDICT}")
+        return KitError(f"{place}: {words}; {_NO_VERDICT_CLAUSE}")
 
 
-_STEPS = {
+_SCRIPT_STEP_BY_ACTION = {
     "bytes": "raw",
     "hop": "spawn",
     "sleep": "silence",
@@ -167,8 +171,8 @@ _STEPS = {
 }
 """The names of a program's operations in a file, where they differ."""
 
-_REMEDY = "give it an end, such as `for: 10m`, or have a limit or an action of the caller end the agent"
-_NO_VERDICT = "this says nothing of the supervisor"
+_ENDLESS_AGENT_REMEDY = "give it an end, such as `for: 10m`, or have a limit or an action of the caller end the agent"
+_NO_VERDICT_CLAUSE = "this says nothing of the supervisor"
 
 
 def locate_fault_file(launcher: str) -> Path:

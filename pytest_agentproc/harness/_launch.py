@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc import fake_agents
 from pytest_agentproc.fake_agents import diary
-from pytest_agentproc.harness._bystanders import PLAYER
+from pytest_agentproc.harness._bystanders import FAKE_INTERPRETER_OPTION
 from pytest_agentproc.harness._faults import locate_fault_file
 from pytest_agentproc.tree import find_interpreter
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.program import Program
 
 
-LOAD = """
+MODULE_LOADER_CODE = """
 import marshal, sys
 def load(name, is_package, code):
     module = sys.modules[name] = type(sys)(name)
@@ -44,7 +44,7 @@ for entry in marshal.loads(data):
 """
 """Loads the bundle `data`; afterwards `module` is its last module."""
 
-BOOT = """
+LAUNCHER_CODE_TEMPLATE = """
 import posix, sys
 sys.setdlopenflags(posix.RTLD_LAZY)
 if sys.argv[0] == "-c":
@@ -75,16 +75,16 @@ def compile_bundle(modules: Sequence[tuple[str, Path | None]]) -> bytes:
     return marshal.dumps(entries)
 
 
-_MODULES = ("", "program", "glob", "lines", "player", "wire", "birth", "stage", "dialects")
-REAL_TIME = ("diary", "realtime")
-FLAGS = ("flags", "children", "tool_servers", "dialects.final")
-_SESSION = ("questions", "session")
-_HOME = fake_agents.__name__
-_OURS = f"{_HOME}."
-_PLAIN = (f"{_OURS}dialects.raw",)
+_MODULES_OF_EVERY_FAKE = ("", "program", "glob", "lines", "player", "wire", "birth", "stage", "dialects")
+REAL_TIME_MODULES = ("diary", "realtime")
+FLAG_MODULES = ("flags", "children", "tool_servers", "dialects.final")
+_SESSION_MODULES = ("questions", "session")
+_FAKE_AGENTS_PACKAGE = fake_agents.__name__
+_FAKE_AGENTS_MODULE_PREFIX = f"{_FAKE_AGENTS_PACKAGE}."
+_PLAIN_TEXT_ENCODER_MODULES = (f"{_FAKE_AGENTS_MODULE_PREFIX}dialects.raw",)
 """The encoder of plain text, which needs no more than lines."""
 
-_LONGEST_SHEBANG = 250
+_MOST_SHEBANG_BYTES = 250
 
 
 class _LauncherKind(NamedTuple):
@@ -132,7 +132,7 @@ class FakeBuilder:
             name: the command's name, such as `pi`.
             baked: what `pytest_agentproc.fake_agents.main` reads.
             spawn_error: `not_executable` writes a file that cannot be executed; `not_found` writes none, so that no
-                supervisor finds it by its name on PATH; for the others see `UNSTARTABLE`.
+                supervisor finds it by its name on PATH; for the others see `UNSTARTABLE_FILE_TEXTS`.
         """
         program = baked["program"]
         encoder = tuple(program["encoder"])
@@ -165,11 +165,15 @@ class FakeBuilder:
         folder = self.folder / str(self._count)
         folder.mkdir()
         path = folder / kind.name
-        boot = BOOT.format(bundle=self._compile_bundle_once(kind), load=LOAD, baked=str(folder.with_suffix(".baked")))
+        boot = LAUNCHER_CODE_TEMPLATE.format(
+            bundle=self._compile_bundle_once(kind), load=MODULE_LOADER_CODE, baked=str(folder.with_suffix(".baked"))
+        )
         compiled = folder.with_suffix(".boot")
         compiled.write_bytes(marshal.dumps(compile(boot, str(path), "exec", dont_inherit=True, optimize=2)))
         if kind.spawn_error != "not_found":
-            path.write_text(UNSTARTABLE.get(kind.spawn_error or "", _format_launcher(str(compiled))), encoding="utf-8")
+            path.write_text(
+                UNSTARTABLE_FILE_TEXTS.get(kind.spawn_error or "", _format_launcher(str(compiled))), encoding="utf-8"
+            )
             path.chmod(0o600 if kind.spawn_error == "not_executable" else 0o700)
         return str(path)
 
@@ -179,7 +183,7 @@ class FakeBuilder:
 
     def _compile_bundle_once(self, kind: _LauncherKind) -> str:
         """Give the file of a bundle, which is compiled once for all fakes of a kind."""
-        more = (*(REAL_TIME if kind.has_diary else ()), *(FLAGS if kind.has_flags else ()))
+        more = (*(REAL_TIME_MODULES if kind.has_diary else ()), *(FLAG_MODULES if kind.has_flags else ()))
         name = (*kind.encoder, str(kind.hears), *more)
         if name not in self._bundles:
             file = self.folder / f"bundle-{len(self._bundles)}"
@@ -198,7 +202,7 @@ def _overwrite_file(path: str, data: bytes) -> None:
 
 def can_answer_requests(program: Program) -> bool:
     """Say whether a fake loads what answers requests: no run of the kit's does, but one with background tasks."""
-    is_ours = program["encoder"][-1].startswith(_OURS)
+    is_ours = program["encoder"][-1].startswith(_FAKE_AGENTS_MODULE_PREFIX)
     return bool(program.get("serves") or program.get("tasks") or not is_ours)
 
 
@@ -210,9 +214,11 @@ def list_fake_modules(encoder: Sequence[str], more: Sequence[str], *, hears: boo
         more: modules of `fake_agents` beside those.
         hears: whether it answers requests.
     """
-    shared = () if tuple(encoder) == _PLAIN else ("objects", "requests")
-    names = (*_MODULES, *shared, *(_SESSION if hears else ()), *more)
-    root = _HOME.partition(".")[0]  # empty in a fake: it does not pay for the package that its modules are named after
+    shared = () if tuple(encoder) == _PLAIN_TEXT_ENCODER_MODULES else ("objects", "requests")
+    names = (*_MODULES_OF_EVERY_FAKE, *shared, *(_SESSION_MODULES if hears else ()), *more)
+    root = _FAKE_AGENTS_PACKAGE.partition(".")[
+        0
+    ]  # empty in a fake: it does not pay for the package that its modules are named after
     return [
         (root, None),
         *map(_find_module_source, names),
@@ -225,8 +231,8 @@ def _list_encoder_sources(modules: Sequence[str]) -> list[tuple[str, Path | None
     """List an encoder's own modules; another package's packages are empty in a fake."""
     found: dict[str, Path | None] = {}
     for module in modules:
-        if module.startswith(_OURS):
-            found[module] = _find_module_source(module.removeprefix(_OURS))[1]
+        if module.startswith(_FAKE_AGENTS_MODULE_PREFIX):
+            found[module] = _find_module_source(module.removeprefix(_FAKE_AGENTS_MODULE_PREFIX))[1]
             continue
         words = module.split(".")
         for length in range(1, len(words)):
@@ -240,11 +246,14 @@ def _list_encoder_sources(modules: Sequence[str]) -> list[tuple[str, Path | None
 
 def _find_module_source(name: str) -> tuple[str, Path | None]:
     base = Path(fake_agents.__file__).parent.joinpath(*name.split("."))
-    full = f"{_OURS}{name}" if name else _HOME
+    full = f"{_FAKE_AGENTS_MODULE_PREFIX}{name}" if name else _FAKE_AGENTS_PACKAGE
     return full, base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
 
 
-UNSTARTABLE = {"no_interpreter": "#!/usr/bin/node-that-is-not-installed\n", "wrong_format": "\x7fELF of no machine\n"}
+UNSTARTABLE_FILE_TEXTS = {
+    "no_interpreter": "#!/usr/bin/node-that-is-not-installed\n",
+    "wrong_format": "\x7fELF of no machine\n",
+}
 """Files that may be executed and cannot be: the kernel refuses them with ENOENT and with ENOEXEC."""
 
 
@@ -254,7 +263,7 @@ def _format_launcher(boot: str) -> str:
     The rest is for a start with another interpreter.
     """
     program = f"import marshal;exec(marshal.loads(open({boot!r},'rb',0).read()))"
-    return f"{build_shebang_line(f'{PLAYER}{program}')}\n{program}\n"
+    return f"{build_shebang_line(f'{FAKE_INTERPRETER_OPTION}{program}')}\n{program}\n"
 
 
 def build_shebang_line(option: str) -> str:
@@ -266,6 +275,6 @@ def build_shebang_line(option: str) -> str:
         option: the word for the interpreter before the file's path.
     """
     line = f"#!{find_interpreter()} {option}"
-    if " " in find_interpreter() or len(line.encode()) > _LONGEST_SHEBANG:
+    if " " in find_interpreter() or len(line.encode()) > _MOST_SHEBANG_BYTES:
         return f"#!/bin/sh\n'''exec' {shlex.quote(find_interpreter())} {shlex.quote(option)} \"$0\" \"$@\"\n' '''"
     return line

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Record
 
 
-_SETTLE = 0.2
+_END_TIMEOUT_SECONDS = 0.2
 """Real seconds that a process may take to end after its supervisor has returned."""
 
-_LONGEST = 160
+_MOST_COMMAND_CHARS = 160
 
 
 class KeeperScope:
@@ -82,7 +82,7 @@ class KeeperScope:
             at: the instant, in nanoseconds of the run's clock.
         """
         for pid, command in self._find_leftovers_after_grace().items():
-            name = " ".join(command.split())[:_LONGEST]
+            name = " ".join(command.split())[:_MOST_COMMAND_CHARS]
             record.add(at, "m", {"process": name, "leaked": read_alive_or_stopped(pid), "line": 0, "pid": pid})
 
     def _find_leftovers_after_grace(self) -> dict[int, str]:
@@ -90,7 +90,7 @@ class KeeperScope:
 
         A look may take longer than that time: a process that it lists may have ended in time.
         """
-        limit = time.monotonic() + _SETTLE
+        limit = time.monotonic() + _END_TIMEOUT_SECONDS
         while True:
             began = time.monotonic()
             left = self._find_leftovers()
@@ -156,16 +156,16 @@ class SideProcesses:
             record: receives each one as a leak, under the name of its command and the line that started it.
             at: the instant, in nanoseconds of the run's clock.
         """
-        found = self._custody.wait_until_none_left(round(_SETTLE * NANOSECONDS))
+        found = self._custody.wait_until_none_left(round(_END_TIMEOUT_SECONDS * NANOSECONDS))
         if not found.mine:
             return
         own = read_command_line(os.getpid())
         for owned in found.mine:
-            name = " ".join(owned.describe_command(own).split())[:_LONGEST]
+            name = " ".join(owned.describe_command(own).split())[:_MOST_COMMAND_CHARS]
             if owned.start is not None and owned.start.places:
                 name += f" started at {owned.start.places[0]}"
             record.add(at, "m", {"process": name, "leaked": owned.sighting.state, "line": 0, "pid": owned.sighting.pid})
         for stranger in found.unknown:
-            name = " ".join(stranger.command.split())[:_LONGEST]
+            name = " ".join(stranger.command.split())[:_MOST_COMMAND_CHARS]
             record.add(at, "m", {"process": name, "origin": "unknown", "pid": stranger.pid})
         self._custody.end_owned_processes(found.mine)

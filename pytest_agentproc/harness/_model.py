@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.clock import HostState, JumpRule, NextMove, SystemClock
 from pytest_agentproc.errors import BrokenFake, Deadlock, Spin
 from pytest_agentproc.fake_agents.program import make_invocation, number_name
-from pytest_agentproc.harness._actors import ModelAgent, Pipe, Process, ProcessEnded, TreeMember
+from pytest_agentproc.harness._actors import InMemoryPipe, InMemoryProcess, ModelAgent, ProcessEnded, TreeMember
 from pytest_agentproc.harness._faults import describe_model_fault
 from pytest_agentproc.supervisor import (
     AnswerQuestion,
@@ -51,11 +51,11 @@ class _DefaultReferenceSubject:
         return self.deciders.build_policy(request.limits, request.dialect)
 
 
-REFERENCE = _DefaultReferenceSubject()
+DEFAULT_REFERENCE_SUBJECT = _DefaultReferenceSubject()
 
 
-_LOOKS = 10_000
-_LOOP = 1 << 60
+_MOST_LOOKS_AT_ONE_INSTANT = 10_000
+_CALLER_LOOP_NUMBER = 1 << 60
 """The number of the loop in which callers wait: after every run."""
 
 
@@ -66,16 +66,16 @@ class InMemoryModel:
     """
 
     rule_type = JumpRule
-    pipe_type = Pipe
-    process_type = Process
+    pipe_type = InMemoryPipe
+    process_type = InMemoryProcess
     world_type = ModelAgent
     driver_type = Driver
 
     def __init__(self, record: Record) -> None:
         self.record = record
         self.rule = self.rule_type()
-        self.processes: dict[SpawnPath, Process] = {}
-        self._living: dict[SpawnPath, Process] = {}
+        self.processes: dict[SpawnPath, InMemoryProcess] = {}
+        self._living: dict[SpawnPath, InMemoryProcess] = {}
         self.drivers: list[Driver] = []
         self.hosts: dict[int, SessionHost] = {}
         """The sessions of those drivers that drive one."""
@@ -83,8 +83,8 @@ class InMemoryModel:
         self.begun: set[int] = set()
         self.over: set[int] = set()
         self.on_over: Callable[[], None] | None = None
-        self._births: list[Process] = []
-        self._deaths: list[Process] = []
+        self._births: list[InMemoryProcess] = []
+        self._deaths: list[InMemoryProcess] = []
         self._fakes: list[int] = []
         self._names: Counter[tuple[int, str]] = Counter()
         self._looks = 0
@@ -106,7 +106,7 @@ class InMemoryModel:
 
     def start_agent(self, program: dict[str, Any], fake: int, containment: str = "group") -> ModelAgent:
         """Start an agent, as a driver asks for one."""
-        pipes: dict[str, Pipe | None] = {name: self.pipe_type() for name in ("stdin", "stdout", "stderr")}
+        pipes: dict[str, InMemoryPipe | None] = {name: self.pipe_type() for name in ("stdin", "stdout", "stderr")}
         played = make_invocation(program, self._fakes.count(fake) + 1)
         agent = self.process_type(self, (len(self._fakes),), program["name"], 0, played, pipes)
         agent.kin = TreeMember(agent, None, "new_session")
@@ -115,22 +115,22 @@ class InMemoryModel:
         self.record_births()
         return self.world_type(agent, containment)
 
-    def add_process(self, process: Process) -> None:
+    def add_process(self, process: InMemoryProcess) -> None:
         """Add a new process; a stopped process waits for nothing yet."""
         self.processes[process.path] = self._living[process.path] = process
         if not process.is_stopped:
             self.park_process(process)
         self._births.append(process)
 
-    def park_process(self, process: Process) -> None:
+    def park_process(self, process: InMemoryProcess) -> None:
         """Have the rule know until when a process waits."""
         self.rule.park_process(process.path, process.until)
 
-    def wake_process(self, process: Process) -> None:
+    def wake_process(self, process: InMemoryProcess) -> None:
         """A parked process caught a signal."""
         self.rule.request_grant(process.path)
 
-    def remove_process(self, process: Process) -> None:
+    def remove_process(self, process: InMemoryProcess) -> None:
         """Remove a process that has ended."""
         self.rule.drop_process(process.path)
         del self._living[process.path]
@@ -162,7 +162,7 @@ class InMemoryModel:
                 raise Deadlock("nobody can move")
             if move is NextMove.FIRE:
                 self._looks = 0
-            if target == _LOOP:
+            if target == _CALLER_LOOP_NUMBER:
                 self._let_callers_act(is_due=True)
             else:
                 self._let_driver_look(target)
@@ -181,7 +181,7 @@ class InMemoryModel:
 
     def block_loops_until(self, until: int) -> None:
         """Let time pass until an instant in which no driver looks and no caller acts: other code holds their loop."""
-        deadline = (until, _LOOP)
+        deadline = (until, _CALLER_LOOP_NUMBER)
         while (process := self.rule.find_first_process(deadline)) is not None:
             self.rule.now, path = process
             self.grant(self.processes[path])
@@ -230,14 +230,14 @@ class InMemoryModel:
             if state is not None:
                 self.record_action("m", {"process": process.name, "leaked": state, "line": process.line})
 
-    def sort_in_spawn_order(self, processes: list[Process]) -> list[Process]:
+    def sort_in_spawn_order(self, processes: list[InMemoryProcess]) -> list[InMemoryProcess]:
         """Give processes in spawn order (rules 2 and 4)."""
         return sorted(processes, key=lambda process: process.path)
 
     def collect_host_state(self) -> HostState:
         """Tell the jump rule what the drivers want."""
         ready = pending = first = None
-        host, whose, begun = self._host, _LOOP, self.begun
+        host, whose, begun = self._host, _CALLER_LOOP_NUMBER, self.begun
         for number, driver, session in self._looking:
             if number not in begun:
                 pending = number if pending is None else pending
@@ -252,11 +252,11 @@ class InMemoryModel:
         for caller in self.callers:
             deadline = caller.deadline
             if deadline is not None and (first is None or deadline < first):
-                first, whose = deadline, _LOOP
+                first, whose = deadline, _CALLER_LOOP_NUMBER
         host.ready, host.pending, host.deadline = ready, pending, None if first is None else (first, whose)
         return host
 
-    def grant(self, process: Process) -> None:
+    def grant(self, process: InMemoryProcess) -> None:
         """Let one process run."""
         rule, signals = self.rule, process.signals
         asked = rule.has_requested_grant(process.path)
@@ -275,8 +275,11 @@ class InMemoryModel:
 
     def _let_driver_look(self, number: int) -> None:
         self._looks += 1
-        if self._looks > _LOOKS:
-            raise Spin(f"the supervisor looks again and again, {_LOOKS} times at one instant, and takes nothing")
+        if self._looks > _MOST_LOOKS_AT_ONE_INSTANT:
+            raise Spin(
+                f"the supervisor looks again and again, {_MOST_LOOKS_AT_ONE_INSTANT} times at one instant, "
+                "and takes nothing"
+            )
         self.begun.add(number)
         driver = self.drivers[number]
         if driver.look():
@@ -308,7 +311,7 @@ class InMemoryModel:
         vars(self).clear()
 
 
-CALLER = "caller"
+PROMPT_MARK_SEED = "caller"
 """The value that makes the marks on prompts different in each session."""
 
 

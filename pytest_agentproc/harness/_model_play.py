@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.errors import ClockError, EndlessAgent, Spin
 from pytest_agentproc.fake_agents.program import LONGEST
-from pytest_agentproc.harness._model import CALLER, REFERENCE, CallerHost, InMemoryModel, OneActionCaller, SessionHost
+from pytest_agentproc.harness._model import (
+    DEFAULT_REFERENCE_SUBJECT,
+    PROMPT_MARK_SEED,
+    CallerHost,
+    InMemoryModel,
+    OneActionCaller,
+    SessionHost,
+)
 from pytest_agentproc.harness._played import (
-    PROMPT_SHOWN,
+    MOST_PROMPT_CHARS_KNOWN,
     SESSION_FOLDER,
     PlayResult,
     build_command_line,
@@ -21,7 +28,7 @@ from pytest_agentproc.harness._played import (
     find_requested_model,
 )
 from pytest_agentproc.harness._refused_starts import find_spawn_error
-from pytest_agentproc.harness._supervise import MOST_STARTS, NOBODY, MemoryStore, compute_leave_instant
+from pytest_agentproc.harness._supervise import EMPTY_REPORT, MOST_AGENT_STARTS, MemoryStore, compute_leave_instant
 from pytest_agentproc.record import Record, add_session_to_trace
 from pytest_agentproc.supervisor import Conversation, Machine, RunHeader, SessionTask, Setting, Task
 
@@ -68,9 +75,9 @@ def run_in_model(
     played = play_bound_scenario(bound, subject, model=model)
     if played.broken is None:
         return played
-    is_reference = subject.name == REFERENCE.name
+    is_reference = subject.name == DEFAULT_REFERENCE_SUBJECT.name
     return blame_endless_agent(
-        played, played.broken, lambda: played if is_reference else play_bound_scenario(bound, REFERENCE)
+        played, played.broken, lambda: played if is_reference else play_bound_scenario(bound, DEFAULT_REFERENCE_SUBJECT)
     )
 
 
@@ -174,7 +181,7 @@ def _make_leaving_caller(
         model.record.add(now, "m", deed.show())
         driver = model.drivers[0]
         status = subject.deciders.abandonment().end(driver.agent) if driver.agent is not None else None
-        answers.append(NOBODY)
+        answers.append(EMPTY_REPORT)
         if kept:
             machine.stop(now, status, "the run was given up: CancelledError")
             kept.finish(machine.build_result(0, now, containment=driver.containment))
@@ -187,7 +194,7 @@ def _build_run_header(scenario: Scenario) -> RunHeader:
     return RunHeader(
         run_id="model",
         argv=("agent", *build_command_line(scenario)),
-        cwd=_FOLDER,
+        cwd=_AGENT_FOLDER,
         requested_model=find_requested_model(scenario),
         started_at=dt.datetime(2026, 1, 1, tzinfo=dt.UTC),
         started=0,
@@ -226,7 +233,10 @@ def _add_session_to_model(model: InMemoryModel, bound: BoundScenario, subject: _
         scenario.mode,
         bound.policy,
         Setting(
-            SESSION_FOLDER, CALLER, tuple((hook.name, hook.event) for hook in bound.hooks), continues=bound.continues
+            SESSION_FOLDER,
+            PROMPT_MARK_SEED,
+            tuple((hook.name, hook.event) for hook in bound.hooks),
+            continues=bound.continues,
         ),
         has_handler=bound.handler is not None,
     )
@@ -242,22 +252,22 @@ def _add_session_to_model(model: InMemoryModel, bound: BoundScenario, subject: _
 def _make_spawner(model: InMemoryModel, bound: BoundScenario) -> Callable[[str], ModelAgent]:
     """Give what starts the scenario's agent, or fails to."""
     scenario, fake = bound.scenario, len(model.drivers)
-    argv, env = build_command_line(scenario), build_environment(scenario, _FOLDER)
+    argv, env = build_command_line(scenario), build_environment(scenario, _AGENT_FOLDER)
     given = {
         "argv": [_cut_to_report_length(word) for word in argv],
         "env": env,
-        "cwd": SESSION_FOLDER if scenario.is_session else _FOLDER,
+        "cwd": SESSION_FOLDER if scenario.is_session else _AGENT_FOLDER,
         "longest": LONGEST,
     }
     environ = {name.encode(): value.encode() for name, value in env.items()}
-    own = {"argv": argv, "environ": environ, "prompt": scenario.prompt[:PROMPT_SHOWN], "given": given}
+    own = {"argv": argv, "environ": environ, "prompt": scenario.prompt[:MOST_PROMPT_CHARS_KNOWN], "given": given}
     program = {**bound.program, **own}
     starts = count(1)
 
     def start_fake_agent(containment: str) -> ModelAgent:
         number = next(starts)
-        if number > MOST_STARTS:
-            raise Spin.of_starts(MOST_STARTS)
+        if number > MOST_AGENT_STARTS:
+            raise Spin.of_starts(MOST_AGENT_STARTS)
         failure = find_spawn_error(scenario, number) or _find_argument_length_error(argv)
         if failure is not None:
             raise failure
@@ -268,11 +278,11 @@ def _make_spawner(model: InMemoryModel, bound: BoundScenario) -> Callable[[str],
 
 def _find_argument_length_error(argv: Sequence[str]) -> OSError | None:
     longest = max((len(word.encode()) for word in argv), default=0)
-    return OSError(7, "Argument list too long", "agent") if longest >= _LONGEST_ARGUMENT else None
+    return OSError(7, "Argument list too long", "agent") if longest >= _ARGUMENT_BYTE_LIMIT else None
 
 
-_LONGEST_ARGUMENT = 131_072
-_FOLDER = "/agent"
+_ARGUMENT_BYTE_LIMIT = 131_072
+_AGENT_FOLDER = "/agent"
 
 
 def _cut_to_report_length(word: str) -> str:

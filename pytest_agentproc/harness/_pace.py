@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.clock import LONGEST_POLLING_PERIOD_NS, WAKE_GAP_TOLERANCE_NS, NextMove
 from pytest_agentproc.errors import Spin
 from pytest_agentproc.fake_agents.player import NEVER, TIME, Player
-from pytest_agentproc.harness._actors import Process
+from pytest_agentproc.harness._actors import InMemoryProcess
 from pytest_agentproc.harness._claims import StepLimitedJumpRule
-from pytest_agentproc.harness._model import REFERENCE, InMemoryModel
+from pytest_agentproc.harness._model import DEFAULT_REFERENCE_SUBJECT, InMemoryModel
 from pytest_agentproc.harness._model_play import play_bound_scenario
 from pytest_agentproc.harness._played import Pace
 from pytest_agentproc.record import format_duration
@@ -43,31 +43,31 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Subject
 
 
-MARGIN = 250_000_000
+LEAST_INSTANT_MARGIN_NS = 250_000_000
 """The least real nanoseconds between competing instants: the delays of a busy machine must not swap them."""
 
-_EASY_MARGIN = 2 * MARGIN
-_FASTEST = 100
-_LONG = 20
+_PREFERRED_INSTANT_MARGIN_NS = 2 * LEAST_INSTANT_MARGIN_NS
+_LARGEST_SCALE = 100
+_PREFERRED_RUN_SECONDS = 20
 """Left to itself a scenario leaves twice the margin, or less of it if that takes more real seconds than this."""
 
-_LONGEST = 45
+_MOST_RUN_SECONDS = 45
 """The most real seconds for a run with the margin alone; a longer one is not played."""
 
-_LATE = 1_000_000_000
+_ALLOWED_DELAY_NS = 1_000_000_000
 """So many real nanoseconds after its instant a thing may happen; never before it."""
 
-_FINISH = 10
+_SECONDS_AFTER_EXPECTED_END = 10
 """Real seconds beyond the expected end after which a supervisor that has not returned is given up."""
 
 
-_ROUNDED = 2_000_000
+_ALLOWED_ROUNDING_DELAY_NS = 2_000_000
 """Below a coordinator a thing happens this many nanoseconds late at most: some calls wait whole milliseconds."""
 
-_UNHURRIED = 3600
+_VIRTUAL_SECONDS_AFTER_END = 3600
 """Virtual seconds beyond the expected end after which a supervisor that has not returned is given up."""
 
-_LOOKING = 60
+_POLLING_SECONDS_AFTER_END = 60
 """The same for a supervisor that polls, beyond all its limits. Its looks cost real time: an hour takes many minutes."""
 
 
@@ -90,20 +90,20 @@ def choose_pace(foreseen: RunForecast, scale: float | None, lifetime: float, *, 
     if foreseen.fault:
         raise NotForRealTime(f"it ends in a {foreseen.fault}, which virtual time alone can tell from a long wait")
     margin = foreseen.margin
-    if margin is not None and margin < MARGIN * (scale or 1):
+    if margin is not None and margin < LEAST_INSTANT_MARGIN_NS * (scale or 1):
         apart = f"{format_duration(margin)} apart" if margin else "at the same time"
-        needed = format_duration(round(MARGIN * (scale or 1)))
+        needed = format_duration(round(LEAST_INSTANT_MARGIN_NS * (scale or 1)))
         raise NotForRealTime(
             f"two of its competing instants are {apart}, and {needed} are needed{_format_scale(scale)}"
         )
     chosen = scale or (_choose_scale(foreseen.duration / 1e9, margin) if is_scaled else 1)
     seconds = foreseen.duration / 1e9 / chosen
-    longest = lifetime / 2 if scale else _LONGEST
+    longest = lifetime / 2 if scale else _MOST_RUN_SECONDS
     if seconds > longest:
         fixed = "" if is_scaled else ", and the limits in its code do not follow {scale}"
         raise NotForRealTime(f"it takes {seconds:.0f} s{_format_scale(chosen)}, and {longest:g} s are allowed{fixed}")
     left = None if margin is None else round(margin / chosen)
-    return Pace(chosen, left, round(_LATE * chosen), seconds + _FINISH)
+    return Pace(chosen, left, round(_ALLOWED_DELAY_NS * chosen), seconds + _SECONDS_AFTER_EXPECTED_END)
 
 
 def make_exact_pace(foreseen: RunForecast, limits: float | None, graces: float) -> Pace:
@@ -121,17 +121,29 @@ def make_exact_pace(foreseen: RunForecast, limits: float | None, graces: float) 
     if foreseen.margin == 0:
         raise NotApplicable("an event loop in lockstep, since competing instants are the same", 1)
     end = foreseen.duration / NANOSECONDS
-    looking = 0 if limits is None else end + min(_LOOKING + limits, _UNHURRIED)
-    least = min(end + _LOOKING, looking)
-    return Pace(1, None, _ROUNDED, end + _UNHURRIED, looking, least, graces + _LOOKING, is_exact=True)
+    looking = 0 if limits is None else end + min(_POLLING_SECONDS_AFTER_END + limits, _VIRTUAL_SECONDS_AFTER_END)
+    least = min(end + _POLLING_SECONDS_AFTER_END, looking)
+    return Pace(
+        1,
+        None,
+        _ALLOWED_ROUNDING_DELAY_NS,
+        end + _VIRTUAL_SECONDS_AFTER_END,
+        looking,
+        least,
+        graces + _POLLING_SECONDS_AFTER_END,
+        is_exact=True,
+    )
 
 
 def _choose_scale(seconds: float, margin: int | None) -> float:
     """Give the scale of a scenario for which the caller wants none."""
     if margin is None:
-        return _FASTEST
-    easy, most = (min(_FASTEST, max(1.0, margin / least)) for least in (_EASY_MARGIN, MARGIN))
-    return max(easy, min(most, seconds / _LONG))
+        return _LARGEST_SCALE
+    easy, most = (
+        min(_LARGEST_SCALE, max(1.0, margin / least))
+        for least in (_PREFERRED_INSTANT_MARGIN_NS, LEAST_INSTANT_MARGIN_NS)
+    )
+    return max(easy, min(most, seconds / _PREFERRED_RUN_SECONDS))
 
 
 def _format_scale(scale: float | None) -> str:
@@ -186,7 +198,7 @@ class _GapMeasuringRule(StepLimitedJumpRule):
         return move, target
 
 
-_NEXT_GRANT = -1
+_NEXT_GRANT_WAIT_KIND = -1
 """The waits of a track between two steps."""
 
 
@@ -197,7 +209,7 @@ class _StepwisePlayer(Player):
         for step in steps:
             if (yield from super().play([step])):
                 return True
-            yield _NEXT_GRANT, self.grants
+            yield _NEXT_GRANT_WAIT_KIND, self.grants
         return False
 
     def _do_hop(self, fields: dict[str, Any]) -> Iterator[Wait]:
@@ -207,18 +219,18 @@ class _StepwisePlayer(Player):
         self.stage.exit_process(0)
 
     def _is_ready(self, track: Track) -> bool:
-        if track.kind == _NEXT_GRANT:
+        if track.kind == _NEXT_GRANT_WAIT_KIND:
             return bool(track.value < self.grants)
         return super()._is_ready(track)
 
     @property
     def until(self) -> int | None:
-        if any(track.kind == _NEXT_GRANT for track in self.tracks):
+        if any(track.kind == _NEXT_GRANT_WAIT_KIND for track in self.tracks):
             return self.now
         return super().until
 
 
-class _StepwiseProcess(Process):
+class _StepwiseProcess(InMemoryProcess):
     player_type = _StepwisePlayer
 
 
@@ -235,10 +247,10 @@ def forecast_run(scenario: Scenario, terms: Terms) -> RunForecast:
         process_type = _StepwiseProcess
 
     bound = scenario.bind(terms)
-    played = play_bound_scenario(bound, REFERENCE, model=MeasuredModel)
+    played = play_bound_scenario(bound, DEFAULT_REFERENCE_SUBJECT, model=MeasuredModel)
     broken = played.broken
     if isinstance(played.fault, Spin):  # which step goes on and on is known where each process plays as it will
-        broken = play_bound_scenario(bound, REFERENCE).broken
+        broken = play_bound_scenario(bound, DEFAULT_REFERENCE_SUBJECT).broken
     distances = [*_iterate_limit_gaps(played.record)]
     if rules[0].margin is not None:
         distances.append(rules[0].margin)
@@ -261,9 +273,9 @@ def _iterate_limit_gaps(record: Record) -> Iterator[int]:
             yield from (due - event.at for (owner, _), due in armed.items() if owner == session)
 
 
-_PAUSE = 1_000_000_000
+_PAUSE_BEFORE_SCRIPT_NS = 1_000_000_000
 
-_SILENT, _IDLE = 3600.0, 14_400.0
+_POLLING_SECONDS_OF_RUN, _POLLING_SECONDS_OF_SESSION = 3600.0, 14_400.0
 """Virtual seconds for which an agent may be silent in a run; for which a session may be idle."""
 
 
@@ -295,7 +307,7 @@ def _list_limits(bound: BoundScenario) -> list[int]:
 def compute_polling_limit(bound: BoundScenario) -> float:
     """Give the virtual seconds for which a supervisor may poll while nothing happens: all its limits end before."""
     limits = [limit for limit in bound.policy.nanoseconds().values() if limit is not None]
-    least = _IDLE if bound.scenario.is_session or bound.parts else _SILENT
+    least = _POLLING_SECONDS_OF_SESSION if bound.scenario.is_session or bound.parts else _POLLING_SECONDS_OF_RUN
     return max(least, 4 * max(limits, default=0) / NANOSECONDS)
 
 
@@ -319,6 +331,6 @@ def sum_stated_limits(bound: BoundScenario, kind: str = "") -> float:
 def add_pause_before_script(bound: BoundScenario) -> BoundScenario:
     """Let an agent pause before its script, long enough to recognise a polling supervisor."""
     parts = {name: add_pause_before_script(part) for name, part in bound.parts.items()}
-    pause = (0, "sleep", (_PAUSE,))
+    pause = (0, "sleep", (_PAUSE_BEFORE_SCRIPT_NS,))
     program = {**bound.program, "steps": [pause, *bound.program["steps"]]} if bound.program else bound.program
     return replace(bound, program=program, parts=parts)

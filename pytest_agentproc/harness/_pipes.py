@@ -13,7 +13,7 @@ import anyio.lowlevel
 if TYPE_CHECKING:
     from pytest_agentproc.scenario import BoundScenario
 
-_ROUNDS = 10
+_LOOP_ITERATIONS_UNTIL_CLOSED = 10
 """Iterations of the loop after which a transport that was closed has closed its pipe."""
 
 
@@ -29,7 +29,7 @@ class PipeCount:
     async def count_dead_pipes(self) -> None:
         """Count; the supervisor has returned."""
         if self._is_asked:
-            for _ in range(_ROUNDS):
+            for _ in range(_LOOP_ITERATIONS_UNTIL_CLOSED):
                 await anyio.lowlevel.checkpoint()
             self.left = len(_list_dead_pipes() - self._before)
 

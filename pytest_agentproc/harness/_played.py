@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import RunReport
 
 
-PROMPT_SHOWN = 1 << 16
+MOST_PROMPT_CHARS_KNOWN = 1 << 16
 """So much of its prompt a fake knows, for dialects that repeat it; the rest reaches it by its own way."""
 
 SESSION_FOLDER = "/"
 """The folder of a session's agent: it is sent to the agent, and a record must not depend on today's folder."""
 
 
-_ROUNDINGS = 64
+_ROUNDING_TOLERANCE_NS = 64
 """The number of times that a fraction of a nanosecond may be rounded up until an instant."""
 
 
@@ -54,22 +54,22 @@ class Pace:
     is_exact: bool = False
 
 
-_STEPS = 10
+_LOOKS_BETWEEN_RUN_STEPS = 10
 """So many looks, at most, go by between the steps of a run: the start, an answer, each rung of a ladder, each end."""
 
 
-_STEPS_OF_DEED = 4
+_LOOKS_PER_CALLER_ACTION = 4
 """The additional looks for each action of a session's caller: an event, a question, a cancel, an answer."""
 
 
-_CLOSE = 4
+_MOST_LOOKS_OF_DELAY = 4
 """The most looks by which an action may be late for a competing instant; its starting point is late, too.
 
 A time that must have passed by then takes further looks.
 """
 
 
-_EACH = 32_768
+_LEAST_BYTES_PER_LOOK = 32_768
 """Bytes that pass at a look, at least, while there are more: half of what a pipe holds."""
 
 
@@ -108,7 +108,9 @@ class PollingPace:
         """How much later than expected a thing may happen at most, in nanoseconds."""
         if not self.period:
             return sum(end - start for start, end in self.naps)
-        return self.period * (_STEPS + _STEPS_OF_DEED * self.deeds + self._needed_look_count)
+        return self.period * (
+            _LOOKS_BETWEEN_RUN_STEPS + _LOOKS_PER_CALLER_ACTION * self.deeds + self._needed_look_count
+        )
 
     def compute_allowed_delay(self, at: int) -> int:
         """How much later than expected a thing may happen at an instant: not at all before the first look."""
@@ -119,12 +121,16 @@ class PollingPace:
     @property
     def _needed_look_count(self) -> int:
         """How many looks it takes until all has passed."""
-        return self.size // _EACH
+        return self.size // _LEAST_BYTES_PER_LOOK
 
     @property
     def undecided(self) -> str:
         """Why a difference may be no fault; empty if it cannot be."""
-        if not self.period or self.margin is None or self.margin > self.period * (_CLOSE + self._needed_look_count):
+        if (
+            not self.period
+            or self.margin is None
+            or self.margin > self.period * (_MOST_LOOKS_OF_DELAY + self._needed_look_count)
+        ):
             return ""
         apart = f"{format_duration(self.margin)} apart" if self.margin else "at the same time"
         return f"it looks every {format_duration(self.period)}, and two of the competing instants are {apart}"
@@ -206,7 +212,7 @@ class PlayResult:
         if self.pace is not None:
             return paced
         bounds = (self.bound, *self.bound.parts.values())
-        return _ROUNDINGS if any(part.policy.has_parts for part in bounds) else 0
+        return _ROUNDING_TOLERANCE_NS if any(part.policy.has_parts for part in bounds) else 0
 
     def compute_allowed_delay(self, at: int) -> int:
         """How much later than expected a thing may happen at an instant of the play, in nanoseconds."""
@@ -266,7 +272,7 @@ def describe_accepted_flags(scenario: Scenario, *, trusts: bool = False) -> dict
     kinds = {mode: "session" if mode in record.talks else "run" for mode in record.modes}
     own: dict[str, Any] = {"own": list(build_command_line(scenario)), "kinds": kinds, "prompt_by": scenario.prompt_by}
     own |= {"version": record.probes["--version"], "tells_on_stderr": record.tells_on_stderr, "trusts": trusts}
-    return {"flags": {**record.command_line.to_plain_table(), **own, "prompt_shown": PROMPT_SHOWN}}
+    return {"flags": {**record.command_line.to_plain_table(), **own, "prompt_shown": MOST_PROMPT_CHARS_KNOWN}}
 
 
 def find_requested_model(scenario: Scenario) -> str | None:

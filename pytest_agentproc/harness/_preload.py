@@ -34,19 +34,19 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Subject
 
 
-_PROGRAM = (
+_PLAY_SERVER_CODE = (
     "import sys; sys.path[:] = sys.argv[3:]; "
     "from pytest_agentproc.harness import ScenarioRunner, _preload; _preload.serve_play_requests(ScenarioRunner)"
 )
-_LOOK = 0.1
-_LAST = 5
-_LONGEST = 300
+_RESULT_POLL_SECONDS = 0.1
+_EXIT_TIMEOUT_SECONDS = 5
+_PLAY_TIMEOUT_SECONDS = 300
 """Real seconds after which a play is given up: a supervisor that computes for so long is none that waits."""
 
-_ABSOLUTE = 1
-_ROUND = 1_000_000_000_000
-_STRANGER = "time passes as on the machine while "
-_PID = re.compile(r" \(pid \d+\)( lives)?")
+_TIMER_ABSTIME = 1
+_PLAY_START_STEP_NS = 1_000_000_000_000
+_REAL_TIME_NOTE_BEGINNING = "time passes as on the machine while "
+_PID_PHRASE_PATTERN = re.compile(r" \(pid \d+\)( lives)?")
 
 
 class UnreachableSupervisor(Exception):
@@ -100,7 +100,7 @@ class PreloadRunner:
             return
         line.close()
         try:
-            process.wait(_LAST)
+            process.wait(_EXIT_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             process.terminate()
             process.kill()
@@ -113,7 +113,7 @@ class PreloadRunner:
         self._notes.touch()
         ours, theirs = Pipe()
         with theirs:
-            words = [program, sys.executable, "-c", _PROGRAM, str(theirs.fileno()), str(folder), *sys.path]
+            words = [program, sys.executable, "-c", _PLAY_SERVER_CODE, str(theirs.fileno()), str(folder), *sys.path]
             env = {**os.environ, "AGENTPROC_CLOCK_NOTES": str(self._notes)}
             self._process = subprocess.Popen(
                 words, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=env, start_new_session=True
@@ -124,11 +124,11 @@ class PreloadRunner:
     def _receive_result(self, line: Connection) -> Any:
         """Give what comes back; end the process if time passes there as on the machine."""
         begun = monotonic()
-        while not line.poll(_LOOK):
+        while not line.poll(_RESULT_POLL_SECONDS):
             self._require_all_in_virtual_time()
-            if monotonic() - begun > _LONGEST:
+            if monotonic() - begun > _PLAY_TIMEOUT_SECONDS:
                 raise KitError(
-                    f"a play in virtual time took more than {_LONGEST} s of the machine; "
+                    f"a play in virtual time took more than {_PLAY_TIMEOUT_SECONDS} s of the machine; "
                     f"{self._read_coordinator_notes()}"
                 )
         try:
@@ -142,9 +142,9 @@ class PreloadRunner:
 
     def _require_all_in_virtual_time(self) -> None:
         reasons = [
-            _PID.sub("", note.partition(_STRANGER)[2])
+            _PID_PHRASE_PATTERN.sub("", note.partition(_REAL_TIME_NOTE_BEGINNING)[2])
             for note in self._read_coordinator_notes().splitlines()
-            if _STRANGER in note
+            if _REAL_TIME_NOTE_BEGINNING in note
         ]
         if reasons:
             raise UnreachableSupervisor(reasons[0])
@@ -189,8 +189,8 @@ def _wait_for_exact_float_instant() -> None:
     import ctypes  # time.sleep rounds
 
     libc = ctypes.CDLL(None)
-    until = (ctypes.c_long * 2)((monotonic_ns() // _ROUND + 1) * _ROUND // 1_000_000_000, 0)
-    libc.clock_nanosleep(CLOCK_MONOTONIC, _ABSOLUTE, ctypes.byref(until), None)
+    until = (ctypes.c_long * 2)((monotonic_ns() // _PLAY_START_STEP_NS + 1) * _PLAY_START_STEP_NS // 1_000_000_000, 0)
+    libc.clock_nanosleep(CLOCK_MONOTONIC, _TIMER_ABSTIME, ctypes.byref(until), None)
 
 
 def _exit_when_peer_closes(line: int) -> None:

@@ -35,12 +35,12 @@ def find_spawn_error(scenario: Scenario, number: int) -> OSError | None:
     return None if not why else OSError(SPAWN_ERRORS[why], os.strerror(SPAWN_ERRORS[why]))
 
 
-def make_start_refusal(launcher: str, scenario: Scenario) -> StartRefusal | None:
+def make_spawn_failure_listener(launcher: str, scenario: Scenario) -> SpawnFailureListener | None:
     """Give what refuses starts of a fake; None: the machine refuses none."""
-    return StartRefusal(launcher, scenario) if scenario.has_refused_starts else None
+    return SpawnFailureListener(launcher, scenario) if scenario.has_refused_starts else None
 
 
-def refuse_starts(refusals: Iterable[StartRefusal | None]) -> ExitStack:
+def simulate_spawn_failures(refusals: Iterable[SpawnFailureListener | None]) -> ExitStack:
     """Give a block in which those starts of fakes fail that are to fail."""
     block = ExitStack()
     for refusal in refusals:
@@ -49,7 +49,7 @@ def refuse_starts(refusals: Iterable[StartRefusal | None]) -> ExitStack:
     return block
 
 
-class StartRefusal:
+class SpawnFailureListener:
     """A listener that lets some starts of a fake fail. A fork counts, too: it is how a terminal starts an agent.
 
     A question for the version does not count, because it plays no script.

@@ -18,11 +18,11 @@ from pytest_agentproc.harness._claims import (
     bind_to_subject,
     list_agent_scenarios,
 )
-from pytest_agentproc.harness._fake import FakeAgent, LifeInRealTime, LockstepProcesses
+from pytest_agentproc.harness._fake import FakeAgent, LockstepProcesses, RealTimeLifetime
 from pytest_agentproc.harness._fake_log import FakeLog
 from pytest_agentproc.harness._faults import map_probe_answers, require_startable_fakes
 from pytest_agentproc.harness._launch import FakeBuilder
-from pytest_agentproc.harness._model import REFERENCE
+from pytest_agentproc.harness._model import DEFAULT_REFERENCE_SUBJECT
 from pytest_agentproc.harness._model_play import blame_endless_agent, play_bound_scenario
 from pytest_agentproc.harness._pace import (
     NotForRealTime,
@@ -37,7 +37,7 @@ from pytest_agentproc.harness._pace import (
     sum_stated_limits,
 )
 from pytest_agentproc.harness._played import (
-    PROMPT_SHOWN,
+    MOST_PROMPT_CHARS_KNOWN,
     Pace,
     PlayResult,
     PollingPace,
@@ -46,9 +46,9 @@ from pytest_agentproc.harness._played import (
     describe_accepted_flags,
 )
 from pytest_agentproc.harness._preload import PreloadRunner, UnreachableSupervisor
-from pytest_agentproc.harness._refused_starts import make_start_refusal, refuse_starts
+from pytest_agentproc.harness._refused_starts import make_spawn_failure_listener, simulate_spawn_failures
 from pytest_agentproc.harness._signal_guard import Decoys
-from pytest_agentproc.harness._standalone import COMMANDS, REFUSED, write_refusal
+from pytest_agentproc.harness._standalone import COMMAND_BY_DIALECT, NAMES_OF_REFUSED_CLIS, write_missing_cli_stub
 from pytest_agentproc.harness._supervise import (
     ArtifactDirectory,
     explain_no_virtual_time,
@@ -71,16 +71,16 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Subject
 
 
-LIFETIME = 300.0
+FAKE_LIFETIME_SECONDS = 300.0
 """Real seconds after which a fake is killed whatever happens."""
 
-_ARGUMENT_SHOWN = 200
+_MOST_ARGUMENT_CHARS_SHOWN = 200
 """So many characters of each argument of a fake stand in the head of its record."""
 
-_TELL = (0, "tell", (None,))
+_INPUT_REPORT_STEP = (0, "tell", (None,))
 
 
-class _Broker(subprocess.Popen[bytes]):
+class _BrokerProcess(subprocess.Popen[bytes]):
     """The broker: virtual time, in which an async test may make the first fake, does not wait for it."""
 
     serves_host = True
@@ -107,7 +107,7 @@ class ScenarioRunner:
         register_debugger_listener(self.disable_fake_lifetimes)
         self._preload = PreloadRunner(self._open_guarded_folder)
         self._out_of_reach: dict[str, str] = {}
-        self._decoys = Decoys(sorted({*COMMANDS.values(), *commands}))
+        self._decoys = Decoys(sorted({*COMMAND_BY_DIALECT.values(), *commands}))
 
     def __enter__(self) -> ScenarioRunner:  # noqa: PYI034  # it has no subclass
         return self
@@ -218,7 +218,7 @@ class ScenarioRunner:
             KitError: the harness or a fake failed, so there is no verdict on the supervisor.
         """
         bound, foreseen = _bind_and_forecast(scenario, subject)
-        pace = choose_pace(foreseen, scale, LIFETIME, is_scaled=getattr(subject, "is_scaled", True))
+        pace = choose_pace(foreseen, scale, FAKE_LIFETIME_SECONDS, is_scaled=getattr(subject, "is_scaled", True))
         played, _ = self._play_in_real_time(bound, subject, backend, pace)
         return replace(
             played, reference=ReferenceResults.of(scenario, subject), unstated=UnstatedLimitResults.of(bound)
@@ -264,7 +264,7 @@ class ScenarioRunner:
         tells: bool = False,
         command: str = "",
         instead: Sequence[tuple[tuple[str, ...], str]] = (),
-        outside: LifeInRealTime | None = None,
+        outside: RealTimeLifetime | None = None,
         is_for_arguments: bool = False,
     ) -> FakeAgent:
         """Make the scenario's fake, which the caller's own code starts.
@@ -302,7 +302,7 @@ class ScenarioRunner:
         fake = self._make_fake_of_bound(
             bound, clock, record, name, outside, arguments, command=command, instead=instead, trusts=is_for_arguments
         )
-        fake.ends.enter_context(refuse_starts([fake.refusal]))
+        fake.ends.enter_context(simulate_spawn_failures([fake.refusal]))
         return fake
 
     def virtual_clock(self, **options: Any) -> VirtualClock:
@@ -316,8 +316,8 @@ class ScenarioRunner:
         folder = self._open_builder().folder / "-".join(["refusals", *sorted(missing)])
         if not folder.exists():
             folder.mkdir()
-            for name in sorted({*REFUSED} - {*missing}):
-                write_refusal(folder / name)
+            for name in sorted({*NAMES_OF_REFUSED_CLIS} - {*missing}):
+                write_missing_cli_stub(folder / name)
         return str(folder)
 
     def disable_fake_lifetimes(self) -> None:
@@ -354,7 +354,7 @@ class ScenarioRunner:
         clock: VirtualClock | SystemClock,
         record: Record,
         name: str = "",
-        outside: LifeInRealTime | None = None,
+        outside: RealTimeLifetime | None = None,
         arguments: tuple[str, ...] | None = None,
         *,
         command: str = "",
@@ -382,7 +382,7 @@ class ScenarioRunner:
             **(diaries.baked if diaries else {}),
             **watch.baked,
             "lifeline": self._start_lifeline_broker(),
-            "program": {**bound.program, "name": name, "prompt": scenario.prompt[:PROMPT_SHOWN]},
+            "program": {**bound.program, "name": name, "prompt": scenario.prompt[:MOST_PROMPT_CHARS_KNOWN]},
             "probes": map_probe_answers(scenario.dialect_record),
             "instead": list(instead),
             **describe_accepted_flags(scenario, trusts=trusts),
@@ -395,9 +395,12 @@ class ScenarioRunner:
         inside = isinstance(watch, LockstepProcesses)
         arguments = build_command_line(scenario) if arguments is None else arguments
         fake = FakeAgent(path, arguments, record, watch, name, diaries if inside else None)
-        record.header.setdefault("argv", {})[name] = [fake.name, *(word[:_ARGUMENT_SHOWN] for word in fake.argv[1:])]
+        record.header.setdefault("argv", {})[name] = [
+            fake.name,
+            *(word[:_MOST_ARGUMENT_CHARS_SHOWN] for word in fake.argv[1:]),
+        ]
         fake.can_start = scenario.cannot_spawn is None
-        fake.refusal = make_start_refusal(path, scenario)
+        fake.refusal = make_spawn_failure_listener(path, scenario)
         return fake
 
     def _open_builder(self) -> FakeBuilder:
@@ -423,10 +426,10 @@ class ScenarioRunner:
                     "-IS",
                     script,
                     str(os.getpid()),
-                    str(LIFETIME),
+                    str(FAKE_LIFETIME_SECONDS),
                     str(self._open_builder().folder),
                 ]
-                self._broker = _Broker(command, stdin=listener.fileno(), start_new_session=True)
+                self._broker = _BrokerProcess(command, stdin=listener.fileno(), start_new_session=True)
                 exclude_from_tracking(self._broker.pid)
         return self._lifeline
 
@@ -435,7 +438,7 @@ def predict_real_seconds(scenario: Scenario, subject: Subject, scale: float | No
     """Foresee how many real seconds a play takes; None: it is not played there, for whatever reason."""
     try:
         _, foreseen = _bind_and_forecast(scenario, subject)
-        pace = choose_pace(foreseen, scale, LIFETIME, is_scaled=getattr(subject, "is_scaled", True))
+        pace = choose_pace(foreseen, scale, FAKE_LIFETIME_SECONDS, is_scaled=getattr(subject, "is_scaled", True))
     except (NotForRealTime, AgentprocError):
         return None
     return foreseen.duration / NANOSECONDS / pace.scale
@@ -499,13 +502,15 @@ def _blame_broken_fake(played: PlayResult, fakes: Sequence[FakeAgent]) -> PlayRe
     """Give a play as it is, unless a fake itself failed in it."""
     for fake in fakes:
         if (fault := fake.first_fault) is not None:
-            return blame_endless_agent(played, fault, lambda: play_bound_scenario(played.bound, REFERENCE))
+            return blame_endless_agent(
+                played, fault, lambda: play_bound_scenario(played.bound, DEFAULT_REFERENCE_SUBJECT)
+            )
     return played
 
 
 def _add_input_report_step(bound: BoundScenario) -> BoundScenario:
     """Have an agent report its input first, at each start."""
-    program = {**bound.program, "steps": [_TELL, *bound.program["steps"]]}
+    program = {**bound.program, "steps": [_INPUT_REPORT_STEP, *bound.program["steps"]]}
     if "then" in program:
-        program["then"] = [[_TELL, *steps] for steps in program["then"]]
+        program["then"] = [[_INPUT_REPORT_STEP, *steps] for steps in program["then"]]
     return replace(bound, program=program)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock import VirtualClock
 
 
-_PATIENCE = 10.0
+_DECOY_ANSWER_TIMEOUT_SECONDS = 10.0
 """Real seconds in which a decoy that can answer must have answered."""
 
 
@@ -82,9 +82,9 @@ class Decoys:
     def start_missing(self) -> None:
         """Start the missing decoys, and forget their earlier signals: they were not this run's."""
         self.collect_hits()
-        missing = [decoy for decoy in _PLACES if decoy not in self._processes]
+        missing = [decoy for decoy in _DECOY_PLACES if decoy not in self._processes]
         for decoy in missing:
-            self._processes[decoy] = self._start(is_apart=decoy == _APART)
+            self._processes[decoy] = self._start(is_apart=decoy == _PLACE_IN_OWN_SESSION)
         for decoy in missing:
             if _ask_decoy_for_signals(self._processes[decoy]) is None:
                 raise KitError(
@@ -126,8 +126,8 @@ class Decoys:
             process.kill()
 
 
-_GROUP, _APART = "in the process group of pytest", "in a session of its own"
-_PLACES = (_GROUP, _APART)
+_PLACE_IN_PYTEST_GROUP, _PLACE_IN_OWN_SESSION = "in the process group of pytest", "in a session of its own"
+_DECOY_PLACES = (_PLACE_IN_PYTEST_GROUP, _PLACE_IN_OWN_SESSION)
 
 
 def _find_silencing_signal(process: subprocess.Popen[bytes]) -> int:
@@ -135,7 +135,7 @@ def _find_silencing_signal(process: subprocess.Popen[bytes]) -> int:
     if read_alive_or_stopped(process.pid) == "stopped":
         return signal.SIGSTOP
     try:
-        return -process.wait(_PATIENCE)
+        return -process.wait(_DECOY_ANSWER_TIMEOUT_SECONDS)
     except subprocess.TimeoutExpired:
         return signal.SIGSTOP
 
@@ -152,23 +152,23 @@ def _ask_decoy_for_signals(process: subprocess.Popen[bytes]) -> list[str] | None
         return None
     answers = select.poll()
     answers.register(process.stdout, select.POLLIN)
-    line = process.stdout.readline() if answers.poll(_PATIENCE * 1000) else b""
+    line = process.stdout.readline() if answers.poll(_DECOY_ANSWER_TIMEOUT_SECONDS * 1000) else b""
     return line.decode().split() if line else None
 
 
-_send_signal = signal.pidfd_send_signal  # as it is before it is patched
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-_HARMLESS = frozenset({signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH})
+_unpatched_pidfd_send_signal = signal.pidfd_send_signal  # as it is before it is patched
+_PROGRAM_ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_SIGNALS_WITHOUT_DEFAULT_EFFECT = frozenset({signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH})
 """The signals that do nothing to a running process without a handler."""
-_FATAL = frozenset({signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV})
+_FAULTHANDLER_SIGNALS = frozenset({signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV})
 """The signals with a handler of faulthandler, which does not save a process."""
-_HANDLES = (("subprocess.py", "send_signal"), ("popen_fork.py", "_send_signal"))
+_SIGNAL_METHODS_OF_PROCESS_OBJECTS = (("subprocess.py", "send_signal"), ("popen_fork.py", "_send_signal"))
 """Where `subprocess` and `multiprocessing` signal a process of which the caller has the object: it is its own."""
-_STDLIB = os.path.dirname(os.__file__) + os.sep
-_MIDDLEMEN = ("anyio", "psutil", "trio")
+_STDLIB_FOLDER_PREFIX = os.path.dirname(os.__file__) + os.sep
+_SIGNAL_FORWARDING_LIBRARIES = ("anyio", "psutil", "trio")
 
 
-_watching = threading.Lock()
+_signal_patch_lock = threading.Lock()
 """Two patches that end in any order would leave one of them in place."""
 
 
@@ -229,7 +229,7 @@ def guard_signals(
         note: receives the data of a marker for each.
         known: finds processes of the run by their pids.
     """
-    if not _watching.acquire(blocking=False):
+    if not _signal_patch_lock.acquire(blocking=False):
         yield
         return
     judge = _TargetFinder(known)
@@ -266,7 +266,7 @@ def guard_signals(
     finally:
         for (module, name), function in plain.items():
             setattr(module, name, function)
-        _watching.release()
+        _signal_patch_lock.release()
 
 
 class _TargetFinder:
@@ -275,17 +275,22 @@ class _TargetFinder:
     def __init__(self, known: Callable[[int], _KnownProcess | None]) -> None:
         self._known = known
         self._begun = read_boot_ticks()
-        self._handlers: dict[int, Any] = {signum: getsignal(signum) for signum in _ENDING}
+        self._handlers: dict[int, Any] = {signum: getsignal(signum) for signum in _PROGRAM_ENDING_SIGNALS}
         self._threads = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
 
     def is_judged_call(self, args: tuple[Any, ...], frame: FrameType) -> bool:
         """Say whether a call is to be judged: no probe, no mistake, no older thread's, not by a process's handle."""
-        if not all(isinstance(argument, int) for argument in args[:2]) or args[1:2] == () or args[1] not in _SIGNALS:
+        if (
+            not all(isinstance(argument, int) for argument in args[:2])
+            or args[1:2] == ()
+            or args[1] not in _VALID_SIGNALS
+        ):
             return False
         code = frame.f_code
-        is_handle = (os.path.basename(code.co_filename), code.co_name) in _HANDLES and _is_library_file(
-            code.co_filename
-        )
+        is_handle = (
+            os.path.basename(code.co_filename),
+            code.co_name,
+        ) in _SIGNAL_METHODS_OF_PROCESS_OBJECTS and _is_library_file(code.co_filename)
         return threading.get_ident() not in self._threads and not is_handle
 
     def find_kill_target(self, pid: int) -> _SignalTarget | None:
@@ -344,11 +349,13 @@ class _TargetFinder:
             return False
         handler = getsignal(signum)
         if handler == signal.SIG_DFL:
-            return signum in _HARMLESS or (signum not in _FATAL and _is_signal_caught(signum))
-        return signum not in _ENDING or handler == signal.SIG_IGN or handler != self._handlers[signum]
+            return signum in _SIGNALS_WITHOUT_DEFAULT_EFFECT or (
+                signum not in _FAULTHANDLER_SIGNALS and _is_signal_caught(signum)
+            )
+        return signum not in _PROGRAM_ENDING_SIGNALS or handler == signal.SIG_IGN or handler != self._handlers[signum]
 
 
-_SIGNALS = signal.valid_signals()
+_VALID_SIGNALS = signal.valid_signals()
 
 
 def _is_signal_caught(signum: int) -> bool:
@@ -384,5 +391,5 @@ def _find_freed_pid_target(pid: int, known: _KnownProcess | None) -> _SignalTarg
 def _is_library_file(file: str) -> bool:
     is_installed = "site-packages" in file or "dist-packages" in file
     if is_installed:
-        return any(f"{os.sep}{name}{os.sep}" in file for name in _MIDDLEMEN)
-    return file.startswith((_STDLIB, "<frozen "))
+        return any(f"{os.sep}{name}{os.sep}" in file for name in _SIGNAL_FORWARDING_LIBRARIES)
+    return file.startswith((_STDLIB_FOLDER_PREFIX, "<frozen "))

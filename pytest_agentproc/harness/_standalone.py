@@ -13,16 +13,16 @@ from pytest_agentproc.errors import UsageError
 from pytest_agentproc.files import write_file
 from pytest_agentproc.harness._faults import map_probe_answers
 from pytest_agentproc.harness._launch import (
-    FLAGS,
-    LOAD,
-    REAL_TIME,
-    UNSTARTABLE,
+    FLAG_MODULES,
+    MODULE_LOADER_CODE,
+    REAL_TIME_MODULES,
+    UNSTARTABLE_FILE_TEXTS,
     build_shebang_line,
     can_answer_requests,
     compile_bundle,
     list_fake_modules,
 )
-from pytest_agentproc.harness._played import PROMPT_SHOWN, describe_accepted_flags
+from pytest_agentproc.harness._played import MOST_PROMPT_CHARS_KNOWN, describe_accepted_flags
 from pytest_agentproc.procfs import read_stat
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import DIALECTS, Policy
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
 
 
-COMMANDS = {name: dialect.command for name, dialect in DIALECTS.items()}
+COMMAND_BY_DIALECT = {name: dialect.command for name, dialect in DIALECTS.items()}
 """What the CLI of each dialect is called."""
 
-REFUSED = (
+NAMES_OF_REFUSED_CLIS = (
     *("aider", "amp", "claude", "claude-agent-acp", "claude-code-acp", "codex", "codex-acp", "copilot", "crush"),
     *("cursor-agent", "gemini", "goose", "opencode", "pi", "qwen"),
 )
 """Names of agent CLIs: beside a fake none of them may lead to a real one."""
 
-_MARK = "# an agent of pytest-agentproc: agentproc fake writes it anew"
+_MARK_OF_OUR_FILES = "# an agent of pytest-agentproc: agentproc fake writes it anew"
 
-_STUB = """{head}
+_STANDALONE_FAKE_TEMPLATE = """{head}
 {mark}
 import sys
 if sys.implementation.cache_tag != {tag!r}:
@@ -57,7 +57,7 @@ data = {data!r}
 module.play(marshal.loads({baked!r}), {counter!r})
 """
 
-_REFUSAL = """#!/bin/sh
+_MISSING_CLI_STUB_TEMPLATE = """#!/bin/sh
 {mark}
 echo "{name}: there is no fake of this name, and the real program is not started" >&2
 exit 127
@@ -87,7 +87,7 @@ def write_fake(scenario: Scenario, path: Path, *, scale: float, lifetime: float,
     except NotApplicable as limit:
         words = f"{scenario.path}:{limit.line}: its script needs {limit.name}, which is off by default"
         raise UsageError(words, f"give it a value under policy: {{{limit.name}: 60s}}") from None
-    program = {**bound.program, "name": path.name, "prompt": scenario.prompt[:PROMPT_SHOWN]}
+    program = {**bound.program, "name": path.name, "prompt": scenario.prompt[:MOST_PROMPT_CHARS_KNOWN]}
     baked: dict[str, Any] = {
         "hub": b"",
         "lifeline": b"",
@@ -101,32 +101,32 @@ def write_fake(scenario: Scenario, path: Path, *, scale: float, lifetime: float,
     data = compile_bundle(
         list_fake_modules(
             program["encoder"],
-            (*REAL_TIME, *(FLAGS if "flags" in baked else ()), "guard"),
+            (*REAL_TIME_MODULES, *(FLAG_MODULES if "flags" in baked else ()), "guard"),
             hears=can_answer_requests(program),
         )
     )
-    text = _STUB.format(
+    text = _STANDALONE_FAKE_TEMPLATE.format(
         head=build_shebang_line("-IS"),
-        mark=_MARK,
+        mark=_MARK_OF_OUR_FILES,
         tag=sys.implementation.cache_tag,
         data=data,
-        load=LOAD,
+        load=MODULE_LOADER_CODE,
         baked=marshal.dumps(baked),
         counter=str(counter),
     )
     for counted in ("count", "sessions"):
         counter.with_name(f"{counter.name}.{counted}").unlink(missing_ok=True)
-    text = UNSTARTABLE.get(scenario.cannot_spawn or "", text)
+    text = UNSTARTABLE_FILE_TEXTS.get(scenario.cannot_spawn or "", text)
     write_file(path, text, 0o644 if scenario.cannot_spawn == "not_executable" else 0o755)
 
 
-def write_refusal(path: Path) -> None:
+def write_missing_cli_stub(path: Path) -> None:
     """Write what stands for a CLI that is not to be found: it says so and exits 127.
 
     Raises:
         OSError: it cannot be written.
     """
-    write_file(path, _REFUSAL.format(mark=_MARK, name=path.name), 0o755)
+    write_file(path, _MISSING_CLI_STUB_TEMPLATE.format(mark=_MARK_OF_OUR_FILES, name=path.name), 0o755)
 
 
 def can_overwrite(path: Path) -> bool:
@@ -138,7 +138,7 @@ def can_overwrite(path: Path) -> bool:
         return True
     except OSError:
         return False
-    return _MARK.encode() in lines[:4]
+    return _MARK_OF_OUR_FILES.encode() in lines[:4]
 
 
 def _read_start_ticks(pid: int) -> int:

@@ -44,7 +44,7 @@ from pytest_agentproc.harness._fake_log import FakeLog
 from pytest_agentproc.harness._leftovers import KeeperScope, SideProcesses
 from pytest_agentproc.harness._pipes import PipeCount
 from pytest_agentproc.harness._played import SESSION_FOLDER, PlayResult, build_environment, find_requested_model
-from pytest_agentproc.harness._refused_starts import refuse_starts
+from pytest_agentproc.harness._refused_starts import simulate_spawn_failures
 from pytest_agentproc.harness._signal_guard import guard_signals, make_participant_finder
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import ARTIFACTS, NANOSECONDS, RunReport, RunRequest
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import CallerAction, Subject
 
 
-_KERNELS_OWN = ("/sys", "/proc")
+_UNWRITABLE_FOLDERS = ("/sys", "/proc")
 
 
 class ArtifactDirectory:
@@ -123,7 +123,7 @@ def _read_artifact(file: Path) -> bytes | None:
 
 
 def _find_read_only_folder() -> str:
-    for folder in _KERNELS_OWN:
+    for folder in _UNWRITABLE_FOLDERS:
         probe = Path(folder, f"agentproc-{os.getpid()}")
         try:
             probe.touch()
@@ -133,7 +133,7 @@ def _find_read_only_folder() -> str:
         else:
             with suppress(OSError):
                 probe.unlink()
-    raise KitError(f"none of {', '.join(_KERNELS_OWN)} is a directory in which no file can be made")
+    raise KitError(f"none of {', '.join(_UNWRITABLE_FOLDERS)} is a directory in which no file can be made")
 
 
 class MemoryStore:
@@ -170,20 +170,20 @@ class MemoryStore:
 
 
 if TYPE_CHECKING:
-    Said = RunReport | SubjectError | Declined
+    SubjectResult = RunReport | SubjectError | Declined
 
-    Ask = Callable[[], Coroutine[Any, Any, Said]]
+    AskSubject = Callable[[], Coroutine[Any, Any, SubjectResult]]
 
 
-NOBODY = RunReport()
+EMPTY_REPORT = RunReport()
 """The empty report for a caller that has left."""
 
-_REST = 1.0
+_EXTRA_AFTERMATH_SECONDS = 1.0
 
 
 async def run_until_caller_leaves(
-    deed: CallerAction, ask: Ask, leave: Callable[[], None], scale: float, backend: str
-) -> Said:
+    deed: CallerAction, ask: AskSubject, leave: Callable[[], None], scale: float, backend: str
+) -> SubjectResult:
     """Let a supervisor work, and cancel it at the instant of the caller's action if it is not done.
 
     Args:
@@ -215,10 +215,12 @@ def compute_aftermath_seconds(bound: BoundScenario, subject: Subject) -> float:
     if bound.abandoned is None or hasattr(subject, "deciders"):
         return 0
     policy = bound.policy
-    return policy.kill_grace + policy.linger_kill_grace + policy.leftover_kill_grace + _REST
+    return policy.kill_grace + policy.linger_kill_grace + policy.leftover_kill_grace + _EXTRA_AFTERMATH_SECONDS
 
 
-async def _run_and_block_loop(deed: CallerAction, ask: Ask, block: Callable[[CallerAction], None]) -> Said:
+async def _run_and_block_loop(
+    deed: CallerAction, ask: AskSubject, block: Callable[[CallerAction], None]
+) -> SubjectResult:
     """Let a supervisor work, and have other code block its event loop at the instant of the action."""
 
     async def block_at_instant() -> None:
@@ -232,7 +234,7 @@ async def _run_and_block_loop(deed: CallerAction, ask: Ask, block: Callable[[Cal
     return said
 
 
-async def _run_and_cancel_task(seconds: float, ask: Ask, leave: Callable[[], None]) -> Said:
+async def _run_and_cancel_task(seconds: float, ask: AskSubject, leave: Callable[[], None]) -> SubjectResult:
     loop = asyncio.get_running_loop()
     task = loop.create_task(ask())
     has_left = False
@@ -249,15 +251,15 @@ async def _run_and_cancel_task(seconds: float, ask: Ask, leave: Callable[[], Non
     except asyncio.CancelledError:
         if not has_left or not task.cancelled():
             raise
-        return NOBODY
+        return EMPTY_REPORT
     finally:
         timer.cancel()
-    return NOBODY if has_left and isinstance(said, SubjectError | Declined) else said
+    return EMPTY_REPORT if has_left and isinstance(said, SubjectError | Declined) else said
 
 
-async def _run_and_cancel_scope(seconds: float, ask: Ask, leave: Callable[[], None]) -> Said:
+async def _run_and_cancel_scope(seconds: float, ask: AskSubject, leave: Callable[[], None]) -> SubjectResult:
     has_left = False
-    said: Said = NOBODY
+    said: SubjectResult = EMPTY_REPORT
     async with anyio.create_task_group() as group:
 
         async def leave_and_cancel() -> None:
@@ -271,7 +273,7 @@ async def _run_and_cancel_scope(seconds: float, ask: Ask, leave: Callable[[], No
         with anyio.CancelScope() as scope:
             said = await ask()
         group.cancel_scope.cancel()
-    return NOBODY if has_left and isinstance(said, SubjectError | Declined) else said
+    return EMPTY_REPORT if has_left and isinstance(said, SubjectError | Declined) else said
 
 
 def needs_keeper(subject: Subject) -> bool:
@@ -318,14 +320,14 @@ def supervise_in_virtual_time(
     record = fakes[0].record
     order = replace(_build_request_for_fakes(bound, fakes, clock, record.add), artifacts=room.path, disk=room.disk)
 
-    async def run_subject() -> Said:
+    async def run_subject() -> SubjectResult:
         return await _run_subject(subject, order, bound.abandoned, backend)
 
     def block_or_suspend(deed: CallerAction) -> None:
         record.add(clock.instant(), "m", deed.show())
         (clock.suspend_machine if deed.kind == "sleep" else clock.block)(deed.value / NANOSECONDS)
 
-    async def run() -> Said:
+    async def run() -> SubjectResult:
         with guard_signals(_make_signal_recorder(record, clock), make_participant_finder(clock)):
             said = await (
                 run_subject()
@@ -342,13 +344,13 @@ def supervise_in_virtual_time(
         record.add(clock.instant(), "m", {"process": "supervisor", "fault": error.reason, "message": str(error)})
         marks.append(record.flush_and_count_events())
 
-    clock.hub.most_starts = MOST_STARTS
+    clock.hub.most_starts = MOST_AGENT_STARTS
     pipes = PipeCount(bound)
     marks: list[int] = []
     clock.on_fault(record_clock_error)
     answer: RunReport | None = None
     fault: SubjectError | ClockError | None = None
-    with SideProcesses(fakes) as others, refuse_starts(fake.refusal for fake in fakes):
+    with SideProcesses(fakes) as others, simulate_spawn_failures(fake.refusal for fake in fakes):
         try:
             said = clock.run(run, backend=backend)
             for fake in fakes:
@@ -373,12 +375,14 @@ def _find_reach_error(error: ClockError) -> AdapterError | None:
     if not isinstance(error, Stall | ForeignProgram):
         return None
     words = str(error).partition("\n")[0]  # the remedy after it is for a test
-    return AdapterError(f"virtual time cannot go with it: {error.reason}: {words}\n{_REAL}")
+    return AdapterError(f"virtual time cannot go with it: {error.reason}: {words}\n{_PLAY_IN_REAL_TIME_REMEDY}")
 
 
-MOST_STARTS = 1000
+MOST_AGENT_STARTS = 1000
 """An agent that crashes seldom may be restarted for ever; no caller's script lasts for so many starts."""
-_REAL = "this says nothing of the supervisor; play it in real time (--clock real; in pytest --agentproc-clock=real)"
+_PLAY_IN_REAL_TIME_REMEDY = (
+    "this says nothing of the supervisor; play it in real time (--clock real; in pytest --agentproc-clock=real)"
+)
 
 
 def supervise_in_real_time(
@@ -401,7 +405,7 @@ def supervise_in_real_time(
     order = _build_request_for_fakes(bound, fakes, clock, record.add)
     sessions = tuple(replace(session, scale=pace.scale) for session in order.sessions)
     order = replace(order, artifacts=room.path, disk=room.disk, scale=pace.scale, sessions=sessions)
-    said: list[Said] = []
+    said: list[SubjectResult] = []
     limits: list[float] = []
 
     async def run() -> None:
@@ -420,7 +424,7 @@ def supervise_in_real_time(
     with (
         SideProcesses(fakes, adopts=True) as others,
         KeeperScope(fakes, wanted=needs_keeper(subject)) as kept,
-        refuse_starts(fake.refusal for fake in fakes),
+        simulate_spawn_failures(fake.refusal for fake in fakes),
     ):
         order = replace(order, keeper=kept.keeper)
         for fake in fakes:
@@ -443,8 +447,8 @@ def supervise_in_real_time(
     return PlayResult(bound, record, answer, None, room.read_files(), pace, lateness)
 
 
-async def _run_subject(subject: Subject, order: RunRequest, left: CallerAction | None, backend: str) -> Said:
-    async def ask_subject() -> Said:
+async def _run_subject(subject: Subject, order: RunRequest, left: CallerAction | None, backend: str) -> SubjectResult:
+    async def ask_subject() -> SubjectResult:
         try:
             return await subject.run(order)
         except (SubjectError, Declined) as error:
@@ -461,7 +465,7 @@ async def _run_subject(subject: Subject, order: RunRequest, left: CallerAction |
     )
 
 
-def _interpret_result(said: Said, bound: BoundScenario, record: Record) -> RunReport | SubjectError:
+def _interpret_result(said: SubjectResult, bound: BoundScenario, record: Record) -> RunReport | SubjectError:
     """Read what a subject gave in the light of the record.
 
     A decline that came after the start of an agent is an adapter error. So is an exception out of the adapter alone, if
@@ -478,14 +482,14 @@ def _interpret_result(said: Said, bound: BoundScenario, record: Record) -> RunRe
         return said
     if was_started and not isinstance(said, CannotContinue):
         reason = said.reason()
-        return AdapterError(f"it declined the order after it had started an agent: {reason}\n{_EARLIER}")
+        return AdapterError(f"it declined the order after it had started an agent: {reason}\n{_DECLINE_EARLIER_REMEDY}")
     raise said
 
 
-_EARLIER = "raise Declined before an agent is started, or give an answer"
+_DECLINE_EARLIER_REMEDY = "raise Declined before an agent is started, or give an answer"
 
 
-def _record_subject_end(record: Record, clock: Clock, said: Said) -> None:
+def _record_subject_end(record: Record, clock: Clock, said: SubjectResult) -> None:
     """Note that a subject was done, that it broke, or that it declined."""
     end: dict[str, Any] = {"returned": True}
     if isinstance(said, Declined):

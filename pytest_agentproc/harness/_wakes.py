@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Record
 
 
-_MONOTONIC, _COUNT, _FIRST = 32, 56, 64
+_MONOTONIC_OFFSET_BYTES, _WAKE_COUNT_OFFSET_BYTES, _FIRST_WAKE_OFFSET_BYTES = 32, 56, 64
 """Where these stand in `page.h`."""
-_WAKE = struct.Struct("iiqqq")
-_MOST_IN_A_ROW = 64
+_WAKE_STRUCT = struct.Struct("iiqqq")
+_MOST_EQUAL_WAITS = 64
 """A pace is found after a few."""
 
-_LONG = 100
+_MOST_MACHINE_SECONDS_OF_WAKES = 100
 """Seconds of the machine."""
 
 
@@ -47,12 +47,12 @@ class CoordinatorWakes:
     def __init__(self) -> None:
         with Path(os.environ["AGENTPROC_CLOCK"]).open("r+b") as file:
             self._page = mmap.mmap(file.fileno(), 0)
-        self._page[_COUNT : _COUNT + 4] = bytes(4)
+        self._page[_WAKE_COUNT_OFFSET_BYTES : _WAKE_COUNT_OFFSET_BYTES + 4] = bytes(4)
         self._begun = _read_uptime()
 
     def have_taken_long(self) -> bool:
         """Say whether the machine is busy with them for so long that it must not go on for an hour of virtual time."""
-        return _read_uptime() - self._begun > _LONG
+        return _read_uptime() - self._begun > _MOST_MACHINE_SECONDS_OF_WAKES
 
     def close(self) -> None:
         """Let the page go."""
@@ -60,8 +60,11 @@ class CoordinatorWakes:
 
     def count_wakes(self) -> int:
         """Give how often a program was let go at a deadline, as far as the page has room."""
-        count = int.from_bytes(self._page[_COUNT : _COUNT + 4], "little")
-        return sum(_WAKE.unpack_from(self._page, _FIRST + index * _WAKE.size)[-1] for index in range(count))
+        count = int.from_bytes(self._page[_WAKE_COUNT_OFFSET_BYTES : _WAKE_COUNT_OFFSET_BYTES + 4], "little")
+        return sum(
+            _WAKE_STRUCT.unpack_from(self._page, _FIRST_WAKE_OFFSET_BYTES + index * _WAKE_STRUCT.size)[-1]
+            for index in range(count)
+        )
 
     def build_polling_detector(self, record: Record, clock: SystemClock) -> PollingDetector:
         """Give what the supervisor's timers did: the thread with the longest pace, or else all of them together."""
@@ -76,10 +79,12 @@ class CoordinatorWakes:
         return best if best.period else _build_detector(own)
 
     def _iterate_wakes(self, clock: SystemClock) -> Iterator[_Wake]:
-        zero = int.from_bytes(self._page[_MONOTONIC : _MONOTONIC + 8], "little") - clock.zero
-        count = int.from_bytes(self._page[_COUNT : _COUNT + 4], "little")
+        zero = int.from_bytes(self._page[_MONOTONIC_OFFSET_BYTES : _MONOTONIC_OFFSET_BYTES + 8], "little") - clock.zero
+        count = int.from_bytes(self._page[_WAKE_COUNT_OFFSET_BYTES : _WAKE_COUNT_OFFSET_BYTES + 4], "little")
         for index in range(count):
-            pid, tid, armed, at, times = _WAKE.unpack_from(self._page, _FIRST + index * _WAKE.size)
+            pid, tid, armed, at, times = _WAKE_STRUCT.unpack_from(
+                self._page, _FIRST_WAKE_OFFSET_BYTES + index * _WAKE_STRUCT.size
+            )
             yield _Wake(pid, tid, armed + zero, at + zero, times)
 
 
@@ -99,5 +104,5 @@ def _build_detector(wakes: Iterable[_Wake]) -> PollingDetector:
 def _iterate_last_equal_waits(wake: _Wake) -> Iterator[tuple[int, int]]:
     """Give when each of several equal waits in a row began and ended: the last ones."""
     step = wake.at - wake.armed
-    for back in reversed(range(min(wake.times, _MOST_IN_A_ROW))):
+    for back in reversed(range(min(wake.times, _MOST_EQUAL_WAITS))):
         yield wake.armed - back * step, wake.at - back * step

@@ -72,7 +72,7 @@ __all__ = [
     "pytest_xdist_setupnodes",
 ]
 
-_HOMES = {
+_MODULE_BY_PUBLIC_NAME = {
     "AgentRun": "plugin._run",
     "AgentSession": "plugin._session",
     "AgentTimeline": "plugin._timelines",
@@ -89,6 +89,6 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(f"pytest_agentproc.{_HOMES[name]}"), name)
+    if name in _MODULE_BY_PUBLIC_NAME:
+        return getattr(importlib.import_module(f"pytest_agentproc.{_MODULE_BY_PUBLIC_NAME[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

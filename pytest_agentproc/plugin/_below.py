@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterator
 
-_ALARM = signal.SIGRTMAX - 2
+_DEADLOCK_SIGNAL = signal.SIGRTMAX - 2
 """The signal by which the coordinator says that nobody can move any more; the shim keeps the next one for itself."""
 
 
@@ -124,13 +124,16 @@ def run_in_virtual_time(item: pytest.Item, start: dt.datetime) -> Iterator[None]
     from pytest_agentproc.clock import make_popen_limits_exact
 
     known = threading.enumerate()
-    before = signal.signal(_ALARM, lambda *_: _raise_deadlock(known))
+    before = signal.signal(_DEADLOCK_SIGNAL, lambda *_: _raise_deadlock(known))
     try:
-        with machine.enter_virtual_time(round(start.timestamp() * 1e9), _ALARM) as shim, make_popen_limits_exact():
+        with (
+            machine.enter_virtual_time(round(start.timestamp() * 1e9), _DEADLOCK_SIGNAL) as shim,
+            make_popen_limits_exact(),
+        ):
             yield
         notes = shim.agentproc_notes().decode(errors="replace")
     finally:
-        signal.signal(_ALARM, before)
+        signal.signal(_DEADLOCK_SIGNAL, before)
     for note in notes.splitlines():
         item.warn(pytest.PytestWarning(note))
 

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Subject
 
 
-_LANGUAGE: pytest.StashKey[Language] = pytest.StashKey()
-_DEFECTS: pytest.StashKey[dict[str, Defect]] = pytest.StashKey()
-_OF_LANGUAGE = ("pytest_agentproc_dialects", "pytest_agentproc_steps")
-_OF_DEFECTS = "pytest_agentproc_defects"
+_LANGUAGE_STASH_KEY: pytest.StashKey[Language] = pytest.StashKey()
+_DEFECTS_STASH_KEY: pytest.StashKey[dict[str, Defect]] = pytest.StashKey()
+_LANGUAGE_HOOK_NAMES = ("pytest_agentproc_dialects", "pytest_agentproc_steps")
+_DEFECTS_HOOK_NAME = "pytest_agentproc_defects"
 
 
 def get_language(config: pytest.Config) -> Language:
@@ -40,7 +40,7 @@ def get_language(config: pytest.Config) -> Language:
     Raises:
         pytest.UsageError: a plugin adds another kind of object, or its name is taken.
     """
-    language = config.stash.get(_LANGUAGE, None)
+    language = config.stash.get(_LANGUAGE_STASH_KEY, None)
     if language is None:
         from pytest_agentproc import scenario
         from pytest_agentproc.vocabulary import Dialect, ScriptStep
@@ -50,13 +50,13 @@ def get_language(config: pytest.Config) -> Language:
             (Dialect, scenario.add_dialect),
             (ScriptStep, scenario.add_step),
         )
-        for hook, (kind, grown) in zip(_OF_LANGUAGE, kinds, strict=True):
+        for hook, (kind, grown) in zip(_LANGUAGE_HOOK_NAMES, kinds, strict=True):
             for origin, given in _call_hook_of_plugins(config, hook, kind):
                 try:
                     language = grown(language, given, origin)
                 except UsageError as error:
                     raise pytest.UsageError(_format_hook_error(hook, origin, error)) from None
-        config.stash[_LANGUAGE] = language
+        config.stash[_LANGUAGE_STASH_KEY] = language
     return language
 
 
@@ -73,9 +73,9 @@ def find_chosen_defect(config: pytest.Config) -> Defect | None:
 
     if name in defects.NAMES:
         return defects.find_defect(name)
-    added = config.stash.get(_DEFECTS, None)
+    added = config.stash.get(_DEFECTS_STASH_KEY, None)
     if added is None:
-        added = config.stash[_DEFECTS] = _collect_defects(config)
+        added = config.stash[_DEFECTS_STASH_KEY] = _collect_defects(config)
     if name not in added:
         known = (*defects.NAMES, *added)
         hint = suggest_known_word(name, known, f"only {', '.join(known)}")
@@ -88,7 +88,7 @@ def _collect_defects(config: pytest.Config) -> dict[str, Defect]:
     from pytest_agentproc.vocabulary import RULES
 
     found: dict[str, tuple[Defect, str]] = {}
-    for origin, given in _call_hook_of_plugins(config, _OF_DEFECTS, defects.Defect):
+    for origin, given in _call_hook_of_plugins(config, _DEFECTS_HOOK_NAME, defects.Defect):
         name = given.name
         problem = None
         if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
@@ -99,7 +99,7 @@ def _collect_defects(config: pytest.Config) -> dict[str, Defect]:
         elif given.breaks not in RULES:
             problem = UsageError(f"defect {name}: it breaks {given.breaks!r}", f"rules are {', '.join(RULES)}")
         if problem is not None:
-            raise pytest.UsageError(_format_hook_error(_OF_DEFECTS, origin, problem))
+            raise pytest.UsageError(_format_hook_error(_DEFECTS_HOOK_NAME, origin, problem))
         found[name] = given, origin
     return {name: given for name, (given, _) in found.items()}
 
@@ -137,10 +137,10 @@ def _format_hook_error(hook: str, origin: str, error: UsageError) -> str:
     return f"{hook} of {origin}: {error.message}" + (f": {error.remedy}" if error.remedy else "")
 
 
-_SUBJECTS: pytest.StashKey[tuple[Subject, ...]] = pytest.StashKey()
-_REFERENCE: pytest.StashKey[Subject] = pytest.StashKey()
-_OPTION = "--agentproc-subject"
-_HOOK = "pytest_agentproc_subjects"
+_SUBJECTS_STASH_KEY: pytest.StashKey[tuple[Subject, ...]] = pytest.StashKey()
+_REFERENCE_STASH_KEY: pytest.StashKey[Subject] = pytest.StashKey()
+_SUBJECT_OPTION = "--agentproc-subject"
+_SUBJECTS_HOOK_NAME = "pytest_agentproc_subjects"
 
 
 def is_reference_alone(config: pytest.Config) -> bool:
@@ -167,7 +167,7 @@ def format_item_parameters(config: pytest.Config, subject: Subject, clock: str, 
 
 def get_reference_subject(config: pytest.Config) -> Subject:
     """Give the reference supervisor, with the defect that was asked for, if one was."""
-    reference_supervisor = config.stash.get(_REFERENCE, None)
+    reference_supervisor = config.stash.get(_REFERENCE_STASH_KEY, None)
     if reference_supervisor is None:
         from pytest_agentproc import subjects
 
@@ -176,7 +176,7 @@ def get_reference_subject(config: pytest.Config) -> Subject:
             reference_supervisor = subjects.reference_supervisor()
         else:
             reference_supervisor = subjects.ReferenceSupervisor(defect.name, defect.deciders, defect.session_deciders)
-        config.stash[_REFERENCE] = reference_supervisor
+        config.stash[_REFERENCE_STASH_KEY] = reference_supervisor
     return reference_supervisor
 
 
@@ -186,9 +186,9 @@ def get_subjects(config: pytest.Config) -> tuple[Subject, ...]:
     Raises:
         pytest.UsageError: one of them is none, or cannot be found.
     """
-    chosen = config.stash.get(_SUBJECTS, None)
+    chosen = config.stash.get(_SUBJECTS_STASH_KEY, None)
     if chosen is None:
-        chosen = config.stash[_SUBJECTS] = _choose_subjects(config)
+        chosen = config.stash[_SUBJECTS_STASH_KEY] = _choose_subjects(config)
     return chosen
 
 
@@ -211,7 +211,7 @@ def _choose_subjects(config: pytest.Config) -> tuple[Subject, ...]:
 
 
 def _format_subject_options(names: tuple[str, ...], commands: tuple[str, ...]) -> str:
-    options = [f"{_OPTION}={','.join(names)}"] if names else []
+    options = [f"{_SUBJECT_OPTION}={','.join(names)}"] if names else []
     return " and ".join([*options, *(f"--agentproc-command={line}" for line in commands)])
 
 
@@ -231,9 +231,9 @@ def _collect_contributed_subjects(config: pytest.Config) -> dict[str, Subject]:
     except Exception as error:  # it is theirs, whatever it is
         from pytest_agentproc.subjects import describe_raised
 
-        raise pytest.UsageError(f"{_HOOK} {describe_raised(error)}") from error
-    subjects = [_convert_to_subject(subject, _HOOK) for some in given for subject in some]
-    _require_different_names(subjects, _HOOK)
+        raise pytest.UsageError(f"{_SUBJECTS_HOOK_NAME} {describe_raised(error)}") from error
+    subjects = [_convert_to_subject(subject, _SUBJECTS_HOOK_NAME) for some in given for subject in some]
+    _require_different_names(subjects, _SUBJECTS_HOOK_NAME)
     return {subject.name: subject for subject in subjects}
 
 
@@ -263,7 +263,7 @@ def _find_subject(config: pytest.Config, name: str, known: dict[str, Any]) -> Su
     if name not in known and ":" in name and root not in sys.path:
         sys.path.insert(0, root)
         config.add_cleanup(partial(_remove_from_import_path, root))
-    place = f"{_OPTION}={name}"
+    place = f"{_SUBJECT_OPTION}={name}"
     if name not in known and name.endswith(".toml"):
         name = _find_command_file(config, name)
     with _convert_to_pytest_error(""):
@@ -308,23 +308,25 @@ def _convert_to_pytest_error(place: str) -> Iterator[None]:
         raise pytest.UsageError(place + join_lines(str(error))) from error
 
 
-_LAB: pytest.StashKey[ScenarioRunner] = pytest.StashKey()
+_RUNNER_STASH_KEY: pytest.StashKey[ScenarioRunner] = pytest.StashKey()
 
 
 def is_fake_command(config: pytest.Config, command: str) -> bool:
     """Say whether a command line is that of one of the session's fakes; makes no runner."""
-    lab = config.stash.get(_LAB, None)
+    lab = config.stash.get(_RUNNER_STASH_KEY, None)
     return lab is not None and lab.is_fake(command)
 
 
 def get_runner(config: pytest.Config) -> ScenarioRunner:
     """Give the session's scenario runner; the first to ask makes it."""
-    lab = config.stash.get(_LAB, None)
+    lab = config.stash.get(_RUNNER_STASH_KEY, None)
     if lab is None:
         from pytest_agentproc.harness import ScenarioRunner
 
         added = get_language(config).dialects.values()
-        lab = config.stash[_LAB] = ScenarioRunner(commands=[addition.dialect.command for addition in added])
+        lab = config.stash[_RUNNER_STASH_KEY] = ScenarioRunner(
+            commands=[addition.dialect.command for addition in added]
+        )
         config.add_cleanup(lab.close)  # and with it every fake that may be left
     return lab
 

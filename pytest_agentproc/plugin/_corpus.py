@@ -11,7 +11,7 @@ import pytest
 
 from pytest_agentproc.corpus import PACKAGE_FOLDER, SCENARIO_FILE_SUFFIX, find_corpus_folder
 from pytest_agentproc.plugin._items import ScenarioFile
-from pytest_agentproc.plugin._options import CORPUS, parse_corpus_node_id
+from pytest_agentproc.plugin._options import CORPUS_NODE_ID_PREFIX, parse_corpus_node_id
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -34,7 +34,7 @@ def add_bundled_scenarios(config: pytest.Config) -> None:
     named = [place for place in places.values() if place is not None]
     is_asked = config.args_source is pytest.Config.ArgsSource.ARGS
     config.args[:] = [word for word in config.args if is_asked and places[word] is None]
-    config.pluginmanager.register(_CorpusPlugin(folder, _read_node_ids(folder, named)), CORPUS)
+    config.pluginmanager.register(_CorpusPlugin(folder, _read_node_ids(folder, named)), CORPUS_NODE_ID_PREFIX)
 
 
 def refuse_bundled_paths(config: pytest.Config) -> None:
@@ -50,7 +50,7 @@ def refuse_bundled_paths(config: pytest.Config) -> None:
         path, colons, name = word.partition("::")
         file = Path(os.path.normpath(here / path))
         if file.is_relative_to(folder) and not file.is_relative_to(here):
-            place = (CORPUS / file.relative_to(folder)).as_posix()
+            place = (CORPUS_NODE_ID_PREFIX / file.relative_to(folder)).as_posix()
             raise pytest.UsageError(
                 f"{path} is outside of this project, so that no conftest.py of the project would be loaded: "
                 f"write {place}{colons}{name}"
@@ -69,8 +69,8 @@ def _read_node_ids(folder: Path, named: list[str]) -> dict[Path, set[str]]:
         if not all(file.is_file() for file in files):
             known = [path.relative_to(folder).as_posix() for path in folder.rglob(f"*{SCENARIO_FILE_SUFFIX}")]
             near = difflib.get_close_matches(path, known, 1)
-            hint = f"did you mean {CORPUS}/{near[0]}?" if near else "agentproc list shows them all"
-            raise pytest.UsageError(f"{CORPUS}/{path}: no bundled scenario has this name: {hint}")
+            hint = f"did you mean {CORPUS_NODE_ID_PREFIX}/{near[0]}?" if near else "agentproc list shows them all"
+            raise pytest.UsageError(f"{CORPUS_NODE_ID_PREFIX}/{path}: no bundled scenario has this name: {hint}")
         for file in files:
             wanted.setdefault(file, set()).update({name} if name else set())
     return wanted
@@ -90,8 +90,8 @@ class _CorpusPlugin:
         """Add the corpus to what the session found, unless its folder was named and is found anyway."""
         report = yield
         if isinstance(collector, pytest.Session) and report.passed and not self._is_corpus_named(collector):
-            how: dict[str, Any] = {"path": self._folder, "nodeid": CORPUS, "wanted": self._wanted_files}
-            report.result.append(BundledCollector.from_parent(collector, name=CORPUS, **how))
+            how: dict[str, Any] = {"path": self._folder, "nodeid": CORPUS_NODE_ID_PREFIX, "wanted": self._wanted_files}
+            report.result.append(BundledCollector.from_parent(collector, name=CORPUS_NODE_ID_PREFIX, **how))
         return report
 
     def _is_corpus_named(self, session: pytest.Session) -> bool:
@@ -117,16 +117,21 @@ class BundledCollector(pytest.Collector):
         is_foreign = _is_outside_project(self.path, self.config)
         for path, names in self._wanted_files.items():
             place = path.relative_to(self.path).as_posix()
-            named: dict[str, Any] = {"nodeid": f"{CORPUS}/{place}"} if is_foreign else {}
+            named: dict[str, Any] = {"nodeid": f"{CORPUS_NODE_ID_PREFIX}/{place}"} if is_foreign else {}
             items = [*ScenarioFile.from_parent(self, path=path, **named).collect()]
             known = {name for item in items for name in (item.name, item.name.partition("[")[0])}
             for name in sorted(names - known):
                 found = ", ".join(item.name for item in items)
-                raise self.CollectError(f"{CORPUS}/{place}::{name}: there is no such test: {found}; {_REMEDY}")
+                raise self.CollectError(
+                    f"{CORPUS_NODE_ID_PREFIX}/{place}::{name}: there is no such test: {found}; "
+                    f"{_MISSING_SUPERVISOR_REMEDY}"
+                )
             yield from (item for item in items if not names or {item.name, item.name.partition("[")[0]} & names)
 
 
-_REMEDY = "the brackets name the supervisor: name the folder of its conftest.py, too, or repeat --agentproc-subject"
+_MISSING_SUPERVISOR_REMEDY = (
+    "the brackets name the supervisor: name the folder of its conftest.py, too, or repeat --agentproc-subject"
+)
 
 
 def _is_outside_project(folder: Path, config: pytest.Config) -> bool:

@@ -22,7 +22,7 @@ import pytest
 from pytest_agentproc import machine
 from pytest_agentproc.clock import SystemClock
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.harness import COMMANDS, LifeInRealTime, MultiScriptFake, ScenarioRunner
+from pytest_agentproc.harness import COMMAND_BY_DIALECT, MultiScriptFake, RealTimeLifetime, ScenarioRunner
 from pytest_agentproc.plugin._contributions import get_runner
 from pytest_agentproc.plugin._scripts import find_caller_place, find_test_place, load_given_scenario
 from pytest_agentproc.plugin._timelines import add_run_to_timeline
@@ -38,14 +38,16 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
 
 
-LIFETIME = 60.0
+FAKE_LIFETIME_SECONDS = 60.0
 """Real seconds after which a fake that a test started in real time is ended."""
 
-PATIENCE = 2.0
+WAIT_NOTICE_DELAY_SECONDS = 2.0
 """Real seconds without any event after which such a fake says that it waits."""
 
-_REMEDY = "give the code that waits for it a limit (timeout=10), or run that code in virtual time (virtual_clock.run)"
-_OUTPUT: pytest.StashKey[int] = pytest.StashKey()
+_UNLIMITED_WAIT_REMEDY = (
+    "give the code that waits for it a limit (timeout=10), or run that code in virtual time (virtual_clock.run)"
+)
+_REAL_STDOUT_STASH_KEY: pytest.StashKey[int] = pytest.StashKey()
 
 
 def make_wait_notice(request: pytest.FixtureRequest, scenario: Scenario) -> tuple[str, str, float] | None:
@@ -53,20 +55,24 @@ def make_wait_notice(request: pytest.FixtureRequest, scenario: Scenario) -> tupl
     config = request.config
     if not config.pluginmanager.has_plugin("terminalreporter"):  # a worker of xdist
         return None
-    if _OUTPUT not in config.stash:
+    if _REAL_STDOUT_STASH_KEY not in config.stash:
         try:
-            config.stash[_OUTPUT] = _duplicate_stdout(config)
+            config.stash[_REAL_STDOUT_STASH_KEY] = _duplicate_stdout(config)
         except OSError:  # it is closed
             return None
-        config.add_cleanup(lambda: os.close(config.stash[_OUTPUT]))
-    return format_wait_notice(config.stash[_OUTPUT], f"{request.node.nodeid}: ", scenario)
+        config.add_cleanup(lambda: os.close(config.stash[_REAL_STDOUT_STASH_KEY]))
+    return format_wait_notice(config.stash[_REAL_STDOUT_STASH_KEY], f"{request.node.nodeid}: ", scenario)
 
 
 def format_wait_notice(descriptor: int, place: str, scenario: Scenario) -> tuple[str, str, float]:
     """Give the notice for a descriptor of this process, with the place of the test before the text."""
     begin = f"{place}a fake agent waits at {scenario.path}:".replace("%", "%%")
-    words = f"{begin}%d in real time, and nothing comes; it is ended after {LIFETIME:g} s"
-    return f"/proc/{os.getpid()}/fd/{descriptor}", f"\nagentproc: {words}\n{_REMEDY}\n", PATIENCE
+    words = f"{begin}%d in real time, and nothing comes; it is ended after {FAKE_LIFETIME_SECONDS:g} s"
+    return (
+        f"/proc/{os.getpid()}/fd/{descriptor}",
+        f"\nagentproc: {words}\n{_UNLIMITED_WAIT_REMEDY}\n",
+        WAIT_NOTICE_DELAY_SECONDS,
+    )
 
 
 def _duplicate_stdout(config: pytest.Config) -> int:
@@ -80,10 +86,10 @@ def explain_expired_lifetimes(fake: FakeAgent, scenario: Scenario) -> list[str]:
     """Explain each start that its lifetime has ended, with the step; none if no lifetime did."""
     if fake.outside is None:
         return []
-    life = "24 h of virtual time" if machine.is_virtual() else f"{LIFETIME:g} s of real time"
+    life = "24 h of virtual time" if machine.is_virtual() else f"{FAKE_LIFETIME_SECONDS:g} s of real time"
     lines, after = scenario.text.splitlines(), f"was ended after {life}"
     return [
-        f"{scenario.path}:{line}: {name} {after}: {lines[line - 1].strip()}\n{_REMEDY}"
+        f"{scenario.path}:{line}: {name} {after}: {lines[line - 1].strip()}\n{_UNLIMITED_WAIT_REMEDY}"
         for name, line in fake.outside.expired
     ]
 
@@ -130,7 +136,7 @@ class Fakes:
         scale = scale if began is None else 1
         is_new = began is None and scale not in self._clocks
         real = self._clocks.setdefault(scale, SystemClock(scale, began or 0))
-        outside = LifeInRealTime(real, LIFETIME, make_wait_notice(self._request, scenario))
+        outside = RealTimeLifetime(real, FAKE_LIFETIME_SECONDS, make_wait_notice(self._request, scenario))
         lab = get_runner(self._request.config)
         fake = lab.make_fake(scenario, clock=self.virtual_clock, tells=True, outside=outside, **options)
         if is_new:
@@ -177,13 +183,13 @@ def end_and_explain_survivors(made: Sequence[tuple[FakeAgent, Scenario]], see: C
     return "\n\n".join(filter(None, texts))
 
 
-_STDERR = 2
-_DEFAULT = "- answer: done"
-_DIALECTS = {command: dialect for dialect, command in COMMANDS.items() if dialect == command}
-_KEYS = {"agent", "script", "scripts", "sessions"}
+_STDERR_DESCRIPTOR = 2
+_DEFAULT_SCRIPT = "- answer: done"
+_DIALECT_BY_COMMAND = {command: dialect for dialect, command in COMMAND_BY_DIALECT.items() if dialect == command}
+_KEYS_OF_WHOLE_SCENARIO = {"agent", "script", "scripts", "sessions"}
 """Keys of which every scenario has one."""
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+_COMMAND_NAME_PATTERN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 
 
 class FakeAgents:
@@ -257,8 +263,8 @@ class FakeAgents:
             UsageError: a name cannot be that of a program.
         """
         fakes = self._require_entered_block()
-        for name, script in {**dict.fromkeys(names, _DEFAULT), **scripts}.items():
-            if not _NAME.fullmatch(name):
+        for name, script in {**dict.fromkeys(names, _DEFAULT_SCRIPT), **scripts}.items():
+            if not _COMMAND_NAME_PATTERN.fullmatch(name):
                 raise UsageError(f"{name!r} cannot be the name of a program", "write the name alone, such as claude")
             self._agents[name] = _make_named_fake(fakes, name, script)
         self._keeps_path = self._keeps_path or keep_path
@@ -311,7 +317,9 @@ class _OwnClockFakes:
 
     def make_fake(self, scenario: Scenario, **options: Any) -> FakeAgent:
         """Make a fake; see `ScenarioRunner.make_fake` for the options."""
-        outside = LifeInRealTime(self._real, LIFETIME, format_wait_notice(_STDERR, "", scenario))
+        outside = RealTimeLifetime(
+            self._real, FAKE_LIFETIME_SECONDS, format_wait_notice(_STDERR_DESCRIPTOR, "", scenario)
+        )
         fake = self._lab.make_fake(scenario, clock=self.virtual_clock, tells=True, outside=outside, **options)
         self._made.append((fake, scenario))
         return fake
@@ -335,8 +343,8 @@ class _OwnClockFakes:
 
 
 def _make_named_fake(fakes: Fakes | _OwnClockFakes, name: str, script: Any) -> FakeAgent | MultiScriptFake:
-    agent = json.dumps(_DIALECTS.get(name, "raw"))
-    if not isinstance(script, Mapping) or _KEYS & script.keys():
+    agent = json.dumps(_DIALECT_BY_COMMAND.get(name, "raw"))
+    if not isinstance(script, Mapping) or _KEYS_OF_WHOLE_SCENARIO & script.keys():
         return fakes.make_fake(fakes.load_script(script, agent), name=name, command=name)
     others: list[FakeAgent] = []
     instead: list[tuple[tuple[str, ...], str]] = []

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Subject
 
 
-_NAME = "agentproc-problems"
-_MOST_BYTES = 1 << 24
+_PROBLEM_REPORTER_PLUGIN_NAME = "agentproc-problems"
+_MOST_SCENARIO_FILE_BYTES = 1 << 24
 """So many bytes of a file are looked through for the line of its claim."""
 
 
@@ -71,7 +71,7 @@ class ScenarioSource:
     def find_claim_line(self) -> int:
         """Give the line in which the claim stands, from 0; the first one of a file that has none or is no text."""
         with suppress(OSError, UnicodeDecodeError):
-            lines = read_text_file(self._path, _MOST_BYTES).splitlines()
+            lines = read_text_file(self._path, _MOST_SCENARIO_FILE_BYTES).splitlines()
             return next((index for index, text in enumerate(lines) if text.startswith("scenario:")), 0)
         return 0
 
@@ -92,8 +92,8 @@ class ScenarioFile(pytest.File):
 
     def collect(self) -> Iterator[ScenarioItem]:
         """Give the scenario once for each subject, clock and backend; read its content only if a rule is asked for."""
-        if not self.config.pluginmanager.has_plugin(_NAME):
-            self.config.pluginmanager.register(_ProblemReporter(), _NAME)
+        if not self.config.pluginmanager.has_plugin(_PROBLEM_REPORTER_PLUGIN_NAME):
+            self.config.pluginmanager.register(_ProblemReporter(), _PROBLEM_REPORTER_PLUGIN_NAME)
         from pytest_agentproc.scenario import read_agent_names
 
         rules = get_option(self.config, "rule")

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Subject
 
 
-_COUNTS = "it counts with a supervisor that is stated to be cancellable"
+_CANCELLABLE_ONLY_CLAUSE = "it counts with a supervisor that is stated to be cancellable"
 
 
 class ScenarioFailed(Exception):
@@ -122,7 +122,7 @@ def finish_test_by_judgement(judgement: Judgement, *, is_reference: bool = True)
     level = judgement.played.bound.scenario.level
     if level == "info" and not is_reference:
         row = list_unmet_checks(judgement.rows)[0]
-        counts = "" if judgement.played.bound.abandoned is None else f" ({_COUNTS})"
+        counts = "" if judgement.played.bound.abandoned is None else f" ({_CANCELLABLE_ONLY_CLAUSE})"
         pytest.skip(f"informational: {text.splitlines()[0]}: {row.key} is {row.seen}, not {row.wanted}{counts}")
     if level == "should" and judgement.verdict is Verdict.UNDECIDED:
         keys = ", ".join(row.key for row in judgement.rows if row.verdict is Verdict.UNDECIDED)
@@ -130,7 +130,7 @@ def finish_test_by_judgement(judgement: Judgement, *, is_reference: bool = True)
     raise ScenarioFailed(text)
 
 
-_SEED = 0
+_SEARCH_SEED = 0
 
 
 def search_other_settings(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> None:
@@ -150,7 +150,7 @@ def search_other_settings(node: pytest.Item, scenario: Scenario, backend: str, s
     if is_open:
         require_hypothesis()
     lab = get_runner(node.config)
-    came = (search if is_open else explore)(scenario, subject, runs=runs, seed=_SEED, lab=lab, backend=backend)
+    came = (search if is_open else explore)(scenario, subject, runs=runs, seed=_SEARCH_SEED, lab=lab, backend=backend)
     if came.find is None:
         return
     confirmed = confirm_failure(came.find, subject, lab, backend=backend)
@@ -163,7 +163,7 @@ def search_other_settings(node: pytest.Item, scenario: Scenario, backend: str, s
     text = format_failure_scenario(
         came.find,
         subject=subject.name,
-        seed=_SEED,
+        seed=_SEARCH_SEED,
         run=came.first,
         replay=format_rerun_command(node, file),
         is_defect=False,
@@ -175,8 +175,8 @@ def search_other_settings(node: pytest.Item, scenario: Scenario, backend: str, s
     )
 
 
-_TRIES = 3
-_FROZEN = 5_000
+_MOST_REAL_TIME_PLAYS = 3
+_MOST_FROZEN_OBJECTS_BY_DEFAULT = 5_000
 """An interpreter puts fewer objects aside by itself (3.12: 375); a process that has loaded pytest puts more aside."""
 
 
@@ -189,7 +189,7 @@ def play_and_judge(item: ScenarioTest) -> None:
     """
     forget_earlier_pages(item)
     record_judgement(item, Judgement(Verdict.KIT_ERROR))
-    for _ in range(_TRIES):
+    for _ in range(_MOST_REAL_TIME_PLAYS):
         begun = perf_counter()
         item.played = played = _play_and_record_problem(item)
         real = perf_counter() - begun
@@ -204,7 +204,7 @@ def play_and_judge(item: ScenarioTest) -> None:
             add_run_page(item, played, judgement.rows, judgement.verdict)
             finish_test_by_judgement(judgement, is_reference=is_reference)
             return _search_and_record_problem(item) if played.is_virtual else None
-    reason = f"in real time the machine was too slow {_TRIES} times"
+    reason = f"in real time the machine was too slow {_MOST_REAL_TIME_PLAYS} times"
     record_judgement(item, Judgement(Verdict.UNDECIDED, reason=reason))
     pytest.skip(f"undecided: {reason}")
 
@@ -255,7 +255,7 @@ def _collect_garbage_after() -> Iterator[None]:
     Objects from before the run are frozen meanwhile, because a search of them all takes as long as a run. They are not
     if another caller has frozen objects that must stay frozen.
     """
-    is_bare = gc.get_freeze_count() <= _FROZEN
+    is_bare = gc.get_freeze_count() <= _MOST_FROZEN_OBJECTS_BY_DEFAULT
     if is_bare:
         gc.freeze()
     try:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Subject
 
 
-_MARK, _FIXTURE = "agentproc", "agent_scenario"
+_MARKER_NAME, _FIXTURE_NAME = "agentproc", "agent_scenario"
 
 
 class _MarkedCase(NamedTuple):
@@ -36,7 +36,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     Raises:
         pytest.fail.Exception: a marker says nothing, or no text.
     """
-    marks = [*metafunc.definition.iter_markers(_MARK)][::-1]
+    marks = [*metafunc.definition.iter_markers(_MARKER_NAME)][::-1]
     if not marks:
         return
     given = [argument for mark in marks for argument in mark.args]
@@ -48,10 +48,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             'write @pytest.mark.agentproc("mine.scenario.yaml"), or the id of a bundled one',
             pytrace=False,
         )
-    if _FIXTURE not in metafunc.fixturenames:
-        metafunc.fixturenames.append(_FIXTURE)
+    if _FIXTURE_NAME not in metafunc.fixturenames:
+        metafunc.fixturenames.append(_FIXTURE_NAME)
     cases = [*_make_marked_cases(metafunc.config, given)]
-    metafunc.parametrize(_FIXTURE, [case for case, _ in cases], indirect=True, ids=[name for _, name in cases])
+    metafunc.parametrize(_FIXTURE_NAME, [case for case, _ in cases], indirect=True, ids=[name for _, name in cases])
 
 
 def _make_marked_cases(config: pytest.Config, given: list[str | Path]) -> Iterator[tuple[_MarkedCase, str]]:
@@ -95,9 +95,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     """
     wrap_in_virtual_time(pyfuncitem)
     callspec = getattr(pyfuncitem, "callspec", None)
-    case = None if callspec is None else callspec.params.get(_FIXTURE)
+    case = None if callspec is None else callspec.params.get(_FIXTURE_NAME)
     if isinstance(case, _MarkedCase):
-        pyfuncitem.funcargs[_FIXTURE] = _play_marked_case(pyfuncitem, case)
+        pyfuncitem.funcargs[_FIXTURE_NAME] = _play_marked_case(pyfuncitem, case)
     return (yield)
 
 

@@ -1,6 +1,7 @@
 """Owns pytest's command line: the options, node ids of bundled scenarios, and the command that runs a test again.
 
-An option is a line of `_OPTIONS`: `--agentproc-NAME` on the command line wins over `agentproc_NAME` in the ini file.
+An option is a line of `_PLUGIN_OPTIONS`: `--agentproc-NAME` on the command line wins over `agentproc_NAME` in the ini
+file.
 """
 
 from __future__ import annotations
@@ -81,12 +82,12 @@ def _read_scale(text: str) -> float | None:
 
 
 def _read_setting_count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > len(str(_MOST_SETTINGS)):
-        raise ValueError(f"must be a whole number, at most {_MOST_SETTINGS}; 0: no search")
-    return min(int(text), _MOST_SETTINGS)
+    if not text.isascii() or not text.isdigit() or len(text) > len(str(_MOST_SEARCH_SETTINGS)):
+        raise ValueError(f"must be a whole number, at most {_MOST_SEARCH_SETTINGS}; 0: no search")
+    return min(int(text), _MOST_SEARCH_SETTINGS)
 
 
-_MOST_SETTINGS = 1_000_000
+_MOST_SEARCH_SETTINGS = 1_000_000
 
 
 def _read_positive_count(text: str) -> int:
@@ -96,22 +97,22 @@ def _read_positive_count(text: str) -> int:
 
 
 _LARGEST_SCALE = 1000
-_BACKENDS = ("asyncio", "trio")
-_CLOCKS = ("virtual", "real")
-_BASELINE = "agentproc-baseline.yaml"
-_OPTIONS = (
+_BACKEND_NAMES = ("asyncio", "trio")
+_CLOCK_NAMES = ("virtual", "real")
+_DEFAULT_BASELINE_FILE_NAME = "agentproc-baseline.yaml"
+_PLUGIN_OPTIONS = (
     _Option("corpus", "run the scenarios that come with pytest-agentproc; other tests only if they are named"),
     _Option(
         "backend",
         "event loop of supervisors: asyncio, trio or both",
-        _make_choice_reader(*_BACKENDS, "both"),
+        _make_choice_reader(*_BACKEND_NAMES, "both"),
         "asyncio",
     ),
     _Option(
         "clock",
         "time in which scenarios are played: virtual, real or both; or model: virtual "
         "without a process, the reference supervisor only",
-        _make_choice_reader(*_CLOCKS, "both", "model"),
+        _make_choice_reader(*_CLOCK_NAMES, "both", "model"),
         "virtual",
     ),
     _Option(
@@ -147,7 +148,11 @@ _OPTIONS = (
         "--timeout {inactivity_timeout} {agent}; several on a line each",
         _read_option_lines,
     ),
-    _Option("baseline", f"file of known failures; without a word {_BASELINE} beside the ini file, if it is there", str),
+    _Option(
+        "baseline",
+        f"file of known failures; without a word {_DEFAULT_BASELINE_FILE_NAME} beside the ini file, if it is there",
+        str,
+    ),
     _Option("update_baseline", "write that file: list what fails now, and nothing else"),
     _Option("results", "file for the results of all scenarios as one JSON object", str),
     _Option("report", "folder for an HTML page of each scenario that is played, and an index of them", str),
@@ -159,18 +164,20 @@ _OPTIONS = (
     ),
     _Option("defect", "judge the reference supervisor with this defect built in, to see what catches it", _read_defect),
 )
-_OF_REPORTS = ("corpus", "rule", "update_baseline", "results", "report", "timeline")
-PLAY_FLAGS = tuple(
-    f"--agentproc-{option.name.replace('_', '-')}" for option in _OPTIONS if option.name not in _OF_REPORTS
+_NAMES_OF_REPORT_OPTIONS = ("corpus", "rule", "update_baseline", "results", "report", "timeline")
+FLAGS_THAT_CHANGE_PLAYS = tuple(
+    f"--agentproc-{option.name.replace('_', '-')}"
+    for option in _PLUGIN_OPTIONS
+    if option.name not in _NAMES_OF_REPORT_OPTIONS
 )
 """The options that change what a single test runs or says."""
-_OPTION = {option.name: option for option in _OPTIONS}
+_OPTION_BY_NAME = {option.name: option for option in _PLUGIN_OPTIONS}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare what the command line and the ini file may say."""
     group = parser.getgroup("agentproc", "agent supervisors (pytest-agentproc)")
-    for name, doc, read, default in _OPTIONS:
+    for name, doc, read, default in _PLUGIN_OPTIONS:
         flag, key = f"--agentproc-{name.replace('_', '-')}", f"agentproc_{name}"
         if read is None:
             group.addoption(flag, action="store_true", help=doc)
@@ -186,7 +193,7 @@ def get_option(config: pytest.Config, name: str) -> Any:
     Raises:
         pytest.UsageError: it cannot be that; the message says where it was asked for, and what is allowed.
     """
-    read = _OPTION[name].read
+    read = _OPTION_BY_NAME[name].read
     if read is None:
         key = f"agentproc_{name}"
         return config.getoption(key) or _read_ini_value(config, key, "write true or false")
@@ -204,7 +211,7 @@ def find_option_source(config: pytest.Config, name: str) -> tuple[str, str]:
     if given is not None:
         return f"--agentproc-{name}=", given
     text = _read_ini_value(config, key, "write it in quotes")
-    return f"{key} = ", _OPTION[name].default if text is None else text
+    return f"{key} = ", _OPTION_BY_NAME[name].default if text is None else text
 
 
 def validate_options(config: pytest.Config) -> None:
@@ -213,7 +220,7 @@ def validate_options(config: pytest.Config) -> None:
     Raises:
         pytest.UsageError: one of them cannot be that; see `get_option`.
     """
-    for name in _OPTION:
+    for name in _OPTION_BY_NAME:
         get_option(config, name)
 
 
@@ -233,7 +240,7 @@ def _read_ini_value(config: pytest.Config, key: str, remedy: str) -> Any:
 def get_backends(config: pytest.Config) -> tuple[str, ...]:
     """List the backends on which every scenario runs."""
     chosen = get_option(config, "backend")
-    return _BACKENDS if chosen == "both" else (chosen,)
+    return _BACKEND_NAMES if chosen == "both" else (chosen,)
 
 
 def list_clocks_and_backends(config: pytest.Config, *, is_real: bool = False) -> list[tuple[str, str]]:
@@ -246,10 +253,10 @@ def list_clocks_and_backends(config: pytest.Config, *, is_real: bool = False) ->
     chosen = "real" if is_real and not is_option_given(config, "clock") else get_option(config, "clock")
     if chosen == "model":
         return [("model", "model")]
-    return list(product(_CLOCKS if chosen == "both" else (chosen,), get_backends(config)))
+    return list(product(_CLOCK_NAMES if chosen == "both" else (chosen,), get_backends(config)))
 
 
-CORPUS = "agentproc-corpus"
+CORPUS_NODE_ID_PREFIX = "agentproc-corpus"
 """The beginning of the node ids of bundled scenarios, wherever these are installed."""
 
 
@@ -259,15 +266,31 @@ def parse_corpus_node_id(config: pytest.Config, word: str) -> str | None:
     pytest prints a node id relative to the rootdir, and in its summary relative to the directory of the call.
     """
     path, colons, name = word.partition("::")
-    if CORPUS not in path:
+    if CORPUS_NODE_ID_PREFIX not in path:
         return None
     here = config.invocation_params.dir
     file = Path(os.path.normpath(here / path))
-    folder = next((base / CORPUS for base in (config.rootpath, here) if file.is_relative_to(base / CORPUS)), None)
+    folder = next(
+        (
+            base / CORPUS_NODE_ID_PREFIX
+            for base in (config.rootpath, here)
+            if file.is_relative_to(base / CORPUS_NODE_ID_PREFIX)
+        ),
+        None,
+    )
     return None if folder is None or file.exists() else f"{file.relative_to(folder).as_posix()}{colons}{name}"
 
 
-_FLAGS = ("-p", "-c", "-o", "--override-ini", "--rootdir", "--confcutdir", "--import-mode", *PLAY_FLAGS)
+_FLAGS_REPEATED_IN_RERUN = (
+    "-p",
+    "-c",
+    "-o",
+    "--override-ini",
+    "--rootdir",
+    "--confcutdir",
+    "--import-mode",
+    *FLAGS_THAT_CHANGE_PLAYS,
+)
 
 
 def format_rerun_command(item: pytest.Item, file: str = "") -> str:
@@ -279,7 +302,7 @@ def format_rerun_command(item: pytest.Item, file: str = "") -> str:
     """
     config, here = item.config, item.config.invocation_params.dir
     path, colons, name = item.nodeid.partition("::")
-    is_here = bool(file) or path.startswith(CORPUS)
+    is_here = bool(file) or path.startswith(CORPUS_NODE_ID_PREFIX)
     place = file or (path if is_here else os.path.relpath(config.rootpath / path, here)) + colons + name
     conftests = _find_conftests(config, here if is_here else item.path.parent)
     return shlex.join(["pytest", *conftests, place, *_select_play_options(config.invocation_params.args)])
@@ -297,8 +320,8 @@ def _select_play_options(words: tuple[str, ...] | list[str]) -> Iterator[str]:
     """Give the words of a command line that choose the supervisor, the clock, or what pytest loads."""
     left = iter(map(str, words))
     for word in left:
-        if word in _FLAGS:
+        if word in _FLAGS_REPEATED_IN_RERUN:
             value = next(left, "")
             yield from () if (word, value[:3]) == ("-p", "no:") else (word, value)
-        elif word.startswith(tuple(f"{flag}=" if flag.startswith("--") else flag for flag in _FLAGS)):
+        elif word.startswith(tuple(f"{flag}=" if flag.startswith("--") else flag for flag in _FLAGS_REPEATED_IN_RERUN)):
             yield word

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from pytest_agentproc.tree import OwnedProcess, Ownership, ProcessState
 
 
-_SETTLE = 200_000_000
+_END_TIMEOUT_NS = 200_000_000
 """Real nanoseconds that a process may take to end once its test is over; a test that leaves none pays nothing."""
 
-_LONGEST = 160
-_WATCHED: pytest.StashKey[list[LeakTracker]] = pytest.StashKey()
+_MOST_COMMAND_CHARS = 160
+_LEAK_TRACKERS_STASH_KEY: pytest.StashKey[list[LeakTracker]] = pytest.StashKey()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class ProcessTree:
     def finish(self) -> None:
         """End every process that is left, and fail the test for it."""
         try:
-            found = self._custody.wait_until_none_left(_SETTLE)
+            found = self._custody.wait_until_none_left(_END_TIMEOUT_NS)
             refused = self._custody.end_owned_processes(found.mine) if found.mine else []
         finally:
             self._custody.close()
@@ -144,10 +144,10 @@ class ProcessTree:
 
 def _get_trackers(config: pytest.Config) -> list[LeakTracker]:
     """Get the open trackers of the session; the first call registers the plugin that pauses them for wide fixtures."""
-    if _WATCHED not in config.stash:
-        config.stash[_WATCHED] = []
-        config.pluginmanager.register(_FixturePauses(config.stash[_WATCHED]), "agentproc-process-tree")
-    return config.stash[_WATCHED]
+    if _LEAK_TRACKERS_STASH_KEY not in config.stash:
+        config.stash[_LEAK_TRACKERS_STASH_KEY] = []
+        config.pluginmanager.register(_FixturePauses(config.stash[_LEAK_TRACKERS_STASH_KEY]), "agentproc-process-tree")
+    return config.stash[_LEAK_TRACKERS_STASH_KEY]
 
 
 class _FixturePauses:
@@ -174,7 +174,7 @@ def _pause_trackers(watched: Sequence[LeakTracker]) -> Iterator[None]:
         yield
 
 
-_RUNS_TESTS = ("pytest_pyfunc_call", "pytest_fixture_setup")
+_HOOKS_THAT_CALL_TESTS = ("pytest_pyfunc_call", "pytest_fixture_setup")
 """Hooks in which plugins call a test, or a fixture, in their own way."""
 
 
@@ -184,7 +184,7 @@ def _is_called_by_test(frame: FrameType) -> bool:
     while outer is not None:
         if str(outer.f_globals.get("__name__")).startswith("pluggy."):
             owner = str(inner.f_globals.get("__name__"))
-            return owner.startswith("_pytest.") or inner.f_code.co_name in _RUNS_TESTS
+            return owner.startswith("_pytest.") or inner.f_code.co_name in _HOOKS_THAT_CALL_TESTS
         inner, outer = outer, outer.f_back
     return True
 
@@ -245,7 +245,7 @@ def _format_command(owned: OwnedProcess) -> str:
 
 def _shorten_command(command: str) -> str:
     command = " ".join(command.split())
-    return command if len(command) <= _LONGEST else f"{command[:_LONGEST]}..."
+    return command if len(command) <= _MOST_COMMAND_CHARS else f"{command[:_MOST_COMMAND_CHARS]}..."
 
 
 def _describe_leak_remedy(mine: Sequence[OwnedProcess]) -> list[str]:

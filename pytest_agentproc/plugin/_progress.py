@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import RunReport
 
 
-_VIRTUAL, _REAL = "agentproc_virtual_s", "agentproc_real_s"
-_NANOSECONDS = 1_000_000_000
-_IS_OVER: pytest.StashKey[bool] = pytest.StashKey()
+_VIRTUAL_SECONDS_PROPERTY, _REAL_SECONDS_PROPERTY = "agentproc_virtual_s", "agentproc_real_s"
+_NANOSECONDS_PER_SECOND = 1_000_000_000
+_SESSION_OVER_STASH_KEY: pytest.StashKey[bool] = pytest.StashKey()
 
 
 def record_play_figures(item: pytest.Item, played: PlayResult, real: float) -> None:
@@ -35,8 +35,8 @@ def record_play_figures(item: pytest.Item, played: PlayResult, real: float) -> N
     """
     events, answer, fault = played.record.events, played.answer, played.fault
     figures = {
-        _VIRTUAL: (events[-1].at if events else 0) / _NANOSECONDS,
-        _REAL: round(real, 6),
+        _VIRTUAL_SECONDS_PROPERTY: (events[-1].at if events else 0) / _NANOSECONDS_PER_SECOND,
+        _REAL_SECONDS_PROPERTY: round(real, 6),
         "agentproc_outcome": _format_outcome(answer) if answer is not None else getattr(fault, "reason", ""),
         "agentproc_digest": played.record.digest(),
     }
@@ -55,7 +55,7 @@ def _format_outcome(answer: RunReport) -> str:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Leave the words of the summary alone: people and tools look there for `FAILED` and an id after it."""
-    session.config.stash[_IS_OVER] = True
+    session.config.stash[_SESSION_OVER_STASH_KEY] = True
 
 
 @pytest.hookimpl(wrapper=True)
@@ -63,7 +63,12 @@ def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -
     """Say with `-v` how long a scenario took, in virtual time and in real time."""
     status = yield
     figures = dict(getattr(report, "user_properties", ()))
-    if report.when != "call" or _VIRTUAL not in figures or not status or _IS_OVER in config.stash:
+    if (
+        report.when != "call"
+        or _VIRTUAL_SECONDS_PROPERTY not in figures
+        or not status
+        or _SESSION_OVER_STASH_KEY in config.stash
+    ):
         return status
     if config.get_verbosity(pytest.Config.VERBOSITY_TEST_CASES) <= 0:
         return status
@@ -71,16 +76,16 @@ def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -
 
     category, letter, word = status
     word, *markup = word if isinstance(word, tuple) else (word,)
-    virtual = format_duration(round(figures[_VIRTUAL] * _NANOSECONDS))
-    real = format_duration(round(figures[_REAL] * 1000) * 1_000_000)
+    virtual = format_duration(round(figures[_VIRTUAL_SECONDS_PROPERTY] * _NANOSECONDS_PER_SECOND))
+    real = format_duration(round(figures[_REAL_SECONDS_PROPERTY] * 1000) * 1_000_000)
     word = f"{word} ({virtual} virtual, {real} real)"
     return category, letter, (word, *markup) if markup else word
 
 
-_PERIOD = 10.0
+_PROGRESS_LINE_PERIOD_SECONDS = 10.0
 """Real seconds from line to line; a session that is shorter has none."""
 
-_NAME = "agentproc-progress"
+_PROGRESS_PLUGIN_NAME = "agentproc-progress"
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -91,10 +96,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         return
     is_terminal = reporter.isatty  # a method, and a value before pytest 9
     if is_terminal() if callable(is_terminal) else is_terminal:
-        config.pluginmanager.register(_ProgressReporter(reporter), _NAME)
+        config.pluginmanager.register(_ProgressReporter(reporter), _PROGRESS_PLUGIN_NAME)
 
 
-_SHORT = 10
+_LEAST_ANNOUNCED_SECONDS = 10
 
 
 def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest.Item]) -> list[str]:
@@ -111,7 +116,7 @@ def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest
         predict_real_seconds(item.scenario, item.subject, scale) for item in real if isinstance(item, ScenarioTest)
     ]
     played = [seconds for seconds in found if seconds is not None]
-    if sum(played) < _SHORT:
+    if sum(played) < _LEAST_ANNOUNCED_SECONDS:
         return []
     line = (
         f"agentproc: real time: about {sum(played):.0f} s one after the other; scenarios played: {len(played)}, "
@@ -151,7 +156,9 @@ class _ProgressReporter:
         if report.failed:
             self._red.add(report.nodeid)
         if report.when == "call":
-            self._virtual += sum(float(str(value)) for name, value in report.user_properties if name == _VIRTUAL)
+            self._virtual += sum(
+                float(str(value)) for name, value in report.user_properties if name == _VIRTUAL_SECONDS_PROPERTY
+            )
         if report.when == "teardown":
             self._done.add(report.nodeid)
 
@@ -159,7 +166,7 @@ class _ProgressReporter:
     def pytest_runtest_logfinish(self) -> None:
         """Print the line if it is time, and there is more to come."""
         now = monotonic()
-        if now - self._told_at < _PERIOD or not 0 < len(self._done) < self._all:
+        if now - self._told_at < _PROGRESS_LINE_PERIOD_SECONDS or not 0 < len(self._done) < self._all:
             return
         self._told_at = now
         line = self._format_progress_line(now - self._begun)

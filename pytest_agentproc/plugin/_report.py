@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from pytest_agentproc.verdict import Row, Verdict
 
 
-_PAGE = "agentproc_page"
-_REAL = "agentproc_real_s"
-_NANOSECONDS = 1_000_000_000
-_NAME_CHARS = 80
-_TELLER, _INDEX = "agentproc-pages", "agentproc-index"
-_PLACES: pytest.StashKey[list[str]] = pytest.StashKey()
-_COUNT: pytest.StashKey[int] = pytest.StashKey()
-_OWN_FOLDER: pytest.StashKey[Path] = pytest.StashKey()
+_PAGE_PROPERTY = "agentproc_page"
+_REAL_SECONDS_PROPERTY = "agentproc_real_s"
+_NANOSECONDS_PER_SECOND = 1_000_000_000
+_MOST_FILE_NAME_CHARS = 80
+_FAILURE_NOTES_PLUGIN_NAME, _INDEX_WRITER_PLUGIN_NAME = "agentproc-pages", "agentproc-index"
+_FAILURE_NOTES_STASH_KEY: pytest.StashKey[list[str]] = pytest.StashKey()
+_PAGE_COUNT_STASH_KEY: pytest.StashKey[int] = pytest.StashKey()
+_REPORT_FOLDER_STASH_KEY: pytest.StashKey[Path] = pytest.StashKey()
 
 
 def begin_report(config: pytest.Config) -> None:
@@ -55,14 +55,14 @@ def begin_report(config: pytest.Config) -> None:
     except OSError as error:
         raise pytest.UsageError(f"--agentproc-report={name}: {error.strerror}: name a folder to write to") from None
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(_IndexWriter(folder), _INDEX)
+        config.pluginmanager.register(_IndexWriter(folder), _INDEX_WRITER_PLUGIN_NAME)
 
 
 def forget_earlier_pages(node: pytest.Item) -> None:
     """Forget the pages of an earlier attempt at a test: those of this one take their places, in the index too."""
-    node.stash[_COUNT] = 0
-    node.stash[_PLACES] = []
-    node.user_properties[:] = [pair for pair in node.user_properties if pair[0] != _PAGE]
+    node.stash[_PAGE_COUNT_STASH_KEY] = 0
+    node.stash[_FAILURE_NOTES_STASH_KEY] = []
+    node.user_properties[:] = [pair for pair in node.user_properties if pair[0] != _PAGE_PROPERTY]
 
 
 def add_run_page(node: pytest.Item, played: PlayResult, rows: Sequence[Row], verdict: Verdict) -> None:
@@ -79,7 +79,7 @@ def add_run_page(node: pytest.Item, played: PlayResult, rows: Sequence[Row], ver
     is_red = not is_good and played.bound.scenario.level != "info"
     if which == "off" or (is_red and played.was_starved):
         return
-    number = node.stash[_COUNT] = node.stash.get(_COUNT, 0) + 1
+    number = node.stash[_PAGE_COUNT_STASH_KEY] = node.stash.get(_PAGE_COUNT_STASH_KEY, 0) + 1
     wants_all = which == "always" or (which == "auto" and name)
     file = ""
     if is_red or wants_all:
@@ -90,7 +90,7 @@ def add_run_page(node: pytest.Item, played: PlayResult, rows: Sequence[Row], ver
                 missing_ok=True
             )
     if name:
-        node.user_properties.append((_PAGE, json.dumps(_make_index_entry(node, played, str(verdict), file))))
+        node.user_properties.append((_PAGE_PROPERTY, json.dumps(_make_index_entry(node, played, str(verdict), file))))
 
 
 def _render_page(node: pytest.Item, played: PlayResult, rows: Sequence[Row], verdict: Verdict) -> str:
@@ -100,8 +100,8 @@ def _render_page(node: pytest.Item, played: PlayResult, rows: Sequence[Row], ver
     scenario = played.bound.scenario
     failed = list_unmet_checks(rows)
     steps = {process: find_last_step(played.record, process) or 0 for process in played.bound.parts or ("agent",)}
-    real = next((float(str(value)) for name, value in node.user_properties if name == _REAL), None)
-    took = None if real is None else round(real * 1000) * (_NANOSECONDS // 1000)
+    real = next((float(str(value)) for name, value in node.user_properties if name == _REAL_SECONDS_PROPERTY), None)
+    took = None if real is None else round(real * 1000) * (_NANOSECONDS_PER_SECOND // 1000)
     others = [row for row in rows if row not in failed]
     return render_page(
         played.record, scenario, PageVerdict(str(verdict), failed, others, steps, took, find_marks(played, rows))
@@ -125,21 +125,21 @@ def _write_page(node: pytest.Item, name: str, number: int, html: str, *, is_told
 def _add_failure_note(node: pytest.Item, words: str) -> None:
     """Add a note below the failure of a test, if it fails."""
     plugins = node.config.pluginmanager
-    if not plugins.has_plugin(_TELLER):
-        plugins.register(_FailureNotes(), _TELLER)
-    node.stash.setdefault(_PLACES, []).append(words)
+    if not plugins.has_plugin(_FAILURE_NOTES_PLUGIN_NAME):
+        plugins.register(_FailureNotes(), _FAILURE_NOTES_PLUGIN_NAME)
+    node.stash.setdefault(_FAILURE_NOTES_STASH_KEY, []).append(words)
 
 
 def _get_report_folder(config: pytest.Config, name: str) -> Path:
     """Give the folder of the report, else a folder that stays after the session: pytest's cache, if there is one."""
     if name:
         return config.invocation_params.dir / name
-    if _OWN_FOLDER not in config.stash:
+    if _REPORT_FOLDER_STASH_KEY not in config.stash:
         cache = getattr(config, "cache", None)
-        config.stash[_OWN_FOLDER] = (
+        config.stash[_REPORT_FOLDER_STASH_KEY] = (
             Path(tempfile.mkdtemp(prefix="agentproc-")) if cache is None else cache.mkdir("agentproc")
         )
-    return config.stash[_OWN_FOLDER]
+    return config.stash[_REPORT_FOLDER_STASH_KEY]
 
 
 def _get_id_without_group(node: pytest.Item) -> str:
@@ -149,7 +149,7 @@ def _get_id_without_group(node: pytest.Item) -> str:
 
 def _make_page_file_name(nodeid: str, number: int) -> str:
     """Name a page after its test, so that two tests never share one and a test always has the same."""
-    words = re.sub(r"[^A-Za-z0-9.]+", "-", nodeid.rpartition("::")[2])[:_NAME_CHARS].strip("-.")
+    words = re.sub(r"[^A-Za-z0-9.]+", "-", nodeid.rpartition("::")[2])[:_MOST_FILE_NAME_CHARS].strip("-.")
     mark = hashlib.sha256(nodeid.encode(errors="replace")).hexdigest()[:8]
     return f"{words}-{mark}{f'-{number}' if number > 1 else ''}.html"
 
@@ -175,7 +175,7 @@ class _FailureNotes:
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Add a section to the report, which goes wherever the report goes."""
         report = yield
-        places = item.stash.get(_PLACES, None)
+        places = item.stash.get(_FAILURE_NOTES_STASH_KEY, None)
         if places and report.failed and report.when == "call":
             report.sections.append(("the run as a page", "\n".join(places)))
         return report
@@ -191,7 +191,7 @@ class _IndexWriter:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take in the pages of a test, wherever it ran; those of its last attempt count."""
         if report.when == "call":
-            pages = [_parse_index_entry(text) for name, text in report.user_properties if name == _PAGE]
+            pages = [_parse_index_entry(text) for name, text in report.user_properties if name == _PAGE_PROPERTY]
             self._entries[report.nodeid] = pages
 
     @property

@@ -28,7 +28,7 @@ from pytest_agentproc.plugin._contributions import (
     is_reference_alone,
     is_reference_supervisor,
 )
-from pytest_agentproc.plugin._options import CORPUS, format_rerun_command, get_option
+from pytest_agentproc.plugin._options import CORPUS_NODE_ID_PREFIX, format_rerun_command, get_option
 from pytest_agentproc.plugin._scripts import shorten_path
 from pytest_agentproc.plugin._tracebacks import pause_garbage_collection
 from pytest_agentproc.scenario import load, read_agent_names
@@ -75,10 +75,10 @@ def _write_text_file(path: Path, text: str) -> None:
     write_file(path, text, 0o666 & ~mask)
 
 
-_BASELINE: pytest.StashKey[Baseline] = pytest.StashKey()
-_DEFAULT = "agentproc-baseline.yaml"
-_MOST_BYTES = 1 << 24
-_UNSEEN = ("node_modules", "venv", "build", "dist", "__pycache__")
+_BASELINE_STASH_KEY: pytest.StashKey[Baseline] = pytest.StashKey()
+_DEFAULT_BASELINE_FILE_NAME = "agentproc-baseline.yaml"
+_MOST_BASELINE_BYTES = 1 << 24
+_FOLDERS_NOT_SEARCHED = ("node_modules", "venv", "build", "dist", "__pycache__")
 
 
 def begin_baseline(config: pytest.Config) -> None:
@@ -91,7 +91,7 @@ def begin_baseline(config: pytest.Config) -> None:
     if not path.exists() and (is_updating or not get_option(config, "baseline")):
         return
     try:
-        baseline = Baseline(read_text_file(path, _MOST_BYTES), shorten_path(path))
+        baseline = Baseline(read_text_file(path, _MOST_BASELINE_BYTES), shorten_path(path))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise pytest.UsageError(
@@ -99,7 +99,7 @@ def begin_baseline(config: pytest.Config) -> None:
         ) from error
     except ScenarioError as problems:
         raise pytest.UsageError(str(problems)) from None
-    config.stash[_BASELINE] = baseline
+    config.stash[_BASELINE_STASH_KEY] = baseline
     if not is_updating and baseline.list_unknown_scenarios(_find_scenario_ids(find_corpus_folder())):
         missing = baseline.list_unknown_scenarios(
             [*_find_scenario_ids(find_corpus_folder()), *_find_scenario_ids(config.rootpath)]
@@ -114,7 +114,7 @@ def apply_baseline(item: ScenarioTest, rows: Sequence[Row]) -> tuple[Row, ...]:
         return tuple(rows)
     if get_option(item.config, "update_baseline"):
         return accept_failures(rows)
-    baseline = item.config.stash.get(_BASELINE, None)
+    baseline = item.config.stash.get(_BASELINE_STASH_KEY, None)
     if baseline is None:
         return tuple(rows)
     return baseline.apply_to_rows(
@@ -125,7 +125,7 @@ def apply_baseline(item: ScenarioTest, rows: Sequence[Row]) -> tuple[Row, ...]:
 def update_baseline(config: pytest.Config, judged: Sequence[JudgedScenario]) -> str:
     """Write the file anew, and say so."""
     path = _find_baseline_path(config)
-    baseline = config.stash.get(_BASELINE, None) or Baseline("", shorten_path(path))
+    baseline = config.stash.get(_BASELINE_STASH_KEY, None) or Baseline("", shorten_path(path))
     scenarios = [
         *_find_scenario_ids(find_corpus_folder()),
         *_find_scenario_ids(config.rootpath),
@@ -140,7 +140,7 @@ def update_baseline(config: pytest.Config, judged: Sequence[JudgedScenario]) -> 
 def _find_baseline_path(config: pytest.Config) -> Path:
     given = get_option(config, "baseline")
     if not given:
-        return (config.inipath.parent if config.inipath else config.rootpath) / _DEFAULT
+        return (config.inipath.parent if config.inipath else config.rootpath) / _DEFAULT_BASELINE_FILE_NAME
     by_ini = config.getoption("agentproc_baseline") is None
     return (config.rootpath if by_ini else Path.cwd()) / str(given)
 
@@ -148,11 +148,11 @@ def _find_baseline_path(config: pytest.Config) -> Path:
 def _find_scenario_ids(folder: Path | None) -> Iterator[str]:
     """Find the ids of the scenarios below a folder, by their files' names."""
     for _, folders, files in os.walk(folder) if folder is not None else ():
-        folders[:] = [name for name in folders if not name.startswith(".") and name not in _UNSEEN]
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in _FOLDERS_NOT_SEARCHED]
         yield from (file.removesuffix(SCENARIO_FILE_SUFFIX) for file in files if file.endswith(SCENARIO_FILE_SUFFIX))
 
 
-_ID = re.compile(r"(?P<file>.*)::[^\[]*\[(?P<axes>.*)\](@.*)?")
+_NODE_ID_PATTERN = re.compile(r"(?P<file>.*)::[^\[]*\[(?P<axes>.*)\](@.*)?")
 """As `ScenarioFile` gives it; `--dist=loadgroup` puts the group after it."""
 
 
@@ -162,10 +162,10 @@ def judge_unplayed_scenario(config: pytest.Config, report: pytest.TestReport) ->
     Returns:
         the entry; None if the report is not about a scenario.
     """
-    found = _ID.fullmatch(report.nodeid)
+    found = _NODE_ID_PATTERN.fullmatch(report.nodeid)
     if found is None or not found["file"].endswith(SCENARIO_FILE_SUFFIX):
         return None
-    place, corpus = found["file"].removeprefix(f"{CORPUS}/"), find_corpus_folder()
+    place, corpus = found["file"].removeprefix(f"{CORPUS_NODE_ID_PREFIX}/"), find_corpus_folder()
     is_bundled = corpus is not None and place != found["file"]
     path = (corpus if is_bundled and corpus is not None else config.rootpath) / place
     axes = found["axes"].removesuffix("-real")
@@ -204,8 +204,8 @@ def _explain_failure(report: pytest.TestReport) -> str:
     return str(report.longrepr).partition(" while running ")[0]
 
 
-_PROPERTY = "agentproc_judged"
-_NAME = "agentproc-account"
+_JUDGEMENT_PROPERTY = "agentproc_judged"
+_RESULTS_PLUGIN_NAME = "agentproc-account"
 
 
 def begin_results(config: pytest.Config) -> None:
@@ -216,7 +216,7 @@ def begin_results(config: pytest.Config) -> None:
     """
     begin_baseline(config)
     if get_option(config, "update_baseline") or get_option(config, "results") or _is_summary_wanted(config):
-        config.pluginmanager.register(_ResultsCollector(config), _NAME)
+        config.pluginmanager.register(_ResultsCollector(config), _RESULTS_PLUGIN_NAME)
 
 
 def _is_summary_wanted(config: pytest.Config) -> bool:
@@ -231,13 +231,13 @@ def record_judgement(item: ScenarioTest, judgement: Judgement, real: float = 0.0
         judgement: its judgement.
         real: how many seconds it took in real time.
     """
-    if not item.config.pluginmanager.has_plugin(_NAME):
+    if not item.config.pluginmanager.has_plugin(_RESULTS_PLUGIN_NAME):
         return
     how = {"subject": item.subject.name, "clock": item.clock, "backend": item.backend}
     rerun = format_rerun_command(item) if judgement.is_red else ""
     judged = build_judged_scenario(judgement, item.scenario, **how, real=real, rerun=rerun)
-    item.user_properties[:] = [pair for pair in item.user_properties if pair[0] != _PROPERTY]
-    item.user_properties.append((_PROPERTY, judged.to_json_line()))
+    item.user_properties[:] = [pair for pair in item.user_properties if pair[0] != _JUDGEMENT_PROPERTY]
+    item.user_properties.append((_JUDGEMENT_PROPERTY, judged.to_json_line()))
 
 
 class _ResultsCollector:
@@ -256,7 +256,7 @@ class _ResultsCollector:
         A test that fails before its run, or whose worker dies (xdist calls that `???`), has nothing to carry.
         """
         for name, value in report.user_properties if report.when == "call" else ():
-            if name == _PROPERTY:
+            if name == _JUDGEMENT_PROPERTY:
                 self._judged[report.nodeid] = JudgedScenario.of(json.loads(str(value)))
         entry = (
             judge_unplayed_scenario(self._config, report) if report.failed and report.when in ("setup", "???") else None

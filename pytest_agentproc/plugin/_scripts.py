@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     import pytest
 
 
-TALKER = '{"dialect": "pi", "mode": "rpc"}'
+CONVERSATION_AGENT_YAML = '{"dialect": "pi", "mode": "rpc"}'
 """The agent of steps alone, where it is to be talked to."""
 
-_MOST_BYTES = 1 << 24
-_SUFFIXES = (".yaml", ".yml")
-_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*(\[[a-z0-9-]+\])?")
+_MOST_SCRIPT_FILE_BYTES = 1 << 24
+_YAML_FILE_SUFFIXES = (".yaml", ".yml")
+_SCENARIO_ID_PATTERN = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*(\[[a-z0-9-]+\])?")
 
 
 class ScriptPlace(NamedTuple):
@@ -81,7 +81,9 @@ def load_given_scenario(given: Any, place: ScriptPlace, agent: str = '"raw"') ->
         is_text = bool(given) and all(isinstance(step, str) for step in given)
         given = "".join(f"- {step}\n" for step in given) if is_text else {"script": [*given]}
     folder, language = place.file.parent, place.language
-    if isinstance(given, Path) or (isinstance(given, str) and (_is_scenario_path(given) or _ID.fullmatch(given))):
+    if isinstance(given, Path) or (
+        isinstance(given, str) and (_is_scenario_path(given) or _SCENARIO_ID_PATTERN.fullmatch(given))
+    ):
         return load_named_scenario(given, folder, language)
     claim = f"an agent of {place.name}"
     if isinstance(given, str):
@@ -135,7 +137,7 @@ def _load_bundled_scenario(name: str) -> Scenario:
 
 
 def _is_scenario_path(given: str) -> bool:
-    return "\n" not in given and split_agent(given)[0].endswith(_SUFFIXES)
+    return "\n" not in given and split_agent(given)[0].endswith(_YAML_FILE_SUFFIXES)
 
 
 def shorten_path(path: Path) -> str:
@@ -159,7 +161,7 @@ def _locate_in_test_file(text: str, place: ScriptPlace) -> tuple[str, str]:
 
 def _read_source(file: Path) -> str:
     try:
-        return read_text_file(file, _MOST_BYTES).replace("\r\n", "\n")
+        return read_text_file(file, _MOST_SCRIPT_FILE_BYTES).replace("\r\n", "\n")
     except (OSError, UnicodeDecodeError):
         return ""
 

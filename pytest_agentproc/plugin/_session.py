@@ -18,7 +18,7 @@ from pytest_agentproc.plugin._run import (
     fail_test_on_red,
     make_agent_run,
 )
-from pytest_agentproc.plugin._scripts import TALKER, find_test_place, load_given_scenario
+from pytest_agentproc.plugin._scripts import CONVERSATION_AGENT_YAML, find_test_place, load_given_scenario
 from pytest_agentproc.plugin._virtual_time import refuse_nested_clock
 from pytest_agentproc.verdict import judge_play
 
@@ -219,7 +219,9 @@ class Sessions:
         from pytest_agentproc.subjects import LiveSupervisor, ReferenceSupervisor
 
         refuse_nested_clock(self._request.node, "agent_session")
-        asked = add_scenario_limits(load_given_scenario(scenario, find_test_place(self._request), TALKER), policy)
+        asked = add_scenario_limits(
+            load_given_scenario(scenario, find_test_place(self._request), CONVERSATION_AGENT_YAML), policy
+        )
         if asked.parts or not asked.is_session:
             what = "several agents" if asked.parts else f"an agent of {asked.dialect} {asked.mode}"
             raise UsageError(

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __tracebackhide__ = True  # a failure shows the line of the test, and none of this file
 
-_FIXTURE = "agent_timeline"
-_KEPT: pytest.StashKey[list[_TraceSource]] = pytest.StashKey()
+_FIXTURE_NAME = "agent_timeline"
+_TRACE_SOURCES_STASH_KEY: pytest.StashKey[list[_TraceSource]] = pytest.StashKey()
 
 
 class _TraceSource(NamedTuple):
@@ -39,8 +39,8 @@ class _TracedRun(NamedTuple):
 
 def add_run_to_timeline(node: pytest.Item, source: Record | FakeAgent, scenario: Scenario) -> None:
     """Keep the trace of a run for the timeline of a test, if the test has asked for one; it may still grow."""
-    if _FIXTURE in getattr(node, "fixturenames", ()):
-        node.stash.setdefault(_KEPT, []).append(_TraceSource(source, scenario))
+    if _FIXTURE_NAME in getattr(node, "fixturenames", ()):
+        node.stash.setdefault(_TRACE_SOURCES_STASH_KEY, []).append(_TraceSource(source, scenario))
 
 
 class AgentTimeline:
@@ -64,7 +64,7 @@ class AgentTimeline:
 
         runs = self._collect_runs()
         if not -len(runs) <= number < len(runs):
-            if not runs and self._node.stash.get(_KEPT, []):
+            if not runs and self._node.stash.get(_TRACE_SOURCES_STASH_KEY, []):
                 raise UsageError(
                     "no fake agent of this test has been started, so there is nothing to ask of it",
                     "start it first, by the command agent.argv: its code may have found another program",
@@ -101,7 +101,7 @@ class AgentTimeline:
 
     def finish(self) -> None:
         """Let go of the records."""
-        self._node.stash.setdefault(_KEPT, []).clear()
+        self._node.stash.setdefault(_TRACE_SOURCES_STASH_KEY, []).clear()
 
     def _get_only_timeline(self) -> Timeline:
         runs = self._collect_runs()
@@ -114,7 +114,7 @@ class AgentTimeline:
     def _collect_runs(self) -> list[_TracedRun]:
         from pytest_agentproc.harness import FakeAgent
 
-        kept = self._node.stash.get(_KEPT, [])
+        kept = self._node.stash.get(_TRACE_SOURCES_STASH_KEY, [])
         fakes = [(timeline.source, timeline.scenario) for timeline in kept if isinstance(timeline.source, FakeAgent)]
         runs: list[_TracedRun] = []
         for timeline in kept:

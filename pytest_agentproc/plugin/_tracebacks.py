@@ -31,13 +31,13 @@ def pytest_runtest_makereport(
     is_skipped = call.excinfo is None or isinstance(call.excinfo.value, pytest.skip.Exception)
     with nullcontext() if is_skipped else pause_garbage_collection():
         report = yield
-    finds_leaks = not _FINDERS.isdisjoint(getattr(item, "fixturenames", ()))
-    if finds_leaks and isinstance(report.longrepr, str) and report.longrepr.startswith(_PASSED):
-        report.longrepr += f"\n{_EXPECT}"
+    finds_leaks = not _LEAK_FINDING_FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
+    if finds_leaks and isinstance(report.longrepr, str) and report.longrepr.startswith(_STRICT_XPASS_PREFIX):
+        report.longrepr += f"\n{_EXPECTED_LEAK_REMEDY}"
     return report
 
 
-_IS_MENDED = sys.version_info >= (3, 12, 2) or (3, 11, 8) <= sys.version_info < (3, 12)
+_PYTHON_HAS_PARSER_FIX = sys.version_info >= (3, 12, 2) or (3, 11, 8) <= sys.version_info < (3, 12)
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def pause_garbage_collection() -> Iterator[None]:
     older CPython such a finalizer breaks a parser that it interrupts (python/cpython issue 106905): pytest then ended
     with "AST constructor recursion depth mismatch", and the rest of the session was lost.
     """
-    was_on = gc.isenabled() and not _IS_MENDED
+    was_on = gc.isenabled() and not _PYTHON_HAS_PARSER_FIX
     if was_on:
         gc.collect()
         gc.disable()
@@ -59,10 +59,12 @@ def pause_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-_PASSED = "[XPASS(strict)]"
+_STRICT_XPASS_PREFIX = "[XPASS(strict)]"
 """The beginning of pytest's words for a test that was to fail."""
-_FINDERS = {"process_tree", "fake_agent"}
-_EXPECT = "a process that is left fails the teardown, and not the test: write xfail(strict=False) to expect it"
+_LEAK_FINDING_FIXTURES = {"process_tree", "fake_agent"}
+_EXPECTED_LEAK_REMEDY = (
+    "a process that is left fails the teardown, and not the test: write xfail(strict=False) to expect it"
+)
 
 
 def _walk_causes(error: BaseException) -> Iterator[BaseException]:

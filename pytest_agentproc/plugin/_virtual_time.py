@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock import VirtualClock
 
 
-MARK, _FIXTURE = "virtual_time", "virtual_clock"
-_KEYS = {"allow", "backend", "start"}
+MARKER_NAME, _FIXTURE_NAME = "virtual_time", "virtual_clock"
+_MARKER_OPTION_NAMES = {"allow", "backend", "start"}
 
 
 def get_allowed_programs(node: pytest.Item) -> tuple[str, ...]:
@@ -33,7 +33,7 @@ def get_allowed_programs(node: pytest.Item) -> tuple[str, ...]:
         UsageError: `allow` is no list of names.
     """
     names: list[str] = []
-    for marker in node.iter_markers(MARK):
+    for marker in node.iter_markers(MARKER_NAME):
         given = marker.kwargs.get("allow", ())
         if not isinstance(given, list | tuple) or not all(isinstance(name, str) for name in given):
             raise UsageError(f"virtual_time(allow={given!r}) is no list of names", "write allow=['cat'], for example")
@@ -43,8 +43,8 @@ def get_allowed_programs(node: pytest.Item) -> tuple[str, ...]:
 
 def move_clock_fixture_first(item: pytest.Item, names: list[str]) -> None:
     """Put the virtual clock of a marked test before the other fixtures of that test, in place."""
-    if item.get_closest_marker(MARK) is not None:
-        names[:] = move_fixture_first(item, names, _FIXTURE)
+    if item.get_closest_marker(MARKER_NAME) is not None:
+        names[:] = move_fixture_first(item, names, _FIXTURE_NAME)
 
 
 def move_fixture_first(item: pytest.Item, names: list[str], fixture: str) -> list[str]:
@@ -65,7 +65,7 @@ def open_virtual_clock(request: pytest.FixtureRequest) -> Iterator[VirtualClock]
     from pytest_agentproc.plugin._contributions import get_runner
 
     item: Any = request.node
-    marker = item.get_closest_marker(MARK)
+    marker = item.get_closest_marker(MARKER_NAME)
     options = _read_marker_options(marker)
     allowed = get_allowed_programs(item)
     with get_runner(request.config).virtual_clock(allow=allowed, **options) as clock, ExitStack() as stack:
@@ -106,7 +106,7 @@ def wrap_in_virtual_time(function: Any) -> None:
     Raises:
         UsageError: the marker chooses an event loop for a test that another plugin runs.
     """
-    marker = function.get_closest_marker(MARK)
+    marker = function.get_closest_marker(MARKER_NAME)
     if marker is None:
         return
     if not iscoroutinefunction(function.obj) or "anyio_backend" in function.funcargs:
@@ -117,7 +117,7 @@ def wrap_in_virtual_time(function: Any) -> None:
                 "take backend= away, and choose the event loop as the plugin says",
             )
         return
-    plain, clock = function.obj, function.funcargs[_FIXTURE]
+    plain, clock = function.obj, function.funcargs[_FIXTURE_NAME]
 
     @functools.wraps(plain)
     def run(**arguments: Any) -> None:
@@ -135,7 +135,7 @@ def _read_marker_options(marker: pytest.Mark | None) -> dict[str, Any]:
     """
     if marker is None:
         return {}
-    if marker.args or not set(marker.kwargs) <= _KEYS:
+    if marker.args or not set(marker.kwargs) <= _MARKER_OPTION_NAMES:
         given = ", ".join([*map(repr, marker.args), *(f"{name}={value!r}" for name, value in marker.kwargs.items())])
         raise UsageError(
             f"@pytest.mark.virtual_time({given}) takes start=, backend= and allow= only",
@@ -154,7 +154,7 @@ def _has_clock_fixture(item: Any) -> bool:
     info = item._fixtureinfo  # noqa: SLF001  # pytest has no public list of who asks for what
     fixtures = [found[-1] for name, found in info.name2fixturedefs.items() if name in info.names_closure]
     own = [fixture for fixture in fixtures if not fixture.func.__module__.startswith("pytest_agentproc.")]
-    return _FIXTURE in info.argnames or any(_FIXTURE in fixture.argnames for fixture in own)
+    return _FIXTURE_NAME in info.argnames or any(_FIXTURE_NAME in fixture.argnames for fixture in own)
 
 
 def _require_function_loop(item: Any) -> None:
@@ -182,7 +182,7 @@ def _uses_preload_clock(item: Any) -> bool:
     is_function = hasattr(item, "_fixtureinfo") and hasattr(item, "obj")
     return (
         is_function
-        and item.get_closest_marker(MARK) is not None
+        and item.get_closest_marker(MARKER_NAME) is not None
         and not _is_async_test(item)
         and not _has_clock_fixture(item)
     )

@@ -203,7 +203,7 @@ class Fuzz:
             "true",
             "1e3",
         ]
-        value, option = self.spoil(), self.rnd.choice(_options._OPTIONS)  # noqa: SLF001  # all that can be said
+        value, option = self.spoil(), self.rnd.choice(_options._PLUGIN_OPTIONS)  # noqa: SLF001  # all that can be said
         self.input = f"{option.name} = {value}"
         with contextlib.suppress(ValueError):  # how a reader refuses
             if option.read is not None:

@@ -13,7 +13,7 @@ from pytest_agentproc import hookspecs
 from pytest_agentproc.cli._commands import COMMANDS
 from pytest_agentproc.defects import NAMES
 from pytest_agentproc.plugin import _fixtures as plugin_fixtures
-from pytest_agentproc.plugin._options import _OPTIONS
+from pytest_agentproc.plugin._options import _PLUGIN_OPTIONS
 from pytest_agentproc.reference import find_page, format_as_markdown, list_entries, make_anchor, read_bundled_scenarios
 from pytest_agentproc.scenario import list_key_tables
 from pytest_agentproc.subjects._written import _KEYS
@@ -110,7 +110,7 @@ def test_the_example_of_a_verdict_shows_it(verdict: Verdict, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("option", [option.name for option in _OPTIONS])
+@pytest.mark.parametrize("option", [option.name for option in _PLUGIN_OPTIONS])
 def test_the_example_of_an_option_runs(option: str, tmp_path: Path) -> None:
     """Tests that fail are fine, a command line that pytest refuses is not."""
     tmp_path.joinpath("test_mine.py").write_text("def test_nothing():\n    pass\n", "utf-8")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.clock import HostState, JumpRule, NextMove
 from pytest_agentproc.fake_agents.player import Player, Track
 from pytest_agentproc.harness import InMemoryModel
-from pytest_agentproc.harness._actors import ModelAgent, Pipe, Process
+from pytest_agentproc.harness._actors import InMemoryPipe, InMemoryProcess, ModelAgent
 from pytest_agentproc.supervisor import Driver
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ __all__ = ["BROKEN", "UNSEEN"]
 class WorkTakesTime(InMemoryModel):
     """Rule 1: each grant costs a nanosecond."""
 
-    def grant(self, process: Process) -> None:
+    def grant(self, process: InMemoryProcess) -> None:
         self.rule.now += 1
         super().grant(process)
 
@@ -32,7 +32,7 @@ class WorkTakesTime(InMemoryModel):
 class DeathsAsTheyCome(InMemoryModel):
     """Rule 2: the dead are recorded in another order than that of their births."""
 
-    def sort_in_spawn_order(self, processes: list[Process]) -> list[Process]:
+    def sort_in_spawn_order(self, processes: list[InMemoryProcess]) -> list[InMemoryProcess]:
         return super().sort_in_spawn_order(processes)[::-1]
 
 
@@ -111,7 +111,7 @@ class LastRunFirst(InMemoryModel):
 class TracksFromTheEnd(InMemoryModel):
     """Rule 9: the tracks of a process run from the last to the first."""
 
-    class Actor(Process):
+    class Actor(InMemoryProcess):
         class Backwards(Player):
             def list_tracks(self) -> tuple[Track, ...]:
                 return super().list_tracks()[::-1]
@@ -124,7 +124,7 @@ class TracksFromTheEnd(InMemoryModel):
 class ReactionsFirst(InMemoryModel):
     """Rule 9: a reaction is put before the tracks that were there."""
 
-    class Actor(Process):
+    class Actor(InMemoryProcess):
         class Eager(Player):
             def list_tracks(self) -> tuple[Track, ...]:
                 return tuple(sorted(super().list_tracks(), key=lambda track: track.key is None))
@@ -137,7 +137,7 @@ class ReactionsFirst(InMemoryModel):
 class DeathWaitsForAGrant(InMemoryModel):
     """Rule 10: a signal that is not caught kills at the next grant, not while everything settles."""
 
-    class Actor(Process):
+    class Actor(InMemoryProcess):
         deadly = 0
 
         def catch_or_die_of_signal(self, signum: int) -> None:
@@ -147,7 +147,7 @@ class DeathWaitsForAGrant(InMemoryModel):
                 self.deadly = signum
                 self.model.wake_process(self)
 
-    def grant(self, process: Process) -> None:
+    def grant(self, process: InMemoryProcess) -> None:
         signum = getattr(process, "deadly", 0)
         if signum:
             process.end_by_signal(signum)
@@ -160,7 +160,7 @@ class DeathWaitsForAGrant(InMemoryModel):
 class BytesNotSlots(InMemoryModel):
     """Rule 11: a pipe is full at 65,536 bytes, however they were written."""
 
-    class Bytes(Pipe):
+    class Bytes(InMemoryPipe):
         slots = 1 << 20
 
         def is_writable(self) -> bool:
@@ -173,7 +173,7 @@ class BytesNotSlots(InMemoryModel):
 class WholeWrites(InMemoryModel):
     """Rule 11: a chunk is as long as its text, and goes out in one grant."""
 
-    class Actor(Process):
+    class Actor(InMemoryProcess):
         class Whole(Player):
             def _write(self, stream: str, data: bytes) -> Any:
                 return self._emit(stream, iter([data] if data else []), 1)

@@ -11,7 +11,8 @@ LIMITS = """
 from pytest_agentproc.harness import _pace, _runner
 from pytest_agentproc.plugin import _fakes
 
-_fakes.LIFETIME, _runner.LIFETIME, _pace._FINISH = {lifetime}, {broker}, 0.3
+_fakes.FAKE_LIFETIME_SECONDS, _runner.FAKE_LIFETIME_SECONDS = {lifetime}, {broker}
+_pace._SECONDS_AFTER_EXPECTED_END = 0.3
 """
 BLOCK = """
 import select, subprocess, sys

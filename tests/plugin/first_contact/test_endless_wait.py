@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 CONFTEST = """
 from pytest_agentproc.plugin import _fakes as _lifetime
 
-_lifetime.LIFETIME, _lifetime.PATIENCE = {lifetime}, {patience}
+_lifetime.FAKE_LIFETIME_SECONDS, _lifetime.WAIT_NOTICE_DELAY_SECONDS = {lifetime}, {patience}
 """
 TEST = '''
     import subprocess

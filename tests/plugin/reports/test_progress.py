@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 IMPATIENT = """
 from pytest_agentproc.plugin import _progress
-_progress._PERIOD = 0
+_progress._PROGRESS_LINE_PERIOD_SECONDS = 0
 """
 
 

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.clock import SystemClock, VirtualClock
-from pytest_agentproc.harness import FakeAgent, LifeInRealTime
+from pytest_agentproc.harness import FakeAgent, RealTimeLifetime
 from pytest_agentproc.verdict._facts import EndStatus, find_end_status
 from tests.process.stand import CEILING, scenario_of
 
@@ -28,7 +28,7 @@ def clock() -> Iterator[VirtualClock]:
 
 
 def _fake(lab: ScenarioRunner, clock: VirtualClock, script: str) -> FakeAgent:
-    outside = LifeInRealTime(SystemClock(1, time.monotonic_ns()), 60)
+    outside = RealTimeLifetime(SystemClock(1, time.monotonic_ns()), 60)
     return lab.make_fake(scenario_of(script), clock=clock, outside=outside)
 
 

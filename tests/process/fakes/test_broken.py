@@ -103,7 +103,7 @@ def test_a_fake_that_the_kit_ends_is_no_verdict(monkeypatch: pytest.MonkeyPatch)
     told = loads("scenario: a\nagent: raw\nscript: [{silence: 4s}, {answer: x}]\nexpect: {outcome: completed}\n")
     with ScenarioRunner() as lab:
         with monkeypatch.context() as patch:
-            patch.setattr("pytest_agentproc.harness._runner.LIFETIME", 0.3)
+            patch.setattr("pytest_agentproc.harness._runner.FAKE_LIFETIME_SECONDS", 0.3)
             lab.make_fake(told)
         with pytest.raises(KitError) as error:
             lab.play_real(told, subjects.reference_supervisor(), scale=1)

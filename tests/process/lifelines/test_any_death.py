@@ -211,7 +211,7 @@ def test_fakes_go_with_their_lab() -> None:
 @pytest.mark.slow
 def test_a_fake_has_a_hard_lifetime(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even if the broker and the lab are kept alive, no fake outlives its real-time limit; none ends before it."""
-    monkeypatch.setattr(_lab, "LIFETIME", 0.3)
+    monkeypatch.setattr(_lab, "FAKE_LIFETIME_SECONDS", 0.3)
     begun = time.monotonic()
     with ScenarioRunner() as lab, deaf_tree(lab) as (process, helper):
         assert process.wait(CEILING) == -signal.SIGKILL

@@ -194,7 +194,7 @@ def test_the_result_of_a_play_that_was_broken_off_is_not_the_next_ones(
         raise TimeoutError
 
     with monkeypatch.context() as patch:
-        patch.setattr(_preload, "_LOOK", 0)
+        patch.setattr(_preload, "_RESULT_POLL_SECONDS", 0)
         patch.setattr(PreloadRunner, "_require_all_in_virtual_time", break_off)
         with pytest.raises(TimeoutError):
             _play(lab, tmp_path, LATE, subject)

@@ -107,7 +107,7 @@ def test_a_defect_is_red_in_real_time(lab: ScenarioRunner, defect: str, name: st
 
 def test_who_does_not_return_is_given_up(lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """That fails the outcome, and ends the agent."""
-    monkeypatch.setattr(_pace, "_FINISH", 0.5)
+    monkeypatch.setattr(_pace, "_SECONDS_AFTER_EXPECTED_END", 0.5)
     run = played(
         lab, scenario("lingers-deaf"), subjects.ReferenceSupervisor("w", defects.find_defect("waits-for-exit").deciders)
     )

@@ -116,7 +116,7 @@ def test_a_machine_on_which_every_directory_takes_files_is_a_kit_error(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A disk that is read-only in name only would make every supervisor look wrong."""
-    monkeypatch.setattr(_room, "_KERNELS_OWN", (str(tmp_path), str(tmp_path / "not-there")))
+    monkeypatch.setattr(_room, "_UNWRITABLE_FOLDERS", (str(tmp_path), str(tmp_path / "not-there")))
     with pytest.raises(KitError, match="is a directory in which no file can be made"):
         ArtifactDirectory(READ_ONLY, tmp_path, keeps_artifacts=True)
     assert [*tmp_path.iterdir()] == []

@@ -7,7 +7,7 @@ import contextlib
 import pytest
 
 from pytest_agentproc.harness import NotForRealTime, RunForecast, forecast_run
-from pytest_agentproc.harness._pace import MARGIN, choose_pace
+from pytest_agentproc.harness._pace import LEAST_INSTANT_MARGIN_NS, choose_pace
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import Command
 from pytest_agentproc.vocabulary import Policy
@@ -99,7 +99,7 @@ def test_round_limits_tie_only_in_scenarios_about_one_instant(silence: int, runt
         (RunForecast(None, 0), None, 100),
         (RunForecast(10 * SECOND, 100 * SECOND), None, 20),
         (RunForecast(100 * SECOND, 100 * SECOND), None, 100),
-        (RunForecast(MARGIN, SECOND), None, 1),
+        (RunForecast(LEAST_INSTANT_MARGIN_NS, SECOND), None, 1),
         (RunForecast(2 * SECOND, 120 * SECOND), None, 6),
         (RunForecast(2 * SECOND, 180 * SECOND), None, 8),
         (RunForecast(10 * SECOND, 100 * SECOND), 40, 40),
@@ -111,7 +111,7 @@ def test_a_pace_leaves_the_margin(foreseen: RunForecast, scale: float | None, ex
     pace = choose_pace(foreseen, scale, LIFETIME)
     assert pace.scale == expected
     assert pace.tolerance == SECOND * expected
-    assert pace.margin is None or pace.margin >= MARGIN
+    assert pace.margin is None or pace.margin >= LEAST_INSTANT_MARGIN_NS
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,9 @@ def test_what_real_time_cannot_judge_is_said(foreseen: RunForecast, scale: float
 
 def test_limits_in_the_code_of_a_program_are_judged_at_scale_1_or_not_at_all() -> None:
     """A faster pace would make each of them an adapter error, after its whole wait."""
-    assert choose_pace(RunForecast(MARGIN * 9, 40 * SECOND), None, LIFETIME, is_scaled=False).scale == 1
+    assert (
+        choose_pace(RunForecast(LEAST_INSTANT_MARGIN_NS * 9, 40 * SECOND), None, LIFETIME, is_scaled=False).scale == 1
+    )
     with pytest.raises(NotForRealTime) as raised:
         choose_pace(RunForecast(None, 185 * SECOND), None, LIFETIME, is_scaled=False)
     assert str(raised.value) == (

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pytest_agentproc.harness._actors import Pipe
+from pytest_agentproc.harness._actors import InMemoryPipe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,19 +70,19 @@ def _is_ready(number: int, event: int) -> bool:
 
 
 @contextmanager
-def pipes() -> Iterator[tuple[Real, Pipe]]:
+def pipes() -> Iterator[tuple[Real, InMemoryPipe]]:
     """Give a real pipe and a model of it."""
     real = Real()
     try:
         if real.size() != PIPE_SIZE:
             pytest.skip(f"a pipe of this machine holds {real.size()} bytes and not {PIPE_SIZE}")
-        yield real, Pipe()
+        yield real, InMemoryPipe()
     finally:
         for end in list(real.ends):
             real.close(end)
 
 
-def outcome(pipe: Real | Pipe, call: Call) -> tuple[int | bytes | None, bool, bool]:
+def outcome(pipe: Real | InMemoryPipe, call: Call) -> tuple[int | bytes | None, bool, bool]:
     """Do one call; give its answer and what poll would say afterwards."""
     name, size = call
     answer = pipe.write(BYTES[:size]) if name == "write" else pipe.read(size)

@@ -55,7 +55,7 @@ def test_a_file_that_needs_a_limit_of_the_subjects_own_has_none() -> None:
 
 def test_a_run_that_no_limit_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """An agent that drips on for days is ended by the file's longest run, and the subject has none."""
-    monkeypatch.setattr(_reference, "_MOVES", 1000)
+    monkeypatch.setattr(_reference, "_MOST_MOVES_WITHOUT_LIMIT", 1000)
     script = 'script: [{drip: {stdout: ., every: 1s, for: 200h}}]\nexpect: {text: ""}\n'
     scenario = loads(f"scenario: a\nagent: raw\npolicy: {{max_runtime: 60s}}\n{script}")
     reference = ReferenceResults.of(scenario, Function(_nobody))
