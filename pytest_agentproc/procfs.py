@@ -29,7 +29,7 @@ _CLOCK_BOOTTIME_ALARM = 9
 
 
 def read_nanoseconds_since_boot() -> int:
-    """Give the nanoseconds since the machine was started, in virtual time, too; `ProcessStat.started` counts in ticks."""
+    """Give the nanoseconds since the machine was started, in virtual time too; `ProcessStat.started` has the ticks."""
     try:
         return time.clock_gettime_ns(_CLOCK_BOOTTIME_ALARM)
     except OSError:  # no coordinator, and a machine that cannot wake itself
