@@ -1,10 +1,10 @@
 """Makes scenarios of what really happened: of a program that is run in our place, or of a log that was pasted.
 
-`run_recorded` passes everything through and keeps it in memory; `write_capture` takes every secret out of it and only
+`run_and_record_program` passes everything through and keeps it in memory; `write_capture` takes every secret out of it and only
 then writes: the record, and beside it the scenario. Only the running needs Linux. Modules that are not needed to start
 a program are imported after its end.
 
-`draft_pasted_log` reads a log from a bug report (`_paste`), asks the dialect's reader what each event means
+`draft_scenario_from_log` reads a log from a bug report (`_paste`), asks the dialect's reader what each event means
 (`_meaning` and the like), has the fake's own encoder confirm it (`_replay`), takes from the reporter's words how
 it ended (`_paste`), and writes the text (`_paste_content`, `_paste_draft`). It starts no process, on any platform.
 """
@@ -15,48 +15,48 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pytest_agentproc.capture._draft import Draft, draft_recording, list_agent_input
-    from pytest_agentproc.capture._guesses import normalize_line
+    from pytest_agentproc.capture._draft import ScenarioDraft, draft_scenario_from_recording, list_agent_input
+    from pytest_agentproc.capture._guesses import normalize_output_line
     from pytest_agentproc.capture._identity import AgentIdentity, identify_agent
-    from pytest_agentproc.capture._moments import Moment, list_moments
-    from pytest_agentproc.capture._paste_draft import DIALECTS, draft_pasted_log
-    from pytest_agentproc.capture._recorder import StartError, run_recorded
+    from pytest_agentproc.capture._moments import RecordedMoment, list_recorded_moments
+    from pytest_agentproc.capture._paste_draft import LOG_DIALECTS, draft_scenario_from_log
+    from pytest_agentproc.capture._recorder import ProgramStartError, run_and_record_program
     from pytest_agentproc.capture._replay import AgentInput, ReplayStage, replay_agent
     from pytest_agentproc.capture._secrets import RedactedSecret, Redactor
-    from pytest_agentproc.capture._targets import check_target, require_linux
+    from pytest_agentproc.capture._targets import check_scenario_target, require_linux
     from pytest_agentproc.capture._write_capture import CaptureResult, redact_record, write_capture
 
 __all__ = [
-    "DIALECTS",
+    "LOG_DIALECTS",
     "AgentIdentity",
     "AgentInput",
     "CaptureResult",
-    "Draft",
-    "Moment",
+    "ProgramStartError",
+    "RecordedMoment",
     "RedactedSecret",
     "Redactor",
     "ReplayStage",
-    "StartError",
-    "check_target",
-    "draft_pasted_log",
-    "draft_recording",
+    "ScenarioDraft",
+    "check_scenario_target",
+    "draft_scenario_from_log",
+    "draft_scenario_from_recording",
     "identify_agent",
     "list_agent_input",
-    "list_moments",
-    "normalize_line",
+    "list_recorded_moments",
+    "normalize_output_line",
     "redact_record",
     "replay_agent",
     "require_linux",
-    "run_recorded",
+    "run_and_record_program",
     "write_capture",
 ]
 
-_FILES = {
-    "_draft": ("Draft", "draft_recording", "list_agent_input"),
+_PUBLIC_NAMES_BY_MODULE = {
+    "_draft": ("ScenarioDraft", "draft_recording", "list_agent_input"),
     "_guesses": ("normalize_line",),
-    "_moments": ("Moment", "list_moments"),
-    "_paste_draft": ("DIALECTS", "draft_pasted_log"),
-    "_recorder": ("StartError", "run_recorded"),
+    "_moments": ("RecordedMoment", "list_moments"),
+    "_paste_draft": ("LOG_DIALECTS", "draft_pasted_log"),
+    "_recorder": ("ProgramStartError", "run_recorded"),
     "_secrets": ("RedactedSecret", "Redactor"),
     "_replay": ("AgentInput", "ReplayStage", "replay_agent"),
     "_identity": ("AgentIdentity", "identify_agent"),
@@ -66,7 +66,7 @@ _FILES = {
 
 
 def __getattr__(name: str) -> Any:
-    for file, names in _FILES.items():
+    for file, names in _PUBLIC_NAMES_BY_MODULE.items():
         if name in names:
             return getattr(importlib.import_module(f"{__name__}.{file}"), name)
     raise AttributeError(name)

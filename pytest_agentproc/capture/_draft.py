@@ -6,12 +6,17 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.capture._guesses import StepGuesser, is_equivalent_line
-from pytest_agentproc.capture._identity import AgentIdentity, find_prompts
-from pytest_agentproc.capture._moments import NOTICED, Moment, ScriptBuilder, list_moments
+from pytest_agentproc.capture._guesses import StepGuesser, are_lines_equivalent
+from pytest_agentproc.capture._identity import AgentIdentity, find_prompts_in_stdin
+from pytest_agentproc.capture._moments import (
+    MIN_NOTICEABLE_PAUSE_NS,
+    RecordedMoment,
+    ScriptBuilder,
+    list_recorded_moments,
+)
 from pytest_agentproc.capture._replay import AgentInput, replay_agent
-from pytest_agentproc.capture._targets import write_private
-from pytest_agentproc.capture._wording import format_inline, format_text, format_time
+from pytest_agentproc.capture._targets import write_private_file
+from pytest_agentproc.capture._wording import format_inline_yaml, format_time, format_yaml_text
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import NotApplicable, Scenario, load
@@ -25,26 +30,28 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Event
 
 
-_ONE_STEP = 250_000_000
+_MAX_PAUSE_WITHIN_STEP_NS = 250_000_000
 """Lines that one step prints come without a longer pause."""
-_SOON = 5_000_000_000
+_MAX_SIGNAL_REACTION_NS = 5_000_000_000
 """What a program does so soon behind a signal that it caught, it does because of it."""
-_LIVES = 200_000_000
+_MIN_DESCENDANT_LIFETIME_NS = 200_000_000
 """A descendant that lived shorter is no step: it is seen in one recording and not in the next."""
-_ACTS = ("out", "err", "close", "exit")
+_AGENT_ACTION_KINDS = ("out", "err", "close", "exit")
 """What the program does by itself."""
-_ANSWERS = (b'"control_response"', b'"extension_ui_response"', b'"result"')
+_CLIENT_ANSWER_MARKERS = (b'"control_response"', b'"extension_ui_response"', b'"result"')
 """What an answer of the client's says of itself, dialect by dialect."""
 
 
-class FakeMismatch(Exception):
+class FakeReplyMismatch(Exception):
     """The dialect's fake answers otherwise than was recorded: only bytes can express it."""
 
 
 class _RecordingScriptMaker:
     """Make the steps of one script."""
 
-    def __init__(self, found: Sequence[Moment], guesser: StepGuesser | None, keep: Callable[[bytes], str]) -> None:
+    def __init__(
+        self, found: Sequence[RecordedMoment], guesser: StepGuesser | None, keep: Callable[[bytes], str]
+    ) -> None:
         self._found = found
         self._guesser = guesser
         self._keep = keep
@@ -54,38 +61,48 @@ class _RecordingScriptMaker:
         self._input = b""
         self._is_busy = self._waited = False
         self._has_input = self._has_output = False
-        self._deaths = _find_death_times(found)
+        self._deaths = _find_descendant_exit_times(found)
         self._living: dict[str, int] = {}
-        self.end: Moment | None = next((moment for moment in found if moment.kind == "exit"), None)
+        self.end: RecordedMoment | None = next((moment for moment in found if moment.kind == "exit"), None)
 
-    def make_steps(self) -> list[str]:
+    def make_script_steps(self) -> list[str]:
         """Give the steps."""
+        handlers = {
+            "out": self._add_stdout_bytes,
+            "err": self._add_stderr_bytes,
+            "in": self._handle_stdin_bytes,
+            "eof": self._add_wait_for_stdin_end,
+            "close": self._add_stream_close,
+            "seen": self._add_descendant_spawn,
+            "signal": self._skip_signal,
+            "exit": self._add_agent_exit,
+        }
         for index, moment in enumerate(self._found):
-            if moment.kind in _ACTS:
-                self._wait_for_earlier_exits(moment)
+            if moment.kind in _AGENT_ACTION_KINDS:
+                self._add_waits_for_earlier_exits(moment)
             if moment.kind == "out" and self._guesser is not None:
-                self._add_output_line(index, moment)
+                self._add_steps_for_stdout_line(index, moment)
             else:
-                getattr(self, f"_on_{moment.kind}")(index, moment)
+                handlers[moment.kind](index, moment)
         return self.script.steps
 
-    def _wait_for_earlier_exits(self, moment: Moment) -> None:
+    def _add_waits_for_earlier_exits(self, moment: RecordedMoment) -> None:
         """Wait for those who were gone before the program did this: a descendant may begin late, and so end late.
 
         The program may have seen it before we did.
         """
         for name, death in sorted(self._living.items(), key=lambda pair: pair[1]):
-            if death - moment.at < NOTICED:
+            if death - moment.at < MIN_NOTICEABLE_PAUSE_NS:
                 del self._living[name]
                 self.script.steps.append(f"wait_for: {{exit: {name}}}")
                 self.script.now = max(self.script.now, death)
 
     @property
-    def is_over(self) -> bool:
+    def has_recorded_exit(self) -> bool:
         """Whether what was recorded has an end."""
         return self.end is not None
 
-    def _add_output_line(self, index: int, moment: Moment) -> None:
+    def _add_steps_for_stdout_line(self, index: int, moment: RecordedMoment) -> None:
         """Tell a line of stdout, unless a step before it has printed it."""
         assert self._guesser is not None
         self._has_output = True
@@ -95,13 +112,13 @@ class _RecordingScriptMaker:
         if (
             self._guesser.serves
             and not self._is_busy
-            and self._take_prompt(moment)
+            and self._begin_next_prompt(moment)
             and self._printed <= self._guesser.at
         ):
             return
         step = None
         if not moment.parts:
-            step = self._guesser.guess_step(self._count_step_lines(index))
+            step = self._guesser.guess_next_step(self._count_lines_before_pause(index))
         else:
             self._guesser.skip_line()
         if step is not None:
@@ -113,24 +130,24 @@ class _RecordingScriptMaker:
         for at, data in moment.parts or ((moment.at, moment.data),):
             self.script.add_raw(data, at)
 
-    def _count_step_lines(self, index: int) -> int:
+    def _count_lines_before_pause(self, index: int) -> int:
         """Count the lines from here on that one step may print."""
         last = self._found[index]
         count = 1
         for moment in self._found[index + 1 :]:
-            if moment.kind != "out" or moment.parts or moment.at - last.at >= _ONE_STEP:
+            if moment.kind != "out" or moment.parts or moment.at - last.at >= _MAX_PAUSE_WITHIN_STEP_NS:
                 break
             last, count = moment, count + 1
         return count
 
-    def _on_out(self, _index: int, moment: Moment) -> None:
+    def _add_stdout_bytes(self, _index: int, moment: RecordedMoment) -> None:
         self._has_output = True
         self.script.add_raw(moment.data, moment.at)
 
-    def _on_err(self, _index: int, moment: Moment) -> None:
+    def _add_stderr_bytes(self, _index: int, moment: RecordedMoment) -> None:
         self.script.add_raw(moment.data, moment.at, "stderr")
 
-    def _on_in(self, index: int, moment: Moment) -> None:
+    def _handle_stdin_bytes(self, index: int, moment: RecordedMoment) -> None:
         self._has_input = True
         *lines, self._input = (self._input + moment.data).split(b"\n")
         is_last = all(later.kind not in ("out", "err") for later in self._found[index + 1 :])
@@ -141,25 +158,25 @@ class _RecordingScriptMaker:
                 self.script.add_step('wait_for: {stdin: "*"}', moment.at)
                 self.script.now = max(self.script.now, moment.at)
 
-    def _handle_stdin_line(self, line: bytes, moment: Moment) -> None:
+    def _handle_stdin_line(self, line: bytes, moment: RecordedMoment) -> None:
         """Have the dialect hear a line, and say so in the script if it waits for it."""
         assert self._guesser is not None
-        reply, event = self._guesser.receive_line(line)
-        if not self._guesser.match_output(reply):
-            raise FakeMismatch
-        is_prompt = not self._is_busy and self._take_prompt(moment)
+        reply, event = self._guesser.receive_stdin_line(line)
+        if not self._guesser.match_fake_output(reply):
+            raise FakeReplyMismatch
+        is_prompt = not self._is_busy and self._begin_next_prompt(moment)
         if event == "cancel":
             self._add_wait_for_caller("wait_for: cancel", moment)
             told = self._guesser.acknowledge_cancel()
             self._is_busy = False
             self.script.steps.append("acknowledge: cancel")
-            if not self._guesser.match_output(told):
-                raise FakeMismatch
-        answers = next((word for word in _ANSWERS if word in line), None)
+            if not self._guesser.match_fake_output(told):
+                raise FakeReplyMismatch
+        answers = next((word for word in _CLIENT_ANSWER_MARKERS if word in line), None)
         if answers is not None and not is_prompt and not reply and not event:
             self._add_wait_for_caller(f"wait_for: {{stdin: '*{answers.decode()}*'}}", moment)
 
-    def _take_prompt(self, moment: Moment) -> bool:
+    def _begin_next_prompt(self, moment: RecordedMoment) -> bool:
         """Take the next prompt in hand, if there is one; say whether there was."""
         assert self._guesser is not None
         begun = self._guesser.begin_prompt(self._prompts + 1)
@@ -168,29 +185,29 @@ class _RecordingScriptMaker:
         self._prompts += 1
         self._is_busy = True
         self._add_wait_for_caller(f"wait_for: prompt {self._prompts}", moment)
-        if not self._guesser.match_output(begun):
-            raise FakeMismatch
+        if not self._guesser.match_fake_output(begun):
+            raise FakeReplyMismatch
         return True
 
-    def _add_wait_for_caller(self, step: str, moment: Moment) -> None:
+    def _add_wait_for_caller(self, step: str, moment: RecordedMoment) -> None:
         """Wait for the caller: from here on time counts from what it does."""
         self.script.steps.append(step)
         self.script.now = max(self.script.now, moment.at)
 
-    def _on_eof(self, index: int, moment: Moment) -> None:
+    def _add_wait_for_stdin_end(self, index: int, moment: RecordedMoment) -> None:
         is_session = self._guesser is not None and self._guesser.serves
         speaks = any(later.kind in ("out", "err") for later in self._found[index + 1 :])
         if (self._has_input or self._has_output) and (speaks or not is_session):
             self._add_wait_for_caller("wait_for: eof", moment)
             self._waited = True
 
-    def _on_close(self, _index: int, moment: Moment) -> None:
-        if self.end is not None and self.end.at - moment.at >= NOTICED:
+    def _add_stream_close(self, _index: int, moment: RecordedMoment) -> None:
+        if self.end is not None and self.end.at - moment.at >= MIN_NOTICEABLE_PAUSE_NS:
             self.script.add_step(f"close: {moment.data}", moment.at)
 
-    def _on_seen(self, _index: int, moment: Moment) -> None:
+    def _add_descendant_spawn(self, _index: int, moment: RecordedMoment) -> None:
         death = self._deaths.get(moment.data["process"])
-        if death is not None and death - moment.at < _LIVES:
+        if death is not None and death - moment.at < _MIN_DESCENDANT_LIFETIME_NS:
             return
         fields: dict[str, Any] = {"id": moment.data["process"].replace(" ", "-"), "how": moment.data["how"]}
         if not moment.data["inherits"]:
@@ -198,12 +215,12 @@ class _RecordingScriptMaker:
         lasts = "" if death is None else f", for: {format_time(death - moment.at)}"
         if death is not None:
             self._living[fields["id"]] = death
-        self.script.add_step(f"spawn: {format_inline(fields)[:-1]}{lasts}}}", moment.at)
+        self.script.add_step(f"spawn: {format_inline_yaml(fields)[:-1]}{lasts}}}", moment.at)
 
-    def _on_signal(self, _index: int, _moment: Moment) -> None:
+    def _skip_signal(self, _index: int, _moment: RecordedMoment) -> None:
         """It stands on top of the script."""
 
-    def _on_exit(self, _index: int, moment: Moment) -> None:
+    def _add_agent_exit(self, _index: int, moment: RecordedMoment) -> None:
         self.script.wait_until(moment.at)
         if "signal" in moment.data:
             died = moment.data["signal"]
@@ -218,7 +235,7 @@ class _RecordingScriptMaker:
         return any(moment.kind == "eof" for moment in self._found)
 
 
-def _find_death_times(found: Sequence[Moment]) -> dict[str, int]:
+def _find_descendant_exit_times(found: Sequence[RecordedMoment]) -> dict[str, int]:
     return {
         moment.data["process"]: moment.data["gone_at"]
         for moment in found
@@ -226,7 +243,7 @@ def _find_death_times(found: Sequence[Moment]) -> dict[str, int]:
     }
 
 
-def _add_descendant_end_times(events: Sequence[Event]) -> list[Event]:
+def _add_descendant_exit_times(events: Sequence[Event]) -> list[Event]:
     """Put to each descendant when it was gone."""
     gone = {event.data["process"]: event.at for event in events if event.code == "p" and "gone" in event.data}
     told = []
@@ -239,7 +256,9 @@ def _add_descendant_end_times(events: Sequence[Event]) -> list[Event]:
     return told
 
 
-def make_steps(events: Sequence[Event], identity: AgentIdentity, keep: Callable[[bytes], str]) -> list[str]:
+def convert_recording_to_steps(
+    events: Sequence[Event], identity: AgentIdentity, keep: Callable[[bytes], str]
+) -> list[str]:
     """Give the steps of a script that does what was recorded.
 
     Args:
@@ -248,22 +267,24 @@ def make_steps(events: Sequence[Event], identity: AgentIdentity, keep: Callable[
         keep: takes bytes that are too many for the file, and gives the name of one beside it.
 
     Raises:
-        Unfit: the fake of the dialect answers otherwise than was recorded.
+        FakeReplyMismatch: the fake of the dialect answers otherwise than was recorded.
     """
     by_line = identity.mode in DIALECTS[identity.dialect].steps  # all others print no events
-    found = sorted(list_moments(_add_descendant_end_times(events), by_line=by_line), key=lambda moment: moment.at)
+    found = sorted(
+        list_recorded_moments(_add_descendant_exit_times(events), by_line=by_line), key=lambda moment: moment.at
+    )
     before, reactions, after = _split_at_last_signal(found)
     whole = [moment.data for moment in found if moment.kind == "out"]
     guesser = StepGuesser(_make_fake_program(identity), whole) if by_line else None
     maker = _RecordingScriptMaker(before, guesser, keep)
-    steps = maker.make_steps()
-    if not after and not maker.is_over:
+    steps = maker.make_script_steps()
+    if not after and not maker.has_recorded_exit:
         steps.append("silence: for ever")
     if after:
         then = _RecordingScriptMaker(after, guesser, keep)
         then.script.now = after[0].at
         then._printed = maker._printed  # noqa: SLF001  # one script, told in two
-        done = then.make_steps()
+        done = then.make_script_steps()
         if after[-1].data == {"process": "agent", "code": 0} and done[-1:] != ["exit: 0"]:
             done.append("exit: 0")
         name = after[0].data["signal"]
@@ -281,7 +302,9 @@ def _format_signal_reaction(name: str, steps: Sequence[str]) -> str:
     return f"when: {{signal: {name}}}\n    do:{written}"
 
 
-def _split_at_last_signal(found: list[Moment]) -> tuple[list[Moment], list[tuple[str, list[str]]], list[Moment]]:
+def _split_at_last_signal(
+    found: list[RecordedMoment],
+) -> tuple[list[RecordedMoment], list[tuple[str, list[str]]], list[RecordedMoment]]:
     """Part what the program does by itself from what it does because of the last signal; name what it ignores."""
     signals = [index for index, moment in enumerate(found) if moment.kind == "signal"]
     end = next((moment for moment in found if moment.kind == "exit"), None)
@@ -289,7 +312,12 @@ def _split_at_last_signal(found: list[Moment]) -> tuple[list[Moment], list[tuple
     for index in signals:
         told = found[index].data
         is_death = end is not None and end.data.get("signal") == told["signal"]
-        if told["met"] == "caught" and index == signals[-1] and end and end.at - found[index].at <= _SOON:
+        if (
+            told["met"] == "caught"
+            and index == signals[-1]
+            and end
+            and end.at - found[index].at <= _MAX_SIGNAL_REACTION_NS
+        ):
             return found[:index], list(ignored.items()), found[index:]
         if not is_death:
             ignored[told["signal"]] = []
@@ -316,12 +344,12 @@ def _make_fake_program(identity: AgentIdentity) -> dict[str, Any]:
     return {**program, "model": identity.model} if identity.model else program
 
 
-_SHOWN = 60
-_SIGNALS = {"HUP": 1, "INT": 2, "TERM": 15}
+_MAX_SHOWN_CHARACTERS = 60
+_SIGNAL_NUMBER_BY_NAME = {"HUP": 1, "INT": 2, "TERM": 15}
 
 
 @dataclass
-class Draft:
+class ScenarioDraft:
     """A scenario, as it is written.
 
     Args:
@@ -346,13 +374,13 @@ class Draft:
     def write_files(self) -> None:
         """Write the file and those beside it; its owner alone may read them."""
         for name, data in self.files.items():
-            write_private(self.path.parent / name, data)
-        write_private(self.path, self.text.encode())
+            write_private_file(self.path.parent / name, data)
+        write_private_file(self.path, self.text.encode())
 
 
-def draft_recording(
+def draft_scenario_from_recording(
     path: Path, events: Sequence[Event], identity: AgentIdentity, comments: Sequence[str], claim: str
-) -> Draft:
+) -> ScenarioDraft:
     """Write the scenario of a recording beside which it will stand, and play it again to see that it is the same.
 
     The dialect's words are tried first; if they cannot express it, the whole is written in bytes.
@@ -374,30 +402,32 @@ def draft_recording(
             )
             in_bytes.notes.insert(0, reason)
             made = in_bytes
-    made.text = made.text.replace(_MARK, "".join(f"# not faithful: {note}\n" for note in made.notes), 1)
+    made.text = made.text.replace(
+        _NOTES_PLACEHOLDER_LINE, "".join(f"# not faithful: {note}\n" for note in made.notes), 1
+    )
     made.write_files()
     return made
 
 
-_MARK = "# (notes)\n"
+_NOTES_PLACEHOLDER_LINE = "# (notes)\n"
 
 
 def _write_and_check_draft(
     path: Path, events: Sequence[Event], identity: AgentIdentity, comments: Sequence[str], claim: str
-) -> Draft:
-    made = Draft(path)
+) -> ScenarioDraft:
+    made = ScenarioDraft(path)
     try:
-        steps = make_steps(events, identity, made.add_file)
-    except FakeMismatch:
+        steps = convert_recording_to_steps(events, identity, made.add_file)
+    except FakeReplyMismatch:
         made.notes.append("it answers what it hears with other words")
         return made
     head = [
         *(f"# {line}" for line in comments),
-        _MARK.rstrip("\n"),
-        f"scenario: {format_text(claim)}",
+        _NOTES_PLACEHOLDER_LINE.rstrip("\n"),
+        f"scenario: {format_yaml_text(claim)}",
         f"agent: {identity.written}",
     ]
-    drive = _format_drive(events, identity)
+    drive = _format_drive_section(events, identity)
     body = [*drive, "script:" if steps else "script: []", *(f"  - {step}" for step in steps)]
     made.text = "\n".join([*head, *body]) + "\n"
     made.write_files()
@@ -407,22 +437,22 @@ def _write_and_check_draft(
         made.notes.append(f"the file is refused: {error.problems[0].message}")
         return made
     made.notes += _find_replay_differences(scenario, events, identity)
-    made.text += _format_expectation(scenario)
+    made.text += _format_expect_section(scenario)
     return made
 
 
-def _format_drive(events: Sequence[Event], identity: AgentIdentity) -> list[str]:
+def _format_drive_section(events: Sequence[Event], identity: AgentIdentity) -> list[str]:
     """Give what the caller does: the prompts that were seen."""
     sent = b"".join(event.data["bytes"] for event in events if event.code == "i" and "bytes" in event.data)
     if identity.is_session:
-        prompts = find_prompts(identity.dialect, sent.splitlines())
-        return ["drive:", *(f"  - prompt: {format_text(prompt)}" for prompt in prompts)] if prompts else []
+        prompts = find_prompts_in_stdin(identity.dialect, sent.splitlines())
+        return ["drive:", *(f"  - prompt: {format_yaml_text(prompt)}" for prompt in prompts)] if prompts else []
     if identity.by_stdin:
-        return [f"drive: [{{prompt: {format_inline(sent.decode(errors='replace'))}}}]"]
-    return [f"drive: [{{prompt: {format_inline(identity.prompt)}}}]"] if identity.prompt else []
+        return [f"drive: [{{prompt: {format_inline_yaml(sent.decode(errors='replace'))}}}]"]
+    return [f"drive: [{{prompt: {format_inline_yaml(identity.prompt)}}}]"] if identity.prompt else []
 
 
-def _format_expectation(scenario: Scenario) -> str:
+def _format_expect_section(scenario: Scenario) -> str:
     """Say what the reference supervisor makes of it, if it comes to an end."""
     try:
         answer = run_in_model(scenario, reference_supervisor()).answer
@@ -431,18 +461,24 @@ def _format_expectation(scenario: Scenario) -> str:
     if answer is None:
         return ""
     if answer.turns is not None:
-        turns = [format_inline({"outcome": str(turn.outcome), **_make_text_expectation(turn)}) for turn in answer.turns]
+        turns = [
+            format_inline_yaml({"outcome": str(turn.outcome), **_make_text_expectation(turn)}) for turn in answer.turns
+        ]
         return "expect:  # what the reference supervisor makes of it\n  turns:\n" + "".join(
             f"    - {turn}\n" for turn in turns
         )
     rows = {"outcome": str(answer.outcome), **_make_text_expectation(answer)}
     return "expect:  # what the reference supervisor makes of it\n" + "".join(
-        f"  {key}: {format_text(value)}\n" for key, value in rows.items()
+        f"  {key}: {format_yaml_text(value)}\n" for key, value in rows.items()
     )
 
 
 def _make_text_expectation(answer: Any) -> dict[str, str]:
-    return {"text": answer.text} if answer.text and len(answer.text) < _SHOWN and "\n" not in answer.text else {}
+    return (
+        {"text": answer.text}
+        if answer.text and len(answer.text) < _MAX_SHOWN_CHARACTERS and "\n" not in answer.text
+        else {}
+    )
 
 
 def _find_replay_differences(scenario: Scenario, events: Sequence[Event], identity: AgentIdentity) -> list[str]:
@@ -473,7 +509,7 @@ def _describe_stream_difference(stream: str, recorded: bytes, played: bytes) -> 
         return []
     pairs = zip_longest(recorded.split(b"\n"), played.split(b"\n"), fillvalue=b"")
     for number, (line, other) in enumerate(pairs, 1):
-        if not is_equivalent_line(line, other):
+        if not are_lines_equivalent(line, other):
             return [
                 f"{stream} differs in line {number}: {_clip_line(line)} was recorded, {_clip_line(other)} is played"
             ]
@@ -482,7 +518,7 @@ def _describe_stream_difference(stream: str, recorded: bytes, played: bytes) -> 
 
 def _clip_line(line: bytes) -> str:
     shown = line.decode(errors="replace")
-    return format_inline(shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "...")
+    return format_inline_yaml(shown if len(shown) <= _MAX_SHOWN_CHARACTERS else shown[:_MAX_SHOWN_CHARACTERS] + "...")
 
 
 def _join_event_bytes(events: Sequence[Event], code: str) -> bytes:
@@ -492,11 +528,11 @@ def _join_event_bytes(events: Sequence[Event], code: str) -> bytes:
 def list_agent_input(events: Sequence[Event]) -> list[AgentInput]:
     """Give the agent's input, each line after the lines that it had printed before."""
     given, lines = [], 0
-    for moment in list_moments(events, by_line=False):
+    for moment in list_recorded_moments(events, by_line=False):
         if moment.kind == "out":
             lines += moment.data.count(b"\n")
         elif moment.kind in ("in", "eof"):
             given.append(AgentInput(moment.data or b"", lines, moment.at))
-        elif moment.kind == "signal" and moment.data["signal"] in _SIGNALS:
-            given.append(AgentInput(_SIGNALS[moment.data["signal"]], lines, moment.at))
+        elif moment.kind == "signal" and moment.data["signal"] in _SIGNAL_NUMBER_BY_NAME:
+            given.append(AgentInput(_SIGNAL_NUMBER_BY_NAME[moment.data["signal"]], lines, moment.at))
     return given

@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.capture._replay import copy_encoder
-from pytest_agentproc.capture._wording import format_inline, format_text
+from pytest_agentproc.capture._wording import format_inline_yaml, format_yaml_text
 from pytest_agentproc.fake_agents.dialects import make_encoder
 from pytest_agentproc.supervisor import Framing
 from pytest_agentproc.supervisor.dialects import Setting, make_decoder, make_talk
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 
-_VARYING = re.compile(
+_VARYING_KEY_PATTERN = re.compile(
     r"(?i)(?:.*_ms|.*_at|.*duration|.*latency.*|timestamp|.*time|.*cost.*|uuid|.*session_?id|thread_id|cwd|.*latencyMs)"
 )
-_ID = re.compile(
+_ID_OR_TIMESTAMP_PATTERN = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[\d.]*(?:Z|[+-]\d\d:?\d\d)"
 )
-_REDACTED = re.compile(r"redacted\d+x*")
+_REDACTION_PLACEHOLDER_PATTERN = re.compile(r"redacted\d+x*")
 
 
-def normalize_line(line: bytes) -> Any:
+def normalize_output_line(line: bytes) -> Any:
     """Give what counts of a line: of JSON its keys in their order and what does not vary; of other text all of it."""
-    value = _parse_object(line)
+    value = _parse_json_object(line)
     return line if value is None else _normalize_value("", value)
 
 
-def is_equivalent_line(line: bytes, other: bytes) -> bool:
+def are_lines_equivalent(line: bytes, other: bytes) -> bool:
     """Say whether two lines are the same but for what varies."""
-    return line == other or normalize_line(line) == normalize_line(other)
+    return line == other or normalize_output_line(line) == normalize_output_line(other)
 
 
 def _normalize_value(key: str, value: Any) -> Any:
@@ -46,12 +46,21 @@ def _normalize_value(key: str, value: Any) -> Any:
         return [(name, _normalize_value(name, inner)) for name, inner in value.items()]
     if isinstance(value, list):
         return [_normalize_value(key, inner) for inner in value]
-    if isinstance(value, str | int | float) and not isinstance(value, bool) and _VARYING.fullmatch(key) and value != "":
+    if (
+        isinstance(value, str | int | float)
+        and not isinstance(value, bool)
+        and _VARYING_KEY_PATTERN.fullmatch(key)
+        and value != ""
+    ):
         return "<varies>"
-    return _REDACTED.sub("<redacted>", _ID.sub("<varies>", value)) if isinstance(value, str) else value
+    return (
+        _REDACTION_PLACEHOLDER_PATTERN.sub("<redacted>", _ID_OR_TIMESTAMP_PATTERN.sub("<varies>", value))
+        if isinstance(value, str)
+        else value
+    )
 
 
-_AHEAD = 40
+_MAX_LINES_TO_LOOK_AHEAD = 40
 """So many lines one step prints at most, as far as is looked for its text."""
 
 
@@ -69,7 +78,7 @@ class StepCandidate(NamedTuple):
     value: Any
 
 
-def generate_candidates(
+def generate_step_candidates(
     lines: Sequence[bytes], meanings: Sequence[Sequence[Any]], told: str
 ) -> Iterator[StepCandidate]:
     """Give the steps that may have printed the beginning of these lines.
@@ -79,24 +88,24 @@ def generate_candidates(
         meanings: what the decoder says of each.
         told: the pieces of the text in hand that were told already.
     """
-    ahead = [meaning for some in meanings[:_AHEAD] for meaning in some]
+    ahead = [meaning for some in meanings[:_MAX_LINES_TO_LOOK_AHEAD] for meaning in some]
     said = _list_unique_texts(getattr(meaning, "text", None) for meaning in ahead)[:4]
     stops = _list_unique_texts(getattr(meaning, "stop_reason", None) for meaning in ahead)[:2]
     errors = _list_unique_texts(getattr(meaning, "error", None) for meaning in ahead)[:2]
     for words in _list_unique_texts([*said, *(words.removeprefix(told) for words in said if told)]):
-        yield StepCandidate(f"answer: {format_text(words)}", "answer", words)
+        yield StepCandidate(f"answer: {format_yaml_text(words)}", "answer", words)
         yield _make_result_candidate({"text": words})
         for stop in stops:
             yield StepCandidate(
-                f"say: {{text: {format_inline(words)}, stop: {format_inline(stop)}}}", "say", (words, stop)
+                f"say: {{text: {format_inline_yaml(words)}, stop: {format_inline_yaml(stop)}}}", "say", (words, stop)
             )
-        yield StepCandidate(f"say: {format_text(words)}", "say", (words, None))
+        yield StepCandidate(f"say: {format_yaml_text(words)}", "say", (words, None))
     for error in errors:
         yield _make_result_candidate({"text": error, "is_error": True})
     yield _make_result_candidate({})
-    values = [_parse_json(line) for line in lines[:6]]
+    values = [_parse_json_or_none(line) for line in lines[:6]]
     for value in values:
-        yield from _find_piece_candidates(value)
+        yield from _find_step_candidates_in_value(value)
     yield StepCandidate("begin: turn", "begin", "turn")
 
 
@@ -106,52 +115,54 @@ def _list_unique_texts(found: Any) -> list[str]:
 
 def _make_result_candidate(fields: dict[str, Any]) -> StepCandidate:
     given = {"text": None, "is_error": False, "usage": None, **fields}
-    shown = format_inline(fields) if len(fields) != 1 else f"{{text: {format_inline(fields['text'])}}}"
+    shown = format_inline_yaml(fields) if len(fields) != 1 else f"{{text: {format_inline_yaml(fields['text'])}}}"
     return StepCandidate(f"result: {shown}", "result", given)
 
 
-def _parse_json(line: bytes) -> Any:
+def _parse_json_or_none(line: bytes) -> Any:
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
         return None
 
 
-def _find_piece_candidates(value: Any) -> Iterator[StepCandidate]:
+def _find_step_candidates_in_value(value: Any) -> Iterator[StepCandidate]:
     """Find pieces of texts, thoughts and tools anywhere in a line."""
-    for mapping in _walk_mappings(value):
+    for mapping in _walk_nested_mappings(value):
         kind = mapping.get("type") or mapping.get("sessionUpdate")
         for key in ("text", "delta", "thinking", "content"):
             piece = mapping.get(key)
             if isinstance(piece, str) and piece and kind not in ("toolResult", "tool_result"):
-                yield StepCandidate(f"delta: {format_text(piece)}", "delta", piece)
-                yield StepCandidate(f"think: {format_text(piece)}", "think", piece)
+                yield StepCandidate(f"delta: {format_yaml_text(piece)}", "delta", piece)
+                yield StepCandidate(f"think: {format_yaml_text(piece)}", "think", piece)
         if kind == "error" and isinstance(mapping.get("message"), str):
-            yield StepCandidate(f"notice: {format_text(mapping['message'])}", "notice", mapping["message"])
-        yield from _find_tool_candidates(mapping)
+            yield StepCandidate(f"notice: {format_yaml_text(mapping['message'])}", "notice", mapping["message"])
+        yield from _find_tool_step_candidates(mapping)
 
 
-def _find_tool_candidates(mapping: dict[str, Any]) -> Iterator[StepCandidate]:
-    number = _get_first_of_type(mapping, ("toolCallId", "tool_id", "tool_use_id", "id"), str) or ""
+def _find_tool_step_candidates(mapping: dict[str, Any]) -> Iterator[StepCandidate]:
+    number = _get_first_field_of_type(mapping, ("toolCallId", "tool_id", "tool_use_id", "id"), str) or ""
     if not number:
         return
-    name = _get_first_of_type(mapping, ("name", "toolName", "tool_name", "tool", "title"), str) or ""
-    given = _get_first_of_type(mapping, ("input", "args", "parameters", "arguments", "rawInput"), dict) or {}
+    name = _get_first_field_of_type(mapping, ("name", "toolName", "tool_name", "tool", "title"), str) or ""
+    given = _get_first_field_of_type(mapping, ("input", "args", "parameters", "arguments", "rawInput"), dict) or {}
     if mapping.get("type") == "command_execution":
         name, given = "command_execution", {"command": mapping.get("command", "")}
     if name:
         fields = {"id": number, "name": name, "input": given}
-        yield StepCandidate(f"tool: {format_inline(fields)}", "tool", fields)
+        yield StepCandidate(f"tool: {format_inline_yaml(fields)}", "tool", fields)
         if "role" in mapping or "partial_json" in str(mapping.get("delta", "")):
             return
-        yield StepCandidate(f"tool: {format_inline({**fields, 'more': True})}", "tool", {**fields, "more": True})
+        yield StepCandidate(f"tool: {format_inline_yaml({**fields, 'more': True})}", "tool", {**fields, "more": True})
     for output in _list_unique_texts([*_find_tool_outputs(mapping)]) or [""]:
         for key in ("output", "error"):
             done = {"id": number, key: output}
-            yield StepCandidate(f"tool_done: {format_inline(done)}", "tool_done", {"output": "", "error": None, **done})
+            yield StepCandidate(
+                f"tool_done: {format_inline_yaml(done)}", "tool_done", {"output": "", "error": None, **done}
+            )
 
 
-def _get_first_of_type(mapping: dict[str, Any], keys: Sequence[str], kind: type) -> Any:
+def _get_first_field_of_type(mapping: dict[str, Any], keys: Sequence[str], kind: type) -> Any:
     """Give the first of these fields that is of a kind; None: none is."""
     return next((mapping[key] for key in keys if isinstance(mapping.get(key), kind)), None)
 
@@ -160,22 +171,22 @@ def _find_tool_outputs(mapping: dict[str, Any]) -> Iterator[Any]:
     for key in ("content", "output", "aggregated_output", "result", "error"):
         value = mapping.get(key)
         yield value
-        for inner in _walk_mappings(value):
+        for inner in _walk_nested_mappings(value):
             yield inner.get("text")
             yield inner.get("message")
 
 
-def _walk_mappings(value: Any) -> Iterator[dict[str, Any]]:
+def _walk_nested_mappings(value: Any) -> Iterator[dict[str, Any]]:
     if isinstance(value, dict):
         yield value
         for inner in value.values():
-            yield from _walk_mappings(inner)
+            yield from _walk_nested_mappings(inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from _walk_mappings(inner)
+            yield from _walk_nested_mappings(inner)
 
 
-_MOST_LINES = 3000
+_MAX_LINES_WITH_GUESSED_STEPS = 3000
 """Of longer recordings each line is an event of its own: the encoder's state grows with what it said."""
 
 
@@ -197,7 +208,7 @@ class StepGuesser:
 
     def __init__(self, program: dict[str, Any], lines: Sequence[bytes]) -> None:
         self._encoder: Any = make_encoder(program)
-        self._meanings = _decode_lines(program, lines)
+        self._meanings = _decode_meanings_by_line(program, lines)
         self._lines = lines
         self._told = ""
         self._tools: set[str] = set()
@@ -205,7 +216,7 @@ class StepGuesser:
         self.at = 0
         """How many of the lines have their steps."""
 
-    def guess_step(self, most: int) -> GuessedStep | None:
+    def guess_next_step(self, most: int) -> GuessedStep | None:
         """Give the step that prints the most of the next lines, and move past them; None: no step prints them.
 
         Args:
@@ -213,8 +224,8 @@ class StepGuesser:
         """
         lines = self._lines[self.at : self.at + most]
         best: tuple[int, StepCandidate, Any] | None = None
-        if len(self._lines) <= _MOST_LINES:
-            for candidate in generate_candidates(lines, self._meanings[self.at : self.at + most], self._told):
+        if len(self._lines) <= _MAX_LINES_WITH_GUESSED_STEPS:
+            for candidate in generate_step_candidates(lines, self._meanings[self.at : self.at + most], self._told):
                 if candidate.op == "tool_done" and candidate.value["id"] not in self._tools:
                     continue  # it began as an event that no step tells
                 trial = copy_encoder(self._encoder)
@@ -222,7 +233,7 @@ class StepGuesser:
                 if count > (best[0] if best else 0):
                     best = count, candidate, trial
         if best is None:
-            return self._guess_verbatim_event(lines[0])
+            return self._guess_verbatim_event_step(lines[0])
         count, candidate, self._encoder = best
         self.at += count
         if candidate.op == "tool":
@@ -231,9 +242,9 @@ class StepGuesser:
             self._told = self._told + candidate.value if candidate.op == "delta" else ""
         return GuessedStep(candidate.written, count, candidate.op in ("answer", "result"))
 
-    def _guess_verbatim_event(self, line: bytes) -> GuessedStep | None:
+    def _guess_verbatim_event_step(self, line: bytes) -> GuessedStep | None:
         """Give the event as it stands, if it is printed so to the byte."""
-        value = _parse_object(line)
+        value = _parse_json_object(line)
         if value is None or "event" not in self._encoder.events:
             return None
         try:
@@ -242,19 +253,19 @@ class StepGuesser:
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
         self.at += 1
-        return GuessedStep(f"event: {format_inline(value)}", 1, value.get("type") in ("result", "agent_end"))
+        return GuessedStep(f"event: {format_inline_yaml(value)}", 1, value.get("type") in ("result", "agent_end"))
 
     def skip_line(self) -> None:
         """Skip a line that no step prints."""
         self.at += 1
 
-    def match_output(self, data: bytes) -> bool:
+    def match_fake_output(self, data: bytes) -> bool:
         """Take what the fake prints by itself now; say whether that is what was printed."""
         count = _count_matching_lines(data, self._lines[self.at :]) if data else 0
         self.at += count
         return count > 0 or not data
 
-    def receive_line(self, line: bytes) -> tuple[bytes, str]:
+    def receive_stdin_line(self, line: bytes) -> tuple[bytes, str]:
         """Take a line of stdin; give the immediate answer, and the kind of line."""
         reply, event = self._encoder.handle_request(line, 0)
         return reply + self._encoder.take_late_answers(), event
@@ -285,15 +296,15 @@ def _count_matching_lines(data: bytes, lines: Sequence[bytes]) -> int:
     made = data.splitlines(keepends=True) if b"\r" not in data else data.split(b"\n")
     if not made or len(made) > len(lines):
         return 0
-    return len(made) if all(is_equivalent_line(*pair) for pair in zip(made, lines, strict=False)) else 0
+    return len(made) if all(are_lines_equivalent(*pair) for pair in zip(made, lines, strict=False)) else 0
 
 
-def _parse_object(line: bytes) -> dict[str, Any] | None:
-    value = _parse_json(line)
+def _parse_json_object(line: bytes) -> dict[str, Any] | None:
+    value = _parse_json_or_none(line)
     return value if isinstance(value, dict) else None
 
 
-def _decode_lines(program: dict[str, Any], lines: Sequence[bytes]) -> list[list[Any]]:
+def _decode_meanings_by_line(program: dict[str, Any], lines: Sequence[bytes]) -> list[list[Any]]:
     dialect, mode = program["dialect"], program["mode"]
     is_session = bool(program["serves"])
     decode: Callable[[bytes], Sequence[Any]]

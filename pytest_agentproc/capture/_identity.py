@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.capture._meaning import read_content_text
-from pytest_agentproc.capture._wording import format_inline, format_text
+from pytest_agentproc.capture._wording import format_inline_yaml, format_yaml_text
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.vocabulary import DIALECTS
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-_MODEL = re.compile(rb'"model":"([^"\\]+)"')
+_MODEL_FIELD_PATTERN = re.compile(rb'"model":"([^"\\]+)"')
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class AgentIdentity:
             said["states"] = True
         if self.by_stdin:
             said["prompt"] = "stdin"
-        return format_text(self.dialect) if len(said) == 1 else format_inline(said)
+        return format_yaml_text(self.dialect) if len(said) == 1 else format_inline_yaml(said)
 
 
 def identify_agent(
@@ -97,7 +97,7 @@ def identify_agent(
         raise UsageError(f'the dialect {dialect} has no mode "{mode}"', f"it has {', '.join(sorted(record.modes))}")
     is_session = mode in record.talks
     prompt = words[-1] if words and not words[-1].startswith("-") and not is_session and dialect != "raw" else ""
-    model = _MODEL.search(out) if mode not in record.nameless else None
+    model = _MODEL_FIELD_PATTERN.search(out) if mode not in record.nameless else None
     return AgentIdentity(
         dialect,
         mode,
@@ -118,7 +118,7 @@ def _has_command_line_option(told: str, words: list[str]) -> bool:
     return f"{option}={value}" in words or (option, value) in itertools.pairwise(words)
 
 
-def find_prompts(dialect: str, lines: Sequence[bytes]) -> list[str]:
+def find_prompts_in_stdin(dialect: str, lines: Sequence[bytes]) -> list[str]:
     """Give the prompts among the lines that a session's agent was sent."""
     found = []
     for line in lines:
@@ -127,11 +127,11 @@ def find_prompts(dialect: str, lines: Sequence[bytes]) -> list[str]:
         except (ValueError, RecursionError):
             continue
         if isinstance(value, dict):
-            found += [said for said in [_read_prompt(dialect, value)] if said is not None]
+            found += [said for said in [_read_prompt_text(dialect, value)] if said is not None]
     return found
 
 
-def _read_prompt(dialect: str, value: dict[str, Any]) -> str | None:
+def _read_prompt_text(dialect: str, value: dict[str, Any]) -> str | None:
     if dialect == "pi" and value.get("type") == "prompt":
         return str(value.get("message", ""))
     if dialect == "acp" and value.get("method") == "session/prompt":

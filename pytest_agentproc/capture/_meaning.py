@@ -16,7 +16,7 @@ class DraftStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class EventMeaning:
     """The meaning of an event.
 
     Args:
@@ -40,13 +40,13 @@ class Meaning:
     is_cut: bool = False
 
 
-REPEATED = Meaning("repeated")
+MEANING_OF_REPEATED_EVENT = EventMeaning("repeated")
 """Other events say the same."""
-OTHER = Meaning("other")
+MEANING_OF_UNTRANSLATED_EVENT = EventMeaning("other")
 """The event goes into the draft as it stands."""
-PIECE = Meaning("piece")
+MEANING_OF_PARTIAL_OUTPUT = EventMeaning("piece")
 """A piece of something that no word of the language prints in pieces."""
-BEGIN = Meaning("begin")
+MEANING_OF_TURN_BEGIN = EventMeaning("begin")
 """A turn begins: the fake prints this before its first step."""
 
 
@@ -63,18 +63,18 @@ class LaterEvents:
         self.start = 0
         """The number of the first later event."""
 
-    def any_has_trait(self, trait: Callable[[Any], Any], value: str | None = None) -> bool:
+    def has_event_with_trait(self, trait: Callable[[Any], Any], value: str | None = None) -> bool:
         """Say whether a later event has a trait, or a value of it, which can be compared by its hash."""
         if trait not in self._last:
             self._last[trait] = {trait(event): number for number, event in enumerate(self._events)}
         return self._last[trait].get(True if value is None else value, -1) >= self.start
 
 
-Reader = Callable[[Any, LaterEvents, str], Meaning]
+EventReader = Callable[[Any, LaterEvents, str], EventMeaning]
 """A function that reads an event of a dialect, with the events after it and the mode."""
 
 
-def get_nested(event: Any, *keys: str) -> Any:
+def get_nested_value(event: Any, *keys: str) -> Any:
     """Give a value deep in an event; None where it has none."""
     for key in keys:
         event = event.get(key) if isinstance(event, dict) else None
@@ -83,8 +83,8 @@ def get_nested(event: Any, *keys: str) -> Any:
 
 def read_permission_answer(event: Any) -> str:
     """Say what the caller answers a question of the agent: allow or deny; "" if this is no such answer."""
-    behavior = get_nested(event, "response", "response", "behavior")
-    outcome, decision = get_nested(event, "result", "outcome"), get_nested(event, "result", "decision")
+    behavior = get_nested_value(event, "response", "response", "behavior")
+    outcome, decision = get_nested_value(event, "result", "outcome"), get_nested_value(event, "result", "decision")
     if decision is not None:
         return "deny" if decision in ("decline", "cancel") else "allow"
     if isinstance(outcome, dict):
@@ -93,8 +93,8 @@ def read_permission_answer(event: Any) -> str:
     return behavior if behavior in ("allow", "deny") else ""
 
 
-COMPACTION = "compaction"
-_COMPACTIONS: dict[Any, bool] = {
+COMPACTION_WORK_ID = "compaction"
+_IS_COMPACTION_START_BY_WORD: dict[Any, bool] = {
     "compacting": True,
     "compact_boundary": False,
     **{f"{auto}compaction_{end}": end == "start" for auto in ("", "auto_") for end in ("start", "end")},
@@ -102,15 +102,15 @@ _COMPACTIONS: dict[Any, bool] = {
 """The words of claude and pi for the beginning and the end of a compaction."""
 
 
-def read_compaction(event: Any) -> bool | None:
+def read_compaction_change(event: Any) -> bool | None:
     """Say whether an agent begins to compact its context (True) or has done it (False); None: neither."""
-    if get_nested(event, "params", "item", "type") == "contextCompaction":
-        return bool(get_nested(event, "method") == "item/started")
+    if get_nested_value(event, "params", "item", "type") == "contextCompaction":
+        return bool(get_nested_value(event, "method") == "item/started")
     for key in ("status", "subtype", "type"):
-        word = get_nested(event, key)
-        if isinstance(word, str) and word in _COMPACTIONS:
-            return _COMPACTIONS[word]
-    return False if get_nested(event, "compact_result") is not None else None
+        word = get_nested_value(event, key)
+        if isinstance(word, str) and word in _IS_COMPACTION_START_BY_WORD:
+            return _IS_COMPACTION_START_BY_WORD[word]
+    return False if get_nested_value(event, "compact_result") is not None else None
 
 
 def read_content_text(content: Any) -> str:
@@ -121,87 +121,97 @@ def read_content_text(content: Any) -> str:
     return "".join(
         text
         for part in blocks
-        if isinstance(text := get_nested(part, "text") or get_nested(part, "content", "text"), str)
+        if isinstance(text := get_nested_value(part, "text") or get_nested_value(part, "content", "text"), str)
     )
 
 
 def get_nested_mappings(value: Any, *keys: str) -> list[Any]:
     """Give a list of mappings deep in an event; empty where it has none."""
-    found = get_nested(value, *keys)
+    found = get_nested_value(value, *keys)
     return [part for part in found if isinstance(part, dict)] if isinstance(found, list) else []
 
 
-_KINDS = ("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other")
+_ACP_TOOL_KINDS = ("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other")
 
 
-def read_acp(event: Any, _later: LaterEvents, _mode: str) -> Meaning:
+def read_acp_event(event: Any, _later: LaterEvents, _mode: str) -> EventMeaning:
     """Read a message of either side: a method, or the answer to one."""
-    method, params = get_nested(event, "method"), get_nested(event, "params")
+    method, params = get_nested_value(event, "method"), get_nested_value(event, "params")
     if method is None:
         return _read_acp_answer(event)
     if not isinstance(method, str):
-        return Meaning("foreign")
-    if method in _METHODS:
-        return _METHODS[method](params)
+        return EventMeaning("foreign")
+    if method in _ACP_READER_BY_METHOD:
+        return _ACP_READER_BY_METHOD[method](params)
     if method.startswith(("fs/", "terminal/")) and isinstance(params, dict):
         given = {key: value for key, value in params.items() if key != "sessionId"}
-        return Meaning("steps", (DraftStep("request", {"method": method, "params": given}),), is_sure=True)
-    return REPEATED if method == "initialize" or method.startswith(("session/", "auth")) else OTHER
+        return EventMeaning("steps", (DraftStep("request", {"method": method, "params": given}),), is_sure=True)
+    return (
+        MEANING_OF_REPEATED_EVENT
+        if method == "initialize" or method.startswith(("session/", "auth"))
+        else MEANING_OF_UNTRANSLATED_EVENT
+    )
 
 
-def _read_acp_prompt(params: Any) -> Meaning:
-    return Meaning("prompt", text=read_content_text(get_nested(params, "prompt") or "") or "hi")
+def _read_acp_prompt(params: Any) -> EventMeaning:
+    return EventMeaning("prompt", text=read_content_text(get_nested_value(params, "prompt") or "") or "hi")
 
 
-def _read_acp_permission(params: Any) -> Meaning:
-    call = get_nested(params, "toolCall", "title") or get_nested(params, "toolCall", "toolCallId")
-    return Meaning("steps", (DraftStep("ask", {"permission": str(call or "tool")}),), is_sure=True)
+def _read_acp_permission_request(params: Any) -> EventMeaning:
+    call = get_nested_value(params, "toolCall", "title") or get_nested_value(params, "toolCall", "toolCallId")
+    return EventMeaning("steps", (DraftStep("ask", {"permission": str(call or "tool")}),), is_sure=True)
 
 
-def _read_acp_answer(event: Any) -> Meaning:
+def _read_acp_answer(event: Any) -> EventMeaning:
     """Read an answer: the script tells only the one to a prompt, all others come from the dialect or the caller."""
-    stop, error = get_nested(event, "result", "stopReason"), get_nested(event, "error")
+    stop, error = get_nested_value(event, "result", "stopReason"), get_nested_value(event, "error")
     if isinstance(stop, str):
         if stop == "cancelled":
-            return Meaning("steps", (DraftStep("acknowledge", "cancel"),), is_sure=True, ends="cancelled")
+            return EventMeaning("steps", (DraftStep("acknowledge", "cancel"),), is_sure=True, ends="cancelled")
         name = DraftStep("result", {}) if stop == "end_turn" else DraftStep("turn_said", {"text": "", "stop": stop})
-        return Meaning("steps", (name,), is_sure=True, ends="failed" if stop == "refusal" else "completed")
+        return EventMeaning("steps", (name,), is_sure=True, ends="failed" if stop == "refusal" else "completed")
     if isinstance(error, dict):
         told = {"is_error": True, "text": str(error.get("message") or "error")}
-        return Meaning("steps", (DraftStep("result", told),), is_sure=True, ends="failed")
-    return REPEATED if get_nested(event, "jsonrpc") or "result" in event else Meaning("foreign")
+        return EventMeaning("steps", (DraftStep("result", told),), is_sure=True, ends="failed")
+    return (
+        MEANING_OF_REPEATED_EVENT
+        if get_nested_value(event, "jsonrpc") or "result" in event
+        else EventMeaning("foreign")
+    )
 
 
-def _read_acp_update(update: Any) -> Meaning:
-    kind, number = get_nested(update, "sessionUpdate"), get_nested(update, "toolCallId")
-    text = get_nested(update, "content", "text")
+def _read_acp_update(update: Any) -> EventMeaning:
+    kind, number = get_nested_value(update, "sessionUpdate"), get_nested_value(update, "toolCallId")
+    text = get_nested_value(update, "content", "text")
     if kind == "agent_message_chunk" and isinstance(text, str):
-        return Meaning("steps", (DraftStep("say", text),))
+        return EventMeaning("steps", (DraftStep("say", text),))
     if kind == "agent_thought_chunk" and isinstance(text, str):
-        return Meaning("steps", (DraftStep("think", text),))
+        return EventMeaning("steps", (DraftStep("think", text),))
     if kind == "user_message_chunk":
-        return REPEATED
+        return MEANING_OF_REPEATED_EVENT
     if kind == "tool_call" and isinstance(number, str):
-        given, about = get_nested(update, "rawInput"), get_nested(update, "kind")
+        given, about = get_nested_value(update, "rawInput"), get_nested_value(update, "kind")
         told = {"id": number, "name": str(update.get("title") or number), "input": given or {}}
-        return Meaning("steps", (DraftStep("tool", told | ({"kind": about} if about in _KINDS else {})),), is_sure=True)
+        return EventMeaning(
+            "steps", (DraftStep("tool", told | ({"kind": about} if about in _ACP_TOOL_KINDS else {})),), is_sure=True
+        )
     if kind == "tool_call_update" and isinstance(number, str) and update.get("status") in ("completed", "failed"):
         said = read_content_text(update.get("content") or "")
         failed = update["status"] == "failed"
         told = {"id": number, **({"error": said} if failed else ({"output": said} if said else {}))}
-        return Meaning("steps", (DraftStep("tool_done", told),), is_sure=True)
-    return OTHER
+        return EventMeaning("steps", (DraftStep("tool_done", told),), is_sure=True)
+    return MEANING_OF_UNTRANSLATED_EVENT
 
 
-_METHODS = {
+_ACP_READER_BY_METHOD = {
     "session/prompt": _read_acp_prompt,
-    "session/cancel": lambda _: Meaning("cancel"),
-    "session/update": lambda params: _read_acp_update(get_nested(params, "update")),
-    "session/request_permission": _read_acp_permission,
+    "session/cancel": lambda _: EventMeaning("cancel"),
+    "session/update": lambda params: _read_acp_update(get_nested_value(params, "update")),
+    "session/request_permission": _read_acp_permission_request,
 }
 
 
-_TYPES = frozenset(
+_CLAUDE_EVENT_TYPES = frozenset(
     [
         "system",
         "assistant",
@@ -219,61 +229,71 @@ _TYPES = frozenset(
         "summary",
     ]
 )
-_INTERRUPTED = "[Request interrupted by user"
+_CLAUDE_INTERRUPTION_PREFIX = "[Request interrupted by user"
 """The beginning of the line that claude writes in the name of its user when a turn is cancelled."""
-_BEGINNERS = ("assistant", "stream_event", "result")
+_CLAUDE_TURN_OUTPUT_TYPES = ("assistant", "stream_event", "result")
 
 
-def is_claude_session(events: Sequence[Any]) -> bool:
+def is_claude_session_log(events: Sequence[Any]) -> bool:
     """Say whether a log is of a session: its stdin has questions or answers, or it has several results."""
-    kinds = [get_nested(event, "type") for event in events]
+    kinds = [get_nested_value(event, "type") for event in events]
     controls = any(str(kind).startswith("control_") for kind in kinds)
     return controls or kinds.count("result") > 1 or any(_read_claude_prompt(event) is not None for event in events)
 
 
-def read_claude(event: Any, later: LaterEvents, mode: str) -> Meaning:
+def read_claude_event(event: Any, later: LaterEvents, mode: str) -> EventMeaning:
     """Read an event of `--output-format stream-json`, or a line that claude was sent."""
-    kind = get_nested(event, "type")
-    if kind not in _TYPES:
-        return Meaning("foreign")
+    kind = get_nested_value(event, "type")
+    if kind not in _CLAUDE_EVENT_TYPES:
+        return EventMeaning("foreign")
     if kind == "control_request" and mode != "session":
-        return OTHER
-    return _READERS[kind](event, later) if kind in _READERS else OTHER
+        return MEANING_OF_UNTRANSLATED_EVENT
+    return (
+        _CLAUDE_READER_BY_EVENT_TYPE[kind](event, later)
+        if kind in _CLAUDE_READER_BY_EVENT_TYPE
+        else MEANING_OF_UNTRANSLATED_EVENT
+    )
 
 
-def _read_claude_system(event: Any, later: LaterEvents) -> Meaning:
+def _read_claude_system_event(event: Any, later: LaterEvents) -> EventMeaning:
     """The first event is said with the first of these after it."""
-    is_said = event.get("subtype") == "init" and later.any_has_trait(_is_turn_output)
-    return REPEATED if is_said else OTHER
+    is_said = event.get("subtype") == "init" and later.has_event_with_trait(_is_claude_turn_output)
+    return MEANING_OF_REPEATED_EVENT if is_said else MEANING_OF_UNTRANSLATED_EVENT
 
 
 def _read_claude_prompt(event: Any) -> str | None:
     """Give the words of a prompt; None for any other line."""
-    if get_nested(event, "type") != "user" or event.get("parent_tool_use_id"):
+    if get_nested_value(event, "type") != "user" or event.get("parent_tool_use_id"):
         return None
-    content = get_nested(event, "message", "content")
-    if isinstance(content, list) and any(get_nested(part, "type") != "text" for part in content):
+    content = get_nested_value(event, "message", "content")
+    if isinstance(content, list) and any(get_nested_value(part, "type") != "text" for part in content):
         return None
     return read_content_text(content) or None if content else None
 
 
-def _read_claude_message_piece(event: Any, later: LaterEvents) -> Meaning:
+def _read_claude_message_piece(event: Any, later: LaterEvents) -> EventMeaning:
     """A piece says what its whole line says; where that is missing, it is a delta."""
-    text = get_nested(event, "event", "delta", "text")
+    text = get_nested_value(event, "event", "delta", "text")
     if not isinstance(text, str) or event.get("parent_tool_use_id"):
-        return PIECE if get_nested(event, "event", "type") == "content_block_delta" else REPEATED
-    is_whole = later.any_has_trait(_is_claude_message)
-    return Meaning("piece", text=text) if is_whole else Meaning("steps", (DraftStep("delta", text),))
+        return (
+            MEANING_OF_PARTIAL_OUTPUT
+            if get_nested_value(event, "event", "type") == "content_block_delta"
+            else MEANING_OF_REPEATED_EVENT
+        )
+    is_whole = later.has_event_with_trait(_is_claude_assistant_message)
+    return EventMeaning("piece", text=text) if is_whole else EventMeaning("steps", (DraftStep("delta", text),))
 
 
-def _read_claude_assistant(event: Any, later: LaterEvents) -> Meaning:
+def _read_claude_assistant_message(event: Any, later: LaterEvents) -> EventMeaning:
     parent = event.get("parent_tool_use_id")
-    if get_nested(event, "message", "model") == "<synthetic>" and later.any_has_trait(_is_claude_error):
-        return REPEATED  # the error result says it
+    if get_nested_value(event, "message", "model") == "<synthetic>" and later.has_event_with_trait(
+        _is_claude_error_result
+    ):
+        return MEANING_OF_REPEATED_EVENT  # the error result says it
     blocks = get_nested_mappings(event, "message", "content")
     steps: list[DraftStep] = []
-    number = get_nested(event, "message", "id")
-    goes_on = isinstance(number, str) and later.any_has_trait(_read_tool_message_id, number)
+    number = get_nested_value(event, "message", "id")
+    goes_on = isinstance(number, str) and later.has_event_with_trait(_read_tool_message_id, number)
     uses = [part for part in blocks if part.get("type") == "tool_use"]
     for part in blocks:
         about = {"parent": parent} if parent else {}
@@ -289,186 +309,207 @@ def _read_claude_assistant(event: Any, later: LaterEvents) -> Meaning:
             told = {"id": part["id"], "name": part["name"], "input": part.get("input") or {}, **about, **more}
             steps.append(DraftStep("tool", told))
         else:
-            return OTHER
-    return Meaning("steps", tuple(steps)) if steps else OTHER
+            return MEANING_OF_UNTRANSLATED_EVENT
+    return EventMeaning("steps", tuple(steps)) if steps else MEANING_OF_UNTRANSLATED_EVENT
 
 
-def _is_turn_output(event: Any) -> bool:
-    return get_nested(event, "type") in _BEGINNERS
+def _is_claude_turn_output(event: Any) -> bool:
+    return get_nested_value(event, "type") in _CLAUDE_TURN_OUTPUT_TYPES
 
 
-def _is_claude_message(event: Any) -> bool:
-    return bool(get_nested(event, "type") == "assistant")
+def _is_claude_assistant_message(event: Any) -> bool:
+    return bool(get_nested_value(event, "type") == "assistant")
 
 
-def _is_claude_error(event: Any) -> bool:
-    return get_nested(event, "is_error") is True
+def _is_claude_error_result(event: Any) -> bool:
+    return get_nested_value(event, "is_error") is True
 
 
 def _read_tool_message_id(event: Any) -> str | None:
     """Give the id of a message of which this line asks for a tool."""
-    number = get_nested(event, "message", "id")
-    return number if isinstance(number, str) and _is_claude_message(event) and _has_tool_call(event) else None
+    number = get_nested_value(event, "message", "id")
+    return number if isinstance(number, str) and _is_claude_assistant_message(event) and _has_tool_call(event) else None
 
 
 def _has_tool_call(event: Any) -> bool:
     return any(part.get("type") == "tool_use" for part in get_nested_mappings(event, "message", "content"))
 
 
-def _read_claude_user(event: Any, _later: LaterEvents) -> Meaning:
+def _read_claude_user_message(event: Any, _later: LaterEvents) -> EventMeaning:
     prompt = _read_claude_prompt(event)
     if prompt is not None:
-        return REPEATED if prompt.startswith(_INTERRUPTED) else Meaning("prompt", text=prompt)
+        return (
+            MEANING_OF_REPEATED_EVENT
+            if prompt.startswith(_CLAUDE_INTERRUPTION_PREFIX)
+            else EventMeaning("prompt", text=prompt)
+        )
     steps = []
     for part in get_nested_mappings(event, "message", "content"):
         if part.get("type") != "tool_result" or not isinstance(part.get("tool_use_id"), str):
-            return OTHER
+            return MEANING_OF_UNTRANSLATED_EVENT
         said = read_content_text(part.get("content") or "")
         told = {"error": said} if part.get("is_error") else ({"output": said} if said else {})
         steps.append(DraftStep("tool_done", {"id": part["tool_use_id"], **told}))
-    return Meaning("steps", tuple(steps)) if steps else OTHER
+    return EventMeaning("steps", tuple(steps)) if steps else MEANING_OF_UNTRANSLATED_EVENT
 
 
-def _read_claude_result(event: Any, _later: LaterEvents) -> Meaning:
-    if get_nested(event, "origin", "kind") == "task-notification" or get_nested(event, "origin") == "task-notification":
-        return OTHER
+def _read_claude_result(event: Any, _later: LaterEvents) -> EventMeaning:
+    if (
+        get_nested_value(event, "origin", "kind") == "task-notification"
+        or get_nested_value(event, "origin") == "task-notification"
+    ):
+        return MEANING_OF_UNTRANSLATED_EVENT
     subtype, text = event.get("subtype", "success"), event.get("result")
     if subtype != "success":
         errors = event.get("errors")
         words = errors[0] if isinstance(errors, list) and errors and isinstance(errors[0], str) else text
         told = {"subtype": subtype, "is_error": True, **({"text": words} if words else {})}
         is_cut = subtype == "error_during_execution"
-        return Meaning("steps", (DraftStep("result", told),), ends="failed", is_cut=is_cut)
+        return EventMeaning("steps", (DraftStep("result", told),), ends="failed", is_cut=is_cut)
     if event.get("is_error"):
         told = {"is_error": True, **({"text": text} if text else {})}
-        return Meaning("steps", (DraftStep("result", told),), ends="failed")
+        return EventMeaning("steps", (DraftStep("result", told),), ends="failed")
     said = {"text": text} if isinstance(text, str) else {}
-    return Meaning("steps", (DraftStep("result", said),), ends="completed", final=said.get("text"))
+    return EventMeaning("steps", (DraftStep("result", said),), ends="completed", final=said.get("text"))
 
 
-def _read_claude_request(event: Any, _later: LaterEvents) -> Meaning:
+def _read_claude_control_request(event: Any, _later: LaterEvents) -> EventMeaning:
     request = event.get("request")
-    if get_nested(request, "subtype") == "interrupt":
-        return Meaning("cancel")
-    name = get_nested(request, "tool_name")
-    if get_nested(request, "subtype") == "can_use_tool" and isinstance(name, str) and name:
-        return Meaning("steps", (DraftStep("ask", {"permission": name}),), is_sure=True)
-    return REPEATED if get_nested(request, "subtype") in ("initialize", "set_permission_mode", "set_model") else OTHER
+    if get_nested_value(request, "subtype") == "interrupt":
+        return EventMeaning("cancel")
+    name = get_nested_value(request, "tool_name")
+    if get_nested_value(request, "subtype") == "can_use_tool" and isinstance(name, str) and name:
+        return EventMeaning("steps", (DraftStep("ask", {"permission": name}),), is_sure=True)
+    return (
+        MEANING_OF_REPEATED_EVENT
+        if get_nested_value(request, "subtype") in ("initialize", "set_permission_mode", "set_model")
+        else MEANING_OF_UNTRANSLATED_EVENT
+    )
 
 
-_READERS: dict[str, Callable[[Any, LaterEvents], Meaning]] = {
-    "system": _read_claude_system,
+_CLAUDE_READER_BY_EVENT_TYPE: dict[str, Callable[[Any, LaterEvents], EventMeaning]] = {
+    "system": _read_claude_system_event,
     "stream_event": _read_claude_message_piece,
-    "assistant": _read_claude_assistant,
-    "user": _read_claude_user,
+    "assistant": _read_claude_assistant_message,
+    "user": _read_claude_user_message,
     "result": _read_claude_result,
-    "control_request": _read_claude_request,
-    "control_response": lambda _event, _later: REPEATED,  # the dialect answers, or the caller did
+    "control_request": _read_claude_control_request,
+    "control_response": lambda _event, _later: MEANING_OF_REPEATED_EVENT,  # the dialect answers, or the caller did
 }
 
 
-def _is_codex_failure(event: Any) -> bool:
-    return bool(get_nested(event, "type") == "turn.failed")
+def _is_codex_turn_failure(event: Any) -> bool:
+    return bool(get_nested_value(event, "type") == "turn.failed")
 
 
-def _is_pi_answer(event: Any) -> bool:
-    return bool(get_nested(event, "type") == "message_end" and get_nested(event, "message", "role") == "assistant")
+def _is_pi_assistant_message_end(event: Any) -> bool:
+    return bool(
+        get_nested_value(event, "type") == "message_end" and get_nested_value(event, "message", "role") == "assistant"
+    )
 
 
 def _read_pi_started_tool_id(event: Any) -> str | None:
     """Give the id of the tool that begins with this event."""
-    number = get_nested(event, "toolCallId")
-    return number if isinstance(number, str) and get_nested(event, "type") == "tool_execution_start" else None
+    number = get_nested_value(event, "toolCallId")
+    return number if isinstance(number, str) and get_nested_value(event, "type") == "tool_execution_start" else None
 
 
-def read_codex(event: Any, later: LaterEvents, _mode: str) -> Meaning:
+def read_codex_event(event: Any, later: LaterEvents, _mode: str) -> EventMeaning:
     """Read an event of `codex exec --json`."""
-    kind, item = get_nested(event, "type"), get_nested(event, "item")
+    kind, item = get_nested_value(event, "type"), get_nested_value(event, "item")
     if not isinstance(kind, str) or not kind.startswith(("thread.", "turn.", "item.", "error")):
-        return Meaning("foreign")
+        return EventMeaning("foreign")
     if kind in ("thread.started", "turn.started"):
-        return BEGIN
+        return MEANING_OF_TURN_BEGIN
     if kind == "turn.completed":
-        return Meaning("steps", (DraftStep("result", {}),), ends="completed")
+        return EventMeaning("steps", (DraftStep("result", {}),), ends="completed")
     if kind in ("turn.failed", "error"):
-        words = get_nested(event, "error", "message") if kind == "turn.failed" else event.get("message")
-        is_told_again = later.any_has_trait(_is_codex_failure)
+        words = get_nested_value(event, "error", "message") if kind == "turn.failed" else event.get("message")
+        is_told_again = later.has_event_with_trait(_is_codex_turn_failure)
         if kind == "error" and not is_told_again:
-            return OTHER
+            return MEANING_OF_UNTRANSLATED_EVENT
         told = {"is_error": True, **({"text": words} if isinstance(words, str) and words else {})}
-        return Meaning("steps", (DraftStep("result", told),), ends="failed")
-    return _read_codex_item(kind, item) if isinstance(item, dict) else OTHER
+        return EventMeaning("steps", (DraftStep("result", told),), ends="failed")
+    return _read_codex_item(kind, item) if isinstance(item, dict) else MEANING_OF_UNTRANSLATED_EVENT
 
 
-def _read_codex_item(kind: str, item: dict[str, Any]) -> Meaning:
+def _read_codex_item(kind: str, item: dict[str, Any]) -> EventMeaning:
     about, text, number = item.get("type"), item.get("text") or item.get("message"), item.get("id")
     names = {"agent_message": "say", "reasoning": "think", "error": "notice"}
     if about in names and kind == "item.completed" and isinstance(text, str):
-        return Meaning("steps", (DraftStep(names[about], text),), final=text if about == "agent_message" else None)
+        return EventMeaning("steps", (DraftStep(names[about], text),), final=text if about == "agent_message" else None)
     if about not in ("command_execution", "mcp_tool_call") or not isinstance(number, str):
-        return OTHER
+        return MEANING_OF_UNTRANSLATED_EVENT
     if kind == "item.started":
         if about == "mcp_tool_call":
             name, given = item.get("tool"), item.get("arguments")
         else:
             name, given = "command_execution", {"command": item.get("command", "")}
         if not isinstance(name, str) or not isinstance(given, dict):
-            return OTHER
-        return Meaning("steps", (DraftStep("tool", {"id": number, "name": name, "input": given}),))
+            return MEANING_OF_UNTRANSLATED_EVENT
+        return EventMeaning("steps", (DraftStep("tool", {"id": number, "name": name, "input": given}),))
     if kind != "item.completed":
-        return OTHER
-    output = item.get("aggregated_output") or read_content_text(get_nested(item, "result", "content") or "")
+        return MEANING_OF_UNTRANSLATED_EVENT
+    output = item.get("aggregated_output") or read_content_text(get_nested_value(item, "result", "content") or "")
     failed = item.get("status") == "failed" or item.get("exit_code") not in (None, 0)
     said = (
-        {"error": get_nested(item, "error", "message") or output} if failed else ({"output": output} if output else {})
+        {"error": get_nested_value(item, "error", "message") or output}
+        if failed
+        else ({"output": output} if output else {})
     )
-    return Meaning("steps", (DraftStep("tool_done", {"id": number, **said}),))
+    return EventMeaning("steps", (DraftStep("tool_done", {"id": number, **said}),))
 
 
-def read_gemini(event: Any, later: LaterEvents, _mode: str) -> Meaning:
+def read_gemini_event(event: Any, later: LaterEvents, _mode: str) -> EventMeaning:
     """Read an event of `gemini -o stream-json`."""
-    reader = _GEMINI.get(str(get_nested(event, "type")))
-    return Meaning("foreign") if reader is None else reader(event, later)
+    reader = _GEMINI_READER_BY_EVENT_TYPE.get(str(get_nested_value(event, "type")))
+    return EventMeaning("foreign") if reader is None else reader(event, later)
 
 
-def _read_gemini_message(event: Any, _later: LaterEvents) -> Meaning:
+def _read_gemini_message(event: Any, _later: LaterEvents) -> EventMeaning:
     if event.get("role") == "user":
-        return REPEATED
+        return MEANING_OF_REPEATED_EVENT
     text = event.get("content")
-    return Meaning("steps", (DraftStep("say", text),)) if isinstance(text, str) else OTHER
+    return EventMeaning("steps", (DraftStep("say", text),)) if isinstance(text, str) else MEANING_OF_UNTRANSLATED_EVENT
 
 
-def _read_gemini_tool(event: Any, _later: LaterEvents) -> Meaning:
+def _read_gemini_tool_start(event: Any, _later: LaterEvents) -> EventMeaning:
     number, name = event.get("tool_id"), event.get("tool_name")
     if not isinstance(number, str) or not isinstance(name, str):
-        return OTHER
-    return Meaning("steps", (DraftStep("tool", {"id": number, "name": name, "input": event.get("parameters") or {}}),))
+        return MEANING_OF_UNTRANSLATED_EVENT
+    return EventMeaning(
+        "steps", (DraftStep("tool", {"id": number, "name": name, "input": event.get("parameters") or {}}),)
+    )
 
 
-def _read_gemini_tool_end(event: Any, _later: LaterEvents) -> Meaning:
-    number, output, error = event.get("tool_id"), event.get("output"), get_nested(event, "error", "message")
+def _read_gemini_tool_end(event: Any, _later: LaterEvents) -> EventMeaning:
+    number, output, error = event.get("tool_id"), event.get("output"), get_nested_value(event, "error", "message")
     failed = event.get("status") == "error"
     said = {"error": error or output or ""} if failed else ({"output": output} if output else {})
-    return Meaning("steps", (DraftStep("tool_done", {"id": number, **said}),)) if isinstance(number, str) else OTHER
+    return (
+        EventMeaning("steps", (DraftStep("tool_done", {"id": number, **said}),))
+        if isinstance(number, str)
+        else MEANING_OF_UNTRANSLATED_EVENT
+    )
 
 
-def _read_gemini_result(event: Any, _later: LaterEvents) -> Meaning:
-    words = get_nested(event, "error", "message")
+def _read_gemini_result(event: Any, _later: LaterEvents) -> EventMeaning:
+    words = get_nested_value(event, "error", "message")
     if event.get("status") == "error":
         told = {"is_error": True, **({"text": words} if words else {})}
-        return Meaning("steps", (DraftStep("result", told),), ends="failed")
-    return Meaning("steps", (DraftStep("result", {}),), ends="completed")
+        return EventMeaning("steps", (DraftStep("result", told),), ends="failed")
+    return EventMeaning("steps", (DraftStep("result", {}),), ends="completed")
 
 
-_GEMINI: dict[str, Callable[[Any, LaterEvents], Meaning]] = {
-    "init": lambda _event, _later: BEGIN,
+_GEMINI_READER_BY_EVENT_TYPE: dict[str, Callable[[Any, LaterEvents], EventMeaning]] = {
+    "init": lambda _event, _later: MEANING_OF_TURN_BEGIN,
     "message": _read_gemini_message,
-    "tool_use": _read_gemini_tool,
+    "tool_use": _read_gemini_tool_start,
     "tool_result": _read_gemini_tool_end,
     "result": _read_gemini_result,
-    "error": lambda _event, _later: OTHER,
+    "error": lambda _event, _later: MEANING_OF_UNTRANSLATED_EVENT,
 }
-_PI = frozenset(
+_PI_EVENT_TYPES = frozenset(
     [
         "session",
         "agent_start",
@@ -499,44 +540,52 @@ _PI = frozenset(
 )
 
 
-def is_pi_rpc(events: Sequence[Any]) -> bool:
+def is_pi_rpc_log(events: Sequence[Any]) -> bool:
     """Say whether a log of pi's is of its mode rpc."""
-    return any(get_nested(event, "type") in ("response", "prompt", "extension_ui_request") for event in events)
+    return any(get_nested_value(event, "type") in ("response", "prompt", "extension_ui_request") for event in events)
 
 
-def read_pi(event: Any, later: LaterEvents, _mode: str) -> Meaning:
+def read_pi_event(event: Any, later: LaterEvents, _mode: str) -> EventMeaning:
     """Read an event of `pi --mode json` or rpc, or a command that it was sent."""
-    kind = get_nested(event, "type")
-    if kind not in _PI:
-        return Meaning("foreign")
-    if kind in _PI_REPEATED:
-        return REPEATED
+    kind = get_nested_value(event, "type")
+    if kind not in _PI_EVENT_TYPES:
+        return EventMeaning("foreign")
+    if kind in _PI_REPEATED_EVENT_TYPES:
+        return MEANING_OF_REPEATED_EVENT
     if kind in ("message_update", "tool_execution_update"):
-        text = get_nested(event, "assistantMessageEvent", "delta")
-        is_text = get_nested(event, "assistantMessageEvent", "type") == "text_delta" and isinstance(text, str)
-        return Meaning("piece", text=text) if is_text and later.any_has_trait(_is_pi_answer) else PIECE
-    return _PI_READERS[kind](event, later) if kind in _PI_READERS else OTHER
+        text = get_nested_value(event, "assistantMessageEvent", "delta")
+        is_text = get_nested_value(event, "assistantMessageEvent", "type") == "text_delta" and isinstance(text, str)
+        return (
+            EventMeaning("piece", text=text)
+            if is_text and later.has_event_with_trait(_is_pi_assistant_message_end)
+            else MEANING_OF_PARTIAL_OUTPUT
+        )
+    return (
+        _PI_READER_BY_EVENT_TYPE[kind](event, later)
+        if kind in _PI_READER_BY_EVENT_TYPE
+        else MEANING_OF_UNTRANSLATED_EVENT
+    )
 
 
-def _read_pi_message_start(event: Any, later: LaterEvents) -> Meaning:
+def _read_pi_message_start(event: Any, later: LaterEvents) -> EventMeaning:
     """The start of a message is said with its end."""
-    role = get_nested(event, "message", "role")
-    is_said = role != "assistant" or later.any_has_trait(_is_pi_answer)
-    return REPEATED if is_said else OTHER
+    role = get_nested_value(event, "message", "role")
+    is_said = role != "assistant" or later.has_event_with_trait(_is_pi_assistant_message_end)
+    return MEANING_OF_REPEATED_EVENT if is_said else MEANING_OF_UNTRANSLATED_EVENT
 
 
-def _read_pi_message_end(event: Any, later: LaterEvents) -> Meaning:
-    is_own = get_nested(event, "message", "role") == "assistant"
-    return _read_pi_message(event["message"], later) if is_own else REPEATED
+def _read_pi_message_end(event: Any, later: LaterEvents) -> EventMeaning:
+    is_own = get_nested_value(event, "message", "role") == "assistant"
+    return _read_pi_assistant_message(event["message"], later) if is_own else MEANING_OF_REPEATED_EVENT
 
 
-def _read_pi_tool_end(event: Any, _later: LaterEvents) -> Meaning:
-    said = read_content_text(get_nested(event, "result", "content") or "")
+def _read_pi_tool_end(event: Any, _later: LaterEvents) -> EventMeaning:
+    said = read_content_text(get_nested_value(event, "result", "content") or "")
     told = {"error": said} if event.get("isError") else ({"output": said} if said else {})
-    return Meaning("steps", (DraftStep("tool_done", {"id": str(event.get("toolCallId")), **told}),))
+    return EventMeaning("steps", (DraftStep("tool_done", {"id": str(event.get("toolCallId")), **told}),))
 
 
-def _read_pi_message(message: dict[str, Any], later: LaterEvents) -> Meaning:
+def _read_pi_assistant_message(message: dict[str, Any], later: LaterEvents) -> EventMeaning:
     """The step of the tool's start also writes the message that asks for the tool."""
     stop, text = message.get("stopReason"), read_content_text(message.get("content") or "")
     steps = [
@@ -545,12 +594,12 @@ def _read_pi_message(message: dict[str, Any], later: LaterEvents) -> Meaning:
         if isinstance(part.get("thinking"), str)
     ]
     if stop == "aborted":
-        return Meaning("other", ends="failed", is_cut=True)
+        return EventMeaning("other", ends="failed", is_cut=True)
     if stop == "error":
-        if later.any_has_trait(_is_pi_answer):
-            return OTHER  # it tries again
+        if later.has_event_with_trait(_is_pi_assistant_message_end):
+            return MEANING_OF_UNTRANSLATED_EVENT  # it tries again
         told = {"is_error": True, "text": str(message.get("errorMessage") or "error")}
-        return Meaning("steps", (DraftStep("result", told),), ends="failed")
+        return EventMeaning("steps", (DraftStep("result", told),), ends="failed")
     calls = [part for part in get_nested_mappings(message, "content") if part.get("type") == "toolCall"]
     if calls:
         if text:
@@ -558,29 +607,31 @@ def _read_pi_message(message: dict[str, Any], later: LaterEvents) -> Meaning:
         steps += [
             DraftStep("tool", {"id": call["id"], "name": str(call.get("name")), "input": call.get("arguments") or {}})
             for call in calls[:1]
-            if isinstance(call.get("id"), str) and later.any_has_trait(_read_pi_started_tool_id, call["id"])
+            if isinstance(call.get("id"), str) and later.has_event_with_trait(_read_pi_started_tool_id, call["id"])
         ]
-        return Meaning("steps", tuple(steps)) if steps else OTHER
+        return EventMeaning("steps", tuple(steps)) if steps else MEANING_OF_UNTRANSLATED_EVENT
     steps.append(DraftStep("turn_said", {"text": text, "stop": str(stop or "stop")}))
-    return Meaning("steps", tuple(steps), final=text if stop in ("stop", "length", None) else None)
+    return EventMeaning("steps", tuple(steps), final=text if stop in ("stop", "length", None) else None)
 
 
-def _read_pi_tool(event: Any, _later: LaterEvents) -> Meaning:
+def _read_pi_tool_start(event: Any, _later: LaterEvents) -> EventMeaning:
     number, name = event.get("toolCallId"), event.get("toolName")
     if not isinstance(number, str) or not isinstance(name, str):
-        return OTHER
-    return Meaning("steps", (DraftStep("tool", {"id": number, "name": name, "input": event.get("args") or {}}),))
+        return MEANING_OF_UNTRANSLATED_EVENT
+    return EventMeaning("steps", (DraftStep("tool", {"id": number, "name": name, "input": event.get("args") or {}}),))
 
 
-_PI_END = Meaning("steps", (DraftStep("result", {}),), ends="completed")
-_PI_REPEATED = ("session", "response", "extension_ui_response", "turn_start", "turn_end")
-_PI_READERS: dict[str, Callable[[Any, LaterEvents], Meaning]] = {
-    "agent_start": lambda _event, _later: BEGIN,
+_MEANING_OF_PI_TURN_END = EventMeaning("steps", (DraftStep("result", {}),), ends="completed")
+_PI_REPEATED_EVENT_TYPES = ("session", "response", "extension_ui_response", "turn_start", "turn_end")
+_PI_READER_BY_EVENT_TYPE: dict[str, Callable[[Any, LaterEvents], EventMeaning]] = {
+    "agent_start": lambda _event, _later: MEANING_OF_TURN_BEGIN,
     "message_start": _read_pi_message_start,
     "message_end": _read_pi_message_end,
-    "tool_execution_start": _read_pi_tool,
+    "tool_execution_start": _read_pi_tool_start,
     "tool_execution_end": _read_pi_tool_end,
-    "agent_end": lambda event, _later: OTHER if event.get("willRetry") else _PI_END,
-    "prompt": lambda event, _later: Meaning("prompt", text=str(event.get("message") or "hi")),
-    "abort": lambda _event, _later: Meaning("cancel"),
+    "agent_end": lambda event, _later: (
+        MEANING_OF_UNTRANSLATED_EVENT if event.get("willRetry") else _MEANING_OF_PI_TURN_END
+    ),
+    "prompt": lambda event, _later: EventMeaning("prompt", text=str(event.get("message") or "hi")),
+    "abort": lambda _event, _later: EventMeaning("cancel"),
 }

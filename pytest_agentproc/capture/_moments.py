@@ -11,7 +11,7 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.capture._wording import format_inline, format_text, format_time, round_time
+from pytest_agentproc.capture._wording import format_inline_yaml, format_time, format_yaml_text, round_to_two_digits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Event
 
 
-NOTICED = 50_000_000
+MIN_NOTICEABLE_PAUSE_NS = 50_000_000
 """Nanoseconds: a shorter pause is the machine's own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class RecordedMoment:
     """One thing that happened.
 
     Args:
@@ -41,21 +41,21 @@ class Moment:
     parts: tuple[tuple[int, bytes], ...] = ()
 
 
-def list_moments(events: Iterable[Event], *, by_line: bool) -> list[Moment]:
+def list_recorded_moments(events: Iterable[Event], *, by_line: bool) -> list[RecordedMoment]:
     """Give what happened in order.
 
     Args:
         events: those of a record.
         by_line: whether stdout is cut into lines; else chunks that follow at once are joined.
     """
-    found: list[Moment] = []
+    found: list[RecordedMoment] = []
     parts: list[tuple[int, bytes]] = []
     for at, code, data in events:
         if data.get("process") != "agent" and not (code == "p" and "seen" in data):
             continue
         if code == "o" and "bytes" in data and by_line:
             parts.append((at, data["bytes"]))
-            found += _take_whole_lines(parts)
+            found += _take_complete_lines(parts)
             continue
         if code == "x":
             found += _take_unfinished_line(parts)
@@ -64,22 +64,22 @@ def list_moments(events: Iterable[Event], *, by_line: bool) -> list[Moment]:
     return found if by_line else list(_join_unpaused_chunks(found))
 
 
-def _convert_event_to_moments(at: int, code: str, data: Any) -> Iterator[Moment]:
+def _convert_event_to_moments(at: int, code: str, data: Any) -> Iterator[RecordedMoment]:
     if "bytes" in data:
-        yield Moment(at, {"o": "out", "e": "err", "i": "in"}[code], data["bytes"])
+        yield RecordedMoment(at, {"o": "out", "e": "err", "i": "in"}[code], data["bytes"])
     elif code == "i" and "eof" in data:
-        yield Moment(at, "eof", None)
+        yield RecordedMoment(at, "eof", None)
     elif code == "s":
-        yield Moment(at, "signal", data)
+        yield RecordedMoment(at, "signal", data)
     elif code == "x":
-        yield Moment(at, "exit", data)
+        yield RecordedMoment(at, "exit", data)
     elif code == "p" and "seen" in data and data["process"] != "agent":
-        yield Moment(data["since"], "seen", data)
+        yield RecordedMoment(data["since"], "seen", data)
     elif "closed" in data:
-        yield Moment(at, "close", "stdout" if code == "o" else "stderr")
+        yield RecordedMoment(at, "close", "stdout" if code == "o" else "stderr")
 
 
-def _take_whole_lines(parts: list[tuple[int, bytes]]) -> Iterator[Moment]:
+def _take_complete_lines(parts: list[tuple[int, bytes]]) -> Iterator[RecordedMoment]:
     """Take the lines that are whole out of the pieces."""
     while parts and b"\n" in parts[-1][1]:
         at, last = parts[-1]
@@ -88,24 +88,24 @@ def _take_whole_lines(parts: list[tuple[int, bytes]]) -> Iterator[Moment]:
         parts[:] = [(at, tail)] if tail else []
 
 
-def _take_unfinished_line(parts: list[tuple[int, bytes]]) -> list[Moment]:
+def _take_unfinished_line(parts: list[tuple[int, bytes]]) -> list[RecordedMoment]:
     made = [_join_pieces_of_line(parts)] if parts else []
     parts.clear()
     return made
 
 
-def _join_pieces_of_line(parts: list[tuple[int, bytes]]) -> Moment:
-    paused = any(later[0] - earlier[0] >= NOTICED for earlier, later in itertools.pairwise(parts))
-    return Moment(parts[-1][0], "out", b"".join(data for _, data in parts), tuple(parts) if paused else ())
+def _join_pieces_of_line(parts: list[tuple[int, bytes]]) -> RecordedMoment:
+    paused = any(later[0] - earlier[0] >= MIN_NOTICEABLE_PAUSE_NS for earlier, later in itertools.pairwise(parts))
+    return RecordedMoment(parts[-1][0], "out", b"".join(data for _, data in parts), tuple(parts) if paused else ())
 
 
-def _join_unpaused_chunks(found: list[Moment]) -> Iterator[Moment]:
+def _join_unpaused_chunks(found: list[RecordedMoment]) -> Iterator[RecordedMoment]:
     """Join what one stream carried without a noticeable pause, and nothing of another one between."""
     pieces: list[bytes] = []
-    last: Moment | None = None
+    last: RecordedMoment | None = None
     for moment in found:
-        if last is not None and (moment.kind != last.kind or moment.at - last.at >= NOTICED):
-            yield Moment(last.at, last.kind, b"".join(pieces))
+        if last is not None and (moment.kind != last.kind or moment.at - last.at >= MIN_NOTICEABLE_PAUSE_NS):
+            yield RecordedMoment(last.at, last.kind, b"".join(pieces))
             pieces, last = [], None
         if moment.kind in ("out", "err"):
             pieces.append(moment.data)
@@ -113,11 +113,11 @@ def _join_unpaused_chunks(found: list[Moment]) -> Iterator[Moment]:
         else:
             yield moment
     if last is not None:
-        yield Moment(last.at, last.kind, b"".join(pieces))
+        yield RecordedMoment(last.at, last.kind, b"".join(pieces))
 
 
-_INLINE_BYTES = 4096
-_FEW_LINES = 12
+_MAX_INLINE_BYTES = 4096
+_MAX_LINES_WRITTEN_AS_SAY = 12
 
 
 class ScriptBuilder:
@@ -134,37 +134,39 @@ class ScriptBuilder:
         self._keep = keep
         self._says = says
 
-    def wait_until(self, at: int) -> None:
+    def add_silence_until(self, at: int) -> None:
         """Be silent until an instant, if that is a noticeable time."""
-        gap = round_time(at - self.now) if at > self.now else 0
-        if gap >= NOTICED:
+        gap = round_to_two_digits(at - self.now) if at > self.now else 0
+        if gap >= MIN_NOTICEABLE_PAUSE_NS:
             self.steps.append(f"silence: {format_time(gap)}")
             self.now += gap
 
     def add_step(self, step: str, at: int) -> None:
         """Add a step at its instant."""
-        self.wait_until(at)
+        self.add_silence_until(at)
         self.steps.append(step)
 
-    def add_raw(self, data: bytes, at: int, stream: str = "stdout") -> None:
+    def add_output_bytes(self, data: bytes, at: int, stream: str = "stdout") -> None:
         """Add bytes as they stand."""
-        self.wait_until(at)
+        self.add_silence_until(at)
         lines = data.split(b"\n")
-        is_plain = _is_printable(data)
-        if self._says and stream == "stdout" and is_plain and not lines[-1] and len(lines) <= _FEW_LINES:
-            self.steps += [f"say: {format_text(line.decode())}" for line in lines[:-1]]
+        is_plain = _is_printable_text(data)
+        if self._says and stream == "stdout" and is_plain and not lines[-1] and len(lines) <= _MAX_LINES_WRITTEN_AS_SAY:
+            self.steps += [f"say: {format_yaml_text(line.decode())}" for line in lines[:-1]]
             return
         to = {"to": stream} if stream != "stdout" else {}
-        if len(data) > _INLINE_BYTES:
+        if len(data) > _MAX_INLINE_BYTES:
             form = {"file": self._keep(data)}
         elif is_plain:
             form = {"text": data.decode()}
         else:
             form = {"base64": base64.b64encode(data).decode()}
-        self.steps.append(f"raw: {format_inline(form['text'] if [*form] == ['text'] and not to else {**form, **to})}")
+        self.steps.append(
+            f"raw: {format_inline_yaml(form['text'] if [*form] == ['text'] and not to else {**form, **to})}"
+        )
 
 
-def _is_printable(data: bytes) -> bool:
+def _is_printable_text(data: bytes) -> bool:
     try:
         shown = data.decode()
     except UnicodeDecodeError:

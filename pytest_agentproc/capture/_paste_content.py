@@ -13,60 +13,64 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.capture._app_server import is_app_server, read_app_server, strip_ids
+from pytest_agentproc.capture._app_server import is_app_server_log, read_app_server_event, strip_log_specific_params
 from pytest_agentproc.capture._meaning import (
-    COMPACTION,
+    COMPACTION_WORK_ID,
     DraftStep,
+    EventMeaning,
+    EventReader,
     LaterEvents,
-    Meaning,
-    Reader,
-    get_nested,
-    is_claude_session,
-    is_pi_rpc,
-    read_acp,
-    read_claude,
-    read_codex,
-    read_compaction,
-    read_gemini,
+    get_nested_value,
+    is_claude_session_log,
+    is_pi_rpc_log,
+    read_acp_event,
+    read_claude_event,
+    read_codex_event,
+    read_compaction_change,
+    read_gemini_event,
     read_permission_answer,
-    read_pi,
+    read_pi_event,
 )
-from pytest_agentproc.capture._opencode import read_opencode
+from pytest_agentproc.capture._opencode import read_opencode_event
 from pytest_agentproc.capture._paste import (
-    LONGEST,
-    Instant,
-    PastedItem,
-    find_instant,
-    measure_gap,
+    LONGEST_DURATION_NS,
+    LoggedInstant,
+    PastedLogItem,
+    find_logged_instant,
+    measure_time_between,
 )
 from pytest_agentproc.capture._replay import EncoderCheck
-from pytest_agentproc.capture._wording import is_loadable
+from pytest_agentproc.capture._wording import are_steps_loadable
 from pytest_agentproc.vocabulary import DIALECTS as RECORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-READERS: dict[str, Reader] = {
-    "claude": read_claude,
-    "codex": read_codex,
-    "gemini": read_gemini,
-    "pi": read_pi,
-    "acp": read_acp,
-    "opencode": read_opencode,
+EVENT_READER_BY_DIALECT: dict[str, EventReader] = {
+    "claude": read_claude_event,
+    "codex": read_codex_event,
+    "gemini": read_gemini_event,
+    "pi": read_pi_event,
+    "acp": read_acp_event,
+    "opencode": read_opencode_event,
 }
-SMALLEST_GAP = 50_000_000
+MIN_SILENCE_NS = 50_000_000
 """Nanoseconds; less is how fast a machine is."""
-_BEGIN = DraftStep("begin", "turn")
+_TURN_BEGIN_STEP = DraftStep("begin", "turn")
 """It prints what the step after it would print first; it is left out if no time passes between the two."""
-_SAYING = ("say", "turn_said")
-_CONTINUES = {"session/load": "load", "session/resume": "resume"}
-_PAST = {"user_message_chunk": "prompt", "agent_thought_chunk": "think", "agent_message_chunk": "answer"}
+_MESSAGE_STEP_NAMES = ("say", "turn_said")
+_CONTINUES_WORD_BY_METHOD = {"session/load": "load", "session/resume": "resume"}
+_HISTORY_WORD_BY_UPDATE = {
+    "user_message_chunk": "prompt",
+    "agent_thought_chunk": "think",
+    "agent_message_chunk": "answer",
+}
 """The replayed updates of a loaded session of ACP, in the words of the language."""
 
 
 @dataclass(frozen=True, slots=True)
-class ScriptLine:
+class DraftScriptLine:
     """One line of a draft's script: a step, or else a comment."""
 
     step: DraftStep | None = None
@@ -74,7 +78,7 @@ class ScriptLine:
 
 
 @dataclass
-class DraftContent:
+class ParsedAgentLog:
     """The facts of a conversation that a log reports.
 
     Args:
@@ -99,7 +103,7 @@ class DraftContent:
     mode: str
     partials: bool = True
     is_session: bool = False
-    lines: list[ScriptLine] = field(default_factory=list)
+    lines: list[DraftScriptLine] = field(default_factory=list)
     continues: dict[str, str] = field(default_factory=dict)
     drive: list[str] = field(default_factory=list)
     turns: list[str] = field(default_factory=list)
@@ -111,246 +115,259 @@ class DraftContent:
     answers: list[str] = field(default_factory=list)
     cancelled: int = 0
     longest: int = 0
-    last_at: Instant | None = None
+    last_at: LoggedInstant | None = None
     is_working: bool = False
     read: int = 0
     unread: int = 0
 
 
-_TELLS_SESSION: dict[str, Callable[[list[Any]], bool]] = {
-    "claude": is_claude_session,
-    "codex": is_app_server,
-    "pi": is_pi_rpc,
+_SESSION_LOG_TEST_BY_DIALECT: dict[str, Callable[[list[Any]], bool]] = {
+    "claude": is_claude_session_log,
+    "codex": is_app_server_log,
+    "pi": is_pi_rpc_log,
 }
 """What tells a session's log from that of a run, where a dialect has both."""
 
 
-_NAMES_SESSION = {
+_SESSION_OPTION_PATTERN_BY_DIALECT = {
     "claude": re.compile(r"--input-format[ =]stream-json"),
     "pi": re.compile(r"(?<![\w-])rpc(?![\w-])"),
 }
 """The words around a log that name a session, where the events do not show it."""
 
 
-def detect_mode(dialect: str, events: list[Any], words: str = "") -> str:
+def detect_dialect_mode(dialect: str, events: list[Any], words: str = "") -> str:
     """Say in which mode an agent printed these events."""
     record = RECORDS[dialect]
-    if dialect in _TELLS_SESSION and _TELLS_SESSION[dialect](events):
+    if dialect in _SESSION_LOG_TEST_BY_DIALECT and _SESSION_LOG_TEST_BY_DIALECT[dialect](events):
         return next(iter(record.talks))
-    if dialect in _NAMES_SESSION and _NAMES_SESSION[dialect].search(words):
+    if dialect in _SESSION_OPTION_PATTERN_BY_DIALECT and _SESSION_OPTION_PATTERN_BY_DIALECT[dialect].search(words):
         return next(iter(record.talks))
     return next(mode for mode in record.modes if record.steps.get(mode))
 
 
-def build_content(things: list[PastedItem], dialect: str) -> DraftContent:
+def parse_agent_log(items: list[PastedLogItem], dialect: str) -> ParsedAgentLog:
     """Turn what was read into the content of a draft."""
-    things = [_unwrap_event(thing, dialect) if thing.kind == "event" else thing for thing in things]
-    events = [thing.event for thing in things if thing.kind == "event"]
-    words = "\n".join(thing.text for thing in things if thing.kind == "words")
-    return _ContentBuilder(dialect, events, detect_mode(dialect, events, words)).build(things)
+    items = [_unwrap_event_from_logger(item, dialect) if item.kind == "event" else item for item in items]
+    events = [item.event for item in items if item.kind == "event"]
+    words = "\n".join(item.text for item in items if item.kind == "words")
+    return _AgentLogParser(dialect, events, detect_dialect_mode(dialect, events, words)).parse_log_items(items)
 
 
-def _unwrap_event(thing: PastedItem, dialect: str) -> PastedItem:
+def _unwrap_event_from_logger(item: PastedLogItem, dialect: str) -> PastedLogItem:
     """Take the dialect's event out of the object that a logger has put around it, which may know the time."""
-    readers = (READERS[dialect], read_app_server) if dialect == "codex" else (READERS[dialect],)
+    readers = (
+        (EVENT_READER_BY_DIALECT[dialect], read_app_server_event)
+        if dialect == "codex"
+        else (EVENT_READER_BY_DIALECT[dialect],)
+    )
 
     def is_foreign(event: Any) -> bool:
-        return all(_read_event_with(reader, event, LaterEvents([]), "").kind == "foreign" for reader in readers)
+        return all(_read_event_safely(reader, event, LaterEvents([]), "").kind == "foreign" for reader in readers)
 
-    if not isinstance(thing.event, dict) or not is_foreign(thing.event):
-        return thing
-    for value in thing.event.values():
+    if not isinstance(item.event, dict) or not is_foreign(item.event):
+        return item
+    for value in item.event.values():
         inner = value
         if isinstance(value, str) and value.lstrip().startswith("{"):
             with contextlib.suppress(ValueError, RecursionError):
                 inner = json.loads(value)
         if isinstance(inner, dict) and inner and not is_foreign(inner):
-            at = _read_event_instant(thing.event) or thing.at
-            return replace(thing, event=inner, text=json.dumps(inner, ensure_ascii=False), at=at)
-    return thing
+            at = _read_event_timestamp(item.event) or item.at
+            return replace(item, event=inner, text=json.dumps(inner, ensure_ascii=False), at=at)
+    return item
 
 
-def _read_event_with(reader: Reader, event: Any, later: LaterEvents, mode: str) -> Meaning:
+def _read_event_safely(reader: EventReader, event: Any, later: LaterEvents, mode: str) -> EventMeaning:
     """Ask the reader; it takes the parts of an event for what the dialect has there."""
-    if not isinstance(get_nested(event, "type"), str | None):
-        return Meaning("foreign")
+    if not isinstance(get_nested_value(event, "type"), str | None):
+        return EventMeaning("foreign")
     try:
         return reader(event, later, mode)
     except (AttributeError, TypeError):
-        return Meaning("other")
+        return EventMeaning("other")
 
 
-class _ContentBuilder:
+class _AgentLogParser:
     """Writes the content, event by event."""
 
     def __init__(self, dialect: str, events: list[Any], mode: str) -> None:
-        self._dialect, self._later, self._read = dialect, LaterEvents(events), READERS[dialect]
-        streams = any(get_nested(event, "type") == "stream_event" for event in events)
-        self._content = DraftContent(mode, partials=not RECORDS[dialect].partials or streams)
-        self._is_session = self._content.is_session = self._content.mode in RECORDS[dialect].talks
-        self._is_app_server = self._content.mode == "app-server"
+        self._dialect, self._later, self._read = dialect, LaterEvents(events), EVENT_READER_BY_DIALECT[dialect]
+        streams = any(get_nested_value(event, "type") == "stream_event" for event in events)
+        self._parsed = ParsedAgentLog(mode, partials=not RECORDS[dialect].partials or streams)
+        self._is_session = self._parsed.is_session = self._parsed.mode in RECORDS[dialect].talks
+        self._is_app_server = self._parsed.mode == "app-server"
         if self._is_app_server:
-            self._read = read_app_server
-        self._check = EncoderCheck(dialect, self._content.mode, partials=streams)
+            self._read = read_app_server_event
+        self._check = EncoderCheck(dialect, self._parsed.mode, partials=streams)
         self._work: set[str] = set()
         """The silent work of the agent: its tools, by their ids, and a compaction."""
-        self._at: Instant | None = None
+        self._at: LoggedInstant | None = None
         self._since_item = 0
         self._said = self._unsaid = ""
         """The printed pieces of the message in hand, and the pieces that are not printed yet."""
         self._is_open = False
-        self._hand = 0
+        self._current_turn = 0
         """The number of the turn that the agent works on, or worked on last."""
-        self._refused = 0
+        self._last_refused_turn = 0
         """The number of the turn that the agent refused last."""
         self._queue: list[tuple[int, str]] = []
         """The prompts that were sent while another was in flight."""
         self._numbers: dict[str, int] = {}
         """The turns by the ids of their requests."""
-        self._own: set[str] = set()
+        self._agent_request_ids: set[str] = set()
         """The ids of the agent's own requests."""
         self._loading: str | None = None
         """The id of the request that loads an earlier session, until it is answered."""
-        self._past: list[dict[str, Any]] = []
+        self._replayed_history: list[dict[str, Any]] = []
         """The replayed events of that session so far."""
-        self._early: dict[int, tuple[PastedItem, Meaning]] = {}
+        self._early_answers: dict[int, tuple[PastedLogItem, EventMeaning]] = {}
         """The answers to prompts that still wait."""
 
-    def build(self, things: list[PastedItem]) -> DraftContent:
+    def parse_log_items(self, items: list[PastedLogItem]) -> ParsedAgentLog:
         """Go through the log."""
         number = 0
-        for thing in things:
-            if thing.kind == "broken":
-                self._add_unread_line_comment(thing, thing.why)
-            if thing.kind != "event":
+        for item in items:
+            if item.kind == "broken":
+                self._add_unread_line_comment(item, item.why)
+            if item.kind != "event":
                 continue
             number += 1
             self._later.start = number
-            meaning = _read_event_with(self._read, thing.event, self._later, self._content.mode)
+            meaning = _read_event_safely(self._read, item.event, self._later, self._parsed.mode)
             if meaning.kind == "foreign":
-                self._add_unread_line_comment(thing, f"no event of {self._dialect}")
+                self._add_unread_line_comment(item, f"no event of {self._dialect}")
                 continue
-            self._content.read += 1
-            self._handle_event(thing, meaning)
-            self._track_silent_work(thing.event, meaning.steps)
-        self._content.last_at, self._content.is_working = self._at, bool(self._work)
-        if self._is_session and not self._content.turns and any(line.step for line in self._content.lines):
-            self._content.lines.append(ScriptLine(comment="no prompt is in the log: this one waits for the handshake"))
-            self._add_prompt("hi")
-            self._content.lines.append(ScriptLine(DraftStep("answer", "hello")))
-            self._end_turn("completed")
-        return self._content
+            self._parsed.read += 1
+            self._handle_log_event(item, meaning)
+            self._track_silent_work(item.event, meaning.steps)
+        self._parsed.last_at, self._parsed.is_working = self._at, bool(self._work)
+        if self._is_session and not self._parsed.turns and any(line.step for line in self._parsed.lines):
+            self._parsed.lines.append(
+                DraftScriptLine(comment="no prompt is in the log: this one waits for the handshake")
+            )
+            self._add_caller_prompt("hi")
+            self._parsed.lines.append(DraftScriptLine(DraftStep("answer", "hello")))
+            self._note_turn_end("completed")
+        return self._parsed
 
     def _track_silent_work(self, event: Any, steps: tuple[DraftStep, ...]) -> None:
         """Take note of what begins or ends silent work, also if the event stands in the draft as it is."""
         begun = {step.value["id"] for step in steps if step.name == "tool"}
         ended = {step.value["id"] for step in steps if step.name == "tool_done"}
-        is_begun = read_compaction(event)
+        is_begun = read_compaction_change(event)
         if is_begun is not None:
-            (begun if is_begun else ended).add(COMPACTION)
+            (begun if is_begun else ended).add(COMPACTION_WORK_ID)
         self._work = (self._work | begun) - ended
-        self._content.running -= ended
+        self._parsed.running -= ended
 
-    def _add_unread_line_comment(self, thing: PastedItem, why: str) -> None:
-        self._content.unread += 1
-        self._content.lines.append(ScriptLine(comment=f"line {thing.line}, {why}: {thing.text}"))
+    def _add_unread_line_comment(self, item: PastedLogItem, why: str) -> None:
+        self._parsed.unread += 1
+        self._parsed.lines.append(DraftScriptLine(comment=f"line {item.line}, {why}: {item.text}"))
 
-    def _handle_event(self, thing: PastedItem, meaning: Meaning) -> None:
-        if answer := read_permission_answer(thing.event):
-            self._content.answers.append(answer)
-        if self._route_answer_to_other_prompt(thing, meaning) or (
-            self._dialect == "acp" and self._take_replayed_history(thing.event)
+    def _handle_log_event(self, item: PastedLogItem, meaning: EventMeaning) -> None:
+        if answer := read_permission_answer(item.event):
+            self._parsed.answers.append(answer)
+        if self._route_answer_to_other_prompt(item, meaning) or (
+            self._dialect == "acp" and self._collect_replayed_history(item.event)
         ):
             return
-        if meaning.is_cut and self._is_open and self._content.cancelled == self._hand:
-            meaning = Meaning("steps", (DraftStep("acknowledge", "cancel"),), is_sure=True, ends="cancelled")
+        if meaning.is_cut and self._is_open and self._parsed.cancelled == self._current_turn:
+            meaning = EventMeaning("steps", (DraftStep("acknowledge", "cancel"),), is_sure=True, ends="cancelled")
         if meaning.kind == "prompt":
-            self._add_silence(thing, is_callers=not self._is_queued_prompt(thing))
-            self._add_prompt(meaning.text, _read_request_id(thing.event))
+            self._add_silence_before_event(item, is_callers=not self._is_queued_prompt(item))
+            self._add_caller_prompt(meaning.text, _read_request_id(item.event))
         elif meaning.kind == "cancel":
-            self._add_silence(thing)
-            self._add_cancel()
-        elif self._check.match_pending_event(thing.event):
-            self._add_time_before_event(thing)
-            is_over = bool(self._content.turns and self._content.turns[self._hand - 1])
+            self._add_silence_before_event(item)
+            self._add_caller_cancel()
+        elif self._check.match_pending_event(item.event):
+            self._add_silence_and_escapes(item)
+            is_over = bool(self._parsed.turns and self._parsed.turns[self._current_turn - 1])
             meaning = replace(meaning, ends="") if is_over else meaning
         else:
-            self._add_agent_event(thing, meaning)
+            self._add_agent_event(item, meaning)
         if meaning.final is not None:
-            self._content.final = meaning.final
+            self._parsed.final = meaning.final
         if meaning.ends:
-            self._end_turn(meaning.ends)
+            self._note_turn_end(meaning.ends)
 
-    def _add_agent_event(self, thing: PastedItem, meaning: Meaning) -> None:
+    def _add_agent_event(self, item: PastedLogItem, meaning: EventMeaning) -> None:
         """Print an event of the agent that the steps so far do not print."""
         if meaning.kind == "begin":
-            self._add_turn_begin(thing)
+            self._add_turn_begin(item)
         elif meaning.kind == "piece":
-            self._add_piece(thing, meaning.text)
+            self._add_message_piece(item, meaning.text)
         elif meaning.kind == "repeated":
-            self._add_time_before_event(thing)
+            self._add_silence_and_escapes(item)
         else:
-            if self._is_session and not self._is_open and (meaning.kind == "steps" or not self._content.turns):
-                self._add_prompt("hi")
-            self._add_silence(thing)
-            self._add_event_or_steps(thing, meaning)
+            if self._is_session and not self._is_open and (meaning.kind == "steps" or not self._parsed.turns):
+                self._add_caller_prompt("hi")
+            self._add_silence_before_event(item)
+            self._add_event_or_steps(item, meaning)
 
-    def _add_time_before_event(self, thing: PastedItem) -> None:
+    def _add_silence_and_escapes(self, item: PastedLogItem) -> None:
         """Let the time before an event pass that another step prints."""
-        self._add_silence(thing)
-        self._add_escapes_before_event(thing)
+        self._add_silence_before_event(item)
+        self._add_escapes_before_event(item)
 
-    def _take_replayed_history(self, event: Any) -> bool:
+    def _collect_replayed_history(self, event: Any) -> bool:
         """Take what an agent replays of a session that it loads; say whether the event is a part of that."""
-        method, key = get_nested(event, "method"), _read_request_id(event)
-        if method in _CONTINUES:
-            self._content.continues = {_CONTINUES[method]: str(get_nested(event, "params", "sessionId") or "s")}
-            self._loading, self._past = key, []
+        method, key = get_nested_value(event, "method"), _read_request_id(event)
+        if method in _CONTINUES_WORD_BY_METHOD:
+            self._parsed.continues = {
+                _CONTINUES_WORD_BY_METHOD[method]: str(get_nested_value(event, "params", "sessionId") or "s")
+            }
+            self._loading, self._replayed_history = key, []
             return True
-        update = get_nested(event, "params", "update")
+        update = get_nested_value(event, "params", "update")
         if self._loading is None or not (isinstance(update, dict) or (method is None and key == self._loading)):
             return False
         if isinstance(update, dict):
-            name, text = _PAST.get(str(update.get("sessionUpdate"))), get_nested(update, "content", "text")
+            name, text = (
+                _HISTORY_WORD_BY_UPDATE.get(str(update.get("sessionUpdate"))),
+                get_nested_value(update, "content", "text"),
+            )
             past = DraftStep(name, text) if name and isinstance(text, str) else DraftStep("event", update)
-            if name == "prompt" or is_loadable((past,), self._dialect, self._content.mode):
-                self._past.append({past.name: past.value})
+            if name == "prompt" or are_steps_loadable((past,), self._dialect, self._parsed.mode):
+                self._replayed_history.append({past.name: past.value})
             return True
-        if self._past and "load" in self._content.continues:
-            self._content.lines.append(ScriptLine(DraftStep("handshake", {"history": self._past})))
+        if self._replayed_history and "load" in self._parsed.continues:
+            self._parsed.lines.append(DraftScriptLine(DraftStep("handshake", {"history": self._replayed_history})))
         self._loading = None
         return True
 
-    def _add_turn_begin(self, thing: PastedItem) -> None:
+    def _add_turn_begin(self, item: PastedLogItem) -> None:
         """Begin a turn. If a run begins again after its end, it has taken the end back."""
-        self._add_time_before_event(thing)
+        self._add_silence_and_escapes(item)
         if not self._is_session:
-            self._content.turns.clear()
+            self._parsed.turns.clear()
         elif not self._is_open:
-            self._add_prompt("hi")
-        if self._is_session and self._check.match_pending_event(thing.event):
+            self._add_caller_prompt("hi")
+        if self._is_session and self._check.match_pending_event(item.event):
             return
         if self._is_session:
-            self._add_verbatim_event(thing, self._hand)
-        elif self._check.play_steps((_BEGIN,), thing.event) or not any(line.step for line in self._content.lines):
-            self._content.lines.append(ScriptLine(_BEGIN))
+            self._add_verbatim_event(item, self._current_turn)
+        elif self._check.play_steps((_TURN_BEGIN_STEP,), item.event) or not any(
+            line.step for line in self._parsed.lines
+        ):
+            self._parsed.lines.append(DraftScriptLine(_TURN_BEGIN_STEP))
         else:
-            self._add_verbatim_event(thing, self._hand)
+            self._add_verbatim_event(item, self._current_turn)
 
-    def _add_piece(self, thing: PastedItem, text: str) -> None:
+    def _add_message_piece(self, item: PastedLogItem, text: str) -> None:
         """Print a piece where time has passed before it; else it is printed together with the next one."""
-        lines = self._content.lines
+        lines = self._parsed.lines
         self._unsaid += text
-        self._add_time_before_event(thing)
+        self._add_silence_and_escapes(item)
         last = lines[-1].step if lines else None
         if last is None or last.name != "silence":
             return
         if not self._unsaid:
-            self._add_verbatim_event(thing, self._hand)
+            self._add_verbatim_event(item, self._current_turn)
             return
         step = DraftStep("delta", self._unsaid)
-        self._check.play_steps((step,), thing.event)
-        lines.append(ScriptLine(step))
+        self._check.play_steps((step,), item.event)
+        lines.append(DraftScriptLine(step))
         self._said, self._unsaid = self._said + self._unsaid, ""
 
     def _strip_printed_pieces(self, steps: tuple[DraftStep, ...]) -> tuple[DraftStep, ...]:
@@ -359,192 +376,201 @@ class _ContentBuilder:
             return steps
         rest = []
         for step in steps:
-            text = step.value if isinstance(step.value, str) else get_nested(step.value, "text")
-            if step.name not in (*_SAYING, "delta") or not isinstance(text, str) or not text.startswith(self._said):
+            text = step.value if isinstance(step.value, str) else get_nested_value(step.value, "text")
+            if (
+                step.name not in (*_MESSAGE_STEP_NAMES, "delta")
+                or not isinstance(text, str)
+                or not text.startswith(self._said)
+            ):
                 rest.append(step)
             elif step.name != "delta" or text != self._said:
                 left = text.removeprefix(self._said)
                 rest.append(replace(step, value={**step.value, "text": left} if step.name == "turn_said" else left))
         return tuple(rest)
 
-    def _is_queued_prompt(self, thing: PastedItem) -> bool:
+    def _is_queued_prompt(self, item: PastedLogItem) -> bool:
         """Say whether a prompt waits for the one in flight: only a dialect that names its requests can answer it."""
-        return self._is_open and _read_request_id(thing.event) is not None
+        return self._is_open and _read_request_id(item.event) is not None
 
-    def _route_answer_to_other_prompt(self, thing: PastedItem, meaning: Meaning) -> bool:
+    def _route_answer_to_other_prompt(self, item: PastedLogItem, meaning: EventMeaning) -> bool:
         """Give an answer of JSON-RPC to its request; say whether that is another than the prompt in hand."""
-        key = _read_request_id(thing.event)
-        if key is None or "method" in thing.event:
-            self._own |= {key} if key is not None and meaning.kind == "steps" else set()
+        key = _read_request_id(item.event)
+        if key is None or "method" in item.event:
+            self._agent_request_ids |= {key} if key is not None and meaning.kind == "steps" else set()
             return False
         if not meaning.ends:
             return False
-        if "error" in thing.event and key in self._own:
-            self._own.remove(key)
+        if "error" in item.event and key in self._agent_request_ids:
+            self._agent_request_ids.remove(key)
             return True
         number = self._numbers.get(key)
         if number is None and self._is_app_server:
             return True  # an error to another request than a prompt ends no turn
-        if number is None or (number == self._hand and self._is_open):
+        if number is None or (number == self._current_turn and self._is_open):
             return False
-        self._add_silence(thing)
+        self._add_silence_before_event(item)
         if number in dict(self._queue):
-            self._early[number] = thing, meaning
+            self._early_answers[number] = item, meaning
         else:
-            self._add_verbatim_event(thing, number)
+            self._add_verbatim_event(item, number)
         return True
 
-    def _add_event_or_steps(self, thing: PastedItem, meaning: Meaning) -> None:
+    def _add_event_or_steps(self, item: PastedLogItem, meaning: EventMeaning) -> None:
         steps = self._strip_printed_pieces(meaning.steps)
         sound = bool(steps) and self._can_write_steps(steps)
-        if sound and (self._check.try_steps(steps, thing.event) if not meaning.is_sure else True) and not thing.glued:
+        if sound and (self._check.try_steps(steps, item.event) if not meaning.is_sure else True) and not item.glued:
             if meaning.is_sure:
-                self._check.play_steps(steps, thing.event)
+                self._check.play_steps(steps, item.event)
             self._append_steps(steps)
-            if any(step.name in (*_SAYING, "tool") for step in steps):
+            if any(step.name in (*_MESSAGE_STEP_NAMES, "tool") for step in steps):
                 self._said = self._unsaid = ""
             return
-        if self._is_app_server and "error" in thing.event:
-            self._refuse_prompt_in_hand()
-        self._add_escapes_before_event(thing)
-        self._add_verbatim_event(thing, self._hand)
+        if self._is_app_server and "error" in item.event:
+            self._write_steps_refusing_prompt()
+        self._add_escapes_before_event(item)
+        self._add_verbatim_event(item, self._current_turn)
 
-    def _add_escapes_before_event(self, thing: PastedItem) -> None:
+    def _add_escapes_before_event(self, item: PastedLogItem) -> None:
         """Print the escape sequences that stand before an event on its line."""
-        if thing.glued:
-            self._content.lines.append(ScriptLine(DraftStep("raw", thing.glued)))
+        if item.glued:
+            self._parsed.lines.append(DraftScriptLine(DraftStep("raw", item.glued)))
 
-    def _add_verbatim_event(self, thing: PastedItem, number: int) -> None:
-        value = thing.event
-        if self._dialect == "acp" and isinstance(get_nested(value, "params", "update"), dict):
+    def _add_verbatim_event(self, item: PastedLogItem, number: int) -> None:
+        value = item.event
+        if self._dialect == "acp" and isinstance(get_nested_value(value, "params", "update"), dict):
             value = value["params"]["update"]
-            text = get_nested(value, "content", "text")
+            text = get_nested_value(value, "content", "text")
             if value.get("sessionUpdate") == "agent_message_chunk" and isinstance(text, str):
-                self._content.final = (self._content.final or "") + text
+                self._parsed.final = (self._parsed.final or "") + text
             elif str(value.get("sessionUpdate")).startswith("tool_call"):
-                self._content.final = None
+                self._parsed.final = None
         elif (self._dialect == "acp" or self._is_app_server) and "method" not in value:
             value = {**value, "id": f"prompt {number}"}
         elif self._is_app_server:
-            value = strip_ids(value)
+            value = strip_log_specific_params(value)
         told = DraftStep("event", value)
-        if is_loadable((told,), self._dialect, self._content.mode):
-            self._content.lines.append(ScriptLine(told))
+        if are_steps_loadable((told,), self._dialect, self._parsed.mode):
+            self._parsed.lines.append(DraftScriptLine(told))
         else:
-            self._content.lines.append(ScriptLine(DraftStep("raw", thing.text + "\n")))
+            self._parsed.lines.append(DraftScriptLine(DraftStep("raw", item.text + "\n")))
 
     def _can_write_steps(self, steps: tuple[DraftStep, ...]) -> bool:
         """Say whether the language takes them: a tool's id is given once, its end and children come after it."""
         begun: set[str] = set()
         for step in steps:
-            number, parent = get_nested(step.value, "id"), get_nested(step.value, "parent")
-            is_known = isinstance(number, str) and number in self._content.tools
+            number, parent = get_nested_value(step.value, "id"), get_nested_value(step.value, "parent")
+            is_known = isinstance(number, str) and number in self._parsed.tools
             if step.name == "tool":
                 if is_known or number in begun:
                     return False
                 begun.add(number)
-            if step.name == "tool_done" and number not in begun and not (is_known and number in self._content.running):
+            if step.name == "tool_done" and number not in begun and not (is_known and number in self._parsed.running):
                 return False
-            if parent is not None and not (isinstance(parent, str) and parent in self._content.tools):
+            if parent is not None and not (isinstance(parent, str) and parent in self._parsed.tools):
                 return False
-        return is_loadable(steps, self._dialect, self._content.mode)
+        return are_steps_loadable(steps, self._dialect, self._parsed.mode)
 
     def _append_steps(self, steps: tuple[DraftStep, ...]) -> None:
-        lines = self._content.lines
+        lines = self._parsed.lines
         place = next((number for number in reversed(range(len(lines))) if lines[number].step), 0)
-        if lines and lines[place].step == _BEGIN:
+        if lines and lines[place].step == _TURN_BEGIN_STEP:
             del lines[place]
         for step in steps:
             if step.name == "tool":
-                self._content.tools.add(step.value["id"])
-                self._content.running.add(step.value["id"])
+                self._parsed.tools.add(step.value["id"])
+                self._parsed.running.add(step.value["id"])
             elif step.name == "tool_done":
-                self._content.running.discard(step.value["id"])
-            self._content.asked += [step.value["permission"]] if step.name == "ask" else []
+                self._parsed.running.discard(step.value["id"])
+            self._parsed.asked += [step.value["permission"]] if step.name == "ask" else []
             if self._dialect == "acp" and step.name in ("say", "tool", "tool_done"):  # a tool ends the message
-                self._content.final = (self._content.final or "") + step.value if step.name == "say" else None
+                self._parsed.final = (self._parsed.final or "") + step.value if step.name == "say" else None
             last = lines[-1].step if lines else None
-            if step.name == "result" and last is not None and _is_same_answer(last, step.value):
+            if step.name == "result" and last is not None and _is_result_of_message(last, step.value):
                 text = last.value if isinstance(last.value, str) else last.value["text"]
-                lines[-1] = ScriptLine(DraftStep("answer", text))
+                lines[-1] = DraftScriptLine(DraftStep("answer", text))
             elif step.name == "say" and last is not None and last.name == "delta":
-                lines[-1] = ScriptLine(replace(step, value=last.value + step.value))
+                lines[-1] = DraftScriptLine(replace(step, value=last.value + step.value))
             else:
-                lines.append(ScriptLine(step))
+                lines.append(DraftScriptLine(step))
 
-    def _add_prompt(self, text: str, key: str | None = None) -> None:
-        content = self._content
+    def _add_caller_prompt(self, text: str, key: str | None = None) -> None:
+        parsed = self._parsed
         if not self._is_session:
             return
-        content.turns.append("")
-        number = len(content.turns)
+        parsed.turns.append("")
+        number = len(parsed.turns)
         if key is not None:
             self._numbers[key] = number
         if self._is_open and key is not None:
-            content.drive.append(f"prompt after {self._since_item}: {text}")
+            parsed.drive.append(f"prompt after {self._since_item}: {text}")
             self._since_item = 0
             self._queue.append((number, text))
             return
         if number > 1:
-            content.drive.append(f"wait_for: turn {number - 1}")
-        content.drive.append(f"prompt: {text}")
+            parsed.drive.append(f"wait_for: turn {number - 1}")
+        parsed.drive.append(f"prompt: {text}")
         self._since_item = 0
-        self._start_turn(number, text)
+        self._add_turn_start(number, text)
 
-    def _start_turn(self, number: int, text: str) -> None:
-        self._content.lines.append(ScriptLine(DraftStep("wait_for", f"prompt {number}")))
+    def _add_turn_start(self, number: int, text: str) -> None:
+        self._parsed.lines.append(DraftScriptLine(DraftStep("wait_for", f"prompt {number}")))
         self._check.feed_prompt(text)
-        self._is_open, self._hand = True, number
-        self._content.final = None
+        self._is_open, self._current_turn = True, number
+        self._parsed.final = None
 
-    def _refuse_prompt_in_hand(self) -> None:
+    def _write_steps_refusing_prompt(self) -> None:
         """Have the agent answer the prompt in hand without a turn: a step that takes it up would accept it."""
-        taken, arrival = DraftStep("wait_for", f"prompt {self._hand}"), DraftStep("wait_for", {"stdin": "*turn/start*"})
-        place = self._content.lines.index(ScriptLine(taken))
+        taken, arrival = (
+            DraftStep("wait_for", f"prompt {self._current_turn}"),
+            DraftStep("wait_for", {"stdin": "*turn/start*"}),
+        )
+        place = self._parsed.lines.index(DraftScriptLine(taken))
         # Each of these steps waits for one more prompt, counted from the last that was refused.
-        self._content.lines[place : place + 1] = [ScriptLine(arrival)] * (self._hand - self._refused)
-        self._refused = self._hand
+        self._parsed.lines[place : place + 1] = [DraftScriptLine(arrival)] * (
+            self._current_turn - self._last_refused_turn
+        )
+        self._last_refused_turn = self._current_turn
 
-    def _add_cancel(self) -> None:
+    def _add_caller_cancel(self) -> None:
         if not self._is_open:
             return
-        self._content.cancelled = self._hand
+        self._parsed.cancelled = self._current_turn
         self._check.feed_cancel()
-        self._content.drive.append(f"cancel: {max(self._since_item, 1_000_000_000)}")
+        self._parsed.drive.append(f"cancel: {max(self._since_item, 1_000_000_000)}")
         self._since_item = 0
-        self._content.lines.append(ScriptLine(DraftStep("wait_for", "cancel")))
+        self._parsed.lines.append(DraftScriptLine(DraftStep("wait_for", "cancel")))
 
-    def _end_turn(self, how: str) -> None:
+    def _note_turn_end(self, how: str) -> None:
         if not self._is_session:
-            self._content.turns[:] = [how]
-        elif self._hand:
-            self._content.turns[self._hand - 1] = how
-            if how == "completed" and self._content.final:
-                self._content.texts[self._hand] = self._content.final
+            self._parsed.turns[:] = [how]
+        elif self._current_turn:
+            self._parsed.turns[self._current_turn - 1] = how
+            if how == "completed" and self._parsed.final:
+                self._parsed.texts[self._current_turn] = self._parsed.final
         self._is_open = False
         if self._queue:
             number, text = self._queue.pop(0)
-            self._start_turn(number, text)
-            if number in self._early:
-                thing, meaning = self._early[number]
-                self._add_event_or_steps(thing, meaning)
-                self._end_turn(meaning.ends)
+            self._add_turn_start(number, text)
+            if number in self._early_answers:
+                item, meaning = self._early_answers[number]
+                self._add_event_or_steps(item, meaning)
+                self._note_turn_end(meaning.ends)
 
-    def _add_silence(self, thing: PastedItem, *, is_callers: bool = False) -> None:
+    def _add_silence_before_event(self, item: PastedLogItem, *, is_callers: bool = False) -> None:
         """Give the time since the event before; the caller's time between two turns is not the agent's."""
-        before, now = self._at, thing.at or _read_event_instant(thing.event)
+        before, now = self._at, item.at or _read_event_timestamp(item.event)
         self._at = now or before
-        gap = measure_gap(before, now) if before is not None and now is not None else None
-        if gap is None or gap < SMALLEST_GAP or is_callers or (self._is_session and not self._is_open):
+        gap = measure_time_between(before, now) if before is not None and now is not None else None
+        if gap is None or gap < MIN_SILENCE_NS or is_callers or (self._is_session and not self._is_open):
             return
-        self._since_item = min(self._since_item + gap, LONGEST)
-        lines = self._content.lines
+        self._since_item = min(self._since_item + gap, LONGEST_DURATION_NS)
+        lines = self._parsed.lines
         last = lines[-1].step if lines else None
         if last is not None and last.name == "silence":
-            gap = min(gap + last.value, LONGEST)
+            gap = min(gap + last.value, LONGEST_DURATION_NS)
             lines.pop()
-        self._content.longest = max(self._content.longest, gap)
-        lines.append(ScriptLine(DraftStep("silence", gap)))
+        self._parsed.longest = max(self._parsed.longest, gap)
+        lines.append(DraftScriptLine(DraftStep("silence", gap)))
 
 
 def _read_request_id(event: dict[str, Any]) -> str | None:
@@ -552,43 +578,43 @@ def _read_request_id(event: dict[str, Any]) -> str | None:
     return json.dumps(event["id"]) if "type" not in event and "id" in event else None
 
 
-def _is_same_answer(last: DraftStep, result: dict[str, Any]) -> bool:
+def _is_result_of_message(last: DraftStep, result: dict[str, Any]) -> bool:
     """Say whether a text and a completion are one answer."""
-    if last.name not in _SAYING or set(result) - {"text"}:
+    if last.name not in _MESSAGE_STEP_NAMES or set(result) - {"text"}:
         return False
     if isinstance(last.value, dict):
         return bool(last.value["stop"] == "stop")
     return bool(result.get("text", last.value) == last.value)
 
 
-def _read_event_instant(event: Any) -> Instant | None:
+def _read_event_timestamp(event: Any) -> LoggedInstant | None:
     """Find the instant that an event has in itself."""
     for key in ("timestamp", "ts", "time"):
-        value = get_nested(event, key)
+        value = get_nested_value(event, key)
         if isinstance(value, str | int | float) and not isinstance(value, bool):
-            return find_instant(str(value))
+            return find_logged_instant(str(value))
     return None
 
 
-def build_raw_content(things: list[PastedItem], ending_line: int) -> DraftContent:
+def parse_raw_agent_log(items: list[PastedLogItem], ending_line: int) -> ParsedAgentLog:
     """Take what stands in blocks of code for output; without a block, the lines from the first one with a time on.
 
     Args:
-        things: what was read.
+        items: what was read.
         ending_line: the line that says how the run ended, which the agent has not printed.
     """
-    content = DraftContent("text")
-    timed = next((thing.line for thing in things if thing.at is not None), 0)
-    is_fenced = any(thing.is_fenced for thing in things)
-    for thing in things:
-        is_output = thing.is_fenced if is_fenced else thing.line >= timed
-        if not is_output or thing.line == ending_line or thing.text.startswith("$ "):
+    parsed = ParsedAgentLog("text")
+    timed = next((item.line for item in items if item.at is not None), 0)
+    is_fenced = any(item.is_fenced for item in items)
+    for item in items:
+        is_output = item.is_fenced if is_fenced else item.line >= timed
+        if not is_output or item.line == ending_line or item.text.startswith("$ "):
             continue
-        before, content.last_at = content.last_at, thing.at or content.last_at
-        gap = measure_gap(before, thing.at) if before is not None and thing.at is not None else None
-        if gap is not None and gap >= SMALLEST_GAP:
-            content.longest = max(content.longest, gap)
-            content.lines.append(ScriptLine(DraftStep("silence", gap)))
-        content.lines.append(ScriptLine(DraftStep("raw", f"{thing.glued}{thing.text}\n")))
-        content.read += 1
-    return content
+        before, parsed.last_at = parsed.last_at, item.at or parsed.last_at
+        gap = measure_time_between(before, item.at) if before is not None and item.at is not None else None
+        if gap is not None and gap >= MIN_SILENCE_NS:
+            parsed.longest = max(parsed.longest, gap)
+            parsed.lines.append(DraftScriptLine(DraftStep("silence", gap)))
+        parsed.lines.append(DraftScriptLine(DraftStep("raw", f"{item.glued}{item.text}\n")))
+        parsed.read += 1
+    return parsed

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-_LENGTH = 8
-_WELL = 0
+_LENGTH_PREFIX_BYTES = 8
+_NORMAL_END_LENGTH = 0
 """The length of the last message, where all is well."""
 
 
@@ -40,29 +40,29 @@ class RecordWriter:
         if self._pid == 0:
             try:
                 os.close(self._writing)
-                _write_after_recorder_ends(reading, write)
+                _write_record_if_recorder_killed(reading, write)
             finally:
                 os._exit(0)  # nobody is left to be told
         os.close(reading)
 
     def send_event(self, at: int, code: str, data: dict[str, Any]) -> None:
         """Pass an event on."""
-        self._send(marshal.dumps((at, code, data)))
+        self._send_message(marshal.dumps((at, code, data)))
 
     def stop(self) -> None:
         """Say that all is well, and see it go."""
-        self._send(b"")
+        self._send_message(b"")
         os.close(self._writing)
         os.waitpid(self._pid, 0)
 
-    def _send(self, message: bytes) -> None:
-        data = len(message).to_bytes(_LENGTH, "little") + message
+    def _send_message(self, message: bytes) -> None:
+        data = len(message).to_bytes(_LENGTH_PREFIX_BYTES, "little") + message
         with suppress(BrokenPipeError):  # it was killed: then there is no second record
             while data:
                 data = data[os.write(self._writing, data) :]
 
 
-def _write_after_recorder_ends(reading: int, write: Callable[[Record], object]) -> None:
+def _write_record_if_recorder_killed(reading: int, write: Callable[[Record], object]) -> None:
     """Take events until the recorder has ended, out of reach of signals to its group; its streams are let go."""
     os.setsid()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
@@ -72,9 +72,9 @@ def _write_after_recorder_ends(reading: int, write: Callable[[Record], object]) 
         os.dup2(nowhere, stream)
     record, last, agents = Record(), 0, list[int | None]()
     with os.fdopen(reading, "rb") as source:
-        while len(head := source.read(_LENGTH)) == _LENGTH:
+        while len(head := source.read(_LENGTH_PREFIX_BYTES)) == _LENGTH_PREFIX_BYTES:
             size = int.from_bytes(head, "little")
-            if size == _WELL:
+            if size == _NORMAL_END_LENGTH:
                 return
             at, code, data = marshal.loads(source.read(size))  # noqa: S302  # what this very program said
             record.add(at, code, data)

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 
-_READ = 1 << 16
-_WRITE = select.PIPE_BUF
-_FULL = 1 << 16
+_MAX_BYTES_PER_READ = 1 << 16
+_MAX_BYTES_PER_WRITE = select.PIPE_BUF
+_MAX_BUFFERED_BYTES = 1 << 16
 
 
 class StreamForwarder:
@@ -61,22 +61,22 @@ class StreamForwarder:
         self._size = 0
 
     @property
-    def is_over(self) -> bool:
+    def has_forwarded_everything(self) -> bool:
         """Whether nothing can come or go any more."""
         return self.source is None and not self._waiting
 
     def list_poll_events(self) -> list[tuple[int, int]]:
         """Say which descriptors to watch, and for what."""
         wanted = []
-        if self.source is not None and self._size < _FULL:
+        if self.source is not None and self._size < _MAX_BUFFERED_BYTES:
             wanted.append((self.source, select.POLLIN))
         if self.sink is not None and self._waiting:
             wanted.append((self.sink, select.POLLOUT))
         return wanted
 
-    def forward_ready(self, ready: set[int]) -> None:
+    def forward_ready_descriptors(self, ready: set[int]) -> None:
         """Move what can be moved."""
-        if self.source in ready and self._size < _FULL:
+        if self.source in ready and self._size < _MAX_BUFFERED_BYTES:
             self.read_chunk()
         if self.sink in ready and self._waiting:
             self.write_chunk()
@@ -85,7 +85,7 @@ class StreamForwarder:
         """Read once; say whether something came."""
         assert self.source is not None
         try:
-            data = os.read(self.source, _READ)
+            data = os.read(self.source, _MAX_BYTES_PER_READ)
         except BlockingIOError:
             return False
         except OSError:  # a terminal whose other end is closed
@@ -108,7 +108,7 @@ class StreamForwarder:
         assert self.sink is not None
         data = self._waiting.popleft()
         try:
-            written = os.write(self.sink, data[:_WRITE])
+            written = os.write(self.sink, data[:_MAX_BYTES_PER_WRITE])
         except BlockingIOError:
             written = 0
         except OSError:
@@ -117,7 +117,7 @@ class StreamForwarder:
         self._size -= written
         if data[written:]:
             self._waiting.appendleft(data[written:])
-        if self.is_over:
+        if self.has_forwarded_everything:
             self._close_sink()
 
     def handle_broken_sink(self) -> None:
@@ -130,7 +130,7 @@ class StreamForwarder:
             os.close(self.source)
             self.source = None
 
-    def drain(self) -> None:
+    def forward_remaining_bytes(self) -> None:
         """Read what there is, and give it away, waiting as long as that takes."""
         while self.source is not None:
             os.set_blocking(self.source, False)
@@ -149,28 +149,28 @@ class StreamForwarder:
         self.sink = None
 
 
-_ROWS, _COLUMNS = 24, 80
-_END = b"\x04"
+_DEFAULT_TERMINAL_ROWS, _DEFAULT_TERMINAL_COLUMNS = 24, 80
+_END_OF_INPUT_BYTE = b"\x04"
 
 
-class Terminal:
+class AgentTerminal:
     """Have the recorded program run in a terminal.
 
     Args:
         like: a descriptor whose size is taken, if it is a terminal.
     """
 
-    end_of_input = _END
+    end_of_input = _END_OF_INPUT_BYTE
     """What is written for the end of input."""
 
     def __init__(self, like: int) -> None:
         self._like = like
         self.master, self.slave = pty.openpty()
-        self.copy_size()
+        self.copy_own_terminal_size()
 
-    def copy_size(self) -> tuple[int, int]:
+    def copy_own_terminal_size(self) -> tuple[int, int]:
         """Take over the size of our own terminal; give rows and columns."""
-        size = _ROWS, _COLUMNS
+        size = _DEFAULT_TERMINAL_ROWS, _DEFAULT_TERMINAL_COLUMNS
         with suppress(termios.error):
             size = termios.tcgetwinsize(self._like)
         termios.tcsetwinsize(self.slave, size)
@@ -187,7 +187,7 @@ class Terminal:
 
 
 @contextmanager
-def raw_mode(number: int) -> Iterator[None]:
+def set_raw_mode_in_block(number: int) -> Iterator[None]:
     """Have our own terminal pass every key on while the block runs; a pipe or file stays as it is."""
     if not os.isatty(number):
         yield
@@ -200,17 +200,17 @@ def raw_mode(number: int) -> Iterator[None]:
         termios.tcsetattr(number, termios.TCSADRAIN, before)
 
 
-_LOOK_MS = 25
-_MOST_BYTES = 1 << 24
-_EVENT_BYTES = 128
-_LINE_BYTES = 256
+_POLL_INTERVAL_MS = 25
+_MAX_RECORDED_BYTES = 1 << 24
+_OVERHEAD_BYTES_PER_EVENT = 128
+_OVERHEAD_BYTES_PER_LINE = 256
 """So many bytes more each chunk and each line counts: the memory that they take does not depend on their size."""
-_PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-_CODES = {"stdin": "i", "stdout": "o", "stderr": "e"}
-_NOT_FOUND, _NOT_EXECUTABLE, _SIGNALLED = 127, 126, 128
+_FORWARDED_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_EVENT_CODE_BY_STREAM = {"stdin": "i", "stdout": "o", "stderr": "e"}
+_NOT_FOUND_EXIT_CODE, _NOT_EXECUTABLE_EXIT_CODE, _SIGNAL_EXIT_CODE_BASE = 127, 126, 128
 
 
-class StartError(UsageError):
+class ProgramStartError(UsageError):
     """The program cannot even be started.
 
     Args:
@@ -238,20 +238,20 @@ class _RecordedRun:
     ) -> None:
         self.record = Record()
         self._writer = writer
-        self._room, self._kept = _MOST_BYTES, 0
+        self._room, self._kept = _MAX_RECORDED_BYTES, 0
         self.flows: list[StreamForwarder] = []
         self.signals: list[int] = []
-        self.terminal = Terminal(streams[0]) if pty else None
+        self.terminal = AgentTerminal(streams[0]) if pty else None
         self._streams = streams
         self.start = time.monotonic_ns()
-        self.process = self._spawn(argv, env)
+        self.process = self._spawn_program(argv, env)
         self._record_event_now(
             "p", {"process": "agent", "seen": True, "pid": self.process.pid, "parent": "supervisor", "line": 0}
         )
         self._connect_streams()
         self.watcher = TreeWatcher(self.process.pid, self._record_event, self._find_output_pipes())
 
-    def _spawn(self, argv: Sequence[str], env: Mapping[str, str] | None) -> subprocess.Popen[bytes]:
+    def _spawn_program(self, argv: Sequence[str], env: Mapping[str, str] | None) -> subprocess.Popen[bytes]:
         pipe = self.terminal.slave if self.terminal else subprocess.PIPE
         told: dict[str, Any] = {"process_group": 0}
         if self.terminal:
@@ -262,33 +262,33 @@ class _RecordedRun:
         try:
             return subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, env=env, bufsize=0, **told)
         except OSError as error:
-            code = _NOT_FOUND if isinstance(error, FileNotFoundError) else _NOT_EXECUTABLE
-            raise StartError(argv[0], error.strerror or str(error), code) from error
+            code = _NOT_FOUND_EXIT_CODE if isinstance(error, FileNotFoundError) else _NOT_EXECUTABLE_EXIT_CODE
+            raise ProgramStartError(argv[0], error.strerror or str(error), code) from error
 
     def _connect_streams(self) -> None:
         stdin, stdout, stderr = self._streams
         if self.terminal:
             self.terminal.close_child_end()
             master = self.terminal.master
-            self._add_forwarder("stdin", stdin, os.dup(master), at_end=Terminal.end_of_input)
-            self._add_forwarder("stdout", master, stdout)
+            self._add_stream_forwarder("stdin", stdin, os.dup(master), at_end=AgentTerminal.end_of_input)
+            self._add_stream_forwarder("stdout", master, stdout)
             return
         pipes = self.process.stdin, self.process.stdout, self.process.stderr
         own = [os.dup(pipe.fileno()) for pipe in pipes if pipe]
         for pipe in pipes:
             assert pipe is not None
             pipe.close()
-        self._add_forwarder("stdin", stdin, own[0])
-        self._add_forwarder("stdout", own[1], stdout)
-        self._add_forwarder("stderr", own[2], stderr)
+        self._add_stream_forwarder("stdin", stdin, own[0])
+        self._add_stream_forwarder("stdout", own[1], stdout)
+        self._add_stream_forwarder("stderr", own[2], stderr)
 
-    def _add_forwarder(self, stream: str, source: int, sink: int, at_end: bytes = b"") -> None:
+    def _add_stream_forwarder(self, stream: str, source: int, sink: int, at_end: bytes = b"") -> None:
         ours = sink if stream == "stdin" else source
         os.set_blocking(ours, False)
 
         def tell(data: bytes | None) -> None:
             key = "broken" if data is None else "bytes" if data else "eof" if stream == "stdin" else "closed"
-            self._record_event_now(_CODES[stream], {"process": "agent", key: data or True})
+            self._record_event_now(_EVENT_CODE_BY_STREAM[stream], {"process": "agent", key: data or True})
 
         self.flows.append(StreamForwarder(source, sink, tell, closes=stream == "stdin" and not at_end, at_end=at_end))
 
@@ -302,11 +302,11 @@ class _RecordedRun:
         return frozenset(names)
 
     def _record_event_now(self, code: str, data: dict[str, Any]) -> None:
-        self._record_event(self.read_elapsed(), code, data)
+        self._record_event(self.read_elapsed_ns(), code, data)
 
     def _record_event(self, at: int, code: str, data: dict[str, Any]) -> None:
         if isinstance(printed := data.get("bytes"), bytes):
-            self._room -= len(printed) + printed.count(b"\n") * _LINE_BYTES + _EVENT_BYTES
+            self._room -= len(printed) + printed.count(b"\n") * _OVERHEAD_BYTES_PER_LINE + _OVERHEAD_BYTES_PER_EVENT
             if self._room < 0:
                 cut = f"what came after the first {self._kept} bytes was passed on, not recorded"
                 self.record.header.setdefault("cut", cut)
@@ -316,7 +316,7 @@ class _RecordedRun:
         if self._writer is not None:
             self._writer.send_event(at, code, data)
 
-    def read_elapsed(self) -> int:
+    def read_elapsed_ns(self) -> int:
         """Give the nanoseconds since the start."""
         return time.monotonic_ns() - self.start
 
@@ -331,26 +331,26 @@ class _RecordedRun:
                 for flow in self.flows:
                     for number, event in flow.list_poll_events():
                         poll.register(number, event)
-                ready = {number for number, _ in poll.poll(_LOOK_MS)}
+                ready = {number for number, _ in poll.poll(_POLL_INTERVAL_MS)}
                 self._forward_signals()
                 for flow in self.flows:
-                    flow.forward_ready(ready)
-                self.watcher.report_changes(self.read_elapsed())
+                    flow.forward_ready_descriptors(ready)
+                self.watcher.report_tree_changes(self.read_elapsed_ns())
                 exited = pidfd in ready
         finally:
             os.close(pidfd)
-        return self._record_end()
+        return self._record_program_end()
 
-    def _record_end(self) -> int:
+    def _record_program_end(self) -> int:
         status = self.process.wait()
         for flow in self.flows[1:]:
-            flow.drain()
+            flow.forward_remaining_bytes()
         ended = {"signal": signal_name(-status)} if status < 0 else {"code": status}
         self._record_event_now("x", {"process": "agent", **ended})
         self._record_event_now("p", {"process": "agent", "gone": True})
         for _ in range(2):
-            self.watcher.report_changes(self.read_elapsed())
-        self.watcher.report_survivors(self.read_elapsed())
+            self.watcher.report_tree_changes(self.read_elapsed_ns())
+        self.watcher.report_survivors(self.read_elapsed_ns())
         return status
 
     def _forward_signals(self) -> None:
@@ -358,7 +358,7 @@ class _RecordedRun:
             number = self.signals.pop(0)
             if number == signal.SIGWINCH:
                 if self.terminal:
-                    rows, columns = self.terminal.copy_size()
+                    rows, columns = self.terminal.copy_own_terminal_size()
                     self._record_event_now("m", {"process": "agent", "rows": rows, "columns": columns})
                 continue
             self._record_event_now(
@@ -386,7 +386,7 @@ def _read_signal_disposition(pid: int, number: int) -> str:
     return "default"
 
 
-def run_recorded(
+def run_and_record_program(
     argv: Sequence[str],
     *,
     env: Mapping[str, str] | None = None,
@@ -408,7 +408,7 @@ def run_recorded(
         of the signal that ended it.
 
     Raises:
-        CannotStart: the kernel says why.
+        ProgramStartError: the kernel says why.
         UsageError: this is not Linux, or /proc does not show the pid namespace of this process.
     """
     require_linux()
@@ -417,8 +417,8 @@ def run_recorded(
     try:
         with (
             adopt_orphans_in_block(),
-            _collect_signals() as heard,
-            raw_mode(streams[0]) if terminal else contextlib.nullcontext(),
+            _collect_signals_in_block() as heard,
+            set_raw_mode_in_block(streams[0]) if terminal else contextlib.nullcontext(),
         ):
             run = _RecordedRun(argv, env, streams, writer, pty=terminal)
             run.signals += heard[0]
@@ -427,11 +427,11 @@ def run_recorded(
     finally:
         if writer is not None:
             writer.stop()
-    return run.record, _SIGNALLED - status if status < 0 else status
+    return run.record, _SIGNAL_EXIT_CODE_BASE - status if status < 0 else status
 
 
 @contextlib.contextmanager
-def _collect_signals() -> Iterator[list[list[int]]]:
+def _collect_signals_in_block() -> Iterator[list[list[int]]]:
     """Have what we are signalled kept for who runs in our place, while the block runs."""
     early: list[int] = []
     places: list[list[int]] = [early]
@@ -439,7 +439,7 @@ def _collect_signals() -> Iterator[list[list[int]]]:
     def hear(number: int, _frame: object) -> None:
         places[-1].append(number)
 
-    before = {number: signal.signal(number, hear) for number in (*_PASSED_ON, signal.SIGWINCH)}
+    before = {number: signal.signal(number, hear) for number in (*_FORWARDED_SIGNALS, signal.SIGWINCH)}
     try:
         yield places
     finally:

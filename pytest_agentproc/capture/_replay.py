@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import BoundScenario
 
 
-_HOME = "pytest_agentproc.fake_agents."
+_FAKE_AGENTS_MODULE_PREFIX = "pytest_agentproc.fake_agents."
 
 
 def copy_encoder(encoder: Any) -> Any:
     """Give an encoder in the same state: steps that are played on either of the two leave the other as it is."""
-    if not type(encoder).__module__.startswith(_HOME):
+    if not type(encoder).__module__.startswith(_FAKE_AGENTS_MODULE_PREFIX):
         return copy.deepcopy(encoder)  # an encoder of a plugin may change whatever it keeps
     return _copy_value(encoder, {})
 
@@ -55,7 +55,7 @@ def _copy_value(value: Any, made: dict[int, Any]) -> Any:
         return [_copy_value(member, made) for member in value] if _has_mutable_members(value) else value.copy()
     if isinstance(value, set):
         return value.copy()
-    if not type(value).__module__.startswith(_HOME):
+    if not type(value).__module__.startswith(_FAKE_AGENTS_MODULE_PREFIX):
         return value
     if id(value) not in made:
         made[id(value)] = twin = object.__new__(type(value))
@@ -67,10 +67,10 @@ def _copy_value(value: Any, made: dict[int, Any]) -> Any:
 def _has_mutable_members(members: Any) -> bool:
     """Say whether the members can change; all members of a collection are of one kind, so the first decides."""
     first = next(iter(members), None)
-    return isinstance(first, MethodType | list) or type(first).__module__.startswith(_HOME)
+    return isinstance(first, MethodType | list) or type(first).__module__.startswith(_FAKE_AGENTS_MODULE_PREFIX)
 
 
-_MOST_GRANTS = 1_000_000
+_MAX_REPLAY_GRANTS = 1_000_000
 
 
 class AgentInput(NamedTuple):
@@ -201,7 +201,7 @@ def replay_agent(bound: BoundScenario, argv: Sequence[str], prompt: str, given: 
 
 def _run_player_to_end(player: Player, stage: ReplayStage, coming: deque[AgentInput]) -> None:
     now = 0
-    for _ in range(_MOST_GRANTS):
+    for _ in range(_MAX_REPLAY_GRANTS):
         signals: list[int] = []
         if _is_input_due(coming, stage, now) and _is_player_waiting(player, now):
             stage.now = now
@@ -239,7 +239,7 @@ def _deliver_agent_input(given: AgentInput, stage: ReplayStage) -> list[int]:
     return [given.data]
 
 
-_OF_RUNS = """
+_KEYS_VARYING_BY_RUN = """
     uuid session_id sessionId sessionID messageID snapshot timestamp ts time thread_id threadId usage modelUsage stats
     tokens cost duration_ms ttft_ms willRetry
     duration_api_ms total_cost_usd num_turns request_id responseId user_message_uuid user_message_uuids signature
@@ -248,38 +248,42 @@ _OF_RUNS = """
     context_management begun_message_ids ttft_stream_ms time_to_request_ms first_content_frame_ms
     model_usage_since_last_result
 """
-_OF_MACHINES = """
+_KEYS_VARYING_BY_MACHINE = """
     model responseModel provider api cwd tools mcp_servers apiKeySource slash_commands agents skills plugins level _meta
     output_style permissionMode claude_code_version version fast_mode_state
 """
-_VARIES = frozenset((_OF_RUNS + _OF_MACHINES).split())
+_VARYING_KEYS = frozenset((_KEYS_VARYING_BY_RUN + _KEYS_VARYING_BY_MACHINE).split())
 """Keys whose values are a run's own, a machine's or a version's."""
 
-_DEFAULTS: dict[str, dict[str, Any]] = {"tool": {"input": {}}, "tool_done": {"output": "", "error": None}}
-_THREAD = "01a20072-e39f-7280-8216-1a538c0445ff"
+_DEFAULT_FIELDS_BY_STEP: dict[str, dict[str, Any]] = {"tool": {"input": {}}, "tool_done": {"output": "", "error": None}}
+_FAKE_THREAD_ID = "01a20072-e39f-7280-8216-1a538c0445ff"
 """The thread of the fake."""
 
-_PROMPTS: dict[str, Callable[[str], list[dict[str, Any]]]] = {
+_PROMPT_REQUESTS_BY_DIALECT: dict[str, Callable[[str], list[dict[str, Any]]]] = {
     "claude": lambda text: [{"type": "user", "message": {"role": "user", "content": text}}],
     "pi": lambda text: [{"id": "1", "type": "prompt", "message": text}],
     "acp": lambda text: [
         {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}},
         {"jsonrpc": "2.0", "id": 1, "method": "session/new", "params": {"cwd": "/", "mcpServers": []}},
-        _make_acp_prompt(text),
+        _make_acp_prompt_request(text),
     ],
     "codex": lambda text: [
         {"id": 0, "method": "initialize", "params": {}},
         {"id": 1, "method": "thread/start", "params": {}},
-        {"id": 2, "method": "turn/start", "params": {"threadId": _THREAD, "input": [{"type": "text", "text": text}]}},
+        {
+            "id": 2,
+            "method": "turn/start",
+            "params": {"threadId": _FAKE_THREAD_ID, "input": [{"type": "text", "text": text}]},
+        },
     ],
 }
-_CANCELS: dict[str, dict[str, Any]] = {
+_CANCEL_REQUEST_BY_DIALECT: dict[str, dict[str, Any]] = {
     "claude": {"type": "control_request", "request_id": "1", "request": {"subtype": "interrupt"}},
     "pi": {"id": "2", "type": "abort"},
 }
 
 
-def _make_acp_prompt(text: str) -> dict[str, Any]:
+def _make_acp_prompt_request(text: str) -> dict[str, Any]:
     params = {"sessionId": "sess_1", "prompt": [{"type": "text", "text": text}]}
     return {"jsonrpc": "2.0", "id": 2, "method": "session/prompt", "params": params}
 
@@ -312,7 +316,7 @@ class EncoderCheck:
 
     def feed_prompt(self, text: str) -> None:
         """Have the caller ask, and the agent take it up."""
-        requests = _PROMPTS[self._dialect](text)
+        requests = _PROMPT_REQUESTS_BY_DIALECT[self._dialect](text)
         reply = b""
         for request in requests[-1:] if self._prompts else requests:
             reply, _ = self._encoder.handle_request(json.dumps(request).encode(), 0)
@@ -322,8 +326,8 @@ class EncoderCheck:
 
     def feed_cancel(self) -> None:
         """Have the caller cancel the turn, where the acknowledgement depends on it."""
-        if self._dialect in _CANCELS:
-            self._encoder.handle_request(json.dumps(_CANCELS[self._dialect]).encode(), 0)
+        if self._dialect in _CANCEL_REQUEST_BY_DIALECT:
+            self._encoder.handle_request(json.dumps(_CANCEL_REQUEST_BY_DIALECT[self._dialect]).encode(), 0)
 
     def try_steps(self, steps: Sequence[DraftStep], event: Any) -> bool:
         """Play steps, and say whether they say the event; if not, nothing has happened."""
@@ -354,7 +358,9 @@ class EncoderCheck:
         elif name == "turn_said":  # pi: a message with its stop reason
             told = self._encoder.say(value["text"], value["stop"], 0)
         else:
-            told = self._encoder.events[name]({**_DEFAULTS[name], **value} if name in _DEFAULTS else value, 0)
+            told = self._encoder.events[name](
+                {**_DEFAULT_FIELDS_BY_STEP[name], **value} if name in _DEFAULT_FIELDS_BY_STEP else value, 0
+            )
         return told
 
 
@@ -379,4 +385,8 @@ def _contains_wanted_value(said: Any, wanted: Any) -> bool:
 
 def _is_varying_key(key: str, within: dict[str, Any]) -> bool:
     """Say whether a value is the run's own: also the id of a message, an item or a request, but not of a tool."""
-    return key in _VARIES or within[key] is None or (key == "id" and within.get("type") not in ("tool_use", "toolCall"))
+    return (
+        key in _VARYING_KEYS
+        or within[key] is None
+        or (key == "id" and within.get("type") not in ("tool_use", "toolCall"))
+    )

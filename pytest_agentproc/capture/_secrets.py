@@ -17,16 +17,22 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
 
-from pytest_agentproc.capture._views import View, decode_layers, find_growing_texts, flatten_view, join_pieces
+from pytest_agentproc.capture._views import (
+    TextView,
+    find_continued_texts,
+    join_text_pieces,
+    list_unescaped_views,
+    strip_colours_and_line_breaks,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
-SHORTEST = 6
+MIN_SECRET_BYTES = 6
 """A value with fewer bytes is no secret that can be told from other words."""
 
-_PREFIXED = {
+_PREFIXED_SECRET_PATTERNS = {
     "Anthropic key": rb"sk-ant-[\w-]{16,}",
     "OpenAI-like key": rb"sk-[\w-]{16,}",
     "Stripe key": rb"[sr]k_(?:live|test)_\w{10,}|whsec_[\w+/=]{16,}",
@@ -58,17 +64,17 @@ _PREFIXED = {
     "age key": rb"AGE-SECRET-KEY-1[0-9A-Z]{20,}",
     "JSON web token": rb"eyJ(?<!\weyJ)[\w-]{8,2000}\.eyJ[\w-]{8,}(?:\.[\w-]*)?",
 }
-_NAMES = (
+_SECRET_NAME_ALTERNATIVES = (
     rb"api[_-]?key|token|secret|passw(?:or)?d|passphrase|pwd|credentials?|private[_-]?key|access[_-]?key"
     rb"|account[_-]?key|auth[_-]?key|master[_-]?key|encryption[_-]?key|signing[_-]?key|session[_-]?key"
 )
-_WORDS = rb"(?:[^\r\n]{0,400}?[\s\"'\x00])?"
+_WORDS_BEFORE_OPTION_PATTERN = rb"(?:[^\r\n]{0,400}?[\s\"'\x00])?"
 """What may stand between a command and its option."""
-_GAP = rb"[\s\"',=\x00]{1,16}"
+_WORD_SEPARATOR_PATTERN = rb"[\s\"',=\x00]{1,16}"
 """What separates two words of a command line in a shell, in a list of JSON, and where the kernel gives them."""
-_MIXED = rb"(?=[^\s\"']*?[0-9])(?=[^\s\"']*?[a-z])(?=[^\s\"']*?[A-Z])"
-_SAID_NAMES = rb"(?i:\b(?:password|passphrase|passcode|token|secret|api[ _-]?key|access[ _-]?key))"
-_PLACED = {
+_MIXED_CHARACTERS_LOOKAHEAD = rb"(?=[^\s\"']*?[0-9])(?=[^\s\"']*?[a-z])(?=[^\s\"']*?[A-Z])"
+_SPOKEN_SECRET_NAME_PATTERN = rb"(?i:\b(?:password|passphrase|passcode|token|secret|api[ _-]?key|access[ _-]?key))"
+_SECRET_PATTERNS_BY_CONTEXT = {
     "authorization header": rb"(?i:authorization\\*[\"']?\s*[:=]\s*\\*[\"']?)((?:[A-Za-z]+ )?[^\s\"'\\,;\x00]{6,})",
     "bearer token": rb"[Bb]earer[ +]([\w.~+/=-]{6,})",
     "basic credentials": rb"[Bb]asic (?=\w[\w+/=-]*?[A-Z0-9])([\w+/=-]{8,})",
@@ -78,29 +84,42 @@ _PLACED = {
     rb"=([^\s&#\"'\\\x00]{6,})",
     "Slack webhook": rb"hooks\.slack\.com/(?:services|workflows)/([\w/]{20,})",
     "cookie in JSON": rb"(?i:\"cookies?)\"\s{0,64}:\s{0,64}\"([^\"=\\\r\n]{1,100}=[^\"\\\r\n]{3,})",
-    "registry login": rb"\b_?auth\"?\s{0,64}[:=]\s{0,64}\"?" + _MIXED + rb"([\w+/=-]{12,})",
-    "login of curl": rb"\b(?:curl|wget)\b" + _WORDS + rb"(?:-\w{0,8}[uU]|--(?:proxy-)?user)" + _GAP + rb"?"
+    "registry login": rb"\b_?auth\"?\s{0,64}[:=]\s{0,64}\"?" + _MIXED_CHARACTERS_LOOKAHEAD + rb"([\w+/=-]{12,})",
+    "login of curl": rb"\b(?:curl|wget)\b"
+    + _WORDS_BEFORE_OPTION_PATTERN
+    + rb"(?:-\w{0,8}[uU]|--(?:proxy-)?user)"
+    + _WORD_SEPARATOR_PATTERN
+    + rb"?"
     rb"[^\s:/\"'\x00]{1,100}:(?!//)([^\s\"'\x00]{6,})",
-    "password of a database": rb"\b(?:mysql\w*|mariadb[\w-]*)\b" + _WORDS + rb"-p[\"']?([^\s\"'\x00]{6,})",
+    "password of a database": rb"\b(?:mysql\w*|mariadb[\w-]*)\b"
+    + _WORDS_BEFORE_OPTION_PATTERN
+    + rb"-p[\"']?([^\s\"'\x00]{6,})",
     "password of a command": rb"(?>\bsshpass\b|\bmongo\w*|\b(?:docker|podman|helm|az|oc|cf)\b"
-    + _WORDS
+    + _WORDS_BEFORE_OPTION_PATTERN
     + rb"login\b)"
-    + _WORDS
+    + _WORDS_BEFORE_OPTION_PATTERN
     + rb"(?<=[\s\"'\x00])-p"
-    + _GAP
+    + _WORD_SEPARATOR_PATTERN
     + rb"?([^\s\"'\x00]{6,})",
-    "password of redis-cli": rb"\bredis-cli\b" + _WORDS + rb"-a" + _GAP + rb"([^\s\"'\x00]{6,})",
-    "password of openssl": rb"-pass\w{0,8}" + _GAP + rb"pass:([^\s\"'\x00]{6,})",
+    "password of redis-cli": rb"\bredis-cli\b"
+    + _WORDS_BEFORE_OPTION_PATTERN
+    + rb"-a"
+    + _WORD_SEPARATOR_PATTERN
+    + rb"([^\s\"'\x00]{6,})",
+    "password of openssl": rb"-pass\w{0,8}" + _WORD_SEPARATOR_PATTERN + rb"pass:([^\s\"'\x00]{6,})",
     "password on a pipe": rb"\becho \"?([^\s\"'|]{6,})\"? ?\| ?[^\r\n|]{0,100}?(?:--password-stdin|\bsudo -S|passwd)",
     "netrc": rb"\b(?:machine\s{1,64}\S{1,200}|default)\s{1,64}(?:(?:login|account)\s{1,64}\S{1,200}\s{1,64}){0,2}"
     rb"password\s{1,64}(\S{6,})",
     "pgpass": rb"(?m:^)[\w.*-]{1,100}:(?:\d{4,5}|\*):(?!\d+:)[^:\s]{1,100}:[^:\s]{1,100}:([^\s:]{6,})(?m:$)",
-    "said password": _SAID_NAMES + rb" (?:is|was):? {1,4}[\"'`]?" + _MIXED + rb"([^\s\"'`,;]{8,})",
+    "said password": _SPOKEN_SECRET_NAME_PATTERN
+    + rb" (?:is|was):? {1,4}[\"'`]?"
+    + _MIXED_CHARACTERS_LOOKAHEAD
+    + rb"([^\s\"'`,;]{8,})",
 }
-_LOOKS = {name: (re.compile(look), 0) for name, look in _PREFIXED.items()}
-_LOOKS |= {name: (re.compile(look), 1) for name, look in _PLACED.items()}
-_ANY = (b"",)
-_HEADS: dict[str, tuple[bytes, ...]] = {
+_PATTERN_AND_GROUP_BY_KIND = {name: (re.compile(look), 0) for name, look in _PREFIXED_SECRET_PATTERNS.items()}
+_PATTERN_AND_GROUP_BY_KIND |= {name: (re.compile(look), 1) for name, look in _SECRET_PATTERNS_BY_CONTEXT.items()}
+_NO_REQUIRED_WORD = (b"",)
+_REQUIRED_WORDS_BY_KIND: dict[str, tuple[bytes, ...]] = {
     "authorization header": (b"authorization",),
     "bearer token": (b"bearer",),
     "basic credentials": (b"basic",),
@@ -122,10 +141,10 @@ _HEADS: dict[str, tuple[bytes, ...]] = {
     "Telegram token": (b":aa",),
 }
 """Words without which there is none of a kind; they are looked for first, as that costs next to nothing."""
-_NAME = re.compile(_NAMES)
-_IN_QUOTES = rb"\"((?:[^\"\\\r\n]++|\\[\x00-\xff])++)(?:\"|\Z)"
-_QUOTED = _IN_QUOTES + rb"|'((?:[^'\\\r\n]++|\\[\x00-\xff])++)(?:'|\Z)"
-_BARE = (
+_SECRET_NAME_PATTERN = re.compile(_SECRET_NAME_ALTERNATIVES)
+_DOUBLE_QUOTED_VALUE_PATTERN = rb"\"((?:[^\"\\\r\n]++|\\[\x00-\xff])++)(?:\"|\Z)"
+_QUOTED_VALUE_PATTERN = _DOUBLE_QUOTED_VALUE_PATTERN + rb"|'((?:[^'\\\r\n]++|\\[\x00-\xff])++)(?:'|\Z)"
+_UNQUOTED_VALUE_PATTERN = (
     rb"""["']?((?:[^\s"'`\\&,;<>()\x00-\x1f]++|[&;](?![\w.-]{1,40}=)(?=[^\s"'`])|,(?![\w.-]{1,40}[=:])(?=[^\s"'`])"""
     rb"""|[<>()](?=[^\s"'`,;]))+)"""
 )
@@ -133,58 +152,67 @@ _BARE = (
 
 The group as a whole is not repeated possessively, as CPython before 3.11.5 skips the look-aheads in such a group.
 """
-_VALUE = rb"(?:" + _QUOTED + rb"|" + _BARE + rb")"
-_BY_CHANCE = rb"(?=[^\s\"']*?[0-9])(?=[^\s\"']*?[A-Za-z])(?!-)"
-_KEYED = re.compile(rb"\"\s{0,64}:\s{0,64}" + _IN_QUOTES)
-_ASSIGNED = re.compile(rb"[\"']?[ \t]*+(?::=|=>|[=:])[ \t]*+" + _VALUE)
-_OPTION = re.compile(rb"[ \t=\x00]++" + _VALUE)
-_OPTION_HEAD = re.compile(rb"(?<![\w-])--?[\w-]*\Z")
-_WITHIN = re.compile(rb"s?\"\s{0,64}:\s{0,64}\{\s{0,64}\"(?:value|raw|plain|data)\"\s{0,64}:\s{0,64}" + _IN_QUOTES)
-_LISTED = re.compile(rb"s?\"\s{0,64}:\s{0,64}\[\s{0,64}\"" + _BY_CHANCE + rb"([^\s\"\\]{6,})\"")
-_PAIRED = re.compile(rb"([\"'])\s{0,64},\s{0,64}[\"']" + _BY_CHANCE + rb"([^\s\"'\\]{6,})\1")
-_BESIDE = re.compile(
+_ANY_VALUE_PATTERN = rb"(?:" + _QUOTED_VALUE_PATTERN + rb"|" + _UNQUOTED_VALUE_PATTERN + rb")"
+_RANDOM_LOOKING_LOOKAHEAD = rb"(?=[^\s\"']*?[0-9])(?=[^\s\"']*?[A-Za-z])(?!-)"
+_JSON_KEY_VALUE_PATTERN = re.compile(rb"\"\s{0,64}:\s{0,64}" + _DOUBLE_QUOTED_VALUE_PATTERN)
+_ASSIGNED_VALUE_PATTERN = re.compile(rb"[\"']?[ \t]*+(?::=|=>|[=:])[ \t]*+" + _ANY_VALUE_PATTERN)
+_OPTION_VALUE_PATTERN = re.compile(rb"[ \t=\x00]++" + _ANY_VALUE_PATTERN)
+_OPTION_PREFIX_PATTERN = re.compile(rb"(?<![\w-])--?[\w-]*\Z")
+_NESTED_OBJECT_VALUE_PATTERN = re.compile(
+    rb"s?\"\s{0,64}:\s{0,64}\{\s{0,64}\"(?:value|raw|plain|data)\"\s{0,64}:\s{0,64}" + _DOUBLE_QUOTED_VALUE_PATTERN
+)
+_LIST_ITEM_VALUE_PATTERN = re.compile(
+    rb"s?\"\s{0,64}:\s{0,64}\[\s{0,64}\"" + _RANDOM_LOOKING_LOOKAHEAD + rb"([^\s\"\\]{6,})\""
+)
+_NAME_VALUE_PAIR_PATTERN = re.compile(
+    rb"([\"'])\s{0,64},\s{0,64}[\"']" + _RANDOM_LOOKING_LOOKAHEAD + rb"([^\s\"'\\]{6,})\1"
+)
+_SEPARATE_VALUE_FIELD_PATTERN = re.compile(
     rb"[\"']?\s{0,64},?\s{0,64}[\"']?(?:[vV]alue|VALUE)[\"']?\s{0,64}[:=]\s{0,64}(?:"
-    + _QUOTED
+    + _QUOTED_VALUE_PATTERN
     + rb"|"
-    + _BY_CHANCE
-    + _BARE
+    + _RANDOM_LOOKING_LOOKAHEAD
+    + _UNQUOTED_VALUE_PATTERN
     + rb")"
 )
-_ELEMENT = re.compile(rb"(?:\s[^<>]{0,200})?>\s{0,64}([^\s<>]{6,})\s{0,64}</")
-_ELEMENT_HEAD = re.compile(rb"<[\w:.-]*\Z")
-_ENTRY = re.compile(
-    rb"(?:[\"'][^<>]{0,100}>|</key>\s{0,64}<string>)\s{0,64}" + _BY_CHANCE + rb"([^\s<>]{6,})\s{0,64}</"
+_XML_ELEMENT_VALUE_PATTERN = re.compile(rb"(?:\s[^<>]{0,200})?>\s{0,64}([^\s<>]{6,})\s{0,64}</")
+_XML_ELEMENT_PREFIX_PATTERN = re.compile(rb"<[\w:.-]*\Z")
+_XML_NAMED_ENTRY_PATTERN = re.compile(
+    rb"(?:[\"'][^<>]{0,100}>|</key>\s{0,64}<string>)\s{0,64}" + _RANDOM_LOOKING_LOOKAHEAD + rb"([^\s<>]{6,})\s{0,64}</"
 )
-_TAILS: tuple[tuple[str, re.Pattern[bytes], re.Pattern[bytes] | None], ...] = (
-    ("value of a telling key", _KEYED, None),
-    ("value of a telling name", _ASSIGNED, None),
-    ("value of a telling option", _OPTION, _OPTION_HEAD),
-    ("value of a telling element", _ELEMENT, _ELEMENT_HEAD),
-    *(("value within a telling key", look, None) for look in (_WITHIN, _LISTED)),
-    *(("value beside a telling name", look, None) for look in (_PAIRED, _BESIDE, _ENTRY)),
+_PATTERNS_AFTER_SECRET_NAME: tuple[tuple[str, re.Pattern[bytes], re.Pattern[bytes] | None], ...] = (
+    ("value of a telling key", _JSON_KEY_VALUE_PATTERN, None),
+    ("value of a telling name", _ASSIGNED_VALUE_PATTERN, None),
+    ("value of a telling option", _OPTION_VALUE_PATTERN, _OPTION_PREFIX_PATTERN),
+    ("value of a telling element", _XML_ELEMENT_VALUE_PATTERN, _XML_ELEMENT_PREFIX_PATTERN),
+    *(("value within a telling key", look, None) for look in (_NESTED_OBJECT_VALUE_PATTERN, _LIST_ITEM_VALUE_PATTERN)),
+    *(
+        ("value beside a telling name", look, None)
+        for look in (_NAME_VALUE_PAIR_PATTERN, _SEPARATE_VALUE_FIELD_PATTERN, _XML_NAMED_ENTRY_PATTERN)
+    ),
 )
 """What stands after a telling name, and what stands before it if the value is to be one."""
-_CODE = re.compile(
+_CODE_EXPRESSION_PATTERN = re.compile(
     rb"(?:[A-Za-z_]+\.)+[A-Za-z_]+|[A-Za-z_][\w.]*[(\[].*"
-    rb"|(?:[\w.]*[_.]|[A-Za-z]*(?=[A-Z]))?(?i:" + _NAMES + rb")s?"
+    rb"|(?:[\w.]*[_.]|[A-Za-z]*(?=[A-Z]))?(?i:" + _SECRET_NAME_ALTERNATIVES + rb")s?"
 )
 """A call, a field, or a variable that is called as its value: `get_token()`, `self.token`, `user_password`."""
-_LONGEST_OPTION = 80
-_KEY_BEGIN = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_KEY_END = re.compile(rb"-----END [A-Z0-9 ]{0,60}-----")
-_LONGEST_KEY = 20_000
-_RUN = re.compile(rb"[\t\r\n\x20-\x7e]{6,}")
-_CHANCE = re.compile(rb"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])")
-_WORD_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
-_TELLING = frozenset(
+_MAX_OPTION_PREFIX_BYTES = 80
+_PRIVATE_KEY_BEGIN_PATTERN = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_PRIVATE_KEY_END_PATTERN = re.compile(rb"-----END [A-Z0-9 ]{0,60}-----")
+_MAX_PRIVATE_KEY_BYTES = 20_000
+_PRINTABLE_RUN_PATTERN = re.compile(rb"[\t\r\n\x20-\x7e]{6,}")
+_RANDOM_LOOKING_PATTERN = re.compile(rb"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])")
+_WORD_CHARACTER_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+_WORDS_OF_SECRET_NAMES = frozenset(
     (
         *("KEY", "APIKEY", "TOKEN", "SECRET", "SECRETS", "PASSWORD", "PASSWD", "PASS", "PASSPHRASE", "PWD"),
         *("CREDENTIAL", "CREDENTIALS", "COOKIE", "DSN", "PAT", "JWT"),
     )
 )
-_TELLING_LAST = frozenset({"AUTH", "AUTHORIZATION", "WEBHOOK"})
-_INNOCENT = frozenset({"PWD", "OLDPWD"})
-_DULL = re.compile(
+_LAST_WORDS_OF_SECRET_NAMES = frozenset({"AUTH", "AUTHORIZATION", "WEBHOOK"})
+_HARMLESS_VARIABLE_NAMES = frozenset({"PWD", "OLDPWD"})
+_HARMLESS_VALUE_PATTERN = re.compile(
     rb"(?i:(?:true|false|none|null)\W*|undefined|default|disabled|enabled|redacted\d*x*|x+|\*+|\.+|<.*|\$.*|%\w+%|\{.*"
     rb"|string|required|optional|process\.env.*|os\.environ.*|(?:bearer|basic|token)(?: [$<{].*)?)"
 )
@@ -193,24 +221,26 @@ _DULL = re.compile(
 def is_secret_name(name: str) -> bool:
     """Say whether an environment variable's name shows that its value is secret."""
     words = re.split(r"[_\-.]", name.upper())
-    return name not in _INNOCENT and (not _TELLING.isdisjoint(words) or words[-1] in _TELLING_LAST)
+    return name not in _HARMLESS_VARIABLE_NAMES and (
+        not _WORDS_OF_SECRET_NAMES.isdisjoint(words) or words[-1] in _LAST_WORDS_OF_SECRET_NAMES
+    )
 
 
 def is_unlikely_secret(value: bytes) -> bool:
     """Say whether a value is too short, or too common a word, to be a secret; placeholders are."""
-    return len(value) < SHORTEST or _DULL.fullmatch(value) is not None
+    return len(value) < MIN_SECRET_BYTES or _HARMLESS_VALUE_PATTERN.fullmatch(value) is not None
 
 
 def find_secrets(data: bytes) -> Iterator[tuple[str, int, int]]:
     """Yield what looks like a secret: its kind, and where it begins and ends. They may overlap."""
     for begin, text in _find_text_runs(data):
         small = text.lower()
-        for kind, (look, group) in _LOOKS.items():
-            if all(head not in small for head in _HEADS.get(kind, _ANY)):
+        for kind, (look, group) in _PATTERN_AND_GROUP_BY_KIND.items():
+            if all(head not in small for head in _REQUIRED_WORDS_BY_KIND.get(kind, _NO_REQUIRED_WORD)):
                 continue
             for found in look.finditer(text):
                 start, end = found.span(group)
-                if not group and start and text[start - 1] in _WORD_BYTES:
+                if not group and start and text[start - 1] in _WORD_CHARACTER_BYTES:
                     continue
                 if kind == "authorization header" and _is_code_expression(text, start, end):
                     continue
@@ -223,33 +253,35 @@ def find_secrets(data: bytes) -> Iterator[tuple[str, int, int]]:
 
 def _find_named_secrets(text: bytes, small: bytes) -> Iterator[tuple[str, int, int]]:
     """Yield the values of telling names: what stands after `password:`, `"token":` or `--secret`."""
-    ends = dict.fromkeys(_TAILS, 0)
-    for name in _NAME.finditer(small):
-        head = text[max(name.start() - _LONGEST_OPTION, 0) : name.start()]
-        for row in _TAILS:
+    ends = dict.fromkeys(_PATTERNS_AFTER_SECRET_NAME, 0)
+    for name in _SECRET_NAME_PATTERN.finditer(small):
+        head = text[max(name.start() - _MAX_OPTION_PREFIX_BYTES, 0) : name.start()]
+        for row in _PATTERNS_AFTER_SECRET_NAME:
             kind, tail, before = row
             if name.start() < ends[row] or (before is not None and not before.search(head)):
                 continue
             if (found := tail.match(text, name.end())) is not None:
                 ends[row] = found.end()
                 start, end = found.span(found.lastindex or 0)
-                if tail is _OPTION or not _is_code_expression(text, start, end):
+                if tail is _OPTION_VALUE_PATTERN or not _is_code_expression(text, start, end):
                     yield kind, start, end
 
 
 def _is_code_expression(text: bytes, start: int, end: int) -> bool:
     """Say whether what stands there without quotes is an expression, whose value is not told."""
     is_bare = text[start - 1] not in b"\"'>"
-    return is_bare and (text[end : end + 1] in (b"(", b"[") or _CODE.fullmatch(text, start, end) is not None)
+    return is_bare and (
+        text[end : end + 1] in (b"(", b"[") or _CODE_EXPRESSION_PATTERN.fullmatch(text, start, end) is not None
+    )
 
 
 def _find_private_keys(text: bytes) -> Iterator[tuple[str, int, int]]:
     """Yield private keys: to their last line, to the quote that ends their text, or to the end of all."""
-    for begin in _KEY_BEGIN.finditer(text):
-        limit = begin.end() + _LONGEST_KEY
+    for begin in _PRIVATE_KEY_BEGIN_PATTERN.finditer(text):
+        limit = begin.end() + _MAX_PRIVATE_KEY_BYTES
         quote = text.find(b'"', begin.end(), limit)
         last = text.find(b"-----END ", begin.end(), limit if quote < 0 else quote)
-        end = _KEY_END.match(text, last) if last >= 0 else None
+        end = _PRIVATE_KEY_END_PATTERN.match(text, last) if last >= 0 else None
         if end is not None:
             yield "private key", begin.start(), end.end()
         elif quote >= 0:
@@ -266,14 +298,16 @@ def find_wrapped_secrets(text: bytes, breaks: Sequence[int]) -> Iterator[tuple[s
         breaks: where lines were joined. The text after a break is part of a secret only if it looks random.
     """
     joined = set(breaks)
-    for kind in _PREFIXED if breaks else ():
-        for found in _LOOKS[kind][0].finditer(text):
+    for kind in _PREFIXED_SECRET_PATTERNS if breaks else ():
+        for found in _PATTERN_AND_GROUP_BY_KIND[kind][0].finditer(text):
             start, end = found.span()
-            if start and text[start - 1] in _WORD_BYTES and start not in joined:
+            if start and text[start - 1] in _WORD_CHARACTER_BYTES and start not in joined:
                 continue
             inside = breaks[bisect_right(breaks, start) : bisect_left(breaks, end)]
             pieces = [text[begin:stop] for begin, stop in itertools.pairwise((*inside, end))]
-            count = next((at for at, piece in enumerate(pieces) if not _CHANCE.match(piece)), len(pieces))
+            count = next(
+                (at for at, piece in enumerate(pieces) if not _RANDOM_LOOKING_PATTERN.match(piece)), len(pieces)
+            )
             if count:
                 yield kind, start, (*inside, end)[count]
 
@@ -283,7 +317,7 @@ def _find_text_runs(data: bytes) -> Iterator[tuple[int, bytes]]:
     try:
         data.decode()
     except UnicodeDecodeError:
-        yield from ((run.start(), run[0]) for run in _RUN.finditer(data))
+        yield from ((run.start(), run[0]) for run in _PRINTABLE_RUN_PATTERN.finditer(data))
     else:
         yield 0, data
 
@@ -301,17 +335,17 @@ def list_encoded_forms(value: bytes) -> set[bytes]:
         whole = base64.b64encode(b"\0" * shift + value).rstrip(b"=")
         inner = whole[-(-8 * shift // 6) : len(whole) - (1 if (shift + len(value)) % 3 else 0)]
         found |= {inner, inner.replace(b"+", b"-").replace(b"/", b"_")}
-    for layer in decode_layers(View.from_bytes(value)):
+    for layer in list_unescaped_views(TextView.from_bytes(value)):
         found.add(layer.text)
-        if (flat := flatten_view(layer, joins_lines=True)) is not None:
+        if (flat := strip_colours_and_line_breaks(layer, joins_lines=True)) is not None:
             found.add(flat.text)
-    return {form for form in found if len(form) >= SHORTEST}
+    return {form for form in found if len(form) >= MIN_SECRET_BYTES}
 
 
-_FEW = 64
+_MAX_PREFIXES_SEARCHED_SINGLY = 64
 """So many beginnings of forms are looked for one after the other; more are looked up at each place of the text."""
-_LONG = 1024
-_MASKED = re.compile(rb"\x01+")
+_MAX_INDEXED_FORM_BYTES = 1024
+_MASKED_RUN_PATTERN = re.compile(rb"\x01+")
 
 
 @dataclass
@@ -364,12 +398,12 @@ class Redactor:
 
     def learn_secrets(self, data: bytes) -> None:
         """Look for secrets in every reading: escaped, coloured, cut by lines, in pieces in the lines of a dialect."""
-        for layer in _list_views_to_search(View.from_bytes(data), whole=True):
+        for layer in _list_views_to_search(TextView.from_bytes(data), whole=True):
             found = [(layer, secret) for secret in find_secrets(layer.text)]
-            if (plain := flatten_view(layer, joins_lines=False)) is not None:
+            if (plain := strip_colours_and_line_breaks(layer, joins_lines=False)) is not None:
                 found += [(plain, secret) for secret in find_secrets(plain.text)]
-            if (joined := flatten_view(layer, joins_lines=True)) is not None:
-                found += [(joined, secret) for secret in find_wrapped_secrets(joined.text, joined.joints)]
+            if (joined := strip_colours_and_line_breaks(layer, joins_lines=True)) is not None:
+                found += [(joined, secret) for secret in find_wrapped_secrets(joined.text, joined.line_join_offsets)]
             for view, (kind, start, end) in found:
                 self._add_secret(view.text[start:end], kind)
 
@@ -384,13 +418,13 @@ class Redactor:
 
     def _index_secret_form(self, form: bytes, told: RedactedSecret) -> None:
         """Have a form found: a short one by its size, a long one by comparing, as a copy of it would cost too much."""
-        sizes = self._sizes.setdefault(form[:SHORTEST], [])
-        if len(form) > _LONG:
-            insort(self._long.setdefault(form[:SHORTEST], []), (form, told), key=lambda pair: -len(pair[0]))
+        sizes = self._sizes.setdefault(form[:MIN_SECRET_BYTES], [])
+        if len(form) > _MAX_INDEXED_FORM_BYTES:
+            insort(self._long.setdefault(form[:MIN_SECRET_BYTES], []), (form, told), key=lambda pair: -len(pair[0]))
         elif len(form) not in sizes:
             insort(sizes, len(form), key=lambda size: -size)
 
-    def redact(self, data: bytes, place: str) -> bytes:
+    def redact_bytes(self, data: bytes, place: str) -> bytes:
         """Give the bytes with every secret replaced; they are as many as before, and their lines end where they did.
 
         Args:
@@ -402,7 +436,7 @@ class Redactor:
         covered = _RedactionMask(data)
         for ranges, told in self._find_secret_spans(data):
             covered.cover_ranges(ranges, told)
-        for source, target, size in find_growing_texts(data):
+        for source, target, size in find_continued_texts(data):
             covered.copy_cover(source, target, size)
         for told in covered.told.values():
             told.places[place] += 1
@@ -410,7 +444,7 @@ class Redactor:
 
     def redact_chunks(self, chunks: Sequence[bytes], place: str) -> list[bytes]:
         """Give the chunks of one stream redacted, each as long as before: a secret may be cut by the chunks."""
-        whole, at, result = self.redact(b"".join(chunks), place), 0, []
+        whole, at, result = self.redact_bytes(b"".join(chunks), place), 0, []
         for chunk in chunks:
             result.append(whole[at : at + len(chunk)])
             at += len(chunk)
@@ -419,7 +453,7 @@ class Redactor:
     def redact_text(self, text: str, place: str) -> str:
         """Give a text redacted."""
         self.learn_secrets(text.encode(errors="surrogateescape"))
-        return self.redact(text.encode(errors="surrogateescape"), place).decode(errors="surrogateescape")
+        return self.redact_bytes(text.encode(errors="surrogateescape"), place).decode(errors="surrogateescape")
 
     def redact_argv(self, argv: Sequence[str], place: str) -> list[str]:
         """Give the words of a command line redacted; an option's value may be the next word."""
@@ -428,8 +462,8 @@ class Redactor:
     def _find_secret_spans(self, data: bytes) -> list[tuple[list[tuple[int, int]], RedactedSecret]]:
         """Find what is known in every reading: its ranges in the data, the longest first."""
         found: dict[tuple[tuple[int, int], ...], RedactedSecret] = {}
-        for layer in _list_views_to_search(View.from_bytes(data)):
-            for view in (layer, flatten_view(layer, joins_lines=True)):
+        for layer in _list_views_to_search(TextView.from_bytes(data)):
+            for view in (layer, strip_colours_and_line_breaks(layer, joins_lines=True)):
                 for start, end in self._find_known_forms(view.text) if view is not None else ():
                     assert view is not None
                     found.setdefault(tuple(view.find_source_ranges(start, end)), self._forms[view.text[start:end]])
@@ -449,7 +483,7 @@ class Redactor:
 
     def _find_form_ends_at(self, text: bytes, at: int, ends: Mapping[int, int]) -> Iterator[tuple[int, RedactedSecret]]:
         """Yield the ends of all forms that begin at a place, the longest first, but for long ones that overlap."""
-        head = text[at : at + SHORTEST]
+        head = text[at : at + MIN_SECRET_BYTES]
         for form, told in self._long.get(head, ()):
             if ends.get(id(told), 0) <= at and text.startswith(form, at):
                 yield at + len(form), told
@@ -459,16 +493,18 @@ class Redactor:
 
     def _find_form_starts(self, text: bytes) -> Iterable[int]:
         """Give where a form may begin, in order. Few beginnings are looked for one by one, many at each place."""
-        if len(self._sizes) > _FEW:
-            return (at for at in range(len(text) - SHORTEST + 1) if text[at : at + SHORTEST] in self._sizes)
+        if len(self._sizes) > _MAX_PREFIXES_SEARCHED_SINGLY:
+            return (
+                at for at in range(len(text) - MIN_SECRET_BYTES + 1) if text[at : at + MIN_SECRET_BYTES] in self._sizes
+            )
         return sorted(found.start() for head in self._sizes for found in re.finditer(b"(?=%b)" % re.escape(head), text))
 
 
-def _list_views_to_search(data: View, *, whole: bool = False) -> Iterator[View]:
+def _list_views_to_search(data: TextView, *, whole: bool = False) -> Iterator[TextView]:
     """Yield the data and its joined pieces, each also with its escapes resolved."""
-    yield from decode_layers(data)
-    for pieces in join_pieces(data, whole=whole):
-        yield from decode_layers(pieces)
+    yield from list_unescaped_views(data)
+    for pieces in join_text_pieces(data, whole=whole):
+        yield from list_unescaped_views(pieces)
 
 
 class _RedactionMask:
@@ -499,7 +535,7 @@ class _RedactionMask:
 
     def copy_cover(self, source: int, target: int, size: int) -> None:
         """Put on a text what stands on the text that continues it."""
-        for run in _MASKED.finditer(self._mask, source, source + size):
+        for run in _MASKED_RUN_PATTERN.finditer(self._mask, source, source + size):
             start, end = run.start() - source + target, run.end() - source + target
             for place in [at for at in range(start, end) if at in self.told]:
                 del self.told[place]

@@ -9,18 +9,18 @@ from pathlib import Path
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.files import write_file
 
-SUFFIX = ".scenario.yaml"
+SCENARIO_FILE_SUFFIX = ".scenario.yaml"
 
 
-def check_target(path: str) -> Path:
+def check_scenario_target(path: str) -> Path:
     """Give the path of a scenario that is to be written.
 
     Raises:
         UsageError: its name or its folder is none for a scenario, or a folder is in its place.
     """
     target = Path(path)
-    if not target.name.endswith(SUFFIX) or target.name == SUFFIX:
-        raise UsageError(f'--out is "{path}"', f"name a file that ends in {SUFFIX}")
+    if not target.name.endswith(SCENARIO_FILE_SUFFIX) or target.name == SCENARIO_FILE_SUFFIX:
+        raise UsageError(f'--out is "{path}"', f"name a file that ends in {SCENARIO_FILE_SUFFIX}")
     if not target.parent.is_dir():
         raise UsageError(f'--out is "{path}", and there is no folder "{target.parent}"', "make it first")
     if not os.access(target.parent, os.W_OK):
@@ -33,10 +33,10 @@ def check_target(path: str) -> Path:
 
 def get_record_path(scenario: Path) -> Path:
     """Give the file of the record that stands beside a recorded scenario."""
-    return scenario.with_name(f"{scenario.name.removesuffix(SUFFIX)}.record.jsonl")
+    return scenario.with_name(f"{scenario.name.removesuffix(SCENARIO_FILE_SUFFIX)}.record.jsonl")
 
 
-def write_private(path: Path, data: bytes) -> None:
+def write_private_file(path: Path, data: bytes) -> None:
     """Write a file that its owner alone may read, in place of whatever is there.
 
     Raises:

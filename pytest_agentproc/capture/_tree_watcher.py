@@ -42,7 +42,7 @@ class TreeWatcher:
         self._names: dict[str, int] = {}
         self._before = frozenset(list_descendants(os.getpid())) - {agent}
 
-    def report_changes(self, now: int) -> None:
+    def report_tree_changes(self, now: int) -> None:
         """Report new processes, with the time of their first sight, and ended ones; adopted ones are reaped."""
         seen = {}
         for pid in list_descendants(os.getpid()):

@@ -23,19 +23,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 
-_MOST_LAYERS = 4
-_ESCAPE = re.compile(
+_MAX_ESCAPE_LAYERS = 4
+_ESCAPE_SEQUENCE_PATTERN = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}"
     rb"|x[0-9a-fA-F]{2}|[\x00-\xff])"
     rb"|&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,6});"
     rb"|%[0-9a-fA-F]{2}"
 )
-_LETTERS = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"f": b"\f"}
-_COLOUR = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-Z]|[@-Z\\^_])")
-_BREAK = re.compile(_COLOUR.pattern + rb"|(?<![ \t])[ \t]*[\r\n]\s*")
+_BYTE_BY_ESCAPE_LETTER = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"f": b"\f"}
+_COLOUR_SEQUENCE_PATTERN = re.compile(
+    rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-Z]|[@-Z\\^_])"
+)
+_COLOUR_OR_LINE_BREAK_PATTERN = re.compile(_COLOUR_SEQUENCE_PATTERN.pattern + rb"|(?<![ \t])[ \t]*[\r\n]\s*")
 
 
-class View:
+class TextView:
     """One reading of some bytes.
 
     Args:
@@ -46,14 +48,16 @@ class View:
         of: the view whose text the data is; None: the data is the original.
     """
 
-    def __init__(self, text: bytes, starts: list[int], sources: list[tuple[int, int]], of: View | None = None) -> None:
+    def __init__(
+        self, text: bytes, starts: list[int], sources: list[tuple[int, int]], of: TextView | None = None
+    ) -> None:
         self.text = text
         self._starts = starts
         self._sources = sources
         self._of = of
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> View:
+    def from_bytes(cls, data: bytes) -> TextView:
         """Read the bytes as they are."""
         return cls(data, [0], [(0, len(data))])
 
@@ -77,7 +81,7 @@ class View:
         return [place for part in found for place in self._of.find_source_ranges(*part)]
 
     @property
-    def joints(self) -> list[int]:
+    def line_join_offsets(self) -> list[int]:
         """Where lines were joined that the data had apart."""
         assert self._of is not None
         data = self._of.text
@@ -86,7 +90,7 @@ class View:
         return [start for start, gap in gaps if b"\n" in gap or b"\r" in gap]
 
 
-def splice_view(view: View, parts: Iterable[tuple[int, int, bytes]]) -> View:
+def make_view_of_parts(view: TextView, parts: Iterable[tuple[int, int, bytes]]) -> TextView:
     """Make a view of parts of another: of each part where it begins and ends there, and what is read for it."""
     text, starts, sources = bytearray(), list[int](), list[tuple[int, int]]()
     for start, end, read in parts:
@@ -94,23 +98,30 @@ def splice_view(view: View, parts: Iterable[tuple[int, int, bytes]]) -> View:
             starts.append(len(text))
             sources.append((start, end))
             text += read
-    return View(bytes(text), starts, sources, view)
+    return TextView(bytes(text), starts, sources, view)
 
 
-def decode_layers(view: View) -> list[View]:
+def list_unescaped_views(view: TextView) -> list[TextView]:
     """Give a view, and its text with the escapes resolved once, twice and so on."""
     found = [view]
-    while len(found) <= _MOST_LAYERS and (deeper := _replace_in_view(found[-1], _ESCAPE, _unescape)) is not None:
+    while (
+        len(found) <= _MAX_ESCAPE_LAYERS
+        and (deeper := _replace_in_view(found[-1], _ESCAPE_SEQUENCE_PATTERN, _unescape_sequence)) is not None
+    ):
         found.append(deeper)
     return found
 
 
-def flatten_view(view: View, *, joins_lines: bool) -> View | None:
+def strip_colours_and_line_breaks(view: TextView, *, joins_lines: bool) -> TextView | None:
     """Read a view without colours, and without line breaks and what indents the next line; None: it has none."""
-    return _replace_in_view(view, _BREAK if joins_lines else _COLOUR, lambda _found: b"")
+    return _replace_in_view(
+        view, _COLOUR_OR_LINE_BREAK_PATTERN if joins_lines else _COLOUR_SEQUENCE_PATTERN, lambda _found: b""
+    )
 
 
-def _replace_in_view(view: View, look: re.Pattern[bytes], read: Callable[[re.Match[bytes]], bytes]) -> View | None:
+def _replace_in_view(
+    view: TextView, look: re.Pattern[bytes], read: Callable[[re.Match[bytes]], bytes]
+) -> TextView | None:
     text = view.text
     found = [(match.start(), match.end(), read(match)) for match in look.finditer(text)]
     if not found:
@@ -126,10 +137,10 @@ def _replace_in_view(view: View, look: re.Pattern[bytes], read: Callable[[re.Mat
         if at < len(text):
             yield at, len(text), text[at:]
 
-    return splice_view(view, parts())
+    return make_view_of_parts(view, parts())
 
 
-def _unescape(found: re.Match[bytes]) -> bytes:
+def _unescape_sequence(found: re.Match[bytes]) -> bytes:
     escape = found[0]
     kind = escape[1:2]
     if escape[:1] == b"%":
@@ -137,7 +148,7 @@ def _unescape(found: re.Match[bytes]) -> bytes:
     if escape[:1] == b"&":
         return html.unescape(escape.decode()).encode(errors="surrogatepass")
     if len(escape) == 2:  # noqa: PLR2004  # a backslash and what it protects
-        return _LETTERS.get(kind, kind)
+        return _BYTE_BY_ESCAPE_LETTER.get(kind, kind)
     if kind == b"x":
         return bytes.fromhex(escape[2:].decode())
     if escape.count(b"u") > 1:
@@ -146,16 +157,16 @@ def _unescape(found: re.Match[bytes]) -> bytes:
     return chr(number).encode(errors="surrogatepass") if number <= 0x10FFFF else escape  # noqa: PLR2004  # the last
 
 
-_KEYS = (b"text", b"delta", b"thinking", b"partial_json", b"content")
-_LOOKS = {key: re.compile(rb'"' + key + rb'":\s?"((?:[^"\\]|\\.)*)"') for key in _KEYS}
-_FEWEST = 2
-_STRING = re.compile(rb'"((?:[^"\\\r\n]|\\.)*)"(\s?:)?')
-_LINE = re.compile(rb"[^\r\n]+")
-_SHORTEST = 4
+_TEXT_PIECE_KEYS = (b"text", b"delta", b"thinking", b"partial_json", b"content")
+_TEXT_PIECE_PATTERN_BY_KEY = {key: re.compile(rb'"' + key + rb'":\s?"((?:[^"\\]|\\.)*)"') for key in _TEXT_PIECE_KEYS}
+_MIN_PIECES_TO_JOIN = 2
+_JSON_STRING_PATTERN = re.compile(rb'"((?:[^"\\\r\n]|\\.)*)"(\s?:)?')
+_LINE_PATTERN = re.compile(rb"[^\r\n]+")
+_MIN_REPEATED_TEXT_BYTES = 4
 """A text of fewer bytes is too short to give away a part of a secret."""
 
 
-def join_pieces(view: View, *, whole: bool = False) -> Iterator[View]:
+def join_text_pieces(view: TextView, *, whole: bool = False) -> Iterator[TextView]:
     """Yield for each key of pieces what they say together, as it is escaped.
 
     Args:
@@ -164,26 +175,28 @@ def join_pieces(view: View, *, whole: bool = False) -> Iterator[View]:
         joining a text with its own beginning gives words that were never said.
     """
     data = view.text
-    for key, look in _LOOKS.items():
-        if data.count(b'"' + key + b'"') >= _FEWEST:
+    for key, look in _TEXT_PIECE_PATTERN_BY_KEY.items():
+        if data.count(b'"' + key + b'"') >= _MIN_PIECES_TO_JOIN:
             found = [(*match.span(1), match[1]) for match in look.finditer(data)]
             grows = [later[2].startswith(match[2]) for match, later in pairwise(found)]
             if whole and 2 * sum(grows) > len(grows):
                 found = [match for match, is_continued in zip(found, [*grows, False], strict=True) if not is_continued]
-            yield splice_view(view, found)
+            yield make_view_of_parts(view, found)
 
 
-def find_growing_texts(data: bytes) -> Iterator[tuple[int, int, int]]:
+def find_continued_texts(data: bytes) -> Iterator[tuple[int, int, int]]:
     """Yield texts that another text continues: where both begin, and the size of the shorter one.
 
     A continued text comes after all that continue it. Texts are strings of the same key, and lines.
     """
-    texts: dict[bytes, list[tuple[bytes, int]]] = {b"": [(match[0], match.start()) for match in _LINE.finditer(data)]}
+    texts: dict[bytes, list[tuple[bytes, int]]] = {
+        b"": [(match[0], match.start()) for match in _LINE_PATTERN.finditer(data)]
+    }
     key = b'"'
-    for match in _STRING.finditer(data):
+    for match in _JSON_STRING_PATTERN.finditer(data):
         if match[2]:
             key = match[0]
-        elif len(match[1]) >= _SHORTEST:
+        elif len(match[1]) >= _MIN_REPEATED_TEXT_BYTES:
             texts.setdefault(key, []).append((match[1], match.start(1)))
     for same_key in texts.values():
         same_key.sort(reverse=True)

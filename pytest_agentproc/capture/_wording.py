@@ -18,55 +18,58 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Event
 
 
-_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*")
-_RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n", "none", "for ever"})
-_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
-_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
-_LONGEST_QUOTE = 200
-_DIGITS = 18
-_UNITS = (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000), ("ns", 1))
+_UNQUOTED_TEXT_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*")
+_YAML_RESERVED_WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n", "none", "for ever"})
+_UNQUOTED_KEY_PATTERN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_UNQUOTED_WORD_PATTERN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
+_UNPRINTABLE_CHARACTER_PATTERN = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
+_MAX_COMMENT_CHARACTERS = 200
+_MAX_NUMBER_DIGITS = 18
+_TIME_UNITS_LARGEST_FIRST = (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000), ("ns", 1))
 
 
-def format_text(value: str) -> str:
+def format_yaml_text(value: str) -> str:
     """Write a text: as it stands where it is plain words, else in double quotes."""
-    return _quote_if_needed(value, _PLAIN)
+    return _quote_if_needed(value, _UNQUOTED_TEXT_PATTERN)
 
 
-def format_inline(value: Any) -> str:
+def format_inline_yaml(value: Any) -> str:
     """Write a value in one line, as JSON has it; a word needs no quotes."""
     if isinstance(value, dict):
         return (
             "{"
-            + ", ".join(f"{_quote_if_needed(key, _KEY)}: {format_inline(item)}" for key, item in value.items())
+            + ", ".join(
+                f"{_quote_if_needed(key, _UNQUOTED_KEY_PATTERN)}: {format_inline_yaml(item)}"
+                for key, item in value.items()
+            )
             + "}"
         )
     if isinstance(value, list):
-        return "[" + ", ".join(format_inline(item) for item in value) + "]"
+        return "[" + ", ".join(format_inline_yaml(item) for item in value) + "]"
     if isinstance(value, str):
-        return _quote_if_needed(value, _WORD)
+        return _quote_if_needed(value, _UNQUOTED_WORD_PATTERN)
     return format(Decimal(repr(value)), "f") if isinstance(value, float) else json.dumps(value)
 
 
-def can_be_written(value: Any) -> bool:
+def is_writable_value(value: Any) -> bool:
     """Say whether a value can be written: a number of more digits than the language reads cannot."""
     if isinstance(value, dict):
-        return all(can_be_written(item) for item in value.values())
+        return all(is_writable_value(item) for item in value.values())
     if isinstance(value, list):
-        return all(can_be_written(item) for item in value)
+        return all(is_writable_value(item) for item in value)
     if isinstance(value, float):
         whole, _, part = format(Decimal(repr(value)), "f").lstrip("-").partition(".")
-        return whole.isdigit() and len(whole) <= _DIGITS and len(part) <= _DIGITS
-    return not isinstance(value, int) or abs(value) < 10**_DIGITS
+        return whole.isdigit() and len(whole) <= _MAX_NUMBER_DIGITS and len(part) <= _MAX_NUMBER_DIGITS
+    return not isinstance(value, int) or abs(value) < 10**_MAX_NUMBER_DIGITS
 
 
-def format_comment(value: str) -> str:
+def format_comment_text(value: str) -> str:
     """Write a foreign line so that it stays in its comment, and short."""
     shown = "".join(char if char.isprintable() else " " for char in value.replace("\t", " "))
-    return shown if len(shown) <= _LONGEST_QUOTE else f"{shown[: _LONGEST_QUOTE - 3]}..."
+    return shown if len(shown) <= _MAX_COMMENT_CHARACTERS else f"{shown[: _MAX_COMMENT_CHARACTERS - 3]}..."
 
 
-def round_time(nanoseconds: int) -> int:
+def round_to_two_digits(nanoseconds: int) -> int:
     """Round a time to two digits that count."""
     digits = len(str(nanoseconds)) - 2
     return round(nanoseconds, -digits) if digits > 0 else nanoseconds
@@ -74,45 +77,45 @@ def round_time(nanoseconds: int) -> int:
 
 def format_time(nanoseconds: int) -> str:
     """Write a time with two digits that count, in the unit that reads best."""
-    shown = round_time(nanoseconds)
-    unit, size = next((unit for unit in _UNITS if shown >= unit[1]), _UNITS[-1])
+    shown = round_to_two_digits(nanoseconds)
+    unit, size = next((unit for unit in _TIME_UNITS_LARGEST_FIRST if shown >= unit[1]), _TIME_UNITS_LARGEST_FIRST[-1])
     return f"{(Decimal(shown) / size).normalize():f}{unit}"
 
 
 def _quote_if_needed(value: str, plain: re.Pattern[str]) -> str:
-    return value if plain.fullmatch(value) and value.lower() not in _RESERVED else _quote(value)
+    return value if plain.fullmatch(value) and value.lower() not in _YAML_RESERVED_WORDS else _quote_text(value)
 
 
-def _quote(value: str) -> str:
-    return _UNPRINTABLE.sub(_escape, json.dumps(value, ensure_ascii=False))
+def _quote_text(value: str) -> str:
+    return _UNPRINTABLE_CHARACTER_PATTERN.sub(_escape_character, json.dumps(value, ensure_ascii=False))
 
 
-def _escape(found: re.Match[str]) -> str:
+def _escape_character(found: re.Match[str]) -> str:
     number = ord(found[0])
     return "\ufffd" if 0xD800 <= number <= 0xDFFF else f"\\u{number:04x}"  # noqa: PLR2004 -- half a character is none
 
 
-_NAMES = {"turn_said": "say", "nested": "say"}
+_YAML_STEP_BY_DRAFT_STEP = {"turn_said": "say", "nested": "say"}
 """Steps that a draft tells apart and the language does not."""
 
 
 def format_step(step: DraftStep) -> str:
     """Write a step as it stands in a script."""
-    name, value = _NAMES.get(step.name, step.name), step.value
+    name, value = _YAML_STEP_BY_DRAFT_STEP.get(step.name, step.name), step.value
     if name == "silence":
         return f"silence: {format_time(value)}"
     if name == "tool_done" and set(value) == {"id"}:
-        return f"tool_done: {format_text(value['id'])}"
-    return f"{name}: {format_text(value) if isinstance(value, str) else format_inline(value)}"
+        return f"tool_done: {format_yaml_text(value['id'])}"
+    return f"{name}: {format_yaml_text(value) if isinstance(value, str) else format_inline_yaml(value)}"
 
 
-def is_loadable(steps: Sequence[DraftStep], dialect: str, mode: str) -> bool:
+def are_steps_loadable(steps: Sequence[DraftStep], dialect: str, mode: str) -> bool:
     """Say whether the loader takes these steps; tools that they name began before."""
-    if not all(can_be_written(step.value) for step in steps):
+    if not all(is_writable_value(step.value) for step in steps):
         return False
     begun = {str(step.value["id"]) for step in steps if step.name == "tool"}
     named = {value for step in steps for value in _find_tool_ids(step.value) if value not in begun}
-    lines = [f"tool: {{id: {format_inline(name)}, name: t}}" for name in sorted(named)]
+    lines = [f"tool: {{id: {format_inline_yaml(name)}, name: t}}" for name in sorted(named)]
     try:
         lines += [format_step(step) for step in steps]
         loads(

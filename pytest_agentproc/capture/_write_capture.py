@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.capture._draft import Draft, draft_recording
+from pytest_agentproc.capture._draft import ScenarioDraft, draft_scenario_from_recording
 from pytest_agentproc.capture._identity import identify_agent
 from pytest_agentproc.capture._secrets import RedactedSecret, Redactor
-from pytest_agentproc.capture._targets import get_record_path, write_private
+from pytest_agentproc.capture._targets import get_record_path, write_private_file
 from pytest_agentproc.capture._wording import shorten_output
 from pytest_agentproc.record import Event, Record
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-_SHOWN_VARIABLES = re.compile(
+_HARMLESS_VARIABLES_PATTERN = re.compile(
     r"TERM|COLORTERM|NO_COLOR|FORCE_COLOR|CI|LANG|LC_\w+|TZ|COLUMNS|LINES|PYTHONUNBUFFERED|NODE_ENV"
     r"|CLAUDE_CODE_E\w+|CLAUDECODE|GEMINI_CLI"
 )
-_STREAMS = {"o": "stdout", "e": "stderr", "i": "stdin"}
+_STREAM_BY_EVENT_CODE = {"o": "stdout", "e": "stderr", "i": "stdin"}
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,8 @@ def redact_record(record: Record, argv: Sequence[str], env: Mapping[str, str], r
         redactor: knows the secrets, and learns more here.
     """
     streams = {
-        code: [event.data["bytes"] for event in record.events if _is_stream_chunk(event, code)] for code in _STREAMS
+        code: [event.data["bytes"] for event in record.events if _is_stream_chunk(event, code)]
+        for code in _STREAM_BY_EVENT_CODE
     }
     redactor.learn_secrets("\0".join(argv).encode(errors="surrogateescape"))
     for chunks in streams.values():
@@ -64,9 +65,13 @@ def redact_record(record: Record, argv: Sequence[str], env: Mapping[str, str], r
     for event in record.events:
         if "argv" in event.data:
             redactor.learn_secrets(event.data["argv"].encode(errors="surrogateescape"))
-    clean = {code: iter(redactor.redact_chunks(chunks, _STREAMS[code])) for code, chunks in streams.items()}
+    clean = {
+        code: iter(redactor.redact_chunks(chunks, _STREAM_BY_EVENT_CODE[code])) for code, chunks in streams.items()
+    }
     shown = {
-        name: redactor.redact_text(value, "env") for name, value in env.items() if _SHOWN_VARIABLES.fullmatch(name)
+        name: redactor.redact_text(value, "env")
+        for name, value in env.items()
+        if _HARMLESS_VARIABLES_PATTERN.fullmatch(name)
     }
     words = redactor.redact_argv(argv, "argv")
     result = Record({**record.header, "clock": "real", "argv": words, "env": dict(sorted(shown.items()))})
@@ -84,7 +89,7 @@ def redact_record(record: Record, argv: Sequence[str], env: Mapping[str, str], r
 
 
 def _is_stream_chunk(event: Event, code: str) -> bool:
-    return event.code == code and code in _STREAMS and "bytes" in event.data
+    return event.code == code and code in _STREAM_BY_EVENT_CODE and "bytes" in event.data
 
 
 def write_capture(
@@ -114,7 +119,7 @@ def write_capture(
     redactor = Redactor(env)
     clean = redact_record(record, argv, env, redactor)
     kept = get_record_path(out)
-    write_private(kept, "".join(f"{line}\n" for line in clean.lines()).encode())
+    write_private_file(kept, "".join(f"{line}\n" for line in clean.lines()).encode())
     events, count = shorten_output(clean.events, shorten) if shorten else (clean.events, 0)
     words = clean.header["argv"]
     printed = b"".join(event.data["bytes"] for event in events if _is_stream_chunk(event, "o"))
@@ -129,7 +134,7 @@ def write_capture(
     cut = [clean.header["cut"]] if "cut" in clean.header else []
     told += cut
     claim = f"{PurePath(words[0]).name} as it was recorded"
-    made: Draft = draft_recording(out, events, identity, told, claim)
+    made: ScenarioDraft = draft_scenario_from_recording(out, events, identity, told, claim)
     return CaptureResult(out, kept, redactor.redacted, redactor.too_short, [*cut, *made.notes], count)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.capture import DIALECTS, draft_pasted_log
+from pytest_agentproc.capture import LOG_DIALECTS, draft_scenario_from_log
 from pytest_agentproc.cli._calls import write_text
 from pytest_agentproc.errors import ScenarioError, ScenarioProblem, UsageError
 from pytest_agentproc.files import read_file
@@ -36,7 +36,7 @@ examples:
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("log", metavar="LOG", help="the file with the log; - reads standard input")
-    parser.add_argument("--dialect", choices=DIALECTS, required=True, help="whose log it is")
+    parser.add_argument("--dialect", choices=LOG_DIALECTS, required=True, help="whose log it is")
     parser.add_argument("--out", metavar="FILE", help="where the draft goes; printed without it; a file is kept")
 
 
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
         UsageError: the log cannot be read, or the draft is there already or cannot be written.
     """
     name = "<stdin>" if options.log == "-" else options.log
-    text = draft_pasted_log(_read_log(options.log, name), options.dialect, name)
+    text = draft_scenario_from_log(_read_log(options.log, name), options.dialect, name)
     if options.out is None:
         sys.stdout.write(text)
         return 0

@@ -47,7 +47,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Record; give the program's exit code."""
     capture.require_linux()
-    out = capture.check_target(options.out)
+    out = capture.check_scenario_target(options.out)
     if options.shorten is not None and options.shorten < 1:
         raise UsageError(f"--shorten is {options.shorten}", "give the number of characters to keep, 1 or more")
     capture.identify_agent(options.program, b"", options.dialect, options.mode)
@@ -58,8 +58,8 @@ def run(options: argparse.Namespace) -> int:
         return capture.write_capture(record, options.program, out, env=env, **how)
 
     try:
-        record, code = capture.run_recorded(options.program, terminal=options.terminal, if_killed=write)
-    except capture.StartError as error:
+        record, code = capture.run_and_record_program(options.program, terminal=options.terminal, if_killed=write)
+    except capture.ProgramStartError as error:
         sys.stderr.write(f"agentproc record: {error}\n")
         return error.code
     told = write(record)

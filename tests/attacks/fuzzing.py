@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.capture import DIALECTS, Redactor, draft_pasted_log
+from pytest_agentproc.capture import LOG_DIALECTS, Redactor, draft_scenario_from_log
 from pytest_agentproc.errors import AdapterError, KitError, ScenarioError, UsageError
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.plugin import _options
@@ -162,9 +162,9 @@ class Fuzz:
     def log(self) -> None:
         """Import a pasted log; the draft loads."""
         text = self.spoil("tests/unit/pasted/*.txt", "tests/data/transcripts/**/*.jsonl")
-        dialect = self.rnd.choice(DIALECTS)
+        dialect = self.rnd.choice(LOG_DIALECTS)
         self.input = f"{dialect}\n{text}"
-        draft = draft_pasted_log(text, dialect, "log.txt")
+        draft = draft_scenario_from_log(text, dialect, "log.txt")
         try:
             loads(draft, "x.scenario.yaml")
         except ScenarioError as error:
@@ -215,7 +215,7 @@ class Fuzz:
         data = self.input = scrambled(text, self.rnd)
         redactor = Redactor({"X_TOKEN": "abcdefgh12"})
         redactor.learn_secrets(data)
-        shown = redactor.redact(data, "stdout")
+        shown = redactor.redact_bytes(data, "stdout")
         assert len(shown) == len(data), "another size"
         assert shown.count(b"\n") == data.count(b"\n"), "other lines"
 

@@ -10,10 +10,10 @@ import pytest
 from pytest_agentproc.capture import (
     AgentIdentity,
     AgentInput,
-    draft_recording,
+    draft_scenario_from_recording,
     list_agent_input,
-    list_moments,
-    normalize_line,
+    list_recorded_moments,
+    normalize_output_line,
     replay_agent,
 )
 from pytest_agentproc.record import Event
@@ -70,8 +70,8 @@ def played(scenario: Scenario, argv: list[str] | None, what: list[AgentInput]) -
 
 def normal(events: list[Event]) -> tuple[list[Any], list[int]]:
     """Give what happened, without what varies, and when."""
-    found = sorted(list_moments(events, by_line=True), key=lambda one: one.at)
-    shown = [(one.kind, normalize_line(one.data) if one.kind == "out" else _plain(one.data)) for one in found]
+    found = sorted(list_recorded_moments(events, by_line=True), key=lambda one: one.at)
+    shown = [(one.kind, normalize_output_line(one.data) if one.kind == "out" else _plain(one.data)) for one in found]
     return shown, [one.at for one in found]
 
 
@@ -94,7 +94,7 @@ def test_the_second_recording_equals_the_first(name: str, tmp_path: Path) -> Non
         states=mirror.states,
     )
     out = tmp_path / "made.scenario.yaml"
-    made = draft_recording(out, first, speaker, [], "as it was recorded")
+    made = draft_scenario_from_recording(out, first, speaker, [], "as it was recorded")
     second = played(load(out), recorded.argv, list_agent_input(first))
     assert normal(second)[0] == normal(first)[0]
     for one, other in zip(normal(first)[1], normal(second)[1], strict=True):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from pytest_agentproc.capture import normalize_line
+from pytest_agentproc.capture import normalize_output_line
 from pytest_agentproc.capture._record_writer import RecordWriter
 from pytest_agentproc.scenario import load, loads
 from pytest_agentproc.supervisor import Policy, open_session
@@ -50,7 +50,7 @@ def record(out: Path, command: list[str], *options: str, **how: Any) -> subproce
 
 def words(stream: bytes) -> list[Any]:
     """Give the relevant part of each line; of a line that a reader of a failure could not read, its digest."""
-    return [normalize_line(line) if len(line) < _LONG else sha256(line).digest() for line in stream.split(b"\n")]
+    return [normalize_output_line(line) if len(line) < _LONG else sha256(line).digest() for line in stream.split(b"\n")]
 
 
 def normal(file: Path) -> dict[str, Any]:

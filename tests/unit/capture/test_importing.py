@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_agentproc.capture import draft_pasted_log
-from pytest_agentproc.capture._paste import find_glued_escapes
+from pytest_agentproc.capture import draft_scenario_from_log
+from pytest_agentproc.capture._paste import find_escapes_before_event
 from pytest_agentproc.cli import main
 from pytest_agentproc.scenario import build_schema, load, loads
 
@@ -36,19 +36,19 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_times_that_lie_centuries_apart_are_no_times(first: str, last: str) -> None:
     """A log with a wrong date in it makes a draft that loads; it once was a stack, or a draft that did not."""
     event = '{"type":"assistant","message":{"content":[{"type":"text","text":"a"}]}}'
-    loads(draft_pasted_log(f"{first} {event}\n{last} {event}\n", "claude", "log"))
+    loads(draft_scenario_from_log(f"{first} {event}\n{last} {event}\n", "claude", "log"))
 
 
 def test_a_time_of_5000_digits_is_no_stack() -> None:
     """A field of an event can hold anything."""
     event = '{"type":"assistant","timestamp":"+%s","message":{"content":[{"type":"text","text":"a"}]}}'
-    loads(draft_pasted_log(f"{event % ('9' * 5000)}\n{event % ('8' * 5000)}\n", "claude", "log"))
+    loads(draft_scenario_from_log(f"{event % ('9' * 5000)}\n{event % ('8' * 5000)}\n", "claude", "log"))
 
 
 def test_many_titles_before_a_brace_are_read_at_once() -> None:
     """Each more title once doubled the time, so a hostile line was never read to its end."""
-    assert find_glued_escapes("\x1b]0;a" * 40 + "{ ") == ""
-    assert find_glued_escapes("\x1b]0;a\x1b]0;b\x07") == "\x1b]0;a\x07\x1b]0;b\x07"
+    assert find_escapes_before_event("\x1b]0;a" * 40 + "{ ") == ""
+    assert find_escapes_before_event("\x1b]0;a\x1b]0;b\x07") == "\x1b]0;a\x07\x1b]0;b\x07"
 
 
 def test_a_draft_is_printed_or_written_and_loads(capsys: pytest.CaptureFixture[str]) -> None:

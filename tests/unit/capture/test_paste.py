@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_agentproc.capture import DIALECTS, draft_pasted_log
-from pytest_agentproc.capture._paste_content import detect_mode
+from pytest_agentproc.capture import LOG_DIALECTS, draft_scenario_from_log
+from pytest_agentproc.capture._paste_content import detect_dialect_mode
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.scenario import loads
 from tests.architecture.sources import ROOT
@@ -32,7 +32,7 @@ DONE = '{"type":"result","subtype":"success","is_error":false,"result":"a"}'
 
 def drafted(log: str, dialect: str = "claude") -> str:
     """Give a draft that loads."""
-    text = draft_pasted_log(log, dialect, "log.txt")
+    text = draft_scenario_from_log(log, dialect, "log.txt")
     loads(text)
     return text
 
@@ -41,7 +41,9 @@ def drafted(log: str, dialect: str = "claude") -> str:
 def test_a_pasted_log_becomes_its_draft(log: Path) -> None:
     """The user reads the printed draft first."""
     dialect = log.stem.rpartition(".")[2]
-    assert draft_pasted_log(log.read_text("utf-8"), dialect, log.name) == log.with_suffix(".yaml").read_text("utf-8")
+    assert draft_scenario_from_log(log.read_text("utf-8"), dialect, log.name) == log.with_suffix(".yaml").read_text(
+        "utf-8"
+    )
 
 
 @pytest.mark.parametrize(
@@ -211,7 +213,7 @@ def test_what_a_real_agent_printed_ends_in_the_languages_words(recording: str, l
 def test_a_log_that_cannot_be_read_is_told_where_and_why(log: str, dialect: str, message: str) -> None:
     """A reporter's log is no fault of the user: the message needs the line and a way on."""
     with pytest.raises(ScenarioError) as caught:
-        draft_pasted_log(log, dialect, "log.txt")
+        draft_scenario_from_log(log, dialect, "log.txt")
     assert str(caught.value) == message
 
 
@@ -244,11 +246,11 @@ def _bent(draw: st.DrawFn) -> str:
 
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
-@given(st.lists(_LINES | _MANGLED | _bent() | st.text(max_size=20), max_size=8), st.sampled_from(DIALECTS))
+@given(st.lists(_LINES | _MANGLED | _bent() | st.text(max_size=20), max_size=8), st.sampled_from(LOG_DIALECTS))
 def test_whatever_is_pasted_is_a_draft_that_loads_or_a_located_message(lines: list[str], dialect: str) -> None:
     """A log comes from anywhere, and its user has not written it."""
     try:
-        text = draft_pasted_log("\n".join(lines), dialect, "log.txt")
+        text = draft_scenario_from_log("\n".join(lines), dialect, "log.txt")
     except ScenarioError as error:
         assert all(problem.line >= 1 for problem in error.problems)  # noqa: PT017 -- either is right
     else:
@@ -272,7 +274,7 @@ def test_a_time_beyond_a_life_is_none(far: str) -> None:
     """A log may have any digits, and the language reads times up to a century."""
     for dialect in ("codex", "raw", "acp", "claude"):
         try:
-            draft = draft_pasted_log(FAR[far], dialect, "log.txt")
+            draft = draft_scenario_from_log(FAR[far], dialect, "log.txt")
         except ScenarioError:
             assert dialect in ("acp", "claude")
         else:
@@ -286,7 +288,7 @@ def test_the_time_of_an_import_does_not_grow_with_the_square_of_its_lines() -> N
         '{{"type":"assistant","message":{{"id":"m","role":"assistant","content":[{{"type":"text","text":"w{}"}}]}}}}\n'
     )
     began = time.process_time()
-    draft = draft_pasted_log("".join(map(line.format, range(11_000))), "claude", "log.txt")
+    draft = draft_scenario_from_log("".join(map(line.format, range(11_000))), "claude", "log.txt")
     assert time.process_time() - began < 20
     assert "11000 events read" in draft
 
@@ -295,7 +297,7 @@ def test_the_time_of_an_import_does_not_grow_with_the_square_of_its_lines() -> N
 @pytest.mark.parametrize("dialect", ["claude", "codex", "pi"])
 def test_the_time_of_an_import_does_not_grow_with_the_square_of_its_tools(dialect: str) -> None:
     """Each step is tried on a copy of the fake, which knows every tool that is open and all that it printed."""
-    program: Any = {"dialect": dialect, "mode": detect_mode(dialect, []), "argv": [], "prompt": "hi"}
+    program: Any = {"dialect": dialect, "mode": detect_dialect_mode(dialect, []), "argv": [], "prompt": "hi"}
     agent: Any = encoder(program)
     told = []
     for number in range(800 if dialect == "pi" else 1600):
@@ -303,5 +305,5 @@ def test_the_time_of_an_import_does_not_grow_with_the_square_of_its_tools(dialec
         if dialect == "pi":
             told.append(agent.events["tool_done"]({"id": f"t{number}", "output": "", "error": None}, 0))
     began = time.process_time()
-    draft_pasted_log(b"".join(told).decode(), dialect, "log.txt")
+    draft_scenario_from_log(b"".join(told).decode(), dialect, "log.txt")
     assert time.process_time() - began < 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_agentproc.capture import draft_pasted_log
+from pytest_agentproc.capture import draft_scenario_from_log
 from pytest_agentproc.defects import find_defect
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import Scenario, loads
@@ -70,7 +70,7 @@ def _find_failed_keys(scenario: Scenario, subject: ReferenceSupervisor) -> list[
 def test_a_draft_judges_what_its_report_is_about(name: str) -> None:
     """A draft that passes with the bug of its report is about something else."""
     text = (PASTED / f"{name}.txt").read_text("utf-8")
-    scenario = loads(draft_pasted_log(text, name.rpartition(".")[2], f"{name}.txt"), f"{name}.scenario.yaml")
+    scenario = loads(draft_scenario_from_log(text, name.rpartition(".")[2], f"{name}.txt"), f"{name}.scenario.yaml")
     assert _find_failed_keys(scenario, reference_supervisor()) == []
     if REPORTED[name]:
         defect = find_defect(REPORTED[name])

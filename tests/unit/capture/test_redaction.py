@@ -160,7 +160,7 @@ def test_a_variable_is_found_in_all_its_forms() -> None:
     data = value.encode()
     forms = [value, json.dumps(value), json.dumps(json.dumps(value)), quote(value, safe=""), data.hex()]
     forms += [base64.b64encode(prefix + data).decode() for prefix in (b"", b"u", b"u:")]
-    shown = redactor.redact("\n".join(forms).encode(), "stdout").decode()
+    shown = redactor.redact_bytes("\n".join(forms).encode(), "stdout").decode()
     assert [line for line in shown.split("\n") if "redacted1" not in line] == []
     assert [len(line.encode()) for line in shown.split("\n")] == [len(form.encode()) for form in forms]
 
@@ -171,7 +171,7 @@ def test_a_secret_that_a_model_says_in_pieces_is_found() -> None:
     lines = "".join(f'{{"type":"delta","text":"{piece}"}}\n' for piece in pieces)
     redactor = Redactor()
     redactor.learn_secrets(lines.encode())
-    shown = redactor.redact(lines.encode(), "stdout").decode()
+    shown = redactor.redact_bytes(lines.encode(), "stdout").decode()
     told = "".join(json.loads(line)["text"] for line in shown.splitlines())
     assert told == "redacted1".ljust(len(KINDS["github"]), "x")
 
@@ -188,7 +188,7 @@ def test_what_one_place_gives_away_is_replaced_everywhere() -> None:
     """The option names it a token; on stdout it is a word."""
     redactor = Redactor()
     redactor.learn_secrets(b"agent\0--token\0tasty-words-here")
-    assert redactor.redact(b"I got tasty-words-here!", "stdout") == b"I got redacted1xxxxxxx!"
+    assert redactor.redact_bytes(b"I got tasty-words-here!", "stdout") == b"I got redacted1xxxxxxx!"
     assert [str(one) for one in redactor.redacted] == ["redacted1: value of a telling option (1 in stdout)"]
 
 
