@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.capture._meaning import (
-    MEANING_OF_PARTIAL_OUTPUT,
-    MEANING_OF_REPEATED_EVENT,
-    MEANING_OF_UNTRANSLATED_EVENT,
+    PARTIAL_OUTPUT,
+    REPEATED_EVENT,
+    UNTRANSLATED_EVENT,
     DraftStep,
     EventMeaning,
-    get_nested_value,
+    get_nested,
     read_content_text,
 )
 
@@ -28,12 +28,12 @@ _LOG_SPECIFIC_PARAMS = ("threadId", "turnId", "startedAtMs", "completedAtMs")
 
 def is_app_server_log(events: Sequence[Any]) -> bool:
     """Say whether a log of codex is of its app server."""
-    return any(isinstance(get_nested_value(event, "method"), str) for event in events)
+    return any(isinstance(get_nested(event, "method"), str) for event in events)
 
 
 def strip_log_specific_params(event: Any) -> Any:
     """Give a message without the ids that are its own log's."""
-    params = get_nested_value(event, "params")
+    params = get_nested(event, "params")
     if not isinstance(params, dict):
         return event
     kept = {key: value for key, value in params.items() if key not in _LOG_SPECIFIC_PARAMS}
@@ -42,31 +42,31 @@ def strip_log_specific_params(event: Any) -> Any:
 
 def read_app_server_event(event: Any, later: LaterEvents, _mode: str) -> EventMeaning:
     """Read a message of either side: a method, or the answer to one."""
-    method, params = get_nested_value(event, "method"), get_nested_value(event, "params")
+    method, params = get_nested(event, "method"), get_nested(event, "params")
     if method is None:
         is_answer = isinstance(event, dict) and "id" in event and ("result" in event or "error" in event)
         refused = EventMeaning("steps", is_sure=True, ends="failed")
-        return (refused if "error" in event else MEANING_OF_REPEATED_EVENT) if is_answer else EventMeaning("foreign")
+        return (refused if "error" in event else REPEATED_EVENT) if is_answer else EventMeaning("foreign")
     if method == "item/agentMessage/delta":
-        is_whole_later = later.has_event_with_trait(_read_ended_message_id, get_nested_value(params, "itemId"))
-        text = str(get_nested_value(params, "delta"))
+        is_whole_later = later.has_event_with_trait(_read_ended_message_id, get_nested(params, "itemId"))
+        text = str(get_nested(params, "delta"))
         return (
             EventMeaning("piece", text=text)
             if is_whole_later
             else EventMeaning("steps", (DraftStep("delta", text),), is_sure=True)
         )
     if method.startswith("item/") and method.endswith(("Delta", "/delta", "/progress")):
-        return MEANING_OF_PARTIAL_OUTPUT
+        return PARTIAL_OUTPUT
     if "id" in event and method.startswith(("item/", "mcpServer/")):
         return _read_agent_request(method, params or {})
-    return _READER_BY_METHOD[method](params) if method in _READER_BY_METHOD else MEANING_OF_REPEATED_EVENT
+    return _READER_BY_METHOD[method](params) if method in _READER_BY_METHOD else REPEATED_EVENT
 
 
 def _read_ended_message_id(event: Any) -> Any:
     """Give the id of the message that ends with this event."""
-    item = get_nested_value(event, "params", "item")
-    is_end = get_nested_value(event, "method") == "item/completed" and get_nested_value(item, "type") == "agentMessage"
-    return get_nested_value(item, "id") if is_end else None
+    item = get_nested(event, "params", "item")
+    is_end = get_nested(event, "method") == "item/completed" and get_nested(item, "type") == "agentMessage"
+    return get_nested(item, "id") if is_end else None
 
 
 def _read_agent_request(method: str, params: dict[str, Any]) -> EventMeaning:
@@ -78,11 +78,11 @@ def _read_agent_request(method: str, params: dict[str, Any]) -> EventMeaning:
 
 
 def _read_turn_end(turn: Any) -> EventMeaning:
-    status = get_nested_value(turn, "status")
+    status = get_nested(turn, "status")
     if status == "interrupted":
         return EventMeaning("steps", (DraftStep("acknowledge", "cancel"),), is_sure=True, ends="cancelled")
     if status == "failed":
-        told = {"is_error": True, "text": str(get_nested_value(turn, "error", "message") or "error")}
+        told = {"is_error": True, "text": str(get_nested(turn, "error", "message") or "error")}
         return EventMeaning("steps", (DraftStep("result", told),), is_sure=True, ends="failed")
     return EventMeaning("steps", (DraftStep("result", {}),), is_sure=True, ends="completed")
 
@@ -92,34 +92,30 @@ def _read_thread_item(item: dict[str, Any], *, is_over: bool) -> EventMeaning:
     if kind == "agentMessage" and isinstance(item.get("text"), str) and is_over:
         return EventMeaning("steps", (DraftStep("say", item["text"]),), is_sure=True, final=item["text"])
     if kind in ("agentMessage", "userMessage", "reasoning"):
-        return MEANING_OF_REPEATED_EVENT
+        return REPEATED_EVENT
     if kind not in ("commandExecution", "mcpToolCall") or not isinstance(number, str):
-        return MEANING_OF_UNTRANSLATED_EVENT
+        return UNTRANSLATED_EVENT
     if not is_over:
         name, given = item.get("tool"), item.get("arguments")
         if kind == "commandExecution":
             name, given = "command_execution", {"command": item.get("command", "")}
         told = {"id": number, "name": str(name), "input": given if isinstance(given, dict) else {}}
         return EventMeaning("steps", (DraftStep("tool", told),), is_sure=True)
-    output = item.get("aggregatedOutput") or read_content_text(get_nested_value(item, "result", "content") or "")
+    output = item.get("aggregatedOutput") or read_content_text(get_nested(item, "result", "content") or "")
     failed = item.get("status") in ("failed", "declined")
     said = (
-        {"error": get_nested_value(item, "error", "message") or output}
-        if failed
-        else ({"output": output} if output else {})
+        {"error": get_nested(item, "error", "message") or output} if failed else ({"output": output} if output else {})
     )
     return EventMeaning("steps", (DraftStep("tool_done", {"id": number, **said}),), is_sure=True)
 
 
 _READER_BY_METHOD: dict[str, Callable[[Any], EventMeaning]] = {
     "turn/start": lambda params: EventMeaning(
-        "prompt", text=read_content_text(get_nested_value(params, "input") or "") or "hi"
+        "prompt", text=read_content_text(get_nested(params, "input") or "") or "hi"
     ),
     "turn/interrupt": lambda _: EventMeaning("cancel"),
-    "turn/completed": lambda params: _read_turn_end(get_nested_value(params, "turn")),
-    "item/started": lambda params: _read_thread_item(get_nested_value(params, "item") or {}, is_over=False),
-    "item/completed": lambda params: _read_thread_item(get_nested_value(params, "item") or {}, is_over=True),
-    "error": lambda params: (
-        MEANING_OF_UNTRANSLATED_EVENT if get_nested_value(params, "willRetry") else MEANING_OF_REPEATED_EVENT
-    ),
+    "turn/completed": lambda params: _read_turn_end(get_nested(params, "turn")),
+    "item/started": lambda params: _read_thread_item(get_nested(params, "item") or {}, is_over=False),
+    "item/completed": lambda params: _read_thread_item(get_nested(params, "item") or {}, is_over=True),
+    "error": lambda params: UNTRANSLATED_EVENT if get_nested(params, "willRetry") else REPEATED_EVENT,
 }

@@ -40,13 +40,13 @@ class EventMeaning:
     is_cut: bool = False
 
 
-MEANING_OF_REPEATED_EVENT = EventMeaning("repeated")
+REPEATED_EVENT = EventMeaning("repeated")
 """Other events say the same."""
-MEANING_OF_UNTRANSLATED_EVENT = EventMeaning("other")
+UNTRANSLATED_EVENT = EventMeaning("other")
 """The event goes into the draft as it stands."""
-MEANING_OF_PARTIAL_OUTPUT = EventMeaning("piece")
+PARTIAL_OUTPUT = EventMeaning("piece")
 """A piece of something that no word of the language prints in pieces."""
-MEANING_OF_TURN_BEGIN = EventMeaning("begin")
+TURN_BEGIN = EventMeaning("begin")
 """A turn begins: the fake prints this before its first step."""
 
 
@@ -74,7 +74,7 @@ EventReader = Callable[[Any, LaterEvents, str], EventMeaning]
 """A function that reads an event of a dialect, with the events after it and the mode."""
 
 
-def get_nested_value(event: Any, *keys: str) -> Any:
+def get_nested(event: Any, *keys: str) -> Any:
     """Give a value deep in an event; None where it has none."""
     for key in keys:
         event = event.get(key) if isinstance(event, dict) else None
@@ -83,8 +83,8 @@ def get_nested_value(event: Any, *keys: str) -> Any:
 
 def read_permission_answer(event: Any) -> str:
     """Say what the caller answers a question of the agent: allow or deny; "" if this is no such answer."""
-    behavior = get_nested_value(event, "response", "response", "behavior")
-    outcome, decision = get_nested_value(event, "result", "outcome"), get_nested_value(event, "result", "decision")
+    behavior = get_nested(event, "response", "response", "behavior")
+    outcome, decision = get_nested(event, "result", "outcome"), get_nested(event, "result", "decision")
     if decision is not None:
         return "deny" if decision in ("decline", "cancel") else "allow"
     if isinstance(outcome, dict):
@@ -104,13 +104,13 @@ _IS_COMPACTION_START_BY_WORD: dict[Any, bool] = {
 
 def read_compaction_change(event: Any) -> bool | None:
     """Say whether an agent begins to compact its context (True) or has done it (False); None: neither."""
-    if get_nested_value(event, "params", "item", "type") == "contextCompaction":
-        return bool(get_nested_value(event, "method") == "item/started")
+    if get_nested(event, "params", "item", "type") == "contextCompaction":
+        return bool(get_nested(event, "method") == "item/started")
     for key in ("status", "subtype", "type"):
-        word = get_nested_value(event, key)
+        word = get_nested(event, key)
         if isinstance(word, str) and word in _IS_COMPACTION_START_BY_WORD:
             return _IS_COMPACTION_START_BY_WORD[word]
-    return False if get_nested_value(event, "compact_result") is not None else None
+    return False if get_nested(event, "compact_result") is not None else None
 
 
 def read_content_text(content: Any) -> str:
@@ -121,13 +121,13 @@ def read_content_text(content: Any) -> str:
     return "".join(
         text
         for part in blocks
-        if isinstance(text := get_nested_value(part, "text") or get_nested_value(part, "content", "text"), str)
+        if isinstance(text := get_nested(part, "text") or get_nested(part, "content", "text"), str)
     )
 
 
 def get_nested_mappings(value: Any, *keys: str) -> list[Any]:
     """Give a list of mappings deep in an event; empty where it has none."""
-    found = get_nested_value(value, *keys)
+    found = get_nested(value, *keys)
     return [part for part in found if isinstance(part, dict)] if isinstance(found, list) else []
 
 
@@ -136,7 +136,7 @@ _ACP_TOOL_KINDS = ("read", "edit", "delete", "move", "search", "execute", "think
 
 def read_acp_event(event: Any, _later: LaterEvents, _mode: str) -> EventMeaning:
     """Read a message of either side: a method, or the answer to one."""
-    method, params = get_nested_value(event, "method"), get_nested_value(event, "params")
+    method, params = get_nested(event, "method"), get_nested(event, "params")
     if method is None:
         return _read_acp_answer(event)
     if not isinstance(method, str):
@@ -146,25 +146,21 @@ def read_acp_event(event: Any, _later: LaterEvents, _mode: str) -> EventMeaning:
     if method.startswith(("fs/", "terminal/")) and isinstance(params, dict):
         given = {key: value for key, value in params.items() if key != "sessionId"}
         return EventMeaning("steps", (DraftStep("request", {"method": method, "params": given}),), is_sure=True)
-    return (
-        MEANING_OF_REPEATED_EVENT
-        if method == "initialize" or method.startswith(("session/", "auth"))
-        else MEANING_OF_UNTRANSLATED_EVENT
-    )
+    return REPEATED_EVENT if method == "initialize" or method.startswith(("session/", "auth")) else UNTRANSLATED_EVENT
 
 
 def _read_acp_prompt(params: Any) -> EventMeaning:
-    return EventMeaning("prompt", text=read_content_text(get_nested_value(params, "prompt") or "") or "hi")
+    return EventMeaning("prompt", text=read_content_text(get_nested(params, "prompt") or "") or "hi")
 
 
 def _read_acp_permission_request(params: Any) -> EventMeaning:
-    call = get_nested_value(params, "toolCall", "title") or get_nested_value(params, "toolCall", "toolCallId")
+    call = get_nested(params, "toolCall", "title") or get_nested(params, "toolCall", "toolCallId")
     return EventMeaning("steps", (DraftStep("ask", {"permission": str(call or "tool")}),), is_sure=True)
 
 
 def _read_acp_answer(event: Any) -> EventMeaning:
     """Read an answer: the script tells only the one to a prompt, all others come from the dialect or the caller."""
-    stop, error = get_nested_value(event, "result", "stopReason"), get_nested_value(event, "error")
+    stop, error = get_nested(event, "result", "stopReason"), get_nested(event, "error")
     if isinstance(stop, str):
         if stop == "cancelled":
             return EventMeaning("steps", (DraftStep("acknowledge", "cancel"),), is_sure=True, ends="cancelled")
@@ -173,24 +169,20 @@ def _read_acp_answer(event: Any) -> EventMeaning:
     if isinstance(error, dict):
         told = {"is_error": True, "text": str(error.get("message") or "error")}
         return EventMeaning("steps", (DraftStep("result", told),), is_sure=True, ends="failed")
-    return (
-        MEANING_OF_REPEATED_EVENT
-        if get_nested_value(event, "jsonrpc") or "result" in event
-        else EventMeaning("foreign")
-    )
+    return REPEATED_EVENT if get_nested(event, "jsonrpc") or "result" in event else EventMeaning("foreign")
 
 
 def _read_acp_update(update: Any) -> EventMeaning:
-    kind, number = get_nested_value(update, "sessionUpdate"), get_nested_value(update, "toolCallId")
-    text = get_nested_value(update, "content", "text")
+    kind, number = get_nested(update, "sessionUpdate"), get_nested(update, "toolCallId")
+    text = get_nested(update, "content", "text")
     if kind == "agent_message_chunk" and isinstance(text, str):
         return EventMeaning("steps", (DraftStep("say", text),))
     if kind == "agent_thought_chunk" and isinstance(text, str):
         return EventMeaning("steps", (DraftStep("think", text),))
     if kind == "user_message_chunk":
-        return MEANING_OF_REPEATED_EVENT
+        return REPEATED_EVENT
     if kind == "tool_call" and isinstance(number, str):
-        given, about = get_nested_value(update, "rawInput"), get_nested_value(update, "kind")
+        given, about = get_nested(update, "rawInput"), get_nested(update, "kind")
         told = {"id": number, "name": str(update.get("title") or number), "input": given or {}}
         return EventMeaning(
             "steps", (DraftStep("tool", told | ({"kind": about} if about in _ACP_TOOL_KINDS else {})),), is_sure=True
@@ -200,34 +192,23 @@ def _read_acp_update(update: Any) -> EventMeaning:
         failed = update["status"] == "failed"
         told = {"id": number, **({"error": said} if failed else ({"output": said} if said else {}))}
         return EventMeaning("steps", (DraftStep("tool_done", told),), is_sure=True)
-    return MEANING_OF_UNTRANSLATED_EVENT
+    return UNTRANSLATED_EVENT
 
 
 _ACP_READER_BY_METHOD = {
     "session/prompt": _read_acp_prompt,
     "session/cancel": lambda _: EventMeaning("cancel"),
-    "session/update": lambda params: _read_acp_update(get_nested_value(params, "update")),
+    "session/update": lambda params: _read_acp_update(get_nested(params, "update")),
     "session/request_permission": _read_acp_permission_request,
 }
 
 
 _CLAUDE_EVENT_TYPES = frozenset(
-    [
-        "system",
-        "assistant",
-        "user",
-        "result",
-        "stream_event",
-        "control_request",
-        "control_response",
-        "control_cancel_request",
-        "rate_limit_event",
-        "keep_alive",
-        "tool_progress",
-        "tool_use_summary",
-        "auth_status",
-        "summary",
-    ]
+    (
+        *("system", "assistant", "user", "result", "stream_event", "control_request", "control_response"),
+        *("control_cancel_request", "rate_limit_event", "keep_alive", "tool_progress", "tool_use_summary"),
+        *("auth_status", "summary"),
+    )
 )
 _CLAUDE_INTERRUPTION_PREFIX = "[Request interrupted by user"
 """The beginning of the line that claude writes in the name of its user when a turn is cancelled."""
@@ -236,63 +217,55 @@ _CLAUDE_TURN_OUTPUT_TYPES = ("assistant", "stream_event", "result")
 
 def is_claude_session_log(events: Sequence[Any]) -> bool:
     """Say whether a log is of a session: its stdin has questions or answers, or it has several results."""
-    kinds = [get_nested_value(event, "type") for event in events]
+    kinds = [get_nested(event, "type") for event in events]
     controls = any(str(kind).startswith("control_") for kind in kinds)
     return controls or kinds.count("result") > 1 or any(_read_claude_prompt(event) is not None for event in events)
 
 
 def read_claude_event(event: Any, later: LaterEvents, mode: str) -> EventMeaning:
     """Read an event of `--output-format stream-json`, or a line that claude was sent."""
-    kind = get_nested_value(event, "type")
+    kind = get_nested(event, "type")
     if kind not in _CLAUDE_EVENT_TYPES:
         return EventMeaning("foreign")
     if kind == "control_request" and mode != "session":
-        return MEANING_OF_UNTRANSLATED_EVENT
+        return UNTRANSLATED_EVENT
     return (
-        _CLAUDE_READER_BY_EVENT_TYPE[kind](event, later)
-        if kind in _CLAUDE_READER_BY_EVENT_TYPE
-        else MEANING_OF_UNTRANSLATED_EVENT
+        _CLAUDE_READER_BY_EVENT_TYPE[kind](event, later) if kind in _CLAUDE_READER_BY_EVENT_TYPE else UNTRANSLATED_EVENT
     )
 
 
 def _read_claude_system_event(event: Any, later: LaterEvents) -> EventMeaning:
     """The first event is said with the first of these after it."""
     is_said = event.get("subtype") == "init" and later.has_event_with_trait(_is_claude_turn_output)
-    return MEANING_OF_REPEATED_EVENT if is_said else MEANING_OF_UNTRANSLATED_EVENT
+    return REPEATED_EVENT if is_said else UNTRANSLATED_EVENT
 
 
 def _read_claude_prompt(event: Any) -> str | None:
     """Give the words of a prompt; None for any other line."""
-    if get_nested_value(event, "type") != "user" or event.get("parent_tool_use_id"):
+    if get_nested(event, "type") != "user" or event.get("parent_tool_use_id"):
         return None
-    content = get_nested_value(event, "message", "content")
-    if isinstance(content, list) and any(get_nested_value(part, "type") != "text" for part in content):
+    content = get_nested(event, "message", "content")
+    if isinstance(content, list) and any(get_nested(part, "type") != "text" for part in content):
         return None
     return read_content_text(content) or None if content else None
 
 
 def _read_claude_message_piece(event: Any, later: LaterEvents) -> EventMeaning:
     """A piece says what its whole line says; where that is missing, it is a delta."""
-    text = get_nested_value(event, "event", "delta", "text")
+    text = get_nested(event, "event", "delta", "text")
     if not isinstance(text, str) or event.get("parent_tool_use_id"):
-        return (
-            MEANING_OF_PARTIAL_OUTPUT
-            if get_nested_value(event, "event", "type") == "content_block_delta"
-            else MEANING_OF_REPEATED_EVENT
-        )
+        return PARTIAL_OUTPUT if get_nested(event, "event", "type") == "content_block_delta" else REPEATED_EVENT
     is_whole = later.has_event_with_trait(_is_claude_assistant_message)
     return EventMeaning("piece", text=text) if is_whole else EventMeaning("steps", (DraftStep("delta", text),))
 
 
 def _read_claude_assistant_message(event: Any, later: LaterEvents) -> EventMeaning:
     parent = event.get("parent_tool_use_id")
-    if get_nested_value(event, "message", "model") == "<synthetic>" and later.has_event_with_trait(
-        _is_claude_error_result
-    ):
-        return MEANING_OF_REPEATED_EVENT  # the error result says it
+    if get_nested(event, "message", "model") == "<synthetic>" and later.has_event_with_trait(_is_claude_error_result):
+        return REPEATED_EVENT  # the error result says it
     blocks = get_nested_mappings(event, "message", "content")
     steps: list[DraftStep] = []
-    number = get_nested_value(event, "message", "id")
+    number = get_nested(event, "message", "id")
     goes_on = isinstance(number, str) and later.has_event_with_trait(_read_tool_message_id, number)
     uses = [part for part in blocks if part.get("type") == "tool_use"]
     for part in blocks:
@@ -309,25 +282,25 @@ def _read_claude_assistant_message(event: Any, later: LaterEvents) -> EventMeani
             told = {"id": part["id"], "name": part["name"], "input": part.get("input") or {}, **about, **more}
             steps.append(DraftStep("tool", told))
         else:
-            return MEANING_OF_UNTRANSLATED_EVENT
-    return EventMeaning("steps", tuple(steps)) if steps else MEANING_OF_UNTRANSLATED_EVENT
+            return UNTRANSLATED_EVENT
+    return EventMeaning("steps", tuple(steps)) if steps else UNTRANSLATED_EVENT
 
 
 def _is_claude_turn_output(event: Any) -> bool:
-    return get_nested_value(event, "type") in _CLAUDE_TURN_OUTPUT_TYPES
+    return get_nested(event, "type") in _CLAUDE_TURN_OUTPUT_TYPES
 
 
 def _is_claude_assistant_message(event: Any) -> bool:
-    return bool(get_nested_value(event, "type") == "assistant")
+    return bool(get_nested(event, "type") == "assistant")
 
 
 def _is_claude_error_result(event: Any) -> bool:
-    return get_nested_value(event, "is_error") is True
+    return get_nested(event, "is_error") is True
 
 
 def _read_tool_message_id(event: Any) -> str | None:
     """Give the id of a message of which this line asks for a tool."""
-    number = get_nested_value(event, "message", "id")
+    number = get_nested(event, "message", "id")
     return number if isinstance(number, str) and _is_claude_assistant_message(event) and _has_tool_call(event) else None
 
 
@@ -338,27 +311,20 @@ def _has_tool_call(event: Any) -> bool:
 def _read_claude_user_message(event: Any, _later: LaterEvents) -> EventMeaning:
     prompt = _read_claude_prompt(event)
     if prompt is not None:
-        return (
-            MEANING_OF_REPEATED_EVENT
-            if prompt.startswith(_CLAUDE_INTERRUPTION_PREFIX)
-            else EventMeaning("prompt", text=prompt)
-        )
+        return REPEATED_EVENT if prompt.startswith(_CLAUDE_INTERRUPTION_PREFIX) else EventMeaning("prompt", text=prompt)
     steps = []
     for part in get_nested_mappings(event, "message", "content"):
         if part.get("type") != "tool_result" or not isinstance(part.get("tool_use_id"), str):
-            return MEANING_OF_UNTRANSLATED_EVENT
+            return UNTRANSLATED_EVENT
         said = read_content_text(part.get("content") or "")
         told = {"error": said} if part.get("is_error") else ({"output": said} if said else {})
         steps.append(DraftStep("tool_done", {"id": part["tool_use_id"], **told}))
-    return EventMeaning("steps", tuple(steps)) if steps else MEANING_OF_UNTRANSLATED_EVENT
+    return EventMeaning("steps", tuple(steps)) if steps else UNTRANSLATED_EVENT
 
 
 def _read_claude_result(event: Any, _later: LaterEvents) -> EventMeaning:
-    if (
-        get_nested_value(event, "origin", "kind") == "task-notification"
-        or get_nested_value(event, "origin") == "task-notification"
-    ):
-        return MEANING_OF_UNTRANSLATED_EVENT
+    if get_nested(event, "origin", "kind") == "task-notification" or get_nested(event, "origin") == "task-notification":
+        return UNTRANSLATED_EVENT
     subtype, text = event.get("subtype", "success"), event.get("result")
     if subtype != "success":
         errors = event.get("errors")
@@ -375,15 +341,15 @@ def _read_claude_result(event: Any, _later: LaterEvents) -> EventMeaning:
 
 def _read_claude_control_request(event: Any, _later: LaterEvents) -> EventMeaning:
     request = event.get("request")
-    if get_nested_value(request, "subtype") == "interrupt":
+    if get_nested(request, "subtype") == "interrupt":
         return EventMeaning("cancel")
-    name = get_nested_value(request, "tool_name")
-    if get_nested_value(request, "subtype") == "can_use_tool" and isinstance(name, str) and name:
+    name = get_nested(request, "tool_name")
+    if get_nested(request, "subtype") == "can_use_tool" and isinstance(name, str) and name:
         return EventMeaning("steps", (DraftStep("ask", {"permission": name}),), is_sure=True)
     return (
-        MEANING_OF_REPEATED_EVENT
-        if get_nested_value(request, "subtype") in ("initialize", "set_permission_mode", "set_model")
-        else MEANING_OF_UNTRANSLATED_EVENT
+        REPEATED_EVENT
+        if get_nested(request, "subtype") in ("initialize", "set_permission_mode", "set_model")
+        else UNTRANSLATED_EVENT
     )
 
 
@@ -394,43 +360,41 @@ _CLAUDE_READER_BY_EVENT_TYPE: dict[str, Callable[[Any, LaterEvents], EventMeanin
     "user": _read_claude_user_message,
     "result": _read_claude_result,
     "control_request": _read_claude_control_request,
-    "control_response": lambda _event, _later: MEANING_OF_REPEATED_EVENT,  # the dialect answers, or the caller did
+    "control_response": lambda _event, _later: REPEATED_EVENT,  # the dialect answers, or the caller did
 }
 
 
 def _is_codex_turn_failure(event: Any) -> bool:
-    return bool(get_nested_value(event, "type") == "turn.failed")
+    return bool(get_nested(event, "type") == "turn.failed")
 
 
 def _is_pi_assistant_message_end(event: Any) -> bool:
-    return bool(
-        get_nested_value(event, "type") == "message_end" and get_nested_value(event, "message", "role") == "assistant"
-    )
+    return bool(get_nested(event, "type") == "message_end" and get_nested(event, "message", "role") == "assistant")
 
 
 def _read_pi_started_tool_id(event: Any) -> str | None:
     """Give the id of the tool that begins with this event."""
-    number = get_nested_value(event, "toolCallId")
-    return number if isinstance(number, str) and get_nested_value(event, "type") == "tool_execution_start" else None
+    number = get_nested(event, "toolCallId")
+    return number if isinstance(number, str) and get_nested(event, "type") == "tool_execution_start" else None
 
 
 def read_codex_event(event: Any, later: LaterEvents, _mode: str) -> EventMeaning:
     """Read an event of `codex exec --json`."""
-    kind, item = get_nested_value(event, "type"), get_nested_value(event, "item")
+    kind, item = get_nested(event, "type"), get_nested(event, "item")
     if not isinstance(kind, str) or not kind.startswith(("thread.", "turn.", "item.", "error")):
         return EventMeaning("foreign")
     if kind in ("thread.started", "turn.started"):
-        return MEANING_OF_TURN_BEGIN
+        return TURN_BEGIN
     if kind == "turn.completed":
         return EventMeaning("steps", (DraftStep("result", {}),), ends="completed")
     if kind in ("turn.failed", "error"):
-        words = get_nested_value(event, "error", "message") if kind == "turn.failed" else event.get("message")
+        words = get_nested(event, "error", "message") if kind == "turn.failed" else event.get("message")
         is_told_again = later.has_event_with_trait(_is_codex_turn_failure)
         if kind == "error" and not is_told_again:
-            return MEANING_OF_UNTRANSLATED_EVENT
+            return UNTRANSLATED_EVENT
         told = {"is_error": True, **({"text": words} if isinstance(words, str) and words else {})}
         return EventMeaning("steps", (DraftStep("result", told),), ends="failed")
-    return _read_codex_item(kind, item) if isinstance(item, dict) else MEANING_OF_UNTRANSLATED_EVENT
+    return _read_codex_item(kind, item) if isinstance(item, dict) else UNTRANSLATED_EVENT
 
 
 def _read_codex_item(kind: str, item: dict[str, Any]) -> EventMeaning:
@@ -439,62 +403,60 @@ def _read_codex_item(kind: str, item: dict[str, Any]) -> EventMeaning:
     if about in names and kind == "item.completed" and isinstance(text, str):
         return EventMeaning("steps", (DraftStep(names[about], text),), final=text if about == "agent_message" else None)
     if about not in ("command_execution", "mcp_tool_call") or not isinstance(number, str):
-        return MEANING_OF_UNTRANSLATED_EVENT
+        return UNTRANSLATED_EVENT
     if kind == "item.started":
         if about == "mcp_tool_call":
             name, given = item.get("tool"), item.get("arguments")
         else:
             name, given = "command_execution", {"command": item.get("command", "")}
         if not isinstance(name, str) or not isinstance(given, dict):
-            return MEANING_OF_UNTRANSLATED_EVENT
+            return UNTRANSLATED_EVENT
         return EventMeaning("steps", (DraftStep("tool", {"id": number, "name": name, "input": given}),))
     if kind != "item.completed":
-        return MEANING_OF_UNTRANSLATED_EVENT
-    output = item.get("aggregated_output") or read_content_text(get_nested_value(item, "result", "content") or "")
+        return UNTRANSLATED_EVENT
+    output = item.get("aggregated_output") or read_content_text(get_nested(item, "result", "content") or "")
     failed = item.get("status") == "failed" or item.get("exit_code") not in (None, 0)
     said = (
-        {"error": get_nested_value(item, "error", "message") or output}
-        if failed
-        else ({"output": output} if output else {})
+        {"error": get_nested(item, "error", "message") or output} if failed else ({"output": output} if output else {})
     )
     return EventMeaning("steps", (DraftStep("tool_done", {"id": number, **said}),))
 
 
 def read_gemini_event(event: Any, later: LaterEvents, _mode: str) -> EventMeaning:
     """Read an event of `gemini -o stream-json`."""
-    reader = _GEMINI_READER_BY_EVENT_TYPE.get(str(get_nested_value(event, "type")))
+    reader = _GEMINI_READER_BY_EVENT_TYPE.get(str(get_nested(event, "type")))
     return EventMeaning("foreign") if reader is None else reader(event, later)
 
 
 def _read_gemini_message(event: Any, _later: LaterEvents) -> EventMeaning:
     if event.get("role") == "user":
-        return MEANING_OF_REPEATED_EVENT
+        return REPEATED_EVENT
     text = event.get("content")
-    return EventMeaning("steps", (DraftStep("say", text),)) if isinstance(text, str) else MEANING_OF_UNTRANSLATED_EVENT
+    return EventMeaning("steps", (DraftStep("say", text),)) if isinstance(text, str) else UNTRANSLATED_EVENT
 
 
 def _read_gemini_tool_start(event: Any, _later: LaterEvents) -> EventMeaning:
     number, name = event.get("tool_id"), event.get("tool_name")
     if not isinstance(number, str) or not isinstance(name, str):
-        return MEANING_OF_UNTRANSLATED_EVENT
+        return UNTRANSLATED_EVENT
     return EventMeaning(
         "steps", (DraftStep("tool", {"id": number, "name": name, "input": event.get("parameters") or {}}),)
     )
 
 
 def _read_gemini_tool_end(event: Any, _later: LaterEvents) -> EventMeaning:
-    number, output, error = event.get("tool_id"), event.get("output"), get_nested_value(event, "error", "message")
+    number, output, error = event.get("tool_id"), event.get("output"), get_nested(event, "error", "message")
     failed = event.get("status") == "error"
     said = {"error": error or output or ""} if failed else ({"output": output} if output else {})
     return (
         EventMeaning("steps", (DraftStep("tool_done", {"id": number, **said}),))
         if isinstance(number, str)
-        else MEANING_OF_UNTRANSLATED_EVENT
+        else UNTRANSLATED_EVENT
     )
 
 
 def _read_gemini_result(event: Any, _later: LaterEvents) -> EventMeaning:
-    words = get_nested_value(event, "error", "message")
+    words = get_nested(event, "error", "message")
     if event.get("status") == "error":
         told = {"is_error": True, **({"text": words} if words else {})}
         return EventMeaning("steps", (DraftStep("result", told),), ends="failed")
@@ -502,85 +464,62 @@ def _read_gemini_result(event: Any, _later: LaterEvents) -> EventMeaning:
 
 
 _GEMINI_READER_BY_EVENT_TYPE: dict[str, Callable[[Any, LaterEvents], EventMeaning]] = {
-    "init": lambda _event, _later: MEANING_OF_TURN_BEGIN,
+    "init": lambda _event, _later: TURN_BEGIN,
     "message": _read_gemini_message,
     "tool_use": _read_gemini_tool_start,
     "tool_result": _read_gemini_tool_end,
     "result": _read_gemini_result,
-    "error": lambda _event, _later: MEANING_OF_UNTRANSLATED_EVENT,
+    "error": lambda _event, _later: UNTRANSLATED_EVENT,
 }
 _PI_EVENT_TYPES = frozenset(
-    [
-        "session",
-        "agent_start",
-        "agent_end",
-        "turn_start",
-        "turn_end",
-        "message_start",
-        "message_update",
-        "message_end",
-        "tool_execution_start",
-        "tool_execution_update",
-        "tool_execution_end",
-        "auto_retry_start",
-        "auto_retry_end",
-        "auto_compaction_start",
-        "auto_compaction_end",
-        "compaction_start",
-        "compaction_end",
-        "response",
-        "prompt",
-        "abort",
-        "extension_ui_request",
-        "extension_ui_response",
-        "agent_settled",
-        "extension_error",
-        "queue_update",
-    ]
+    (
+        *("session", "agent_start", "agent_end", "turn_start", "turn_end", "message_start"),
+        *("message_update", "message_end", "tool_execution_start", "tool_execution_update"),
+        *("tool_execution_end", "auto_retry_start", "auto_retry_end", "auto_compaction_start"),
+        *("auto_compaction_end", "compaction_start", "compaction_end", "response", "prompt", "abort"),
+        *("extension_ui_request", "extension_ui_response", "agent_settled", "extension_error"),
+        *("queue_update",),
+    )
 )
 
 
 def is_pi_rpc_log(events: Sequence[Any]) -> bool:
     """Say whether a log of pi's is of its mode rpc."""
-    return any(get_nested_value(event, "type") in ("response", "prompt", "extension_ui_request") for event in events)
+    return any(get_nested(event, "type") in ("response", "prompt", "extension_ui_request") for event in events)
 
 
 def read_pi_event(event: Any, later: LaterEvents, _mode: str) -> EventMeaning:
     """Read an event of `pi --mode json` or rpc, or a command that it was sent."""
-    kind = get_nested_value(event, "type")
+    kind = get_nested(event, "type")
     if kind not in _PI_EVENT_TYPES:
         return EventMeaning("foreign")
     if kind in _PI_REPEATED_EVENT_TYPES:
-        return MEANING_OF_REPEATED_EVENT
+        return REPEATED_EVENT
     if kind in ("message_update", "tool_execution_update"):
-        text = get_nested_value(event, "assistantMessageEvent", "delta")
-        is_text = get_nested_value(event, "assistantMessageEvent", "type") == "text_delta" and isinstance(text, str)
+        text = get_nested(event, "assistantMessageEvent", "delta")
+        is_text = get_nested(event, "assistantMessageEvent", "type") == "text_delta" and isinstance(text, str)
         return (
             EventMeaning("piece", text=text)
             if is_text and later.has_event_with_trait(_is_pi_assistant_message_end)
-            else MEANING_OF_PARTIAL_OUTPUT
+            else PARTIAL_OUTPUT
         )
-    return (
-        _PI_READER_BY_EVENT_TYPE[kind](event, later)
-        if kind in _PI_READER_BY_EVENT_TYPE
-        else MEANING_OF_UNTRANSLATED_EVENT
-    )
+    return _PI_READER_BY_EVENT_TYPE[kind](event, later) if kind in _PI_READER_BY_EVENT_TYPE else UNTRANSLATED_EVENT
 
 
 def _read_pi_message_start(event: Any, later: LaterEvents) -> EventMeaning:
     """The start of a message is said with its end."""
-    role = get_nested_value(event, "message", "role")
+    role = get_nested(event, "message", "role")
     is_said = role != "assistant" or later.has_event_with_trait(_is_pi_assistant_message_end)
-    return MEANING_OF_REPEATED_EVENT if is_said else MEANING_OF_UNTRANSLATED_EVENT
+    return REPEATED_EVENT if is_said else UNTRANSLATED_EVENT
 
 
 def _read_pi_message_end(event: Any, later: LaterEvents) -> EventMeaning:
-    is_own = get_nested_value(event, "message", "role") == "assistant"
-    return _read_pi_assistant_message(event["message"], later) if is_own else MEANING_OF_REPEATED_EVENT
+    is_own = get_nested(event, "message", "role") == "assistant"
+    return _read_pi_assistant_message(event["message"], later) if is_own else REPEATED_EVENT
 
 
 def _read_pi_tool_end(event: Any, _later: LaterEvents) -> EventMeaning:
-    said = read_content_text(get_nested_value(event, "result", "content") or "")
+    said = read_content_text(get_nested(event, "result", "content") or "")
     told = {"error": said} if event.get("isError") else ({"output": said} if said else {})
     return EventMeaning("steps", (DraftStep("tool_done", {"id": str(event.get("toolCallId")), **told}),))
 
@@ -597,7 +536,7 @@ def _read_pi_assistant_message(message: dict[str, Any], later: LaterEvents) -> E
         return EventMeaning("other", ends="failed", is_cut=True)
     if stop == "error":
         if later.has_event_with_trait(_is_pi_assistant_message_end):
-            return MEANING_OF_UNTRANSLATED_EVENT  # it tries again
+            return UNTRANSLATED_EVENT  # it tries again
         told = {"is_error": True, "text": str(message.get("errorMessage") or "error")}
         return EventMeaning("steps", (DraftStep("result", told),), ends="failed")
     calls = [part for part in get_nested_mappings(message, "content") if part.get("type") == "toolCall"]
@@ -609,7 +548,7 @@ def _read_pi_assistant_message(message: dict[str, Any], later: LaterEvents) -> E
             for call in calls[:1]
             if isinstance(call.get("id"), str) and later.has_event_with_trait(_read_pi_started_tool_id, call["id"])
         ]
-        return EventMeaning("steps", tuple(steps)) if steps else MEANING_OF_UNTRANSLATED_EVENT
+        return EventMeaning("steps", tuple(steps)) if steps else UNTRANSLATED_EVENT
     steps.append(DraftStep("turn_said", {"text": text, "stop": str(stop or "stop")}))
     return EventMeaning("steps", tuple(steps), final=text if stop in ("stop", "length", None) else None)
 
@@ -617,21 +556,19 @@ def _read_pi_assistant_message(message: dict[str, Any], later: LaterEvents) -> E
 def _read_pi_tool_start(event: Any, _later: LaterEvents) -> EventMeaning:
     number, name = event.get("toolCallId"), event.get("toolName")
     if not isinstance(number, str) or not isinstance(name, str):
-        return MEANING_OF_UNTRANSLATED_EVENT
+        return UNTRANSLATED_EVENT
     return EventMeaning("steps", (DraftStep("tool", {"id": number, "name": name, "input": event.get("args") or {}}),))
 
 
 _MEANING_OF_PI_TURN_END = EventMeaning("steps", (DraftStep("result", {}),), ends="completed")
 _PI_REPEATED_EVENT_TYPES = ("session", "response", "extension_ui_response", "turn_start", "turn_end")
 _PI_READER_BY_EVENT_TYPE: dict[str, Callable[[Any, LaterEvents], EventMeaning]] = {
-    "agent_start": lambda _event, _later: MEANING_OF_TURN_BEGIN,
+    "agent_start": lambda _event, _later: TURN_BEGIN,
     "message_start": _read_pi_message_start,
     "message_end": _read_pi_message_end,
     "tool_execution_start": _read_pi_tool_start,
     "tool_execution_end": _read_pi_tool_end,
-    "agent_end": lambda event, _later: (
-        MEANING_OF_UNTRANSLATED_EVENT if event.get("willRetry") else _MEANING_OF_PI_TURN_END
-    ),
+    "agent_end": lambda event, _later: UNTRANSLATED_EVENT if event.get("willRetry") else _MEANING_OF_PI_TURN_END,
     "prompt": lambda event, _later: EventMeaning("prompt", text=str(event.get("message") or "hi")),
     "abort": lambda _event, _later: EventMeaning("cancel"),
 }

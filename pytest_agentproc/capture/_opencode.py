@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.capture._meaning import (
-    MEANING_OF_TURN_BEGIN,
-    MEANING_OF_UNTRANSLATED_EVENT,
+    TURN_BEGIN,
+    UNTRANSLATED_EVENT,
     DraftStep,
     EventMeaning,
-    get_nested_value,
+    get_nested,
 )
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 def read_opencode_event(event: Any, later: LaterEvents, _mode: str) -> EventMeaning:
     """Read an event of `opencode run --format json`."""
-    kind, part = get_nested_value(event, "type"), get_nested_value(event, "part")
+    kind, part = get_nested(event, "type"), get_nested(event, "part")
     if kind == "error" and isinstance(event.get("error"), dict):
-        words = get_nested_value(event, "error", "data", "message") or get_nested_value(event, "error", "name")
+        words = get_nested(event, "error", "data", "message") or get_nested(event, "error", "name")
         told = {"is_error": True, "text": str(words or "error")}
         return EventMeaning("steps", (DraftStep("result", told),), ends="failed")
     if not isinstance(part, dict) or kind not in _READER_BY_EVENT_TYPE:
@@ -35,20 +35,16 @@ def read_opencode_event(event: Any, later: LaterEvents, _mode: str) -> EventMean
 
 def _read_text_part(part: dict[str, Any], _later: LaterEvents) -> EventMeaning:
     text = part.get("text")
-    return (
-        EventMeaning("steps", (DraftStep("say", text),), final=text)
-        if isinstance(text, str)
-        else MEANING_OF_UNTRANSLATED_EVENT
-    )
+    return EventMeaning("steps", (DraftStep("say", text),), final=text) if isinstance(text, str) else UNTRANSLATED_EVENT
 
 
 def _read_tool_part(part: dict[str, Any], later: LaterEvents) -> EventMeaning:
     """The step of the tool's end also ends its model step, if no other tool runs."""
     number, name, state = part.get("callID"), part.get("tool"), part.get("state")
     if not (isinstance(number, str) and isinstance(name, str) and isinstance(state, dict)):
-        return MEANING_OF_UNTRANSLATED_EVENT
+        return UNTRANSLATED_EVENT
     if not later.has_event_with_trait(_is_tool_step_end):
-        return MEANING_OF_UNTRANSLATED_EVENT
+        return UNTRANSLATED_EVENT
     given, output = state.get("input"), state.get("output")
     said = {"error": str(state.get("error") or "error")} if state.get("status") == "error" else {}
     said |= {"output": output} if isinstance(output, str) and output and not said else {}
@@ -57,22 +53,22 @@ def _read_tool_part(part: dict[str, Any], later: LaterEvents) -> EventMeaning:
 
 
 def _is_tool_step_end(event: Any) -> bool:
-    return bool(get_nested_value(event, "part", "reason") == "tool-calls")
+    return bool(get_nested(event, "part", "reason") == "tool-calls")
 
 
 def _read_model_step_end(part: dict[str, Any], _later: LaterEvents) -> EventMeaning:
     reason = part.get("reason")
     if reason == "tool-calls":
-        return MEANING_OF_UNTRANSLATED_EVENT  # unless the end of the tool has printed it
+        return UNTRANSLATED_EVENT  # unless the end of the tool has printed it
     if reason != "stop":
         return EventMeaning("other", ends="completed" if reason == "length" else "")
     return EventMeaning("steps", (DraftStep("result", {}),), ends="completed")
 
 
 _READER_BY_EVENT_TYPE: dict[str, Callable[[dict[str, Any], LaterEvents], EventMeaning]] = {
-    "step_start": lambda _part, _later: MEANING_OF_TURN_BEGIN,
+    "step_start": lambda _part, _later: TURN_BEGIN,
     "text": _read_text_part,
-    "reasoning": lambda _part, _later: MEANING_OF_UNTRANSLATED_EVENT,
+    "reasoning": lambda _part, _later: UNTRANSLATED_EVENT,
     "tool_use": _read_tool_part,
     "step_finish": _read_model_step_end,
 }

@@ -287,7 +287,8 @@ _TITLE_SEQUENCE_PATTERN = r"\][0-9]{1,4};"
 _CLEAR_SCREEN_SEQUENCE_PATTERN = r"\[(?:\?[0-9]+[hl]|[0-9]*[JKH])"
 """How a title, a notification or a cleared screen begins: enough to know it in a log that has lost its ESC."""
 _ESCAPES_AT_LINE_END_PATTERN = re.compile(
-    rf"(?:{_ESC_CHARACTER_PATTERN}\[[0-?]*[ -/]*[@-~]|{_CLEAR_SCREEN_SEQUENCE_PATTERN}|{_ESC_CHARACTER_PATTERN}?{_TITLE_SEQUENCE_PATTERN}[^{{]*+)++$"
+    rf"(?:{_ESC_CHARACTER_PATTERN}\[[0-?]*[ -/]*[@-~]|{_CLEAR_SCREEN_SEQUENCE_PATTERN}"
+    rf"|{_ESC_CHARACTER_PATTERN}?{_TITLE_SEQUENCE_PATTERN}[^{{]*+)++$"
 )
 _COLOUR_SEQUENCES_PATTERN = re.compile(r"(?:\x1b\[[0-9;]*m)+")
 

@@ -20,7 +20,7 @@ from pytest_agentproc.capture._meaning import (
     EventMeaning,
     EventReader,
     LaterEvents,
-    get_nested_value,
+    get_nested,
     is_claude_session_log,
     is_pi_rpc_log,
     read_acp_event,
@@ -180,7 +180,7 @@ def _unwrap_event_from_logger(item: PastedLogItem, dialect: str) -> PastedLogIte
 
 def _read_event_safely(reader: EventReader, event: Any, later: LaterEvents, mode: str) -> EventMeaning:
     """Ask the reader; it takes the parts of an event for what the dialect has there."""
-    if not isinstance(get_nested_value(event, "type"), str | None):
+    if not isinstance(get_nested(event, "type"), str | None):
         return EventMeaning("foreign")
     try:
         return reader(event, later, mode)
@@ -193,7 +193,7 @@ class _AgentLogParser:
 
     def __init__(self, dialect: str, events: list[Any], mode: str) -> None:
         self._dialect, self._later, self._read = dialect, LaterEvents(events), EVENT_READER_BY_DIALECT[dialect]
-        streams = any(get_nested_value(event, "type") == "stream_event" for event in events)
+        streams = any(get_nested(event, "type") == "stream_event" for event in events)
         self._parsed = ParsedAgentLog(mode, partials=not RECORDS[dialect].partials or streams)
         self._is_session = self._parsed.is_session = self._parsed.mode in RECORDS[dialect].talks
         self._is_app_server = self._parsed.mode == "app-server"
@@ -312,20 +312,20 @@ class _AgentLogParser:
 
     def _collect_replayed_history(self, event: Any) -> bool:
         """Take what an agent replays of a session that it loads; say whether the event is a part of that."""
-        method, key = get_nested_value(event, "method"), _read_request_id(event)
+        method, key = get_nested(event, "method"), _read_request_id(event)
         if method in _CONTINUES_WORD_BY_METHOD:
             self._parsed.continues = {
-                _CONTINUES_WORD_BY_METHOD[method]: str(get_nested_value(event, "params", "sessionId") or "s")
+                _CONTINUES_WORD_BY_METHOD[method]: str(get_nested(event, "params", "sessionId") or "s")
             }
             self._loading, self._replayed_history = key, []
             return True
-        update = get_nested_value(event, "params", "update")
+        update = get_nested(event, "params", "update")
         if self._loading is None or not (isinstance(update, dict) or (method is None and key == self._loading)):
             return False
         if isinstance(update, dict):
             name, text = (
                 _HISTORY_WORD_BY_UPDATE.get(str(update.get("sessionUpdate"))),
-                get_nested_value(update, "content", "text"),
+                get_nested(update, "content", "text"),
             )
             past = DraftStep(name, text) if name and isinstance(text, str) else DraftStep("event", update)
             if name == "prompt" or are_steps_loadable((past,), self._dialect, self._parsed.mode):
@@ -376,7 +376,7 @@ class _AgentLogParser:
             return steps
         rest = []
         for step in steps:
-            text = step.value if isinstance(step.value, str) else get_nested_value(step.value, "text")
+            text = step.value if isinstance(step.value, str) else get_nested(step.value, "text")
             if (
                 step.name not in (*_MESSAGE_STEP_NAMES, "delta")
                 or not isinstance(text, str)
@@ -437,9 +437,9 @@ class _AgentLogParser:
 
     def _add_verbatim_event(self, item: PastedLogItem, number: int) -> None:
         value = item.event
-        if self._dialect == "acp" and isinstance(get_nested_value(value, "params", "update"), dict):
+        if self._dialect == "acp" and isinstance(get_nested(value, "params", "update"), dict):
             value = value["params"]["update"]
-            text = get_nested_value(value, "content", "text")
+            text = get_nested(value, "content", "text")
             if value.get("sessionUpdate") == "agent_message_chunk" and isinstance(text, str):
                 self._parsed.final = (self._parsed.final or "") + text
             elif str(value.get("sessionUpdate")).startswith("tool_call"):
@@ -458,7 +458,7 @@ class _AgentLogParser:
         """Say whether the language takes them: a tool's id is given once, its end and children come after it."""
         begun: set[str] = set()
         for step in steps:
-            number, parent = get_nested_value(step.value, "id"), get_nested_value(step.value, "parent")
+            number, parent = get_nested(step.value, "id"), get_nested(step.value, "parent")
             is_known = isinstance(number, str) and number in self._parsed.tools
             if step.name == "tool":
                 if is_known or number in begun:
@@ -590,31 +590,7 @@ def _is_result_of_message(last: DraftStep, result: dict[str, Any]) -> bool:
 def _read_event_timestamp(event: Any) -> LoggedInstant | None:
     """Find the instant that an event has in itself."""
     for key in ("timestamp", "ts", "time"):
-        value = get_nested_value(event, key)
+        value = get_nested(event, key)
         if isinstance(value, str | int | float) and not isinstance(value, bool):
             return find_logged_instant(str(value))
     return None
-
-
-def parse_raw_agent_log(items: list[PastedLogItem], ending_line: int) -> ParsedAgentLog:
-    """Take what stands in blocks of code for output; without a block, the lines from the first one with a time on.
-
-    Args:
-        items: what was read.
-        ending_line: the line that says how the run ended, which the agent has not printed.
-    """
-    parsed = ParsedAgentLog("text")
-    timed = next((item.line for item in items if item.at is not None), 0)
-    is_fenced = any(item.is_fenced for item in items)
-    for item in items:
-        is_output = item.is_fenced if is_fenced else item.line >= timed
-        if not is_output or item.line == ending_line or item.text.startswith("$ "):
-            continue
-        before, parsed.last_at = parsed.last_at, item.at or parsed.last_at
-        gap = measure_time_between(before, item.at) if before is not None and item.at is not None else None
-        if gap is not None and gap >= MIN_SILENCE_NS:
-            parsed.longest = max(parsed.longest, gap)
-            parsed.lines.append(DraftScriptLine(DraftStep("silence", gap)))
-        parsed.lines.append(DraftScriptLine(DraftStep("raw", f"{item.glued}{item.text}\n")))
-        parsed.read += 1
-    return parsed

@@ -1,4 +1,4 @@
-"""From a pasted log to the text of a draft: `parse_pasted_log` -> the content of the conversation -> steps, and comments."""
+"""From a pasted log to the text of a draft: `parse_pasted_log` -> `parse_agent_log` -> steps, and comments."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import PurePath
 from textwrap import shorten
 from typing import Any
 
+from pytest_agentproc.capture._meaning import DraftStep
 from pytest_agentproc.capture._paste import (
     PastedLogItem,
     ReportedRunEnd,
@@ -17,9 +18,9 @@ from pytest_agentproc.capture._paste import (
 from pytest_agentproc.capture._paste_content import (
     EVENT_READER_BY_DIALECT,
     MIN_SILENCE_NS,
+    DraftScriptLine,
     ParsedAgentLog,
     parse_agent_log,
-    parse_raw_agent_log,
 )
 from pytest_agentproc.capture._wording import (
     format_comment_text,
@@ -81,6 +82,30 @@ def draft_scenario_from_log(log: str, dialect: str, name: str) -> str:
     if not parsed.read and not is_missing:
         raise _make_unreadable_log_error(items, dialect, name)
     return "\n".join(_format_draft_lines(items, parsed, dialect, reported, name)) + "\n"
+
+
+def parse_raw_agent_log(items: list[PastedLogItem], ending_line: int) -> ParsedAgentLog:
+    """Take what stands in blocks of code for output; without a block, the lines from the first one with a time on.
+
+    Args:
+        items: what was read.
+        ending_line: the line that says how the run ended, which the agent has not printed.
+    """
+    parsed = ParsedAgentLog("text")
+    timed = next((item.line for item in items if item.at is not None), 0)
+    is_fenced = any(item.is_fenced for item in items)
+    for item in items:
+        is_output = item.is_fenced if is_fenced else item.line >= timed
+        if not is_output or item.line == ending_line or item.text.startswith("$ "):
+            continue
+        before, parsed.last_at = parsed.last_at, item.at or parsed.last_at
+        gap = measure_time_between(before, item.at) if before is not None and item.at is not None else None
+        if gap is not None and gap >= MIN_SILENCE_NS:
+            parsed.longest = max(parsed.longest, gap)
+            parsed.lines.append(DraftScriptLine(DraftStep("silence", gap)))
+        parsed.lines.append(DraftScriptLine(DraftStep("raw", f"{item.glued}{item.text}\n")))
+        parsed.read += 1
+    return parsed
 
 
 def _make_log_error(name: str, line: int, message: str) -> ScenarioError:
