@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from pytest_agentproc.cli._calls import HelpPrinted, parse_arguments
-from pytest_agentproc.cli._commands import COMMANDS
+from pytest_agentproc.cli._commands import MODULE_AND_PURPOSE_BY_COMMAND
 from pytest_agentproc.plugin._options import _PLUGIN_OPTIONS
 from pytest_agentproc.reference import (
     ReferenceEntry,
@@ -174,7 +174,7 @@ def _options() -> str:
 
 def _commands() -> str:
     parts = ["# Commands", "`agentproc COMMAND --help` prints what stands here. Each command has its own exit codes."]
-    for name, (_, about) in COMMANDS.items():
+    for name, (_, about) in MODULE_AND_PURPOSE_BY_COMMAND.items():
         parts += [
             f"## {name}",
             f"`agentproc {name}`: {about}.",
@@ -185,7 +185,7 @@ def _commands() -> str:
 
 
 def _help(name: str) -> str:
-    module, about = COMMANDS[name]
+    module, about = MODULE_AND_PURPOSE_BY_COMMAND[name]
     printed = io.StringIO()
     wide = mock.patch.dict(os.environ, COLUMNS="100")
     with wide, contextlib.redirect_stdout(printed), contextlib.suppress(HelpPrinted):

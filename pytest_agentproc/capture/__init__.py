@@ -1,8 +1,8 @@
 """Makes scenarios of what really happened: of a program that is run in our place, or of a log that was pasted.
 
-`run_and_record_program` passes everything through and keeps it in memory; `write_capture` takes every secret out of it and only
-then writes: the record, and beside it the scenario. Only the running needs Linux. Modules that are not needed to start
-a program are imported after its end.
+`run_and_record_program` passes everything through and keeps it in memory; `write_capture` takes every secret out of it
+and only then writes: the record, and beside it the scenario. Only the running needs Linux. Modules that are not needed
+to start a program are imported after its end.
 
 `draft_scenario_from_log` reads a log from a bug report (`_paste`), asks the dialect's reader what each event means
 (`_meaning` and the like), has the fake's own encoder confirm it (`_replay`), takes from the reporter's words how
@@ -52,15 +52,15 @@ __all__ = [
 ]
 
 _PUBLIC_NAMES_BY_MODULE = {
-    "_draft": ("ScenarioDraft", "draft_recording", "list_agent_input"),
-    "_guesses": ("normalize_line",),
-    "_moments": ("RecordedMoment", "list_moments"),
-    "_paste_draft": ("LOG_DIALECTS", "draft_pasted_log"),
-    "_recorder": ("ProgramStartError", "run_recorded"),
+    "_draft": ("ScenarioDraft", "draft_scenario_from_recording", "list_agent_input"),
+    "_guesses": ("normalize_output_line",),
+    "_moments": ("RecordedMoment", "list_recorded_moments"),
+    "_paste_draft": ("LOG_DIALECTS", "draft_scenario_from_log"),
+    "_recorder": ("ProgramStartError", "run_and_record_program"),
     "_secrets": ("RedactedSecret", "Redactor"),
     "_replay": ("AgentInput", "ReplayStage", "replay_agent"),
     "_identity": ("AgentIdentity", "identify_agent"),
-    "_targets": ("check_target", "require_linux"),
+    "_targets": ("check_scenario_target", "require_linux"),
     "_write_capture": ("CaptureResult", "redact_record", "write_capture"),
 }
 

@@ -128,7 +128,7 @@ class _RecordingScriptMaker:
         if not moment.parts:
             self._guesser.skip_line()
         for at, data in moment.parts or ((moment.at, moment.data),):
-            self.script.add_raw(data, at)
+            self.script.add_output_bytes(data, at)
 
     def _count_lines_before_pause(self, index: int) -> int:
         """Count the lines from here on that one step may print."""
@@ -142,10 +142,10 @@ class _RecordingScriptMaker:
 
     def _add_stdout_bytes(self, _index: int, moment: RecordedMoment) -> None:
         self._has_output = True
-        self.script.add_raw(moment.data, moment.at)
+        self.script.add_output_bytes(moment.data, moment.at)
 
     def _add_stderr_bytes(self, _index: int, moment: RecordedMoment) -> None:
-        self.script.add_raw(moment.data, moment.at, "stderr")
+        self.script.add_output_bytes(moment.data, moment.at, "stderr")
 
     def _handle_stdin_bytes(self, index: int, moment: RecordedMoment) -> None:
         self._has_input = True
@@ -221,7 +221,7 @@ class _RecordingScriptMaker:
         """It stands on top of the script."""
 
     def _add_agent_exit(self, _index: int, moment: RecordedMoment) -> None:
-        self.script.wait_until(moment.at)
+        self.script.add_silence_until(moment.at)
         if "signal" in moment.data:
             died = moment.data["signal"]
             was_sent = any(moment.kind == "signal" and moment.data["signal"] == died for moment in self._found)

@@ -25,7 +25,7 @@ class CommandLineError(Exception):
     """The command line cannot be meant."""
 
 
-class _Parser(argparse.ArgumentParser):
+class _RaisingArgumentParser(argparse.ArgumentParser):
     """A parser that raises, so that the door alone decides what a mistake prints and returns."""
 
     def error(self, message: str) -> NoReturn:
@@ -43,25 +43,25 @@ def parse_arguments(name: str, about: str, module: ModuleType, words: Sequence[s
     Args:
         name: the command's name.
         about: its purpose, in one line.
-        module: its module: `declare` adds the arguments, and `HELP` follows them in its help.
+        module: its module: `add_arguments` adds the arguments, and `HELP_TEXT` follows them in its help.
         words: the arguments.
 
     Raises:
         Misuse: they cannot be meant.
         Help: the help was asked for, and is printed.
     """
-    parser = _Parser(
+    parser = _RaisingArgumentParser(
         prog=f"agentproc {name}",
         description=f"{about[:1].upper()}{about[1:]}.",
-        epilog=getattr(module, "HELP", None),
+        epilog=getattr(module, "HELP_TEXT", None),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    module.declare(parser)
+    module.add_arguments(parser)
     return parser.parse_args(list(words))
 
 
-def write_text(path: str, text: str, *, replaces: bool = False) -> None:
+def write_output_file(path: str, text: str, *, replaces: bool = False) -> None:
     """Write a file that a command makes.
 
     Args:

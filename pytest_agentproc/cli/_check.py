@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.cli._scenarios import ELSEWHERE, is_unknown_word
+from pytest_agentproc.cli._scenarios import UNKNOWN_WORD_HINT, is_unknown_word_problem
 from pytest_agentproc.corpus import SCENARIO_FILE_SUFFIX
 from pytest_agentproc.errors import ScenarioError, UsageError
 from pytest_agentproc.scenario import load_for_each_agent
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.errors import ScenarioProblem
 
 
-HELP = """\
+HELP_TEXT = """\
 exit codes:
   0  no file has a mistake
   1  at least one has
@@ -32,16 +32,16 @@ examples:
   agentproc check --json scenarios | jq '.problems[].message'
 """
 
-_UNSEEN = frozenset({"node_modules", "venv", "__pycache__"})
+_SKIPPED_FOLDER_NAMES = frozenset({"node_modules", "venv", "__pycache__"})
 
 
-def declare(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a scenario file, or a folder of them")
     parser.add_argument("--json", action="store_true", help="print one JSON object: files and problems")
 
 
-def run(options: argparse.Namespace) -> int:
+def run_command(options: argparse.Namespace) -> int:
     """Print every problem of every file, in the order of the paths and of the lines.
 
     Raises:
@@ -57,9 +57,9 @@ def run(options: argparse.Namespace) -> int:
         sys.stdout.write(f"{json.dumps({'files': len(set(files)), 'problems': told}, indent=2)}\n")
     else:
         sys.stdout.writelines(f"{problem}\n" for problem in problems)
-        if any(map(is_unknown_word, problems)):
+        if any(map(is_unknown_word_problem, problems)):
             sys.stdout.flush()
-            sys.stderr.write(f"agentproc check: {ELSEWHERE}\n")
+            sys.stderr.write(f"agentproc check: {UNKNOWN_WORD_HINT}\n")
     return 1 if problems else 0
 
 
@@ -86,5 +86,5 @@ def _list_scenario_files(path: str) -> list[str]:
 
 def _find_scenarios_below(folder: str) -> Iterator[str]:
     for place, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".") and name not in _UNSEEN]
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in _SKIPPED_FOLDER_NAMES]
         yield from (os.path.join(place, name) for name in names if name.endswith(SCENARIO_FILE_SUFFIX))  # noqa: PTH118 -- as above

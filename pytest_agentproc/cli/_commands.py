@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-COMMANDS: dict[str, tuple[str, str]] = {
+MODULE_AND_PURPOSE_BY_COMMAND: dict[str, tuple[str, str]] = {
     "check": ("pytest_agentproc.cli._check", "tell every mistake of scenario files"),
     "conform": ("pytest_agentproc.cli._conform", "judge supervisors over the bundled scenarios"),
     "explain": ("pytest_agentproc.cli._explain", "explain a rule, an outcome, a verdict, a step, a key or a defect"),
@@ -18,5 +18,5 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 """The module of each command, and its purpose in one line."""
 
-LINUX_ONLY: frozenset[str] = frozenset({"conform", "fake", "record", "run", "search", "time"})
+LINUX_ONLY_COMMANDS: frozenset[str] = frozenset({"conform", "fake", "record", "run", "search", "time"})
 """Commands that start processes, which needs Linux; all others run on any platform."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import argparse
 
 
-HELP = """\
+HELP_TEXT = """\
 A supervisor is conformant if no check at level `must` failed, and some check passed. If it does not report enough to
 decide a `must`, it is conformant as far as reported. Checks at level `should` are counted, and decide nothing.
 
@@ -45,11 +45,11 @@ examples:
   agentproc conform null kill-at-once --json | jq '.subjects[] | {name, conformant}'
 """
 
-_PROGRAM = "agentproc_program"
-_SCENARIOS_FAILED, _MISUSED, _NOTHING_THERE = (0, 1), 4, 5
+_GENERATED_MODULE_NAME = "agentproc_program"
+_JUDGED_EXIT_CODES, _USAGE_ERROR_EXIT_CODE, _NO_SCENARIO_EXIT_CODE = (0, 1), 4, 5
 
 
-def declare(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     names = "reference (the reference supervisor), null, ..., package.module:attribute or FILE.toml"
     parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=names)
@@ -63,7 +63,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the results as JSON, in place of the summary")
 
 
-def run(options: argparse.Namespace) -> int:
+def run_command(options: argparse.Namespace) -> int:
     """Judge, and print a summary for each supervisor.
 
     Raises:
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="agentproc-") as folder:
         told = _judge_with_pytest(options, Path(folder))
     if options.results:
-        _write_results(options.results, told)
+        _write_results_file(options.results, told)
     results = json.loads(told)
     judged = [JudgedScenario.of(result) for result in results["results"]]
     names = list(dict.fromkeys(result.subject for result in judged))
@@ -118,10 +118,10 @@ def _judge_with_pytest(options: argparse.Namespace, folder: Path) -> str:
     names = [*options.subjects]
     if options.command:
         words = f"Command({shlex.split(options.command)!r})"
-        folder.joinpath(f"{_PROGRAM}.py").write_text(
+        folder.joinpath(f"{_GENERATED_MODULE_NAME}.py").write_text(
             f"from pytest_agentproc.subjects import Command\n\nsubject = {words}\n", "utf-8"
         )
-        names = [f"{_PROGRAM}:subject"]
+        names = [f"{_GENERATED_MODULE_NAME}:subject"]
     given = {
         "subject": ",".join(names),
         "clock": options.clock,
@@ -141,10 +141,10 @@ def _judge_with_pytest(options: argparse.Namespace, folder: Path) -> str:
     path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH", "")]))
     env = {**os.environ, "PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
     done = subprocess.run(argv, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-    if done.returncode == _NOTHING_THERE:
+    if done.returncode == _NO_SCENARIO_EXIT_CODE:
         raise UsageError("no scenario is like that", "agentproc list shows them all")
-    if done.returncode not in _SCENARIOS_FAILED or not results.exists():
-        raise _make_error_of_pytest(done)
+    if done.returncode not in _JUDGED_EXIT_CODES or not results.exists():
+        raise _make_error_from_pytest_output(done)
     told = results.read_text("utf-8")
     for result in json.loads(told)["results"]:
         if result["rerun"]:  # it is the command of a pytest that nobody sees
@@ -162,10 +162,10 @@ def _format_rerun_command(judged: dict[str, Any], options: argparse.Namespace) -
     return shlex.join(["agentproc", "run", judged["scenario"], *words])
 
 
-def _make_error_of_pytest(done: subprocess.CompletedProcess[str]) -> UsageError | KitError:
+def _make_error_from_pytest_output(done: subprocess.CompletedProcess[str]) -> UsageError | KitError:
     """Make the error for a pytest that gave no results, in the words of this command."""
     wrong = [line.removeprefix("ERROR: ") for line in done.stderr.splitlines() if line.startswith("ERROR: ")]
-    if wrong or done.returncode == _MISUSED:
+    if wrong or done.returncode == _USAGE_ERROR_EXIT_CODE:
         words = (
             "\n".join(wrong or [done.stderr.strip()]).replace("--agentproc-subject=", "").replace("--agentproc-", "--")
         )
@@ -178,7 +178,7 @@ def _format_summary(judged: list[JudgedScenario]) -> str:
     return "\n".join(format_summary(judged, pytest_agentproc.__version__, width))
 
 
-def _write_results(file: str, text: str) -> None:
+def _write_results_file(file: str, text: str) -> None:
     try:
         Path(file).parent.mkdir(parents=True, exist_ok=True)
         Path(file).write_text(text, "utf-8")

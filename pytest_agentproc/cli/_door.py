@@ -10,14 +10,14 @@ import os
 import sys
 
 import pytest_agentproc
-from pytest_agentproc.cli._commands import COMMANDS, LINUX_ONLY
+from pytest_agentproc.cli._commands import LINUX_ONLY_COMMANDS, MODULE_AND_PURPOSE_BY_COMMAND
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-_HELP = """\
+_COMMAND_OVERVIEW_FORMAT = """\
 usage: agentproc COMMAND ...
 
 Fake agents that misbehave on command, and verdicts over the programs that supervise them.
@@ -55,16 +55,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run_command_line(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
-        sys.stdout.write(_HELP.format(commands=_format_command_table()))
+        sys.stdout.write(_COMMAND_OVERVIEW_FORMAT.format(commands=_format_command_table()))
         return 0 if words else 2
     if words[0] in ("-V", "--version"):
         sys.stdout.write(f"agentproc {pytest_agentproc.__version__}\n")
         return 0
     name = words[0]
-    if name not in COMMANDS:
-        return _report_misuse("agentproc", _describe_unknown_command(name))
-    if name in LINUX_ONLY and sys.platform != "linux":
-        return _report_misuse(
+    if name not in MODULE_AND_PURPOSE_BY_COMMAND:
+        return _report_usage_error("agentproc", _describe_unknown_command(name))
+    if name in LINUX_ONLY_COMMANDS and sys.platform != "linux":
+        return _report_usage_error(
             f"agentproc {name}",
             f"it starts processes, which needs Linux (pidfd, /proc), and this is {sys.platform}\n"
             "check, explain, list, new, schema and import run on any platform",
@@ -86,15 +86,17 @@ def _replace_closed_streams() -> None:
 
 
 def _format_command_table() -> str:
-    width = max(map(len, COMMANDS))
-    return "\n".join(f"  {name:{width}}  {about}" for name, (_, about) in COMMANDS.items())
+    width = max(map(len, MODULE_AND_PURPOSE_BY_COMMAND))
+    return "\n".join(f"  {name:{width}}  {about}" for name, (_, about) in MODULE_AND_PURPOSE_BY_COMMAND.items())
 
 
 def _describe_unknown_command(name: str) -> str:
     from pytest_agentproc.errors import suggest_known_word
 
     kind = "option" if name.startswith("-") else "command"
-    hint = suggest_known_word(name, COMMANDS, f"the commands are {', '.join(COMMANDS)}")
+    hint = suggest_known_word(
+        name, MODULE_AND_PURPOSE_BY_COMMAND, f"the commands are {', '.join(MODULE_AND_PURPOSE_BY_COMMAND)}"
+    )
     return f"there is no {kind} {name}: {hint}"
 
 
@@ -105,8 +107,8 @@ def _run_and_report_errors(name: str, words: list[str]) -> int:
     from pytest_agentproc.cli._calls import HelpPrinted, parse_arguments
 
     try:
-        module = import_module(COMMANDS[name][0])
-        code = int(module.run(parse_arguments(name, COMMANDS[name][1], module, words)))
+        module = import_module(MODULE_AND_PURPOSE_BY_COMMAND[name][0])
+        code = int(module.run_command(parse_arguments(name, MODULE_AND_PURPOSE_BY_COMMAND[name][1], module, words)))
         sys.stdout.flush()  # a disk that is full is noticed here, and told in the command's name
     except HelpPrinted:
         code = 0
@@ -122,13 +124,13 @@ def _report_error(place: str, error: BaseException) -> int:
     from pytest_agentproc.errors import KitError, ScenarioError, UsageError
 
     if isinstance(error, (CommandLineError, UsageError)):
-        return _report_misuse(place, str(error))
+        return _report_usage_error(place, str(error))
     if isinstance(error, ScenarioError):
-        from pytest_agentproc.cli._scenarios import ELSEWHERE, is_unknown_word
+        from pytest_agentproc.cli._scenarios import UNKNOWN_WORD_HINT, is_unknown_word_problem
 
         _write_to_stderr(f"{error}\n")
-        if any(map(is_unknown_word, error.problems)):
-            _write_to_stderr(f"{place}: {ELSEWHERE}\n")
+        if any(map(is_unknown_word_problem, error.problems)):
+            _write_to_stderr(f"{place}: {UNKNOWN_WORD_HINT}\n")
         return 2
     if isinstance(error, KeyboardInterrupt):
         _write_to_stderr(f"{place}: interrupted\n")
@@ -164,6 +166,6 @@ def _is_write_failure(error: OSError) -> bool:
     return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
-def _report_misuse(place: str, sentence: str) -> int:
+def _report_usage_error(place: str, sentence: str) -> int:
     _write_to_stderr(f"{place}: {sentence}\n")
     return 2

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import argparse
 
 
-HELP = """\
+HELP_TEXT = """\
 A word is a rule, an outcome, a verdict, a level, a limit, a step, a key, a defect or a bug family. A key that stands
 below another key has both names, such as `turns: elapsed`; its last name alone is enough.
 
@@ -30,12 +30,12 @@ examples:
 """
 
 
-def declare(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("words", nargs="*", metavar="WORD", help="the word; without it all words are listed")
 
 
-def run(options: argparse.Namespace) -> int:
+def run_command(options: argparse.Namespace) -> int:
     """Print the text of a word, or the list of words.
 
     Raises:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
 
 
-HELP = """\
+HELP_TEXT = """\
 The fake is one executable file that plays the scenario's script in real time, for tests in any language: put the folder
 first in PATH, or start the file. It needs the Python that made it, and nothing else. The names of all other agent CLIs
 in the folder refuse with exit code 127, so that a test never starts a real one. If you make a second fake in the same
@@ -43,11 +43,11 @@ examples:
   agentproc fake hang.scenario.yaml --dir fakes --name claude --scale 60
 """
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_LARGEST_SCALE = 100_000
+_COMMAND_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_MAX_SCALE = 100_000
 
 
-def declare(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("scenario", metavar="SCENARIO", help="a scenario file, or the id of a bundled one")
     parser.add_argument("--dir", required=True, help="the folder; it is made if it is not there")
@@ -59,20 +59,20 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print an object: path, name, dialect, mode, refused")
 
 
-def run(options: argparse.Namespace) -> int:
+def run_command(options: argparse.Namespace) -> int:
     """Write the fake, and a refusal for every other agent's name.
 
     Raises:
         UsageError: a value cannot be, or a file would be lost.
         ScenarioError: the scenario has mistakes.
     """
-    scale = _parse_number("scale", options.scale, _LARGEST_SCALE)
-    lifetime = _parse_number("lifetime", options.lifetime, 86_400)
-    scenario = _select_agent(load_scenario(options.scenario), options.session)
+    scale = _parse_positive_number("scale", options.scale, _MAX_SCALE)
+    lifetime = _parse_positive_number("lifetime", options.lifetime, 86_400)
+    scenario = _select_session_agent(load_scenario(options.scenario), options.session)
     name = options.name or COMMAND_BY_DIALECT[scenario.dialect]
-    if not _NAME.fullmatch(name):
+    if not _COMMAND_NAME_PATTERN.fullmatch(name):
         raise UsageError(f"--name {name}: it cannot be a command's name", "write one word, such as claude")
-    if scenario.has_refused_starts:
+    if scenario.simulates_failed_spawn:
         raise UsageError(
             f"{scenario.path}: its machine refuses a start, and no file can do that",
             "run it in pytest, or with: agentproc run",
@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _parse_number(name: str, text: str, most: float) -> float:
+def _parse_positive_number(name: str, text: str, most: float) -> float:
     try:
         value = float(text)
     except ValueError:
@@ -108,7 +108,7 @@ def _parse_number(name: str, text: str, most: float) -> float:
     return value
 
 
-def _select_agent(scenario: Scenario, session: str | None) -> Scenario:
+def _select_session_agent(scenario: Scenario, session: str | None) -> Scenario:
     names = ", ".join(scenario.parts)
     if session is None:
         if scenario.parts:

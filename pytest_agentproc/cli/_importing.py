@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.capture import LOG_DIALECTS, draft_scenario_from_log
-from pytest_agentproc.cli._calls import write_text
+from pytest_agentproc.cli._calls import write_output_file
 from pytest_agentproc.errors import ScenarioError, ScenarioProblem, UsageError
 from pytest_agentproc.files import read_file
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     import argparse
 
 
-_MOST_BYTES = 1 << 24
+_MAX_LOG_BYTES = 1 << 24
 """So many bytes of a log are read; of these `draft_pasted` takes as many characters as it likes."""
 
-HELP = """\
+HELP_TEXT = """\
 The log may be pasted as it is: with words around it, times before its lines, quotes, fences, arrows, and lines that
 were shortened. Unreadable lines become comments of the draft; the behaviour that the reporter saw becomes its end and
 its `expect`.
@@ -33,14 +33,14 @@ examples:
 """
 
 
-def declare(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("log", metavar="LOG", help="the file with the log; - reads standard input")
     parser.add_argument("--dialect", choices=LOG_DIALECTS, required=True, help="whose log it is")
     parser.add_argument("--out", metavar="FILE", help="where the draft goes; printed without it; a file is kept")
 
 
-def run(options: argparse.Namespace) -> int:
+def run_command(options: argparse.Namespace) -> int:
     """Write the draft, or print it.
 
     Raises:
@@ -48,23 +48,23 @@ def run(options: argparse.Namespace) -> int:
         UsageError: the log cannot be read, or the draft is there already or cannot be written.
     """
     name = "<stdin>" if options.log == "-" else options.log
-    text = draft_scenario_from_log(_read_log(options.log, name), options.dialect, name)
+    text = draft_scenario_from_log(_read_log_file(options.log, name), options.dialect, name)
     if options.out is None:
         sys.stdout.write(text)
         return 0
-    write_text(options.out, text)
+    write_output_file(options.out, text)
     sys.stdout.write(f"{options.out}\n")
     return 0
 
 
-def _read_log(path: str, name: str) -> str:
+def _read_log_file(path: str, name: str) -> str:
     try:
-        data = sys.stdin.buffer.read(_MOST_BYTES + 1) if path == "-" else read_file(path, _MOST_BYTES)
+        data = sys.stdin.buffer.read(_MAX_LOG_BYTES + 1) if path == "-" else read_file(path, _MAX_LOG_BYTES)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"{name} cannot be read: {reason}", "name the file with the log, or - for stdin") from error
-    if len(data) > _MOST_BYTES:
-        raise UsageError(f"{name} has more than {_MOST_BYTES} bytes", "cut it to what matters")
+    if len(data) > _MAX_LOG_BYTES:
+        raise UsageError(f"{name} has more than {_MAX_LOG_BYTES} bytes", "cut it to what matters")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

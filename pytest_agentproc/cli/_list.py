@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
 
 
-HELP = """\
+HELP_TEXT = """\
 A word is looked for in the id, the claim, the steps and the keys of a scenario, and so are words of the same meaning:
 `partial` finds half a line, too. A bug family is a kind of bug that users report: K01 lingers after the final result,
 K13 a background turn in the next one; `agentproc list --by family` shows them all.
@@ -37,10 +37,10 @@ examples:
   agentproc list --json | jq -r '.[].id'
 """
 
-_BY = {"rule": "rules", "family": "families", "dialect": "dialects"}
+_ROW_FIELD_BY_GROUPING = {"rule": "rules", "family": "families", "dialect": "dialects"}
 """What can be chosen and grouped by, with its name in a row."""
 
-_SAME = (
+_SYNONYM_GROUPS = (
     ("partial", "half", "pieces", "chunk", "split", "flush", "delta"),
     ("zombie", "defunct", "unreaped", "reaped"),
     ("orphan", "daemon", "double_fork", "launcher", "refork", "leftover", "leftovers"),
@@ -62,20 +62,20 @@ _SAME = (
     ("garbage", "noise", "malformed", "invalid"),
 )
 """Words that people type for one thing: each finds what the others find, the words in front first."""
-_NOWHERE = 100
+_RANK_OF_NO_MATCH = 100
 
 
-def declare(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("words", nargs="*", metavar="WORD", help="a word for the behaviour, such as zombie or timeout")
     parser.add_argument("--rule", help="only those that cover this rule, such as C1")
     parser.add_argument("--family", help="only those of this kind of bug report, such as K01")
     parser.add_argument("--dialect", help="only those whose agent speaks it, such as claude or acp")
-    parser.add_argument("--by", choices=_BY, help="group them")
+    parser.add_argument("--by", choices=_ROW_FIELD_BY_GROUPING, help="group them")
     parser.add_argument("--json", action="store_true", help="print a JSON array of objects")
 
 
-def run(options: argparse.Namespace) -> int:
+def run_command(options: argparse.Namespace) -> int:
     """List what is left of the corpus.
 
     Raises:
@@ -86,14 +86,14 @@ def run(options: argparse.Namespace) -> int:
         for file in list_corpus_files()
         for scenario in load_for_each_agent(file)
     ]
-    every_row = [(_make_listed_row(scenario), place) for scenario, place in sorted(found, key=lambda pair: pair[1])]
+    every_row = [(_make_scenario_row(scenario), place) for scenario, place in sorted(found, key=lambda pair: pair[1])]
     dialects = _collect_dialects(row for row, _ in every_row)
-    rows = [row for row, place in every_row if place < _NOWHERE]
+    rows = [row for row, place in every_row if place < _RANK_OF_NO_MATCH]
     for name, known in (("rule", RULES), ("family", BUG_FAMILIES), ("dialect", dialects)):
         wanted = getattr(options, name)
         if wanted is not None:
             _require_known_value(name, wanted, known)
-            rows = [row for row in rows if wanted in row[_BY[name]]]
+            rows = [row for row in rows if wanted in row[_ROW_FIELD_BY_GROUPING[name]]]
     if options.json:
         sys.stdout.write(f"{json.dumps(rows, indent=2, ensure_ascii=False)}\n")
     else:
@@ -108,20 +108,20 @@ def _rank_scenario(scenario: Scenario, words: list[str]) -> int:
     used = (text for use in find_key_uses(scenario.text) for text in (use.key.name, *use.words))
     said = " ".join((scenario.claim, *used)).lower()
     phrase = " ".join(words).lower()
-    is_known = any({phrase, phrase.removesuffix("s")} & {*group} for group in _SAME)
+    is_known = any({phrase, phrase.removesuffix("s")} & {*group} for group in _SYNONYM_GROUPS)
     wanted = [phrase] if is_known else [word.lower() for word in words]
     return max(_rank_scenario_by_word(word, scenario.id, said) for word in wanted)
 
 
 def _rank_scenario_by_word(word: str, name: str, said: str) -> int:
     own = rf"(?<![a-z_]){re.escape(word)}"
-    same = [other for group in _SAME if {word, word.removesuffix("s")} & {*group} for other in group]
+    same = [other for group in _SYNONYM_GROUPS if {word, word.removesuffix("s")} & {*group} for other in group]
     meant = [rf"(?<![a-z_]){re.escape(other)}(?![a-z_])" for other in same]
     places = enumerate([(own, name), *((other, name) for other in meant), ("|".join([own, *meant]), said)])
-    return next((place for place, (pattern, text) in places if re.search(pattern, text)), _NOWHERE)
+    return next((place for place, (pattern, text) in places if re.search(pattern, text)), _RANK_OF_NO_MATCH)
 
 
-def _make_listed_row(scenario: Scenario) -> dict[str, Any]:
+def _make_scenario_row(scenario: Scenario) -> dict[str, Any]:
     parts = scenario.parts.values() or (scenario,)
     return {
         "id": scenario.id,
@@ -153,15 +153,15 @@ def _format_scenario_list(rows: list[dict[str, Any]], by: str | None) -> list[st
         return ["no scenario matches: `agentproc list` shows them all"]
     width = max(len(row["id"]) for row in rows)
     if by is None:
-        return [_format_row(row, width) for row in rows]
+        return [_format_scenario_row(row, width) for row in rows]
     found: list[str] = []
     for head, title in _make_group_titles(rows, by).items():
-        those = [row for row in rows if head in row[_BY[by]]]
+        those = [row for row in rows if head in row[_ROW_FIELD_BY_GROUPING[by]]]
         if those:
             found += [
                 *([""] if found else []),
                 f"{head}  {title}".rstrip(),
-                *(f"  {_format_row(row, width)}" for row in those),
+                *(f"  {_format_scenario_row(row, width)}" for row in those),
             ]
     return found
 
@@ -174,5 +174,5 @@ def _make_group_titles(rows: list[dict[str, Any]], by: str) -> dict[str, str]:
     return dict.fromkeys(_collect_dialects(rows), "")
 
 
-def _format_row(row: Mapping[str, Any], width: int) -> str:
+def _format_scenario_row(row: Mapping[str, Any], width: int) -> str:
     return f"{row['id']:{width}}  {row['claim']}"

@@ -7,11 +7,11 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.cli._calls import write_text
-from pytest_agentproc.cli._shapes import SHAPES
+from pytest_agentproc.cli._calls import write_output_file
+from pytest_agentproc.cli._shapes import SCENARIO_TEMPLATE_BY_SHAPE
 from pytest_agentproc.corpus import SCENARIO_FILE_SUFFIX
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.scenario import MODELINE, loads
+from pytest_agentproc.scenario import SCHEMA_MODELINE_FORMAT, loads
 from pytest_agentproc.vocabulary import DIALECTS
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Dialect
 
 
-HELP = """\
+HELP_TEXT = """\
 The first line names the language's schema, which `agentproc schema` writes, for editors that speak YAML.
 
 exit codes:
@@ -35,33 +35,33 @@ examples:
   agentproc new                             # prints it
 """
 
-_TEXT = """\
+_PLAIN_SCENARIO_FORMAT = """\
 {modeline}
 scenario: {claim}
 agent: {agent}
 script:                               # what the fake agent does
 {body}
 """
-_SHAPED = """\
+_TEMPLATE_SCENARIO_FORMAT = """\
 {modeline}
 scenario: {claim}
 agent: {agent}
 {body}
 """
-_LINGERS = """\
+_LINGERING_AGENT_BODY = """\
   - answer: done                      # its text, and that it is done
   - linger: for ever                  # and then it stays
 expect:                               # what must be true of its supervisor
   outcome: completed
   text: done
   returned: linger_grace"""
-_HANGS = """\
+_HANGING_AGENT_BODY = """\
   - say: almost done                  # some output
   - silence: inactivity_timeout + 1m  # then nothing more
 expect:                               # what must be true of its supervisor
   outcome: inactive
   elapsed: inactivity_timeout"""
-_CONVERSES = """\
+_SESSION_AGENT_BODY = """\
   - wait_for: prompt 1
   - say: almost done                  # some output
   - wait_for: cancel                  # then nothing more, until it is cancelled
@@ -69,33 +69,37 @@ _CONVERSES = """\
 policy: {prompt_timeout: 60s}         # limits of the supervisor
 expect:                               # what must be true of it
   turns: [{outcome: timed_out}]"""
-_CLAIMS = {
-    _LINGERS: "an agent that stays after its answer is ended, and the answer stands",
-    _HANGS: "an agent that says nothing more is ended as inactive",
-    _CONVERSES: "a prompt that takes too long is cancelled",
+_CLAIM_BY_BODY = {
+    _LINGERING_AGENT_BODY: "an agent that stays after its answer is ended, and the answer stands",
+    _HANGING_AGENT_BODY: "an agent that says nothing more is ended as inactive",
+    _SESSION_AGENT_BODY: "a prompt that takes too long is cancelled",
 }
-_PLAIN = re.compile(r"[A-Za-z][\w ,;()./-]*")
+_UNQUOTED_CLAIM_PATTERN = re.compile(r"[A-Za-z][\w ,;()./-]*")
 """A claim that YAML takes as it stands."""
 
-_SCHEMA = "agentproc.schema.json"
+_DEFAULT_SCHEMA_FILE = "agentproc.schema.json"
 
 
-def declare(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument(
         "file", nargs="?", metavar="FILE", help=f"its path; *{SCENARIO_FILE_SUFFIX} is added; printed without it"
     )
     parser.add_argument("--agent", choices=tuple(DIALECTS), help="its dialect; raw without it, or that of the shape")
-    parser.add_argument("--shape", choices=tuple(SHAPES), help="the behaviour that it begins with")
+    parser.add_argument("--shape", choices=tuple(SCENARIO_TEMPLATE_BY_SHAPE), help="the behaviour that it begins with")
     parser.add_argument("--claim", help="what must be true, in one sentence")
-    parser.add_argument("--schema", default=_SCHEMA, help=f"where the schema is; {_SCHEMA} without it")
+    parser.add_argument(
+        "--schema", default=_DEFAULT_SCHEMA_FILE, help=f"where the schema is; {_DEFAULT_SCHEMA_FILE} without it"
+    )
 
 
 def _choose_script_body(dialect: Dialect) -> str:
     """Choose the steps that an agent in the first mode of a dialect can play."""
     if dialect.default_mode in dialect.talks:
-        return _CONVERSES
-    return _LINGERS if dialect.steps.get(dialect.default_mode) else _HANGS  # plain text has no last word
+        return _SESSION_AGENT_BODY
+    return (
+        _LINGERING_AGENT_BODY if dialect.steps.get(dialect.default_mode) else _HANGING_AGENT_BODY
+    )  # plain text has no last word
 
 
 def _format_agent(shape: str, dialect: str, modes: Mapping[str, str]) -> str:
@@ -110,7 +114,7 @@ def _format_agent(shape: str, dialect: str, modes: Mapping[str, str]) -> str:
     return dialect if mode == DIALECTS[dialect].default_mode else f"{{dialect: {dialect}, mode: {mode}}}"
 
 
-def run(options: argparse.Namespace) -> int:
+def run_command(options: argparse.Namespace) -> int:
     """Write the file, or print it.
 
     Raises:
@@ -118,21 +122,21 @@ def run(options: argparse.Namespace) -> int:
         ScenarioError: the claim makes no scenario.
     """
     if options.shape:
-        claim, agent, modes, body = SHAPES[options.shape]
+        claim, agent, modes, body = SCENARIO_TEMPLATE_BY_SHAPE[options.shape]
         agent = _format_agent(options.shape, options.agent or agent, modes)
-        text = _SHAPED
+        text = _TEMPLATE_SCENARIO_FORMAT
     else:
-        agent, text = options.agent or "raw", _TEXT
+        agent, text = options.agent or "raw", _PLAIN_SCENARIO_FORMAT
         body = _choose_script_body(DIALECTS[agent])
-        claim = _CLAIMS[body]
+        claim = _CLAIM_BY_BODY[body]
     claim = options.claim or claim
-    claim = claim if _PLAIN.fullmatch(claim) else json.dumps(claim, ensure_ascii=False)
-    text = text.format(modeline=MODELINE.format(options.schema), claim=claim, agent=agent, body=body)
+    claim = claim if _UNQUOTED_CLAIM_PATTERN.fullmatch(claim) else json.dumps(claim, ensure_ascii=False)
+    text = text.format(modeline=SCHEMA_MODELINE_FORMAT.format(options.schema), claim=claim, agent=agent, body=body)
     loads(text, options.file or "<new>")
     if options.file is None:
         sys.stdout.write(text)
         return 0
     path = options.file if options.file.endswith(SCENARIO_FILE_SUFFIX) else options.file + SCENARIO_FILE_SUFFIX
-    write_text(path, text)
+    write_output_file(path, text)
     sys.stdout.write(f"{path}\n")
     return 0

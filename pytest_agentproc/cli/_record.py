@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Record
 
 
-HELP = """\
+HELP_TEXT = """\
 The program runs as without this command: stdin, stdout and stderr, TERM, INT and HUP, the window's size and the exit
 code go through. A KILL that ends this command ends the program, too. All is kept in memory until then, at most 16 MiB,
 fewer if lines are short. Later bytes go through and are not recorded. Only when secrets have been replaced by
@@ -32,7 +32,7 @@ examples:
 """
 
 
-def declare(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Say what the command takes."""
     parser.add_argument("--out", required=True, metavar="FILE", help="the scenario to write: NAME.scenario.yaml")
     parser.add_argument("--dialect", default="", metavar="DIALECT", help="what it speaks; else its name tells, or raw")
@@ -44,7 +44,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", nargs="+", metavar="CMD", help="after --: the program and its arguments")
 
 
-def run(options: argparse.Namespace) -> int:
+def run_command(options: argparse.Namespace) -> int:
     """Record; give the program's exit code."""
     capture.require_linux()
     out = capture.check_scenario_target(options.out)

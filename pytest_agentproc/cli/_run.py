@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Subject
 
 
-HELP = """\
+HELP_TEXT = """\
 In real time the agent keeps a log. The supervisor's side is printed as it happens, both sides at the end.
 
 exit codes:
@@ -57,8 +57,8 @@ examples:
   agentproc run lingers-deaf --defect timeout-is-duration # a supervisor that is wrong on purpose
 """
 
-_TRIES = 3
-_WIDTH = 100
+_MAX_PLAY_ATTEMPTS = 3
+_LINE_WIDTH = 100
 
 
 class _RunSettings(NamedTuple):
@@ -81,7 +81,7 @@ class _RunSettings(NamedTuple):
         return lab.play(self.scenario, self.subject, backend=self.backend)
 
 
-def declare(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("scenario", metavar="SCENARIO", help="a scenario file, or the id of a bundled one")
     add_subject_options(parser)
@@ -89,7 +89,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add_play_options(parser)
 
 
-def run(options: argparse.Namespace) -> int:
+def run_command(options: argparse.Namespace) -> int:
     """Run, report and judge.
 
     Raises:
@@ -176,7 +176,7 @@ class _LinePrinter:
 
 
 def _play_until_judged(way: _RunSettings, lab: ScenarioRunner, live: _LinePrinter) -> Judgement:
-    for _ in range(_TRIES):
+    for _ in range(_MAX_PLAY_ATTEMPTS):
         played = way.play(lab)
         live.raise_print_error()
         if isinstance(played.record, LiveRecord):
@@ -195,10 +195,10 @@ def _play_until_judged(way: _RunSettings, lab: ScenarioRunner, live: _LinePrinte
         if way.clock == "model":
             way.say(render_text(played.record, way.scenario))
         way.say(f"\n{describe_findings(played, judgement.rows)}\n" if judgement.is_red else "")
-        for line in describe_unstated_limits(judgement.rows, _WIDTH)[1:]:
+        for line in describe_unstated_limits(judgement.rows, _LINE_WIDTH)[1:]:
             way.say(f"{line}\n")
         return judgement
-    return Judgement(Verdict.UNDECIDED, reason=f"in real time the machine was too slow {_TRIES} times")
+    return Judgement(Verdict.UNDECIDED, reason=f"in real time the machine was too slow {_MAX_PLAY_ATTEMPTS} times")
 
 
 def _print_line_now(line: str) -> None:

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
 
 
-ELSEWHERE = "dialects and steps that a conftest.py or a plugin adds are known to pytest alone: try pytest FILE"
+UNKNOWN_WORD_HINT = "dialects and steps that a conftest.py or a plugin adds are known to pytest alone: try pytest FILE"
 """The hint for a scenario that may be right where its words are known."""
 
 
-def is_unknown_word(problem: ScenarioProblem) -> bool:
+def is_unknown_word_problem(problem: ScenarioProblem) -> bool:
     """Say whether a problem may be a word that another package adds, and not a typing mistake."""
     return problem.message.startswith(("unknown dialect", "unknown step")) and "did you mean" not in problem.message
 

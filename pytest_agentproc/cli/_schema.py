@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.cli._calls import write_text
-from pytest_agentproc.scenario import MODELINE, build_schema
+from pytest_agentproc.cli._calls import write_output_file
+from pytest_agentproc.scenario import SCHEMA_MODELINE_FORMAT, build_schema
 
 if TYPE_CHECKING:
     import argparse
 
 
-HELP = """\
+HELP_TEXT = """\
 An editor that speaks YAML offers the steps and keys, with their words, to a file whose first line names the schema.
 
 exit codes:
@@ -27,12 +27,12 @@ examples:
 """
 
 
-def declare(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("--out", metavar="FILE", help="where it goes, over what is there; printed without it")
 
 
-def run(options: argparse.Namespace) -> int:
+def run_command(options: argparse.Namespace) -> int:
     """Write the schema, or print it.
 
     Raises:
@@ -42,8 +42,7 @@ def run(options: argparse.Namespace) -> int:
     if options.out is None:
         sys.stdout.write(text)
         return 0
-    write_text(options.out, text, replaces=True)
-    sys.stdout.write(
-        f"{options.out}\nthe first line of a scenario beside it: {MODELINE.format(Path(options.out).name)}\n"
-    )
+    write_output_file(options.out, text, replaces=True)
+    modeline = SCHEMA_MODELINE_FORMAT.format(Path(options.out).name)
+    sys.stdout.write(f"{options.out}\nthe first line of a scenario beside it: {modeline}\n")
     return 0

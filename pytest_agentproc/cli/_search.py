@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.cli._supervisors import add_subject_options, load_subject
-from pytest_agentproc.cli._workers import run_each
+from pytest_agentproc.cli._workers import run_command_for_each_scenario
 from pytest_agentproc.clock import require_backend
 from pytest_agentproc.corpus import SCENARIO_FILE_SUFFIX, list_corpus_files, split_agent
 from pytest_agentproc.errors import UsageError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Subject
 
 
-HELP = """\
+HELP_TEXT = """\
 A scenario may leave values open: {between: [0s, 700s]}, {one_of: [TERM, KILL]}, any_order, some_of. Settings of them
 are drawn mostly just before, at and just after the supervisor's own limits. A setting is a find if it breaks
 an expectation or a rule of every run, or if the supervisor differs from the reference supervisor. Each find is made
@@ -50,12 +50,12 @@ examples:
   agentproc search 'session-*' --explore --runs 200 --subject my_package.supervising:run_agent
 """
 
-_MOST_SECONDS = 86_400.0
-_UNEXPLORED = "not explored: with these limits the reference does not meet what the file expects"
-_UNSEARCHED = "not searched: no setting is a valid file with an agent that is silent after its last word"
+_MAX_SEARCH_SECONDS = 86_400.0
+_NOT_EXPLORED_MESSAGE = "not explored: with these limits the reference does not meet what the file expects"
+_NOT_SEARCHED_MESSAGE = "not searched: no setting is a valid file with an agent that is silent after its last word"
 
 
-def declare(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("pattern", metavar="PATTERN", help="a file, a folder, or a pattern of ids of bundled scenarios")
     add_subject_options(parser)
@@ -68,7 +68,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", default=".", metavar="FOLDER", help="where finds are written; here without it")
 
 
-def run(options: argparse.Namespace) -> int:
+def run_command(options: argparse.Namespace) -> int:
     """Search each scenario, report the result, and write each find.
 
     Raises:
@@ -80,8 +80,8 @@ def run(options: argparse.Namespace) -> int:
     require_backend(options.backend)
     if options.runs < 1:
         raise UsageError(f"--runs {options.runs}: at least one setting is played", "try --runs 2000")
-    if not 0 < options.seconds <= _MOST_SECONDS:
-        raise UsageError(f"--seconds {options.seconds:g}: from above 0 to {_MOST_SECONDS:g}", "try --seconds 60")
+    if not 0 < options.seconds <= _MAX_SEARCH_SECONDS:
+        raise UsageError(f"--seconds {options.seconds:g}: from above 0 to {_MAX_SEARCH_SECONDS:g}", "try --seconds 60")
     jobs = len(os.sched_getaffinity(0)) if options.j is None else options.j
     if jobs < 1:
         raise UsageError(f"-j {jobs}: at least one scenario is searched at a time", "try -j 1")
@@ -92,13 +92,13 @@ def run(options: argparse.Namespace) -> int:
     reason = explain_no_virtual_time(subject)
     if reason:
         raise UsageError(f"{subject.name} is not searched, since that needs virtual time: {reason}")
-    scenarios = _load_scenarios(options.pattern, explored=options.explore)
+    scenarios = _load_searchable_scenarios(options.pattern, explored=options.explore)
     code = 0
     if min(jobs, len(scenarios)) > 1:
-        for came, told in run_each(
+        for came, told in run_command_for_each_scenario(
             _make_search_command(options), [scenario.command_argument for scenario in scenarios], jobs
         ):
-            _say(told.removesuffix("\n"))
+            _print_lines_now(told.removesuffix("\n"))
             code = max(code, came)
         return code
     with ScenarioRunner() as lab:
@@ -116,7 +116,7 @@ def _make_search_command(options: argparse.Namespace) -> list[str]:
     return ["search", "-j", "1", *chosen, *(["--explore"] if options.explore else [])]
 
 
-def _load_scenarios(pattern: str, *, explored: bool) -> list[Scenario]:
+def _load_searchable_scenarios(pattern: str, *, explored: bool) -> list[Scenario]:
     """Load the scenarios that a pattern names and that leave a value open, or leave none."""
     name, agent = split_agent(pattern)
     if agent and Path(name).is_file() and not Path(pattern).exists():
@@ -160,22 +160,26 @@ def _search_and_report_scenario(
         how = {"lab": lab, "backend": options.backend}
         came = look(scenario, subject, runs=options.runs, seed=options.seed, seconds=options.seconds, **how)
     except NotApplicable as limit:
-        _say(f"{scenario.id}: not applicable: {limit.reason('supervisor')}")
+        _print_lines_now(f"{scenario.id}: not applicable: {limit.reason('supervisor')}")
         return 0
     if came.runs == 0:
-        _say(f"{scenario.id}: not searched: the time was over before the first setting")
+        _print_lines_now(f"{scenario.id}: not searched: the time was over before the first setting")
         return 0
     if came.counted == 0 and came.find is None:
-        _say(f"{scenario.id}: {_UNEXPLORED if options.explore else _UNSEARCHED}")
+        _print_lines_now(f"{scenario.id}: {_NOT_EXPLORED_MESSAGE if options.explore else _NOT_SEARCHED_MESSAGE}")
         return 0
     told = f"{scenario.id}: {_describe_setting_counts(came, explored=options.explore)} in {came.seconds:.1f} s"
     if came.find is None:
-        _say(f"{told}, seed {options.seed}: nothing found")
+        _print_lines_now(f"{told}, seed {options.seed}: nothing found")
         return 0
     confirmed = confirm_failure(came.find, subject, lab, backend=options.backend)
     if not confirmed.repeats:
-        _say(f"{told}: setting {came.first} broke a promise in the model, and real processes do not repeat it")
-        _say(f"{confirmed.difference}\nthis is a mistake of the kit, not of the supervisor: please report it")
+        _print_lines_now(
+            f"{told}: setting {came.first} broke a promise in the model, and real processes do not repeat it"
+        )
+        _print_lines_now(
+            f"{confirmed.difference}\nthis is a mistake of the kit, not of the supervisor: please report it"
+        )
         return 3
     return _write_found_scenario(came, scenario, subject, options, told)
 
@@ -214,11 +218,11 @@ def _write_found_scenario(
         explored=options.explore,
     )
     file.write_text(text, "utf-8")
-    _say(f"{told}: setting {came.first} breaks a promise, three times of three with real processes")
-    _say(f"  {came.find.reason}\n  {replay}")
+    _print_lines_now(f"{told}: setting {came.first} breaks a promise, three times of three with real processes")
+    _print_lines_now(f"  {came.find.reason}\n  {replay}")
     return 1
 
 
-def _say(lines: str) -> None:
+def _print_lines_now(lines: str) -> None:
     sys.stdout.write(f"{lines}\n")
     sys.stdout.flush()

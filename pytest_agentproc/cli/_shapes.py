@@ -9,11 +9,11 @@ from pytest_agentproc.vocabulary import DIALECTS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_RUNS = {name: dialect.default_mode for name, dialect in DIALECTS.items() if dialect.decoders}
-_SESSIONS = {name: mode for name, dialect in DIALECTS.items() for mode in dialect.talks}
+_RUN_MODE_BY_DIALECT = {name: dialect.default_mode for name, dialect in DIALECTS.items() if dialect.decoders}
+_SESSION_MODE_BY_DIALECT = {name: mode for name, dialect in DIALECTS.items() for mode in dialect.talks}
 
 
-class Shape(NamedTuple):
+class ScenarioTemplate(NamedTuple):
     """A scenario to begin with.
 
     Args:
@@ -29,11 +29,11 @@ class Shape(NamedTuple):
     body: str
 
 
-SHAPES = {
-    "partial": Shape(
+SCENARIO_TEMPLATE_BY_SHAPE = {
+    "partial": ScenarioTemplate(
         "half a line of output is activity",
         "raw",
-        _RUNS,
+        _RUN_MODE_BY_DIALECT,
         """\
 script:
   - raw: {text: "half a line, and the rest\\n", cut: [11], gap: inactivity_timeout - 1s}
@@ -42,10 +42,10 @@ expect:
   outcome: completed
   signals: []""",
     ),
-    "ignore-term": Shape(
+    "ignore-term": ScenarioTemplate(
         "an agent that ignores TERM is killed after the grace",
         "raw",
-        _RUNS,
+        _RUN_MODE_BY_DIALECT,
         """\
 script:
   - when: {signal: TERM}
@@ -55,10 +55,10 @@ expect:
   outcome: inactive
   signals: [{TERM: inactivity_timeout}, {KILL: inactivity_timeout + kill_grace}]""",
     ),
-    "grandchild": Shape(
+    "grandchild": ScenarioTemplate(
         "a child that keeps stdout open does not hold up the end of its agent",
         "pi",
-        _RUNS,
+        _RUN_MODE_BY_DIALECT,
         """\
 script:
   - spawn: {id: server, inherits: [stdout]}
@@ -68,10 +68,10 @@ expect:
   returned: 0s
   leaks: []""",
     ),
-    "flood": Shape(
+    "flood": ScenarioTemplate(
         "an agent that floods stderr is not blocked",
         "pi",
-        _RUNS,
+        _RUN_MODE_BY_DIALECT,
         """\
 script:
   - flood: {stderr: 10 MiB}
@@ -80,10 +80,10 @@ expect:
   outcome: completed
   text: done""",
     ),
-    "crash": Shape(
+    "crash": ScenarioTemplate(
         "a session whose agent crashes goes on with a new agent",
         "claude",
-        _SESSIONS,
+        _SESSION_MODE_BY_DIALECT,
         """\
 drive: [{prompt: one}, {wait_for: turn 1}, {wait_for: status restarting}, {prompt: two}]
 scripts:
@@ -92,10 +92,10 @@ scripts:
 expect:
   turns: [{text: first}, {text: second}]""",
     ),
-    "permission": Shape(
+    "permission": ScenarioTemplate(
         "an agent that may use a tool goes on",
         "claude",
-        {name: mode for name, mode in _SESSIONS.items() if name != "pi"},  # a pi has no permissions
+        {name: mode for name, mode in _SESSION_MODE_BY_DIALECT.items() if name != "pi"},  # a pi has no permissions
         """\
 handler: {permission: allow, after: 2s}
 script:
@@ -106,10 +106,10 @@ expect:
   turns: [{text: edited}]
   asked: [{permission: Edit, answer: allow, after: 2s}]""",
     ),
-    "cancel": Shape(
+    "cancel": ScenarioTemplate(
         "a turn that its caller cancels ends, and the agent lives on",
         "acp",
-        _SESSIONS,
+        _SESSION_MODE_BY_DIALECT,
         """\
 drive: [{prompt: work}, {cancel: {}, at: 5s}, {wait_for: turn 1}, {prompt: again}]
 script:
@@ -122,10 +122,10 @@ expect:
   turns: [{outcome: cancelled}, {text: done}]
   signals: []""",
     ),
-    "queue": Shape(
+    "queue": ScenarioTemplate(
         "a prompt waits until the turn before it is over",
         "pi",
-        _SESSIONS,
+        _SESSION_MODE_BY_DIALECT,
         """\
 drive: [{prompt: one}, {prompt: two}]
 script:
@@ -137,7 +137,7 @@ script:
 expect:
   turns: [{text: first}, {text: second}]""",
     ),
-    "background": Shape(
+    "background": ScenarioTemplate(
         "the answer of a background task is no answer to a prompt",
         "claude",
         {"claude": "session"},

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Subject
 
 
-_LARGEST_SCALE = 1000
+_MAX_REAL_TIME_SCALE = 1000
 
 
 def add_subject_options(parser: argparse.ArgumentParser) -> None:
@@ -53,8 +53,10 @@ def parse_scale(text: str) -> float | None:
         scale = float(text)
     except ValueError:
         scale = 0
-    if not 1 <= scale <= _LARGEST_SCALE:
-        raise UsageError(f"--scale {text}: it must be auto, or a number from 1 to {_LARGEST_SCALE}", "try --scale 10")
+    if not 1 <= scale <= _MAX_REAL_TIME_SCALE:
+        raise UsageError(
+            f"--scale {text}: it must be auto, or a number from 1 to {_MAX_REAL_TIME_SCALE}", "try --scale 10"
+        )
     return scale
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import argparse
 
 
-HELP = """\
+HELP_TEXT = """\
 The command and all programs that it starts live in one virtual time, which moves only when all of them wait. A sleep of
 an hour is over at once, and a limit of 180 s ends exactly 180 s after it began. Any language does, as long as the
 program uses glibc: Python, Node, Rust, C, perl, bash, Java. At the end the virtual and the real time are printed on
@@ -33,12 +33,12 @@ examples:
 """
 
 
-def declare(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("command", nargs="+", metavar="COMMAND", help="after --: the command and its arguments")
 
 
-def run(options: argparse.Namespace) -> int:
+def run_command(options: argparse.Namespace) -> int:
     """Become the coordinator of the command.
 
     Raises:

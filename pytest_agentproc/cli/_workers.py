@@ -25,17 +25,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-_PROGRAM = (
+_WORKER_PYTHON_CODE = (
     "import sys; parent, count = map(int, sys.argv[1:3]); sys.path[:] = sys.argv[3 : 3 + count]; "
-    "from pytest_agentproc.cli._workers import run_below; sys.exit(run_below(parent, sys.argv[3 + count :]))"
+    "from pytest_agentproc.cli._workers import run_as_worker_process; "
+    "sys.exit(run_as_worker_process(parent, sys.argv[3 + count :]))"
 )
-_LAST = 5.0
+_SECONDS_FROM_INTERRUPT_TO_KILL = 5.0
 """Real seconds after an interrupt, in which a process ends what it has started, until it is killed."""
 
-_CODES, _INTERRUPTED = range(4), 130
+_RESULT_EXIT_CODES, _INTERRUPTED_EXIT_CODE = range(4), 130
 
 
-def run_each(words: Sequence[str], scenarios: Sequence[str], jobs: int) -> Iterator[tuple[int, str]]:
+def run_command_for_each_scenario(
+    words: Sequence[str], scenarios: Sequence[str], jobs: int
+) -> Iterator[tuple[int, str]]:
     """Run a command with each of the scenarios as its last word; yield the exit code and the output of each, in order.
 
     Lines on stderr appear at once. If the caller stops, or is interrupted, all processes are interrupted.
@@ -44,29 +47,29 @@ def run_each(words: Sequence[str], scenarios: Sequence[str], jobs: int) -> Itera
         KitError: a process ended before it had to.
         KeyboardInterrupt: this process was interrupted, or one of the others was.
     """
-    processes = _Processes(words)
+    processes = _WorkerProcesses(words)
     with ThreadPoolExecutor(jobs) as pool:
         try:
             for scenario, (code, output) in zip(scenarios, pool.map(processes.run, scenarios), strict=True):
-                if code == _INTERRUPTED:
+                if code == _INTERRUPTED_EXIT_CODE:
                     raise KeyboardInterrupt
-                if code not in _CODES:
+                if code not in _RESULT_EXIT_CODES:
                     how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
                     raise KitError(
                         f"the process for {scenario} ended {how}, without a result; -j 1 needs no such process"
                     )
                 yield code, output
         finally:
-            processes.interrupt_all()
+            processes.interrupt_all_workers()
 
 
-class _Processes:
+class _WorkerProcesses:
     """The processes that run now."""
 
     def __init__(self, words: Sequence[str]) -> None:
         flags = get_command_line()[1:-3]  # with -O or -W error the code may take another path
         place = [str(os.getpid()), str(len(sys.path)), *sys.path]
-        self._command = [sys.executable, *flags, "-c", _PROGRAM, *place, *words]
+        self._command = [sys.executable, *flags, "-c", _WORKER_PYTHON_CODE, *place, *words]
         self._lock = Lock()
         self._running: set[subprocess.Popen[bytes]] = set()
         self._is_over = False
@@ -77,7 +80,7 @@ class _Processes:
         with tempfile.TemporaryFile() as output:
             with self._lock:  # a process that starts while the others are interrupted would be missed
                 if self._is_over:
-                    return _INTERRUPTED, ""
+                    return _INTERRUPTED_EXIT_CODE, ""
                 process = subprocess.Popen([*self._command, scenario], stdin=subprocess.DEVNULL, stdout=output)
                 self._running.add(process)
             code = process.wait()
@@ -86,14 +89,14 @@ class _Processes:
             printed = os.pread(output.fileno(), os.fstat(output.fileno()).st_size, 0)
         return code, printed.decode(locale.getpreferredencoding(do_setlocale=False))
 
-    def interrupt_all(self) -> None:
+    def interrupt_all_workers(self) -> None:
         """Interrupt the processes that run, start no more, and kill those that ignore that."""
         with self._lock:
             self._is_over = True
             running = tuple(self._running)
         for process in running:
             process.send_signal(signal.SIGINT)
-        until = monotonic() + _LAST
+        until = monotonic() + _SECONDS_FROM_INTERRUPT_TO_KILL
         for process in running:
             try:
                 process.wait(max(0.0, until - monotonic()))
@@ -101,7 +104,7 @@ class _Processes:
                 process.kill()
 
 
-def run_below(parent: int, words: list[str]) -> int:
+def run_as_worker_process(parent: int, words: list[str]) -> int:
     """Be such a process: run the command, and give its exit code."""
     from pytest_agentproc.cli._door import main
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock import HostState
     from pytest_agentproc.harness._played import PlayResult
-    from pytest_agentproc.scenario import BoundScenario, Expectation, Scenario, Terms
+    from pytest_agentproc.scenario import BoundScenario, Expectation, Scenario, StatedLimits
     from pytest_agentproc.vocabulary import CallerAction, Subject
 
 
@@ -67,7 +67,7 @@ class StepLimitedModel(InMemoryModel):
     rule_type = StepLimitedJumpRule
 
 
-def _read_limits(terms: Terms) -> Any:
+def _read_limits(terms: StatedLimits) -> Any:
     """Give limits as values, whether or not all of them are stated."""
     if isinstance(terms, Policy):
         return terms.items()
@@ -226,7 +226,7 @@ def bind_to_subject(scenario: Scenario, subject: Subject) -> BoundScenario:
         ):
             raise NotApplicable("host_tools", bound_part.scenario.told_lines["host_tools"])
         is_outside = needs_keeper(subject) or bound_part.policy.containment == "keeper"
-        if bound_part.scenario.has_refused_starts and is_outside:
+        if bound_part.scenario.simulates_failed_spawn and is_outside:
             raise NotApplicable("an agent that the process of pytest starts", 1)
     bound = restrict_to_abilities(bound, subject)
     if bound.abandoned is not None:

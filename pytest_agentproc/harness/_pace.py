@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.program import Step
     from pytest_agentproc.harness._faults import FakeFault
     from pytest_agentproc.record import Record
-    from pytest_agentproc.scenario import BoundScenario, Scenario, Terms
+    from pytest_agentproc.scenario import BoundScenario, Scenario, StatedLimits
     from pytest_agentproc.vocabulary import Subject
 
 
@@ -234,7 +234,7 @@ class _StepwiseProcess(InMemoryProcess):
     player_type = _StepwisePlayer
 
 
-def forecast_run(scenario: Scenario, terms: Terms) -> RunForecast:
+def forecast_run(scenario: Scenario, terms: StatedLimits) -> RunForecast:
     """Run a scenario in the model and measure."""
     rules: list[_GapMeasuringRule] = []
 

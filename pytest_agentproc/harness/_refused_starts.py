@@ -37,7 +37,7 @@ def find_spawn_error(scenario: Scenario, number: int) -> OSError | None:
 
 def make_spawn_failure_listener(launcher: str, scenario: Scenario) -> SpawnFailureListener | None:
     """Give what refuses starts of a fake; None: the machine refuses none."""
-    return SpawnFailureListener(launcher, scenario) if scenario.has_refused_starts else None
+    return SpawnFailureListener(launcher, scenario) if scenario.simulates_failed_spawn else None
 
 
 def simulate_spawn_failures(refusals: Iterable[SpawnFailureListener | None]) -> ExitStack:

@@ -45,7 +45,7 @@ def get_language(config: pytest.Config) -> Language:
         from pytest_agentproc import scenario
         from pytest_agentproc.vocabulary import Dialect, ScriptStep
 
-        language = scenario.BUNDLED
+        language = scenario.BUNDLED_LANGUAGE
         kinds: tuple[tuple[type, Callable[[Language, Any, str], Language]], ...] = (
             (Dialect, scenario.add_dialect),
             (ScriptStep, scenario.add_step),

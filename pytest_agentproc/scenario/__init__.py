@@ -10,34 +10,34 @@ Other packages extend the language through the `Language` that the caller passes
 from __future__ import annotations
 
 from pytest_agentproc.errors import NotApplicable
-from pytest_agentproc.scenario._additions import BUNDLED, add_dialect, add_step
+from pytest_agentproc.scenario._additions import BUNDLED_LANGUAGE, add_dialect, add_step
 from pytest_agentproc.scenario._check import Key, Language
-from pytest_agentproc.scenario._expect import TIME_KEYS
+from pytest_agentproc.scenario._expect import TIME_EXPECT_KEYS
 from pytest_agentproc.scenario._load import load, load_for_each_agent, loads, read_agent_names
 from pytest_agentproc.scenario._movable import MovablePiece, apply_moves, find_movable_pieces, replace_expected_times
-from pytest_agentproc.scenario._open import Choice, OpenValue
-from pytest_agentproc.scenario._scenario import BoundScenario, Expectation, Scenario, Terms
-from pytest_agentproc.scenario._schema import MODELINE, build_schema
-from pytest_agentproc.scenario._tables import KeyUse, Table, find_key_uses, list_key_tables
+from pytest_agentproc.scenario._open import OpenValue, OpenValueChoice
+from pytest_agentproc.scenario._scenario import BoundScenario, Expectation, Scenario, StatedLimits
+from pytest_agentproc.scenario._schema import SCHEMA_MODELINE_FORMAT, build_schema
+from pytest_agentproc.scenario._tables import KeyTable, KeyUse, find_key_uses, list_key_tables
 from pytest_agentproc.scenario._yaml import ListEntry, read_list_entries
 
 __all__ = [
-    "BUNDLED",
-    "MODELINE",
-    "TIME_KEYS",
+    "BUNDLED_LANGUAGE",
+    "SCHEMA_MODELINE_FORMAT",
+    "TIME_EXPECT_KEYS",
     "BoundScenario",
-    "Choice",
     "Expectation",
     "Key",
+    "KeyTable",
     "KeyUse",
     "Language",
     "ListEntry",
     "MovablePiece",
     "NotApplicable",
     "OpenValue",
+    "OpenValueChoice",
     "Scenario",
-    "Table",
-    "Terms",
+    "StatedLimits",
     "add_dialect",
     "add_step",
     "apply_moves",

@@ -16,28 +16,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.scenario._check import Key, Language, ProgramStep, Scope, Step, StepEntry
+from pytest_agentproc.scenario._check import CompileContext, Key, Language, ProgramStep, Step, StepEntry
 from pytest_agentproc.scenario._expressions import Expression
 from pytest_agentproc.scenario._fields import Choice, Data, Fields, Flag, Size, Text, Time, WholeNumber
 from pytest_agentproc.scenario._script import Steps
 from pytest_agentproc.scenario._session_steps import is_step_supported
-from pytest_agentproc.scenario._steps import STEPS
+from pytest_agentproc.scenario._steps import STEP_ENTRY_BY_NAME
 from pytest_agentproc.scenario._yaml import Mapping as MappingNode
-from pytest_agentproc.scenario._yaml import Node, Scalar, Sequence
+from pytest_agentproc.scenario._yaml import Scalar, Sequence, YamlNode
 from pytest_agentproc.vocabulary import DIALECTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pytest_agentproc.scenario._check import Check, ValueType
+    from pytest_agentproc.scenario._check import FileCheck, ValueType
     from pytest_agentproc.vocabulary import Dialect, ScriptStep
 
 
-_FAKES = "pytest_agentproc.fake_agents"
-_OF_THE_KIT = tuple(f"{_FAKES}.{name}" for name in ("lines", "objects", "program", "questions", "requests"))
+_FAKE_AGENTS_PACKAGE = "pytest_agentproc.fake_agents"
+_KIT_MODULES_FOR_ENCODERS = tuple(
+    f"{_FAKE_AGENTS_PACKAGE}.{name}" for name in ("lines", "objects", "program", "questions", "requests")
+)
 """What an encoder of another package may import beside the standard library and its own parts."""
-_OF_ENCODERS = ("say", "answer", "result")
-_OF_HOSTS = (
+_REQUIRED_ENCODER_METHODS = ("say", "answer", "result")
+_REQUIRED_SESSION_ENCODER_METHODS = (
     *("handle_request", "take_late_answers", "note_eof", "refuse"),
     *("has_prompt", "begin_prompt", "acknowledge"),
 )
@@ -68,19 +70,19 @@ class AddedDialect:
     @property
     def unusable_reason(self) -> str:
         """Why it cannot be used, as one sentence; "" if it can."""
-        return self._inspection[0]
+        return self._inspection_result[0]
 
     @property
     def steps_by_mode(self) -> Mapping[str, tuple[str, ...]]:
         """By mode, the steps that its encoder can write beside text; none if it cannot be used."""
-        return self._inspection[1]
+        return self._inspection_result[1]
 
     @cached_property
-    def _inspection(self) -> tuple[str, Mapping[str, tuple[str, ...]]]:
+    def _inspection_result(self) -> tuple[str, Mapping[str, tuple[str, ...]]]:
         about = f"the dialect {self.dialect.name}, which {self.origin} adds, cannot be used"
         try:
             for module in self._encoder_modules:
-                self._require_own_imports(module)
+                self._require_allowed_imports(module)
             events = {
                 mode: tuple(self.dialect.steps.get(mode, self._list_encoder_steps(mode))) for mode in self.dialect.modes
             }
@@ -112,7 +114,7 @@ class AddedDialect:
                 f"its encoder {place} raised {type(error).__name__}: {error}", "it needs a class Encoder of a program"
             ) from error
         is_host = mode in self.dialect.talks
-        wanted = (*_OF_ENCODERS, *(_OF_HOSTS if is_host else ()))
+        wanted = (*_REQUIRED_ENCODER_METHODS, *(_REQUIRED_SESSION_ENCODER_METHODS if is_host else ()))
         lacks = [name for name in wanted if not callable(getattr(made, name, None))]
         lacks += [name for name in ("code", "questions") if is_host and not hasattr(made, name)]
         if not isinstance(getattr(made, "error_is_exit", None), bool):
@@ -125,11 +127,11 @@ class AddedDialect:
         if lacks or not isinstance(told, dict):
             raise UsageError(
                 f"its encoder {place} lacks {', '.join(lacks)} in mode {mode}",
-                f"{_FAKES}.contracts.{'Host' if is_host else 'Encoder'} says what it must have",
+                f"{_FAKE_AGENTS_PACKAGE}.contracts.{'Host' if is_host else 'Encoder'} says what it must have",
             )
         return (*told, "ask") if is_host and callable(getattr(made, "ask", None)) else tuple(told)
 
-    def _require_own_imports(self, module: str) -> None:
+    def _require_allowed_imports(self, module: str) -> None:
         """Refuse an import that no fake could follow."""
         try:
             spec = importlib.util.find_spec(module)
@@ -137,13 +139,13 @@ class AddedDialect:
             raise UsageError(f"there is no module {module} ({error})", "name it as an import would") from error
         if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
             raise UsageError(f"there is no Python file of a module {module}", "name it as an import would")
-        allowed = (*_OF_THE_KIT, *self._encoder_modules)
+        allowed = (*_KIT_MODULES_FOR_ENCODERS, *self._encoder_modules)
         tree = ast.parse(Path(spec.origin).read_text("utf-8"))
         for name, line in _find_imports(tree.body):
             if name not in allowed and name.partition(".")[0] not in sys.stdlib_module_names:
                 raise UsageError(
                     f"{spec.origin}:{line} imports {name}, which a fake does not have",
-                    f"it has the standard library, {', '.join(_OF_THE_KIT)} and encoder_parts",
+                    f"it has the standard library, {', '.join(_KIT_MODULES_FOR_ENCODERS)} and encoder_parts",
                 )
 
 
@@ -157,14 +159,14 @@ def _find_imports(body: list[ast.stmt]) -> Iterator[tuple[str, int]]:
                 yield from ((alias.name, inner.lineno) for alias in inner.names)
             elif isinstance(inner, ast.ImportFrom):
                 base = "." * inner.level + (inner.module or "")
-                is_package = base == _FAKES or inner.module is None
+                is_package = base == _FAKE_AGENTS_PACKAGE or inner.module is None
                 yield from ((f"{base}.{alias.name}" if is_package else base, inner.lineno) for alias in inner.names)
 
 
-BUNDLED = Language(STEPS)
+BUNDLED_LANGUAGE = Language(STEP_ENTRY_BY_NAME)
 """The language as the kit has it."""
 
-_KINDS: dict[str, ValueType] = {
+_VALUE_TYPE_BY_NAME: dict[str, ValueType] = {
     "text": Text(),
     "time": Time(),
     "size": Size(),
@@ -194,7 +196,7 @@ def add_dialect(language: Language, dialect: Dialect, origin: str) -> Language:
 def add_step(language: Language, step: ScriptStep, origin: str) -> Language:
     """Give the language with one step more; arguments and errors as `add_dialect`."""
     others = {name: entry.kind.origin for name, entry in language.steps.items() if isinstance(entry.kind, _AddedStep)}
-    _require_free_name("step", step.name, STEPS, others)
+    _require_free_name("step", step.name, STEP_ENTRY_BY_NAME, others)
     kind = _EncodedStep(step, origin) if step.expand is None else _ExpandedStep(step, origin)
     build = kind.build if isinstance(kind, _EncodedStep) else None
     entry = StepEntry(step.name, kind, f"{step.doc} ({origin})", build=build)
@@ -219,9 +221,11 @@ class _AddedStep:
         """The type that its value has by itself."""
         value = self.step.value
         if isinstance(value, str):
-            return _KINDS[value]
+            return _VALUE_TYPE_BY_NAME[value]
         if isinstance(value, Map):
-            return Fields(tuple(Key(name, _KINDS[kind], kind, required=True) for name, kind in value.items()))
+            return Fields(
+                tuple(Key(name, _VALUE_TYPE_BY_NAME[kind], kind, required=True) for name, kind in value.items())
+            )
         return Choice(tuple(value))
 
     @property
@@ -234,20 +238,20 @@ class _AddedStep:
 class _EncodedStep(_AddedStep):
     """A step that the encoder of a dialect writes."""
 
-    def read(self, node: Node, what: str, check: Check) -> Any:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Read the value, in a dialect whose encoder knows the step."""
         return self.kind.read(node, what, check) if is_step_supported(self.step.name, node, check) else None
 
-    def build(self, step: Step, scope: Scope) -> list[ProgramStep]:
+    def build(self, step: Step, scope: CompileContext) -> list[ProgramStep]:
         """Compile to `event`; times in nanoseconds, sizes in bytes."""
-        return [(step.line, "event", (step.name, _evaluate_value(step.value, scope)))]
+        return [(step.line, "event", (step.name, _evaluate_times_in_value(step.value, scope)))]
 
 
 @dataclass(frozen=True)
 class _ExpandedStep(_AddedStep):
     """A step that stands for others, and gives way to them."""
 
-    def read(self, node: Node, what: str, check: Check) -> tuple[Step, ...]:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> tuple[Step, ...]:
         """Read the value, and the steps that it stands for, whose mistakes belong to the package that adds the step."""
         before = len(check.problems)
         value = self.kind.read(node, what, check)
@@ -259,7 +263,7 @@ class _ExpandedStep(_AddedStep):
             return ()
         assert self.step.expand is not None
         try:
-            made = _build_node(list(self.step.expand(self._prepare_for_expand(value))), node)
+            made = _build_yaml_node(list(self.step.expand(self._prepare_for_expand(value))), node)
         except Exception as error:  # noqa: BLE001  # it is theirs, whatever it is
             check.report_at(node, f"{about}raised {type(error).__name__}: {error}")
             return ()
@@ -285,27 +289,29 @@ def _format_step_value(value: Any, kind: str) -> Any:
     return f"{value} B" if kind == "size" else value
 
 
-def _evaluate_value(value: Any, scope: Scope) -> Any:
+def _evaluate_times_in_value(value: Any, scope: CompileContext) -> Any:
     if isinstance(value, dict):
-        return {name: _evaluate_value(given, scope) for name, given in value.items()}
+        return {name: _evaluate_times_in_value(given, scope) for name, given in value.items()}
     return scope.evaluate_expression(value) if isinstance(value, Expression) else value
 
 
-def _build_node(data: Any, place: Node) -> Node:
+def _build_yaml_node(data: Any, place: YamlNode) -> YamlNode:
     """Make the node that a file would have for some data, at the place of another."""
     if isinstance(data, Map):
-        pairs = tuple((_build_scalar(str(key), place), _build_node(value, place)) for key, value in data.items())
+        pairs = tuple(
+            (_build_scalar_node(str(key), place), _build_yaml_node(value, place)) for key, value in data.items()
+        )
         return MappingNode(place.line, place.column, pairs)
     if isinstance(data, list | tuple):
-        return Sequence(place.line, place.column, tuple(_build_node(item, place) for item in data))
+        return Sequence(place.line, place.column, tuple(_build_yaml_node(item, place) for item in data))
     if isinstance(data, bool):
-        return _build_scalar(str(data).lower(), place, is_plain=True)
+        return _build_scalar_node(str(data).lower(), place, is_plain=True)
     if isinstance(data, int | float):
-        return _build_scalar(str(data), place, is_plain=True)
+        return _build_scalar_node(str(data), place, is_plain=True)
     if isinstance(data, str):
-        return _build_scalar(data, place)
+        return _build_scalar_node(data, place)
     raise TypeError(f"{data!r} can stand in no scenario")
 
 
-def _build_scalar(text: str, place: Node, *, is_plain: bool = False) -> Scalar:
+def _build_scalar_node(text: str, place: YamlNode, *, is_plain: bool = False) -> Scalar:
     return Scalar(place.line, place.column, text, is_plain, is_one_line=False)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.errors import NotApplicable, ScenarioProblem
 from pytest_agentproc.scenario._expressions import (
-    LONGEST_TIME,
-    SIZES,
-    TIMES,
+    LONGEST_TIME_NS,
+    SIZE_MEASURE,
+    TIME_MEASURE,
     Expression,
     ExpressionError,
     UnusableValue,
@@ -26,7 +26,7 @@ from pytest_agentproc.scenario._expressions import (
     parse_quantity,
 )
 from pytest_agentproc.scenario._words import escape_and_shorten
-from pytest_agentproc.scenario._yaml import Node, Scalar, StopReading, describe_node
+from pytest_agentproc.scenario._yaml import Scalar, StopReading, YamlNode, describe_node
 from pytest_agentproc.vocabulary import DIALECTS, Policy
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class ValueType(Protocol):
     def label(self) -> str:
         """Name the type in one or two words."""
 
-    def read(self, node: Node, what: str, check: Check) -> Any:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Turn a node into a value; mistakes go to `check`, and the value is not used after a mistake."""
 
 
@@ -76,7 +76,7 @@ class Step:
     also: Any = None
 
 
-class LimitsRecorder(dict[str, "int | Fraction | None"]):
+class UsedLimitsRecorder(dict[str, "int | Fraction | None"]):
     """Limits that record which of them are read."""
 
     def __init__(self, limits: Mapping[str, int | Fraction | None]) -> None:
@@ -90,11 +90,11 @@ class LimitsRecorder(dict[str, "int | Fraction | None"]):
 
 
 @dataclass(frozen=True)
-class Scope:
+class CompileContext:
     """The input of the compiler: the limits of the subject, the table of steps, and which limits it does not state."""
 
     limits: Mapping[str, int | Fraction | None]
-    table: Table
+    table: StepTable
     unstated: frozenset[str] = frozenset()
     _taken: list[int] = field(default_factory=list)
 
@@ -119,7 +119,7 @@ class Scope:
         """Give a size in bytes; raises as `to_nanoseconds`."""
         return size if isinstance(size, int) else self.evaluate_expression(size)
 
-    def reserve_bytes(self, size: int, most: int) -> bool:
+    def reserve_script_bytes(self, size: int, most: int) -> bool:
         """Count the bytes that a script holds; return whether there are no more than `most`."""
         self._taken.append(size)
         return sum(self._taken) <= most
@@ -132,7 +132,7 @@ class Scope:
             raise NotApplicable(f"other limits ({error})", time.line) from None
 
 
-Build = Callable[[Step, Scope], list[ProgramStep]]
+StepCompiler = Callable[[Step, CompileContext], list[ProgramStep]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,11 +142,11 @@ class StepEntry(Key):
     One that is not compiled stands for others: its value is those.
     """
 
-    build: Build | None = None
+    build: StepCompiler | None = None
     also: Key | None = None
 
 
-Table = Mapping[str, StepEntry]
+StepTable = Mapping[str, StepEntry]
 
 
 class DialectAddition(Protocol):
@@ -178,7 +178,7 @@ class Language:
         dialects: those of other packages, by name.
     """
 
-    steps: Table
+    steps: StepTable
     dialects: Mapping[str, DialectAddition] = field(default_factory=dict)
 
     @property
@@ -186,12 +186,12 @@ class Language:
         """Every dialect by its name: the kit's, and those of other packages."""
         return {**DIALECTS, **{name: added.dialect for name, added in self.dialects.items()}}
 
-    def list_steps(self, dialect: str, mode: str) -> Sequence[str]:
+    def list_dialect_steps(self, dialect: str, mode: str) -> Sequence[str]:
         """List the steps that agents of a dialect can print beside text, in a mode."""
         added = self.dialects.get(dialect)
         return (self.all_dialects[dialect].steps if added is None else added.steps_by_mode).get(mode, ())
 
-    def list_modes_with(self, has: Callable[[Dialect, str], bool]) -> list[str]:
+    def list_dialect_modes_with(self, has: Callable[[Dialect, str], bool]) -> list[str]:
         """List the dialects with each mode that has something, as `gemini stream`."""
         pairs = [(record, mode) for record in self.all_dialects.values() for mode in record.modes]
         return [f"{record.name} {mode}" for record, mode in pairs if has(record, mode)]
@@ -199,7 +199,7 @@ class Language:
     @property
     def session_modes(self) -> list[str]:
         """Every dialect with each mode whose agent takes requests while it lives."""
-        return self.list_modes_with(lambda record, mode: mode in record.talks)
+        return self.list_dialect_modes_with(lambda record, mode: mode in record.talks)
 
     def is_session_mode(self, dialect: str, mode: str) -> bool:
         """Say whether agents of a dialect, in a mode, live on from prompt to prompt."""
@@ -207,8 +207,8 @@ class Language:
         return record is not None and mode in record.talks
 
 
-_MOST = 100
-_OF_AN_AGENT = ("dialect", "mode", "prompt_by", "overrides", "limits", "is_spawned")
+_MAX_PROBLEMS_PER_FILE = 100
+_AGENT_FACT_NAMES = ("dialect", "mode", "prompt_by", "overrides", "limits", "is_spawned")
 """What is told of one agent, and of each session's by itself."""
 
 
@@ -219,7 +219,7 @@ def _resolve_limits(dialect: str | Dialect, *overrides: tuple[str, Any]) -> Mapp
 
 
 @dataclass
-class Check:
+class FileCheck:
     """One file under check.
 
     Args:
@@ -250,9 +250,9 @@ class Check:
     spawned: dict[str, int] = field(default_factory=dict)
     parents: dict[str, str] = field(default_factory=dict)
     orphans: dict[str, str] = field(default_factory=dict)
-    inherits: dict[str, tuple[Node, tuple[str, ...]]] = field(default_factory=dict)
+    inherits: dict[str, tuple[YamlNode, tuple[str, ...]]] = field(default_factory=dict)
     process: str = ""
-    meant: list[tuple[Node, str, str]] = field(default_factory=list)
+    meant: list[tuple[YamlNode, str, str]] = field(default_factory=list)
     nameless: int = 0
     expanding: tuple[str, ...] = ()
     depth: int = 0
@@ -272,35 +272,35 @@ class Check:
     told_lines: dict[str, int] = field(default_factory=dict)
     _kept: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def report(self, line: int, column: int, message: str) -> None:
+    def report_problem(self, line: int, column: int, message: str) -> None:
         """Report a problem of the file.
 
         Raises:
             StopReading: the file has too many problems to be a scenario.
         """
-        if len(self.problems) == _MOST:
-            message = f"there are more than {_MOST} problems: mend these first"
+        if len(self.problems) == _MAX_PROBLEMS_PER_FILE:
+            message = f"there are more than {_MAX_PROBLEMS_PER_FILE} problems: mend these first"
         self.problems.append(ScenarioProblem(self.file, line, column, escape_and_shorten(message)))
-        if len(self.problems) > _MOST:
+        if len(self.problems) > _MAX_PROBLEMS_PER_FILE:
             raise StopReading
 
-    def report_at(self, node: Node, message: str) -> None:
+    def report_at(self, node: YamlNode, message: str) -> None:
         """Report a problem at the place of a node."""
-        self.report(node.line, node.column, message)
+        self.report_problem(node.line, node.column, message)
 
-    def report_wrong_value(self, node: Node, what: str, wanted: str, remedy: str = "") -> None:
+    def report_wrong_value(self, node: YamlNode, what: str, wanted: str, remedy: str = "") -> None:
         """Report that a value is not what its field wants."""
         if isinstance(node, Scalar) and node.note:
             remedy = node.note
         self.report_at(node, f"{what} must be {wanted}, not {describe_node(node)}" + (f": {remedy}" if remedy else ""))
 
-    def set_overrides(self, overrides: dict[str, Any]) -> None:
+    def set_limit_overrides(self, overrides: dict[str, Any]) -> None:
         """Take the limits that the file gives: expressions are tried with them, all others as they are by default."""
         self.overrides = overrides
         self.limits = _resolve_limits(self.dialect_record or "", *overrides.items())
 
     @property
-    def steps(self) -> Table:
+    def steps(self) -> StepTable:
         """The table of steps."""
         return self.language.steps
 
@@ -328,11 +328,11 @@ class Check:
         if not session:
             yield
             return
-        outside = {name: getattr(self, name) for name in _OF_AN_AGENT}
+        outside = {name: getattr(self, name) for name in _AGENT_FACT_NAMES}
         self.session = session
         self._set_agent_facts(self._kept.get(session) or _make_unknown_agent_facts())
         yield
-        self._kept[session] = {name: getattr(self, name) for name in _OF_AN_AGENT}
+        self._kept[session] = {name: getattr(self, name) for name in _AGENT_FACT_NAMES}
         self.session = ""
         self._set_agent_facts(outside)
 
@@ -342,11 +342,11 @@ class Check:
 
     def read_time(self, node: Scalar, words: tuple[str, ...], *, positive: bool) -> Expression | None:
         """Read a time, and try it with the default limits."""
-        return self._read_expression(node, words, TIMES, (int(positive), LONGEST_TIME))
+        return self._read_expression(node, words, TIME_MEASURE, (int(positive), LONGEST_TIME_NS))
 
     def read_size(self, node: Scalar, low: int, high: int) -> Expression | None:
         """Read a size that may name limits, and try it with the default ones."""
-        return self._read_expression(node, (), SIZES, (low, high))
+        return self._read_expression(node, (), SIZE_MEASURE, (low, high))
 
     def _read_expression(
         self, node: Scalar, words: tuple[str, ...], measure: ValueMeasure, bounds: tuple[int, int]
@@ -355,7 +355,7 @@ class Check:
         try:
             tree = parse_quantity(node.text, words, measure)
         except ExpressionError as error:
-            self.report(node.line, column + (error.offset if node.is_one_line else 0), error.message)
+            self.report_problem(node.line, column + (error.offset if node.is_one_line else 0), error.message)
             return None
         return self._check_expression(Expression(node.text.strip(), node.line, column, tree, measure, *bounds))
 
@@ -363,23 +363,23 @@ class Check:
         line, column, tree = expression.line, expression.column, expression.tree
         for name in sorted(find_limit_names(tree)):
             if self.sessions and not self.session:
-                self.report(
+                self.report_problem(
                     line, column, f"{name} is a limit of each session, and this time is no session's: write a plain one"
                 )
                 return None
             if name in self.overrides and self.overrides[name] is None:
-                self.report(line, column, f"{name} is switched off by this file's policy")
+                self.report_problem(line, column, f"{name} is switched off by this file's policy")
                 return None
         try:
             evaluate_expression(expression, self.limits)
         except NotApplicable:
             pass
         except UnusableValue as error:
-            self.report(line, column, str(error))
+            self.report_problem(line, column, str(error))
         return expression
 
 
 def _make_unknown_agent_facts() -> dict[str, Any]:
     """Describe an agent of which the file says nothing yet."""
-    blank = Check("", None, Language({}))
-    return {name: getattr(blank, name) for name in _OF_AN_AGENT}
+    blank = FileCheck("", None, Language({}))
+    return {name: getattr(blank, name) for name in _AGENT_FACT_NAMES}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._check import Key
 from pytest_agentproc.scenario._fields import (
-    LONG_TEXT,
+    LONG_TEXT_TYPE,
     AnyOf,
     Choice,
     Either,
@@ -23,20 +23,20 @@ from pytest_agentproc.scenario._fields import (
     Word,
     read_text_value,
 )
-from pytest_agentproc.scenario._words import describe_unknown, join_choices, shorten
-from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, format_inline
+from pytest_agentproc.scenario._words import describe_unknown_word, join_choices, shorten_text
+from pytest_agentproc.scenario._yaml import Mapping, Scalar, Sequence, YamlNode, format_node_inline
 from pytest_agentproc.vocabulary import CallerAction, ContinuedSession, Handler, HookUse
 
 if TYPE_CHECKING:
-    from pytest_agentproc.scenario._check import Check, Scope, Step
+    from pytest_agentproc.scenario._check import CompileContext, FileCheck, Step
     from pytest_agentproc.scenario._expressions import Expression
 
 
-STATUSES = ("starting", "ready", "prompting", "restarting", "failed", "closed")
+SESSION_STATUSES = ("starting", "ready", "prompting", "restarting", "failed", "closed")
 """Where a session can stand."""
 
-_AWAITED = re.compile(r"(turn|background) ([1-9][0-9]{0,8})|status (.*)", re.ASCII | re.DOTALL)
-_FORMS = "turn N, background N or status S"
+_AWAITED_EVENT_PATTERN = re.compile(r"(turn|background) ([1-9][0-9]{0,8})|status (.*)", re.ASCII | re.DOTALL)
+_AWAITED_EVENT_FORMS = "turn N, background N or status S"
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,14 @@ class DriveItem:
     session: str = ""
 
 
-def _make_prompt(values: dict[str, Any], node: Node, what: str, check: Check) -> str:
+def _make_prompt(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> str:
     prompt = read_text_value(values)
     if "\0" in prompt and check.prompt_by == "argv" and not check.is_session:
         check.report_at(node, f"{what} has a NUL in it, which no argument can carry: tell the agent with prompt: stdin")
     return prompt
 
 
-PROMPT = Either(Text(), Fields(LONG_TEXT.mapping.keys, finish=_make_prompt), key="text")
+PROMPT_VALUE_TYPE = Either(Text(), Fields(LONG_TEXT_TYPE.mapping.keys, finish=_make_prompt), key="text")
 
 
 @dataclass(frozen=True)
@@ -68,23 +68,26 @@ class _AwaitedEvent:
 
     label: str = "turn N / background N / status S"
     shape = TextPattern(
-        f"(turn|background) [1-9][0-9]*|status ({'|'.join(STATUSES)})", ("turn 1", "background 1", "status ready")
+        f"(turn|background) [1-9][0-9]*|status ({'|'.join(SESSION_STATUSES)})",
+        ("turn 1", "background 1", "status ready"),
     )
 
-    def read(self, node: Node, what: str, check: Check) -> tuple[str, Any]:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> tuple[str, Any]:
         """Take the words apart."""
-        found = _AWAITED.fullmatch(node.text) if isinstance(node, Scalar) else None
+        found = _AWAITED_EVENT_PATTERN.fullmatch(node.text) if isinstance(node, Scalar) else None
         if found is None:
-            check.report_wrong_value(node, what, _FORMS, 'count from 1: "turn 1"' if _lacks_turn_number(node) else "")
+            check.report_wrong_value(
+                node, what, _AWAITED_EVENT_FORMS, 'count from 1: "turn 1"' if _lacks_turn_number(node) else ""
+            )
             return "status", ""
         if found[3] is None:
             return found[1], int(found[2])
-        if found[3] not in STATUSES:
-            check.report_at(node, describe_unknown("status", found[3], STATUSES))
+        if found[3] not in SESSION_STATUSES:
+            check.report_at(node, describe_unknown_word("status", found[3], SESSION_STATUSES))
         return "status", found[3]
 
 
-def _lacks_turn_number(node: Node) -> bool:
+def _lacks_turn_number(node: YamlNode) -> bool:
     return isinstance(node, Scalar) and node.text.split(" ")[0] in ("turn", "turns", "background")
 
 
@@ -95,24 +98,24 @@ class _EmptyValue:
     label: str = "{}"
     shape = Fields(())
 
-    def read(self, node: Node, what: str, check: Check) -> None:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> None:
         """See that nothing is said beside it."""
         if not isinstance(node, Mapping) or node.pairs:
             check.report_wrong_value(node, what, "{}", f"write {what.rpartition('.')[2]}: {{}}")
 
 
-def _make_abandon_mode(values: dict[str, Any], _node: Node, _what: str, _check: Check) -> str:
+def _make_abandon_mode(values: dict[str, Any], _node: YamlNode, _what: str, _check: FileCheck) -> str:
     return str(values.get("by", "task"))
 
 
-_ABANDON = Fields(
+_ABANDON_VALUE_TYPE = Fields(
     (Key("by", Choice(("task", "scope")), "how: its task, once, or an anyio scope, at every await; task if absent"),),
     finish=_make_abandon_mode,
 )
 
 
-_KEYS = (
-    Key("prompt", PROMPT, "sends a prompt, which is queued at once"),
+_DRIVE_ITEM_KEYS = (
+    Key("prompt", PROMPT_VALUE_TYPE, "sends a prompt, which is queued at once"),
     Key(
         "wait_for",
         _AwaitedEvent(),
@@ -126,7 +129,7 @@ _KEYS = (
     ),
     Key("stop", _EmptyValue(), "forces the agent to stop; a new agent follows"),
     Key("close", _EmptyValue(), "ends the session"),
-    Key("abandon", _ABANDON, "cancels the supervisor of a run, as a caller does that goes away"),
+    Key("abandon", _ABANDON_VALUE_TYPE, "cancels the supervisor of a run, as a caller does that goes away"),
     Key("attach", Word("VIEWER"), "attaches a viewer, which sees everything from the beginning"),
     Key("detach", Word("VIEWER"), "detaches a viewer"),
     Key("at", Time(), "beside another key: not before this instant"),
@@ -135,27 +138,31 @@ _KEYS = (
         "session", Word("NAME"), "beside another key: in which session; needed where there are several, and only there"
     ),
 )
-DRIVE_KEYS = {key.name: key for key in _KEYS}
-_DEEDS = tuple(name for name in DRIVE_KEYS if name not in ("at", "after", "session"))
-_OF_A_RUN = "[{prompt: TEXT or {repeat, size}}]"
-_LEFT = "[{prompt: TEXT}, {abandon: {}, at: T}]"
+DRIVE_KEY_BY_NAME = {key.name: key for key in _DRIVE_ITEM_KEYS}
+_DRIVE_ACTION_NAMES = tuple(name for name in DRIVE_KEY_BY_NAME if name not in ("at", "after", "session"))
+_RUN_DRIVE_EXAMPLE = "[{prompt: TEXT or {repeat, size}}]"
+_ABANDONED_RUN_DRIVE_EXAMPLE = "[{prompt: TEXT}, {abandon: {}, at: T}]"
 
 
 class _DriveItems:
     """The caller's actions: gives the items of a session, or a run's prompt and whether it is abandoned."""
 
     label = "[{prompt: TEXT or {repeat, size}}, ...]"
-    form = Fields(_KEYS, one_of=_DEEDS)
+    form = Fields(_DRIVE_ITEM_KEYS, one_of=_DRIVE_ACTION_NAMES)
     shape = ListOf(form)
 
-    def read(self, node: Node, what: str, check: Check) -> tuple[DriveItem, ...]:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> tuple[DriveItem, ...]:
         """Read the items; a run has its prompt, and after it nothing, or the caller's leaving."""
         is_session = bool(check.sessions) or check.is_session
         if not isinstance(node, Sequence):
             remedy = (
-                f"write [{{prompt: {format_inline(node)}}}]" if isinstance(node, Scalar) else 'write "- " before prompt'
+                f"write [{{prompt: {format_node_inline(node)}}}]"
+                if isinstance(node, Scalar)
+                else 'write "- " before prompt'
             )
-            check.report_wrong_value(node, what, f"a list such as {self.label if is_session else _OF_A_RUN}", remedy)
+            check.report_wrong_value(
+                node, what, f"a list such as {self.label if is_session else _RUN_DRIVE_EXAMPLE}", remedy
+            )
             return ()
         is_left = [_has_mapping_key(item, "abandon") for item in node.items[1:]] == [True]
         if not is_session and len(node.items) != 1 + is_left:
@@ -168,24 +175,26 @@ class _DriveItems:
         items = []
         for given in node.items:
             with check.enter_session(_find_item_session(given, what, check)):
-                items += [item for item in [self._read_item(given, what, check)] if item is not None]
+                items += [item for item in [self._read_drive_item(given, what, check)] if item is not None]
         if not is_session and items and (items[0].kind != "prompt" or items[0].at or items[0].after):
             about = f"the dialect {check.dialect} in mode {check.mode} is one run"
-            check.report_at(node, f"{what} must be {_OF_A_RUN}: {about}")
+            check.report_at(node, f"{what} must be {_RUN_DRIVE_EXAMPLE}: {about}")
         for left in (item for item in items if item.kind == "abandon"):
             if is_session:
-                check.report(left.line, left.column, f"{what} of a session has no abandon: it ends with close")
+                check.report_problem(left.line, left.column, f"{what} of a session has no abandon: it ends with close")
             elif not (left.at or left.after):
-                check.report(left.line, left.column, f"{what}.abandon needs its instant: write {_LEFT}")
+                check.report_problem(
+                    left.line, left.column, f"{what}.abandon needs its instant: write {_ABANDONED_RUN_DRIVE_EXAMPLE}"
+                )
         if len(check.problems) == before:
             _check_drive_order(items, check)
         return tuple(items)
 
-    def _read_item(self, node: Node, what: str, check: Check) -> DriveItem | None:
+    def _read_drive_item(self, node: YamlNode, what: str, check: FileCheck) -> DriveItem | None:
         values = self.form.read(node, what, check)
         if values is None:
             return None
-        kind = next(name for name in _DEEDS if name in values)
+        kind = next(name for name in _DRIVE_ACTION_NAMES if name in values)
         value = values[kind]
         if "at" in values and "after" in values:
             check.report_at(node, f"{what} has both at and after: at is an instant, after counts from the item before")
@@ -200,11 +209,11 @@ class _DriveItems:
         )
 
 
-def _has_mapping_key(node: Node, name: str) -> bool:
+def _has_mapping_key(node: YamlNode, name: str) -> bool:
     return isinstance(node, Mapping) and any(key.text == name for key, _ in node.pairs)
 
 
-def _find_item_session(node: Node, what: str, check: Check) -> str:
+def _find_item_session(node: YamlNode, what: str, check: FileCheck) -> str:
     """Say in which session an item of a drive is; "" where there is one, and after a mistake."""
     pairs = node.pairs if isinstance(node, Mapping) else []
     own = next((value for key, value in pairs if key.text == "session"), None)
@@ -215,11 +224,11 @@ def _find_item_session(node: Node, what: str, check: Check) -> str:
     if not check.sessions and check.mode:
         check.report_at(own, f"{what} has one session: leave session out")
     elif check.sessions and own.text not in check.sessions:
-        check.report_at(own, describe_unknown("session", own.text, check.sessions))
+        check.report_at(own, describe_unknown_word("session", own.text, check.sessions))
     return own.text if own.text in check.sessions else ""
 
 
-def _check_drive_order(items: list[DriveItem], check: Check) -> None:
+def _check_drive_order(items: list[DriveItem], check: FileCheck) -> None:
     """Report a turn without a prompt, and a viewer that is detached before it was attached."""
     asked: Counter[str] = Counter()
     attached: dict[str, set[str]] = {}
@@ -227,16 +236,18 @@ def _check_drive_order(items: list[DriveItem], check: Check) -> None:
         asked[item.session] += item.kind == "prompt"
         prompts, viewers = asked[item.session], attached.setdefault(item.session, set())
         if item.kind in ("turn", "cancel") and (item.value or 0) > prompts:
-            check.report(
+            check.report_problem(
                 item.line, item.column, f"there is no turn {item.value} yet: {_describe_prompt_count(prompts)}"
             )
         if item.kind == "attach":
             viewers.add(item.value)
         elif item.kind == "detach" and item.value not in viewers:
             told = (
-                describe_unknown("viewer", item.value, sorted(viewers)) if viewers else "no viewer was attached before"
+                describe_unknown_word("viewer", item.value, sorted(viewers))
+                if viewers
+                else "no viewer was attached before"
             )
-            check.report(item.line, item.column, told)
+            check.report_problem(item.line, item.column, told)
         viewers -= {item.value} if item.kind == "detach" else set()
 
 
@@ -263,17 +274,19 @@ def find_unawaited_turn(drive: tuple[DriveItem, ...], script: tuple[Step, ...], 
     return f"drive ends after {last}, but the script has a background turn (line {turns[-1].line}): {remedy}"
 
 
-DRIVE = _DriveItems()
+DRIVE_VALUE_TYPE = _DriveItems()
 
 
-def find_unloaded_history(script: tuple[Step, ...]) -> int:
+def find_history_without_load(script: tuple[Step, ...]) -> int:
     """Give the line of a history that no session of the file is loaded for; 0: there is none."""
     return next((step.line for step in script if step.name == "handshake" and "history" in step.value), 0)
 
 
-def _make_continued_session(values: dict[str, Any], node: Node, what: str, check: Check) -> ContinuedSession:
+def _make_continued_session(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> ContinuedSession:
     if check.mode and not check.has_dialect_key("continues"):
-        able = check.language.list_modes_with(lambda record, mode: "continues" in record.keys and mode in record.talks)
+        able = check.language.list_dialect_modes_with(
+            lambda record, mode: "continues" in record.keys and mode in record.talks
+        )
         check.report_at(
             node, f"the dialect {check.dialect} names no session in its handshake: {what} is for {join_choices(able)}"
         )
@@ -281,7 +294,7 @@ def _make_continued_session(values: dict[str, Any], node: Node, what: str, check
     return ContinuedSession(how, name)
 
 
-CONTINUES = Fields(
+CONTINUES_VALUE_TYPE = Fields(
     (
         Key("load", Text("ID", may_be_empty=False), "the session that the agent loads, and whose history it replays"),
         Key("resume", Text("ID", may_be_empty=False), "the session that the agent resumes, without its history"),
@@ -291,7 +304,7 @@ CONTINUES = Fields(
 )
 
 
-def _validate_handler(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+def _validate_handler(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
     of_hook = ("event", "registers_at", "raises", "allowed")
     stray = [name for name in (of_hook if "permission" in values else ("after",)) if name in values]
     if stray:
@@ -302,12 +315,14 @@ def _validate_handler(values: dict[str, Any], node: Node, what: str, check: Chec
     elif values.get("registers_at") == "never" and ("raises" in values or "allowed" in values):
         check.report_at(node, f"{what} never calls back: leave raises and allowed out")
     elif "hook" in values and not check.has_dialect_key("hook"):
-        able = check.language.list_modes_with(lambda record, mode: "hook" in record.keys and mode in record.talks)
+        able = check.language.list_dialect_modes_with(
+            lambda record, mode: "hook" in record.keys and mode in record.talks
+        )
         check.report_at(node, f"the dialect {check.dialect} has no hooks: known by {join_choices(able)}")
     return values
 
 
-HANDLER = Fields(
+HANDLER_VALUE_TYPE = Fields(
     (
         Key("permission", Choice(("allow", "deny", "never")), "the answer to every question"),
         Key("after", Time(), "how long the answer takes; no time if absent"),
@@ -328,26 +343,26 @@ class _Handlers:
     """The caller's answers and the results of its hooks: one of these, or a list of them."""
 
     label = "{permission, after} or {hook, event, registers_at, raises, allowed}, or a list of them"
-    shape = AnyOf((HANDLER, ListOf(HANDLER)))
+    shape = AnyOf((HANDLER_VALUE_TYPE, ListOf(HANDLER_VALUE_TYPE)))
 
-    def read(self, node: Node, what: str, check: Check) -> tuple[dict[str, Any], ...]:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> tuple[dict[str, Any], ...]:
         """Read each; there is one answer to all questions, and one callback of a hook."""
         if not check.is_session and check.mode:
             check.report_at(node, f"{what} answers a session's agent, and this one is a run's")
             return ()
         given = node.items if isinstance(node, Sequence) else [node]
-        found = [values for node in given if (values := HANDLER.read(node, what, check)) is not None]
+        found = [values for node in given if (values := HANDLER_VALUE_TYPE.read(node, what, check)) is not None]
         names = [values.get("hook", "permission") for values in found]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            check.report_at(node, f'"{shorten(twice)}" is given twice in {what}')
+            check.report_at(node, f'"{shorten_text(twice)}" is given twice in {what}')
         return tuple(found)
 
 
-HANDLERS = _Handlers()
+HANDLERS_VALUE_TYPE = _Handlers()
 
 
-def bind_action(item: DriveItem, scope: Scope) -> CallerAction:
+def bind_caller_action(item: DriveItem, scope: CompileContext) -> CallerAction:
     """Give an action of a caller, or of other code in its program; raises as `Scope.evaluate_expression`."""
     return CallerAction(
         item.line,
@@ -359,7 +374,7 @@ def bind_action(item: DriveItem, scope: Scope) -> CallerAction:
     )
 
 
-def bind_handler(handlers: tuple[dict[str, Any], ...], scope: Scope) -> Handler | None:
+def bind_permission_handler(handlers: tuple[dict[str, Any], ...], scope: CompileContext) -> Handler | None:
     """Give how the caller answers questions; raises as `Scope.evaluate_expression`."""
     for handler in handlers:
         if "permission" in handler:
@@ -369,7 +384,7 @@ def bind_handler(handlers: tuple[dict[str, Any], ...], scope: Scope) -> Handler 
     return None
 
 
-def bind_hooks(handlers: tuple[dict[str, Any], ...], scope: Scope) -> tuple[HookUse, ...]:
+def bind_hooks(handlers: tuple[dict[str, Any], ...], scope: CompileContext) -> tuple[HookUse, ...]:
     """Give what the caller has hooks do; raises as `Scope.evaluate_expression`."""
     return tuple(
         HookUse(

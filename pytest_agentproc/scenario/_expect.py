@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._check import Key
 from pytest_agentproc.scenario._expect_keys import (
-    ARTIFACT_KEYS,
-    ASKED,
-    MATCHER,
-    OF_A_RUN,
-    OF_A_SESSION,
-    OUTCOME,
-    RESULT_KEYS,
-    TURN_KEYS,
-    VIEWER_KEYS,
+    ARTIFACT_EXPECT_KEY_BY_NAME,
+    ASKED_VALUE_TYPE,
+    OUTCOME_MATCHER_TYPE,
+    RESULT_EXPECT_KEY_BY_FIELD,
+    RUN_ONLY_EXPECT_KEYS,
+    SESSION_ONLY_EXPECT_KEYS,
+    TEXT_MATCHER_TYPE,
+    TURN_EXPECT_KEY_BY_NAME,
+    VIEWER_EXPECT_KEY_BY_NAME,
     ArtifactChecks,
     ChecksByName,
     EnvironmentMapping,
-    Expected,
     ExpectKey,
     NamedTimes,
+    UnboundExpectation,
     evaluate_named_times,
     evaluate_questions,
     evaluate_time_value,
@@ -43,30 +43,30 @@ from pytest_agentproc.scenario._fields import (
     WholeNumber,
     Word,
 )
-from pytest_agentproc.scenario._words import describe_unknown, map_words_to_remedy
-from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence
+from pytest_agentproc.scenario._words import describe_unknown_word, map_words_to_remedy
+from pytest_agentproc.scenario._yaml import Mapping, Scalar, Sequence, YamlNode
 from pytest_agentproc.vocabulary import LEVELS, SIGNALS
 
 if TYPE_CHECKING:
-    from pytest_agentproc.scenario._check import Check, Scope
+    from pytest_agentproc.scenario._check import CompileContext, FileCheck
     from pytest_agentproc.scenario._expressions import Expression
 
 
-def bind_expected_value(expected: Expected, scope: Scope) -> Any:
+def bind_expected_value(expected: UnboundExpectation, scope: CompileContext) -> Any:
     """Give the normal form; raises as `Scope.evaluate_expression`. The key is one of a file with one session."""
     head, _, rest = expected.key.partition(".")
     if head == "artifacts":
-        wanted = ARTIFACT_KEYS.get(rest) or RESULT_KEYS.get(rest.rpartition(".")[2])
+        wanted = ARTIFACT_EXPECT_KEY_BY_NAME.get(rest) or RESULT_EXPECT_KEY_BY_FIELD.get(rest.rpartition(".")[2])
         return expected.value if wanted is None else wanted.bind(expected.value, scope)
-    table = _TABLES.get(head, EXPECT_KEYS) if rest else EXPECT_KEYS
+    table = _EXPECT_KEYS_BY_PARENT_KEY.get(head, EXPECT_KEY_BY_NAME) if rest else EXPECT_KEY_BY_NAME
     return table[rest.rpartition(".")[2] or head].bind(expected.value, scope)
 
 
-def _evaluate_times(value: list[Expression], scope: Scope) -> list[int]:
+def _evaluate_times(value: list[Expression], scope: CompileContext) -> list[int]:
     return [scope.evaluate_expression(time) for time in value]
 
 
-def _make_end_status(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+def _make_end_status(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
     if "code" in values and "signal" in values:
         check.report_at(node, f"{what} has both code and signal: an agent exits or dies of a signal")
     elif not values:
@@ -85,23 +85,23 @@ class _ProcessName(Word):
 
     shape = TextPattern("[A-Za-z][A-Za-z0-9_-]*( [1-9][0-9]*)?")
 
-    def read(self, node: Node, what: str, check: Check) -> str:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the name, and look it up."""
-        found = _NUMBERED.fullmatch(node.text) if isinstance(node, Scalar) else None
+        found = _NUMBERED_PROCESS_PATTERN.fullmatch(node.text) if isinstance(node, Scalar) else None
         if found is None or not isinstance(node, Scalar):
             return super().read(node, what, check)
         known = (*(check.sessions or ("agent",)), *check.spawned)
         if found[1] not in known and check.is_script_sound:
-            check.report_at(node, describe_unknown("process", found[1], known))
+            check.report_at(node, describe_unknown_word("process", found[1], known))
         elif found[2] == "1":
             check.report_at(node, f"the first process of a name has no number: write {found[1]}")
         return node.text
 
 
-_NUMBERED = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)(?: ([1-9][0-9]{0,5}))?", re.ASCII)
+_NUMBERED_PROCESS_PATTERN = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)(?: ([1-9][0-9]{0,5}))?", re.ASCII)
 
 
-_STATUS = Either(
+_END_STATUS_VALUE_TYPE = Either(
     WholeNumber(-64, 255, "CODE", of_signal="{{signal: {}}}"),
     Fields(
         (
@@ -113,58 +113,60 @@ _STATUS = Either(
     ),
     key="code",
 )
-_SIGNALS = NamedTimes("[{SIGNAL: T}, ...]", Signal(), "a signal with its time, such as {TERM: 10s}")
+_SIGNAL_TIMES_VALUE_TYPE = NamedTimes("[{SIGNAL: T}, ...]", Signal(), "a signal with its time, such as {TERM: 10s}")
 
-_PROCESS = (
+_PROCESS_EXPECT_KEYS = (
     ExpectKey(
         "signals",
-        _SIGNALS,
+        _SIGNAL_TIMES_VALUE_TYPE,
         "the signals that the process got, the one that ended it included",
         bind=evaluate_named_times,
     ),
-    ExpectKey("status", _STATUS, "how the process ended, in the form of agent_status"),
+    ExpectKey("status", _END_STATUS_VALUE_TYPE, "how the process ended, in the form of agent_status"),
     ExpectKey("gone_at", Time(), "the instant at which the process was gone", bind=evaluate_time_value),
     ExpectKey("alive_at", Time(), "an instant at which the process was alive", bind=evaluate_time_value),
 )
-PROCESS_KEYS = {key.name: key for key in _PROCESS}
+PROCESS_EXPECT_KEY_BY_NAME = {key.name: key for key in _PROCESS_EXPECT_KEYS}
 
 
-_PROCESSES = ChecksByName("{ID: {signals, status, gone_at, alive_at}}", _ProcessName(), Fields(_PROCESS))
+_PROCESSES_VALUE_TYPE = ChecksByName(
+    "{ID: {signals, status, gone_at, alive_at}}", _ProcessName(), Fields(_PROCESS_EXPECT_KEYS)
+)
 
-_SAW = (
+_RECEIVED_EXPECT_KEYS = (
     ExpectKey("argv", ListOf(Text()), "the arguments of the agent, without the command itself"),
     ExpectKey("env", EnvironmentMapping(), "variables of its environment; other variables are not checked"),
-    ExpectKey("cwd", MATCHER, "the folder in which the agent was started"),
-    ExpectKey("stdin", MATCHER, "all that the agent read from stdin"),
+    ExpectKey("cwd", TEXT_MATCHER_TYPE, "the folder in which the agent was started"),
+    ExpectKey("stdin", TEXT_MATCHER_TYPE, "all that the agent read from stdin"),
 )
-SAW_KEYS = {key.name: key for key in _SAW}
+RECEIVED_EXPECT_KEY_BY_NAME = {key.name: key for key in _RECEIVED_EXPECT_KEYS}
 
 
 class _ReceivedChecks:
     """Checks on what the agent was given."""
 
-    form = shape = Fields(_SAW)
+    form = shape = Fields(_RECEIVED_EXPECT_KEYS)
     label = form.label
 
-    def read(self, node: Node, what: str, check: Check) -> list[Expected]:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
         """Read into one expectation per leaf."""
-        found: list[Expected] = []
+        found: list[UnboundExpectation] = []
         for key, place, leaf in self.form.match_keys(node, what, check):
             path = f"{what}.{key.name}"
             read = key.kind.read(leaf, path, check)
-            found.append(Expected(strip_block_name(path), place.line, place.column, read))
+            found.append(UnboundExpectation(strip_block_name(path), place.line, place.column, read))
         return found
 
 
-_OF_ALL = (
+_EXPECT_KEYS_WITHOUT_SESSIONS = (
     ExpectKey(
         "outcome",
-        OUTCOME,
+        OUTCOME_MATCHER_TYPE,
         "how the run ended; {not: completed} accepts every other outcome, {any_of: [...]} one of several",
     ),
     ExpectKey("exit_code", WholeNumber(0, 255, "CODE"), "the exit code of the supervisor"),
-    ExpectKey("text", MATCHER, "the final message; in plain output, the end of its last line may be missing"),
-    ExpectKey("transcript", MATCHER, "all messages, each on its own line"),
+    ExpectKey("text", TEXT_MATCHER_TYPE, "the final message; in plain output, the end of its last line may be missing"),
+    ExpectKey("transcript", TEXT_MATCHER_TYPE, "all messages, each on its own line"),
     ExpectKey("stop_reason", Text("REASON"), "the stop reason of the last message, in the words of the dialect"),
     ExpectKey("model", Text(), "the model that answered"),
     ExpectKey("usage", Data(), "the token counts, in the words of the dialect"),
@@ -181,11 +183,13 @@ _OF_ALL = (
         bind=evaluate_time_value,
     ),
     ExpectKey(
-        "agent_status", _STATUS, "how the agent ended, or the last of several agents; -9 is the same as {signal: KILL}"
+        "agent_status",
+        _END_STATUS_VALUE_TYPE,
+        "how the agent ended, or the last of several agents; -9 is the same as {signal: KILL}",
     ),
     ExpectKey(
         "signals",
-        _SIGNALS,
+        _SIGNAL_TIMES_VALUE_TYPE,
         "the signals that the agent got, or all agents of a session, each with its instant; [] for none",
         bind=evaluate_named_times,
     ),
@@ -194,21 +198,26 @@ _OF_ALL = (
     ),
     ExpectKey("alive_at_once", WholeNumber(0, 10**6), "the largest number of agents that were alive at one time"),
     ExpectKey(
-        "asked", ASKED, "the questions of the agents with their answers, in order; [] for none", bind=evaluate_questions
+        "asked",
+        ASKED_VALUE_TYPE,
+        "the questions of the agents with their answers, in order; [] for none",
+        bind=evaluate_questions,
     ),
-    ExpectKey("processes", _PROCESSES, "checks on single processes, each by its name"),
+    ExpectKey("processes", _PROCESSES_VALUE_TYPE, "checks on single processes, each by its name"),
     ExpectKey(
         "received",
         _ReceivedChecks(),
         "the arguments, the environment, the folder and the stdin that the agent was given",
     ),
-    ExpectKey("error", MATCHER, "the message of the supervisor about a bad end"),
+    ExpectKey("error", TEXT_MATCHER_TYPE, "the message of the supervisor about a bad end"),
     ExpectKey(
-        "warnings", ListOf(MATCHER), "all warnings of the supervisor, each as a text or a part of it; [] for none"
+        "warnings",
+        ListOf(TEXT_MATCHER_TYPE),
+        "all warnings of the supervisor, each as a text or a part of it; [] for none",
     ),
     ExpectKey("noise", WholeNumber(0, 10**9), "the number of lines on stdout that were no events"),
-    ExpectKey("stderr_tail", MATCHER, "the end of what the agent printed on stderr"),
-    *OF_A_SESSION,
+    ExpectKey("stderr_tail", TEXT_MATCHER_TYPE, "the end of what the agent printed on stderr"),
+    *SESSION_ONLY_EXPECT_KEYS,
     ExpectKey("artifacts", ArtifactChecks(), "the files that the supervisor kept; none for no file at all"),
     ExpectKey("leaks", ListOf(_ProcessName(), unique=True), "the processes that outlived the run; [] if absent"),
     ExpectKey(
@@ -222,14 +231,18 @@ _OF_ALL = (
         "no process outside the run got a signal; this is checked without the key, too",
     ),
 )
-_OF_EACH = (
+_EXPECT_KEYS_OF_EACH_SESSION = (
     *("turns", "background", "status", "viewers", "asked", "called", "signals", "spawns", "alive_at_once"),
     *("agent_status", "received", "error", "warnings", "noise", "stderr_tail"),
 )
-_OF_TOGETHER = ("processes", "returned", "leaks", "pipes_left", "bystanders")
-TIME_KEYS = frozenset(key.name for key in (*_OF_ALL, *_PROCESS) if isinstance(key.kind, Time))
+_EXPECT_KEYS_OF_ALL_SESSIONS = ("processes", "returned", "leaks", "pipes_left", "bystanders")
+TIME_EXPECT_KEYS = frozenset(
+    key.name for key in (*_EXPECT_KEYS_WITHOUT_SESSIONS, *_PROCESS_EXPECT_KEYS) if isinstance(key.kind, Time)
+)
 """The keys whose value is an instant or a duration."""
-SESSION_EXPECT_KEYS = {key.name: key for name in _OF_EACH for key in _OF_ALL if key.name == name}
+SESSION_EXPECT_KEY_BY_NAME = {
+    key.name: key for name in _EXPECT_KEYS_OF_EACH_SESSION for key in _EXPECT_KEYS_WITHOUT_SESSIONS if key.name == name
+}
 
 
 class _SessionChecks:
@@ -237,65 +250,71 @@ class _SessionChecks:
 
     label = "{NAME: {turns: ..., status: ..., ...}}"
     form = Fields(
-        tuple(SESSION_EXPECT_KEYS.values()),
+        tuple(SESSION_EXPECT_KEY_BY_NAME.values()),
         elsewhere={
-            **map_words_to_remedy("it is about all sessions, and belongs under expect itself", _OF_TOGETHER),
             **map_words_to_remedy(
-                "it is about one turn: write turns: [{...}]", (name for name in OF_A_RUN if name != "artifacts")
+                "it is about all sessions, and belongs under expect itself", _EXPECT_KEYS_OF_ALL_SESSIONS
+            ),
+            **map_words_to_remedy(
+                "it is about one turn: write turns: [{...}]",
+                (name for name in RUN_ONLY_EXPECT_KEYS if name != "artifacts"),
             ),
         },
     )
     shape = MapOf(form)
 
-    def read(self, node: Node, what: str, check: Check) -> list[Expected]:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
         """Read into one expectation per leaf; times are tried with the session's limits."""
         if not isinstance(node, Mapping):
             check.report_wrong_value(node, what, f"a mapping such as {self.label}")
             return []
-        found: list[Expected] = []
+        found: list[UnboundExpectation] = []
         for name, value in node.pairs:
             if name.text not in check.sessions:
                 if check.sessions:
-                    check.report_at(name, describe_unknown("session", name.text, check.sessions))
+                    check.report_at(name, describe_unknown_word("session", name.text, check.sessions))
                 continue
             with check.enter_session(name.text):
                 found += _read_expected_keys(self.form, value, f"{what}.{name.text}", check)
         return found
 
 
-def _read_expected_keys(form: Fields, node: Node, what: str, check: Check) -> list[Expected]:
+def _read_expected_keys(form: Fields, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
     """Read the keys that are there, into one expectation for each leaf."""
-    found: list[Expected] = []
+    found: list[UnboundExpectation] = []
     for key, place, value in form.match_keys(node, what, check):
         _check_key_applies(place, check)
         path = f"{what}.{key.name}"
         read = key.kind.read(value, path, check)
-        is_nested = key.name in _NESTED and read is not None
-        leaf = Expected(strip_block_name(path), place.line, place.column, read)
+        is_nested = key.name in _EXPECT_KEYS_WITH_NESTED_CHECKS and read is not None
+        leaf = UnboundExpectation(strip_block_name(path), place.line, place.column, read)
         found.extend(read if is_nested else [leaf])
     return found
 
 
-_TABLE = (*_OF_ALL, ExpectKey("sessions", _SessionChecks(), "checks on each of several sessions, by its name"))
-EXPECT_KEYS = {key.name: key for key in _TABLE}
-_TABLES = {
-    "processes": PROCESS_KEYS,
-    "received": SAW_KEYS,
-    "turns": TURN_KEYS,
-    "background": TURN_KEYS,
-    "viewers": VIEWER_KEYS,
+_TOP_LEVEL_EXPECT_KEYS = (
+    *_EXPECT_KEYS_WITHOUT_SESSIONS,
+    ExpectKey("sessions", _SessionChecks(), "checks on each of several sessions, by its name"),
+)
+EXPECT_KEY_BY_NAME = {key.name: key for key in _TOP_LEVEL_EXPECT_KEYS}
+_EXPECT_KEYS_BY_PARENT_KEY = {
+    "processes": PROCESS_EXPECT_KEY_BY_NAME,
+    "received": RECEIVED_EXPECT_KEY_BY_NAME,
+    "turns": TURN_EXPECT_KEY_BY_NAME,
+    "background": TURN_EXPECT_KEY_BY_NAME,
+    "viewers": VIEWER_EXPECT_KEY_BY_NAME,
 }
-_NESTED = ("artifacts", "processes", "received", "sessions", "turns", "background", "viewers")
-_SESSION_KEYS = tuple(key.name for key in OF_A_SESSION)
-_SHARED = ("sessions", *_OF_TOGETHER)
+_EXPECT_KEYS_WITH_NESTED_CHECKS = ("artifacts", "processes", "received", "sessions", "turns", "background", "viewers")
+_SESSION_ONLY_EXPECT_KEYS = tuple(key.name for key in SESSION_ONLY_EXPECT_KEYS)
+_EXPECT_KEYS_BESIDE_SESSIONS = ("sessions", *_EXPECT_KEYS_OF_ALL_SESSIONS)
 """What is expected of several sessions together."""
 
 
-def _check_key_applies(name: Scalar, check: Check) -> None:
+def _check_key_applies(name: Scalar, check: FileCheck) -> None:
     """Report a key that is not about what the file has: a run, a session, or several of them."""
     key = name.text
     if check.sessions and not check.session:
-        if key not in _SHARED:
+        if key not in _EXPECT_KEYS_BESIDE_SESSIONS:
             check.report_at(
                 name, f"expect.{key} is about one agent, and this file has several: {_suggest_session_key(key)}"
             )
@@ -305,9 +324,9 @@ def _check_key_applies(name: Scalar, check: Check) -> None:
         remedy = "write its keys themselves"
         check.report_at(name, f"expect.sessions is about several sessions, and this file has one agent: {remedy}")
     elif not check.is_session:
-        if key in _SESSION_KEYS:
+        if key in _SESSION_ONLY_EXPECT_KEYS:
             check.report_at(name, f"expect.{key} is about a session, and this agent is a run's")
-    elif key in OF_A_RUN:
+    elif key in RUN_ONLY_EXPECT_KEYS:
         remedy = "leave it out" if key == "artifacts" else f"write turns: [{{{key}: ...}}]"
         check.report_at(name, f"expect.{key} is about a run, and this agent is a session's: {remedy}")
 
@@ -315,7 +334,7 @@ def _check_key_applies(name: Scalar, check: Check) -> None:
 def _suggest_session_key(key: str) -> str:
     if key == "artifacts":
         return "leave it out"
-    inner = f"{key}: ..." if key in SESSION_EXPECT_KEYS else f"turns: [{{{key}: ...}}]"
+    inner = f"{key}: ..." if key in SESSION_EXPECT_KEY_BY_NAME else f"turns: [{{{key}: ...}}]"
     return f"write sessions: {{NAME: {{{inner}}}}}"
 
 
@@ -329,9 +348,9 @@ class _ExpectBlock:
 
     level: str = ""
     label = "{outcome: ..., elapsed: ..., ...}"
-    form = shape = Fields(_TABLE)
+    form = shape = Fields(_TOP_LEVEL_EXPECT_KEYS)
 
-    def read(self, node: Node, what: str, check: Check) -> tuple[Expected, ...]:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> tuple[UnboundExpectation, ...]:
         """Read every key that is there."""
         before = len(check.problems)
         if not isinstance(node, Mapping):
@@ -345,6 +364,6 @@ class _ExpectBlock:
         return tuple(sorted(found, key=lambda expected: (expected.line, expected.column)))
 
 
-EXPECT = _ExpectBlock()
-EXPECT_BELOW = {level: _ExpectBlock(level) for level in LEVELS[1:]}
+EXPECT_VALUE_TYPE = _ExpectBlock()
+EXPECT_VALUE_TYPE_BY_LOWER_LEVEL = {level: _ExpectBlock(level) for level in LEVELS[1:]}
 """The blocks beside `expect` for checks below the level of the file, by level."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._check import Key
-from pytest_agentproc.scenario._drive import STATUSES
+from pytest_agentproc.scenario._drive import SESSION_STATUSES
 from pytest_agentproc.scenario._fields import (
     AnyOf,
     Choice,
@@ -22,20 +22,20 @@ from pytest_agentproc.scenario._fields import (
     WholeNumber,
     Word,
 )
-from pytest_agentproc.scenario._session_steps import ANSWERS
+from pytest_agentproc.scenario._session_steps import ANSWERS_BY_KIND
 from pytest_agentproc.scenario._words import join_choices
-from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence
+from pytest_agentproc.scenario._yaml import Mapping, Scalar, Sequence, YamlNode
 from pytest_agentproc.vocabulary import ARTIFACTS, RESULT_FIELDS, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from pytest_agentproc.scenario._check import Check, Scope, ValueType
+    from pytest_agentproc.scenario._check import CompileContext, FileCheck, ValueType
     from pytest_agentproc.scenario._expressions import Expression
 
 
 @dataclass(frozen=True)
-class Expected:
+class UnboundExpectation:
     """One expected key as the file has it: where it stands, its value with times unevaluated, and its level.
 
     An empty level is the level of the file.
@@ -62,13 +62,15 @@ def split_session_key(key: str) -> tuple[str, str]:
     return session, own
 
 
-def filter_by_session(expected: Iterable[Expected], session: str) -> tuple[Expected, ...]:
+def filter_expectations_by_session(
+    expected: Iterable[UnboundExpectation], session: str
+) -> tuple[UnboundExpectation, ...]:
     """Give what a file expects of one of its sessions, by the keys that a file with one would have."""
     parts = ((expectation, *split_session_key(expectation.key)) for expectation in expected)
     return tuple(replace(expectation, key=key) for expectation, whose, key in parts if whose == session)
 
 
-def _keep_bound_value(value: Any, _scope: Scope) -> Any:
+def _keep_bound_value(value: Any, _scope: CompileContext) -> Any:
     return value
 
 
@@ -76,15 +78,15 @@ def _keep_bound_value(value: Any, _scope: Scope) -> Any:
 class ExpectKey(Key):
     """The table's entry for an expect key: how its value gets its normal form under a policy."""
 
-    bind: Callable[[Any, Scope], Any] = _keep_bound_value
+    bind: Callable[[Any, CompileContext], Any] = _keep_bound_value
 
 
-def evaluate_time_value(value: Expression, scope: Scope) -> int:
+def evaluate_time_value(value: Expression, scope: CompileContext) -> int:
     """Give a time its normal form, whole nanoseconds."""
     return scope.evaluate_expression(value)
 
 
-def evaluate_named_times(value: list[tuple[str, Expression]], scope: Scope) -> list[tuple[str, int]]:
+def evaluate_named_times(value: list[tuple[str, Expression]], scope: CompileContext) -> list[tuple[str, int]]:
     """Give named times their normal form, each whole nanoseconds."""
     return [(name, scope.evaluate_expression(time)) for name, time in value]
 
@@ -108,7 +110,7 @@ class NamedTimes:
         """Show the mappings of one key."""
         return ListOf(MapOf(Time(), self.name, single=True))  # type: ignore[arg-type]
 
-    def read(self, node: Node, what: str, check: Check) -> list[tuple[str, Any]]:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> list[tuple[str, Any]]:
         """Read a list of one-key mappings."""
         if not isinstance(node, Sequence):
             example = self.item.partition("such as ")[2]
@@ -143,39 +145,43 @@ class ChecksByName:
         """Show the checks by name."""
         return MapOf(self.form, self.name)
 
-    def read(self, node: Node, what: str, check: Check) -> list[Expected]:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
         """Read into one expectation per leaf."""
         if not isinstance(node, Mapping):
             check.report_wrong_value(node, what, f"a mapping such as {self.label}")
             return []
-        found: list[Expected] = []
+        found: list[UnboundExpectation] = []
         for name, value in node.pairs:
             self.name.read(name, what, check)
             path = f"{what}.{name.text}"
             for key, place, leaf in self.form.match_keys(value, strip_block_name(path), check):
                 dotted = strip_block_name(f"{path}.{key.name}")
-                found.append(Expected(dotted, place.line, place.column, key.kind.read(leaf, dotted, check)))
+                found.append(UnboundExpectation(dotted, place.line, place.column, key.kind.read(leaf, dotted, check)))
         return found
 
 
-TEXT_FORMS = (
+TEXT_MATCHER_KEYS = (
     Key("exact", Text(), "all of it; the short form"),
     Key("contains", Text(may_be_empty=False), "a part of it"),
     Key("matches", Regex(), "a regular expression that fits somewhere in it"),
 )
-_OUTCOMES = Choice(tuple(str(outcome) for outcome in Outcome))
+_OUTCOME_NAME_TYPE = Choice(tuple(str(outcome) for outcome in Outcome))
 
 
-def _make_wanted_outcome(values: dict[str, Any], _node: Node, _what: str, _check: Check) -> Any:
+def _make_wanted_outcome(values: dict[str, Any], _node: YamlNode, _what: str, _check: FileCheck) -> Any:
     return values.get("is", values)
 
 
-OUTCOME = Either(
-    _OUTCOMES,
+OUTCOME_MATCHER_TYPE = Either(
+    _OUTCOME_NAME_TYPE,
     Fields(
         (
-            Key("not", _OUTCOMES, "any outcome but this one"),
-            Key("any_of", ListOf(_OUTCOMES, unique=True, may_be_empty=False), "one of these outcomes: each is right"),
+            Key("not", _OUTCOME_NAME_TYPE, "any outcome but this one"),
+            Key(
+                "any_of",
+                ListOf(_OUTCOME_NAME_TYPE, unique=True, may_be_empty=False),
+                "one of these outcomes: each is right",
+            ),
         ),
         one_of=("not", "any_of"),
         finish=_make_wanted_outcome,
@@ -183,7 +189,7 @@ OUTCOME = Either(
     key="is",
 )
 """The name of an outcome, or `{not: NAME}` or `{any_of: [NAME, ...]}` where more than one is right."""
-MATCHER = Either(Text(), Fields(TEXT_FORMS, one_of=("exact", "contains", "matches")), key="exact")
+TEXT_MATCHER_TYPE = Either(Text(), Fields(TEXT_MATCHER_KEYS, one_of=("exact", "contains", "matches")), key="exact")
 
 
 class EnvironmentMapping:
@@ -192,7 +198,7 @@ class EnvironmentMapping:
     label = "{NAME: TEXT / unset}"
     shape = MapOf(Text())
 
-    def read(self, node: Node, what: str, check: Check) -> dict[str, str | None]:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> dict[str, str | None]:
         """Read the pairs."""
         if not isinstance(node, Mapping):
             check.report_wrong_value(node, what, f"a mapping such as {self.label}")
@@ -206,18 +212,19 @@ class EnvironmentMapping:
         return found
 
 
-def _validate_question(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
-    kind = next(kind for kind in ANSWERS if kind in values)
-    if values.get("answer", "none") not in ANSWERS[kind]:
+def _validate_question(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
+    kind = next(kind for kind in ANSWERS_BY_KIND if kind in values)
+    if values.get("answer", "none") not in ANSWERS_BY_KIND[kind]:
         check.report_at(
-            node, f"{what}: a {kind} is never told {values['answer']}: known are {join_choices(ANSWERS[kind])}"
+            node,
+            f"{what}: a {kind} is never told {values['answer']}: known are {join_choices(ANSWERS_BY_KIND[kind])}",
         )
     if values.get("answer") == "none" and "after" in values:
         check.report_at(node, f"what was never answered has no time: leave after out of {what}")
     return values
 
 
-def evaluate_questions(value: list[dict[str, Any]], scope: Scope) -> list[dict[str, Any]]:
+def evaluate_questions(value: list[dict[str, Any]], scope: CompileContext) -> list[dict[str, Any]]:
     """Give the normal form: kind and name, the answer and its time in nanoseconds, None where the file has none."""
     return [
         {
@@ -227,44 +234,46 @@ def evaluate_questions(value: list[dict[str, Any]], scope: Scope) -> list[dict[s
             "after": scope.evaluate_expression(item["after"]) if "after" in item else None,
         }
         for item in value
-        for kind in ANSWERS
+        for kind in ANSWERS_BY_KIND
         if kind in item
     ]
 
 
-_WORDS = tuple(dict.fromkeys(word for words in ANSWERS.values() for word in words))
+_ALL_ANSWER_WORDS = tuple(dict.fromkeys(word for words in ANSWERS_BY_KIND.values() for word in words))
 
-ASKED_KEYS = (
+ASKED_QUESTION_KEYS = (
     Key("permission", Text("TOOL", may_be_empty=False), "the tool that it wanted to use"),
     Key("hook", Text("NAME", may_be_empty=False), "the callback that it wanted called"),
     Key("request", Text("METHOD", may_be_empty=False), "the method that it called"),
-    Key("answer", Choice(_WORDS), "its answer; not checked if absent"),
+    Key("answer", Choice(_ALL_ANSWER_WORDS), "its answer; not checked if absent"),
     Key("after", Time(), "from the question to the answer; not checked if absent"),
 )
-ASKED = ListOf(Fields(ASKED_KEYS, one_of=tuple(ANSWERS), finish=_validate_question))
+ASKED_VALUE_TYPE = ListOf(Fields(ASKED_QUESTION_KEYS, one_of=tuple(ANSWERS_BY_KIND), finish=_validate_question))
 
 
-_ELAPSED = "from the delivery of its prompt to its outcome; a background turn: from its first event to its end"
-_TURN = (
-    ExpectKey("outcome", OUTCOME, "how it ended; {not: completed} is any other, {any_of: [...]} one of several"),
+_TURN_ELAPSED_DOC = "from the delivery of its prompt to its outcome; a background turn: from its first event to its end"
+_TURN_EXPECT_KEYS = (
+    ExpectKey(
+        "outcome", OUTCOME_MATCHER_TYPE, "how it ended; {not: completed} is any other, {any_of: [...]} one of several"
+    ),
     ExpectKey("exit_code", WholeNumber(0, 255, "CODE"), "the supervisor's exit code for it"),
-    ExpectKey("text", MATCHER, "the final message"),
-    ExpectKey("transcript", MATCHER, "all messages, each on a line of its own"),
+    ExpectKey("text", TEXT_MATCHER_TYPE, "the final message"),
+    ExpectKey("transcript", TEXT_MATCHER_TYPE, "all messages, each on a line of its own"),
     ExpectKey("stop_reason", Text("REASON"), "the last message's, in the dialect's words"),
     ExpectKey("model", Text(), "the model that answered"),
     ExpectKey("usage", Data(), "token counts, in the dialect's words"),
-    ExpectKey("elapsed", Time(), _ELAPSED, bind=evaluate_time_value),
-    ExpectKey("error", MATCHER, "the message of a bad end"),
+    ExpectKey("elapsed", Time(), _TURN_ELAPSED_DOC, bind=evaluate_time_value),
+    ExpectKey("error", TEXT_MATCHER_TYPE, "the message of a bad end"),
 )
-TURN_KEYS = {key.name: key for key in _TURN}
+TURN_EXPECT_KEY_BY_NAME = {key.name: key for key in _TURN_EXPECT_KEYS}
 
-_VIEWER = (
-    ExpectKey("status", Choice(STATUSES), "the last status that it saw"),
-    ExpectKey("transcript", MATCHER, "the messages and errors that it saw, each on a line of its own"),
+_VIEWER_EXPECT_KEYS = (
+    ExpectKey("status", Choice(SESSION_STATUSES), "the last status that it saw"),
+    ExpectKey("transcript", TEXT_MATCHER_TYPE, "the messages and errors that it saw, each on a line of its own"),
 )
-VIEWER_KEYS = {key.name: key for key in _VIEWER}
+VIEWER_EXPECT_KEY_BY_NAME = {key.name: key for key in _VIEWER_EXPECT_KEYS}
 
-OF_A_RUN = (
+RUN_ONLY_EXPECT_KEYS = (
     "outcome",
     "exit_code",
     "text",
@@ -283,11 +292,11 @@ class _TurnChecks:
     """Checks on turns, in their order; of background turns also how many there are."""
 
     is_counted: bool = False
-    form = Fields(_TURN)
+    form = Fields(_TURN_EXPECT_KEYS)
     label: str = "[{outcome, text, ...}, ...]"
     shape = ListOf(form)
 
-    def read(self, node: Node, what: str, check: Check) -> list[Expected]:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
         """Read into one expectation per leaf."""
         if not isinstance(node, Sequence):
             check.report_wrong_value(
@@ -295,35 +304,40 @@ class _TurnChecks:
             )
             return []
         head = strip_block_name(what)
-        found: list[Expected] = []
+        found: list[UnboundExpectation] = []
         if self.is_counted:
-            found.append(Expected(head, node.line, node.column, len(node.items)))
+            found.append(UnboundExpectation(head, node.line, node.column, len(node.items)))
         for number, item in enumerate(node.items, 1):
             for key, place, leaf in self.form.match_keys(item, f"{what}.{number}", check):
                 dotted = f"{head}.{number}.{key.name}"
                 value = key.kind.read(leaf, f"{what}.{number}.{key.name}", check)
-                found.append(Expected(dotted, place.line, place.column, value))
+                found.append(UnboundExpectation(dotted, place.line, place.column, value))
         return found
 
 
-_VIEWERS = ChecksByName("{VIEWER: {status, transcript}}", Word("VIEWER"), Fields(_VIEWER))
-_CALLS = NamedTimes("[{HOOK: T}, ...]", Text("HOOK"), "a hook with its time, such as {lint: 10s}")
+_VIEWERS_VALUE_TYPE = ChecksByName("{VIEWER: {status, transcript}}", Word("VIEWER"), Fields(_VIEWER_EXPECT_KEYS))
+_HOOK_TIMES_VALUE_TYPE = NamedTimes("[{HOOK: T}, ...]", Text("HOOK"), "a hook with its time, such as {lint: 10s}")
 
-OF_A_SESSION = (
+SESSION_ONLY_EXPECT_KEYS = (
     ExpectKey("turns", _TurnChecks(), "the turns of a session, one for each prompt, from the first on"),
     ExpectKey(
         "background", _TurnChecks(is_counted=True), "the background turns of a session, except those without a text"
     ),
-    ExpectKey("status", ListOf(Choice(STATUSES)), "the whole history of the status of the session, starting first"),
-    ExpectKey("viewers", _VIEWERS, "the last status and the transcript that each viewer saw"),
     ExpectKey(
-        "called", _CALLS, "the hooks that were called, each with its instant; [] for none", bind=evaluate_named_times
+        "status", ListOf(Choice(SESSION_STATUSES)), "the whole history of the status of the session, starting first"
+    ),
+    ExpectKey("viewers", _VIEWERS_VALUE_TYPE, "the last status and the transcript that each viewer saw"),
+    ExpectKey(
+        "called",
+        _HOOK_TIMES_VALUE_TYPE,
+        "the hooks that were called, each with its instant; [] for none",
+        bind=evaluate_named_times,
     ),
 )
 """Keys that are about a session, and say nothing of a run."""
 
 
-_RESULT = "result.json"
+_RESULT_FILE_NAME = "result.json"
 
 
 @dataclass(frozen=True)
@@ -342,7 +356,7 @@ class _ValueOrNone:
         """Name both."""
         return f"{self.kind.label} / none"
 
-    def read(self, node: Node, what: str, check: Check) -> Any:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Take None for the word; in quotes it is a value."""
         is_none = isinstance(node, Scalar) and node.plain and node.text == "none"
         return None if is_none else self.kind.read(node, what, check)
@@ -351,7 +365,7 @@ class _ValueOrNone:
 class _HexDigits(Text):
     """Bytes as hexadecimal digits."""
 
-    def read(self, node: Node, what: str, check: Check) -> str:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the digits without blanks, in small letters."""
         text = super().read(node, what, check)
         try:
@@ -367,43 +381,43 @@ class _OutcomeName(Choice):
     label = "OUTCOME"
 
 
-_TEXT_OR_NONE = _ValueOrNone(Text())
-_KINDS: dict[str, ValueType] = {
-    "run_id": MATCHER,
+_TEXT_OR_NONE_TYPE = _ValueOrNone(Text())
+_VALUE_TYPE_BY_RESULT_FIELD: dict[str, ValueType] = {
+    "run_id": TEXT_MATCHER_TYPE,
     "argv": ListOf(Text()),
-    "cwd": MATCHER,
-    "started_at": MATCHER,
-    "ended_at": MATCHER,
+    "cwd": TEXT_MATCHER_TYPE,
+    "started_at": TEXT_MATCHER_TYPE,
+    "ended_at": TEXT_MATCHER_TYPE,
     "elapsed": Time(),
     "returned": Time(),
     "outcome": _OutcomeName(tuple(str(outcome) for outcome in Outcome)),
     "exit_code": WholeNumber(0, 255, "CODE"),
     "agent_status": _ValueOrNone(WholeNumber(-64, 255, "CODE")),
     "forced": Flag(),
-    "text": _ValueOrNone(MATCHER),
+    "text": _ValueOrNone(TEXT_MATCHER_TYPE),
     "stop_reason": _ValueOrNone(Text("REASON")),
-    "requested_model": _TEXT_OR_NONE,
-    "resolved_model": _TEXT_OR_NONE,
+    "requested_model": _TEXT_OR_NONE_TYPE,
+    "resolved_model": _TEXT_OR_NONE_TYPE,
     "usage": _ValueOrNone(Data()),
-    "error": MATCHER,
+    "error": TEXT_MATCHER_TYPE,
     "warnings": ListOf(Text()),
     "leaks": ListOf(WholeNumber(1, 2**22)),
-    "containment": _TEXT_OR_NONE,
+    "containment": _TEXT_OR_NONE_TYPE,
     "unwritten": Data("{FILE: REASON, ...}"),
 }
-_TIMES = ("elapsed", "returned")
-_DOCS = RESULT_FIELDS | {"argv": "the agent's arguments, without the command itself"}
-RESULT_KEYS = {
-    name: ExpectKey(name, kind, _DOCS[name], bind=evaluate_time_value)
-    if name in _TIMES
-    else ExpectKey(name, kind, _DOCS[name])
-    for name, kind in _KINDS.items()
+_TIME_RESULT_FIELDS = ("elapsed", "returned")
+_DOC_BY_RESULT_FIELD = RESULT_FIELDS | {"argv": "the agent's arguments, without the command itself"}
+RESULT_EXPECT_KEY_BY_FIELD = {
+    name: ExpectKey(name, kind, _DOC_BY_RESULT_FIELD[name], bind=evaluate_time_value)
+    if name in _TIME_RESULT_FIELDS
+    else ExpectKey(name, kind, _DOC_BY_RESULT_FIELD[name])
+    for name, kind in _VALUE_TYPE_BY_RESULT_FIELD.items()
 }
 
-_FILE = Either(
+_FILE_CONTENT_VALUE_TYPE = Either(
     Text(),
     Fields(
-        (*TEXT_FORMS, Key("hex", _HexDigits("HEX"), "all of its bytes, as pairs of hexadecimal digits")),
+        (*TEXT_MATCHER_KEYS, Key("hex", _HexDigits("HEX"), "all of its bytes, as pairs of hexadecimal digits")),
         one_of=("exact", "contains", "matches", "hex"),
     ),
     key="exact",
@@ -413,45 +427,46 @@ _FILE = Either(
 class _ResultChecks:
     """Checks on the fields of result.json."""
 
-    form = shape = Fields(tuple(RESULT_KEYS.values()))
+    form = shape = Fields(tuple(RESULT_EXPECT_KEY_BY_FIELD.values()))
     label = "{FIELD: ...}"
 
-    def read(self, node: Node, what: str, check: Check) -> list[Expected]:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
         """Read into one expectation per leaf."""
         return _read_nested_keys(self.form, node, what, check)
 
 
-_FILES = tuple(
-    ExpectKey(name, _ValueOrNone(_ResultChecks() if name == _RESULT else _FILE), doc) for name, doc in ARTIFACTS.items()
+_ARTIFACT_EXPECT_KEYS = tuple(
+    ExpectKey(name, _ValueOrNone(_ResultChecks() if name == _RESULT_FILE_NAME else _FILE_CONTENT_VALUE_TYPE), doc)
+    for name, doc in ARTIFACTS.items()
 )
-ARTIFACT_KEYS = {key.name: key for key in _FILES}
+ARTIFACT_EXPECT_KEY_BY_NAME = {key.name: key for key in _ARTIFACT_EXPECT_KEYS}
 
 
 class ArtifactChecks:
     """Checks on the files of a run; `none` for no file at all."""
 
-    form = Fields(_FILES)
+    form = Fields(_ARTIFACT_EXPECT_KEYS)
     shape = AnyOf((Choice(("none",)), form))
     label = "none or {FILE: ...}"
 
-    def read(self, node: Node, what: str, check: Check) -> list[Expected] | None:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation] | None:
         """Read into one expectation per leaf; None for none."""
         if isinstance(node, Scalar):
             if node.text != "none":
                 check.report_wrong_value(node, what, "none, or a mapping such as {result.json: {outcome: completed}}")
             return None
-        found: list[Expected] = []
+        found: list[UnboundExpectation] = []
         for leaf in _read_nested_keys(self.form, node, what, check):
             found += leaf.value if isinstance(leaf.value, list) else [leaf]
         return found
 
 
-def _read_nested_keys(form: Fields, node: Node, what: str, check: Check) -> list[Expected]:
-    found: list[Expected] = []
+def _read_nested_keys(form: Fields, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
+    found: list[UnboundExpectation] = []
     if isinstance(node, Mapping) and not node.pairs:
         check.report_at(node, f"{what} says nothing: give a key of it, or none")
     for key, place, leaf in form.match_keys(node, what, check):
         path = f"{what}.{key.name}"
         value = key.kind.read(leaf, path, check)
-        found.append(Expected(strip_block_name(path), place.line, place.column, value))
+        found.append(UnboundExpectation(strip_block_name(path), place.line, place.column, value))
     return found

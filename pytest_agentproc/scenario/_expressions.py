@@ -15,26 +15,26 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import NotApplicable
-from pytest_agentproc.scenario._words import describe_unknown, find_nearest, shorten
+from pytest_agentproc.scenario._words import describe_unknown_word, find_nearest_option, shorten_text
 from pytest_agentproc.vocabulary import SIZE_NAMES, TIME_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-_SPOKEN = {
+_SPELLINGS_BY_TIME_UNIT = {
     "ms": ("ms", "msec", "msecs", "millis", "millisecond", "milliseconds"),
     "s": ("s", "sec", "secs", "second", "seconds"),
     "m": ("m", "min", "mins", "minute", "minutes"),
     "h": ("h", "hr", "hrs", "hour", "hours"),
 }
 
-_TOKEN = re.compile(
+_TOKEN_PATTERN = re.compile(
     r"\s*(?:(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z_]+)?|(?P<name>[A-Za-z_]\w*)|(?P<sign>\S))", re.ASCII
 )
-_LONGEST = 200
-_DEEPEST = 20
-_OPERATORS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
+_MAX_EXPRESSION_CHARACTERS = 200
+_MAX_NESTED_PARENTHESES = 20
+_OPERATOR_BY_SIGN: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
@@ -42,7 +42,7 @@ _OPERATORS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
 }
 
 MEASURED, NUMBER, ZERO = "measured", "number", "zero"
-Tree = tuple[Any, ...]
+ExpressionTree = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,10 +58,10 @@ class ValueMeasure:
 
     def __reduce__(self) -> str:
         """Pickle as a name: measures are compared by `is`, so another process must use its own object of that name."""
-        return f"{self.noun.upper()}S"
+        return f"{self.noun.upper()}_MEASURE"
 
 
-TIMES = ValueMeasure(
+TIME_MEASURE = ValueMeasure(
     "time",
     {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9},
     TIME_NAMES,
@@ -69,7 +69,7 @@ TIMES = ValueMeasure(
     "kill_grace + 10s",
     "s",
 )
-SIZES = ValueMeasure(
+SIZE_MEASURE = ValueMeasure(
     "size",
     {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3},
     SIZE_NAMES,
@@ -77,7 +77,7 @@ SIZES = ValueMeasure(
     "max_line_bytes + 1 B",
     " B",
 )
-LONGEST_TIME = 100 * 365 * 24 * TIMES.units["h"]
+LONGEST_TIME_NS = 100 * 365 * 24 * TIME_MEASURE.units["h"]
 
 
 class ExpressionError(Exception):
@@ -100,15 +100,15 @@ class Expression:
     text: str
     line: int
     column: int
-    tree: Tree
-    measure: ValueMeasure = TIMES
+    tree: ExpressionTree
+    measure: ValueMeasure = TIME_MEASURE
     low: int = 0
-    high: int = LONGEST_TIME
+    high: int = LONGEST_TIME_NS
 
 
 def format_seconds(nanoseconds: Fraction | int) -> str:
     """Write a time for a message."""
-    value = Fraction(nanoseconds) / TIMES.units["s"]
+    value = Fraction(nanoseconds) / TIME_MEASURE.units["s"]
     return f"{value.numerator}s" if value.denominator == 1 else f"{float(value):.9g}s"
 
 
@@ -123,11 +123,13 @@ def evaluate_expression(expression: Expression, limits: Mapping[str, int | Fract
         value = _evaluate_tree(expression.tree, limits, expression.line)
     except ZeroDivisionError:
         raise UnusableValue(f'"{expression.text}" divides by zero') from None
-    if value.denominator != 1 and expression.measure is TIMES and find_limit_names(expression.tree):
+    if value.denominator != 1 and expression.measure is TIME_MEASURE and find_limit_names(expression.tree):
         value = Fraction(math.ceil(value))
     if value.denominator == 1 and expression.low <= value.numerator <= expression.high:
         return value.numerator
-    trouble = (_describe_time_trouble if expression.measure is TIMES else _describe_size_trouble)(value, expression)
+    trouble = (_describe_time_trouble if expression.measure is TIME_MEASURE else _describe_size_trouble)(
+        value, expression
+    )
     raise UnusableValue(f'"{expression.text}" is {trouble}')
 
 
@@ -147,7 +149,7 @@ def _describe_size_trouble(value: Fraction, expression: Expression) -> str:
     return f"{value} bytes: at least {expression.low}, at most {expression.high} are possible"
 
 
-def _evaluate_tree(tree: Tree, limits: Mapping[str, int | Fraction | None], line: int) -> Fraction:
+def _evaluate_tree(tree: ExpressionTree, limits: Mapping[str, int | Fraction | None], line: int) -> Fraction:
     if tree[0] == "name":
         limit = limits[tree[1]]
         if limit is None:
@@ -156,10 +158,10 @@ def _evaluate_tree(tree: Tree, limits: Mapping[str, int | Fraction | None], line
     if tree[0] == "value":
         found: Fraction = tree[1]
         return found
-    return _OPERATORS[tree[0]](_evaluate_tree(tree[1], limits, line), _evaluate_tree(tree[2], limits, line))
+    return _OPERATOR_BY_SIGN[tree[0]](_evaluate_tree(tree[1], limits, line), _evaluate_tree(tree[2], limits, line))
 
 
-def find_limit_names(tree: Tree) -> set[str]:
+def find_limit_names(tree: ExpressionTree) -> set[str]:
     """List the policy names that a tree uses."""
     if tree[0] == "name":
         return {tree[1]}
@@ -167,19 +169,21 @@ def find_limit_names(tree: Tree) -> set[str]:
 
 
 @lru_cache(maxsize=4096)
-def parse_quantity(text: str, words: tuple[str, ...] = (), measure: ValueMeasure = TIMES) -> Tree:
+def parse_quantity(text: str, words: tuple[str, ...] = (), measure: ValueMeasure = TIME_MEASURE) -> ExpressionTree:
     """Parse a time or a size; `words` are what else the field accepts, for the suggestions.
 
     Raises:
         ExpressionError: what is wrong, and where in the text.
     """
-    if len(text) > _LONGEST:
-        raise ExpressionError(0, f"a {measure.noun} of {len(text)} characters: at most {_LONGEST} can be read")
+    if len(text) > _MAX_EXPRESSION_CHARACTERS:
+        raise ExpressionError(
+            0, f"a {measure.noun} of {len(text)} characters: at most {_MAX_EXPRESSION_CHARACTERS} can be read"
+        )
     parser = _ExpressionParser(text, words, measure)
     tree, dimension = parser.parse_sum()
     kind, _, offset = parser.peek_token()
     if kind != "end":
-        found = shorten(text[offset:].strip())
+        found = shorten_text(text[offset:].strip())
         if kind == "measured":
             raise ExpressionError(offset, f"a sign is missing before {found}: write {text[:offset].strip()} + {found}")
         if re.fullmatch(r"[0-9]+,[0-9]+\s*\w*", text.strip(), re.ASCII):
@@ -208,7 +212,7 @@ class _ExpressionParser:
     def peek_token(self) -> tuple[str, Any, int]:
         return self._tokens[self._at]
 
-    def parse_sum(self) -> tuple[Tree, str]:
+    def parse_sum(self) -> tuple[ExpressionTree, str]:
         tree, dimension = self._parse_product()
         while self.peek_token()[:2] in (("sign", "+"), ("sign", "-")):
             sign, offset = self._take_token()
@@ -220,7 +224,7 @@ class _ExpressionParser:
             tree = (sign, tree, right)
         return tree, dimension
 
-    def _parse_product(self) -> tuple[Tree, str]:
+    def _parse_product(self) -> tuple[ExpressionTree, str]:
         tree, dimension = self._parse_atom()
         while self.peek_token()[:2] in (("sign", "*"), ("sign", "/")):
             sign, offset = self._take_token()
@@ -236,7 +240,7 @@ class _ExpressionParser:
             tree = (sign, tree, right)
         return tree, dimension
 
-    def _parse_atom(self) -> tuple[Tree, str]:
+    def _parse_atom(self) -> tuple[ExpressionTree, str]:
         kind, value, offset = self.peek_token()
         if kind == "measured":
             self._take_token()
@@ -256,11 +260,11 @@ class _ExpressionParser:
         place = "at the end" if kind == "end" else f'before "{value}"'
         raise ExpressionError(offset, f"a {self._noun} is missing {place}")
 
-    def _parse_parenthesis(self, offset: int) -> tuple[Tree, str]:
+    def _parse_parenthesis(self, offset: int) -> tuple[ExpressionTree, str]:
         self._take_token()
         self._depth += 1
-        if self._depth > _DEEPEST:
-            raise ExpressionError(offset, f"more than {_DEEPEST} parentheses inside one another")
+        if self._depth > _MAX_NESTED_PARENTHESES:
+            raise ExpressionError(offset, f"more than {_MAX_NESTED_PARENTHESES} parentheses inside one another")
         inner = self.parse_sum()
         self._depth -= 1
         if self.peek_token()[:2] != ("sign", ")"):
@@ -277,7 +281,7 @@ class _ExpressionParser:
 def _split_tokens(text: str, words: tuple[str, ...], measure: ValueMeasure) -> list[tuple[str, Any, int]]:
     found: list[tuple[str, Any, int]] = []
     at = 0
-    while match := _TOKEN.match(text, at):
+    while match := _TOKEN_PATTERN.match(text, at):
         at = match.end()
         offset = match.start(str(match.lastgroup)) if match["number"] is None else match.start("number")
         if match["number"] is not None:
@@ -292,8 +296,8 @@ def _split_tokens(text: str, words: tuple[str, ...], measure: ValueMeasure) -> l
 
 
 def _describe_unknown_name(name: str, text: str, words: tuple[str, ...], measure: ValueMeasure) -> str:
-    is_word = find_nearest(text, words) is not None
-    return describe_unknown("name", text if is_word else name, words if is_word else measure.names)
+    is_word = find_nearest_option(text, words) is not None
+    return describe_unknown_word("name", text if is_word else name, words if is_word else measure.names)
 
 
 def _read_number(number: str, unit: str | None, offset: int, measure: ValueMeasure) -> tuple[str, Fraction]:
@@ -302,8 +306,8 @@ def _read_number(number: str, unit: str | None, offset: int, measure: ValueMeasu
     if unit in measure.names:
         raise ExpressionError(offset, f"a sign is missing between {number} and {unit}: write {number} * {unit}")
     if unit not in measure.units:
-        short = next((short for short, spoken in _SPOKEN.items() if unit.lower() in spoken), None)
+        short = next((short for short, spoken in _SPELLINGS_BY_TIME_UNIT.items() if unit.lower() in spoken), None)
         is_time = short is not None and short in measure.units
         known = f"write {number}{short}" if is_time else f"the units are {', '.join(measure.units)}"
-        raise ExpressionError(offset, f'unknown unit "{shorten(unit)}": {known}')
+        raise ExpressionError(offset, f'unknown unit "{shorten_text(unit)}": {known}')
     return "measured", Fraction(number) * measure.units[unit]

@@ -13,10 +13,15 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
-from pytest_agentproc.scenario._check import Check, Key, ValueType
-from pytest_agentproc.scenario._expressions import SIZES
-from pytest_agentproc.scenario._words import describe_unknown, find_nearest, join_choices, shorten
-from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, format_inline
+from pytest_agentproc.scenario._check import FileCheck, Key, ValueType
+from pytest_agentproc.scenario._expressions import SIZE_MEASURE
+from pytest_agentproc.scenario._words import (
+    describe_unknown_word,
+    find_nearest_option,
+    join_choices,
+    shorten_text,
+)
+from pytest_agentproc.scenario._yaml import Mapping, Scalar, Sequence, YamlNode, format_node_inline
 from pytest_agentproc.vocabulary import SIGNALS
 
 
@@ -54,7 +59,7 @@ class AnyOf:
         return " / ".join(shape.label for shape in self.shapes)
 
 
-_SIZE = re.compile(r"([0-9]{1,15})\s*([A-Za-z]*)")
+_SIZE_PATTERN = re.compile(r"([0-9]{1,15})\s*([A-Za-z]*)")
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ class Text:
     label: str = "TEXT"
     may_be_empty: bool = True
 
-    def read(self, node: Node, what: str, check: Check) -> str:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the text; an empty one must be quoted."""
         if not isinstance(node, Scalar):
             check.report_wrong_value(node, what, "text")
@@ -83,7 +88,7 @@ class Word:
 
     label: str = "ID"
 
-    def read(self, node: Node, what: str, check: Check) -> str:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the name."""
         if isinstance(node, Scalar) and re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", node.text):
             return node.text
@@ -102,14 +107,14 @@ class Choice:
         """Join the options."""
         return " / ".join(self.options)
 
-    def read(self, node: Node, what: str, check: Check) -> str:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the word."""
         if not isinstance(node, Scalar) or not node.text:
             check.report_wrong_value(node, what, join_choices(self.options))
         elif node.text not in self.options and len(self.options) == 1:
             check.report_wrong_value(node, what, self.options[0])
         elif node.text not in self.options:
-            check.report_at(node, describe_unknown(what, node.text, self.options))
+            check.report_at(node, describe_unknown_word(what, node.text, self.options))
         else:
             return node.text
         return ""
@@ -127,7 +132,7 @@ class FewWords:
         """Join the words."""
         return " / ".join(self.words)
 
-    def read(self, node: Node, what: str, check: Check) -> str:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the word."""
         if not isinstance(node, Scalar) or node.text not in self.words:
             check.report_wrong_value(node, what, self.wanted)
@@ -144,7 +149,7 @@ class WholeNumber:
     label: str = "N"
     of_signal: str = ""
 
-    def read(self, node: Node, what: str, check: Check) -> int:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> int:
         """Take the number."""
         if isinstance(node, Scalar) and re.fullmatch(r"-?[0-9]{1,18}", node.text, re.ASCII):
             number = int(node.text)
@@ -170,7 +175,7 @@ class Flag:
 
     label: str = "true / false"
 
-    def read(self, node: Node, what: str, check: Check) -> bool:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> bool:
         """Take the truth value."""
         if isinstance(node, Scalar) and node.text in ("true", "false"):
             return node.text == "true"
@@ -190,7 +195,7 @@ class Time:
         """Name the time and the words."""
         return " / ".join(("T", *self.words))
 
-    def read(self, node: Node, what: str, check: Check) -> Any:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Take the word, or parse the time."""
         if not isinstance(node, Scalar) or not node.text.strip():
             check.report_wrong_value(node, what, join_choices(("a time such as 10s", *self.words)))
@@ -209,19 +214,19 @@ class Size:
     bindable: bool = False
     label: str = "SIZE"
 
-    def read(self, node: Node, what: str, check: Check) -> Any:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Take the size, or parse its expression."""
-        found = _SIZE.fullmatch(node.text) if isinstance(node, Scalar) else None
+        found = _SIZE_PATTERN.fullmatch(node.text) if isinstance(node, Scalar) else None
         if self.bindable and found is None and isinstance(node, Scalar) and node.text.strip():
             return check.read_size(node, self.low, self.high)
         if found is None:
             check.report_wrong_value(node, what, "a size such as 64 KiB")
         elif not found[2]:
             check.report_at(node, f"{what} has no unit: write {found[1]} B, or KiB, MiB, GiB")
-        elif found[2] not in SIZES.units:
-            check.report_at(node, describe_unknown("unit", found[2], SIZES.units))
+        elif found[2] not in SIZE_MEASURE.units:
+            check.report_at(node, describe_unknown_word("unit", found[2], SIZE_MEASURE.units))
         else:
-            size = int(found[1]) * SIZES.units[found[2]]
+            size = int(found[1]) * SIZE_MEASURE.units[found[2]]
             if self.low <= size <= self.high:
                 return size
             check.report_at(node, f"{what} is {size} bytes: at least {self.low}, at most {self.high} are possible")
@@ -236,7 +241,7 @@ class Signal:
     why: str = ""
     label: str = "SIGNAL"
 
-    def read(self, node: Node, what: str, check: Check) -> str:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the name."""
         if isinstance(node, Scalar) and node.text in self.names:
             return node.text
@@ -249,7 +254,7 @@ class Signal:
             elif name is not None:
                 check.report_at(node, f'unknown signal "{node.text}": did you mean "{name}"?')
             else:
-                check.report_at(node, describe_unknown("signal", node.text, self.names))
+                check.report_at(node, describe_unknown_word("signal", node.text, self.names))
         return ""
 
 
@@ -259,7 +264,7 @@ class Regex:
 
     label: str = "REGEX"
 
-    def read(self, node: Node, what: str, check: Check) -> str:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the pattern, and try it."""
         text = Text().read(node, what, check)
         try:
@@ -284,11 +289,11 @@ class ListOf:
         """Show the brackets."""
         return f"[{self.kind.label}, ...]"
 
-    def read(self, node: Node, what: str, check: Check) -> list[Any]:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> list[Any]:
         """Read every item."""
         if not isinstance(node, Sequence):
             text = node.text if isinstance(node, Scalar) else ""
-            remedy = "write [] for none" if text == "none" else f"write [{format_inline(node)}]"
+            remedy = "write [] for none" if text == "none" else f"write [{format_node_inline(node)}]"
             check.report_wrong_value(node, what, f"a list such as {self.label}", remedy if text else "")
             return []
         if not node.items and not self.may_be_empty:
@@ -301,7 +306,7 @@ class ListOf:
             if len(check.problems) > before:
                 continue
             if self.unique and value in seen:
-                check.report_at(item, f'"{shorten(value)}" is given twice in {what}')
+                check.report_at(item, f'"{shorten_text(value)}" is given twice in {what}')
             if self.unique:
                 seen.add(value)
             values.append(value)
@@ -314,14 +319,14 @@ class Data:
 
     label: str = "{NAME: VALUE, ...}"
 
-    def read(self, node: Node, what: str, check: Check) -> Any:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Read a mapping."""
         if not isinstance(node, Mapping):
             check.report_wrong_value(node, what, f"a mapping such as {self.label}")
             return {}
         return self._convert_node(node)
 
-    def _convert_node(self, node: Node) -> Any:
+    def _convert_node(self, node: YamlNode) -> Any:
         if isinstance(node, Mapping):
             return {key.text: self._convert_node(value) for key, value in node.pairs}
         if isinstance(node, Sequence):
@@ -336,9 +341,9 @@ class Data:
         return float(node.text) if re.fullmatch(r"-?[0-9]{1,18}\.[0-9]{1,18}", node.text, re.ASCII) else node.text
 
 
-WHOLE_FILE = "the file"
+WHOLE_FILE_NAME = "the file"
 
-Finish = Callable[[dict[str, Any], Node, str, Check], Any]
+FieldsFinisher = Callable[[dict[str, Any], YamlNode, str, FileCheck], Any]
 
 
 @dataclass(frozen=True)
@@ -354,7 +359,7 @@ class Fields:
 
     keys: tuple[Key, ...]
     one_of: tuple[str, ...] = ()
-    finish: Finish | None = None
+    finish: FieldsFinisher | None = None
     elsewhere: Words[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -370,31 +375,31 @@ class Fields:
         """Show the keys."""
         return "{" + ", ".join(key.name for key in self.keys) + "}"
 
-    def read(self, node: Node, what: str, check: Check) -> Any:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Read a mapping into a dict of the values that are there."""
         before = len(check.problems)
         pairs = self.match_keys(node, what, check)
-        path = "" if what == WHOLE_FILE else f"{what}."
+        path = "" if what == WHOLE_FILE_NAME else f"{what}."
         values = {key.name: key.kind.read(value, f"{path}{key.name}", check) for key, _, value in pairs}
         if len(check.problems) > before:
             return None
         return self.finish(values, node, what, check) if self.finish else values
 
-    def match_keys(self, node: Node, what: str, check: Check) -> list[tuple[Key, Scalar, Node]]:
+    def match_keys(self, node: YamlNode, what: str, check: FileCheck) -> list[tuple[Key, Scalar, YamlNode]]:
         """Match each key of a mapping with its entry, in the order of the table; report all that is wrong."""
         if not isinstance(node, Mapping):
             check.report_wrong_value(node, what, f"a mapping such as {self.label}")
             return []
         table = self._keys_by_name
         misspelt: list[str | None] = []
-        given: dict[str, tuple[Key, Scalar, Node]] = {}
+        given: dict[str, tuple[Key, Scalar, YamlNode]] = {}
         for name, value in node.pairs:
             entry = table.get(name.text)
             if entry is not None:
                 given[name.text] = entry, name, value
             else:
-                check.report_at(name, describe_unknown(f"key in {what}", name.text, table, self.elsewhere))
-                misspelt.append(find_nearest(name.text, table))
+                check.report_at(name, describe_unknown_word(f"key in {what}", name.text, table, self.elsewhere))
+                misspelt.append(find_nearest_option(name.text, table))
         for key in self._required_keys:
             stands_in = key.unless and (key.unless in given or key.unless in misspelt)
             if key.name not in given and key.name not in misspelt and not stands_in:
@@ -420,7 +425,7 @@ class Either:
         """Show both forms."""
         return f"{self.scalar.label} or {self.mapping.label}"
 
-    def read(self, node: Node, what: str, check: Check) -> Any:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Read the form that is there; both give the same kind of value."""
         if isinstance(node, Mapping):
             return self.mapping.read(node, what, check)
@@ -446,7 +451,7 @@ def read_text_value(values: dict[str, Any], *_: object) -> str:
     return str(values["text"]) if "text" in values else _repeat_text(values["repeat"], values["size"])
 
 
-LONG_TEXT = Either(
+LONG_TEXT_TYPE = Either(
     Text(),
     Fields(
         (

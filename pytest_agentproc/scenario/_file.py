@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.fake_agents.program import CHUNK
 from pytest_agentproc.scenario._check import Key, Step
-from pytest_agentproc.scenario._drive import CONTINUES, DRIVE, DRIVE_KEYS, HANDLERS, DriveItem
-from pytest_agentproc.scenario._expect import EXPECT, EXPECT_BELOW, EXPECT_KEYS
+from pytest_agentproc.scenario._drive import (
+    CONTINUES_VALUE_TYPE,
+    DRIVE_KEY_BY_NAME,
+    DRIVE_VALUE_TYPE,
+    HANDLERS_VALUE_TYPE,
+    DriveItem,
+)
+from pytest_agentproc.scenario._expect import EXPECT_KEY_BY_NAME, EXPECT_VALUE_TYPE, EXPECT_VALUE_TYPE_BY_LOWER_LEVEL
 from pytest_agentproc.scenario._expressions import Expression, UnusableValue, evaluate_expression, find_limit_names
 from pytest_agentproc.scenario._fields import (
     AnyOf,
@@ -29,16 +35,16 @@ from pytest_agentproc.scenario._fields import (
     Word,
 )
 from pytest_agentproc.scenario._script import Steps, check_child_references, check_inherited_streams
-from pytest_agentproc.scenario._steps import STEPS
+from pytest_agentproc.scenario._steps import STEP_ENTRY_BY_NAME
 from pytest_agentproc.scenario._words import (
-    COMMANDS,
-    describe_unknown,
-    find_nearest,
+    REMEDY_BY_COMMAND_WORD,
+    describe_unknown_word,
+    find_nearest_option,
     join_choices,
     map_words_to_remedy,
-    shorten,
+    shorten_text,
 )
-from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence
+from pytest_agentproc.scenario._yaml import Mapping, Scalar, Sequence, YamlNode
 from pytest_agentproc.vocabulary import (
     CONTAINMENTS,
     DIALECTS,
@@ -56,15 +62,15 @@ from pytest_agentproc.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from pytest_agentproc.scenario._check import Check
-    from pytest_agentproc.scenario._expect_keys import Expected
+    from pytest_agentproc.scenario._check import FileCheck
+    from pytest_agentproc.scenario._expect_keys import UnboundExpectation
     from pytest_agentproc.vocabulary import Dialect
 
 
 class _DialectName(Choice):
     """A dialect; the check keeps it, because steps differ."""
 
-    def read(self, node: Node, what: str, check: Check) -> str:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the name, of one of the kit's or of one that was added, if that can be used."""
         added = check.language.dialects
         check.dialect = Choice((*self.options, *added)).read(node, "dialect", check)
@@ -80,12 +86,12 @@ class _EachAgent:
     label = "[DIALECT, DIALECT MODE, ...]"
     shape = ListOf(Text("DIALECT", may_be_empty=False), unique=True)
 
-    def read(self, node: Node, what: str, check: Check) -> None:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> None:
         """Refuse it: the loader has left it where a file has several agents at a time."""
         check.report_at(node, f"{what} is for a file with one agent at a time: leave sessions out")
 
 
-def _validate_agent(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
+def _validate_agent(values: dict[str, Any], node: YamlNode, _what: str, check: FileCheck) -> dict[str, Any]:
     record = check.language.all_dialects[values["dialect"]]
     mode = values.get("mode", record.default_mode)
     if mode not in record.modes and mode in check.language.all_dialects:
@@ -95,30 +101,32 @@ def _validate_agent(values: dict[str, Any], node: Node, _what: str, check: Check
         mode = record.default_mode
     elif mode not in record.modes:
         known = f"known {'is' if len(record.modes) == 1 else 'are'} {join_choices(record.modes)}"
-        check.report_at(node, f'the dialect {record.name} has no mode "{shorten(mode)}": {known}')
+        check.report_at(node, f'the dialect {record.name} has no mode "{shorten_text(mode)}": {known}')
     check.mode = mode
     check.prompt_by = values.get("prompt", "argv")
     values |= values.pop("cannot_spawn", {})
     check.is_spawned = "cannot_spawn" not in values
-    check.set_overrides({})
+    check.set_limit_overrides({})
     if "model" in values and mode in record.nameless:
         check.report_at(node, f"the dialect {record.name} names no model in mode {mode}: leave model out")
     if "partials" in values and not record.partials:
         check.report_at(node, f"the dialect {record.name} has no partial messages: leave partials out")
     if "flags" in values and record.command_line is None:
-        able = check.language.list_modes_with(lambda dialect, _: dialect.command_line is not None)
+        able = check.language.list_dialect_modes_with(lambda dialect, _: dialect.command_line is not None)
         check.report_at(
             node, f"the fake of {record.name} takes any arguments: leave flags out, it is known by {join_choices(able)}"
         )
     if "states" in values and not (record.states and mode in record.talks):
-        able = check.language.list_modes_with(lambda dialect, mode: bool(dialect.states) and mode in dialect.talks)
+        able = check.language.list_dialect_modes_with(
+            lambda dialect, mode: bool(dialect.states) and mode in dialect.talks
+        )
         check.report_at(
             node, f"the dialect {record.name} tells no states in mode {mode}: known by {join_choices(able)}"
         )
     return {**values, "mode": mode}
 
 
-def _split_refused_starts(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+def _split_refused_starts(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
     """Store a reason for every start apart from a reason for one start."""
     if "start" not in values:
         return {"cannot_spawn": values["reason"]}
@@ -128,12 +136,12 @@ def _split_refused_starts(values: dict[str, Any], node: Node, what: str, check: 
     return {"refused_start": (values["start"], values["reason"])}
 
 
-_WHY = Choice(tuple(SPAWN_ERRORS))
-CANNOT_SPAWN = Either(
-    _WHY,
+_SPAWN_ERROR_TYPE = Choice(tuple(SPAWN_ERRORS))
+CANNOT_SPAWN_VALUE_TYPE = Either(
+    _SPAWN_ERROR_TYPE,
     Fields(
         (
-            Key("reason", _WHY, "why it cannot be started", required=True),
+            Key("reason", _SPAWN_ERROR_TYPE, "why it cannot be started", required=True),
             Key(
                 "start",
                 WholeNumber(1, 64),
@@ -168,7 +176,7 @@ class PolicyLimits:
     label = "{NAME: T / SIZE / [NAME, ...] / WORD / off}"
     shape = Fields(tuple(_make_limit_key(name) for name in POLICY_NAMES))
 
-    def read(self, node: Node, what: str, check: Check) -> dict[str, Any]:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
         """Read the limits; the check keeps them, because expressions are tried with them."""
         if not isinstance(node, Mapping):
             check.report_wrong_value(node, what, f"a mapping such as {self.label}")
@@ -176,16 +184,16 @@ class PolicyLimits:
         limits: dict[str, Any] = {}
         for name, given in node.pairs:
             if name.text not in POLICY_NAMES:
-                check.report_at(name, describe_unknown("limit", name.text, POLICY_NAMES))
+                check.report_at(name, describe_unknown_word("limit", name.text, POLICY_NAMES))
                 continue
             before = len(check.problems)
             limit = self._read_limit(name.text, given, f"{what}.{name.text}", check)
             if len(check.problems) == before:
                 limits[name.text] = limit
-        check.set_overrides(limits)
+        check.set_limit_overrides(limits)
         return limits
 
-    def _read_limit(self, name: str, node: Node, what: str, check: Check) -> Any:
+    def _read_limit(self, name: str, node: YamlNode, what: str, check: FileCheck) -> Any:
         check.told_lines.setdefault(name, node.line)
         if name in LIST_NAMES:
             return tuple(ListOf(Text("NAME", may_be_empty=False), unique=True).read(node, what, check))
@@ -201,7 +209,7 @@ class PolicyLimits:
         time = Time(("off",) if name in OPTIONAL_NAMES else ()).read(node, what, check)
         return self._convert_to_seconds(time, node, what, check) if isinstance(time, Expression) else None
 
-    def _convert_to_seconds(self, time: Expression, node: Node, what: str, check: Check) -> float | None:
+    def _convert_to_seconds(self, time: Expression, node: YamlNode, what: str, check: FileCheck) -> float | None:
         if find_limit_names(time.tree):
             check.report_at(node, f"{what} must be a plain time: limits do not depend on one another")
             return None
@@ -214,7 +222,7 @@ class PolicyLimits:
 class AgentScript(Steps):
     """The agent's own script; whether it is sound decides whether names of processes can be checked."""
 
-    def read(self, node: Node, what: str, check: Check) -> tuple[Step, ...]:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> tuple[Step, ...]:
         """Read the steps."""
         before = len(check.problems)
         steps = super().read(node, what, check)
@@ -231,7 +239,7 @@ class AgentScripts:
     script = AgentScript()
     shape = ListOf(script)
 
-    def read(self, node: Node, what: str, check: Check) -> tuple[tuple[Step, ...], ...]:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> tuple[tuple[Step, ...], ...]:
         """Read every script."""
         if not isinstance(node, Sequence):
             check.report_wrong_value(node, what, "a list of scripts, one for each invocation")
@@ -253,7 +261,7 @@ def _describe_modes(dialect: Dialect) -> str:
     return f"{join_choices([f'{first} (if absent)', *others] if others else [first])} for {dialect.name}"
 
 
-AGENT = Either(
+AGENT_VALUE_TYPE = Either(
     _DialectName(tuple(DIALECTS)),
     Fields(
         (
@@ -284,31 +292,31 @@ AGENT = Either(
             Key("terminal", Flag(), "whether it ends with an error without a terminal; false if absent"),
             Key(
                 "cannot_spawn",
-                CANNOT_SPAWN,
+                CANNOT_SPAWN_VALUE_TYPE,
                 "why it cannot even be started: its file is missing, may not be executed, is a script of a missing "
                 "program, or is of another kind of machine; or the machine has no memory or no descriptor left",
             ),
         ),
         finish=_validate_agent,
-        elsewhere=COMMANDS,
+        elsewhere=REMEDY_BY_COMMAND_WORD,
     ),
     key="dialect",
 )
 
 
-_SCRIPTS = {"script", "scripts"}
-_RESERVED = ("agent", "caller", "supervisor", "tree")
+_SCRIPT_KEY_NAMES = {"script", "scripts"}
+_RESERVED_SESSION_NAMES = ("agent", "caller", "supervisor", "tree")
 
 
 class _SessionAgent:
     """The agent of a session: it lives on from prompt to prompt."""
 
-    label = AGENT.label
-    shape = AGENT
+    label = AGENT_VALUE_TYPE.label
+    shape = AGENT_VALUE_TYPE
 
-    def read(self, node: Node, what: str, check: Check) -> Any:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Read it as any agent."""
-        values = AGENT.read(node, what, check)
+        values = AGENT_VALUE_TYPE.read(node, what, check)
         if values is not None and not check.is_session:
             about = f"the dialect {check.dialect} in mode {check.mode} is one run"
             living = join_choices(check.language.session_modes)
@@ -317,23 +325,23 @@ class _SessionAgent:
         return values
 
 
-_KEYS = (
+_SESSION_KEYS = (
     Key("agent", _SessionAgent(), "the name of a dialect, or a mapping with more", required=True),
     Key("policy", PolicyLimits(), "the limits of its supervisor"),
-    Key("handler", HANDLERS, "how its caller answers questions; it denies all if absent"),
-    Key("continues", CONTINUES, "the session that its caller opens; a new one if absent (acp)"),
+    Key("handler", HANDLERS_VALUE_TYPE, "how its caller answers questions; it denies all if absent"),
+    Key("continues", CONTINUES_VALUE_TYPE, "the session that its caller opens; a new one if absent (acp)"),
     Key("script", AgentScript(), "the steps of its fake agent"),
     Key("scripts", AgentScripts(), "the steps of each start of the agent; the last ones are for all further starts"),
 )
-SESSION_KEYS = {key.name: key for key in _KEYS}
+SESSION_KEY_BY_NAME = {key.name: key for key in _SESSION_KEYS}
 """What each session has for itself."""
 
-_ELSEWHERE = {
-    **map_words_to_remedy("it is a step, and belongs under script", STEPS),
-    **map_words_to_remedy("it belongs under agent", (key.name for key in AGENT.mapping.keys)),
+_REMEDY_BY_MISPLACED_SESSION_KEY = {
+    **map_words_to_remedy("it is a step, and belongs under script", STEP_ENTRY_BY_NAME),
+    **map_words_to_remedy("it belongs under agent", (key.name for key in AGENT_VALUE_TYPE.mapping.keys)),
     "drive": "the drive of all sessions is the file's own, each item with session: NAME",
     "expect": "it is the file's own: expect: {sessions: {NAME: ...}}",
-    **COMMANDS,
+    **REMEDY_BY_COMMAND_WORD,
 }
 
 
@@ -341,10 +349,10 @@ class _Sessions:
     """Sessions by name."""
 
     label = "{NAME: {agent, policy, handler, continues, script or scripts}, ...}"
-    form = Fields(_KEYS, elsewhere=_ELSEWHERE)
+    form = Fields(_SESSION_KEYS, elsewhere=_REMEDY_BY_MISPLACED_SESSION_KEY)
     shape = MapOf(form, Word("NAME"))
 
-    def read(self, node: Node, what: str, check: Check) -> dict[str, Any]:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
         """Read every session; the check keeps what later parts must know of each."""
         if not isinstance(node, Mapping):
             check.report_wrong_value(node, what, f"a mapping such as {self.label}")
@@ -368,20 +376,20 @@ class _Sessions:
         check.dialect = check.mode = ""
         return found
 
-    def _register_name(self, name: Scalar, what: str, check: Check) -> None:
+    def _register_name(self, name: Scalar, what: str, check: FileCheck) -> None:
         word = Word("NAME").read(name, f"a name in {what}", check)
-        if word in _RESERVED:
+        if word in _RESERVED_SESSION_NAMES:
             check.report_at(name, f'a name in {what} cannot be "{word}": records call another by that name')
         check.sessions[name.text] = name.line
 
 
-SEVERAL = _Sessions()
+SESSIONS_VALUE_TYPE = _Sessions()
 
 
-def require_script(node: Node, what: str, check: Check) -> None:
+def require_script(node: YamlNode, what: str, check: FileCheck) -> None:
     """Report an agent without a script, and an agent with both a script and scripts."""
     keys = {key.text: key for key, _ in node.pairs} if isinstance(node, Mapping) else {"script": node}
-    if check.is_spawned and not keys.keys() & _SCRIPTS and find_nearest("script", keys) is None:
+    if check.is_spawned and not keys.keys() & _SCRIPT_KEY_NAMES and find_nearest_option("script", keys) is None:
         check.report_at(node, f"{what} needs the key script: the steps of the fake agent")
     if "script" in keys and "scripts" in keys:
         both = f"script (line {keys['script'].line}) and scripts: a script is what every invocation plays"
@@ -393,11 +401,11 @@ class _RuleId(Text):
 
     shape = Choice(tuple(RULES))
 
-    def read(self, node: Node, what: str, check: Check) -> str:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the id."""
         name = super().read(node, what, check)
         if name and name not in RULES:
-            check.report_at(node, describe_unknown("rule", name, RULES))
+            check.report_at(node, describe_unknown_word("rule", name, RULES))
         return name
 
 
@@ -407,7 +415,7 @@ class _CaughtDefects:
     label = "{DEFECT: KEY, ...}"
     shape = MapOf(Text(), TextPattern("[a-z0-9]+(-[a-z0-9]+)*"))
 
-    def read(self, node: Node, what: str, check: Check) -> dict[str, str]:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> dict[str, str]:
         """Read the pairs; a key must be one that this file expects, or leaks."""
         if not isinstance(node, Mapping):
             check.report_wrong_value(node, what, f"a mapping such as {self.label}")
@@ -417,26 +425,29 @@ class _CaughtDefects:
         for name, value in node.pairs:
             if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name.text):
                 check.report_at(
-                    name, f'a defect is named in small letters with "-" between the words, not "{shorten(name.text)}"'
+                    name,
+                    f'a defect is named in small letters with "-" between the words, not "{shorten_text(name.text)}"',
                 )
             key = Text().read(value, f"{what}.{name.text}", check)
             if isinstance(value, Scalar) and key and key not in known and check.is_expect_sound:
-                check.report_at(value, describe_unknown("key of this file's expect", key, known))
+                check.report_at(value, describe_unknown_word("key of this file's expect", key, known))
             found[name.text] = key
         return found
 
 
-_FILE_ELSEWHERE = {
-    **map_words_to_remedy("it is a step, and belongs under script", STEPS),
-    **map_words_to_remedy("it belongs under agent", (key.name for key in AGENT.mapping.keys)),
-    **map_words_to_remedy("it belongs under drive", (name for name in DRIVE_KEYS if name not in (*STEPS, "session"))),
+_REMEDY_BY_MISPLACED_FILE_KEY = {
+    **map_words_to_remedy("it is a step, and belongs under script", STEP_ENTRY_BY_NAME),
+    **map_words_to_remedy("it belongs under agent", (key.name for key in AGENT_VALUE_TYPE.mapping.keys)),
+    **map_words_to_remedy(
+        "it belongs under drive", (name for name in DRIVE_KEY_BY_NAME if name not in (*STEP_ENTRY_BY_NAME, "session"))
+    ),
     **map_words_to_remedy("it belongs under policy", POLICY_NAMES),
-    **map_words_to_remedy("it belongs under expect", EXPECT_KEYS),
-    **COMMANDS,
+    **map_words_to_remedy("it belongs under expect", EXPECT_KEY_BY_NAME),
+    **REMEDY_BY_COMMAND_WORD,
 }
 
 
-def _make_host_actions(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+def _make_host_actions(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
     if not values:
         check.report_at(node, f"{what} says nothing: write artifacts, loop_blocked or sleeps")
     if "loop_blocked" in values and "sleeps" in values:
@@ -445,11 +456,11 @@ def _make_host_actions(values: dict[str, Any], node: Node, what: str, check: Che
     return {**disk, "host_line": node.line, "blockage": values.get("loop_blocked") or values.get("sleeps")}
 
 
-def _make_block_action(values: dict[str, Any], node: Node, _what: str, _check: Check) -> DriveItem:
+def _make_block_action(values: dict[str, Any], node: YamlNode, _what: str, _check: FileCheck) -> DriveItem:
     return DriveItem(node.line, "block", values["for"], at=values["at"])
 
 
-BLOCKAGE = Fields(
+LOOP_BLOCKED_VALUE_TYPE = Fields(
     (
         Key("at", Time(), "the instant at which it begins", required=True),
         Key("for", Time(), "how long it takes", required=True),
@@ -458,18 +469,18 @@ BLOCKAGE = Fields(
 )
 
 
-def _make_sleep_action(values: dict[str, Any], node: Node, _what: str, _check: Check) -> DriveItem:
+def _make_sleep_action(values: dict[str, Any], node: YamlNode, _what: str, _check: FileCheck) -> DriveItem:
     return DriveItem(node.line, "sleep", values["for"], at=values["at"])
 
 
-SLEEP = Fields(
+SLEEPS_VALUE_TYPE = Fields(
     (
         Key("at", Time(), "the instant at which it falls asleep and wakes: processes see no time pass", required=True),
         Key("for", Time(positive=True), "how far the wall clock jumps", required=True),
     ),
     finish=_make_sleep_action,
 )
-HOST = Fields(
+HOST_VALUE_TYPE = Fields(
     (
         Key(
             "artifacts",
@@ -478,12 +489,12 @@ HOST = Fields(
         ),
         Key(
             "loop_blocked",
-            BLOCKAGE,
+            LOOP_BLOCKED_VALUE_TYPE,
             "when other code keeps the event loop from running; then it finds all input and due timers at once",
         ),
         Key(
             "sleeps",
-            SLEEP,
+            SLEEPS_VALUE_TYPE,
             "when the machine sleeps: the wall clock jumps, and clocks such as time.monotonic() stand still",
         ),
     ),
@@ -491,12 +502,12 @@ HOST = Fields(
 )
 
 
-def _merge_expect_levels(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
+def _merge_expect_levels(values: dict[str, Any], node: YamlNode, _what: str, check: FileCheck) -> dict[str, Any]:
     """Put the checks of all levels together, in the order of the file; each key stands once."""
     level = values.get("level", LEVELS[0])
     lines = {key.text: key for key, _ in node.pairs} if isinstance(node, Mapping) else {}
-    found: dict[str, Expected] = {expected.key: expected for expected in values.get("expect", ())}
-    for block in EXPECT_BELOW:
+    found: dict[str, UnboundExpectation] = {expected.key: expected for expected in values.get("expect", ())}
+    for block in EXPECT_VALUE_TYPE_BY_LOWER_LEVEL:
         if block in values and LEVELS.index(block) <= LEVELS.index(level):
             check.report_at(lines[block], f"the level of this file is {level}: write these checks under expect")
         for expected in values.pop(block, ()):
@@ -505,35 +516,47 @@ def _merge_expect_levels(values: dict[str, Any], node: Node, _what: str, check: 
                 first is not expected and expected.key.rpartition(".")[2] != "background"
             ):  # that one counts, in every block
                 message = f"{expected.key} stands in line {first.line} already: write it at one level only"
-                check.report(expected.line, expected.column, message)
+                check.report_problem(expected.line, expected.column, message)
     if found:
         values["expect"] = tuple(sorted(found.values(), key=lambda expected: (expected.line, expected.column)))
     return values
 
 
-FILE = Fields(
+SCENARIO_FILE_TYPE = Fields(
     (
         Key("scenario", Text(may_be_empty=False), "the claim, in one sentence", required=True),
         Key("source", Text(may_be_empty=False), "the address of a bug report"),
         Key("covers", ListOf(_RuleId("RULE"), unique=True), "the rules that the scenario covers"),
         Key("level", Choice(LEVELS), "how much the checks under expect count; must if absent"),
         Key("harm", Text(may_be_empty=False), "the harm to the user if the supervisor breaks it, in one sentence"),
-        Key("agent", AGENT, "the name of a dialect, or a mapping with more", required=True, unless="sessions"),
+        Key(
+            "agent", AGENT_VALUE_TYPE, "the name of a dialect, or a mapping with more", required=True, unless="sessions"
+        ),
         Key("policy", PolicyLimits(), "the limits of the supervisor in this run"),
-        Key("host", HOST, "the surroundings of the supervisor: its disk and its event loop"),
-        Key("sessions", SEVERAL, "several agents at a time; each session has these keys for itself"),
-        Key("handler", HANDLERS, "how the caller answers the questions of the agent; it denies all if absent"),
-        Key("continues", CONTINUES, "the session that the caller opens; a new one if absent (acp)"),
-        Key("drive", DRIVE, "the actions of the caller, one after the other; one prompt, hi, if absent"),
+        Key("host", HOST_VALUE_TYPE, "the surroundings of the supervisor: its disk and its event loop"),
+        Key("sessions", SESSIONS_VALUE_TYPE, "several agents at a time; each session has these keys for itself"),
+        Key(
+            "handler", HANDLERS_VALUE_TYPE, "how the caller answers the questions of the agent; it denies all if absent"
+        ),
+        Key("continues", CONTINUES_VALUE_TYPE, "the session that the caller opens; a new one if absent (acp)"),
+        Key("drive", DRIVE_VALUE_TYPE, "the actions of the caller, one after the other; one prompt, hi, if absent"),
         Key("script", AgentScript(), "the steps of the fake agent"),
         Key(
             "scripts", AgentScripts(), "the steps of each start of the agent; the last ones are for all further starts"
         ),
-        Key("expect", EXPECT, "the checks at the level of the file"),
-        Key("should", EXPECT_BELOW["should"], "checks at level should, in a file whose level is must"),
-        Key("info", EXPECT_BELOW["info"], "checks at level info, in a file whose level is must or should"),
+        Key("expect", EXPECT_VALUE_TYPE, "the checks at the level of the file"),
+        Key(
+            "should",
+            EXPECT_VALUE_TYPE_BY_LOWER_LEVEL["should"],
+            "checks at level should, in a file whose level is must",
+        ),
+        Key(
+            "info",
+            EXPECT_VALUE_TYPE_BY_LOWER_LEVEL["info"],
+            "checks at level info, in a file whose level is must or should",
+        ),
         Key("catches", _CaughtDefects(), "the defects that the scenario catches, each with the check that fails"),
     ),
     finish=_merge_expect_levels,
-    elsewhere=_FILE_ELSEWHERE,
+    elsewhere=_REMEDY_BY_MISPLACED_FILE_KEY,
 )

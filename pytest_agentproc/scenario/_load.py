@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.errors import ScenarioError, ScenarioProblem
 from pytest_agentproc.files import read_text_file
-from pytest_agentproc.scenario._additions import BUNDLED
-from pytest_agentproc.scenario._check import Check
-from pytest_agentproc.scenario._drive import DriveItem, find_unawaited_turn, find_unloaded_history
-from pytest_agentproc.scenario._expect_keys import filter_by_session
-from pytest_agentproc.scenario._fields import WHOLE_FILE
-from pytest_agentproc.scenario._file import FILE, SESSION_KEYS, require_script
+from pytest_agentproc.scenario._additions import BUNDLED_LANGUAGE
+from pytest_agentproc.scenario._check import FileCheck
+from pytest_agentproc.scenario._drive import DriveItem, find_history_without_load, find_unawaited_turn
+from pytest_agentproc.scenario._expect_keys import filter_expectations_by_session
+from pytest_agentproc.scenario._fields import WHOLE_FILE_NAME
+from pytest_agentproc.scenario._file import SCENARIO_FILE_TYPE, SESSION_KEY_BY_NAME, require_script
 from pytest_agentproc.scenario._open import close_open_values, find_open_values
 from pytest_agentproc.scenario._scenario import Scenario
-from pytest_agentproc.scenario._words import describe_unknown, join_choices
+from pytest_agentproc.scenario._words import describe_unknown_word, join_choices
 from pytest_agentproc.scenario._yaml import (
     Mapping,
-    Node,
     Scalar,
     Sequence,
     StopReading,
+    YamlNode,
     find_line_starts,
     find_position,
     parse_yaml,
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_agentproc.scenario._check import Language
-    from pytest_agentproc.scenario._expect_keys import Expected
+    from pytest_agentproc.scenario._expect_keys import UnboundExpectation
     from pytest_agentproc.scenario._open import OpenValue
 
 
-_FORM = "write each: [claude, gemini stream, ...]"
+_AGENT_LIST_EXAMPLE = "write each: [claude, gemini stream, ...]"
 
 
 class AgentList(NamedTuple):
@@ -57,7 +57,7 @@ class AgentList(NamedTuple):
     end: tuple[int, int]
 
 
-def find_agent_list(root: Node, report: Callable[[int, int, str], None]) -> AgentList | None:
+def find_agent_list(root: YamlNode, report: Callable[[int, int, str], None]) -> AgentList | None:
     """Find the list of agents; None if the file has none, or a wrong one.
 
     Args:
@@ -68,13 +68,17 @@ def find_agent_list(root: Node, report: Callable[[int, int, str], None]) -> Agen
     if listed is None or _report_keys_beside_list(root, report):
         return None
     if not isinstance(listed, Sequence) or not listed.end[0] or not listed.items:
-        report(listed.line, listed.column, f"each must be a list in brackets: {_FORM}")
+        report(listed.line, listed.column, f"each must be a list in brackets: {_AGENT_LIST_EXAMPLE}")
         return None
     found: list[tuple[Scalar, ...]] = []
     for item in listed.items:
         words = item.text.split() if isinstance(item, Scalar) else []
         if not isinstance(item, Scalar) or len(words) not in (1, 2):
-            report(item.line, item.column, f"each item of each must be a dialect, or a dialect and a mode: {_FORM}")
+            report(
+                item.line,
+                item.column,
+                f"each item of each must be a dialect, or a dialect and a mode: {_AGENT_LIST_EXAMPLE}",
+            )
             return None
         scalars = tuple(item._replace(text=word, column=item.column + item.text.find(word)) for word in words)
         if _list_scalar_texts(scalars) in map(_list_scalar_texts, found):
@@ -89,7 +93,7 @@ def find_agent_list(root: Node, report: Callable[[int, int, str], None]) -> Agen
     return AgentList(dict(zip(names, found, strict=True)), (listed.line, listed.column), listed.end)
 
 
-def _report_keys_beside_list(root: Node, report: Callable[[int, int, str], None]) -> bool:
+def _report_keys_beside_list(root: YamlNode, report: Callable[[int, int, str], None]) -> bool:
     """Report what an agent has beside the list though each item of the list says it."""
     agent = _find_agent_mapping(root)
     beside = [key for key, _ in agent.pairs if key.text in ("dialect", "mode")] if agent else []
@@ -102,26 +106,26 @@ def _list_scalar_texts(scalars: tuple[Scalar, ...]) -> tuple[str, ...]:
     return tuple(scalar.text for scalar in scalars)
 
 
-def _find_agent_mapping(root: Node) -> Mapping | None:
+def _find_agent_mapping(root: YamlNode) -> Mapping | None:
     """Give the mapping under the file's own key `agent`."""
     values = [value for key, value in root.pairs if key.text == "agent"] if isinstance(root, Mapping) else []
     return values[0] if values and isinstance(values[0], Mapping) else None
 
 
-def _find_each_value(root: Node) -> Node | None:
+def _find_each_value(root: YamlNode) -> YamlNode | None:
     """Give the value of `each` in the file's own `agent`."""
     agent = _find_agent_mapping(root)
     return None if agent is None else next((value for key, value in agent.pairs if key.text == "each"), None)
 
 
-def choose_agent_in_file(root: Node, each: AgentList, name: str) -> Node:
+def choose_agent_in_file(root: YamlNode, each: AgentList, name: str) -> YamlNode:
     """Give the file with one of its agents: each word keeps its place."""
     if not isinstance(root, Mapping):
         return root
     chosen = each.agents[name]
     given = zip(("dialect", "mode"), chosen, strict=False)
     own = tuple((Scalar(value.line, value.column, key, plain=True), value) for key, value in given)
-    pairs: list[tuple[Scalar, Node]] = []
+    pairs: list[tuple[Scalar, YamlNode]] = []
     for key, value in root.pairs:
         if key.text == "agent" and isinstance(value, Mapping):
             others = tuple(pair for pair in value.pairs if pair[0].text != "each")
@@ -148,13 +152,13 @@ def find_agent_names(text: str) -> tuple[str, ...]:
     return () if each is None else tuple(each.agents)
 
 
-_SUFFIX = ".scenario.yaml"
-_LARGEST = 4 * 1024**2
-_MOST_OPEN = 100
-_MOST_BYTES = 4 * _LARGEST + 3
+_SCENARIO_FILE_SUFFIX = ".scenario.yaml"
+_MAX_FILE_CHARACTERS = 4 * 1024**2
+_MAX_OPEN_VALUES = 100
+_MAX_FILE_BYTES = 4 * _MAX_FILE_CHARACTERS + 3
 """So many bytes the longest text can have, with a byte order mark."""
-_TOLD = tuple(field.name for field in fields(RunReport))
-_NOWHERE = {
+_RUN_REPORT_FIELD_NAMES = tuple(field.name for field in fields(RunReport))
+_MESSAGE_BY_FORBIDDEN_CHARACTERS = {
     "[\ud800-\udfff]": "U+{:04X} is half a character: no file can hold it",
     "[\x85\u2028\u2029]": 'U+{0:04X} ends a line for YAML and for no editor: write "\\u{0:04x}", in a quoted text',
 }
@@ -162,7 +166,7 @@ _NOWHERE = {
 
 
 def load(
-    path: str | os.PathLike[str], language: Language = BUNDLED, name: str | None = None, agent: str = ""
+    path: str | os.PathLike[str], language: Language = BUNDLED_LANGUAGE, name: str | None = None, agent: str = ""
 ) -> Scenario:
     """Read and check a scenario file.
 
@@ -180,7 +184,7 @@ def load(
 
 
 def load_for_each_agent(
-    path: str | os.PathLike[str], language: Language = BUNDLED, name: str | None = None
+    path: str | os.PathLike[str], language: Language = BUNDLED_LANGUAGE, name: str | None = None
 ) -> tuple[Scenario, ...]:
     """Read and check a scenario file for each of its agents: one scenario, or several with `agent: {each: [...]}`.
 
@@ -204,14 +208,14 @@ def load_for_each_agent(
 def read_agent_names(path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Give the names of the agents that a file runs with, without checking it; () for one agent, or no such file."""
     try:
-        return find_agent_names(read_text_file(path, _MOST_BYTES))
+        return find_agent_names(read_text_file(path, _MAX_FILE_BYTES))
     except (OSError, ValueError):
         return ()
 
 
 def _read_scenario_text(path: str | os.PathLike[str], name: str) -> str:
     try:
-        return read_text_file(path, _MOST_BYTES)
+        return read_text_file(path, _MAX_FILE_BYTES)
     except UnicodeDecodeError as error:
         before = error.object[: error.start].decode()
         line, column = find_position(before, len(before))
@@ -225,7 +229,7 @@ def loads(
     text: str,
     name: str = "<text>",
     folder: str | os.PathLike[str] | None = None,
-    language: Language = BUNDLED,
+    language: Language = BUNDLED_LANGUAGE,
     agent: str = "",
 ) -> Scenario:
     """Check a scenario's text.
@@ -240,12 +244,12 @@ def loads(
     Raises:
         ScenarioError: every problem of the text at once.
     """
-    check = Check(name, folder, language)
+    check = FileCheck(name, folder, language)
     values = _read_checked_text(text, check, agent)
     if check.problems:
         raise ScenarioError(list(dict.fromkeys(check.problems)))
     drive = values.get("drive", (DriveItem(0, "prompt", "hi"),))
-    stem = name if name.startswith("<") else os.path.split(name)[1].removesuffix(_SUFFIX)
+    stem = name if name.startswith("<") else os.path.split(name)[1].removesuffix(_SCENARIO_FILE_SUFFIX)
     about = {
         "id": f"{stem}[{values['agent_name']}]" if values["agent_name"] else stem,
         "agent_name": values["agent_name"],
@@ -267,7 +271,7 @@ def loads(
             **_collect_agent_fields(own),
             session=session,
             drive=tuple(item for item in drive if item.session == session),
-            expected=filter_by_session(expected, session),
+            expected=filter_expectations_by_session(expected, session),
         )
         for session, own in values.get("sessions", {}).items()
     }
@@ -306,14 +310,14 @@ def _collect_agent_fields(values: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _read_checked_text(text: str, check: Check, agent: str) -> dict[str, Any]:
-    if len(text) > _LARGEST:
-        check.report(1, 1, f"the file has {len(text)} characters: at most {_LARGEST} are read")
+def _read_checked_text(text: str, check: FileCheck, agent: str) -> dict[str, Any]:
+    if len(text) > _MAX_FILE_CHARACTERS:
+        check.report_problem(1, 1, f"the file has {len(text)} characters: at most {_MAX_FILE_CHARACTERS} are read")
         return {}
-    for wrong, message in () if text.isascii() else _NOWHERE.items():
+    for wrong, message in () if text.isascii() else _MESSAGE_BY_FORBIDDEN_CHARACTERS.items():
         found = re.search(wrong, text)
         if found is not None:
-            check.report(*find_position(text, found.start()), message.format(ord(found[0])))
+            check.report_problem(*find_position(text, found.start()), message.format(ord(found[0])))
             return {}
     try:
         return _parse_and_read(text, check, agent)
@@ -321,37 +325,39 @@ def _read_checked_text(text: str, check: Check, agent: str) -> dict[str, Any]:
         return {}
 
 
-def _parse_and_read(text: str, check: Check, agent: str) -> dict[str, Any]:
-    root = parse_yaml(text, check.report)
+def _parse_and_read(text: str, check: FileCheck, agent: str) -> dict[str, Any]:
+    root = parse_yaml(text, check.report_problem)
     if root is None:
         return {}
     before = len(check.problems)
     root, about = _choose_loaded_agent(root, text, check, agent)
-    found = find_open_values(root, text, check.report)
-    if len(found) > _MOST_OPEN:  # each is tried in a reading of the whole file
-        first = found[_MOST_OPEN]
-        check.report(first.line, first.column, f"the file has {len(found)} open values: at most {_MOST_OPEN} are read")
+    found = find_open_values(root, text, check.report_problem)
+    if len(found) > _MAX_OPEN_VALUES:  # each is tried in a reading of the whole file
+        first = found[_MAX_OPEN_VALUES]
+        check.report_problem(
+            first.line, first.column, f"the file has {len(found)} open values: at most {_MAX_OPEN_VALUES} are read"
+        )
     if len(check.problems) > before:
         return {}
     return {**about, **_read_open_file(root, found, check)}
 
 
-def _choose_loaded_agent(root: Node, text: str, check: Check, agent: str) -> tuple[Node, dict[str, str]]:
+def _choose_loaded_agent(root: YamlNode, text: str, check: FileCheck, agent: str) -> tuple[YamlNode, dict[str, str]]:
     """Give the file with the agent that it is loaded for, and what that makes of the scenario's id and text."""
     before = len(check.problems)
-    each = find_agent_list(root, check.report)
+    each = find_agent_list(root, check.report_problem)
     if each is None:
         if agent and len(check.problems) == before:
-            check.report(1, 1, f'the file has one agent and no list of them: leave "[{agent}]" out')
+            check.report_problem(1, 1, f'the file has one agent and no list of them: leave "[{agent}]" out')
         return root, {"agent_name": ""}
     if not agent and len(each.agents) > 1:
         names = join_choices(each.agents, "and")
-        example = f"{os.path.split(check.file)[1].removesuffix(_SUFFIX)}[{next(iter(each.agents))}]"
-        check.report(*each.start, f"the file runs once for each of {names}: name one of them, as in {example}")
+        example = f"{os.path.split(check.file)[1].removesuffix(_SCENARIO_FILE_SUFFIX)}[{next(iter(each.agents))}]"
+        check.report_problem(*each.start, f"the file runs once for each of {names}: name one of them, as in {example}")
         return root, {}
     agent = agent or next(iter(each.agents))
     if agent not in each.agents:
-        check.report(*each.start, describe_unknown("agent of this file", agent, each.agents))
+        check.report_problem(*each.start, describe_unknown_word("agent of this file", agent, each.agents))
         return root, {}
     return choose_agent_in_file(root, each, agent), {
         "agent_name": agent,
@@ -359,14 +365,14 @@ def _choose_loaded_agent(root: Node, text: str, check: Check, agent: str) -> tup
     }
 
 
-def _read_open_file(root: Node, found: tuple[OpenValue, ...], check: Check) -> dict[str, Any]:
+def _read_open_file(root: YamlNode, found: tuple[OpenValue, ...], check: FileCheck) -> dict[str, Any]:
     """Read a file with each of its open values tried, the others being as they are by default."""
     if not found:
         return _read_closed_file(root, check)
     default = {(opening.line, opening.column): (opening, opening.default_choice) for opening in found}
     for opening in found:
         for other in opening.list_other_choices():
-            tried = Check(check.file, check.folder, check.language)
+            tried = FileCheck(check.file, check.folder, check.language)
             try:
                 _read_closed_file(
                     close_open_values(root, {**default, (opening.line, opening.column): (opening, other)}), tried
@@ -376,21 +382,21 @@ def _read_open_file(root: Node, found: tuple[OpenValue, ...], check: Check) -> d
     return {**_read_closed_file(close_open_values(root, default), check), "openings": found}
 
 
-def _read_closed_file(root: Node, check: Check) -> dict[str, Any]:
-    values = FILE.read(root, WHOLE_FILE, check) or {}
+def _read_closed_file(root: YamlNode, check: FileCheck) -> dict[str, Any]:
+    values = SCENARIO_FILE_TYPE.read(root, WHOLE_FILE_NAME, check) or {}
     keys = {key.text: key for key, _ in root.pairs} if isinstance(root, Mapping) else {}
     if "sessions" in keys:
         _check_session_file_keys(keys, check)
     else:
-        require_script(root, WHOLE_FILE, check)
+        require_script(root, WHOLE_FILE_NAME, check)
     drive = values.get("drive", ())
     for session, own in values.get("sessions", {"": values}).items():
         for script in own.get("scripts", (own.get("script", ()),)) if drive else ():
             if (missing := find_unawaited_turn(drive, script, session)) and not check.problems:
                 check.report_at(keys["drive"], missing)
         if keys.keys() & {"drive", "expect"} and getattr(own.get("continues"), "how", "") != "load":
-            for line in filter(None, map(find_unloaded_history, own.get("scripts", (own.get("script", ()),)))):
-                check.report(
+            for line in filter(None, map(find_history_without_load, own.get("scripts", (own.get("script", ()),)))):
+                check.report_problem(
                     line, 1, "the history is printed when a session is loaded: write continues: {load: ID}, too"
                 )
     if any(item.kind == "abandon" for item in drive):
@@ -398,19 +404,19 @@ def _read_closed_file(root: Node, check: Check) -> dict[str, Any]:
     return values
 
 
-def _check_results_after_leaving(expected: tuple[Expected, ...], check: Check) -> None:
+def _check_results_after_leaving(expected: tuple[UnboundExpectation, ...], check: FileCheck) -> None:
     """Report a value that a supervisor would have to give to a caller that has left."""
     for expectation in expected:
-        if expectation.key.partition(".")[0] in _TOLD:
+        if expectation.key.partition(".")[0] in _RUN_REPORT_FIELD_NAMES:
             message = (
                 f"nobody hears the {expectation.key} of a run that is abandoned: leave it out, and say who is left"
             )
-            check.report(expectation.line, expectation.column, message)
+            check.report_problem(expectation.line, expectation.column, message)
 
 
-def _check_session_file_keys(keys: dict[str, Scalar], check: Check) -> None:
+def _check_session_file_keys(keys: dict[str, Scalar], check: FileCheck) -> None:
     """Report what a file with sessions has at its top though each of them has it, and a drive that is missing."""
-    for name in SESSION_KEYS:
+    for name in SESSION_KEY_BY_NAME:
         if name in keys:
             check.report_at(keys[name], f"a file with sessions has no {name} of its own: write it under sessions.NAME")
     if "drive" not in keys:

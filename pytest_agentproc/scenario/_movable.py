@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import NotApplicable
 from pytest_agentproc.scenario._expressions import (
-    TIMES,
+    TIME_MEASURE,
     Expression,
     ExpressionError,
     UnusableValue,
@@ -20,7 +20,7 @@ from pytest_agentproc.scenario._expressions import (
     find_limit_names,
     parse_quantity,
 )
-from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, find_line_starts, parse_yaml
+from pytest_agentproc.scenario._yaml import Mapping, Scalar, Sequence, YamlNode, find_line_starts, parse_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -73,7 +73,7 @@ class MovablePiece:
             before, after = self.options[0].format("\0").split("\0")
             text = text.removeprefix(before).removesuffix(after) or "0s"
         try:
-            return evaluate_expression(Expression(text, 0, 0, parse_quantity(text), TIMES), limits)
+            return evaluate_expression(Expression(text, 0, 0, parse_quantity(text), TIME_MEASURE), limits)
         except (NotApplicable, UnusableValue, ExpressionError):
             return None
 
@@ -96,7 +96,7 @@ class MovablePiece:
         return f"{self.text} {sign} {format_time(abs(worth - now))}"
 
 
-def walk_nodes(node: Node) -> Iterator[Node]:
+def walk_nodes(node: YamlNode) -> Iterator[YamlNode]:
     """Yield a node and all below it, but for keys."""
     yield node
     below = [value for _, value in node.pairs] if isinstance(node, Mapping) else ()
@@ -106,20 +106,20 @@ def walk_nodes(node: Node) -> Iterator[Node]:
 
 def format_time(worth: int) -> str:
     """Write a time in the longest unit that is exact, up to seconds."""
-    unit = next(unit for unit in ("s", "ms", "us", "ns") if worth % TIMES.units[unit] == 0)
-    return f"{worth // TIMES.units[unit]}{unit}"
+    unit = next(unit for unit in ("s", "ms", "us", "ns") if worth % TIME_MEASURE.units[unit] == 0)
+    return f"{worth // TIME_MEASURE.units[unit]}{unit}"
 
 
-_QUOTED = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'""")
-_SOURCES = ("text", "hex", "base64")
-_MOST_CUTS = 6
-_CHUNKS = (509, 61, 7)
+_QUOTED_TEXT_PATTERN = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'""")
+_RAW_SOURCE_KEYS = ("text", "hex", "base64")
+_MAX_BYTE_CUTS = 6
+_CHUNK_SIZES_BYTES = (509, 61, 7)
 """Bytes of the pieces in which all is written: they end at ever other places of lines and characters."""
-_LONG = {"flood", "size", "repeat"}
+_LONG_OUTPUT_WORDS = {"flood", "size", "repeat"}
 """Words of a script that may write so much that small pieces of it would take for ever."""
 
 
-def find_byte_cuts(root: Node, text: str, starts: list[int]) -> Iterator[MovablePiece]:
+def find_byte_cuts(root: YamlNode, text: str, starts: list[int]) -> Iterator[MovablePiece]:
     """Yield what can be cut, or be cut at other places.
 
     Args:
@@ -140,17 +140,17 @@ def find_byte_cuts(root: Node, text: str, starts: list[int]) -> Iterator[Movable
             for _, own in named.pairs
         ),
     ]
-    for node in () if words & _LONG else wholes:
+    for node in () if words & _LONG_OUTPUT_WORDS else wholes:
         for value in _find_values_of_key(node, "agent"):
             yield from _find_chunk_sizes(value, text, starts)
 
 
-def _find_values_of_key(node: Node, name: str) -> list[Node]:
+def _find_values_of_key(node: YamlNode, name: str) -> list[YamlNode]:
     """Give what stands under a key of a node; a process may be called as a key is."""
     return [value for key, value in node.pairs if key.text == name] if isinstance(node, Mapping) else []
 
 
-def _find_chunk_sizes(agent: Node, text: str, starts: list[int]) -> Iterator[MovablePiece]:
+def _find_chunk_sizes(agent: YamlNode, text: str, starts: list[int]) -> Iterator[MovablePiece]:
     """Yield the writes of an agent: each of them in small pieces."""
     start = starts[agent.line - 1] + agent.column - 1
     if isinstance(agent, Scalar):
@@ -163,21 +163,21 @@ def _find_chunk_sizes(agent: Node, text: str, starts: list[int]) -> Iterator[Mov
     else:
         whole, before, after = "", "", f"\n{' ' * (agent.column - 1)}"
     if text.startswith(whole, start):  # and not quoted, or a list's
-        options = tuple(f"{before}chunk: {size} B{after}" for size in _CHUNKS)
+        options = tuple(f"{before}chunk: {size} B{after}" for size in _CHUNK_SIZES_BYTES)
         yield MovablePiece("chunk", agent.line, whole, start, start + len(whole), options)
 
 
-def _find_raw_step_cuts(value: Node, text: str, starts: list[int]) -> Iterator[MovablePiece]:
+def _find_raw_step_cuts(value: YamlNode, text: str, starts: list[int]) -> Iterator[MovablePiece]:
     start = starts[value.line - 1] + value.column - 1
     if isinstance(value, Scalar):
-        found = _QUOTED.match(text, start)
+        found = _QUOTED_TEXT_PATTERN.match(text, start)
         if found is not None and value.is_one_line:
             cuts = _choose_cut_offsets(len(value.text.encode()))
             options = tuple(f"{{text: {found[0]}, cut: [{cut}], gap: 1ms}}" for cut in cuts)
             yield MovablePiece("cut", value.line, found[0], start, found.end(), options)
     elif isinstance(value, Mapping):
         given = {key.text: node for key, node in value.pairs}
-        own, source = given.get("cut"), next((given[name] for name in _SOURCES if name in given), None)
+        own, source = given.get("cut"), next((given[name] for name in _RAW_SOURCE_KEYS if name in given), None)
         if isinstance(own, Sequence) and own.end[0]:
             yield from _vary_byte_cuts(own, text, starts)
         elif value.end[0] and isinstance(source, Scalar) and not {"size", "repeat", "cut"} & set(given):
@@ -201,12 +201,24 @@ def _vary_byte_cuts(own: Sequence, text: str, starts: list[int]) -> Iterator[Mov
 
 def _choose_cut_offsets(size: int) -> list[int]:
     """Choose where bytes are cut: at their ends, and in between."""
-    chosen = [1, size - 1, *(size * part // (_MOST_CUTS - 1) for part in range(1, _MOST_CUTS - 1))]
+    chosen = [1, size - 1, *(size * part // (_MAX_BYTE_CUTS - 1) for part in range(1, _MAX_BYTE_CUTS - 1))]
     return sorted({cut for cut in chosen if 0 < cut < size})
 
 
-_SCRIPTS = ("script", "scripts", "do", "meanwhile", "allowed", "denied")
-_INSTANT = {"say", "delta", "think", "tool", "tool_done", "notice", "plan", "begin", "raw", "flood", "result"}
+_STEP_LIST_KEYS = ("script", "scripts", "do", "meanwhile", "allowed", "denied")
+_INSTANT_STEP_NAMES = {
+    "say",
+    "delta",
+    "think",
+    "tool",
+    "tool_done",
+    "notice",
+    "plan",
+    "begin",
+    "raw",
+    "flood",
+    "result",
+}
 """Steps that take no time; an answer is one, too, but nothing is the same behind it."""
 
 
@@ -279,7 +291,7 @@ def _replace_spans(text: str, changes: list[tuple[int, int, str]]) -> str:
 def _find_expressions(value: Any) -> Iterator[tuple[Expression, bool]]:
     """Yield every time below a value of the language, and whether it is one of those that say how often."""
     if isinstance(value, Expression):
-        if value.measure is TIMES:
+        if value.measure is TIME_MEASURE:
             yield value, False
     elif isinstance(value, dict):
         for inner in value.values():
@@ -312,11 +324,11 @@ def _find_movable_times(scenario: Scenario, starts: list[int]) -> Iterator[Movab
             yield MovablePiece("time", expression.line, text, start, stop, expression=expression, repeats=repeats)
 
 
-def _find_pause_places(root: Node, scenario: Scenario, starts: list[int]) -> Iterator[MovablePiece]:
+def _find_pause_places(root: YamlNode, scenario: Scenario, starts: list[int]) -> Iterator[MovablePiece]:
     """Yield the places before steps, and between the deeds of a caller who has one session."""
     for node in walk_nodes(root):
         for key, value in node.pairs if isinstance(node, Mapping) else ():
-            if key.text in _SCRIPTS and isinstance(value, Sequence):
+            if key.text in _STEP_LIST_KEYS and isinstance(value, Sequence):
                 lists = [item for item in value.items if isinstance(item, Sequence)] or [value]
                 yield from (pause for part in lists for pause in _find_pause_places_in_list(part, 0, "silence", starts))
             elif key.text == "drive" and isinstance(value, Sequence) and scenario.is_session and not scenario.parts:
@@ -330,7 +342,7 @@ def _find_pause_places_in_list(steps: Sequence, first: int, word: str, starts: l
         yield MovablePiece("pause", item.line, "", start, start, (own,))
 
 
-def _find_swappable_neighbours(root: Node, text: str, starts: list[int]) -> Iterator[MovablePiece]:
+def _find_swappable_neighbours(root: YamlNode, text: str, starts: list[int]) -> Iterator[MovablePiece]:
     """Yield neighbours that take no time and have nothing to do with one another, in the other order."""
     for node in walk_nodes(root):
         for key, value in node.pairs if isinstance(node, Mapping) else ():
@@ -342,32 +354,37 @@ def _find_swappable_neighbours(root: Node, text: str, starts: list[int]) -> Iter
                     yield from _swap_neighbours(first, second, text, starts)
 
 
-def _are_independent_deeds(node: Node, other: Node) -> bool:
+def _are_independent_deeds(node: YamlNode, other: YamlNode) -> bool:
     first, second = _index_values_by_key(node), _index_values_by_key(other)
     timed = {"wait", "wait_for", "at", "after"} & {*first, *second}
     own = [given.get("session") for given in (first, second)]
     return not timed and all(isinstance(node, Scalar) for node in own) and own[0].text != own[1].text  # type: ignore[union-attr]
 
 
-def _are_independent_steps(node: Node, other: Node) -> bool:
+def _are_independent_steps(node: YamlNode, other: YamlNode) -> bool:
     given = _index_values_by_key(node), _index_values_by_key(other)
-    return all(_INSTANT & set(keys) for keys in given) and len({_writes_to_stderr(keys) for keys in given}) > 1
+    return (
+        all(_INSTANT_STEP_NAMES & set(keys) for keys in given) and len({_writes_to_stderr(keys) for keys in given}) > 1
+    )
 
 
-def _index_values_by_key(node: Node) -> dict[str, Node]:
+def _index_values_by_key(node: YamlNode) -> dict[str, YamlNode]:
     return {key.text: value for key, value in node.pairs} if isinstance(node, Mapping) else {}
 
 
-def _writes_to_stderr(step: dict[str, Node]) -> bool:
-    raw, flood = _index_values_by_key(step.get("raw", _NOTHING)), _index_values_by_key(step.get("flood", _NOTHING))
+def _writes_to_stderr(step: dict[str, YamlNode]) -> bool:
+    raw, flood = (
+        _index_values_by_key(step.get("raw", _EMPTY_MAPPING_NODE)),
+        _index_values_by_key(step.get("flood", _EMPTY_MAPPING_NODE)),
+    )
     to = raw.get("to")
     return "stderr" in flood or (isinstance(to, Scalar) and to.text == "stderr")
 
 
-_NOTHING = Mapping(0, 0, ())
+_EMPTY_MAPPING_NODE = Mapping(0, 0, ())
 
 
-def _swap_neighbours(node: Node, other: Node, text: str, starts: list[int]) -> Iterator[MovablePiece]:
+def _swap_neighbours(node: YamlNode, other: YamlNode, text: str, starts: list[int]) -> Iterator[MovablePiece]:
     first, second = _locate_list_item(node, text, starts), _locate_list_item(other, text, starts)
     if first is None or second is None:
         return
@@ -376,7 +393,7 @@ def _swap_neighbours(node: Node, other: Node, text: str, starts: list[int]) -> I
     yield MovablePiece("order", node.line, text[start:stop], start, stop, (other_text,))
 
 
-def _locate_list_item(node: Node, text: str, starts: list[int]) -> tuple[int, int] | None:
+def _locate_list_item(node: YamlNode, text: str, starts: list[int]) -> tuple[int, int] | None:
     """Find where an item of a list stands, if it stands on one line."""
     start = starts[node.line - 1] + node.column - 1
     if isinstance(node, Mapping) and node.end[0]:

@@ -13,40 +13,40 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import NotApplicable
 from pytest_agentproc.scenario._expressions import (
-    SIZES,
-    TIMES,
+    SIZE_MEASURE,
+    TIME_MEASURE,
     Expression,
     ExpressionError,
     UnusableValue,
     evaluate_expression,
     parse_quantity,
 )
-from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, find_line_starts
+from pytest_agentproc.scenario._yaml import Mapping, Scalar, Sequence, YamlNode, find_line_starts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from collections.abc import Mapping as Words
 
 
-_FORMS = {
+_FORM_BY_OPEN_WORD = {
     "between": "{between: [LOW, HIGH]}",
     "one_of": "{one_of: [A, B, ...]}",
     "any_order": "- any_order: [{STEP}, {STEP}, ...]",
     "some_of": "- some_of: [{STEP}, ...]",
 }
 """How each is written, for messages."""
-OPEN_WORDS = {
+DOC_BY_OPEN_WORD = {
     "between": "any time, size or number from the one to the other; a plain run takes the lower bound",
     "one_of": "any one of these; a plain run takes the first",
     "any_order": "all of these steps, in any order; a plain run takes that of the file",
     "some_of": "any of these steps, in their order; a plain run takes all",
 }
-_OF_DATA = frozenset({"event", "input", "told", "params", "usage"})
+_PLAIN_DATA_KEYS = frozenset({"event", "input", "told", "params", "usage"})
 """Keys whose values are data as it stands: a mapping with such a word in it is no open value there."""
 
-MOST_OPTIONS = 20
+MAX_OPEN_VALUE_OPTIONS = 20
 
-Choice = str | int | tuple[int, ...]
+OpenValueChoice = str | int | tuple[int, ...]
 """What is chosen of an opening: the text of a value (`between`), an index (`one_of`), indices (the other two)."""
 
 
@@ -74,7 +74,7 @@ class OpenValue:
     spans: tuple[tuple[int, int], ...] = ()
 
     @property
-    def default_choice(self) -> Choice:
+    def default_choice(self) -> OpenValueChoice:
         """Give what a plain run plays: the lower bound, the first option, all steps as they are declared."""
         if self.word == "between":
             return self.options[0]
@@ -93,7 +93,7 @@ class OpenValue:
         """Evaluate the text of a choice of a `between`; None: it is no value under these limits."""
         return _evaluate_choice_text(text, self.kind, limits)
 
-    def list_other_choices(self) -> list[Choice]:
+    def list_other_choices(self) -> list[OpenValueChoice]:
         """Give choices that, with the default, have every option read once: what the loader tries."""
         if self.word == "between":
             return [self.options[1]]
@@ -103,35 +103,35 @@ class OpenValue:
 def _evaluate_choice_text(text: str, kind: str, limits: Words[str, int | None]) -> int | None:
     if kind == "number":
         return int(text)
-    measure = TIMES if kind == "time" else SIZES
+    measure = TIME_MEASURE if kind == "time" else SIZE_MEASURE
     try:
         return evaluate_expression(Expression(text, 0, 0, parse_quantity(text, (), measure), measure), limits)
     except (NotApplicable, UnusableValue, ExpressionError):
         return None
 
 
-def _get_open_word(node: Node) -> str:
+def _get_open_word(node: YamlNode) -> str:
     """Name the word of an open value; "" if a node is none."""
-    if isinstance(node, Mapping) and len(node.pairs) == 1 and node.pairs[0][0].text in _FORMS:
+    if isinstance(node, Mapping) and len(node.pairs) == 1 and node.pairs[0][0].text in _FORM_BY_OPEN_WORD:
         return node.pairs[0][0].text
     return ""
 
 
-def _walk_open_values(node: Node) -> Iterator[Mapping]:
+def _walk_open_values(node: YamlNode) -> Iterator[Mapping]:
     """Yield every open value below a node, the outer value before the inner."""
     if _get_open_word(node):
         assert isinstance(node, Mapping)
         yield node
     if isinstance(node, Mapping):
         for key, value in node.pairs:
-            if key.text not in _OF_DATA:
+            if key.text not in _PLAIN_DATA_KEYS:
                 yield from _walk_open_values(value)
     elif isinstance(node, Sequence):
         for item in node.items:
             yield from _walk_open_values(item)
 
 
-def find_open_values(root: Node, text: str, report: Callable[[int, int, str], None]) -> tuple[OpenValue, ...]:
+def find_open_values(root: YamlNode, text: str, report: Callable[[int, int, str], None]) -> tuple[OpenValue, ...]:
     """List what a file leaves open, in the order of the file.
 
     Args:
@@ -139,7 +139,7 @@ def find_open_values(root: Node, text: str, report: Callable[[int, int, str], No
         text: its text, in which the openings have their places.
         report: gets each problem of an open value, with line and column.
     """
-    if "\\" not in text and not any(word in text for word in _FORMS):
+    if "\\" not in text and not any(word in text for word in _FORM_BY_OPEN_WORD):
         return ()
     nodes = [*_walk_open_values(root)]
     starts = find_line_starts(text) if nodes else []
@@ -157,9 +157,9 @@ def _read_open_value(node: Mapping, text: str, starts: list[int]) -> OpenValue |
     """Read an open value, or say what is wrong with it."""
     word, options = node.pairs[0][0].text, node.pairs[0][1]
     if not isinstance(options, Sequence) or not options.end[0]:
-        return f"{word} must have a list in brackets: write {_FORMS[word]}"
-    if not options.items or len(options.items) > MOST_OPTIONS:
-        return f"{word} has {len(options.items)} items: from 1 to {MOST_OPTIONS} are possible"
+        return f"{word} must have a list in brackets: write {_FORM_BY_OPEN_WORD[word]}"
+    if not options.items or len(options.items) > MAX_OPEN_VALUE_OPTIONS:
+        return f"{word} has {len(options.items)} items: from 1 to {MAX_OPEN_VALUE_OPTIONS} are possible"
     start = _compute_offset(node.line, node.column, starts)
     end = node.end if node.end[0] else options.end
     spans = _locate_list_items(options, text, starts)
@@ -170,7 +170,7 @@ def _read_open_value(node: Mapping, text: str, starts: list[int]) -> OpenValue |
         if not kind:
             return "between takes two times, two sizes or two whole numbers: write {between: [0s, 700s]}"
     elif word != "one_of" and not re.search(r"(^|\n|\r)[ ]*- $", text[:start]):
-        return f"{word} stands for steps, on a line of its own: write {_FORMS[word]}"
+        return f"{word} stands for steps, on a line of its own: write {_FORM_BY_OPEN_WORD[word]}"
     plain = tuple(item.text for item in options.items if isinstance(item, Scalar)) if kind else texts
     return OpenValue(word, kind, plain, start, _compute_offset(*end, starts), node.line, node.column, spans)
 
@@ -182,7 +182,7 @@ def _detect_range_kind(options: Sequence) -> str:
         return ""
     if all(re.fullmatch("[0-9]{1,9}", text) for text in texts):
         return "number"
-    for kind, measure in (("time", TIMES), ("size", SIZES)):
+    for kind, measure in (("time", TIME_MEASURE), ("size", SIZE_MEASURE)):
         try:
             for text in texts:
                 parse_quantity(text, (), measure)
@@ -208,7 +208,7 @@ def _locate_list_items(options: Sequence, text: str, starts: list[int]) -> tuple
     return tuple(found)
 
 
-def close_open_values(node: Node, chosen: Words[tuple[int, int], tuple[OpenValue, Choice]]) -> Node:
+def close_open_values(node: YamlNode, chosen: Words[tuple[int, int], tuple[OpenValue, OpenValueChoice]]) -> YamlNode:
     """Give a node with every open value below it chosen; what is chosen keeps its place in the file.
 
     Args:
@@ -218,7 +218,7 @@ def close_open_values(node: Node, chosen: Words[tuple[int, int], tuple[OpenValue
     if isinstance(node, Scalar):
         return node
     if isinstance(node, Sequence):
-        items: list[Node] = []
+        items: list[YamlNode] = []
         for item in node.items:
             items += (
                 _close_open_steps(item, chosen)
@@ -238,11 +238,15 @@ def close_open_values(node: Node, chosen: Words[tuple[int, int], tuple[OpenValue
         if word == "one_of":
             assert isinstance(choice, int)
             return close_open_values(options.items[choice], chosen)
-    pairs = ((key, value if key.text in _OF_DATA else close_open_values(value, chosen)) for key, value in node.pairs)
+    pairs = (
+        (key, value if key.text in _PLAIN_DATA_KEYS else close_open_values(value, chosen)) for key, value in node.pairs
+    )
     return Mapping(node.line, node.column, tuple(pairs), node.end)
 
 
-def _close_open_steps(node: Node, chosen: Words[tuple[int, int], tuple[OpenValue, Choice]]) -> list[Node]:
+def _close_open_steps(
+    node: YamlNode, chosen: Words[tuple[int, int], tuple[OpenValue, OpenValueChoice]]
+) -> list[YamlNode]:
     assert isinstance(node, Mapping)
     options = node.pairs[0][1]
     if (node.line, node.column) not in chosen:
@@ -253,7 +257,7 @@ def _close_open_steps(node: Node, chosen: Words[tuple[int, int], tuple[OpenValue
     return [close_open_values(options.items[index], chosen) for index in choice]
 
 
-def fill_open_values(text: str, found: tuple[OpenValue, ...], choices: tuple[Choice, ...]) -> str:
+def fill_open_values(text: str, found: tuple[OpenValue, ...], choices: tuple[OpenValueChoice, ...]) -> str:
     """Give a file's text with every open value chosen.
 
     Args:
@@ -267,7 +271,9 @@ def fill_open_values(text: str, found: tuple[OpenValue, ...], choices: tuple[Cho
     return _render_span(text, 0, len(text), made)
 
 
-def _render_span(text: str, start: int, stop: int, made: dict[tuple[int, int], tuple[OpenValue, Choice]]) -> str:
+def _render_span(
+    text: str, start: int, stop: int, made: dict[tuple[int, int], tuple[OpenValue, OpenValueChoice]]
+) -> str:
     """Render a piece of the text, with the openings in it chosen."""
     parts: list[str] = []
     at = start
@@ -287,7 +293,7 @@ def _render_span(text: str, start: int, stop: int, made: dict[tuple[int, int], t
     return "".join([*parts, text[at:stop]])
 
 
-def _render_choice(text: str, opening: OpenValue, choice: Choice, made: dict[Any, Any]) -> list[str]:
+def _render_choice(text: str, opening: OpenValue, choice: OpenValueChoice, made: dict[Any, Any]) -> list[str]:
     if isinstance(choice, str):
         return [choice]
     indices = (choice,) if isinstance(choice, int) else choice

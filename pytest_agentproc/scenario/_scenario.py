@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.errors import NotApplicable
 from pytest_agentproc.fake_agents.program import FORMAT
-from pytest_agentproc.scenario._check import LimitsRecorder, ProgramStep, Scope, Step
-from pytest_agentproc.scenario._drive import bind_action, bind_handler, bind_hooks
+from pytest_agentproc.scenario._check import CompileContext, ProgramStep, Step, UsedLimitsRecorder
+from pytest_agentproc.scenario._drive import bind_caller_action, bind_hooks, bind_permission_handler
 from pytest_agentproc.scenario._expect import bind_expected_value
-from pytest_agentproc.scenario._expect_keys import Expected, split_session_key
-from pytest_agentproc.scenario._open import Choice, OpenValue, fill_open_values
+from pytest_agentproc.scenario._expect_keys import UnboundExpectation, split_session_key
+from pytest_agentproc.scenario._open import OpenValue, OpenValueChoice, fill_open_values
 from pytest_agentproc.vocabulary import POLICY_NAMES, REFUSED_STARTS, LimitsRequest, Outcome, Policy
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def _find_outcome_limit(outcome: Any) -> str | None:
     return Outcome(outcome).limit if outcome in (*Outcome,) else None
 
 
-Terms = Policy | Mapping[str, Policy]
+StatedLimits = Policy | Mapping[str, Policy]
 """The limits that a subject states for a scenario; where it has several sessions, those of each by its name."""
 
 
@@ -163,7 +163,7 @@ class Scenario:
     continues: ContinuedSession | None = None
     text: str = field(repr=False)
     scripts: tuple[tuple[Step, ...], ...] = field(default=(), repr=False)
-    expected: tuple[Expected, ...] = field(repr=False)
+    expected: tuple[UnboundExpectation, ...] = field(repr=False)
     session: str = ""
     parts: Mapping[str, Scenario] = field(default_factory=dict, repr=False)
     language: Language = field(repr=False, compare=False)
@@ -171,7 +171,7 @@ class Scenario:
     _bound: dict[Policy, BoundScenario] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What binding gave last: who plays a scenario again most often does so under the same limits."""
 
-    def fill_open_values(self, choices: Sequence[Choice]) -> str:
+    def fill_open_values(self, choices: Sequence[OpenValueChoice]) -> str:
         """Give the file's text with every open value chosen: that of an ordinary scenario.
 
         Args:
@@ -196,7 +196,7 @@ class Scenario:
         return self.language.all_dialects[self.dialect]
 
     @property
-    def has_refused_starts(self) -> bool:
+    def simulates_failed_spawn(self) -> bool:
         """Whether the machine refuses a start of the agent, which no file can bring about."""
         return bool(self.refused_start[0]) or self.cannot_spawn in REFUSED_STARTS
 
@@ -208,7 +208,7 @@ class Scenario:
     @property
     def prints_events(self) -> bool:
         """Whether each line on stdout is an event, and the output no plain text and no object over many lines."""
-        return self.is_session or "event" in self.language.list_steps(self.dialect, self.mode)
+        return self.is_session or "event" in self.language.list_dialect_steps(self.dialect, self.mode)
 
     @property
     def prompt(self) -> str:
@@ -220,7 +220,7 @@ class Scenario:
         """Whether the scenario says what the caller does, and so gives a prompt: otherwise it is `hi`."""
         return any(item.line for item in self.drive)
 
-    def request_limits(self, subject: _LimitsSource) -> Terms:
+    def request_limits(self, subject: _LimitsSource) -> StatedLimits:
         """Give the limits that a subject states for this scenario."""
         if self.parts:
             return {name: part.request_agent_limits(subject) for name, part in self.parts.items()}
@@ -236,7 +236,7 @@ class Scenario:
         """Whether the supervisor has to keep any."""
         return bool(self.disk) or any(expectation.key.partition(".")[0] == "artifacts" for expectation in self.expected)
 
-    def bind(self, terms: Terms) -> BoundScenario:
+    def bind(self, terms: StatedLimits) -> BoundScenario:
         """Evaluate every time under the limits that the subject states for this scenario.
 
         Args:
@@ -262,18 +262,18 @@ class Scenario:
     def _bind_sessions(self, terms: Mapping[str, Policy]) -> BoundScenario:
         parts = {name: part.bind(terms[name]) for name, part in self.parts.items()}
         scopes = {
-            name: Scope(policy.to_exact_limits(), self.language.steps, policy.unstated)
+            name: CompileContext(policy.to_exact_limits(), self.language.steps, policy.unstated)
             for name, policy in terms.items()
         }
-        scopes[""] = Scope(Policy().to_whole_limits(), self.language.steps)
-        drive = tuple(bind_action(item, scopes[item.session]) for item in self.drive)
+        scopes[""] = CompileContext(Policy().to_whole_limits(), self.language.steps)
+        drive = tuple(bind_caller_action(item, scopes[item.session]) for item in self.drive)
         blocked = self._bind_loop_block(scopes[""])
         return BoundScenario(self, {}, Policy(), self._bind_expectations(scopes), drive, parts=parts, blocked=blocked)
 
-    def _bind_loop_block(self, scope: Scope) -> CallerAction | None:
-        return None if self.blockage is None else bind_action(self.blockage, scope)
+    def _bind_loop_block(self, scope: CompileContext) -> CallerAction | None:
+        return None if self.blockage is None else bind_caller_action(self.blockage, scope)
 
-    def _bind_expectations(self, scopes: Mapping[str, Scope]) -> tuple[Expectation, ...]:
+    def _bind_expectations(self, scopes: Mapping[str, CompileContext]) -> tuple[Expectation, ...]:
         expect = []
         for expected in self.expected:
             session, key = split_session_key(expected.key)
@@ -306,7 +306,7 @@ class Scenario:
                 raise NotApplicable(limit, expected.line)
             if is_outcome and expected.value == Outcome.TOOL_USE and not self.has_same_host_tools(policy):
                 raise NotApplicable("host_tools", expected.line)
-        scope = Scope(policy.to_exact_limits(), self.language.steps, policy.unstated)
+        scope = CompileContext(policy.to_exact_limits(), self.language.steps, policy.unstated)
         asked = _build_input_report(self.expected)
         if self.needs_terminal:
             asked.append((0, "need_terminal", ()))
@@ -335,13 +335,13 @@ class Scenario:
         pauseless, blocked = _find_pauseless_spawn([first, then]), self._bind_loop_block(scope)
         bound = BoundScenario(self, program, policy, expect, pauseless=pauseless, blocked=blocked)
         if not self.is_session:
-            return replace(bound, abandoned=next((bind_action(item, scope) for item in self.drive[1:]), None))
-        drive = tuple(bind_action(item, scope) for item in self.drive)
-        handler, hooks = bind_handler(self.handlers, scope), bind_hooks(self.handlers, scope)
+            return replace(bound, abandoned=next((bind_caller_action(item, scope) for item in self.drive[1:]), None))
+        drive = tuple(bind_caller_action(item, scope) for item in self.drive)
+        handler, hooks = bind_permission_handler(self.handlers, scope), bind_hooks(self.handlers, scope)
         return replace(bound, drive=drive, handler=handler, hooks=hooks, continues=self.continues)
 
 
-def _build_input_report(expected: tuple[Expected, ...]) -> list[ProgramStep]:
+def _build_input_report(expected: tuple[UnboundExpectation, ...]) -> list[ProgramStep]:
     """Give the step that reports the agent's input, if a check needs it; variables by name, as few as need be."""
     given = [
         expectation for expectation in expected if expectation.key in ("received.argv", "received.env", "received.cwd")
@@ -350,9 +350,9 @@ def _build_input_report(expected: tuple[Expected, ...]) -> list[ProgramStep]:
     return [(given[0].line, "tell", (names,))] if given else []
 
 
-def _bind_expectation(expected: Expected, scope: Scope) -> Expectation:
+def _bind_expectation(expected: UnboundExpectation, scope: CompileContext) -> Expectation:
     wanted, missing = None, None
-    limits = LimitsRecorder(scope.limits)
+    limits = UsedLimitsRecorder(scope.limits)
     try:
         wanted = bind_expected_value(expected, replace(scope, limits=limits))
     except NotApplicable as limit:

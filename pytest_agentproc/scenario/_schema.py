@@ -11,7 +11,7 @@ from functools import singledispatch
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.scenario._expressions import TIMES
+from pytest_agentproc.scenario._expressions import TIME_MEASURE
 from pytest_agentproc.scenario._fields import (
     AnyOf,
     Choice,
@@ -31,10 +31,10 @@ from pytest_agentproc.scenario._fields import (
     WholeNumber,
     Word,
 )
-from pytest_agentproc.scenario._file import FILE, SESSION_KEYS
-from pytest_agentproc.scenario._open import MOST_OPTIONS, OPEN_WORDS
+from pytest_agentproc.scenario._file import SCENARIO_FILE_TYPE, SESSION_KEY_BY_NAME
+from pytest_agentproc.scenario._open import DOC_BY_OPEN_WORD, MAX_OPEN_VALUE_OPTIONS
 from pytest_agentproc.scenario._script import Steps
-from pytest_agentproc.scenario._steps import STEPS
+from pytest_agentproc.scenario._steps import STEP_ENTRY_BY_NAME
 from pytest_agentproc.vocabulary import DIALECTS, TIME_NAMES
 
 if TYPE_CHECKING:
@@ -47,12 +47,12 @@ def build_snippets() -> list[dict[str, Any]]:
     """Give one snippet for each step: its shortest form, with a tab stop at each value."""
     return [
         {"label": entry.name, "description": entry.doc, "body": _build_snippet_body(entry.name, count(1))}
-        for entry in STEPS.values()
+        for entry in STEP_ENTRY_BY_NAME.values()
     ]
 
 
 def _build_snippet_body(name: str, stops: Iterator[int]) -> dict[str, Any]:
-    entry = STEPS[name]
+    entry = STEP_ENTRY_BY_NAME[name]
     body = {name: _build_snippet_value(entry.kind, stops)}
     if entry.also is not None and entry.also.required:
         body[entry.also.name] = _build_snippet_value(entry.also.kind, stops)
@@ -89,16 +89,18 @@ def _format_tab_stop(stops: Iterator[int], text: str) -> str:
     return f"${{{next(stops)}:{text}}}"
 
 
-MODELINE = "# yaml-language-server: $schema={}"
+SCHEMA_MODELINE_FORMAT = "# yaml-language-server: $schema={}"
 """The first line of a file that has an editor use a schema, whose place counts from the folder of the file."""
 
-_SCALAR = ["string", "number", "boolean"]
+_SCALAR_JSON_TYPES = ["string", "number", "boolean"]
 """What a text may look like: an unquoted number is text where a text is asked for."""
 
-_NAME = "[A-Za-z][A-Za-z0-9_-]*"
-_OPERAND = rf"(?:[0-9]+(?:\.[0-9]+)?\s*(?:{'|'.join(TIMES.units)})|[0-9]+(?:\.[0-9]+)?|{'|'.join(TIME_NAMES)})"
-_TIME = rf"[\s(-]*{_OPERAND}[\s)]*(?:[-+*/][\s(-]*{_OPERAND}[\s)]*)*"
-_SIZE = r"[0-9]+\s*(?:B|KiB|MiB|GiB)"
+_NAME_PATTERN = "[A-Za-z][A-Za-z0-9_-]*"
+_TIME_OPERAND_PATTERN = (
+    rf"(?:[0-9]+(?:\.[0-9]+)?\s*(?:{'|'.join(TIME_MEASURE.units)})|[0-9]+(?:\.[0-9]+)?|{'|'.join(TIME_NAMES)})"
+)
+_TIME_EXPRESSION_PATTERN = rf"[\s(-]*{_TIME_OPERAND_PATTERN}[\s)]*(?:[-+*/][\s(-]*{_TIME_OPERAND_PATTERN}[\s)]*)*"
+_SIZE_PATTERN = r"[0-9]+\s*(?:B|KiB|MiB|GiB)"
 
 
 def build_schema() -> dict[str, Any]:
@@ -107,27 +109,30 @@ def build_schema() -> dict[str, Any]:
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "scenario of pytest-agentproc",
         "description": "One file is one behaviour of an agent, or one bug report, and what must then be true.",
-        **_describe_file(),
+        **_make_file_schema(),
         "definitions": {
-            "steps": {"type": "array", "items": _allow_open_value({"$ref": "#/definitions/step"}, _STEP_WORDS)},
-            "step": _describe_step(),
-            **{word: _describe_open_value(word, doc) for word, doc in OPEN_WORDS.items()},
+            "steps": {
+                "type": "array",
+                "items": _allow_open_value({"$ref": "#/definitions/step"}, _OPEN_WORDS_FOR_STEPS),
+            },
+            "step": _make_step_schema(),
+            **{word: _make_open_value_schema(word, doc) for word, doc in DOC_BY_OPEN_WORD.items()},
         },
     }
 
 
-_VALUE_WORDS = ("between", "one_of")
-_STEP_WORDS = ("one_of", "any_order", "some_of")
+_OPEN_WORDS_FOR_VALUES = ("between", "one_of")
+_OPEN_WORDS_FOR_STEPS = ("one_of", "any_order", "some_of")
 
 
-def _allow_open_value(shown: dict[str, Any], words: tuple[str, ...] = _VALUE_WORDS) -> dict[str, Any]:
+def _allow_open_value(shown: dict[str, Any], words: tuple[str, ...] = _OPEN_WORDS_FOR_VALUES) -> dict[str, Any]:
     """Show a value that a file may leave open."""
     return {"anyOf": [shown, *({"$ref": f"#/definitions/{word}"} for word in words)]}
 
 
-def _describe_open_value(word: str, doc: str) -> dict[str, Any]:
+def _make_open_value_schema(word: str, doc: str) -> dict[str, Any]:
     """Show an open value: the loader alone checks the items of its list."""
-    most = 2 if word == "between" else MOST_OPTIONS
+    most = 2 if word == "between" else MAX_OPEN_VALUE_OPTIONS
     items = {"type": "array", "minItems": 2 if word == "between" else 1, "maxItems": most}
     return {
         "type": "object",
@@ -138,9 +143,9 @@ def _describe_open_value(word: str, doc: str) -> dict[str, Any]:
     }
 
 
-def _describe_file() -> dict[str, Any]:
+def _make_file_schema() -> dict[str, Any]:
     """Show a file: beside its table there is a script for each agent that can be started."""
-    described = _describe_type(FILE)
+    described = _make_type_schema(SCENARIO_FILE_TYPE)
     described["defaultSnippets"] = [
         {
             "label": "a scenario",
@@ -161,18 +166,18 @@ def _describe_file() -> dict[str, Any]:
             "if": {"required": ["sessions"]},
             "then": {
                 "required": ["drive"],
-                "not": {"anyOf": [{"required": [key]} for key in SESSION_KEYS]},
+                "not": {"anyOf": [{"required": [key]} for key in SESSION_KEY_BY_NAME]},
             },
         },
     ]
     return described
 
 
-def _describe_step() -> dict[str, Any]:
+def _make_step_schema() -> dict[str, Any]:
     """Show a step: one of all, and beside some the key that belongs to them."""
-    beside = {entry.name: entry.also for entry in STEPS.values() if entry.also is not None}
-    properties = {name: _describe_key(entry) for name, entry in STEPS.items()}
-    properties |= {also.name: _describe_key(also) for also in beside.values()}
+    beside = {entry.name: entry.also for entry in STEP_ENTRY_BY_NAME.values() if entry.also is not None}
+    properties = {name: _make_key_schema(entry) for name, entry in STEP_ENTRY_BY_NAME.items()}
+    properties |= {also.name: _make_key_schema(also) for also in beside.values()}
     described: dict[str, Any] = {
         "type": "object",
         "properties": properties,
@@ -190,122 +195,122 @@ def _describe_step() -> dict[str, Any]:
     return described | single
 
 
-def _describe_key(key: Key) -> dict[str, Any]:
+def _make_key_schema(key: Key) -> dict[str, Any]:
     shown = {"description": key.doc, "markdownDescription": f"{key.doc}\n\n`{key.name}:` {key.kind.label}"}
-    inner = _describe_type(key.kind)
+    inner = _make_type_schema(key.kind)
     is_value = isinstance(key.kind, (Time, Size, WholeNumber, Flag, Choice, Signal, Text, Either)) or hasattr(
         key.kind, "shape"
     )
     return {**shown, **(_allow_open_value(inner) if is_value and not isinstance(key.kind, Fields) else inner)}
 
 
-def _describe_type(kind: Any) -> dict[str, Any]:
-    return _describe_shape(getattr(kind, "shape", kind))
+def _make_type_schema(kind: Any) -> dict[str, Any]:
+    return _make_shape_schema(getattr(kind, "shape", kind))
 
 
 @singledispatch
-def _describe_shape(kind: Any) -> dict[str, Any]:
+def _make_shape_schema(kind: Any) -> dict[str, Any]:
     if hasattr(kind, "shape"):
-        return _describe_type(kind)
+        return _make_type_schema(kind)
     raise AssertionError(f"the schema does not know the type of value {type(kind).__name__}: give it a shape")
 
 
-@_describe_shape.register
-def _describe_text(kind: Text) -> dict[str, Any]:
-    return {"type": _SCALAR} if kind.may_be_empty else {"type": _SCALAR, "minLength": 1}
+@_make_shape_schema.register
+def _make_text_schema(kind: Text) -> dict[str, Any]:
+    return {"type": _SCALAR_JSON_TYPES} if kind.may_be_empty else {"type": _SCALAR_JSON_TYPES, "minLength": 1}
 
 
-@_describe_shape.register
-def _describe_regex(_kind: Regex) -> dict[str, Any]:
-    return {"type": _SCALAR}  # Python's own syntax: a format of ECMAScript's would refuse some of it
+@_make_shape_schema.register
+def _make_regex_schema(_kind: Regex) -> dict[str, Any]:
+    return {"type": _SCALAR_JSON_TYPES}  # Python's own syntax: a format of ECMAScript's would refuse some of it
 
 
-@_describe_shape.register
-def _describe_word(_kind: Word) -> dict[str, Any]:
-    return {"type": ["string", "boolean"], "pattern": f"^{_NAME}$"}
+@_make_shape_schema.register
+def _make_word_schema(_kind: Word) -> dict[str, Any]:
+    return {"type": ["string", "boolean"], "pattern": f"^{_NAME_PATTERN}$"}
 
 
-@_describe_shape.register
-def _describe_choice(kind: Choice) -> dict[str, Any]:
+@_make_shape_schema.register
+def _make_choice_schema(kind: Choice) -> dict[str, Any]:
     return {"enum": list(kind.options)}
 
 
-@_describe_shape.register
-def _describe_few_words(kind: FewWords) -> dict[str, Any]:
+@_make_shape_schema.register
+def _make_few_words_schema(kind: FewWords) -> dict[str, Any]:
     return {"enum": list(kind.words)}
 
 
-@_describe_shape.register
-def _describe_whole_number(kind: WholeNumber) -> dict[str, Any]:
+@_make_shape_schema.register
+def _make_whole_number_schema(kind: WholeNumber) -> dict[str, Any]:
     return {"type": "integer", "minimum": kind.low, "maximum": kind.high}
 
 
-@_describe_shape.register
-def _describe_flag(_kind: Flag) -> dict[str, Any]:
+@_make_shape_schema.register
+def _make_flag_schema(_kind: Flag) -> dict[str, Any]:
     return {"type": "boolean"}
 
 
-@_describe_shape.register
-def _describe_time(kind: Time) -> dict[str, Any]:
-    shown = _describe_pattern(TextPattern("|".join((*kind.words, _TIME)), (*kind.words, "10s")))
+@_make_shape_schema.register
+def _make_time_schema(kind: Time) -> dict[str, Any]:
+    shown = _make_pattern_schema(TextPattern("|".join((*kind.words, _TIME_EXPRESSION_PATTERN)), (*kind.words, "10s")))
     return shown if kind.positive else {**shown, "type": ["string", "integer"], "minimum": 0, "maximum": 0}
 
 
-@_describe_shape.register
-def _describe_size(kind: Size) -> dict[str, Any]:
-    return {"type": "string"} if kind.bindable else _describe_pattern(TextPattern(_SIZE, ("64 KiB",)))
+@_make_shape_schema.register
+def _make_size_schema(kind: Size) -> dict[str, Any]:
+    return {"type": "string"} if kind.bindable else _make_pattern_schema(TextPattern(_SIZE_PATTERN, ("64 KiB",)))
 
 
-@_describe_shape.register
-def _describe_signal(kind: Signal) -> dict[str, Any]:
+@_make_shape_schema.register
+def _make_signal_schema(kind: Signal) -> dict[str, Any]:
     return {"enum": list(kind.names)}
 
 
-@_describe_shape.register
-def _describe_list(kind: ListOf) -> dict[str, Any]:
+@_make_shape_schema.register
+def _make_list_schema(kind: ListOf) -> dict[str, Any]:
     return {
         "type": "array",
-        "items": _allow_open_value(_describe_type(kind.kind), ("one_of", "between")),
+        "items": _allow_open_value(_make_type_schema(kind.kind), ("one_of", "between")),
         **({"uniqueItems": True} if kind.unique else {}),
         **({} if kind.may_be_empty else {"minItems": 1}),
     }
 
 
-@_describe_shape.register
-def _describe_data(_kind: Data) -> dict[str, Any]:
+@_make_shape_schema.register
+def _make_data_schema(_kind: Data) -> dict[str, Any]:
     return {"type": "object"}
 
 
-@_describe_shape.register
-def _describe_steps(_kind: Steps) -> dict[str, Any]:
+@_make_shape_schema.register
+def _make_steps_schema(_kind: Steps) -> dict[str, Any]:
     return {"$ref": "#/definitions/steps"}
 
 
-@_describe_shape.register
-def _describe_pattern(kind: TextPattern) -> dict[str, Any]:
+@_make_shape_schema.register
+def _make_pattern_schema(kind: TextPattern) -> dict[str, Any]:
     shown = {"type": "string", "pattern": f"^(?:{kind.pattern})$"}
     return {**shown, "examples": list(kind.examples)} if kind.examples else shown
 
 
-@_describe_shape.register
-def _describe_map(kind: MapOf) -> dict[str, Any]:
-    shown: dict[str, Any] = {"type": "object", "additionalProperties": _describe_type(kind.value)}
+@_make_shape_schema.register
+def _make_map_schema(kind: MapOf) -> dict[str, Any]:
+    shown: dict[str, Any] = {"type": "object", "additionalProperties": _make_type_schema(kind.value)}
     if kind.names is not None:
-        names = _describe_type(kind.names)
+        names = _make_type_schema(kind.names)
         shown["propertyNames"] = {key: names[key] for key in ("enum", "pattern", "minLength") if key in names}
     return shown | ({"minProperties": 1, "maxProperties": 1} if kind.single else {})
 
 
-@_describe_shape.register
-def _describe_any_of(kind: AnyOf) -> dict[str, Any]:
-    return {"anyOf": [_describe_type(shape) for shape in kind.shapes]}
+@_make_shape_schema.register
+def _make_any_of_schema(kind: AnyOf) -> dict[str, Any]:
+    return {"anyOf": [_make_type_schema(shape) for shape in kind.shapes]}
 
 
-@_describe_shape.register
-def _describe_fields(kind: Fields) -> dict[str, Any]:
+@_make_shape_schema.register
+def _make_fields_schema(kind: Fields) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "type": "object",
-        "properties": {key.name: _describe_key(key) for key in kind.keys},
+        "properties": {key.name: _make_key_schema(key) for key in kind.keys},
         "additionalProperties": False,
     }
     required = [key.name for key in kind.keys if key.required and not key.unless]
@@ -319,6 +324,6 @@ def _describe_fields(kind: Fields) -> dict[str, Any]:
     return shown
 
 
-@_describe_shape.register
-def _describe_either(kind: Either) -> dict[str, Any]:
-    return {"anyOf": [_describe_type(kind.scalar), _describe_type(kind.mapping)]}
+@_make_shape_schema.register
+def _make_either_schema(kind: Either) -> dict[str, Any]:
+    return {"anyOf": [_make_type_schema(kind.scalar), _make_type_schema(kind.mapping)]}

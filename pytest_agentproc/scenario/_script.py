@@ -8,13 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._check import Key, Step
 from pytest_agentproc.scenario._fields import Choice, Either, Fields, Flag, ListOf, Signal, Time, WholeNumber, Word
-from pytest_agentproc.scenario._words import COMMANDS, STEP_WORDS, describe_unknown, join_choices, shorten
+from pytest_agentproc.scenario._words import (
+    REMEDY_BY_COMMAND_WORD,
+    REMEDY_BY_UNKNOWN_STEP,
+    describe_unknown_word,
+    join_choices,
+    shorten_text,
+)
 from pytest_agentproc.scenario._yaml import Mapping as MappingNode
-from pytest_agentproc.scenario._yaml import Node, Scalar, Sequence, describe_node, format_inline, quote
+from pytest_agentproc.scenario._yaml import (
+    Scalar,
+    Sequence,
+    YamlNode,
+    describe_node,
+    format_node_inline,
+    quote_for_message,
+)
 from pytest_agentproc.vocabulary import SIGNALS, signal_number
 
 if TYPE_CHECKING:
-    from pytest_agentproc.scenario._check import Check, ProgramStep, Scope, StepEntry
+    from pytest_agentproc.scenario._check import CompileContext, FileCheck, ProgramStep, StepEntry
 
 
 @dataclass(frozen=True)
@@ -23,7 +36,7 @@ class Steps:
 
     label: str = "steps"
 
-    def read(self, node: Node, what: str, check: Check) -> tuple[Step, ...]:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> tuple[Step, ...]:
         """Read every item; an item after the end of a script is a mistake."""
         if not isinstance(node, Sequence):
             check.report_wrong_value(
@@ -48,7 +61,7 @@ class Steps:
         return tuple(steps)
 
 
-def _read_step(node: Node, check: Check) -> Step | None:
+def _read_step(node: YamlNode, check: FileCheck) -> Step | None:
     if not isinstance(node, MappingNode):
         check.report_at(
             node, f"a step is a name with a value, not {describe_node(node)}: write {_suggest_step_form(node, check)}"
@@ -57,7 +70,7 @@ def _read_step(node: Node, check: Check) -> Step | None:
     known = [(name, value) for name, value in node.pairs if name.text in check.steps]
     if not known:
         for name, _ in node.pairs[:1]:
-            check.report_at(name, describe_unknown("step", name.text, check.steps, STEP_WORDS))
+            check.report_at(name, describe_unknown_word("step", name.text, check.steps, REMEDY_BY_UNKNOWN_STEP))
         if not node.pairs:
             check.report_at(node, "a step is a name with a value, not an empty mapping")
         return None
@@ -77,15 +90,15 @@ def _read_step(node: Node, check: Check) -> Step | None:
     return Step(name.line, name.text, result, also)
 
 
-def _suggest_step_form(node: Node, check: Check) -> str:
+def _suggest_step_form(node: YamlNode, check: FileCheck) -> str:
     found = re.fullmatch(r"(\w+)\s*[:=]?\s*(.*)", node.text, re.DOTALL) if isinstance(node, Scalar) else None
     if found is None or found[1] not in check.steps:
         return '"name: value"'
-    return quote(f"{found[1]}: {found[2] or '...'}")
+    return quote_for_message(f"{found[1]}: {found[2] or '...'}")
 
 
 def _describe_extra_keys(
-    entry: StepEntry, own: tuple[Scalar, Node], extra: list[tuple[Scalar, Node]], check: Check
+    entry: StepEntry, own: tuple[Scalar, YamlNode], extra: list[tuple[Scalar, YamlNode]], check: FileCheck
 ) -> str:
     name, value = own
     count = {1: "two", 2: "three"}.get(len(extra), str(len(extra) + 1))
@@ -95,18 +108,20 @@ def _describe_extra_keys(
     own_keys = [key.name for key in long_form.keys] if isinstance(long_form, Fields) else []
     if all(key.text in own_keys for key, _ in extra) and isinstance(value, Scalar):
         pairs = [(own_keys[0], value), *((key.text, other) for key, other in extra)]
-        return f"{found}: write {name.text}: {{{', '.join(f'{key}: {format_inline(node)}' for key, node in pairs)}}}"
+        return (
+            f"{found}: write {name.text}: {{{', '.join(f'{key}: {format_node_inline(node)}' for key, node in pairs)}}}"
+        )
     stray = [key.text for key, _ in extra if key.text not in check.steps]
     if stray:
-        return f"{found}: {describe_unknown('key in a step', stray[0], [*check.steps, *own_keys])}"
+        return f"{found}: {describe_unknown_word('key in a step', stray[0], [*check.steps, *own_keys])}"
     return f"{found}: write {join_choices([str(count)], 'and')} items, one for each"
 
 
-_PARENT = "parent"
-_RESERVED = ("agent", "caller", "supervisor", "tree", _PARENT)
+_PARENT_NAME = "parent"
+_RESERVED_PROCESS_NAMES = ("agent", "caller", "supervisor", "tree", _PARENT_NAME)
 
 
-def build_spawn(step: Step, scope: Scope) -> list[ProgramStep]:
+def build_spawn(step: Step, scope: CompileContext) -> list[ProgramStep]:
     """Compile to `spawn`, with the child's own steps if it has a script."""
     value = step.value
     child = {
@@ -115,38 +130,38 @@ def build_spawn(step: Step, scope: Scope) -> list[ProgramStep]:
         "inherits": list(value.get("inherits", ())),
         "ignores_signals": value.get("ignores_signals", False),
         "for": scope.evaluate_time(value.get("for")),
-        **{flag: True for flag in _FLAGS if value.get(flag)},
+        **{flag: True for flag in _SPAWN_FLAG_NAMES if value.get(flag)},
     }
-    if child["how"] == _REFORK:
-        child["every"] = scope.evaluate_expression(value["every"]) if "every" in value else _HOP
+    if child["how"] == _REFORK_SPAWN_KIND:
+        child["every"] = scope.evaluate_expression(value["every"]) if "every" in value else _DEFAULT_REFORK_INTERVAL_NS
         child["heads"] = value.get("heads", 1)
     steps = scope.compile_steps(value["script"]) if "script" in value else None
     return [(step.line, "spawn", (child, steps))]
 
 
-_REFORK = "refork"
-_ORPHANS = ("double_fork", "daemon", "launcher", _REFORK)
-_HOWS = ("same_group", "own_group", "new_session", *_ORPHANS)
-_HOP = 100_000_000
+_REFORK_SPAWN_KIND = "refork"
+_ORPHANING_SPAWN_KINDS = ("double_fork", "daemon", "launcher", _REFORK_SPAWN_KIND)
+_SPAWN_KINDS = ("same_group", "own_group", "new_session", *_ORPHANING_SPAWN_KINDS)
+_DEFAULT_REFORK_INTERVAL_NS = 100_000_000
 """Nanoseconds between two forks of what re-forks, unless the file says otherwise."""
 
-_STREAMS = ("stdout", "stderr", "stdin")
-_FLAGS = ("closed_fds", "clear_env", "stopped", "zombie", "subreaper")
+_INHERITABLE_STREAMS = ("stdout", "stderr", "stdin")
+_SPAWN_FLAG_NAMES = ("closed_fds", "clear_env", "stopped", "zombie", "subreaper")
 
 
-def _validate_spawn(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+def _validate_spawn(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
     """Look for what does not go together."""
-    how = values.get("how", _HOWS[0])
+    how = values.get("how", _SPAWN_KINDS[0])
     for name in ("every", "heads"):
-        if name in values and how != _REFORK:
+        if name in values and how != _REFORK_SPAWN_KIND:
             check.report_at(
                 node, f"{what} has {name}, and how: {how} forks once: write how: refork, or leave {name} out"
             )
     for name in ("script", "stopped", "subreaper"):
-        if how == _REFORK and values.get(name) not in (None, False):
+        if how == _REFORK_SPAWN_KIND and values.get(name) not in (None, False):
             check.report_at(node, f"{what} has {name}, and what re-forks only forks and exits: leave {name} out")
-    if values.get("zombie") and how in _ORPHANS:
-        alternatives = join_choices([how for how in _HOWS if how not in _ORPHANS])
+    if values.get("zombie") and how in _ORPHANING_SPAWN_KINDS:
+        alternatives = join_choices([how for how in _SPAWN_KINDS if how not in _ORPHANING_SPAWN_KINDS])
         check.report_at(
             node, f"{what} is a zombie at its end, and how: {how} has no parent then: write how: {alternatives}"
         )
@@ -155,13 +170,17 @@ def _validate_spawn(values: dict[str, Any], node: Node, what: str, check: Check)
     return values
 
 
-FORM = Fields(
+SPAWN_FIELDS = Fields(
     (
         Key("id", Word(), "its name in expect and in the timeline; child1, child2, ... if absent"),
-        Key("how", Choice(_HOWS), "how it leaves its parent; same_group if absent"),
+        Key("how", Choice(_SPAWN_KINDS), "how it leaves its parent; same_group if absent"),
         Key("every", Time(), "refork: how long each of it lives before the next; 100ms if absent, 0s is for real time"),
         Key("heads", WholeNumber(1, 64), "refork: this many of it at a time, each with its own followers; 1 if absent"),
-        Key("inherits", ListOf(Choice(_STREAMS), unique=True), "the streams that it has, too; none if absent"),
+        Key(
+            "inherits",
+            ListOf(Choice(_INHERITABLE_STREAMS), unique=True),
+            "the streams that it has, too; none if absent",
+        ),
         Key("ignores_signals", Flag(), "whether it catches and ignores TERM, INT and HUP"),
         Key("closed_fds", Flag(), "whether it closes all that it inherited beside the standard streams"),
         Key("clear_env", Flag(), "whether its environment is empty"),
@@ -172,18 +191,18 @@ FORM = Fields(
         Key("script", Steps(), "the steps of the child, in place of `for`; their end ends the child"),
     ),
     finish=_validate_spawn,
-    elsewhere=COMMANDS,
+    elsewhere=REMEDY_BY_COMMAND_WORD,
 )
 
 
 class _SpawnValue:
     """An id, or the long form. The name is given away before the child's own script is read: names follow the file."""
 
-    label = f"ID or {FORM.label}"
-    form = FORM
-    shape = Either(Word(), FORM, key="id")
+    label = f"ID or {SPAWN_FIELDS.label}"
+    form = SPAWN_FIELDS
+    shape = Either(Word(), SPAWN_FIELDS, key="id")
 
-    def read(self, node: Node, what: str, check: Check) -> Any:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Read either form into the values of the long one, the id among them."""
         before = len(check.problems)
         if isinstance(node, Scalar):
@@ -197,27 +216,29 @@ class _SpawnValue:
         name = _register_process_name(word, own or node, what, check)
         check.depth += 1
         above, check.process = check.process, name
-        values = FORM.read(node, what, check)
+        values = SPAWN_FIELDS.read(node, what, check)
         check.process = above
         check.depth -= 1
         if values is None or len(check.problems) > before:
             return None
-        if values.get("how") in _ORPHANS:
+        if values.get("how") in _ORPHANING_SPAWN_KINDS:
             check.orphans[name] = values["how"]
         check.inherits[name] = (given.get("inherits", node), tuple(values.get("inherits", ())))
         return {**values, "id": name}
 
 
-SPAWN = _SpawnValue()
+SPAWN_VALUE_TYPE = _SpawnValue()
 
 
-def _register_process_name(name: str, node: Node, what: str, check: Check) -> str:
-    if name in _RESERVED:
+def _register_process_name(name: str, node: YamlNode, what: str, check: FileCheck) -> str:
+    if name in _RESERVED_PROCESS_NAMES:
         check.report_at(node, f'{what}.id cannot be "{name}": records call another by that name')
     elif name in check.sessions:
-        check.report_at(node, f'{what}.id "{shorten(name)}" is taken by the session in line {check.sessions[name]}')
+        check.report_at(
+            node, f'{what}.id "{shorten_text(name)}" is taken by the session in line {check.sessions[name]}'
+        )
     elif name in check.spawned:
-        check.report_at(node, f'{what}.id "{shorten(name)}" is taken by the spawn in line {check.spawned[name]}')
+        check.report_at(node, f'{what}.id "{shorten_text(name)}" is taken by the spawn in line {check.spawned[name]}')
     elif name:
         check.spawned[name] = node.line
         check.parents[name] = check.process or check.session
@@ -228,7 +249,7 @@ def _register_process_name(name: str, node: Node, what: str, check: Check) -> st
 class _ChildName(Word):
     """A child of the process whose script it is; where it is spawned may come later in the file."""
 
-    def read(self, node: Node, what: str, check: Check) -> str:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the name."""
         name = super().read(node, what, check)
         if name:
@@ -240,18 +261,18 @@ class _ChildName(Word):
 class _ChildOrParentName(_ChildName):
     """A child, or in a spawned process its parent."""
 
-    def read(self, node: Node, what: str, check: Check) -> str:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the name."""
-        if not (isinstance(node, Scalar) and node.text == _PARENT):
+        if not (isinstance(node, Scalar) and node.text == _PARENT_NAME):
             return super().read(node, what, check)
         if not check.depth:
             check.report_at(node, f"{what}: the agent has no parent here: only a spawned process can name its parent")
-        check.meant.append((node, _PARENT, check.process))
-        return _PARENT
+        check.meant.append((node, _PARENT_NAME, check.process))
+        return _PARENT_NAME
 
 
-ENDING = _ChildOrParentName()
-KILL = Either(
+AWAITED_EXIT_VALUE_TYPE = _ChildOrParentName()
+KILL_VALUE_TYPE = Either(
     _ChildOrParentName(),
     Fields(
         (
@@ -263,28 +284,28 @@ KILL = Either(
 )
 
 
-def build_kill(step: Step, _scope: Scope) -> list[ProgramStep]:
+def build_kill(step: Step, _scope: CompileContext) -> list[ProgramStep]:
     """Compile to `kill`."""
     return [(step.line, "kill", (step.value["id"], signal_number(step.value.get("signal", "KILL"))))]
 
 
-def check_child_references(check: Check) -> None:
+def check_child_references(check: FileCheck) -> None:
     """Report each child that the script does not spawn or has lost by then, and each parent that a process has lost."""
     for node, name, process in check.meant:
         own = [child for child, parent in check.parents.items() if parent == process]
-        is_parent = name == _PARENT
+        is_parent = name == _PARENT_NAME
         orphan = process if is_parent else name
         if not is_parent and name not in own:
             check.report_at(node, _describe_unknown_child(name, own, check))
         elif orphan in check.orphans:
-            trouble = f"{process} cannot name its parent" if is_parent else f'"{shorten(name)}" is no child'
+            trouble = f"{process} cannot name its parent" if is_parent else f'"{shorten_text(name)}" is no child'
             how = f"how: {check.orphans[orphan]} leaves it without a parent"
-            alternatives = join_choices([how for how in _HOWS if how not in _ORPHANS])
+            alternatives = join_choices([how for how in _SPAWN_KINDS if how not in _ORPHANING_SPAWN_KINDS])
             check.report_at(node, f"{trouble}: {how}: write how: {alternatives}")
     check.meant.clear()
 
 
-def check_inherited_streams(check: Check) -> None:
+def check_inherited_streams(check: FileCheck) -> None:
     """Report every process that inherits a stream which its parent, a spawned process, does not have."""
     for name, (node, streams) in check.inherits.items():
         parent = check.parents.get(name)
@@ -293,7 +314,7 @@ def check_inherited_streams(check: Check) -> None:
         held = check.inherits[parent][1]
         missing = [stream for stream in streams if stream not in held]
         if missing:
-            needed = ", ".join(stream for stream in _STREAMS if stream in held or stream in missing)
+            needed = ", ".join(stream for stream in _INHERITABLE_STREAMS if stream in held or stream in missing)
             check.report_at(
                 node,
                 f"{name} inherits {join_choices(missing, 'and')}, but its parent {parent} has none: "
@@ -302,16 +323,18 @@ def check_inherited_streams(check: Check) -> None:
     check.inherits.clear()
 
 
-def _describe_unknown_child(name: str, own: list[str], check: Check) -> str:
+def _describe_unknown_child(name: str, own: list[str], check: FileCheck) -> str:
     if name in check.parents:
-        return f'"{shorten(name)}" is no child of this process, but another\'s'
+        return f'"{shorten_text(name)}" is no child of this process, but another\'s'
     remedy = f": for its own death write die: {name}" if name.removeprefix("SIG") in SIGNALS else ""
     return (
-        describe_unknown("child", name, own) if own else f'"{shorten(name)}" is no child: this process spawns none'
+        describe_unknown_word("child", name, own)
+        if own
+        else f'"{shorten_text(name)}" is no child: this process spawns none'
     ) + remedy
 
 
-def _choose_next_child_name(check: Check) -> str:
+def _choose_next_child_name(check: FileCheck) -> str:
     check.nameless += 1
     while f"child{check.nameless}" in (*check.spawned, *check.sessions):
         check.nameless += 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._check import Key
 from pytest_agentproc.scenario._fields import (
-    LONG_TEXT,
+    LONG_TEXT_TYPE,
     AnyOf,
     Choice,
     Data,
@@ -23,21 +23,21 @@ from pytest_agentproc.scenario._fields import (
     WholeNumber,
 )
 from pytest_agentproc.scenario._script import Steps
-from pytest_agentproc.scenario._words import describe_unknown, join_choices, shorten
-from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar
+from pytest_agentproc.scenario._words import describe_unknown_word, join_choices, shorten_text
+from pytest_agentproc.scenario._yaml import Mapping, Scalar, YamlNode
 
 if TYPE_CHECKING:
-    from pytest_agentproc.scenario._check import Check, ProgramStep, Scope, Step
+    from pytest_agentproc.scenario._check import CompileContext, FileCheck, ProgramStep, Step
 
 
-_SOME = ("parent", "more", "allowed_by", "kind", "locations")
+_TOOL_KEYS_OF_SOME_DIALECTS = ("parent", "more", "allowed_by", "kind", "locations")
 """What only some dialects can tell of a tool."""
 
-_TOOL: dict[str, Any] = {"input": {}}
-_TOOL_DONE: dict[str, Any] = {"output": "", "error": None}
+_TOOL_DEFAULTS: dict[str, Any] = {"input": {}}
+_TOOL_DONE_DEFAULTS: dict[str, Any] = {"output": "", "error": None}
 
 
-def build_event(step: Step, _scope: Scope) -> list[ProgramStep]:
+def build_event(step: Step, _scope: CompileContext) -> list[ProgramStep]:
     """Compile to `event`: the kind of word, and its value; a thought of the agent's own is its text alone."""
     if isinstance(step.value, _DialectLine):
         return [(step.line, "event", ("line", step.value.fields))]
@@ -45,12 +45,12 @@ def build_event(step: Step, _scope: Scope) -> list[ProgramStep]:
     return [(step.line, "event", (step.name, step.value["text"] if is_own else step.value))]
 
 
-def is_step_supported(name: str, node: Node, check: Check) -> bool:
+def is_step_supported(name: str, node: YamlNode, check: FileCheck) -> bool:
     """Say whether the dialect has the step; report it if not, unless the dialect itself is wrong."""
     language = check.language
-    if not check.mode or name in language.list_steps(check.dialect, check.mode):
+    if not check.mode or name in language.list_dialect_steps(check.dialect, check.mode):
         return True
-    able = language.list_modes_with(lambda record, mode: name in language.list_steps(record.name, mode))
+    able = language.list_dialect_modes_with(lambda record, mode: name in language.list_dialect_steps(record.name, mode))
     known = f"known by {join_choices(able)}" if able else "no dialect here has it"
     check.report_at(node, f"the dialect {check.dialect} has no {name} in mode {check.mode}: {known}")
     return False
@@ -62,7 +62,7 @@ class _StepText(Text):
 
     step: str = ""
 
-    def read(self, node: Node, what: str, check: Check) -> str:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the text."""
         return super().read(node, what, check) if is_step_supported(self.step, node, check) else ""
 
@@ -71,7 +71,7 @@ class _StepText(Text):
 class _BeginWord(Choice):
     """A turn, in a dialect that has something to print as it begins."""
 
-    def read(self, node: Node, what: str, check: Check) -> str:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the word."""
         return super().read(node, what, check) if is_step_supported("begin", node, check) else ""
 
@@ -80,7 +80,7 @@ class _BeginWord(Choice):
 class _PlanEntries(ListOf):
     """A list of entries, in a dialect that has plans."""
 
-    def read(self, node: Node, what: str, check: Check) -> list[Any]:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> list[Any]:
         """Read every entry."""
         return super().read(node, what, check) if is_step_supported("plan", node, check) else []
 
@@ -99,14 +99,14 @@ class _EventData(Data):
     label: str = "{NAME: VALUE, ...} / LINE / {LINE: {NAME: VALUE, ...}}"
     shape = AnyOf((Data(), Text("LINE", may_be_empty=False)))
 
-    def read(self, node: Node, what: str, check: Check) -> Any:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Read the mapping, or find the line."""
         if not is_step_supported("event", node, check):
             return {}
         lines = check.dialect_record.lines if check.dialect_record else {}
         if isinstance(node, Scalar) and lines:
             if node.text not in lines:
-                return check.report_at(node, describe_unknown("line", node.text, lines))
+                return check.report_at(node, describe_unknown_word("line", node.text, lines))
             return _DialectLine({**lines[node.text]})
         given = super().read(node, what, check)
         name = next(iter(given), "")
@@ -117,27 +117,32 @@ class _EventData(Data):
         return check.report_wrong_value(node.pairs[0][1], f"{what}.{name}", f"a mapping such as {Data.label}")
 
 
-def _validate_tool(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+def _validate_tool(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
     if is_step_supported("tool", node, check):
         number = values["id"]
         if number in check.tools:
-            check.report_at(node, f'{what}.id "{shorten(number)}" is taken by the tool in line {check.tools[number]}')
+            taken = f'{what}.id "{shorten_text(number)}" is taken by the tool in line {check.tools[number]}'
+            check.report_at(node, taken)
         check_dialect_keys(values, node, what, check)
         check.tools.setdefault(number, node.line)
-    return {**_TOOL, **values}
+    return {**_TOOL_DEFAULTS, **values}
 
 
-def check_dialect_keys(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+def check_dialect_keys(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
     """Report what only another dialect has, and a parent that is no tool."""
-    for key in [key for key in _SOME if key in values and not check.has_dialect_key(key)]:
+    for key in [key for key in _TOOL_KEYS_OF_SOME_DIALECTS if key in values and not check.has_dialect_key(key)]:
         check.report_at(node, f"the dialect {check.dialect} cannot tell it: leave {key} out of {what}")
     if check.has_dialect_key("parent") and "parent" in values and values["parent"] not in check.tools:
-        known = describe_unknown("tool", values["parent"], check.tools) if check.tools else "no tool was started before"
+        known = _describe_unknown_id("tool", values["parent"], check.tools)
         check.report_at(node, f"{what}.parent: {known}")
     return values
 
 
-def _make_plan_entry(values: dict[str, Any], node: Node, what: str, check: Check) -> str | dict[str, Any]:
+def _describe_unknown_id(kind: str, number: str, started: dict[str, int]) -> str:
+    return describe_unknown_word(kind, number, started) if started else f"no {kind} was started before"
+
+
+def _make_plan_entry(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> str | dict[str, Any]:
     """Make an entry of a plan: its text, unless it has more fields."""
     if len(values) == 1:
         return str(values["content"])
@@ -146,29 +151,25 @@ def _make_plan_entry(values: dict[str, Any], node: Node, what: str, check: Check
     return values
 
 
-def _validate_tool_done(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+def _validate_tool_done(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
     if is_step_supported("tool_done", node, check):
         if values["id"] not in check.tools:
-            check.report_at(
-                node,
-                describe_unknown("tool", values["id"], check.tools) if check.tools else "no tool was started before",
-            )
+            check.report_at(node, _describe_unknown_id("tool", values["id"], check.tools))
         own = check.tools_done.setdefault(values["id"], node.line)
         if (line := check.tools_done_beside.get(values["id"], own)) != node.line:
-            check.report_at(
-                node, f'the tool "{shorten(values["id"])}" has ended in line {line}: write an event for a second end'
-            )
+            shown = shorten_text(values["id"])
+            check.report_at(node, f'the tool "{shown}" has ended in line {line}: write an event for a second end')
         if "refused" in values and not check.has_dialect_key("refused"):
             check.report_at(node, f"the dialect {check.dialect} cannot tell it: leave refused out of {what}")
         elif values.get("refused") and values.get("error") is None:
             check.report_at(node, f"{what} is refused without a word: write error, too")
-    return {**_TOOL_DONE, **values}
+    return {**_TOOL_DONE_DEFAULTS, **values}
 
 
-_ID = Text("ID", may_be_empty=False)
-_STATUSES = ("pending", "in_progress", "completed")
+_ID_TYPE = Text("ID", may_be_empty=False)
+_PLAN_STATUSES = ("pending", "in_progress", "completed")
 _TOOL_KINDS = ("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other")
-_LOCATION = Either(
+_LOCATION_TYPE = Either(
     Text("PATH", may_be_empty=False),
     Fields(
         (
@@ -179,25 +180,25 @@ _LOCATION = Either(
     key="path",
 )
 
-BEGIN = _BeginWord(("turn",))
-NOTICE = _StepText(step="notice")
-DELTA = _StepText(step="delta")
-_PARENT = Key("parent", _ID, "the tool whose sub-agent thinks it; the agent itself if absent (claude)")
-THINK = Either(
+BEGIN_VALUE_TYPE = _BeginWord(("turn",))
+NOTICE_VALUE_TYPE = _StepText(step="notice")
+DELTA_VALUE_TYPE = _StepText(step="delta")
+_THINK_PARENT_KEY = Key("parent", _ID_TYPE, "the tool whose sub-agent thinks it; the agent itself if absent (claude)")
+THINK_VALUE_TYPE = Either(
     _StepText(step="think"),
     Fields(
-        (Key("text", _StepText(step="think"), "the text of the thought", required=True), _PARENT),
+        (Key("text", _StepText(step="think"), "the text of the thought", required=True), _THINK_PARENT_KEY),
         finish=check_dialect_keys,
     ),
     key="text",
 )
-PLAN = _PlanEntries(
+PLAN_VALUE_TYPE = _PlanEntries(
     Either(
         Text("ENTRY", may_be_empty=False),
         Fields(
             (
                 Key("content", Text(may_be_empty=False), "what is to be done", required=True),
-                Key("status", Choice(_STATUSES), "how far it is; pending if absent (acp)"),
+                Key("status", Choice(_PLAN_STATUSES), "how far it is; pending if absent (acp)"),
                 Key("priority", Choice(("high", "medium", "low")), "how urgent it is; medium if absent (acp)"),
             ),
             finish=_make_plan_entry,
@@ -205,26 +206,26 @@ PLAN = _PlanEntries(
         key="content",
     )
 )
-EVENT = _EventData()
-TOOL = Fields(
+EVENT_VALUE_TYPE = _EventData()
+TOOL_VALUE_TYPE = Fields(
     (
-        Key("id", _ID, "the id of the tool, which tool_done names", required=True),
+        Key("id", _ID_TYPE, "the id of the tool, which tool_done names", required=True),
         Key("name", Text("NAME", may_be_empty=False), "the tool's name", required=True),
         Key("input", Data(), "its arguments; {} if absent"),
-        Key("parent", _ID, "the tool whose sub-agent uses it; the agent itself if absent (claude)"),
+        Key("parent", _ID_TYPE, "the tool whose sub-agent uses it; the agent itself if absent (claude)"),
         Key("allowed_by", Choice(("rule", "subcommands")), "why no question is asked; rule if absent (claude)"),
         Key("more", Flag(), "whether the next tool is asked for by the same message; false if absent (claude)"),
         Key("kind", Choice(_TOOL_KINDS), "the kind of the tool; other if absent (acp)"),
-        Key("locations", ListOf(_LOCATION), "the files that it is about; none if absent (acp)"),
+        Key("locations", ListOf(_LOCATION_TYPE), "the files that it is about; none if absent (acp)"),
     ),
     finish=_validate_tool,
 )
-TOOL_DONE = Either(
-    _ID,
+TOOL_DONE_VALUE_TYPE = Either(
+    _ID_TYPE,
     Fields(
         (
-            Key("id", _ID, "the id of the tool", required=True),
-            Key("output", LONG_TEXT, "the output of the tool"),
+            Key("id", _ID_TYPE, "the id of the tool", required=True),
+            Key("output", LONG_TEXT_TYPE, "the output of the tool"),
             Key("error", Text(), "the reason why the tool failed"),
             Key("refused", Flag(), "whether it refused its input, and never ran; false if absent (claude)"),
         ),
@@ -234,13 +235,15 @@ TOOL_DONE = Either(
 )
 
 
-_KINDS = ("permission", "hook")
+_ASK_KINDS = ("permission", "hook")
 
-ANSWERS = dict.fromkeys(_KINDS, ("allow", "deny", "cancelled", "none")) | {"request": ("answered", "refused", "none")}
+ANSWERS_BY_KIND = dict.fromkeys(_ASK_KINDS, ("allow", "deny", "cancelled", "none")) | {
+    "request": ("answered", "refused", "none")
+}
 """What can be asked for, and what can be told; none: nothing."""
 
 
-def _validate_ask(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+def _validate_ask(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
     if not is_step_supported("ask", node, check):
         return values
     if check.depth:
@@ -261,7 +264,7 @@ def _validate_ask(values: dict[str, Any], node: Node, what: str, check: Check) -
     return values
 
 
-def _validate_request(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
+def _validate_request(values: dict[str, Any], node: YamlNode, _what: str, check: FileCheck) -> dict[str, Any]:
     if not is_step_supported("request", node, check):
         return values
     if check.depth:
@@ -270,19 +273,15 @@ def _validate_request(values: dict[str, Any], node: Node, _what: str, check: Che
     if other in values and check.mode:
         check.report_at(node, f"the dialect {check.dialect} calls no {other} of its client: write {key}")
     elif key == "tool" and values.get("tool", "") not in check.tools:
-        known = (
-            describe_unknown("tool", values.get("tool", ""), check.tools)
-            if check.tools
-            else "no tool was started before"
-        )
+        known = _describe_unknown_id("tool", values.get("tool", ""), check.tools)
         check.report_at(node, known)
     return {**values, "is_of_run": bool(check.mode) and not check.is_session}
 
 
-def build_ask(step: Step, scope: Scope) -> list[ProgramStep]:
+def build_ask(step: Step, scope: CompileContext) -> list[ProgramStep]:
     """Compile to the question and what follows each answer."""
     value = step.value
-    kind = next(kind for kind in _KINDS if kind in value)
+    kind = next(kind for kind in _ASK_KINDS if kind in value)
     fields = {"kind": kind, "name": value[kind], "id": value.get("id"), "event": value.get("event", "PreToolUse")}
     if "output" in value:
         fields["output"] = value["output"]
@@ -294,7 +293,7 @@ def build_ask(step: Step, scope: Scope) -> list[ProgramStep]:
     return [(step.line, step.name, (fields, *branches))]
 
 
-def build_request(step: Step, scope: Scope) -> list[ProgramStep]:
+def build_request(step: Step, scope: CompileContext) -> list[ProgramStep]:
     """Compile to a question, too: only the name of its answer differs. An agent of a run calls its own servers."""
     value = step.value
     fields = {"kind": "request", "id": value.get("id")}
@@ -308,7 +307,7 @@ def build_request(step: Step, scope: Scope) -> list[ProgramStep]:
     return [(step.line, "ask", (fields, *branches, []))]
 
 
-ASK = Fields(
+ASK_VALUE_TYPE = Fields(
     (
         Key("permission", Text("TOOL", may_be_empty=False), "the tool that the agent wants to use"),
         Key("hook", Text("NAME", may_be_empty=False), "the id of the hook that the agent calls (claude)"),
@@ -321,13 +320,13 @@ ASK = Fields(
         Key("for", Time(), "how long it waits, then it takes the question back; for ever if absent (claude)"),
         Key("unanswered", Steps(), "the steps after it has taken the question back; none if absent"),
     ),
-    one_of=_KINDS,
+    one_of=_ASK_KINDS,
     finish=_validate_ask,
 )
-REQUEST = Fields(
+REQUEST_VALUE_TYPE = Fields(
     (
         Key("method", Text("METHOD", may_be_empty=False), "the method, in the protocol's words (acp, codex)"),
-        Key("tool", _ID, "the running tool, named mcp__SERVER__TOOL, of an MCP server (claude)"),
+        Key("tool", _ID_TYPE, "the running tool, named mcp__SERVER__TOOL, of an MCP server (claude)"),
         Key("params", Data(), "the parameters; the id of the session is added"),
         Key("id", Text("ID", may_be_empty=False), "the id of the request; one of its own if absent"),
         Key("answered", Steps(), "the steps after a result; none if absent"),
@@ -338,12 +337,12 @@ REQUEST = Fields(
 )
 
 
-_PROMPT = re.compile(r"prompt ([1-9][0-9]{0,8})", re.ASCII)
-_FORMS = "eof, prompt N, cancel, {stdin: PATTERN} or {exit: ID}"
-_EVENTS = "eof, epipe, cancel or {signal: TERM}"
+_PROMPT_NUMBER_PATTERN = re.compile(r"prompt ([1-9][0-9]{0,8})", re.ASCII)
+_WAIT_FOR_FORMS = "eof, prompt N, cancel, {stdin: PATTERN} or {exit: ID}"
+_WHEN_EVENT_FORMS = "eof, epipe, cancel or {signal: TERM}"
 
 
-def _check_agent_receives(node: Node, what: str, check: Check) -> None:
+def _check_agent_receives(node: YamlNode, what: str, check: FileCheck) -> None:
     """Report an event that only the agent of a session receives; if the mode itself is wrong, report nothing."""
     if check.depth:
         check.report_at(node, f"a spawned process hears no {what}: only the agent does")
@@ -359,13 +358,13 @@ class _AwaitedEventWord:
     label: str = "eof / prompt N / cancel"
     shape = TextPattern("eof|cancel|prompt [1-9][0-9]*", ("prompt 1", "cancel", "eof"))
 
-    def read(self, node: Node, what: str, check: Check) -> str | int:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> str | int:
         """Take the word, or the prompt's number."""
         text = node.text if isinstance(node, Scalar) else ""
-        found = _PROMPT.fullmatch(text)
+        found = _PROMPT_NUMBER_PATTERN.fullmatch(text)
         if found is None and text not in ("eof", "cancel"):
             remedy = 'count them from 1: "prompt 1"' if text.partition(" ")[0] in ("prompt", "prompts") else ""
-            check.report_wrong_value(node, what, _FORMS, remedy)
+            check.report_wrong_value(node, what, _WAIT_FOR_FORMS, remedy)
         elif text != "eof":
             _check_agent_receives(node, text.partition(" ")[0], check)
         return text if found is None else int(found[1])
@@ -375,7 +374,7 @@ class _AwaitedEventWord:
 class _ReactionEventWord(FewWords):
     """A word for an event that a script can react to."""
 
-    def read(self, node: Node, what: str, check: Check) -> str:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the word."""
         word = super().read(node, what, check)
         if word == "cancel":
@@ -387,7 +386,7 @@ class _ReactionEventWord(FewWords):
 class _AcknowledgedEventWord(Choice):
     """An event that a script can acknowledge."""
 
-    def read(self, node: Node, what: str, check: Check) -> str:
+    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the word."""
         word = super().read(node, what, check)
         if word == "cancel":
@@ -395,12 +394,14 @@ class _AcknowledgedEventWord(Choice):
         elif word and check.mode and (check.depth or not (check.is_session and check.has_dialect_key(word))):
             who = "a spawned process" if check.depth else f"the dialect {check.dialect} in mode {check.mode}"
             told = "nothing of a signal" if word == "signal" else "no receipt of a cancel"
-            able = check.language.list_modes_with(lambda record, mode: word in record.keys and mode in record.talks)
+            able = check.language.list_dialect_modes_with(
+                lambda record, mode: word in record.keys and mode in record.talks
+            )
             check.report_at(node, f"{who} tells {told}: known by {join_choices(able)}")
         return word
 
 
-_HANDSHAKES = {
+_MEANING_BY_HANDSHAKE_KEY = {
     "version": "version of a protocol",
     "history": "history of a session",
     "modes": "modes of a session",
@@ -409,21 +410,21 @@ _HANDSHAKES = {
 """The keys of a handshake that only some dialects can tell, each with its meaning."""
 
 
-def _validate_handshake(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
+def _validate_handshake(values: dict[str, Any], node: YamlNode, _what: str, check: FileCheck) -> dict[str, Any]:
     if check.depth:
         check.report_at(node, "a spawned process has no handshake: only the agent has")
     elif check.mode and not (check.dialect_record and check.dialect_record.has_handshake(check.mode)):
-        known = join_choices(check.language.list_modes_with(lambda record, mode: record.has_handshake(mode)))
+        known = join_choices(check.language.list_dialect_modes_with(lambda record, mode: record.has_handshake(mode)))
         check.report_at(node, f"the dialect {check.dialect} has no handshake in mode {check.mode}: known by {known}")
     elif check.mode:
-        for key, what in _HANDSHAKES.items():
+        for key, what in _MEANING_BY_HANDSHAKE_KEY.items():
             if key in values and not check.has_dialect_key(key):
                 able = join_choices(name for name, record in check.language.all_dialects.items() if key in record.keys)
                 check.report_at(node, f"the dialect {check.dialect} tells no {what}: only {able} does")
     return values
 
 
-_PAST = Fields(
+_HISTORY_ITEM_TYPE = Fields(
     (
         Key("prompt", Text(), "what was asked"),
         Key("think", Text(), "what the agent thought"),
@@ -432,15 +433,15 @@ _PAST = Fields(
     ),
     one_of=("prompt", "think", "answer", "event"),
 )
-_VALUES = ListOf(Text("VALUE", may_be_empty=False), unique=True, may_be_empty=False)
-_OPTION = Fields(
+_OPTION_VALUES_TYPE = ListOf(Text("VALUE", may_be_empty=False), unique=True, may_be_empty=False)
+_SESSION_OPTION_TYPE = Fields(
     (
         Key("id", Text(may_be_empty=False), "the id of the option, such as model", required=True),
-        Key("values", _VALUES, "the values that it can have; the first is set", required=True),
+        Key("values", _OPTION_VALUES_TYPE, "the values that it can have; the first is set", required=True),
     )
 )
-AWAITED = _AwaitedEventWord()
-HANDSHAKE = Either(
+WAIT_FOR_WORD_TYPE = _AwaitedEventWord()
+HANDSHAKE_VALUE_TYPE = Either(
     FewWords(
         ("never",),
         "never, {after: T}, {error: TEXT}, {version: N}, {history: [...]}, {modes: [...]} or {options: [...]}",
@@ -450,20 +451,24 @@ HANDSHAKE = Either(
             Key("after", Time(positive=True), "how long its answer takes"),
             Key("error", Text(may_be_empty=False), "why it is refused"),
             Key("version", WholeNumber(0, 65535), "the version of the protocol that it tells; 1 unless told (acp)"),
-            Key("history", ListOf(_PAST), "the past of a session that is loaded, in order; none if absent (acp)"),
-            Key("modes", _VALUES, "the modes of a session, the first is set; none if absent (acp)"),
-            Key("options", ListOf(_OPTION), "the options of a session; none if absent (acp)"),
+            Key(
+                "history",
+                ListOf(_HISTORY_ITEM_TYPE),
+                "the past of a session that is loaded, in order; none if absent (acp)",
+            ),
+            Key("modes", _OPTION_VALUES_TYPE, "the modes of a session, the first is set; none if absent (acp)"),
+            Key("options", ListOf(_SESSION_OPTION_TYPE), "the options of a session; none if absent (acp)"),
         ),
-        one_of=("after", "error", *_HANDSHAKES),
+        one_of=("after", "error", *_MEANING_BY_HANDSHAKE_KEY),
         finish=_validate_handshake,
     ),
     key="word",
 )
-HAPPENS = _ReactionEventWord(("eof", "epipe", "cancel"), _EVENTS)
-ACKNOWLEDGE = _AcknowledgedEventWord(("cancel", "receipt", "signal"))
+WHEN_EVENT_TYPE = _ReactionEventWord(("eof", "epipe", "cancel"), _WHEN_EVENT_FORMS)
+ACKNOWLEDGE_VALUE_TYPE = _AcknowledgedEventWord(("cancel", "receipt", "signal"))
 
 
-def build_wait_for(step: Step, _scope: Scope) -> list[ProgramStep]:
+def build_wait_for(step: Step, _scope: CompileContext) -> list[ProgramStep]:
     """Compile to what is waited for."""
     value: Any = step.value.get("eof")
     if value is None:
@@ -474,7 +479,7 @@ def build_wait_for(step: Step, _scope: Scope) -> list[ProgramStep]:
     return [(step.line, f"await_{value}", ())]
 
 
-def build_handshake(step: Step, scope: Scope) -> list[ProgramStep]:
+def build_handshake(step: Step, scope: CompileContext) -> list[ProgramStep]:
     """Compile to how handshakes go from here on."""
     value = step.value
     if "history" in value:
@@ -487,21 +492,20 @@ def build_handshake(step: Step, scope: Scope) -> list[ProgramStep]:
     return [(step.line, step.name, (kind, value.get(kind)))]
 
 
-def build_acknowledge(step: Step, _scope: Scope) -> list[ProgramStep]:
+def build_acknowledge(step: Step, _scope: CompileContext) -> list[ProgramStep]:
     """Compile to `acknowledge`, to the receipt that goes before it, or to what a signal does."""
     return [(step.line, {"cancel": "acknowledge", "signal": "interrupted"}.get(step.value, step.value), ())]
 
 
-def _validate_task(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+def _validate_task(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
     if is_step_supported("task", node, check):
         number = values["id"]
         if number in check.tasks:
-            check.report_at(node, f'{what}.id "{shorten(number)}" is taken by the task in line {check.tasks[number]}')
+            taken = f'{what}.id "{shorten_text(number)}" is taken by the task in line {check.tasks[number]}'
+            check.report_at(node, taken)
         check.tasks.setdefault(number, node.line)
         if "tool" in values and values["tool"] not in check.tools:
-            known = (
-                describe_unknown("tool", values["tool"], check.tools) if check.tools else "no tool was started before"
-            )
+            known = _describe_unknown_id("tool", values["tool"], check.tools)
             check.report_at(node, f"{what}.tool: {known}")
         if values.get("foreground"):
             check.foreground.setdefault(number, node.line)
@@ -510,14 +514,12 @@ def _validate_task(values: dict[str, Any], node: Node, what: str, check: Check) 
     return {"kind": "local_bash", **values}
 
 
-def _check_task_known(number: str, node: Node, check: Check) -> None:
+def _check_task_known(number: str, node: YamlNode, check: FileCheck) -> None:
     if number not in check.tasks:
-        check.report_at(
-            node, describe_unknown("task", number, check.tasks) if check.tasks else "no task was started before"
-        )
+        check.report_at(node, _describe_unknown_id("task", number, check.tasks))
 
 
-def _validate_task_done(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
+def _validate_task_done(values: dict[str, Any], node: YamlNode, _what: str, check: FileCheck) -> dict[str, Any]:
     if is_step_supported("task_done", node, check):
         _check_task_known(values["id"], node, check)
         if values.get("in_same_turn"):
@@ -527,26 +529,26 @@ def _validate_task_done(values: dict[str, Any], node: Node, _what: str, check: C
     return {"status": "completed", "in_same_turn": False, **values}
 
 
-def _check_same_turn_allowed(number: str, node: Node, check: Check) -> None:
+def _check_same_turn_allowed(number: str, node: YamlNode, check: FileCheck) -> None:
     if not check.tools:
         check.report_at(node, "in_same_turn needs a turn with a tool: no tool was started before")
     check.in_same_turn.setdefault(number, node.line)
 
 
-def _validate_background_turn(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
+def _validate_background_turn(values: dict[str, Any], node: YamlNode, _what: str, check: FileCheck) -> dict[str, Any]:
     if is_step_supported("background_turn", node, check):
-        number = values["task"]
+        number, shown = values["task"], shorten_text(values["task"])
         _check_task_known(number, node, check)
         if number in check.in_same_turn:
             line = check.in_same_turn[number]
-            check.report_at(node, f'no turn follows the task "{shorten(number)}": line {line} ends it in_same_turn')
+            check.report_at(node, f'no turn follows the task "{shown}": line {line} ends it in_same_turn')
         if number in check.foreground:
             line = check.foreground[number]
-            check.report_at(node, f'no turn follows the task "{shorten(number)}": line {line} has it in the foreground')
+            check.report_at(node, f'no turn follows the task "{shown}": line {line} has it in the foreground')
     return {"empty_result_first": False, **values}
 
 
-def build_background_turn(step: Step, scope: Scope) -> list[ProgramStep]:
+def build_background_turn(step: Step, scope: CompileContext) -> list[ProgramStep]:
     """Compile to the turn's beginning and the words in it."""
     value = step.value
     begin = {"task": value["task"], "empty_result_first": value["empty_result_first"]}
@@ -554,26 +556,24 @@ def build_background_turn(step: Step, scope: Scope) -> list[ProgramStep]:
     return [(step.line, "event", (step.name, begin)), *told]
 
 
-_TASK_ID = Text("ID", may_be_empty=False)
-
-TASK = Either(
-    _TASK_ID,
+TASK_VALUE_TYPE = Either(
+    _ID_TYPE,
     Fields(
         (
-            Key("id", _TASK_ID, "the id of the task, which task_done and background_turn name", required=True),
+            Key("id", _ID_TYPE, "the id of the task, which task_done and background_turn name", required=True),
             Key("kind", Choice(("local_bash", "local_agent")), "a command or a sub-agent; local_bash if absent"),
-            Key("tool", _TASK_ID, "the tool that starts it; another step ends it; one of its own if absent"),
+            Key("tool", _ID_TYPE, "the tool that starts it; another step ends it; one of its own if absent"),
             Key("foreground", Flag(), "whether it is that tool itself, which takes long; false if absent"),
         ),
         finish=_validate_task,
     ),
     key="id",
 )
-TASK_DONE = Either(
-    _TASK_ID,
+TASK_DONE_VALUE_TYPE = Either(
+    _ID_TYPE,
     Fields(
         (
-            Key("id", _TASK_ID, "the id of the task", required=True),
+            Key("id", _ID_TYPE, "the id of the task", required=True),
             Key("status", Choice(("completed", "failed", "stopped")), "how it ended; completed if absent"),
             Key(
                 "exit_code", WholeNumber(0, 255, "CODE"), "the command's; 0 if it completed, 1 if it failed, if absent"
@@ -587,9 +587,9 @@ TASK_DONE = Either(
     ),
     key="id",
 )
-BACKGROUND_TURN = Fields(
+BACKGROUND_TURN_VALUE_TYPE = Fields(
     (
-        Key("task", _TASK_ID, "the task that it is about", required=True),
+        Key("task", _ID_TYPE, "the task that it is about", required=True),
         Key("answer", Text(), "the text of the turn, which it completes"),
         Key("do", Steps(), "the steps of the turn in place of answer, a completion among them"),
         Key("empty_result_first", Flag(), "whether a turn with an empty result comes first; false if absent"),

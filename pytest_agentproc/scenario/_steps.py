@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import NotApplicable
 from pytest_agentproc.files import read_file_inside_folder
-from pytest_agentproc.scenario._check import Key, ProgramStep, Scope, Step, StepEntry, Table
+from pytest_agentproc.scenario._check import CompileContext, Key, ProgramStep, Step, StepEntry, StepTable
 from pytest_agentproc.scenario._fields import (
     Choice,
     Data,
@@ -28,25 +28,32 @@ from pytest_agentproc.scenario._fields import (
     Time,
     WholeNumber,
 )
-from pytest_agentproc.scenario._script import ENDING, KILL, SPAWN, Steps, build_kill, build_spawn
+from pytest_agentproc.scenario._script import (
+    AWAITED_EXIT_VALUE_TYPE,
+    KILL_VALUE_TYPE,
+    SPAWN_VALUE_TYPE,
+    Steps,
+    build_kill,
+    build_spawn,
+)
 from pytest_agentproc.scenario._session_steps import (
-    ACKNOWLEDGE,
-    ASK,
-    AWAITED,
-    BACKGROUND_TURN,
-    BEGIN,
-    DELTA,
-    EVENT,
-    HANDSHAKE,
-    HAPPENS,
-    NOTICE,
-    PLAN,
-    REQUEST,
-    TASK,
-    TASK_DONE,
-    THINK,
-    TOOL,
-    TOOL_DONE,
+    ACKNOWLEDGE_VALUE_TYPE,
+    ASK_VALUE_TYPE,
+    BACKGROUND_TURN_VALUE_TYPE,
+    BEGIN_VALUE_TYPE,
+    DELTA_VALUE_TYPE,
+    EVENT_VALUE_TYPE,
+    HANDSHAKE_VALUE_TYPE,
+    NOTICE_VALUE_TYPE,
+    PLAN_VALUE_TYPE,
+    REQUEST_VALUE_TYPE,
+    TASK_DONE_VALUE_TYPE,
+    TASK_VALUE_TYPE,
+    THINK_VALUE_TYPE,
+    TOOL_DONE_VALUE_TYPE,
+    TOOL_VALUE_TYPE,
+    WAIT_FOR_WORD_TYPE,
+    WHEN_EVENT_TYPE,
     build_acknowledge,
     build_ask,
     build_background_turn,
@@ -56,18 +63,18 @@ from pytest_agentproc.scenario._session_steps import (
     build_wait_for,
     check_dialect_keys,
 )
-from pytest_agentproc.scenario._words import describe_unknown, shorten
+from pytest_agentproc.scenario._words import describe_unknown_word, shorten_text
 from pytest_agentproc.vocabulary import SIGNALS, signal_number
 
 if TYPE_CHECKING:
-    from pytest_agentproc.scenario._check import Check
-    from pytest_agentproc.scenario._yaml import Node
+    from pytest_agentproc.scenario._check import FileCheck
+    from pytest_agentproc.scenario._yaml import YamlNode
 
 
-_LARGEST = 64 * 1024**2
-_MOST = 2 * _LARGEST
+_MAX_RAW_BYTES = 64 * 1024**2
+_MAX_RAW_BYTES_OF_SCRIPT = 2 * _MAX_RAW_BYTES
 """So many bytes a script may hold where a subject's limits say how many there are."""
-_SOURCES = ("text", "hex", "file", "base64")
+_RAW_SOURCE_KEYS = ("text", "hex", "file", "base64")
 
 
 @dataclass(frozen=True)
@@ -80,14 +87,16 @@ class _RawPieces:
     size: Any = None
 
 
-def build_raw(step: Step, scope: Scope) -> list[ProgramStep]:
+def build_raw(step: Step, scope: CompileContext) -> list[ProgramStep]:
     """Compile to `bytes`, with a `sleep` between the pieces if there is a gap."""
     value: _RawPieces = step.value
     if value.size is not None:
         [piece] = value.pieces
         times = -(-scope.evaluate_size(value.size) // len(piece))
-        if not scope.reserve_bytes(len(piece) * times, _MOST):
-            raise NotApplicable(f"smaller limits (the raw steps would have more than {_MOST} bytes)", step.line)
+        if not scope.reserve_script_bytes(len(piece) * times, _MAX_RAW_BYTES_OF_SCRIPT):
+            raise NotApplicable(
+                f"smaller limits (the raw steps would have more than {_MAX_RAW_BYTES_OF_SCRIPT} bytes)", step.line
+            )
         return [(step.line, "bytes", (value.stream, piece * times))]
     gap = scope.evaluate_time(value.gap)
     steps: list[ProgramStep] = []
@@ -98,16 +107,17 @@ def build_raw(step: Step, scope: Scope) -> list[ProgramStep]:
     return steps
 
 
-def _make_raw_pieces(values: dict[str, Any], node: Node, what: str, check: Check) -> _RawPieces | None:
+def _make_raw_pieces(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> _RawPieces | None:
     data = _decode_data(values, node, what, check)
     if data is None:
         return None
     if "size" in values:
         return _repeat_data_to_size(data, values, node, what, check)
     repeat = values.get("repeat", 1)
-    if len(data) * repeat > _LARGEST:
+    if len(data) * repeat > _MAX_RAW_BYTES:
         check.report_at(
-            node, f"{what} would be {len(data) * repeat} bytes: at most {_LARGEST} are possible, use flood for more"
+            node,
+            f"{what} would be {len(data) * repeat} bytes: at most {_MAX_RAW_BYTES} are possible, use flood for more",
         )
         return None
     if not _reserve_raw_bytes(len(data) * repeat, node, check):
@@ -125,7 +135,9 @@ def _make_raw_pieces(values: dict[str, Any], node: Node, what: str, check: Check
     return _RawPieces(values.get("to", "stdout"), pieces, values.get("gap"))
 
 
-def _repeat_data_to_size(data: bytes, values: dict[str, Any], node: Node, what: str, check: Check) -> _RawPieces:
+def _repeat_data_to_size(
+    data: bytes, values: dict[str, Any], node: YamlNode, what: str, check: FileCheck
+) -> _RawPieces:
     for other in ("repeat", "cut", "gap"):
         if other in values:
             check.report_at(node, f"{what} has both size and {other}: a size repeats the bytes until there are as many")
@@ -136,18 +148,18 @@ def _repeat_data_to_size(data: bytes, values: dict[str, Any], node: Node, what: 
     return _RawPieces(values.get("to", "stdout"), (data,), None, values["size"])
 
 
-def _reserve_raw_bytes(size: int, node: Node, check: Check) -> bool:
+def _reserve_raw_bytes(size: int, node: YamlNode, check: FileCheck) -> bool:
     """Count what the raw steps of a file have together; return whether that is possible."""
     check.raw_bytes += size
-    if check.raw_bytes > _LARGEST:
+    if check.raw_bytes > _MAX_RAW_BYTES:
         check.report_at(
-            node, f"the raw steps of this file have more than {_LARGEST} bytes together: use flood for more"
+            node, f"the raw steps of this file have more than {_MAX_RAW_BYTES} bytes together: use flood for more"
         )
-    return check.raw_bytes <= _LARGEST
+    return check.raw_bytes <= _MAX_RAW_BYTES
 
 
-def _decode_data(values: dict[str, Any], node: Node, what: str, check: Check) -> bytes | None:
-    source = next(name for name in _SOURCES if name in values)
+def _decode_data(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> bytes | None:
+    source = next(name for name in _RAW_SOURCE_KEYS if name in values)
     text: str = values[source]
     try:
         if source == "hex":
@@ -161,7 +173,7 @@ def _decode_data(values: dict[str, Any], node: Node, what: str, check: Check) ->
     return text.encode() if source == "text" else _read_data_file(text, node, what, check)
 
 
-def _read_data_file(name: str, node: Node, what: str, check: Check) -> bytes | None:
+def _read_data_file(name: str, node: YamlNode, what: str, check: FileCheck) -> bytes | None:
     if check.folder is None:
         check.report_at(
             node, f"{what}.file needs a scenario that is a file itself: its folder is where the named file stands"
@@ -172,77 +184,84 @@ def _read_data_file(name: str, node: Node, what: str, check: Check) -> bytes | N
         path = Path(folder, name).resolve()
         if not path.is_relative_to(folder):
             check.report_at(
-                node, f'{what}.file "{shorten(name)}" leaves the folder of the scenario: copy the file into it'
+                node,
+                f'{what}.file "{shorten_text(name)}" leaves the folder of the scenario: copy the file into it',
             )
             return None
         if not path.is_file():
-            check.report_at(node, f'{what}.file "{shorten(name)}" is no file in the folder of the scenario')
+            check.report_at(node, f'{what}.file "{shorten_text(name)}" is no file in the folder of the scenario')
             return None
-        if path.stat().st_size > _LARGEST:
+        if path.stat().st_size > _MAX_RAW_BYTES:
             check.report_at(
-                node, f'{what}.file "{shorten(name)}" has {path.stat().st_size} bytes: at most {_LARGEST} are possible'
+                node,
+                f'{what}.file "{shorten_text(name)}" has {path.stat().st_size} bytes: '
+                f"at most {_MAX_RAW_BYTES} are possible",
             )
             return None
-        return read_file_inside_folder(folder, path, _LARGEST)
+        return read_file_inside_folder(folder, path, _MAX_RAW_BYTES)
     except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        check.report_at(node, f'{what}.file "{shorten(name)}" cannot be read: {reason}')
+        check.report_at(node, f'{what}.file "{shorten_text(name)}" cannot be read: {reason}')
         return None
 
 
-_FORMS = Fields(
+_RAW_FIELDS = Fields(
     (
         Key("text", Text(), "the bytes, as text in UTF-8"),
         Key("hex", Text("HEX"), "the bytes, as pairs of hexadecimal digits; blanks do not count"),
         Key("file", Text("FILE", may_be_empty=False), "the bytes are a file's, which stays in the scenario's folder"),
         Key("base64", Text("BASE64"), "the bytes, in base64"),
-        Key("repeat", WholeNumber(1, _LARGEST), "this many times"),
-        Key("size", Size(1, _LARGEST, bindable=True), "repeated, whole, up to at least this size"),
-        Key("cut", ListOf(WholeNumber(1, _LARGEST)), "offsets in bytes at which one write ends and the next begins"),
+        Key("repeat", WholeNumber(1, _MAX_RAW_BYTES), "this many times"),
+        Key("size", Size(1, _MAX_RAW_BYTES, bindable=True), "repeated, whole, up to at least this size"),
+        Key(
+            "cut",
+            ListOf(WholeNumber(1, _MAX_RAW_BYTES)),
+            "offsets in bytes at which one write ends and the next begins",
+        ),
         Key("gap", Time(), "the time between the pieces"),
         Key("to", Choice(("stdout", "stderr")), "the stream; stdout if absent"),
     ),
-    one_of=_SOURCES,
+    one_of=_RAW_SOURCE_KEYS,
     finish=_make_raw_pieces,
 )
 
 
-RAW = Either(Text(), _FORMS, key="text")
+RAW_VALUE_TYPE = Either(Text(), _RAW_FIELDS, key="text")
 
 
-_STREAMS = ("stdout", "stderr")
-_OUTPUTS = (*_STREAMS, "say")
-_CATCHABLE = tuple(name for name in SIGNALS if name not in ("KILL", "SEGV", "ABRT"))
+_OUTPUT_STREAMS = ("stdout", "stderr")
+_DRIP_OUTPUT_KEYS = (*_OUTPUT_STREAMS, "say")
+_CATCHABLE_SIGNALS = tuple(name for name in SIGNALS if name not in ("KILL", "SEGV", "ABRT"))
 
 
-def _validate_say(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+def _validate_say(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
     reasons = None if check.dialect_record is None else check.dialect_record.stop_reasons
     if "stop" in values and reasons is not None and values["stop"] not in reasons:
-        known = describe_unknown("stop reason", values["stop"], reasons) if reasons else ""
+        known = describe_unknown_word("stop reason", values["stop"], reasons) if reasons else ""
         check.report_at(node, known or f"the dialect {check.dialect} has no stop reasons: leave stop out of {what}")
     return check_dialect_keys(values, node, what, check)
 
 
-def _validate_result(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+def _validate_result(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
     subtype, known = values.get("subtype"), () if check.dialect_record is None else check.dialect_record.subtypes
     if subtype is not None and not known:
         check.report_at(node, f"the dialect {check.dialect} has no subtypes of a result: leave subtype out of {what}")
     elif subtype is not None and subtype not in known:
-        check.report_at(node, describe_unknown("subtype", subtype, known))
+        check.report_at(node, describe_unknown_word("subtype", subtype, known))
     return {"is_error": subtype not in (None, "success"), **values}
 
 
-def _build_say(step: Step, _scope: Scope) -> list[ProgramStep]:
+def _build_say(step: Step, _scope: CompileContext) -> list[ProgramStep]:
     if "parent" in step.value:
         return [(step.line, "event", ("nested", step.value))]
     return [(step.line, "say", (step.value["text"], step.value.get("stop")))]
 
 
-def _build_answer(step: Step, _scope: Scope) -> list[ProgramStep]:
+def _build_answer(step: Step, _scope: CompileContext) -> list[ProgramStep]:
     return [(step.line, "answer", (step.value,))]
 
 
-def _build_result(step: Step, _scope: Scope) -> list[ProgramStep]:
+def _build_result(step: Step, _scope: CompileContext) -> list[ProgramStep]:
     value = step.value
     result = {"text": value.get("text"), "is_error": value["is_error"], "usage": value.get("usage")}
     if "subtype" in value:
@@ -250,55 +269,55 @@ def _build_result(step: Step, _scope: Scope) -> list[ProgramStep]:
     return [(step.line, "result", (result,))]
 
 
-def _build_drip(step: Step, scope: Scope) -> list[ProgramStep]:
+def _build_drip(step: Step, scope: CompileContext) -> list[ProgramStep]:
     value = step.value
     every, until = scope.evaluate_time(value["every"]), scope.evaluate_time(value.get("for"))
     if "say" in value:
         return [(step.line, "drip", ("stdout", None, value["say"], every, until))]
-    stream = next(name for name in _STREAMS if name in value)
+    stream = next(name for name in _OUTPUT_STREAMS if name in value)
     return [(step.line, "drip", (stream, value[stream].encode(), None, every, until))]
 
 
-def _build_flood(step: Step, scope: Scope) -> list[ProgramStep]:
+def _build_flood(step: Step, scope: CompileContext) -> list[ProgramStep]:
     [(stream, size)] = step.value.items()
     return [(step.line, "flood", (stream, scope.evaluate_size(size)))]
 
 
-def _build_silence(step: Step, scope: Scope) -> list[ProgramStep]:
+def _build_silence(step: Step, scope: CompileContext) -> list[ProgramStep]:
     return [(step.line, "sleep", (scope.evaluate_time(step.value),))]
 
 
-def _build_burn_cpu(step: Step, scope: Scope) -> list[ProgramStep]:
+def _build_burn_cpu(step: Step, scope: CompileContext) -> list[ProgramStep]:
     return [(step.line, "burn_cpu", (scope.evaluate_time(step.value),))]
 
 
-def _build_linger(step: Step, scope: Scope) -> list[ProgramStep]:
+def _build_linger(step: Step, scope: CompileContext) -> list[ProgramStep]:
     waits = {"until signal": "await_signal", "until eof": "await_eof"}
     if isinstance(step.value, str) and step.value in waits:
         return [(step.line, waits[step.value], ())]
     return _build_silence(step, scope)
 
 
-def _build_when(step: Step, scope: Scope) -> list[ProgramStep]:
+def _build_when(step: Step, scope: CompileContext) -> list[ProgramStep]:
     reaction = scope.compile_steps(step.also)
     if "event" in step.value:
         return [(step.line, "when", (step.value["event"], None, reaction))]
     return [(step.line, "when", ("signal", signal_number(step.value["signal"]), reaction))]
 
 
-def _build_meanwhile(step: Step, scope: Scope) -> list[ProgramStep]:
+def _build_meanwhile(step: Step, scope: CompileContext) -> list[ProgramStep]:
     return [(step.line, "meanwhile", (scope.compile_steps(step.value),))]
 
 
-def _build_one_word_step(step: Step, _scope: Scope) -> list[ProgramStep]:
+def _build_one_word_step(step: Step, _scope: CompileContext) -> list[ProgramStep]:
     return [(step.line, step.name, (step.value,))]
 
 
-def _build_die(step: Step, _scope: Scope) -> list[ProgramStep]:
+def _build_die(step: Step, _scope: CompileContext) -> list[ProgramStep]:
     return [(step.line, "die", (SIGNALS[step.value],))]
 
 
-_SAY = Fields(
+_SAY_FIELDS = Fields(
     (
         Key("text", Text(), "the text of the message", required=True),
         Key("stop", Text("REASON", may_be_empty=False), "the stop reason of the message, in the words of the dialect"),
@@ -306,7 +325,7 @@ _SAY = Fields(
     ),
     finish=_validate_say,
 )
-_RESULT = Fields(
+_RESULT_FIELDS = Fields(
     (
         Key("text", Text(), "the text of the result"),
         Key("is_error", Flag(), "whether it reports an error; if absent only if the subtype is one"),
@@ -315,7 +334,7 @@ _RESULT = Fields(
     ),
     finish=_validate_result,
 )
-_DRIP = Fields(
+_DRIP_FIELDS = Fields(
     (
         Key("stdout", Text(may_be_empty=False), "the bytes, if they are for stdout"),
         Key("stderr", Text(may_be_empty=False), "the bytes, if they are for stderr"),
@@ -323,24 +342,24 @@ _DRIP = Fields(
         Key("every", Time(positive=True), "the time before each, the first one too", required=True),
         Key("for", Time(("ever",)), "how long it prints, the last instant included; for ever if absent"),
     ),
-    one_of=_OUTPUTS,
+    one_of=_DRIP_OUTPUT_KEYS,
 )
-_FLOOD = Fields(
-    tuple(Key(name, Size(low=1, bindable=True), f"this many bytes on {name}") for name in _STREAMS),
-    one_of=_STREAMS,
+_FLOOD_FIELDS = Fields(
+    tuple(Key(name, Size(low=1, bindable=True), f"this many bytes on {name}") for name in _OUTPUT_STREAMS),
+    one_of=_OUTPUT_STREAMS,
 )
-_AWAITED = Fields(
+_WAIT_FOR_FIELDS = Fields(
     (
         Key("stdin", Text("PATTERN", may_be_empty=False), "a line on stdin that fits"),
-        Key("exit", ENDING, "the end of a child; in a spawned process also of its `parent`"),
+        Key("exit", AWAITED_EXIT_VALUE_TYPE, "the end of a child; in a spawned process also of its `parent`"),
     ),
     one_of=("stdin", "exit"),
 )
-_EVENT = Fields(
+_WHEN_FIELDS = Fields(
     (
         Key(
             "signal",
-            Signal((*_CATCHABLE, "WINCH"), "no program can catch it"),
+            Signal((*_CATCHABLE_SIGNALS, "WINCH"), "no program can catch it"),
             "the signal that the reaction is for",
             required=True,
         ),
@@ -348,53 +367,70 @@ _EVENT = Fields(
     elsewhere={"do": "it belongs beside when, not in it"},
 )
 
-_ENTRIES = (
+_STEP_ENTRIES = (
     StepEntry(
         "say",
-        Either(Text(), _SAY, "text"),
+        Either(Text(), _SAY_FIELDS, "text"),
         "prints a text of the agent; the turn goes on, unless `stop` says otherwise",
         build=_build_say,
     ),
     StepEntry("answer", Text(), "prints a text, and completes the turn", build=_build_answer),
     StepEntry(
-        "result", Either(Text(), _RESULT, "text"), "completes the turn without another text", build=_build_result
+        "result", Either(Text(), _RESULT_FIELDS, "text"), "completes the turn without another text", build=_build_result
     ),
-    StepEntry("begin", BEGIN, "prints the first events of a turn, before its first word", build=build_event),
+    StepEntry("begin", BEGIN_VALUE_TYPE, "prints the first events of a turn, before its first word", build=build_event),
     StepEntry(
-        "notice", NOTICE, "reports a problem that ends nothing, and does not begin the turn (codex)", build=build_event
+        "notice",
+        NOTICE_VALUE_TYPE,
+        "reports a problem that ends nothing, and does not begin the turn (codex)",
+        build=build_event,
     ),
-    StepEntry("delta", DELTA, "prints a piece of a text; the next `say` or `answer` ends the text", build=build_event),
-    StepEntry("think", THINK, "prints a thought of the agent", build=build_event),
-    StepEntry("plan", PLAN, "prints the whole plan of the agent, in place of an earlier plan", build=build_event),
-    StepEntry("tool", TOOL, "starts a tool that the agent runs itself", build=build_event),
-    StepEntry("tool_done", TOOL_DONE, "ends a tool that the agent runs itself", build=build_event),
+    StepEntry(
+        "delta",
+        DELTA_VALUE_TYPE,
+        "prints a piece of a text; the next `say` or `answer` ends the text",
+        build=build_event,
+    ),
+    StepEntry("think", THINK_VALUE_TYPE, "prints a thought of the agent", build=build_event),
+    StepEntry(
+        "plan", PLAN_VALUE_TYPE, "prints the whole plan of the agent, in place of an earlier plan", build=build_event
+    ),
+    StepEntry("tool", TOOL_VALUE_TYPE, "starts a tool that the agent runs itself", build=build_event),
+    StepEntry("tool_done", TOOL_DONE_VALUE_TYPE, "ends a tool that the agent runs itself", build=build_event),
     StepEntry(
         "event",
-        EVENT,
+        EVENT_VALUE_TYPE,
         "prints one event of the dialect as it stands, or a line of claude by its name",
         build=build_event,
     ),
-    StepEntry("task", TASK, "starts a background task, by a tool of its own (claude)", build=build_event),
-    StepEntry("task_done", TASK_DONE, "ends a background task (claude)", build=build_event),
+    StepEntry("task", TASK_VALUE_TYPE, "starts a background task, by a tool of its own (claude)", build=build_event),
+    StepEntry("task_done", TASK_DONE_VALUE_TYPE, "ends a background task (claude)", build=build_event),
     StepEntry(
         "background_turn",
-        BACKGROUND_TURN,
+        BACKGROUND_TURN_VALUE_TYPE,
         "begins a turn that no prompt asked for (claude)",
         build=build_background_turn,
     ),
     StepEntry(
-        "ask", ASK, "asks the client for a permission, or calls a hook, and waits for the answer", build=build_ask
+        "ask",
+        ASK_VALUE_TYPE,
+        "asks the client for a permission, or calls a hook, and waits for the answer",
+        build=build_ask,
     ),
     StepEntry(
         "request",
-        REQUEST,
+        REQUEST_VALUE_TYPE,
         "calls a method of the client (acp, codex app-server), or a tool of an MCP server (claude), "
         "and waits for the answer",
         build=build_request,
     ),
-    StepEntry("raw", RAW, "prints bytes as they stand, on stdout unless `to` names another stream", build=build_raw),
-    StepEntry("drip", _DRIP, "prints the same output again and again, each time after `every`", build=_build_drip),
-    StepEntry("flood", _FLOOD, "prints this many bytes at once", build=_build_flood),
+    StepEntry(
+        "raw", RAW_VALUE_TYPE, "prints bytes as they stand, on stdout unless `to` names another stream", build=build_raw
+    ),
+    StepEntry(
+        "drip", _DRIP_FIELDS, "prints the same output again and again, each time after `every`", build=_build_drip
+    ),
+    StepEntry("flood", _FLOOD_FIELDS, "prints this many bytes at once", build=_build_flood),
     StepEntry("silence", Time(("for ever",)), "does nothing for this time", build=_build_silence),
     StepEntry(
         "burn_cpu",
@@ -410,24 +446,27 @@ _ENTRIES = (
     ),
     StepEntry(
         "wait_for",
-        Either(AWAITED, _AWAITED, "eof"),
+        Either(WAIT_FOR_WORD_TYPE, _WAIT_FOR_FIELDS, "eof"),
         "waits for the end of stdin, a line of stdin that fits a glob, or the end of a child; in a session also "
         "for prompt N or a cancel",
         build=build_wait_for,
     ),
     StepEntry(
-        "handshake", HANDSHAKE, "sets how the agent answers a handshake, from this line on", build=build_handshake
+        "handshake",
+        HANDSHAKE_VALUE_TYPE,
+        "sets how the agent answers a handshake, from this line on",
+        build=build_handshake,
     ),
     StepEntry(
         "acknowledge",
-        ACKNOWLEDGE,
+        ACKNOWLEDGE_VALUE_TYPE,
         "ends the turn that was cancelled, or that a signal interrupts (claude session); `receipt` comes before and "
         "reports that the cancel was read, and it ends nothing (claude session)",
         build=build_acknowledge,
     ),
     StepEntry(
         "when",
-        Either(HAPPENS, _EVENT, "event"),
+        Either(WHEN_EVENT_TYPE, _WHEN_FIELDS, "event"),
         "sets what the agent does if an event happens, from this line on (epipe: its reader has closed; cancel: of the "
         "turn in work); `do: []` ignores the event",
         build=_build_when,
@@ -442,11 +481,13 @@ _ENTRIES = (
         "stops reading stdin, or reads on; a fake reads from its start",
         build=_build_one_word_step,
     ),
-    StepEntry("close", Choice((*_STREAMS, "stdin")), "closes one stream of the agent", build=_build_one_word_step),
-    StepEntry("spawn", SPAWN, "starts a child process", build=build_spawn),
+    StepEntry(
+        "close", Choice((*_OUTPUT_STREAMS, "stdin")), "closes one stream of the agent", build=_build_one_word_step
+    ),
+    StepEntry("spawn", SPAWN_VALUE_TYPE, "starts a child process", build=build_spawn),
     StepEntry(
         "kill",
-        KILL,
+        KILL_VALUE_TYPE,
         "sends a signal to a child, and to its whole group if it leads one; STOP suspends it until CONT",
         build=build_kill,
     ),
@@ -459,4 +500,4 @@ _ENTRIES = (
     StepEntry("die", Signal(), "dies of this signal", build=_build_die),
 )
 
-STEPS: Table = {entry.name: entry for entry in _ENTRIES}
+STEP_ENTRY_BY_NAME: StepTable = {entry.name: entry for entry in _STEP_ENTRIES}

@@ -4,31 +4,49 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_agentproc.scenario._drive import CONTINUES, DRIVE_KEYS, HANDLER, PROMPT
-from pytest_agentproc.scenario._expect import EXPECT_KEYS, PROCESS_KEYS, SAW_KEYS
+from pytest_agentproc.scenario._drive import (
+    CONTINUES_VALUE_TYPE,
+    DRIVE_KEY_BY_NAME,
+    HANDLER_VALUE_TYPE,
+    PROMPT_VALUE_TYPE,
+)
+from pytest_agentproc.scenario._expect import (
+    EXPECT_KEY_BY_NAME,
+    PROCESS_EXPECT_KEY_BY_NAME,
+    RECEIVED_EXPECT_KEY_BY_NAME,
+)
 from pytest_agentproc.scenario._expect_keys import (
-    ARTIFACT_KEYS,
-    ASKED_KEYS,
-    RESULT_KEYS,
-    TEXT_FORMS,
-    TURN_KEYS,
-    VIEWER_KEYS,
+    ARTIFACT_EXPECT_KEY_BY_NAME,
+    ASKED_QUESTION_KEYS,
+    RESULT_EXPECT_KEY_BY_FIELD,
+    TEXT_MATCHER_KEYS,
+    TURN_EXPECT_KEY_BY_NAME,
+    VIEWER_EXPECT_KEY_BY_NAME,
 )
 from pytest_agentproc.scenario._fields import AnyOf, Either, Fields, ListOf, MapOf
-from pytest_agentproc.scenario._file import AGENT, BLOCKAGE, CANNOT_SPAWN, FILE, HOST, SESSION_KEYS, SLEEP, PolicyLimits
-from pytest_agentproc.scenario._script import FORM as SPAWN_FORM
+from pytest_agentproc.scenario._file import (
+    AGENT_VALUE_TYPE,
+    CANNOT_SPAWN_VALUE_TYPE,
+    HOST_VALUE_TYPE,
+    LOOP_BLOCKED_VALUE_TYPE,
+    SCENARIO_FILE_TYPE,
+    SESSION_KEY_BY_NAME,
+    SLEEPS_VALUE_TYPE,
+    PolicyLimits,
+)
+from pytest_agentproc.scenario._script import SPAWN_FIELDS as SPAWN_FORM
 from pytest_agentproc.scenario._script import Steps
-from pytest_agentproc.scenario._steps import STEPS
+from pytest_agentproc.scenario._steps import STEP_ENTRY_BY_NAME
 from pytest_agentproc.scenario._yaml import Mapping, Scalar, Sequence, parse_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pytest_agentproc.scenario._check import Key
-    from pytest_agentproc.scenario._yaml import Node
+    from pytest_agentproc.scenario._yaml import YamlNode
 
 
-class Table(NamedTuple):
+class KeyTable(NamedTuple):
     """Keys that stand together.
 
     Args:
@@ -56,37 +74,37 @@ class KeyUse(NamedTuple):
     line: int
 
 
-def list_key_tables() -> list[Table]:
+def list_key_tables() -> list[KeyTable]:
     """List every table of the language."""
     return [
-        Table("file key", "", FILE.keys),
-        Table("file key", "agent", AGENT.mapping.keys),
-        Table("file key", "cannot_spawn", CANNOT_SPAWN.mapping.keys),
-        Table("file key", "host", HOST.keys),
-        Table("file key", "loop_blocked", BLOCKAGE.keys),
-        Table("file key", "sleeps", SLEEP.keys),
-        Table("file key", "sessions", tuple(SESSION_KEYS.values())),
-        Table("file key", "handler", HANDLER.keys),
-        Table("file key", "continues", CONTINUES.keys),
-        Table("limit", "", PolicyLimits.shape.keys),
-        Table("drive item", "", tuple(DRIVE_KEYS.values())),
-        Table("drive item", "prompt", PROMPT.mapping.keys),
-        Table("step", "", tuple(STEPS.values())),
-        *(Table("step", name, fields.keys) for name, fields in _list_step_mappings()),
-        Table("expect key", "", tuple(EXPECT_KEYS.values())),
-        Table("expect key", "TEXT", TEXT_FORMS),
-        Table("expect key", "asked", ASKED_KEYS),
-        Table("expect key", "processes", tuple(PROCESS_KEYS.values())),
-        Table("expect key", "received", tuple(SAW_KEYS.values())),
-        Table("expect key", "turns", tuple(TURN_KEYS.values())),
-        Table("expect key", "viewers", tuple(VIEWER_KEYS.values())),
-        Table("expect key", "artifacts", tuple(ARTIFACT_KEYS.values())),
-        Table("expect key", "result.json", tuple(RESULT_KEYS.values())),
+        KeyTable("file key", "", SCENARIO_FILE_TYPE.keys),
+        KeyTable("file key", "agent", AGENT_VALUE_TYPE.mapping.keys),
+        KeyTable("file key", "cannot_spawn", CANNOT_SPAWN_VALUE_TYPE.mapping.keys),
+        KeyTable("file key", "host", HOST_VALUE_TYPE.keys),
+        KeyTable("file key", "loop_blocked", LOOP_BLOCKED_VALUE_TYPE.keys),
+        KeyTable("file key", "sleeps", SLEEPS_VALUE_TYPE.keys),
+        KeyTable("file key", "sessions", tuple(SESSION_KEY_BY_NAME.values())),
+        KeyTable("file key", "handler", HANDLER_VALUE_TYPE.keys),
+        KeyTable("file key", "continues", CONTINUES_VALUE_TYPE.keys),
+        KeyTable("limit", "", PolicyLimits.shape.keys),
+        KeyTable("drive item", "", tuple(DRIVE_KEY_BY_NAME.values())),
+        KeyTable("drive item", "prompt", PROMPT_VALUE_TYPE.mapping.keys),
+        KeyTable("step", "", tuple(STEP_ENTRY_BY_NAME.values())),
+        *(KeyTable("step", name, fields.keys) for name, fields in _list_step_mappings()),
+        KeyTable("expect key", "", tuple(EXPECT_KEY_BY_NAME.values())),
+        KeyTable("expect key", "TEXT", TEXT_MATCHER_KEYS),
+        KeyTable("expect key", "asked", ASKED_QUESTION_KEYS),
+        KeyTable("expect key", "processes", tuple(PROCESS_EXPECT_KEY_BY_NAME.values())),
+        KeyTable("expect key", "received", tuple(RECEIVED_EXPECT_KEY_BY_NAME.values())),
+        KeyTable("expect key", "turns", tuple(TURN_EXPECT_KEY_BY_NAME.values())),
+        KeyTable("expect key", "viewers", tuple(VIEWER_EXPECT_KEY_BY_NAME.values())),
+        KeyTable("expect key", "artifacts", tuple(ARTIFACT_EXPECT_KEY_BY_NAME.values())),
+        KeyTable("expect key", "result.json", tuple(RESULT_EXPECT_KEY_BY_FIELD.values())),
     ]
 
 
 def _list_step_mappings() -> Iterator[tuple[str, Fields]]:
-    for name, entry in STEPS.items():
+    for name, entry in STEP_ENTRY_BY_NAME.items():
         if entry.also is not None:
             yield name, Fields((entry.also,))
         if isinstance(entry.kind, Either):
@@ -100,14 +118,18 @@ def _list_step_mappings() -> Iterator[tuple[str, Fields]]:
 def find_key_uses(text: str) -> list[KeyUse]:
     """Find every use of a key in a file that is sound."""
     node = parse_yaml(text, lambda *_: None)
-    return [] if node is None else [*_walk_key_uses(FILE, node)]
+    return [] if node is None else [*_walk_key_uses(SCENARIO_FILE_TYPE, node)]
 
 
-def _walk_key_uses(kind: Any, node: Node) -> Iterator[KeyUse]:
+def _walk_key_uses(kind: Any, node: YamlNode) -> Iterator[KeyUse]:
     """Walk a value beside its type; a type of value that has a shape is read as that shape."""
     kind = getattr(kind, "shape", kind)
     if isinstance(kind, AnyOf):
-        fitting = (shape for shape in kind.shapes if isinstance(getattr(shape, "shape", shape), _SHAPES[type(node)]))
+        fitting = (
+            shape
+            for shape in kind.shapes
+            if isinstance(getattr(shape, "shape", shape), _TYPES_BY_NODE_CLASS[type(node)])
+        )
         kind = next(fitting, None)
         kind = getattr(kind, "shape", kind)
     if isinstance(kind, Either) and isinstance(node, Mapping):
@@ -122,7 +144,7 @@ def _walk_key_uses(kind: Any, node: Node) -> Iterator[KeyUse]:
             if isinstance(kind, ListOf):
                 yield from _walk_key_uses(kind.kind, item)
             elif isinstance(kind, Steps) and isinstance(item, Mapping):
-                yield from _walk_mapping_keys(_STEP_KEYS, item)
+                yield from _walk_mapping_keys(_STEP_KEY_BY_NAME, item)
 
 
 def _walk_mapping_keys(keys: dict[str, Key], node: Mapping) -> Iterator[KeyUse]:
@@ -133,12 +155,15 @@ def _walk_mapping_keys(keys: dict[str, Key], node: Mapping) -> Iterator[KeyUse]:
             yield from _walk_key_uses(key.kind, value)
 
 
-def _list_words(node: Node) -> tuple[str, ...]:
+def _list_words(node: YamlNode) -> tuple[str, ...]:
     """Give the words of `completed` or `{any_of: [completed, failed]}`."""
     if isinstance(node, Mapping) and len(node.pairs) == 1 and isinstance(node.pairs[0][1], Sequence):
         return tuple(item.text for item in node.pairs[0][1].items if isinstance(item, Scalar))
     return (node.text,) if isinstance(node, Scalar) else ()
 
 
-_SHAPES: dict[type, Any] = {Mapping: (Fields, MapOf, Either), Sequence: (ListOf, Steps), Scalar: ()}
-_STEP_KEYS: dict[str, Key] = {**STEPS, **{entry.also.name: entry.also for entry in STEPS.values() if entry.also}}
+_TYPES_BY_NODE_CLASS: dict[type, Any] = {Mapping: (Fields, MapOf, Either), Sequence: (ListOf, Steps), Scalar: ()}
+_STEP_KEY_BY_NAME: dict[str, Key] = {
+    **STEP_ENTRY_BY_NAME,
+    **{entry.also.name: entry.also for entry in STEP_ENTRY_BY_NAME.values() if entry.also},
+}

@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
-_LONGEST = 60
-_LONGEST_MESSAGE = 600
-_MOST_TRIED = 500
-_MOST_LISTED = 40
+_MAX_SHORT_TEXT_CHARACTERS = 60
+_MAX_MESSAGE_CHARACTERS = 600
+_MAX_COMPARED_OPTIONS = 500
+_MAX_LISTED_OPTIONS = 40
 
 
-def find_nearest(word: str, options: Iterable[str]) -> str | None:
+def find_nearest_option(word: str, options: Iterable[str]) -> str | None:
     """Find the option that was probably meant, whatever its case."""
-    by_lower = {option.lower(): option for option in islice(options, _MOST_TRIED)}
-    found = get_close_matches(word.lower()[:_LONGEST], by_lower, n=1, cutoff=0.6)
+    by_lower = {option.lower(): option for option in islice(options, _MAX_COMPARED_OPTIONS)}
+    found = get_close_matches(word.lower()[:_MAX_SHORT_TEXT_CHARACTERS], by_lower, n=1, cutoff=0.6)
     return by_lower[found[0]] if found else None
 
 
@@ -29,29 +29,31 @@ def join_choices(options: Iterable[str], last: str = "or") -> str:
     return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} {last} {listed[-1]}"
 
 
-def describe_unknown(what: str, word: str, options: Iterable[str], elsewhere: Mapping[str, str] | None = None) -> str:
+def describe_unknown_word(
+    what: str, word: str, options: Iterable[str], elsewhere: Mapping[str, str] | None = None
+) -> str:
     """Say that a word is unknown, and which one was probably meant; `elsewhere` has the answers to words of others."""
     listed = list(options)
-    shown = shorten(word)
+    shown = shorten_text(word)
     if elsewhere and word in elsewhere:
         return f'unknown {what} "{shown}": {elsewhere[word]}'
-    meant = find_nearest(word, listed)
+    meant = find_nearest_option(word, listed)
     if meant is not None:
         return f'unknown {what} "{shown}": did you mean "{meant}"?'
-    known = ", ".join(listed[:_MOST_LISTED]) + (" ..." if len(listed) > _MOST_LISTED else "")
+    known = ", ".join(listed[:_MAX_LISTED_OPTIONS]) + (" ..." if len(listed) > _MAX_LISTED_OPTIONS else "")
     return f'unknown {what} "{shown}": known {"is" if len(listed) == 1 else "are"} {known}'
 
 
-def shorten(text: str) -> str:
+def shorten_text(text: str) -> str:
     """Cut a text that is too long for a message."""
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    return text if len(text) <= _MAX_SHORT_TEXT_CHARACTERS else f"{text[: _MAX_SHORT_TEXT_CHARACTERS - 3]}..."
 
 
 def escape_and_shorten(message: str) -> str:
     """Make a message fit for a terminal: escape unprintable characters, and cut an endless text."""
     if not message.isprintable():
         message = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in message)
-    return message if len(message) <= _LONGEST_MESSAGE else f"{message[: _LONGEST_MESSAGE - 3]}..."
+    return message if len(message) <= _MAX_MESSAGE_CHARACTERS else f"{message[: _MAX_MESSAGE_CHARACTERS - 3]}..."
 
 
 def map_words_to_remedy(remedy: str, them: Iterable[str]) -> dict[str, str]:
@@ -59,14 +61,14 @@ def map_words_to_remedy(remedy: str, them: Iterable[str]) -> dict[str, str]:
     return dict.fromkeys(them, remedy)
 
 
-COMMANDS = map_words_to_remedy(
+REMEDY_BY_COMMAND_WORD = map_words_to_remedy(
     "a scenario starts no command: every process is a fake, its script says what it does",
     ("args", "argv", "bash", "cmd", "command", "exec", "executable", "program", "run", "shell", "system"),
 )
 """Where somebody wants to start a program, which no scenario can."""
 
-STEP_WORDS = {
-    **COMMANDS,
+REMEDY_BY_UNKNOWN_STEP = {
+    **REMEDY_BY_COMMAND_WORD,
     **map_words_to_remedy("write silence", ("delay", "idle", "pause", "sleep", "wait")),
     **map_words_to_remedy("write say", ("echo", "output", "print", "stdout", "write")),
     **map_words_to_remedy("write when", ("catch", "on", "trap")),

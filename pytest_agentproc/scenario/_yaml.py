@@ -14,50 +14,58 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import yaml
 
 from pytest_agentproc.errors import ScenarioError, ScenarioProblem
-from pytest_agentproc.scenario._words import describe_unknown, escape_and_shorten, join_choices, shorten
+from pytest_agentproc.scenario._words import (
+    describe_unknown_word,
+    escape_and_shorten,
+    join_choices,
+    shorten_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping as Map
 
 
-DEEPEST = 40
-TOO_DEEP = f"nested deeper than {DEEPEST} levels"
+MAX_NESTING_LEVELS = 40
+TOO_DEEP_MESSAGE = f"nested deeper than {MAX_NESTING_LEVELS} levels"
 
-Place = tuple[int, int, str]
+PlaceAndMessage = tuple[int, int, str]
 
-_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"})
-_LINE_END = re.compile("\r\n|[\n\r]")
-_KEY_AND_VALUE = re.compile(r"^[\s\-]*[{\[]?\s*([\w.-]+):\s+(\S.*?)\s*$")
+_ESCAPE_TRANSLATION = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"})
+_LINE_END_PATTERN = re.compile("\r\n|[\n\r]")
+_KEY_AND_VALUE_PATTERN = re.compile(r"^[\s\-]*[{\[]?\s*([\w.-]+):\s+(\S.*?)\s*$")
 
 
-def quote(text: str) -> str:
+def quote_for_message(text: str) -> str:
     """Write a text as YAML reads it back: in double quotes, escaped; a long one is cut, for it is for a message."""
-    return f'"{shorten(text).translate(_ESCAPES)}"'
+    return f'"{shorten_text(text).translate(_ESCAPE_TRANSLATION)}"'
 
 
 def find_position(text: str, index: int) -> tuple[int, int]:
     """Give line and column, from 1, of a character."""
-    before = _LINE_END.split(text[:index])
+    before = _LINE_END_PATTERN.split(text[:index])
     return len(before), len(before[-1]) + 1
 
 
 def find_line_starts(text: str) -> list[int]:
     """Find the index at which each line begins."""
-    return [0, *(match.end() for match in _LINE_END.finditer(text))]
+    return [0, *(match.end() for match in _LINE_END_PATTERN.finditer(text))]
 
 
 def describe_reserved_start(sign: str, rest: str) -> str:
     """Say that an unquoted text begins with a character that YAML keeps for itself."""
-    return f'unquoted text begins with "{sign}": write {quote(sign + rest)}'
+    return f'unquoted text begins with "{sign}": write {quote_for_message(sign + rest)}'
 
 
-def describe_question_mark(line: int, column: int, text: str, rest: str, *, is_one_line: bool) -> Place:
+def describe_question_mark(line: int, column: int, text: str, rest: str, *, is_one_line: bool) -> PlaceAndMessage:
     """Say that `?` in unquoted text inside brackets is read differently from parser to parser."""
     follower = rest.lstrip()[:1]
     if text.endswith("?") and follower:
-        where, message = len(text) - 1, f'unquoted text ends in "?" before "{follower}": write {quote(text)}'
+        where, message = (
+            len(text) - 1,
+            f'unquoted text ends in "?" before "{follower}": write {quote_for_message(text)}',
+        )
     else:
-        where, message = text.index("?"), f'unquoted text has "?" in it: write {quote(text)}'
+        where, message = text.index("?"), f'unquoted text has "?" in it: write {quote_for_message(text)}'
     return line, column + (where if is_one_line else 0), message
 
 
@@ -82,22 +90,22 @@ def is_cut_by_comment(rest: str) -> bool:
 
 def describe_comment_cut(text: str, rest: str) -> str:
     """Say that " #" ended an unquoted text."""
-    whole = quote(f"{text}{rest.rstrip()}")
+    whole = quote_for_message(f"{text}{rest.rstrip()}")
     return f'unquoted text ends before " #": write {whole}, or "# " for a comment'
 
 
 def describe_swallowed_value(rest: str) -> str:
     """Say what became of a value that YAML took for a comment; empty if there is none."""
     found = re.match(r"\s*(#\S.*?)\s*$", rest)
-    return f'text that begins with "#" is a comment: write {quote(found.group(1))}' if found else ""
+    return f'text that begins with "#" is a comment: write {quote_for_message(found.group(1))}' if found else ""
 
 
 def describe_comma_cut(rest: str, whole: str) -> str:
     """Say that a comma ended an unquoted text inside braces."""
-    return f'{quote(rest)} has no ":" after it: write {quote(whole)} if that is one text'
+    return f'{quote_for_message(rest)} has no ":" after it: write {quote_for_message(whole)} if that is one text'
 
 
-def explain_parse_error(lines: list[str], error: Any) -> Place:
+def explain_parse_error(lines: list[str], error: Any) -> PlaceAndMessage:
     """Turn a parser's complaint into what a person can act on."""
     mark, start = error.problem_mark, error.context_mark
     line, column = (mark.line, mark.column) if mark is not None else (0, 0)
@@ -127,10 +135,10 @@ def _explain_bad_start(problem: str, source: str, column: int) -> str:
     text = _read_value_text(source, column)
     found = re.fullmatch(r"([\w.-]+):(\s*)(\S.*)", text)
     if found is None:
-        return f'a ":" is missing: a line is "key: value", not {quote(text)}'
+        return f'a ":" is missing: a line is "key: value", not {quote_for_message(text)}'
     if found[2]:
         return describe_lookalike_blank(found[2][0])
-    return f'a blank is missing after ":": write {quote(f"{found[1]}: {found[3]}")}'
+    return f'a blank is missing after ":": write {quote_for_message(f"{found[1]}: {found[3]}")}'
 
 
 def _is_bracket_open(problem: str, first: str, last: str, lines: int) -> bool:
@@ -151,8 +159,10 @@ def _explain_at_error_mark(problem: str, source: str, column: int) -> str:
     if "cannot start any token" in problem or "mapping keys are not allowed" in problem:
         return describe_reserved_start(here, _read_value_text(source, column + 1))
     known = {
-        "nesting": TOO_DEEP,  # libyaml looks a line ahead at an open bracket, and has a limit of its own from 0.2.6 on
-        "sequence entries": f"a list begins on a line of its own; a text is quoted: {quote(source[column:].strip())}",
+        # libyaml looks a line ahead at an open bracket, and has a limit of its own from 0.2.6 on
+        "nesting": TOO_DEEP_MESSAGE,
+        "sequence entries": "a list begins on a line of its own; a text is quoted: "
+        + quote_for_message(source[column:].strip()),
         "escape": "unknown escape in a \"...\" text: write \\\\ for a backslash, or use '...'",
         "'-' indicator": "the indentation does not fit the lines above",
         "document": "one file is one scenario: no directives, no second document",
@@ -169,7 +179,7 @@ def _explain_by_parser_message(problem: str) -> str:
     return f"not YAML: {problem}"
 
 
-def _locate_unclosed_bracket(lines: list[str], start: Any) -> Place:
+def _locate_unclosed_bracket(lines: list[str], start: Any) -> PlaceAndMessage:
     sign = lines[start.line][start.column : start.column + 1] if start.line < len(lines) else ""
     if sign in ("{", "["):
         return start.line + 1, start.column + 1, f'"{sign}" is never closed'
@@ -181,13 +191,13 @@ def _read_value_text(source: str, column: int) -> str:
 
 
 def _explain_second_colon(source: str, column: int) -> str:
-    found = _KEY_AND_VALUE.match(source)
+    found = _KEY_AND_VALUE_PATTERN.match(source)
     if found and found.start(2) <= column:
         start = max(source.rfind(mark, 0, column) for mark in (": ", ", ", "{")) + 1
         text = source[start:].strip()
         if "{" in source[:column]:
             text = re.split(r"[,}\]]", text)[0].rstrip()
-        return f'unquoted text has ":" in it: write {quote(text)}'
+        return f'unquoted text has ":" in it: write {quote_for_message(text)}'
     return "a key stands where none can: look at the indentation of this line and the one before"
 
 
@@ -206,11 +216,11 @@ def _explain_early_value_end(source: str, column: int) -> str:
     return ""
 
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_YAML_LOADER_CLASS: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-_HALF = re.compile("[\ud800-\udfff]")
+_SURROGATE_PATTERN = re.compile("[\ud800-\udfff]")
 
-Report = Callable[[int, int, str], None]
+ProblemReporter = Callable[[int, int, str], None]
 
 
 class StopReading(Exception):
@@ -236,7 +246,7 @@ class Sequence(NamedTuple):
 
     line: int
     column: int
-    items: tuple[Node, ...]
+    items: tuple[YamlNode, ...]
     end: tuple[int, int] = (0, 0)
 
 
@@ -245,14 +255,14 @@ class Mapping(NamedTuple):
 
     line: int
     column: int
-    pairs: tuple[tuple[Scalar, Node], ...]
+    pairs: tuple[tuple[Scalar, YamlNode], ...]
     end: tuple[int, int] = (0, 0)
 
 
-Node = Scalar | Sequence | Mapping
+YamlNode = Scalar | Sequence | Mapping
 
 
-def describe_node(node: Node) -> str:
+def describe_node(node: YamlNode) -> str:
     """Say what stands there, short enough for a message."""
     if isinstance(node, Sequence):
         return "a list"
@@ -260,18 +270,18 @@ def describe_node(node: Node) -> str:
         return "a mapping"
     if node.plain and not node.text:
         return "nothing"
-    return quote(node.text)
+    return quote_for_message(node.text)
 
 
-def format_inline(node: Node) -> str:
+def format_node_inline(node: YamlNode) -> str:
     """Write a node as it may stand inside brackets."""
     if not isinstance(node, Scalar):
         return "..."
     is_plain = re.fullmatch(r"[\w.]([\w .-]*[\w.-])?", node.text)
-    return node.text if is_plain else quote(node.text)
+    return node.text if is_plain else quote_for_message(node.text)
 
 
-def parse_yaml(text: str, report: Report) -> Node | None:
+def parse_yaml(text: str, report: ProblemReporter) -> YamlNode | None:
     """Read one YAML document; every mistake goes to `report` with its line and column, both from 1."""
     builder = _NodeBuilder(text, report)
     try:
@@ -298,8 +308,8 @@ class _NodeBuilder:
     may be wrong is inspected closely.
     """
 
-    def __init__(self, text: str, report: Report) -> None:
-        self.root: Node | None = None
+    def __init__(self, text: str, report: ProblemReporter) -> None:
+        self.root: YamlNode | None = None
         self._text = text
         self._lines = text.splitlines()
         self._hashes = {index for index, line in enumerate(self._lines) if "#" in line} if "#" in text else set()
@@ -308,15 +318,15 @@ class _NodeBuilder:
 
     def read(self) -> None:
         """Take every event, each with the collections that are open around it."""
-        loader = _LOADER(self._text)
+        loader = _YAML_LOADER_CLASS(self._text)
         try:
             self._build_nodes(loader.get_event)
         finally:
             loader.dispose()
 
     def _build_nodes(self, next_event: Callable[[], Any]) -> None:
-        around: list[tuple[Any, list[Node]]] = []
-        items: list[Node] = []
+        around: list[tuple[Any, list[YamlNode]]] = []
+        items: list[YamlNode] = []
         start: Any = None
         while (event := next_event()) is not None:
             kind = type(event)
@@ -327,8 +337,8 @@ class _NodeBuilder:
                     self._refuse_anchor_or_tag(event, "")
                 around.append((start, items))
                 start, items = event, []
-                if len(around) > DEEPEST:
-                    self._report_at_event(event, TOO_DEEP)
+                if len(around) > MAX_NESTING_LEVELS:
+                    self._report_at_event(event, TOO_DEEP_MESSAGE)
                     raise StopReading
             elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
                 node = self._build_collection(start, items, event.end_mark)
@@ -338,7 +348,7 @@ class _NodeBuilder:
                 items += self._refuse_other_event(event)
         self.root = items[0] if items else None
 
-    def _refuse_other_event(self, event: Any) -> list[Node]:
+    def _refuse_other_event(self, event: Any) -> list[YamlNode]:
         """Refuse what no scenario has; an alias stands where it is, as text."""
         if type(event) is yaml.DocumentStartEvent:
             self._documents += 1
@@ -350,13 +360,13 @@ class _NodeBuilder:
             return [Scalar(*_locate_event(event), name, plain=True)]
         return []
 
-    def _build_collection(self, start: Any, items: list[Node], end_mark: Any) -> Node:
+    def _build_collection(self, start: Any, items: list[YamlNode], end_mark: Any) -> YamlNode:
         line, column = _locate_event(start)
         end = (end_mark.line + 1, end_mark.column + 1) if start.flow_style else (0, 0)
         if type(start) is yaml.SequenceStartEvent:
             return Sequence(line, column, tuple(items), end)
         first: dict[str, int] = {}
-        pairs: list[tuple[Scalar, Node]] = []
+        pairs: list[tuple[Scalar, YamlNode]] = []
         whole = ""
         each = iter(items)
         for key, value in zip(each, each, strict=True):
@@ -366,14 +376,14 @@ class _NodeBuilder:
                 whole = f"{whole or before.text}, {key.text}"
                 self._report(key.line, key.column, describe_comma_cut(key.text, whole))
             elif key.text in first:
-                message = f"{quote(key.text)} is given twice (first in line {first[key.text]})"
+                message = f"{quote_for_message(key.text)} is given twice (first in line {first[key.text]})"
                 self._report(key.line, key.column, message)
             else:
                 first[key.text], whole = key.line, ""
                 pairs.append((key, value))
         return Mapping(line, column, tuple(pairs), end)
 
-    def _has_no_colon(self, key: Scalar, value: Node) -> bool:
+    def _has_no_colon(self, key: Scalar, value: YamlNode) -> bool:
         """Say whether a key inside braces has no value because there is no colon after it."""
         if type(value) is not Scalar or value.text or not key.plain or not key.is_one_line:
             return False
@@ -389,7 +399,7 @@ class _NodeBuilder:
         end = event.end_mark
         is_one_line = end.line + 1 == line
         if style:
-            if style == '"' and _HALF.search(text):  # it can be written with \\u only
+            if style == '"' and _SURROGATE_PATTERN.search(text):  # it can be written with \\u only
                 self._report_at_event(event, "half a character (\\ud800 to \\udfff): write the whole one")
                 text = ""
             return Scalar(line, column, text, False, "", is_one_line)  # keywords would take twice as long
@@ -398,7 +408,7 @@ class _NodeBuilder:
                 self._report(line, column, describe_lookalike_blank(text[0]))
                 raise StopReading
             if has_typographic_quotes(text):
-                self._report(line, column, f"typographic quotes quote nothing: write {quote(text[1:-1])}")
+                self._report(line, column, f"typographic quotes quote nothing: write {quote_for_message(text[1:-1])}")
                 return Scalar(line, column, text[1:-1], plain=False)
         if not text:
             note = describe_swallowed_value(self._read_line_rest(end))
@@ -472,7 +482,9 @@ def read_list_entries(
     return tuple(found)
 
 
-def _read_list_entry(item: Node, keys: tuple[str, ...], required: tuple[str, ...], report: Report) -> ListEntry:
+def _read_list_entry(
+    item: YamlNode, keys: tuple[str, ...], required: tuple[str, ...], report: ProblemReporter
+) -> ListEntry:
     values: dict[str, str] = {}
     if not isinstance(item, Mapping):
         report(
@@ -483,7 +495,7 @@ def _read_list_entry(item: Node, keys: tuple[str, ...], required: tuple[str, ...
         return ListEntry(item.line, values)
     for key, value in item.pairs:
         if key.text not in keys:
-            report(key.line, key.column, describe_unknown("key", key.text, keys))
+            report(key.line, key.column, describe_unknown_word("key", key.text, keys))
         elif not isinstance(value, Scalar) or not value.text.strip():
             report(value.line, value.column, f"{key.text} must be text, not {describe_node(value)}")
         else:

@@ -11,7 +11,7 @@ from pytest_agentproc.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pytest_agentproc.scenario import Choice, OpenValue
+    from pytest_agentproc.scenario import OpenValue, OpenValueChoice
 
 
 _MILLISECOND = 1_000_000
@@ -155,7 +155,7 @@ def _make_setting_strategy(
     others = [None if opening.kind == "time" else _make_value_strategy(opening, limits) for opening in openings]
 
     @st.composite
-    def setting(draw: Callable[[Any], Any]) -> tuple[Choice, ...]:
+    def setting(draw: Callable[[Any], Any]) -> tuple[OpenValueChoice, ...]:
         times = _TimeDrawer(limits, names, draw)
         return tuple(
             times.draw_time(opening, texts, track) if other is None else draw(other)
@@ -170,11 +170,11 @@ def find_smallest_failure(
     limits: Mapping[str, int | None],
     names: Sequence[str],
     tracks: Sequence[int],
-    fails: Callable[[tuple[Choice, ...]], bool],
+    fails: Callable[[tuple[OpenValueChoice, ...]], bool],
     *,
     runs: int,
     seed: int,
-) -> tuple[Choice, ...] | None:
+) -> tuple[OpenValueChoice, ...] | None:
     """Draw settings until one fails, and shrink that; None: none failed.
 
     Args:

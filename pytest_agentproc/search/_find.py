@@ -14,7 +14,7 @@ from pytest_agentproc.verdict import Verdict, are_plays_alike, find_first_differ
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import PlayResult, ScenarioRunner
-    from pytest_agentproc.scenario import Choice, Scenario
+    from pytest_agentproc.scenario import OpenValueChoice, Scenario
     from pytest_agentproc.verdict import Row
     from pytest_agentproc.vocabulary import Subject
 
@@ -34,7 +34,7 @@ class FailingSetting:
         played: the play in which it did.
     """
 
-    choices: tuple[Choice, ...]
+    choices: tuple[OpenValueChoice, ...]
     scenario: Scenario
     key: str
     reason: str

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.harness import ScenarioRunner, run_in_model
-from pytest_agentproc.scenario import Choice, NotApplicable, Scenario, loads
+from pytest_agentproc.scenario import NotApplicable, OpenValueChoice, Scenario, loads
 from pytest_agentproc.search._draws import find_smallest_failure
 from pytest_agentproc.search._expect_keys import collect_expect_keys
 from pytest_agentproc.search._find import FailingSetting, find_unmet_check
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Subject
 
 
-class OpenValueSettings(Settings[tuple[Choice, ...]]):
+class OpenValueSettings(Settings[tuple[OpenValueChoice, ...]]):
     """The settings of one scenario with open values; see `Settings`."""
 
     _refused: NotApplicable | None = None
@@ -35,7 +35,7 @@ class OpenValueSettings(Settings[tuple[Choice, ...]]):
         heads = [head.start() for head in re.finditer("^[a-z]", self.scenario.text, re.MULTILINE)]
         return [bisect(heads, opening.start) for opening in self.scenario.openings]
 
-    def try_setting(self, choices: tuple[Choice, ...]) -> FailingSetting | None:
+    def try_setting(self, choices: tuple[OpenValueChoice, ...]) -> FailingSetting | None:
         """Play one setting; None: every promise holds there, or it is none that can be played."""
         self.runs += 1
         text = self.scenario.fill_open_values(choices)
@@ -63,7 +63,7 @@ class OpenValueSettings(Settings[tuple[Choice, ...]]):
             raise self._refused
 
     def _find_broken_promise(
-        self, choices: tuple[Choice, ...], text: str, reference: PlayResult, played: PlayResult
+        self, choices: tuple[OpenValueChoice, ...], text: str, reference: PlayResult, played: PlayResult
     ) -> FailingSetting | None:
         reason, own = find_broken_invariant(played), find_unmet_check(played)
         if self._is_reference:
@@ -143,7 +143,7 @@ def has_output_after_end(played: PlayResult) -> bool:
     bound = played.bound
     if bound.scenario.is_session or bound.parts or not bound.scenario.dialect_record.says_its_end:
         return False
-    has_tasks = "task" in bound.scenario.language.list_steps(bound.scenario.dialect, bound.scenario.mode)
+    has_tasks = "task" in bound.scenario.language.list_dialect_steps(bound.scenario.dialect, bound.scenario.mode)
     is_over = False
     for _line, kind, arguments in bound.program["steps"]:
         if kind == "event" and arguments[0] in _BACKGROUND and has_tasks:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import format_duration, format_instant
-from pytest_agentproc.scenario import TIME_KEYS
+from pytest_agentproc.scenario import TIME_EXPECT_KEYS
 from pytest_agentproc.verdict._patterns import has_match
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _show_status_or_end(wanted: str | Mapping[str, Any] | Sequence[str]) -> str:
 
 
 _SHOWN: dict[str, Callable[[Any], str]] = {
-    **dict.fromkeys(TIME_KEYS, format_instant),
+    **dict.fromkeys(TIME_EXPECT_KEYS, format_instant),
     "outcome": _show_outcome,
     "signals": show_signals,
     "spawns": show_instants,

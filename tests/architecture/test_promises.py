@@ -13,7 +13,7 @@ from tests.architecture.sources import ROOT
 from tests.bundled import all_bundled
 
 if TYPE_CHECKING:
-    from pytest_agentproc.scenario import Scenario, Terms
+    from pytest_agentproc.scenario import Scenario, StatedLimits
 
 
 @cache
@@ -21,7 +21,7 @@ def _corpus() -> tuple[Scenario, ...]:
     return all_bundled()
 
 
-def _terms(scenario: Scenario) -> Terms:
+def _terms(scenario: Scenario) -> StatedLimits:
     if scenario.parts:
         return {name: Policy.for_dialect(part.dialect, **part.policy) for name, part in scenario.parts.items()}
     return Policy.for_dialect(scenario.dialect, **scenario.policy)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.cli import main
-from pytest_agentproc.cli._commands import COMMANDS
+from pytest_agentproc.cli._commands import MODULE_AND_PURPOSE_BY_COMMAND
 from tests.architecture.sources import ROOT
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def test_a_line_that_cannot_be_meant_is_a_sentence_and_2(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
+@pytest.mark.parametrize("command", [[], *([name] for name in MODULE_AND_PURPOSE_BY_COMMAND)])
 def test_help_teaches(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """The help of each command says what its exit codes mean and shows how it is used."""
     assert main([*command, "--help"]) == 0
@@ -166,4 +166,4 @@ def test_the_pre_commit_hook_is_a_command() -> None:
     """pre-commit's users get what is checked here."""
     hook = (ROOT / ".pre-commit-hooks.yaml").read_text("utf-8")
     assert "  entry: agentproc check\n" in hook
-    assert "check" in COMMANDS
+    assert "check" in MODULE_AND_PURPOSE_BY_COMMAND

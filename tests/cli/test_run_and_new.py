@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.cli import main
-from pytest_agentproc.cli._shapes import SHAPES
+from pytest_agentproc.cli._shapes import SCENARIO_TEMPLATE_BY_SHAPE
 from pytest_agentproc.vocabulary import DIALECTS
 from tests.bundled import path_of
 
@@ -113,7 +113,7 @@ _REFUSED = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("agent", [None, *DIALECTS])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", SCENARIO_TEMPLATE_BY_SHAPE)
 def test_a_shape_passes_or_is_refused_with_the_agents_that_it_is_for(
     shape: str, agent: str | None, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_agentproc.cli._commands import COMMANDS
+from pytest_agentproc.cli._commands import MODULE_AND_PURPOSE_BY_COMMAND
 
 HELLO = "scenario: it says hello\nagent: {dialect: claude, mode: print}\nscript: [{answer: hello}]\n"
 LINES = {
@@ -47,7 +47,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_command_is_tried() -> None:
     """A new command is one more that prints."""
-    assert {*LINES} - {""} == {*COMMANDS}
+    assert {*LINES} - {""} == {*MODULE_AND_PURPOSE_BY_COMMAND}
 
 
 @pytest.mark.slow

@@ -116,8 +116,8 @@ def test_no_process_outlives_the_command(folder: Path, signum: signal.Signals, s
 def test_a_process_that_a_command_leaves_holds_up_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has the stdout of the command open. The command used to wait for the end of that."""
     program = "import subprocess; print(subprocess.Popen(['sleep', '20']).pid)"
-    monkeypatch.setattr(_workers, "_PROGRAM", program)
-    [(code, output)] = _workers.run_each([], ["a"], 1)
+    monkeypatch.setattr(_workers, "_WORKER_PYTHON_CODE", program)
+    [(code, output)] = _workers.run_command_for_each_scenario([], ["a"], 1)
     pidfd, ended = os.pidfd_open(int(output)), poll()
     ended.register(pidfd)
     has_ended = ended.poll(0)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc import hookspecs
-from pytest_agentproc.cli._commands import COMMANDS
+from pytest_agentproc.cli._commands import MODULE_AND_PURPOSE_BY_COMMAND
 from pytest_agentproc.defects import NAMES
 from pytest_agentproc.plugin import _fixtures as plugin_fixtures
 from pytest_agentproc.plugin._options import _PLUGIN_OPTIONS
@@ -125,7 +125,7 @@ def test_the_example_of_an_option_runs(option: str, tmp_path: Path) -> None:
 def test_the_examples_of_commands_run(tmp_path: Path) -> None:
     """`new` comes first: it writes the scenario that others take."""
     examples = writer().COMMAND_EXAMPLES
-    assert sorted(examples) == sorted(COMMANDS)
+    assert sorted(examples) == sorted(MODULE_AND_PURPOSE_BY_COMMAND)
     for name in ("new", *(name for name in examples if name != "new")):
         done = run(["sh", "-c", examples[name]], tmp_path)
         assert done.returncode == 0, f"{examples[name]}\n{done.stdout}{done.stderr}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.scenario import MODELINE, build_schema
+from pytest_agentproc.scenario import SCHEMA_MODELINE_FORMAT, build_schema
 from tests.clients.packages import from_npm, node
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Server:
     def open(self, text: str) -> str:
         """Open a file whose first line names the schema."""
         uri = (self._folder / "a.scenario.yaml").as_uri()
-        text = MODELINE.format("./agentproc.schema.json") + "\n" + text
+        text = SCHEMA_MODELINE_FORMAT.format("./agentproc.schema.json") + "\n" + text
         document = {"uri": uri, "languageId": "yaml", "version": 1, "text": text}
         self.tell("textDocument/didOpen", {"textDocument": document})
         return uri

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_agentproc.errors import ScenarioError, UsageError
 from pytest_agentproc.harness import forecast_run, run_in_model
-from pytest_agentproc.scenario import BUNDLED, Language, Scenario, add_dialect, add_step, loads
+from pytest_agentproc.scenario import BUNDLED_LANGUAGE, Language, Scenario, add_dialect, add_step, loads
 from pytest_agentproc.subjects import Function, ReferenceSupervisor
 from pytest_agentproc.supervisor.dialects import Setting, make_decoder
 from pytest_agentproc.vocabulary import Dialect, Policy, ScriptStep
@@ -47,7 +47,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fix
 
 def spoken(*added: Dialect | ScriptStep) -> Language:
     """Give the language with all of these."""
-    language = BUNDLED
+    language = BUNDLED_LANGUAGE
     for one in added:
         grow: Any = add_dialect if isinstance(one, Dialect) else add_step
         language = grow(language, one, "the plugin toy")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.scenario import Expectation, loads
-from pytest_agentproc.scenario._expect import EXPECT_KEYS
+from pytest_agentproc.scenario._expect import EXPECT_KEY_BY_NAME
 from pytest_agentproc.vocabulary import Outcome, Policy
 
 SECOND = 1_000_000_000
@@ -73,7 +73,7 @@ def test_a_key_has_one_normal_form(expect: str, wanted: Any) -> None:
 def test_every_key_of_the_table_is_bound_here() -> None:
     """A key that is added to the table is added to these cases, or to those of a session."""
     elsewhere = {"artifacts", "processes", "received", "sessions", "turns", "background", "status", "viewers", "called"}
-    assert {expect.partition(":")[0] for expect, _ in CASES} | elsewhere == set(EXPECT_KEYS)
+    assert {expect.partition(":")[0] for expect, _ in CASES} | elsewhere == set(EXPECT_KEY_BY_NAME)
 
 
 def test_processes_become_one_expectation_for_each_leaf() -> None:

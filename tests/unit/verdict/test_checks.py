@@ -8,7 +8,7 @@ import pytest
 
 from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.record import Record
-from pytest_agentproc.scenario import TIME_KEYS
+from pytest_agentproc.scenario import TIME_EXPECT_KEYS
 from pytest_agentproc.verdict import Row, Verdict, choose_overall_verdict, judge_all_expectations
 from pytest_agentproc.verdict._words import show_wanted
 from pytest_agentproc.vocabulary import RunReport
@@ -175,8 +175,8 @@ def test_a_reported_value_that_differs_fails_with_both_in_words(
 
 def test_every_time_is_written_as_one() -> None:
     """The table of keys says which are times, so that a new key is shown in seconds and not in nanoseconds."""
-    assert {key: show_wanted(key, 5 * SECOND) for key in TIME_KEYS} == dict.fromkeys(TIME_KEYS, "5 s")
-    assert {"elapsed", "returned", "gone_at", "alive_at"} <= TIME_KEYS
+    assert {key: show_wanted(key, 5 * SECOND) for key in TIME_EXPECT_KEYS} == dict.fromkeys(TIME_EXPECT_KEYS, "5 s")
+    assert {"elapsed", "returned", "gone_at", "alive_at"} <= TIME_EXPECT_KEYS
 
 
 def test_times_are_exact_and_told_with_their_difference() -> None:
