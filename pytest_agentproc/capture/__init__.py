@@ -1,8 +1,8 @@
 """Makes scenarios of what really happened: of a program that is run in our place, or of a log that was pasted.
 
-`run_and_record_program` passes everything through and keeps it in memory; `write_capture` takes every secret out of it
-and only then writes: the record, and beside it the scenario. Only the running needs Linux. Modules that are not needed
-to start a program are imported after its end.
+`run_and_record_program` passes everything through and keeps it in memory; `write_capture_files` takes every secret out
+of it and only then writes: the record, and beside it the scenario. Only the running needs Linux. Modules that are not
+needed to start a program are imported after its end.
 
 `draft_scenario_from_log` reads a log from a bug report (`_paste`), asks the dialect's reader what each event means
 (`_meaning` and the like), has the fake's own encoder confirm it (`_replay`), takes from the reporter's words how
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pytest_agentproc.capture._recorder import ProgramStartError, run_and_record_program
     from pytest_agentproc.capture._replay import AgentInput, ReplayStage, replay_agent
     from pytest_agentproc.capture._secrets import RedactedSecret, Redactor
-    from pytest_agentproc.capture._targets import check_scenario_target, require_linux
-    from pytest_agentproc.capture._write_capture import CaptureResult, redact_record, write_capture
+    from pytest_agentproc.capture._targets import check_scenario_output_path, require_linux
+    from pytest_agentproc.capture._write_capture import CaptureResult, redact_record, write_capture_files
 
 __all__ = [
     "LOG_DIALECTS",
@@ -37,7 +37,7 @@ __all__ = [
     "Redactor",
     "ReplayStage",
     "ScenarioDraft",
-    "check_scenario_target",
+    "check_scenario_output_path",
     "draft_scenario_from_log",
     "draft_scenario_from_recording",
     "identify_agent",
@@ -48,7 +48,7 @@ __all__ = [
     "replay_agent",
     "require_linux",
     "run_and_record_program",
-    "write_capture",
+    "write_capture_files",
 ]
 
 _PUBLIC_NAMES_BY_MODULE = {
@@ -60,8 +60,8 @@ _PUBLIC_NAMES_BY_MODULE = {
     "_secrets": ("RedactedSecret", "Redactor"),
     "_replay": ("AgentInput", "ReplayStage", "replay_agent"),
     "_identity": ("AgentIdentity", "identify_agent"),
-    "_targets": ("check_scenario_target", "require_linux"),
-    "_write_capture": ("CaptureResult", "redact_record", "write_capture"),
+    "_targets": ("check_scenario_output_path", "require_linux"),
+    "_write_capture": ("CaptureResult", "redact_record", "write_capture_files"),
 }
 
 

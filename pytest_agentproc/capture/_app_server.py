@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.capture._meaning import (
-    PARTIAL_OUTPUT,
-    REPEATED_EVENT,
-    UNTRANSLATED_EVENT,
+    PARTIAL_OUTPUT_MEANING,
+    REPEATED_EVENT_MEANING,
+    UNTRANSLATED_EVENT_MEANING,
     DraftStep,
     EventMeaning,
     get_nested,
@@ -46,7 +46,7 @@ def read_app_server_event(event: Any, later: LaterEvents, _mode: str) -> EventMe
     if method is None:
         is_answer = isinstance(event, dict) and "id" in event and ("result" in event or "error" in event)
         refused = EventMeaning("steps", is_sure=True, ends="failed")
-        return (refused if "error" in event else REPEATED_EVENT) if is_answer else EventMeaning("foreign")
+        return (refused if "error" in event else REPEATED_EVENT_MEANING) if is_answer else EventMeaning("foreign")
     if method == "item/agentMessage/delta":
         is_whole_later = later.has_event_with_trait(_read_ended_message_id, get_nested(params, "itemId"))
         text = str(get_nested(params, "delta"))
@@ -56,10 +56,10 @@ def read_app_server_event(event: Any, later: LaterEvents, _mode: str) -> EventMe
             else EventMeaning("steps", (DraftStep("delta", text),), is_sure=True)
         )
     if method.startswith("item/") and method.endswith(("Delta", "/delta", "/progress")):
-        return PARTIAL_OUTPUT
+        return PARTIAL_OUTPUT_MEANING
     if "id" in event and method.startswith(("item/", "mcpServer/")):
         return _read_agent_request(method, params or {})
-    return _READER_BY_METHOD[method](params) if method in _READER_BY_METHOD else REPEATED_EVENT
+    return _READER_BY_METHOD[method](params) if method in _READER_BY_METHOD else REPEATED_EVENT_MEANING
 
 
 def _read_ended_message_id(event: Any) -> Any:
@@ -92,9 +92,9 @@ def _read_thread_item(item: dict[str, Any], *, is_over: bool) -> EventMeaning:
     if kind == "agentMessage" and isinstance(item.get("text"), str) and is_over:
         return EventMeaning("steps", (DraftStep("say", item["text"]),), is_sure=True, final=item["text"])
     if kind in ("agentMessage", "userMessage", "reasoning"):
-        return REPEATED_EVENT
+        return REPEATED_EVENT_MEANING
     if kind not in ("commandExecution", "mcpToolCall") or not isinstance(number, str):
-        return UNTRANSLATED_EVENT
+        return UNTRANSLATED_EVENT_MEANING
     if not is_over:
         name, given = item.get("tool"), item.get("arguments")
         if kind == "commandExecution":
@@ -117,5 +117,5 @@ _READER_BY_METHOD: dict[str, Callable[[Any], EventMeaning]] = {
     "turn/completed": lambda params: _read_turn_end(get_nested(params, "turn")),
     "item/started": lambda params: _read_thread_item(get_nested(params, "item") or {}, is_over=False),
     "item/completed": lambda params: _read_thread_item(get_nested(params, "item") or {}, is_over=True),
-    "error": lambda params: UNTRANSLATED_EVENT if get_nested(params, "willRetry") else REPEATED_EVENT,
+    "error": lambda params: UNTRANSLATED_EVENT_MEANING if get_nested(params, "willRetry") else REPEATED_EVENT_MEANING,
 }

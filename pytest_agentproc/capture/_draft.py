@@ -74,7 +74,7 @@ class _RecordingScriptMaker:
             "eof": self._add_wait_for_stdin_end,
             "close": self._add_stream_close,
             "seen": self._add_descendant_spawn,
-            "signal": self._skip_signal,
+            "signal": self._add_nothing_for_signal,
             "exit": self._add_agent_exit,
         }
         for index, moment in enumerate(self._found):
@@ -112,7 +112,7 @@ class _RecordingScriptMaker:
         if (
             self._guesser.serves
             and not self._is_busy
-            and self._begin_next_prompt(moment)
+            and self._begin_turn_of_next_prompt(moment)
             and self._printed <= self._guesser.at
         ):
             return
@@ -164,7 +164,7 @@ class _RecordingScriptMaker:
         reply, event = self._guesser.receive_stdin_line(line)
         if not self._guesser.match_fake_output(reply):
             raise FakeReplyMismatch
-        is_prompt = not self._is_busy and self._begin_next_prompt(moment)
+        is_prompt = not self._is_busy and self._begin_turn_of_next_prompt(moment)
         if event == "cancel":
             self._add_wait_for_caller("wait_for: cancel", moment)
             told = self._guesser.acknowledge_cancel()
@@ -176,7 +176,7 @@ class _RecordingScriptMaker:
         if answers is not None and not is_prompt and not reply and not event:
             self._add_wait_for_caller(f"wait_for: {{stdin: '*{answers.decode()}*'}}", moment)
 
-    def _begin_next_prompt(self, moment: RecordedMoment) -> bool:
+    def _begin_turn_of_next_prompt(self, moment: RecordedMoment) -> bool:
         """Take the next prompt in hand, if there is one; say whether there was."""
         assert self._guesser is not None
         begun = self._guesser.begin_prompt(self._prompts + 1)
@@ -217,7 +217,7 @@ class _RecordingScriptMaker:
             self._living[fields["id"]] = death
         self.script.add_step(f"spawn: {format_inline_yaml(fields)[:-1]}{lasts}}}", moment.at)
 
-    def _skip_signal(self, _index: int, _moment: RecordedMoment) -> None:
+    def _add_nothing_for_signal(self, _index: int, _moment: RecordedMoment) -> None:
         """It stands on top of the script."""
 
     def _add_agent_exit(self, _index: int, moment: RecordedMoment) -> None:
@@ -425,7 +425,7 @@ def _write_and_check_draft(
         *(f"# {line}" for line in comments),
         _NOTES_PLACEHOLDER_LINE.rstrip("\n"),
         f"scenario: {format_yaml_text(claim)}",
-        f"agent: {identity.written}",
+        f"agent: {identity.agent_yaml}",
     ]
     drive = _format_drive_section(events, identity)
     body = [*drive, "script:" if steps else "script: []", *(f"  - {step}" for step in steps)]

@@ -51,7 +51,7 @@ class AgentIdentity:
         return self.mode in DIALECTS[self.dialect].talks
 
     @property
-    def written(self) -> str:
+    def agent_yaml(self) -> str:
         """Give the value of `agent:`."""
         said: dict[str, Any] = {"dialect": self.dialect}
         if self.mode != DIALECTS[self.dialect].default_mode:

@@ -40,13 +40,13 @@ class EventMeaning:
     is_cut: bool = False
 
 
-REPEATED_EVENT = EventMeaning("repeated")
+REPEATED_EVENT_MEANING = EventMeaning("repeated")
 """Other events say the same."""
-UNTRANSLATED_EVENT = EventMeaning("other")
+UNTRANSLATED_EVENT_MEANING = EventMeaning("other")
 """The event goes into the draft as it stands."""
-PARTIAL_OUTPUT = EventMeaning("piece")
+PARTIAL_OUTPUT_MEANING = EventMeaning("piece")
 """A piece of something that no word of the language prints in pieces."""
-TURN_BEGIN = EventMeaning("begin")
+TURN_BEGIN_MEANING = EventMeaning("begin")
 """A turn begins: the fake prints this before its first step."""
 
 
@@ -146,7 +146,11 @@ def read_acp_event(event: Any, _later: LaterEvents, _mode: str) -> EventMeaning:
     if method.startswith(("fs/", "terminal/")) and isinstance(params, dict):
         given = {key: value for key, value in params.items() if key != "sessionId"}
         return EventMeaning("steps", (DraftStep("request", {"method": method, "params": given}),), is_sure=True)
-    return REPEATED_EVENT if method == "initialize" or method.startswith(("session/", "auth")) else UNTRANSLATED_EVENT
+    return (
+        REPEATED_EVENT_MEANING
+        if method == "initialize" or method.startswith(("session/", "auth"))
+        else UNTRANSLATED_EVENT_MEANING
+    )
 
 
 def _read_acp_prompt(params: Any) -> EventMeaning:
@@ -169,7 +173,7 @@ def _read_acp_answer(event: Any) -> EventMeaning:
     if isinstance(error, dict):
         told = {"is_error": True, "text": str(error.get("message") or "error")}
         return EventMeaning("steps", (DraftStep("result", told),), is_sure=True, ends="failed")
-    return REPEATED_EVENT if get_nested(event, "jsonrpc") or "result" in event else EventMeaning("foreign")
+    return REPEATED_EVENT_MEANING if get_nested(event, "jsonrpc") or "result" in event else EventMeaning("foreign")
 
 
 def _read_acp_update(update: Any) -> EventMeaning:
@@ -180,7 +184,7 @@ def _read_acp_update(update: Any) -> EventMeaning:
     if kind == "agent_thought_chunk" and isinstance(text, str):
         return EventMeaning("steps", (DraftStep("think", text),))
     if kind == "user_message_chunk":
-        return REPEATED_EVENT
+        return REPEATED_EVENT_MEANING
     if kind == "tool_call" and isinstance(number, str):
         given, about = get_nested(update, "rawInput"), get_nested(update, "kind")
         told = {"id": number, "name": str(update.get("title") or number), "input": given or {}}
@@ -192,7 +196,7 @@ def _read_acp_update(update: Any) -> EventMeaning:
         failed = update["status"] == "failed"
         told = {"id": number, **({"error": said} if failed else ({"output": said} if said else {}))}
         return EventMeaning("steps", (DraftStep("tool_done", told),), is_sure=True)
-    return UNTRANSLATED_EVENT
+    return UNTRANSLATED_EVENT_MEANING
 
 
 _ACP_READER_BY_METHOD = {
@@ -228,16 +232,18 @@ def read_claude_event(event: Any, later: LaterEvents, mode: str) -> EventMeaning
     if kind not in _CLAUDE_EVENT_TYPES:
         return EventMeaning("foreign")
     if kind == "control_request" and mode != "session":
-        return UNTRANSLATED_EVENT
+        return UNTRANSLATED_EVENT_MEANING
     return (
-        _CLAUDE_READER_BY_EVENT_TYPE[kind](event, later) if kind in _CLAUDE_READER_BY_EVENT_TYPE else UNTRANSLATED_EVENT
+        _CLAUDE_READER_BY_EVENT_TYPE[kind](event, later)
+        if kind in _CLAUDE_READER_BY_EVENT_TYPE
+        else UNTRANSLATED_EVENT_MEANING
     )
 
 
 def _read_claude_system_event(event: Any, later: LaterEvents) -> EventMeaning:
     """The first event is said with the first of these after it."""
     is_said = event.get("subtype") == "init" and later.has_event_with_trait(_is_claude_turn_output)
-    return REPEATED_EVENT if is_said else UNTRANSLATED_EVENT
+    return REPEATED_EVENT_MEANING if is_said else UNTRANSLATED_EVENT_MEANING
 
 
 def _read_claude_prompt(event: Any) -> str | None:
@@ -254,7 +260,11 @@ def _read_claude_message_piece(event: Any, later: LaterEvents) -> EventMeaning:
     """A piece says what its whole line says; where that is missing, it is a delta."""
     text = get_nested(event, "event", "delta", "text")
     if not isinstance(text, str) or event.get("parent_tool_use_id"):
-        return PARTIAL_OUTPUT if get_nested(event, "event", "type") == "content_block_delta" else REPEATED_EVENT
+        return (
+            PARTIAL_OUTPUT_MEANING
+            if get_nested(event, "event", "type") == "content_block_delta"
+            else REPEATED_EVENT_MEANING
+        )
     is_whole = later.has_event_with_trait(_is_claude_assistant_message)
     return EventMeaning("piece", text=text) if is_whole else EventMeaning("steps", (DraftStep("delta", text),))
 
@@ -262,7 +272,7 @@ def _read_claude_message_piece(event: Any, later: LaterEvents) -> EventMeaning:
 def _read_claude_assistant_message(event: Any, later: LaterEvents) -> EventMeaning:
     parent = event.get("parent_tool_use_id")
     if get_nested(event, "message", "model") == "<synthetic>" and later.has_event_with_trait(_is_claude_error_result):
-        return REPEATED_EVENT  # the error result says it
+        return REPEATED_EVENT_MEANING  # the error result says it
     blocks = get_nested_mappings(event, "message", "content")
     steps: list[DraftStep] = []
     number = get_nested(event, "message", "id")
@@ -282,8 +292,8 @@ def _read_claude_assistant_message(event: Any, later: LaterEvents) -> EventMeani
             told = {"id": part["id"], "name": part["name"], "input": part.get("input") or {}, **about, **more}
             steps.append(DraftStep("tool", told))
         else:
-            return UNTRANSLATED_EVENT
-    return EventMeaning("steps", tuple(steps)) if steps else UNTRANSLATED_EVENT
+            return UNTRANSLATED_EVENT_MEANING
+    return EventMeaning("steps", tuple(steps)) if steps else UNTRANSLATED_EVENT_MEANING
 
 
 def _is_claude_turn_output(event: Any) -> bool:
@@ -311,20 +321,24 @@ def _has_tool_call(event: Any) -> bool:
 def _read_claude_user_message(event: Any, _later: LaterEvents) -> EventMeaning:
     prompt = _read_claude_prompt(event)
     if prompt is not None:
-        return REPEATED_EVENT if prompt.startswith(_CLAUDE_INTERRUPTION_PREFIX) else EventMeaning("prompt", text=prompt)
+        return (
+            REPEATED_EVENT_MEANING
+            if prompt.startswith(_CLAUDE_INTERRUPTION_PREFIX)
+            else EventMeaning("prompt", text=prompt)
+        )
     steps = []
     for part in get_nested_mappings(event, "message", "content"):
         if part.get("type") != "tool_result" or not isinstance(part.get("tool_use_id"), str):
-            return UNTRANSLATED_EVENT
+            return UNTRANSLATED_EVENT_MEANING
         said = read_content_text(part.get("content") or "")
         told = {"error": said} if part.get("is_error") else ({"output": said} if said else {})
         steps.append(DraftStep("tool_done", {"id": part["tool_use_id"], **told}))
-    return EventMeaning("steps", tuple(steps)) if steps else UNTRANSLATED_EVENT
+    return EventMeaning("steps", tuple(steps)) if steps else UNTRANSLATED_EVENT_MEANING
 
 
 def _read_claude_result(event: Any, _later: LaterEvents) -> EventMeaning:
     if get_nested(event, "origin", "kind") == "task-notification" or get_nested(event, "origin") == "task-notification":
-        return UNTRANSLATED_EVENT
+        return UNTRANSLATED_EVENT_MEANING
     subtype, text = event.get("subtype", "success"), event.get("result")
     if subtype != "success":
         errors = event.get("errors")
@@ -347,9 +361,9 @@ def _read_claude_control_request(event: Any, _later: LaterEvents) -> EventMeanin
     if get_nested(request, "subtype") == "can_use_tool" and isinstance(name, str) and name:
         return EventMeaning("steps", (DraftStep("ask", {"permission": name}),), is_sure=True)
     return (
-        REPEATED_EVENT
+        REPEATED_EVENT_MEANING
         if get_nested(request, "subtype") in ("initialize", "set_permission_mode", "set_model")
-        else UNTRANSLATED_EVENT
+        else UNTRANSLATED_EVENT_MEANING
     )
 
 
@@ -360,7 +374,7 @@ _CLAUDE_READER_BY_EVENT_TYPE: dict[str, Callable[[Any, LaterEvents], EventMeanin
     "user": _read_claude_user_message,
     "result": _read_claude_result,
     "control_request": _read_claude_control_request,
-    "control_response": lambda _event, _later: REPEATED_EVENT,  # the dialect answers, or the caller did
+    "control_response": lambda _event, _later: REPEATED_EVENT_MEANING,  # the dialect answers, or the caller did
 }
 
 
@@ -384,17 +398,17 @@ def read_codex_event(event: Any, later: LaterEvents, _mode: str) -> EventMeaning
     if not isinstance(kind, str) or not kind.startswith(("thread.", "turn.", "item.", "error")):
         return EventMeaning("foreign")
     if kind in ("thread.started", "turn.started"):
-        return TURN_BEGIN
+        return TURN_BEGIN_MEANING
     if kind == "turn.completed":
         return EventMeaning("steps", (DraftStep("result", {}),), ends="completed")
     if kind in ("turn.failed", "error"):
         words = get_nested(event, "error", "message") if kind == "turn.failed" else event.get("message")
         is_told_again = later.has_event_with_trait(_is_codex_turn_failure)
         if kind == "error" and not is_told_again:
-            return UNTRANSLATED_EVENT
+            return UNTRANSLATED_EVENT_MEANING
         told = {"is_error": True, **({"text": words} if isinstance(words, str) and words else {})}
         return EventMeaning("steps", (DraftStep("result", told),), ends="failed")
-    return _read_codex_item(kind, item) if isinstance(item, dict) else UNTRANSLATED_EVENT
+    return _read_codex_item(kind, item) if isinstance(item, dict) else UNTRANSLATED_EVENT_MEANING
 
 
 def _read_codex_item(kind: str, item: dict[str, Any]) -> EventMeaning:
@@ -403,17 +417,17 @@ def _read_codex_item(kind: str, item: dict[str, Any]) -> EventMeaning:
     if about in names and kind == "item.completed" and isinstance(text, str):
         return EventMeaning("steps", (DraftStep(names[about], text),), final=text if about == "agent_message" else None)
     if about not in ("command_execution", "mcp_tool_call") or not isinstance(number, str):
-        return UNTRANSLATED_EVENT
+        return UNTRANSLATED_EVENT_MEANING
     if kind == "item.started":
         if about == "mcp_tool_call":
             name, given = item.get("tool"), item.get("arguments")
         else:
             name, given = "command_execution", {"command": item.get("command", "")}
         if not isinstance(name, str) or not isinstance(given, dict):
-            return UNTRANSLATED_EVENT
+            return UNTRANSLATED_EVENT_MEANING
         return EventMeaning("steps", (DraftStep("tool", {"id": number, "name": name, "input": given}),))
     if kind != "item.completed":
-        return UNTRANSLATED_EVENT
+        return UNTRANSLATED_EVENT_MEANING
     output = item.get("aggregated_output") or read_content_text(get_nested(item, "result", "content") or "")
     failed = item.get("status") == "failed" or item.get("exit_code") not in (None, 0)
     said = (
@@ -430,15 +444,15 @@ def read_gemini_event(event: Any, later: LaterEvents, _mode: str) -> EventMeanin
 
 def _read_gemini_message(event: Any, _later: LaterEvents) -> EventMeaning:
     if event.get("role") == "user":
-        return REPEATED_EVENT
+        return REPEATED_EVENT_MEANING
     text = event.get("content")
-    return EventMeaning("steps", (DraftStep("say", text),)) if isinstance(text, str) else UNTRANSLATED_EVENT
+    return EventMeaning("steps", (DraftStep("say", text),)) if isinstance(text, str) else UNTRANSLATED_EVENT_MEANING
 
 
 def _read_gemini_tool_start(event: Any, _later: LaterEvents) -> EventMeaning:
     number, name = event.get("tool_id"), event.get("tool_name")
     if not isinstance(number, str) or not isinstance(name, str):
-        return UNTRANSLATED_EVENT
+        return UNTRANSLATED_EVENT_MEANING
     return EventMeaning(
         "steps", (DraftStep("tool", {"id": number, "name": name, "input": event.get("parameters") or {}}),)
     )
@@ -451,7 +465,7 @@ def _read_gemini_tool_end(event: Any, _later: LaterEvents) -> EventMeaning:
     return (
         EventMeaning("steps", (DraftStep("tool_done", {"id": number, **said}),))
         if isinstance(number, str)
-        else UNTRANSLATED_EVENT
+        else UNTRANSLATED_EVENT_MEANING
     )
 
 
@@ -464,12 +478,12 @@ def _read_gemini_result(event: Any, _later: LaterEvents) -> EventMeaning:
 
 
 _GEMINI_READER_BY_EVENT_TYPE: dict[str, Callable[[Any, LaterEvents], EventMeaning]] = {
-    "init": lambda _event, _later: TURN_BEGIN,
+    "init": lambda _event, _later: TURN_BEGIN_MEANING,
     "message": _read_gemini_message,
     "tool_use": _read_gemini_tool_start,
     "tool_result": _read_gemini_tool_end,
     "result": _read_gemini_result,
-    "error": lambda _event, _later: UNTRANSLATED_EVENT,
+    "error": lambda _event, _later: UNTRANSLATED_EVENT_MEANING,
 }
 _PI_EVENT_TYPES = frozenset(
     (
@@ -494,28 +508,30 @@ def read_pi_event(event: Any, later: LaterEvents, _mode: str) -> EventMeaning:
     if kind not in _PI_EVENT_TYPES:
         return EventMeaning("foreign")
     if kind in _PI_REPEATED_EVENT_TYPES:
-        return REPEATED_EVENT
+        return REPEATED_EVENT_MEANING
     if kind in ("message_update", "tool_execution_update"):
         text = get_nested(event, "assistantMessageEvent", "delta")
         is_text = get_nested(event, "assistantMessageEvent", "type") == "text_delta" and isinstance(text, str)
         return (
             EventMeaning("piece", text=text)
             if is_text and later.has_event_with_trait(_is_pi_assistant_message_end)
-            else PARTIAL_OUTPUT
+            else PARTIAL_OUTPUT_MEANING
         )
-    return _PI_READER_BY_EVENT_TYPE[kind](event, later) if kind in _PI_READER_BY_EVENT_TYPE else UNTRANSLATED_EVENT
+    return (
+        _PI_READER_BY_EVENT_TYPE[kind](event, later) if kind in _PI_READER_BY_EVENT_TYPE else UNTRANSLATED_EVENT_MEANING
+    )
 
 
 def _read_pi_message_start(event: Any, later: LaterEvents) -> EventMeaning:
     """The start of a message is said with its end."""
     role = get_nested(event, "message", "role")
     is_said = role != "assistant" or later.has_event_with_trait(_is_pi_assistant_message_end)
-    return REPEATED_EVENT if is_said else UNTRANSLATED_EVENT
+    return REPEATED_EVENT_MEANING if is_said else UNTRANSLATED_EVENT_MEANING
 
 
 def _read_pi_message_end(event: Any, later: LaterEvents) -> EventMeaning:
     is_own = get_nested(event, "message", "role") == "assistant"
-    return _read_pi_assistant_message(event["message"], later) if is_own else REPEATED_EVENT
+    return _read_pi_assistant_message(event["message"], later) if is_own else REPEATED_EVENT_MEANING
 
 
 def _read_pi_tool_end(event: Any, _later: LaterEvents) -> EventMeaning:
@@ -536,7 +552,7 @@ def _read_pi_assistant_message(message: dict[str, Any], later: LaterEvents) -> E
         return EventMeaning("other", ends="failed", is_cut=True)
     if stop == "error":
         if later.has_event_with_trait(_is_pi_assistant_message_end):
-            return UNTRANSLATED_EVENT  # it tries again
+            return UNTRANSLATED_EVENT_MEANING  # it tries again
         told = {"is_error": True, "text": str(message.get("errorMessage") or "error")}
         return EventMeaning("steps", (DraftStep("result", told),), ends="failed")
     calls = [part for part in get_nested_mappings(message, "content") if part.get("type") == "toolCall"]
@@ -548,7 +564,7 @@ def _read_pi_assistant_message(message: dict[str, Any], later: LaterEvents) -> E
             for call in calls[:1]
             if isinstance(call.get("id"), str) and later.has_event_with_trait(_read_pi_started_tool_id, call["id"])
         ]
-        return EventMeaning("steps", tuple(steps)) if steps else UNTRANSLATED_EVENT
+        return EventMeaning("steps", tuple(steps)) if steps else UNTRANSLATED_EVENT_MEANING
     steps.append(DraftStep("turn_said", {"text": text, "stop": str(stop or "stop")}))
     return EventMeaning("steps", tuple(steps), final=text if stop in ("stop", "length", None) else None)
 
@@ -556,19 +572,21 @@ def _read_pi_assistant_message(message: dict[str, Any], later: LaterEvents) -> E
 def _read_pi_tool_start(event: Any, _later: LaterEvents) -> EventMeaning:
     number, name = event.get("toolCallId"), event.get("toolName")
     if not isinstance(number, str) or not isinstance(name, str):
-        return UNTRANSLATED_EVENT
+        return UNTRANSLATED_EVENT_MEANING
     return EventMeaning("steps", (DraftStep("tool", {"id": number, "name": name, "input": event.get("args") or {}}),))
 
 
 _MEANING_OF_PI_TURN_END = EventMeaning("steps", (DraftStep("result", {}),), ends="completed")
 _PI_REPEATED_EVENT_TYPES = ("session", "response", "extension_ui_response", "turn_start", "turn_end")
 _PI_READER_BY_EVENT_TYPE: dict[str, Callable[[Any, LaterEvents], EventMeaning]] = {
-    "agent_start": lambda _event, _later: TURN_BEGIN,
+    "agent_start": lambda _event, _later: TURN_BEGIN_MEANING,
     "message_start": _read_pi_message_start,
     "message_end": _read_pi_message_end,
     "tool_execution_start": _read_pi_tool_start,
     "tool_execution_end": _read_pi_tool_end,
-    "agent_end": lambda event, _later: UNTRANSLATED_EVENT if event.get("willRetry") else _MEANING_OF_PI_TURN_END,
+    "agent_end": lambda event, _later: (
+        UNTRANSLATED_EVENT_MEANING if event.get("willRetry") else _MEANING_OF_PI_TURN_END
+    ),
     "prompt": lambda event, _later: EventMeaning("prompt", text=str(event.get("message") or "hi")),
     "abort": lambda _event, _later: EventMeaning("cancel"),
 }

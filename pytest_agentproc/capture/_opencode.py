@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.capture._meaning import (
-    TURN_BEGIN,
-    UNTRANSLATED_EVENT,
+    TURN_BEGIN_MEANING,
+    UNTRANSLATED_EVENT_MEANING,
     DraftStep,
     EventMeaning,
     get_nested,
@@ -35,16 +35,20 @@ def read_opencode_event(event: Any, later: LaterEvents, _mode: str) -> EventMean
 
 def _read_text_part(part: dict[str, Any], _later: LaterEvents) -> EventMeaning:
     text = part.get("text")
-    return EventMeaning("steps", (DraftStep("say", text),), final=text) if isinstance(text, str) else UNTRANSLATED_EVENT
+    return (
+        EventMeaning("steps", (DraftStep("say", text),), final=text)
+        if isinstance(text, str)
+        else UNTRANSLATED_EVENT_MEANING
+    )
 
 
 def _read_tool_part(part: dict[str, Any], later: LaterEvents) -> EventMeaning:
     """The step of the tool's end also ends its model step, if no other tool runs."""
     number, name, state = part.get("callID"), part.get("tool"), part.get("state")
     if not (isinstance(number, str) and isinstance(name, str) and isinstance(state, dict)):
-        return UNTRANSLATED_EVENT
+        return UNTRANSLATED_EVENT_MEANING
     if not later.has_event_with_trait(_is_tool_step_end):
-        return UNTRANSLATED_EVENT
+        return UNTRANSLATED_EVENT_MEANING
     given, output = state.get("input"), state.get("output")
     said = {"error": str(state.get("error") or "error")} if state.get("status") == "error" else {}
     said |= {"output": output} if isinstance(output, str) and output and not said else {}
@@ -59,16 +63,16 @@ def _is_tool_step_end(event: Any) -> bool:
 def _read_model_step_end(part: dict[str, Any], _later: LaterEvents) -> EventMeaning:
     reason = part.get("reason")
     if reason == "tool-calls":
-        return UNTRANSLATED_EVENT  # unless the end of the tool has printed it
+        return UNTRANSLATED_EVENT_MEANING  # unless the end of the tool has printed it
     if reason != "stop":
         return EventMeaning("other", ends="completed" if reason == "length" else "")
     return EventMeaning("steps", (DraftStep("result", {}),), ends="completed")
 
 
 _READER_BY_EVENT_TYPE: dict[str, Callable[[dict[str, Any], LaterEvents], EventMeaning]] = {
-    "step_start": lambda _part, _later: TURN_BEGIN,
+    "step_start": lambda _part, _later: TURN_BEGIN_MEANING,
     "text": _read_text_part,
-    "reasoning": lambda _part, _later: UNTRANSLATED_EVENT,
+    "reasoning": lambda _part, _later: UNTRANSLATED_EVENT_MEANING,
     "tool_use": _read_tool_part,
     "step_finish": _read_model_step_end,
 }

@@ -320,7 +320,7 @@ class _RecordedRun:
         """Give the nanoseconds since the start."""
         return time.monotonic_ns() - self.start
 
-    def run_to_exit(self) -> int:
+    def forward_until_exit(self) -> int:
         """Move until the program has exited; give its status: a code, or minus a signal's number."""
         pidfd = os.pidfd_open(self.process.pid)
         exited = False
@@ -423,7 +423,7 @@ def run_and_record_program(
             run = _RecordedRun(argv, env, streams, writer, pty=terminal)
             run.signals += heard[0]
             heard.append(run.signals)
-            status = run.run_to_exit()
+            status = run.forward_until_exit()
     finally:
         if writer is not None:
             writer.stop()

@@ -110,11 +110,11 @@ class ReplayStage:
         self.input: deque[bytes] = deque()
         self._gone: set[str] = set()
 
-    def take(self, code: str, data: dict[str, Any]) -> None:
+    def record_event(self, code: str, data: dict[str, Any]) -> None:
         """Keep an event, as a record has it."""
         self.events.append((self.now, code, {"process": "agent", **data}))
 
-    def meets(self, signum: int) -> str:
+    def get_signal_disposition(self, signum: int) -> str:
         """Say how it meets a signal."""
         return "caught" if signum in self.caught else "default"
 
@@ -136,7 +136,7 @@ class ReplayStage:
         """Keep the bytes."""
         (self.out if stream == "stdout" else self.err).extend(data)
         self.lines += data.count(b"\n") if stream == "stdout" else 0
-        self.take("o" if stream == "stdout" else "e", {"bytes": data})
+        self.record_event("o" if stream == "stdout" else "e", {"bytes": data})
         return True
 
     def read(self, size: int) -> bytes | None:
@@ -171,13 +171,13 @@ class ReplayStage:
     def exit_process(self, code: int) -> None:
         """Exit."""
         self.ended = code
-        self.take("x", {"code": code})
+        self.record_event("x", {"code": code})
         raise _ReplayEnded
 
     def die(self, signum: int) -> None:
         """Die of a signal."""
         self.ended = -signum
-        self.take("x", {"signal": Signals(signum).name.removeprefix("SIG")})
+        self.record_event("x", {"signal": Signals(signum).name.removeprefix("SIG")})
         raise _ReplayEnded
 
 
@@ -231,9 +231,11 @@ def _is_player_waiting(player: Player, now: int) -> bool:
 def _deliver_agent_input(given: AgentInput, stage: ReplayStage) -> list[int]:
     if isinstance(given.data, bytes):
         stage.input.append(given.data)
-        stage.take("i", {"bytes": given.data} if given.data else {"eof": True})
+        stage.record_event("i", {"bytes": given.data} if given.data else {"eof": True})
         return []
-    stage.take("s", {"signal": Signals(given.data).name.removeprefix("SIG"), "met": stage.meets(given.data)})
+    stage.record_event(
+        "s", {"signal": Signals(given.data).name.removeprefix("SIG"), "met": stage.get_signal_disposition(given.data)}
+    )
     if given.data not in stage.caught:
         stage.die(given.data)
     return [given.data]

@@ -435,9 +435,9 @@ class Redactor:
             return data
         covered = _RedactionMask(data)
         for ranges, told in self._find_secret_spans(data):
-            covered.cover_ranges(ranges, told)
+            covered.mask_ranges(ranges, told)
         for source, target, size in find_continued_texts(data):
-            covered.copy_cover(source, target, size)
+            covered.copy_mask_to_text(source, target, size)
         for told in covered.told.values():
             told.places[place] += 1
         return bytes(covered.data)
@@ -516,7 +516,7 @@ class _RedactionMask:
         """Of which secret the placeholder is that begins at a place."""
         self._mask = bytearray(len(data))
 
-    def cover_ranges(self, ranges: Sequence[tuple[int, int]], told: RedactedSecret) -> None:
+    def mask_ranges(self, ranges: Sequence[tuple[int, int]], told: RedactedSecret) -> None:
         """Put a placeholder on what is free of these ranges; a secret shorter than its name leaves the name's start."""
         places = [
             at
@@ -533,7 +533,7 @@ class _RedactionMask:
             self.data[place] = byte
             self._mask[place] = 1
 
-    def copy_cover(self, source: int, target: int, size: int) -> None:
+    def copy_mask_to_text(self, source: int, target: int, size: int) -> None:
         """Put on a text what stands on the text that continues it."""
         for run in _MASKED_RUN_PATTERN.finditer(self._mask, source, source + size):
             start, end = run.start() - source + target, run.end() - source + target

@@ -12,7 +12,7 @@ from pytest_agentproc.files import write_file
 SCENARIO_FILE_SUFFIX = ".scenario.yaml"
 
 
-def check_scenario_target(path: str) -> Path:
+def check_scenario_output_path(path: str) -> Path:
     """Give the path of a scenario that is to be written.
 
     Raises:

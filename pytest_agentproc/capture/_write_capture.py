@@ -92,7 +92,7 @@ def _is_stream_chunk(event: Event, code: str) -> bool:
     return event.code == code and code in _STREAM_BY_EVENT_CODE and "bytes" in event.data
 
 
-def write_capture(
+def write_capture_files(
     record: Record,
     argv: Sequence[str],
     out: Path,

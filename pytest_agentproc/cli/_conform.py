@@ -19,7 +19,7 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 import pytest_agentproc
-from pytest_agentproc.cli._supervisors import add_play_options, load_subject, parse_scale
+from pytest_agentproc.cli._supervisors import add_run_options, load_supervisor_under_test, parse_time_scale
 from pytest_agentproc.errors import KitError, UsageError
 from pytest_agentproc.verdict import JudgedScenario, Verdict, format_summary, is_conformant
 from pytest_agentproc.vocabulary import RULES
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     names = "reference (the reference supervisor), null, ..., package.module:attribute or FILE.toml"
     parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=names)
-    add_play_options(parser)
+    add_run_options(parser)
     parser.add_argument("-k", metavar="WORDS", help="only scenarios whose id has them, such as 'lingers and not deaf'")
     parser.add_argument("--rule", action="append", default=[], help="only scenarios that cover it; may be repeated")
     parser.add_argument("-j", type=int, default=1, metavar="N", help="scenarios at a time; needs pytest-xdist")
@@ -96,12 +96,12 @@ def _require_valid_options(options: argparse.Namespace) -> None:
             "there is no supervisor to judge" if not options.subjects else "SUBJECT and --command exclude each other",
             "name one, such as reference or package.module:attribute, or give --command 'my-supervisor {agent}'",
         )
-    parse_scale(options.scale)
+    parse_time_scale(options.scale)
     if options.command:
-        load_subject(None, options.command)
+        load_supervisor_under_test(None, options.command)
     for name in options.subjects:
         if ":" in name:  # others may be known to a conftest file
-            load_subject(name)
+            load_supervisor_under_test(name)
     for rule in options.rule:
         if rule not in RULES:
             raise UsageError(f"--rule {rule}: there is no such rule", f"there are {', '.join(RULES)}")

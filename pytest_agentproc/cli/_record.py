@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run_command(options: argparse.Namespace) -> int:
     """Record; give the program's exit code."""
     capture.require_linux()
-    out = capture.check_scenario_target(options.out)
+    out = capture.check_scenario_output_path(options.out)
     if options.shorten is not None and options.shorten < 1:
         raise UsageError(f"--shorten is {options.shorten}", "give the number of characters to keep, 1 or more")
     capture.identify_agent(options.program, b"", options.dialect, options.mode)
@@ -55,7 +55,7 @@ def run_command(options: argparse.Namespace) -> int:
 
     def write(record: Record) -> capture.CaptureResult:
         how = {"dialect": options.dialect, "mode": options.mode, "shorten": options.shorten}
-        return capture.write_capture(record, options.program, out, env=env, **how)
+        return capture.write_capture_files(record, options.program, out, env=env, **how)
 
     try:
         record, code = capture.run_and_record_program(options.program, terminal=options.terminal, if_killed=write)

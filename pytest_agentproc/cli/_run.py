@@ -9,7 +9,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_agentproc.cli._scenarios import load_scenario
-from pytest_agentproc.cli._supervisors import add_play_options, add_subject_options, load_subject, parse_scale
+from pytest_agentproc.cli._supervisors import (
+    add_run_options,
+    add_supervisor_options,
+    load_supervisor_under_test,
+    parse_time_scale,
+)
 from pytest_agentproc.clock import require_backend
 from pytest_agentproc.errors import AdapterError, UsageError
 from pytest_agentproc.harness import (
@@ -84,9 +89,9 @@ class _RunSettings(NamedTuple):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("scenario", metavar="SCENARIO", help="a scenario file, or the id of a bundled one")
-    add_subject_options(parser)
+    add_supervisor_options(parser)
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object, and no timeline")
-    add_play_options(parser)
+    add_run_options(parser)
 
 
 def run_command(options: argparse.Namespace) -> int:
@@ -97,10 +102,10 @@ def run_command(options: argparse.Namespace) -> int:
         ScenarioError: the scenario has mistakes.
         KitError: the kit failed.
     """
-    scenario, scale = load_scenario(options.scenario), parse_scale(options.scale)
+    scenario, scale = load_scenario(options.scenario), parse_time_scale(options.scale)
     told = redirect_stdout(sys.stderr) if options.json else nullcontext()  # what it prints is no part of the object
     with told:
-        subject = load_subject(options.subject, options.command, options.defect)
+        subject = load_supervisor_under_test(options.subject, options.command, options.defect)
     require_backend(options.backend)
     clock = _choose_clock(subject, options.clock)
     backend = "model" if clock == "model" else options.backend

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.cli._supervisors import add_subject_options, load_subject
+from pytest_agentproc.cli._supervisors import add_supervisor_options, load_supervisor_under_test
 from pytest_agentproc.cli._workers import run_command_for_each_scenario
 from pytest_agentproc.clock import require_backend
 from pytest_agentproc.corpus import SCENARIO_FILE_SUFFIX, list_corpus_files, split_agent
@@ -58,7 +58,7 @@ _NOT_SEARCHED_MESSAGE = "not searched: no setting is a valid file with an agent 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("pattern", metavar="PATTERN", help="a file, a folder, or a pattern of ids of bundled scenarios")
-    add_subject_options(parser)
+    add_supervisor_options(parser)
     parser.add_argument("--explore", action="store_true", help="vary scenarios without open values")
     parser.add_argument("--runs", type=int, default=2000, help="settings of each scenario; 2000 without it")
     parser.add_argument("--seed", type=int, default=0, help="the same seed draws the same settings; 0 without it")
@@ -88,7 +88,7 @@ def run_command(options: argparse.Namespace) -> int:
     out = Path(options.out)
     if not out.is_dir():
         raise UsageError(f"--out {options.out}: there is no such folder", "make it first")
-    subject = load_subject(options.subject, None, options.defect)
+    subject = load_supervisor_under_test(options.subject, None, options.defect)
     reason = explain_no_virtual_time(subject)
     if reason:
         raise UsageError(f"{subject.name} is not searched, since that needs virtual time: {reason}")

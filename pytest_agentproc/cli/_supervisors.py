@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 _MAX_REAL_TIME_SCALE = 1000
 
 
-def add_subject_options(parser: argparse.ArgumentParser) -> None:
+def add_supervisor_options(parser: argparse.ArgumentParser) -> None:
     """Add what names one supervisor."""
     names = "reference (the default), null, ..., package.module:attribute or FILE.toml"
     parser.add_argument("--subject", help=names)
     parser.add_argument("--defect", help="the reference supervisor with this defect built in")
 
 
-def add_play_options(parser: argparse.ArgumentParser) -> None:
+def add_run_options(parser: argparse.ArgumentParser) -> None:
     """Add what says how scenarios are played."""
     parser.add_argument(
         "--clock",
@@ -41,7 +41,7 @@ def add_play_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def parse_scale(text: str) -> float | None:
+def parse_time_scale(text: str) -> float | None:
     """Read a scale; None: as fast as can be judged.
 
     Raises:
@@ -60,7 +60,7 @@ def parse_scale(text: str) -> float | None:
     return scale
 
 
-def load_subject(name: str | None, command: str | None = None, defect: str | None = None) -> Subject:
+def load_supervisor_under_test(name: str | None, command: str | None = None, defect: str | None = None) -> Subject:
     """Give the supervisor that a command line names; the reference supervisor if it names none.
 
     Raises:

@@ -238,9 +238,9 @@ class _AddedStep:
 class _EncodedStep(_AddedStep):
     """A step that the encoder of a dialect writes."""
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> Any:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Read the value, in a dialect whose encoder knows the step."""
-        return self.kind.read(node, what, check) if is_step_supported(self.step.name, node, check) else None
+        return self.kind.read_node(node, what, check) if is_step_supported(self.step.name, node, check) else None
 
     def build(self, step: Step, scope: CompileContext) -> list[ProgramStep]:
         """Compile to `event`; times in nanoseconds, sizes in bytes."""
@@ -251,10 +251,10 @@ class _EncodedStep(_AddedStep):
 class _ExpandedStep(_AddedStep):
     """A step that stands for others, and gives way to them."""
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> tuple[Step, ...]:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> tuple[Step, ...]:
         """Read the value, and the steps that it stands for, whose mistakes belong to the package that adds the step."""
         before = len(check.problems)
-        value = self.kind.read(node, what, check)
+        value = self.kind.read_node(node, what, check)
         if len(check.problems) > before:
             return ()
         about = f"the step {what}, which {self.origin} adds, "
@@ -268,7 +268,7 @@ class _ExpandedStep(_AddedStep):
             check.report_at(node, f"{about}raised {type(error).__name__}: {error}")
             return ()
         outside, check.expanding = check.expanding, (*check.expanding, what)
-        steps = Steps().read(made, what, check)
+        steps = Steps().read_node(made, what, check)
         check.expanding = outside
         for index, problem in enumerate(check.problems[before:], before):
             told = f"{about}is wrong: {problem.message}"

@@ -44,7 +44,7 @@ class ValueType(Protocol):
     def label(self) -> str:
         """Name the type in one or two words."""
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> Any:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Turn a node into a value; mistakes go to `check`, and the value is not used after a mistake."""
 
 

@@ -72,7 +72,7 @@ class _AwaitedEvent:
         ("turn 1", "background 1", "status ready"),
     )
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> tuple[str, Any]:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> tuple[str, Any]:
         """Take the words apart."""
         found = _AWAITED_EVENT_PATTERN.fullmatch(node.text) if isinstance(node, Scalar) else None
         if found is None:
@@ -98,7 +98,7 @@ class _EmptyValue:
     label: str = "{}"
     shape = Fields(())
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> None:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> None:
         """See that nothing is said beside it."""
         if not isinstance(node, Mapping) or node.pairs:
             check.report_wrong_value(node, what, "{}", f"write {what.rpartition('.')[2]}: {{}}")
@@ -151,7 +151,7 @@ class _DriveItems:
     form = Fields(_DRIVE_ITEM_KEYS, one_of=_DRIVE_ACTION_NAMES)
     shape = ListOf(form)
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> tuple[DriveItem, ...]:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> tuple[DriveItem, ...]:
         """Read the items; a run has its prompt, and after it nothing, or the caller's leaving."""
         is_session = bool(check.sessions) or check.is_session
         if not isinstance(node, Sequence):
@@ -191,7 +191,7 @@ class _DriveItems:
         return tuple(items)
 
     def _read_drive_item(self, node: YamlNode, what: str, check: FileCheck) -> DriveItem | None:
-        values = self.form.read(node, what, check)
+        values = self.form.read_node(node, what, check)
         if values is None:
             return None
         kind = next(name for name in _DRIVE_ACTION_NAMES if name in values)
@@ -345,13 +345,13 @@ class _Handlers:
     label = "{permission, after} or {hook, event, registers_at, raises, allowed}, or a list of them"
     shape = AnyOf((HANDLER_VALUE_TYPE, ListOf(HANDLER_VALUE_TYPE)))
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> tuple[dict[str, Any], ...]:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> tuple[dict[str, Any], ...]:
         """Read each; there is one answer to all questions, and one callback of a hook."""
         if not check.is_session and check.mode:
             check.report_at(node, f"{what} answers a session's agent, and this one is a run's")
             return ()
         given = node.items if isinstance(node, Sequence) else [node]
-        found = [values for node in given if (values := HANDLER_VALUE_TYPE.read(node, what, check)) is not None]
+        found = [values for node in given if (values := HANDLER_VALUE_TYPE.read_node(node, what, check)) is not None]
         names = [values.get("hook", "permission") for values in found]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:

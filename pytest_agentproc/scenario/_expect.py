@@ -85,11 +85,11 @@ class _ProcessName(Word):
 
     shape = TextPattern("[A-Za-z][A-Za-z0-9_-]*( [1-9][0-9]*)?")
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the name, and look it up."""
         found = _NUMBERED_PROCESS_PATTERN.fullmatch(node.text) if isinstance(node, Scalar) else None
         if found is None or not isinstance(node, Scalar):
-            return super().read(node, what, check)
+            return super().read_node(node, what, check)
         known = (*(check.sessions or ("agent",)), *check.spawned)
         if found[1] not in known and check.is_script_sound:
             check.report_at(node, describe_unknown_word("process", found[1], known))
@@ -148,12 +148,12 @@ class _ReceivedChecks:
     form = shape = Fields(_RECEIVED_EXPECT_KEYS)
     label = form.label
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
         """Read into one expectation per leaf."""
         found: list[UnboundExpectation] = []
         for key, place, leaf in self.form.match_keys(node, what, check):
             path = f"{what}.{key.name}"
-            read = key.kind.read(leaf, path, check)
+            read = key.kind.read_node(leaf, path, check)
             found.append(UnboundExpectation(strip_block_name(path), place.line, place.column, read))
         return found
 
@@ -263,7 +263,7 @@ class _SessionChecks:
     )
     shape = MapOf(form)
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
         """Read into one expectation per leaf; times are tried with the session's limits."""
         if not isinstance(node, Mapping):
             check.report_wrong_value(node, what, f"a mapping such as {self.label}")
@@ -285,7 +285,7 @@ def _read_expected_keys(form: Fields, node: YamlNode, what: str, check: FileChec
     for key, place, value in form.match_keys(node, what, check):
         _check_key_applies(place, check)
         path = f"{what}.{key.name}"
-        read = key.kind.read(value, path, check)
+        read = key.kind.read_node(value, path, check)
         is_nested = key.name in _EXPECT_KEYS_WITH_NESTED_CHECKS and read is not None
         leaf = UnboundExpectation(strip_block_name(path), place.line, place.column, read)
         found.extend(read if is_nested else [leaf])
@@ -350,7 +350,7 @@ class _ExpectBlock:
     label = "{outcome: ..., elapsed: ..., ...}"
     form = shape = Fields(_TOP_LEVEL_EXPECT_KEYS)
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> tuple[UnboundExpectation, ...]:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> tuple[UnboundExpectation, ...]:
         """Read every key that is there."""
         before = len(check.problems)
         if not isinstance(node, Mapping):

@@ -70,7 +70,7 @@ def filter_expectations_by_session(
     return tuple(replace(expectation, key=key) for expectation, whose, key in parts if whose == session)
 
 
-def _keep_bound_value(value: Any, _scope: CompileContext) -> Any:
+def _return_value_unchanged(value: Any, _scope: CompileContext) -> Any:
     return value
 
 
@@ -78,7 +78,7 @@ def _keep_bound_value(value: Any, _scope: CompileContext) -> Any:
 class ExpectKey(Key):
     """The table's entry for an expect key: how its value gets its normal form under a policy."""
 
-    bind: Callable[[Any, CompileContext], Any] = _keep_bound_value
+    bind: Callable[[Any, CompileContext], Any] = _return_value_unchanged
 
 
 def evaluate_time_value(value: Expression, scope: CompileContext) -> int:
@@ -110,7 +110,7 @@ class NamedTimes:
         """Show the mappings of one key."""
         return ListOf(MapOf(Time(), self.name, single=True))  # type: ignore[arg-type]
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> list[tuple[str, Any]]:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> list[tuple[str, Any]]:
         """Read a list of one-key mappings."""
         if not isinstance(node, Sequence):
             example = self.item.partition("such as ")[2]
@@ -122,7 +122,7 @@ class NamedTimes:
                 check.report_wrong_value(item, f"an item of {what}", self.item)
                 continue
             [(name, time)] = item.pairs
-            found.append((self.name.read(name, what, check), Time().read(time, f"{what}.{name.text}", check)))
+            found.append((self.name.read_node(name, what, check), Time().read_node(time, f"{what}.{name.text}", check)))
         return found
 
 
@@ -145,18 +145,20 @@ class ChecksByName:
         """Show the checks by name."""
         return MapOf(self.form, self.name)
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
         """Read into one expectation per leaf."""
         if not isinstance(node, Mapping):
             check.report_wrong_value(node, what, f"a mapping such as {self.label}")
             return []
         found: list[UnboundExpectation] = []
         for name, value in node.pairs:
-            self.name.read(name, what, check)
+            self.name.read_node(name, what, check)
             path = f"{what}.{name.text}"
             for key, place, leaf in self.form.match_keys(value, strip_block_name(path), check):
                 dotted = strip_block_name(f"{path}.{key.name}")
-                found.append(UnboundExpectation(dotted, place.line, place.column, key.kind.read(leaf, dotted, check)))
+                found.append(
+                    UnboundExpectation(dotted, place.line, place.column, key.kind.read_node(leaf, dotted, check))
+                )
         return found
 
 
@@ -198,7 +200,7 @@ class EnvironmentMapping:
     label = "{NAME: TEXT / unset}"
     shape = MapOf(Text())
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> dict[str, str | None]:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> dict[str, str | None]:
         """Read the pairs."""
         if not isinstance(node, Mapping):
             check.report_wrong_value(node, what, f"a mapping such as {self.label}")
@@ -208,7 +210,7 @@ class EnvironmentMapping:
             if not name.text or "=" in name.text or "\0" in name.text:
                 check.report_at(name, f'{what} has no variable "{name.text}": a name is text without "="')
             is_unset = isinstance(value, Scalar) and value.plain and value.text == "unset"
-            found[name.text] = None if is_unset else Text().read(value, f"{what}.{name.text}", check)
+            found[name.text] = None if is_unset else Text().read_node(value, f"{what}.{name.text}", check)
         return found
 
 
@@ -296,7 +298,7 @@ class _TurnChecks:
     label: str = "[{outcome, text, ...}, ...]"
     shape = ListOf(form)
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
         """Read into one expectation per leaf."""
         if not isinstance(node, Sequence):
             check.report_wrong_value(
@@ -310,7 +312,7 @@ class _TurnChecks:
         for number, item in enumerate(node.items, 1):
             for key, place, leaf in self.form.match_keys(item, f"{what}.{number}", check):
                 dotted = f"{head}.{number}.{key.name}"
-                value = key.kind.read(leaf, f"{what}.{number}.{key.name}", check)
+                value = key.kind.read_node(leaf, f"{what}.{number}.{key.name}", check)
                 found.append(UnboundExpectation(dotted, place.line, place.column, value))
         return found
 
@@ -356,18 +358,18 @@ class _ValueOrNone:
         """Name both."""
         return f"{self.kind.label} / none"
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> Any:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Take None for the word; in quotes it is a value."""
         is_none = isinstance(node, Scalar) and node.plain and node.text == "none"
-        return None if is_none else self.kind.read(node, what, check)
+        return None if is_none else self.kind.read_node(node, what, check)
 
 
 class _HexDigits(Text):
     """Bytes as hexadecimal digits."""
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the digits without blanks, in small letters."""
-        text = super().read(node, what, check)
+        text = super().read_node(node, what, check)
         try:
             return bytes.fromhex(text).hex()
         except ValueError:
@@ -430,7 +432,7 @@ class _ResultChecks:
     form = shape = Fields(tuple(RESULT_EXPECT_KEY_BY_FIELD.values()))
     label = "{FIELD: ...}"
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
         """Read into one expectation per leaf."""
         return _read_nested_keys(self.form, node, what, check)
 
@@ -449,7 +451,7 @@ class ArtifactChecks:
     shape = AnyOf((Choice(("none",)), form))
     label = "none or {FILE: ...}"
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation] | None:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation] | None:
         """Read into one expectation per leaf; None for none."""
         if isinstance(node, Scalar):
             if node.text != "none":
@@ -467,6 +469,6 @@ def _read_nested_keys(form: Fields, node: YamlNode, what: str, check: FileCheck)
         check.report_at(node, f"{what} says nothing: give a key of it, or none")
     for key, place, leaf in form.match_keys(node, what, check):
         path = f"{what}.{key.name}"
-        value = key.kind.read(leaf, path, check)
+        value = key.kind.read_node(leaf, path, check)
         found.append(UnboundExpectation(strip_block_name(path), place.line, place.column, value))
     return found

@@ -69,7 +69,7 @@ class Text:
     label: str = "TEXT"
     may_be_empty: bool = True
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the text; an empty one must be quoted."""
         if not isinstance(node, Scalar):
             check.report_wrong_value(node, what, "text")
@@ -88,7 +88,7 @@ class Word:
 
     label: str = "ID"
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the name."""
         if isinstance(node, Scalar) and re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", node.text):
             return node.text
@@ -107,7 +107,7 @@ class Choice:
         """Join the options."""
         return " / ".join(self.options)
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the word."""
         if not isinstance(node, Scalar) or not node.text:
             check.report_wrong_value(node, what, join_choices(self.options))
@@ -132,7 +132,7 @@ class FewWords:
         """Join the words."""
         return " / ".join(self.words)
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the word."""
         if not isinstance(node, Scalar) or node.text not in self.words:
             check.report_wrong_value(node, what, self.wanted)
@@ -149,7 +149,7 @@ class WholeNumber:
     label: str = "N"
     of_signal: str = ""
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> int:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> int:
         """Take the number."""
         if isinstance(node, Scalar) and re.fullmatch(r"-?[0-9]{1,18}", node.text, re.ASCII):
             number = int(node.text)
@@ -175,7 +175,7 @@ class Flag:
 
     label: str = "true / false"
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> bool:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> bool:
         """Take the truth value."""
         if isinstance(node, Scalar) and node.text in ("true", "false"):
             return node.text == "true"
@@ -195,7 +195,7 @@ class Time:
         """Name the time and the words."""
         return " / ".join(("T", *self.words))
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> Any:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Take the word, or parse the time."""
         if not isinstance(node, Scalar) or not node.text.strip():
             check.report_wrong_value(node, what, join_choices(("a time such as 10s", *self.words)))
@@ -214,7 +214,7 @@ class Size:
     bindable: bool = False
     label: str = "SIZE"
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> Any:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Take the size, or parse its expression."""
         found = _SIZE_PATTERN.fullmatch(node.text) if isinstance(node, Scalar) else None
         if self.bindable and found is None and isinstance(node, Scalar) and node.text.strip():
@@ -241,7 +241,7 @@ class Signal:
     why: str = ""
     label: str = "SIGNAL"
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the name."""
         if isinstance(node, Scalar) and node.text in self.names:
             return node.text
@@ -264,9 +264,9 @@ class Regex:
 
     label: str = "REGEX"
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the pattern, and try it."""
-        text = Text().read(node, what, check)
+        text = Text().read_node(node, what, check)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -289,7 +289,7 @@ class ListOf:
         """Show the brackets."""
         return f"[{self.kind.label}, ...]"
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> list[Any]:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> list[Any]:
         """Read every item."""
         if not isinstance(node, Sequence):
             text = node.text if isinstance(node, Scalar) else ""
@@ -302,7 +302,7 @@ class ListOf:
         seen: set[Any] = set()
         for item in node.items:
             before = len(check.problems)
-            value = self.kind.read(item, what, check)
+            value = self.kind.read_node(item, what, check)
             if len(check.problems) > before:
                 continue
             if self.unique and value in seen:
@@ -319,7 +319,7 @@ class Data:
 
     label: str = "{NAME: VALUE, ...}"
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> Any:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Read a mapping."""
         if not isinstance(node, Mapping):
             check.report_wrong_value(node, what, f"a mapping such as {self.label}")
@@ -375,12 +375,12 @@ class Fields:
         """Show the keys."""
         return "{" + ", ".join(key.name for key in self.keys) + "}"
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> Any:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Read a mapping into a dict of the values that are there."""
         before = len(check.problems)
         pairs = self.match_keys(node, what, check)
         path = "" if what == WHOLE_FILE_NAME else f"{what}."
-        values = {key.name: key.kind.read(value, f"{path}{key.name}", check) for key, _, value in pairs}
+        values = {key.name: key.kind.read_node(value, f"{path}{key.name}", check) for key, _, value in pairs}
         if len(check.problems) > before:
             return None
         return self.finish(values, node, what, check) if self.finish else values
@@ -425,15 +425,15 @@ class Either:
         """Show both forms."""
         return f"{self.scalar.label} or {self.mapping.label}"
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> Any:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Read the form that is there; both give the same kind of value."""
         if isinstance(node, Mapping):
-            return self.mapping.read(node, what, check)
+            return self.mapping.read_node(node, what, check)
         if isinstance(node, Sequence):
             check.report_wrong_value(node, what, self.label)
             return None
         before = len(check.problems)
-        values = {self.key: self.scalar.read(node, what, check)}
+        values = {self.key: self.scalar.read_node(node, what, check)}
         if len(check.problems) > before:
             return None
         return self.mapping.finish(values, node, what, check) if self.mapping.finish else values

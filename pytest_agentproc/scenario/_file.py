@@ -70,10 +70,10 @@ if TYPE_CHECKING:
 class _DialectName(Choice):
     """A dialect; the check keeps it, because steps differ."""
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the name, of one of the kit's or of one that was added, if that can be used."""
         added = check.language.dialects
-        check.dialect = Choice((*self.options, *added)).read(node, "dialect", check)
+        check.dialect = Choice((*self.options, *added)).read_node(node, "dialect", check)
         fault = added[check.dialect].unusable_reason if check.dialect in added else ""
         if fault:
             check.report_at(node, fault)
@@ -86,7 +86,7 @@ class _EachAgent:
     label = "[DIALECT, DIALECT MODE, ...]"
     shape = ListOf(Text("DIALECT", may_be_empty=False), unique=True)
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> None:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> None:
         """Refuse it: the loader has left it where a file has several agents at a time."""
         check.report_at(node, f"{what} is for a file with one agent at a time: leave sessions out")
 
@@ -176,7 +176,7 @@ class PolicyLimits:
     label = "{NAME: T / SIZE / [NAME, ...] / WORD / off}"
     shape = Fields(tuple(_make_limit_key(name) for name in POLICY_NAMES))
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
         """Read the limits; the check keeps them, because expressions are tried with them."""
         if not isinstance(node, Mapping):
             check.report_wrong_value(node, what, f"a mapping such as {self.label}")
@@ -196,17 +196,17 @@ class PolicyLimits:
     def _read_limit(self, name: str, node: YamlNode, what: str, check: FileCheck) -> Any:
         check.told_lines.setdefault(name, node.line)
         if name in LIST_NAMES:
-            return tuple(ListOf(Text("NAME", may_be_empty=False), unique=True).read(node, what, check))
+            return tuple(ListOf(Text("NAME", may_be_empty=False), unique=True).read_node(node, what, check))
         if name in WORD_NAMES:
-            return Choice(CONTAINMENTS).read(node, what, check)
+            return Choice(CONTAINMENTS).read_node(node, what, check)
         is_off = isinstance(node, Scalar) and node.text == "off"
         if name not in OPTIONAL_NAMES and is_off:
             return check.report_at(
                 node, f"{what} cannot be off: only {join_choices(sorted(OPTIONAL_NAMES), 'and')} can"
             )
         if name in SIZE_NAMES:
-            return None if is_off else Size(low=1).read(node, what, check)
-        time = Time(("off",) if name in OPTIONAL_NAMES else ()).read(node, what, check)
+            return None if is_off else Size(low=1).read_node(node, what, check)
+        time = Time(("off",) if name in OPTIONAL_NAMES else ()).read_node(node, what, check)
         return self._convert_to_seconds(time, node, what, check) if isinstance(time, Expression) else None
 
     def _convert_to_seconds(self, time: Expression, node: YamlNode, what: str, check: FileCheck) -> float | None:
@@ -222,10 +222,10 @@ class PolicyLimits:
 class AgentScript(Steps):
     """The agent's own script; whether it is sound decides whether names of processes can be checked."""
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> tuple[Step, ...]:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> tuple[Step, ...]:
         """Read the steps."""
         before = len(check.problems)
-        steps = super().read(node, what, check)
+        steps = super().read_node(node, what, check)
         check_child_references(check)
         check_inherited_streams(check)
         check.is_script_sound = len(check.problems) == before
@@ -239,7 +239,7 @@ class AgentScripts:
     script = AgentScript()
     shape = ListOf(script)
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> tuple[tuple[Step, ...], ...]:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> tuple[tuple[Step, ...], ...]:
         """Read every script."""
         if not isinstance(node, Sequence):
             check.report_wrong_value(node, what, "a list of scripts, one for each invocation")
@@ -250,7 +250,7 @@ class AgentScripts:
         for item in node.items:
             check.tools.clear()
             check.tasks.clear()
-            found.append(self.script.read(item, f"each item of {what}", check))
+            found.append(self.script.read_node(item, f"each item of {what}", check))
             are_sound = are_sound and check.is_script_sound
         check.is_script_sound = are_sound
         return tuple(found)
@@ -314,9 +314,9 @@ class _SessionAgent:
     label = AGENT_VALUE_TYPE.label
     shape = AGENT_VALUE_TYPE
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> Any:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Read it as any agent."""
-        values = AGENT_VALUE_TYPE.read(node, what, check)
+        values = AGENT_VALUE_TYPE.read_node(node, what, check)
         if values is not None and not check.is_session:
             about = f"the dialect {check.dialect} in mode {check.mode} is one run"
             living = join_choices(check.language.session_modes)
@@ -352,7 +352,7 @@ class _Sessions:
     form = Fields(_SESSION_KEYS, elsewhere=_REMEDY_BY_MISPLACED_SESSION_KEY)
     shape = MapOf(form, Word("NAME"))
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
         """Read every session; the check keeps what later parts must know of each."""
         if not isinstance(node, Mapping):
             check.report_wrong_value(node, what, f"a mapping such as {self.label}")
@@ -369,7 +369,7 @@ class _Sessions:
                 ids.clear()
             check.is_script_sound = True
             with check.enter_session(name.text):
-                found[name.text] = self.form.read(value, f"{what}.{name.text}", check)
+                found[name.text] = self.form.read_node(value, f"{what}.{name.text}", check)
                 require_script(value, f"{what}.{name.text}", check)
             are_sound = are_sound and check.is_script_sound
         check.is_script_sound = are_sound
@@ -377,7 +377,7 @@ class _Sessions:
         return found
 
     def _register_name(self, name: Scalar, what: str, check: FileCheck) -> None:
-        word = Word("NAME").read(name, f"a name in {what}", check)
+        word = Word("NAME").read_node(name, f"a name in {what}", check)
         if word in _RESERVED_SESSION_NAMES:
             check.report_at(name, f'a name in {what} cannot be "{word}": records call another by that name')
         check.sessions[name.text] = name.line
@@ -401,9 +401,9 @@ class _RuleId(Text):
 
     shape = Choice(tuple(RULES))
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the id."""
-        name = super().read(node, what, check)
+        name = super().read_node(node, what, check)
         if name and name not in RULES:
             check.report_at(node, describe_unknown_word("rule", name, RULES))
         return name
@@ -415,7 +415,7 @@ class _CaughtDefects:
     label = "{DEFECT: KEY, ...}"
     shape = MapOf(Text(), TextPattern("[a-z0-9]+(-[a-z0-9]+)*"))
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> dict[str, str]:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> dict[str, str]:
         """Read the pairs; a key must be one that this file expects, or leaks."""
         if not isinstance(node, Mapping):
             check.report_wrong_value(node, what, f"a mapping such as {self.label}")
@@ -428,7 +428,7 @@ class _CaughtDefects:
                     name,
                     f'a defect is named in small letters with "-" between the words, not "{shorten_text(name.text)}"',
                 )
-            key = Text().read(value, f"{what}.{name.text}", check)
+            key = Text().read_node(value, f"{what}.{name.text}", check)
             if isinstance(value, Scalar) and key and key not in known and check.is_expect_sound:
                 check.report_at(value, describe_unknown_word("key of this file's expect", key, known))
             found[name.text] = key

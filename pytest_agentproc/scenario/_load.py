@@ -339,7 +339,7 @@ def _parse_and_read(text: str, check: FileCheck, agent: str) -> dict[str, Any]:
         )
     if len(check.problems) > before:
         return {}
-    return {**about, **_read_open_file(root, found, check)}
+    return {**about, **_read_file_with_open_values(root, found, check)}
 
 
 def _choose_loaded_agent(root: YamlNode, text: str, check: FileCheck, agent: str) -> tuple[YamlNode, dict[str, str]]:
@@ -365,25 +365,25 @@ def _choose_loaded_agent(root: YamlNode, text: str, check: FileCheck, agent: str
     }
 
 
-def _read_open_file(root: YamlNode, found: tuple[OpenValue, ...], check: FileCheck) -> dict[str, Any]:
+def _read_file_with_open_values(root: YamlNode, found: tuple[OpenValue, ...], check: FileCheck) -> dict[str, Any]:
     """Read a file with each of its open values tried, the others being as they are by default."""
     if not found:
-        return _read_closed_file(root, check)
+        return _read_file_without_open_values(root, check)
     default = {(opening.line, opening.column): (opening, opening.default_choice) for opening in found}
     for opening in found:
         for other in opening.list_other_choices():
             tried = FileCheck(check.file, check.folder, check.language)
             try:
-                _read_closed_file(
+                _read_file_without_open_values(
                     close_open_values(root, {**default, (opening.line, opening.column): (opening, other)}), tried
                 )
             finally:  # it gives up at the hundredth problem
                 check.problems += [problem for problem in tried.problems if problem not in check.problems]
-    return {**_read_closed_file(close_open_values(root, default), check), "openings": found}
+    return {**_read_file_without_open_values(close_open_values(root, default), check), "openings": found}
 
 
-def _read_closed_file(root: YamlNode, check: FileCheck) -> dict[str, Any]:
-    values = SCENARIO_FILE_TYPE.read(root, WHOLE_FILE_NAME, check) or {}
+def _read_file_without_open_values(root: YamlNode, check: FileCheck) -> dict[str, Any]:
+    values = SCENARIO_FILE_TYPE.read_node(root, WHOLE_FILE_NAME, check) or {}
     keys = {key.text: key for key, _ in root.pairs} if isinstance(root, Mapping) else {}
     if "sessions" in keys:
         _check_session_file_keys(keys, check)
@@ -400,11 +400,11 @@ def _read_closed_file(root: YamlNode, check: FileCheck) -> dict[str, Any]:
                     line, 1, "the history is printed when a session is loaded: write continues: {load: ID}, too"
                 )
     if any(item.kind == "abandon" for item in drive):
-        _check_results_after_leaving(values.get("expect", ()), check)
+        _check_results_of_abandoned_run(values.get("expect", ()), check)
     return values
 
 
-def _check_results_after_leaving(expected: tuple[UnboundExpectation, ...], check: FileCheck) -> None:
+def _check_results_of_abandoned_run(expected: tuple[UnboundExpectation, ...], check: FileCheck) -> None:
     """Report a value that a supervisor would have to give to a caller that has left."""
     for expectation in expected:
         if expectation.key.partition(".")[0] in _RUN_REPORT_FIELD_NAMES:

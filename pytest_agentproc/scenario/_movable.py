@@ -67,8 +67,8 @@ class MovablePiece:
         except (NotApplicable, UnusableValue):
             return None
 
-    def evaluate_text(self, text: str, limits: Words[str, int | None]) -> int | None:
-        """Evaluate another time for this place, as `write_time` writes it; None: it is none."""
+    def evaluate_replacement_time(self, text: str, limits: Words[str, int | None]) -> int | None:
+        """Evaluate another time for this place, as `format_replacement_time` writes it; None: it is none."""
         if self.kind == "pause":
             before, after = self.options[0].format("\0").split("\0")
             text = text.removeprefix(before).removesuffix(after) or "0s"
@@ -77,7 +77,7 @@ class MovablePiece:
         except (NotApplicable, UnusableValue, ExpressionError):
             return None
 
-    def write_time(self, worth: int, limits: Words[str, int | None]) -> str:
+    def format_replacement_time(self, worth: int, limits: Words[str, int | None]) -> str:
         """Write another time for this place; a time that names limits still names them.
 
         Args:
@@ -348,13 +348,13 @@ def _find_swappable_neighbours(root: YamlNode, text: str, starts: list[int]) -> 
         for key, value in node.pairs if isinstance(node, Mapping) else ():
             if not isinstance(value, Sequence):
                 continue
-            fits = _are_independent_deeds if key.text == "drive" else _are_independent_steps
+            fits = _are_independent_actions if key.text == "drive" else _are_independent_steps
             for first, second in zip(value.items, value.items[1:], strict=False):
                 if fits(first, second):
                     yield from _swap_neighbours(first, second, text, starts)
 
 
-def _are_independent_deeds(node: YamlNode, other: YamlNode) -> bool:
+def _are_independent_actions(node: YamlNode, other: YamlNode) -> bool:
     first, second = _index_values_by_key(node), _index_values_by_key(other)
     timed = {"wait", "wait_for", "at", "after"} & {*first, *second}
     own = [given.get("session") for given in (first, second)]

@@ -36,7 +36,7 @@ class Steps:
 
     label: str = "steps"
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> tuple[Step, ...]:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> tuple[Step, ...]:
         """Read every item; an item after the end of a script is a mistake."""
         if not isinstance(node, Sequence):
             check.report_wrong_value(
@@ -77,11 +77,11 @@ def _read_step(node: YamlNode, check: FileCheck) -> Step | None:
     name, value = known[0]
     entry = check.steps[name.text]
     others = [(key, other) for key, other in node.pairs if key is not name]
-    result = entry.kind.read(value, name.text, check)
+    result = entry.kind.read_node(value, name.text, check)
     also = None
     for key, other in others:
         if entry.also is not None and key.text == entry.also.name:
-            also = entry.also.kind.read(other, f"{name.text} ... {key.text}", check)
+            also = entry.also.kind.read_node(other, f"{name.text} ... {key.text}", check)
     extra = [pair for pair in others if entry.also is None or pair[0].text != entry.also.name]
     if extra:
         check.report_at(node, _describe_extra_keys(entry, (name, value), extra, check))
@@ -121,7 +121,7 @@ _PARENT_NAME = "parent"
 _RESERVED_PROCESS_NAMES = ("agent", "caller", "supervisor", "tree", _PARENT_NAME)
 
 
-def build_spawn(step: Step, scope: CompileContext) -> list[ProgramStep]:
+def compile_spawn_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
     """Compile to `spawn`, with the child's own steps if it has a script."""
     value = step.value
     child = {
@@ -202,11 +202,11 @@ class _SpawnValue:
     form = SPAWN_FIELDS
     shape = Either(Word(), SPAWN_FIELDS, key="id")
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> Any:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Read either form into the values of the long one, the id among them."""
         before = len(check.problems)
         if isinstance(node, Scalar):
-            name = _register_process_name(Word().read(node, what, check), node, what, check)
+            name = _register_process_name(Word().read_node(node, what, check), node, what, check)
             if len(check.problems) == before:
                 check.inherits[name] = (node, ())
             return {"id": name}
@@ -216,7 +216,7 @@ class _SpawnValue:
         name = _register_process_name(word, own or node, what, check)
         check.depth += 1
         above, check.process = check.process, name
-        values = SPAWN_FIELDS.read(node, what, check)
+        values = SPAWN_FIELDS.read_node(node, what, check)
         check.process = above
         check.depth -= 1
         if values is None or len(check.problems) > before:
@@ -249,9 +249,9 @@ def _register_process_name(name: str, node: YamlNode, what: str, check: FileChec
 class _ChildName(Word):
     """A child of the process whose script it is; where it is spawned may come later in the file."""
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the name."""
-        name = super().read(node, what, check)
+        name = super().read_node(node, what, check)
         if name:
             check.meant.append((node, name, check.process or check.session))
         return name
@@ -261,10 +261,10 @@ class _ChildName(Word):
 class _ChildOrParentName(_ChildName):
     """A child, or in a spawned process its parent."""
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the name."""
         if not (isinstance(node, Scalar) and node.text == _PARENT_NAME):
-            return super().read(node, what, check)
+            return super().read_node(node, what, check)
         if not check.depth:
             check.report_at(node, f"{what}: the agent has no parent here: only a spawned process can name its parent")
         check.meant.append((node, _PARENT_NAME, check.process))
@@ -284,7 +284,7 @@ KILL_VALUE_TYPE = Either(
 )
 
 
-def build_kill(step: Step, _scope: CompileContext) -> list[ProgramStep]:
+def compile_kill_step(step: Step, _scope: CompileContext) -> list[ProgramStep]:
     """Compile to `kill`."""
     return [(step.line, "kill", (step.value["id"], signal_number(step.value.get("signal", "KILL"))))]
 

@@ -37,7 +37,7 @@ _TOOL_DEFAULTS: dict[str, Any] = {"input": {}}
 _TOOL_DONE_DEFAULTS: dict[str, Any] = {"output": "", "error": None}
 
 
-def build_event(step: Step, _scope: CompileContext) -> list[ProgramStep]:
+def compile_event_step(step: Step, _scope: CompileContext) -> list[ProgramStep]:
     """Compile to `event`: the kind of word, and its value; a thought of the agent's own is its text alone."""
     if isinstance(step.value, _DialectLine):
         return [(step.line, "event", ("line", step.value.fields))]
@@ -62,27 +62,27 @@ class _StepText(Text):
 
     step: str = ""
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the text."""
-        return super().read(node, what, check) if is_step_supported(self.step, node, check) else ""
+        return super().read_node(node, what, check) if is_step_supported(self.step, node, check) else ""
 
 
 @dataclass(frozen=True)
 class _BeginWord(Choice):
     """A turn, in a dialect that has something to print as it begins."""
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the word."""
-        return super().read(node, what, check) if is_step_supported("begin", node, check) else ""
+        return super().read_node(node, what, check) if is_step_supported("begin", node, check) else ""
 
 
 @dataclass(frozen=True)
 class _PlanEntries(ListOf):
     """A list of entries, in a dialect that has plans."""
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> list[Any]:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> list[Any]:
         """Read every entry."""
-        return super().read(node, what, check) if is_step_supported("plan", node, check) else []
+        return super().read_node(node, what, check) if is_step_supported("plan", node, check) else []
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class _EventData(Data):
     label: str = "{NAME: VALUE, ...} / LINE / {LINE: {NAME: VALUE, ...}}"
     shape = AnyOf((Data(), Text("LINE", may_be_empty=False)))
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> Any:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Read the mapping, or find the line."""
         if not is_step_supported("event", node, check):
             return {}
@@ -108,7 +108,7 @@ class _EventData(Data):
             if node.text not in lines:
                 return check.report_at(node, describe_unknown_word("line", node.text, lines))
             return _DialectLine({**lines[node.text]})
-        given = super().read(node, what, check)
+        given = super().read_node(node, what, check)
         name = next(iter(given), "")
         if not isinstance(node, Mapping) or len(given) != 1 or name not in lines:
             return given
@@ -278,7 +278,7 @@ def _validate_request(values: dict[str, Any], node: YamlNode, _what: str, check:
     return {**values, "is_of_run": bool(check.mode) and not check.is_session}
 
 
-def build_ask(step: Step, scope: CompileContext) -> list[ProgramStep]:
+def compile_ask_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
     """Compile to the question and what follows each answer."""
     value = step.value
     kind = next(kind for kind in _ASK_KINDS if kind in value)
@@ -293,7 +293,7 @@ def build_ask(step: Step, scope: CompileContext) -> list[ProgramStep]:
     return [(step.line, step.name, (fields, *branches))]
 
 
-def build_request(step: Step, scope: CompileContext) -> list[ProgramStep]:
+def compile_request_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
     """Compile to a question, too: only the name of its answer differs. An agent of a run calls its own servers."""
     value = step.value
     fields = {"kind": "request", "id": value.get("id")}
@@ -342,7 +342,7 @@ _WAIT_FOR_FORMS = "eof, prompt N, cancel, {stdin: PATTERN} or {exit: ID}"
 _WHEN_EVENT_FORMS = "eof, epipe, cancel or {signal: TERM}"
 
 
-def _check_agent_receives(node: YamlNode, what: str, check: FileCheck) -> None:
+def _report_unreceivable_event(node: YamlNode, what: str, check: FileCheck) -> None:
     """Report an event that only the agent of a session receives; if the mode itself is wrong, report nothing."""
     if check.depth:
         check.report_at(node, f"a spawned process hears no {what}: only the agent does")
@@ -358,7 +358,7 @@ class _AwaitedEventWord:
     label: str = "eof / prompt N / cancel"
     shape = TextPattern("eof|cancel|prompt [1-9][0-9]*", ("prompt 1", "cancel", "eof"))
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> str | int:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str | int:
         """Take the word, or the prompt's number."""
         text = node.text if isinstance(node, Scalar) else ""
         found = _PROMPT_NUMBER_PATTERN.fullmatch(text)
@@ -366,7 +366,7 @@ class _AwaitedEventWord:
             remedy = 'count them from 1: "prompt 1"' if text.partition(" ")[0] in ("prompt", "prompts") else ""
             check.report_wrong_value(node, what, _WAIT_FOR_FORMS, remedy)
         elif text != "eof":
-            _check_agent_receives(node, text.partition(" ")[0], check)
+            _report_unreceivable_event(node, text.partition(" ")[0], check)
         return text if found is None else int(found[1])
 
 
@@ -374,11 +374,11 @@ class _AwaitedEventWord:
 class _ReactionEventWord(FewWords):
     """A word for an event that a script can react to."""
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the word."""
-        word = super().read(node, what, check)
+        word = super().read_node(node, what, check)
         if word == "cancel":
-            _check_agent_receives(node, word, check)
+            _report_unreceivable_event(node, word, check)
         return word
 
 
@@ -386,11 +386,11 @@ class _ReactionEventWord(FewWords):
 class _AcknowledgedEventWord(Choice):
     """An event that a script can acknowledge."""
 
-    def read(self, node: YamlNode, what: str, check: FileCheck) -> str:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the word."""
-        word = super().read(node, what, check)
+        word = super().read_node(node, what, check)
         if word == "cancel":
-            _check_agent_receives(node, word, check)
+            _report_unreceivable_event(node, word, check)
         elif word and check.mode and (check.depth or not (check.is_session and check.has_dialect_key(word))):
             who = "a spawned process" if check.depth else f"the dialect {check.dialect} in mode {check.mode}"
             told = "nothing of a signal" if word == "signal" else "no receipt of a cancel"
@@ -468,7 +468,7 @@ WHEN_EVENT_TYPE = _ReactionEventWord(("eof", "epipe", "cancel"), _WHEN_EVENT_FOR
 ACKNOWLEDGE_VALUE_TYPE = _AcknowledgedEventWord(("cancel", "receipt", "signal"))
 
 
-def build_wait_for(step: Step, _scope: CompileContext) -> list[ProgramStep]:
+def compile_wait_for_step(step: Step, _scope: CompileContext) -> list[ProgramStep]:
     """Compile to what is waited for."""
     value: Any = step.value.get("eof")
     if value is None:
@@ -479,7 +479,7 @@ def build_wait_for(step: Step, _scope: CompileContext) -> list[ProgramStep]:
     return [(step.line, f"await_{value}", ())]
 
 
-def build_handshake(step: Step, scope: CompileContext) -> list[ProgramStep]:
+def compile_handshake_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
     """Compile to how handshakes go from here on."""
     value = step.value
     if "history" in value:
@@ -492,7 +492,7 @@ def build_handshake(step: Step, scope: CompileContext) -> list[ProgramStep]:
     return [(step.line, step.name, (kind, value.get(kind)))]
 
 
-def build_acknowledge(step: Step, _scope: CompileContext) -> list[ProgramStep]:
+def compile_acknowledge_step(step: Step, _scope: CompileContext) -> list[ProgramStep]:
     """Compile to `acknowledge`, to the receipt that goes before it, or to what a signal does."""
     return [(step.line, {"cancel": "acknowledge", "signal": "interrupted"}.get(step.value, step.value), ())]
 
@@ -548,7 +548,7 @@ def _validate_background_turn(values: dict[str, Any], node: YamlNode, _what: str
     return {"empty_result_first": False, **values}
 
 
-def build_background_turn(step: Step, scope: CompileContext) -> list[ProgramStep]:
+def compile_background_turn_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
     """Compile to the turn's beginning and the words in it."""
     value = step.value
     begin = {"task": value["task"], "empty_result_first": value["empty_result_first"]}

@@ -33,8 +33,8 @@ from pytest_agentproc.scenario._script import (
     KILL_VALUE_TYPE,
     SPAWN_VALUE_TYPE,
     Steps,
-    build_kill,
-    build_spawn,
+    compile_kill_step,
+    compile_spawn_step,
 )
 from pytest_agentproc.scenario._session_steps import (
     ACKNOWLEDGE_VALUE_TYPE,
@@ -54,14 +54,14 @@ from pytest_agentproc.scenario._session_steps import (
     TOOL_VALUE_TYPE,
     WAIT_FOR_WORD_TYPE,
     WHEN_EVENT_TYPE,
-    build_acknowledge,
-    build_ask,
-    build_background_turn,
-    build_event,
-    build_handshake,
-    build_request,
-    build_wait_for,
     check_dialect_keys,
+    compile_acknowledge_step,
+    compile_ask_step,
+    compile_background_turn_step,
+    compile_event_step,
+    compile_handshake_step,
+    compile_request_step,
+    compile_wait_for_step,
 )
 from pytest_agentproc.scenario._words import describe_unknown_word, shorten_text
 from pytest_agentproc.vocabulary import SIGNALS, signal_number
@@ -87,7 +87,7 @@ class _RawPieces:
     size: Any = None
 
 
-def build_raw(step: Step, scope: CompileContext) -> list[ProgramStep]:
+def compile_raw_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
     """Compile to `bytes`, with a `sleep` between the pieces if there is a gap."""
     value: _RawPieces = step.value
     if value.size is not None:
@@ -251,17 +251,17 @@ def _validate_result(values: dict[str, Any], node: YamlNode, what: str, check: F
     return {"is_error": subtype not in (None, "success"), **values}
 
 
-def _build_say(step: Step, _scope: CompileContext) -> list[ProgramStep]:
+def _compile_say_step(step: Step, _scope: CompileContext) -> list[ProgramStep]:
     if "parent" in step.value:
         return [(step.line, "event", ("nested", step.value))]
     return [(step.line, "say", (step.value["text"], step.value.get("stop")))]
 
 
-def _build_answer(step: Step, _scope: CompileContext) -> list[ProgramStep]:
+def _compile_answer_step(step: Step, _scope: CompileContext) -> list[ProgramStep]:
     return [(step.line, "answer", (step.value,))]
 
 
-def _build_result(step: Step, _scope: CompileContext) -> list[ProgramStep]:
+def _compile_result_step(step: Step, _scope: CompileContext) -> list[ProgramStep]:
     value = step.value
     result = {"text": value.get("text"), "is_error": value["is_error"], "usage": value.get("usage")}
     if "subtype" in value:
@@ -269,7 +269,7 @@ def _build_result(step: Step, _scope: CompileContext) -> list[ProgramStep]:
     return [(step.line, "result", (result,))]
 
 
-def _build_drip(step: Step, scope: CompileContext) -> list[ProgramStep]:
+def _compile_drip_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
     value = step.value
     every, until = scope.evaluate_time(value["every"]), scope.evaluate_time(value.get("for"))
     if "say" in value:
@@ -278,42 +278,42 @@ def _build_drip(step: Step, scope: CompileContext) -> list[ProgramStep]:
     return [(step.line, "drip", (stream, value[stream].encode(), None, every, until))]
 
 
-def _build_flood(step: Step, scope: CompileContext) -> list[ProgramStep]:
+def _compile_flood_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
     [(stream, size)] = step.value.items()
     return [(step.line, "flood", (stream, scope.evaluate_size(size)))]
 
 
-def _build_silence(step: Step, scope: CompileContext) -> list[ProgramStep]:
+def _compile_silence_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
     return [(step.line, "sleep", (scope.evaluate_time(step.value),))]
 
 
-def _build_burn_cpu(step: Step, scope: CompileContext) -> list[ProgramStep]:
+def _compile_burn_cpu_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
     return [(step.line, "burn_cpu", (scope.evaluate_time(step.value),))]
 
 
-def _build_linger(step: Step, scope: CompileContext) -> list[ProgramStep]:
+def _compile_linger_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
     waits = {"until signal": "await_signal", "until eof": "await_eof"}
     if isinstance(step.value, str) and step.value in waits:
         return [(step.line, waits[step.value], ())]
-    return _build_silence(step, scope)
+    return _compile_silence_step(step, scope)
 
 
-def _build_when(step: Step, scope: CompileContext) -> list[ProgramStep]:
+def _compile_when_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
     reaction = scope.compile_steps(step.also)
     if "event" in step.value:
         return [(step.line, "when", (step.value["event"], None, reaction))]
     return [(step.line, "when", ("signal", signal_number(step.value["signal"]), reaction))]
 
 
-def _build_meanwhile(step: Step, scope: CompileContext) -> list[ProgramStep]:
+def _compile_meanwhile_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
     return [(step.line, "meanwhile", (scope.compile_steps(step.value),))]
 
 
-def _build_one_word_step(step: Step, _scope: CompileContext) -> list[ProgramStep]:
+def _compile_one_word_step(step: Step, _scope: CompileContext) -> list[ProgramStep]:
     return [(step.line, step.name, (step.value,))]
 
 
-def _build_die(step: Step, _scope: CompileContext) -> list[ProgramStep]:
+def _compile_die_step(step: Step, _scope: CompileContext) -> list[ProgramStep]:
     return [(step.line, "die", (SIGNALS[step.value],))]
 
 
@@ -372,132 +372,151 @@ _STEP_ENTRIES = (
         "say",
         Either(Text(), _SAY_FIELDS, "text"),
         "prints a text of the agent; the turn goes on, unless `stop` says otherwise",
-        build=_build_say,
+        build=_compile_say_step,
     ),
-    StepEntry("answer", Text(), "prints a text, and completes the turn", build=_build_answer),
+    StepEntry("answer", Text(), "prints a text, and completes the turn", build=_compile_answer_step),
     StepEntry(
-        "result", Either(Text(), _RESULT_FIELDS, "text"), "completes the turn without another text", build=_build_result
+        "result",
+        Either(Text(), _RESULT_FIELDS, "text"),
+        "completes the turn without another text",
+        build=_compile_result_step,
     ),
-    StepEntry("begin", BEGIN_VALUE_TYPE, "prints the first events of a turn, before its first word", build=build_event),
+    StepEntry(
+        "begin", BEGIN_VALUE_TYPE, "prints the first events of a turn, before its first word", build=compile_event_step
+    ),
     StepEntry(
         "notice",
         NOTICE_VALUE_TYPE,
         "reports a problem that ends nothing, and does not begin the turn (codex)",
-        build=build_event,
+        build=compile_event_step,
     ),
     StepEntry(
         "delta",
         DELTA_VALUE_TYPE,
         "prints a piece of a text; the next `say` or `answer` ends the text",
-        build=build_event,
+        build=compile_event_step,
     ),
-    StepEntry("think", THINK_VALUE_TYPE, "prints a thought of the agent", build=build_event),
+    StepEntry("think", THINK_VALUE_TYPE, "prints a thought of the agent", build=compile_event_step),
     StepEntry(
-        "plan", PLAN_VALUE_TYPE, "prints the whole plan of the agent, in place of an earlier plan", build=build_event
+        "plan",
+        PLAN_VALUE_TYPE,
+        "prints the whole plan of the agent, in place of an earlier plan",
+        build=compile_event_step,
     ),
-    StepEntry("tool", TOOL_VALUE_TYPE, "starts a tool that the agent runs itself", build=build_event),
-    StepEntry("tool_done", TOOL_DONE_VALUE_TYPE, "ends a tool that the agent runs itself", build=build_event),
+    StepEntry("tool", TOOL_VALUE_TYPE, "starts a tool that the agent runs itself", build=compile_event_step),
+    StepEntry("tool_done", TOOL_DONE_VALUE_TYPE, "ends a tool that the agent runs itself", build=compile_event_step),
     StepEntry(
         "event",
         EVENT_VALUE_TYPE,
         "prints one event of the dialect as it stands, or a line of claude by its name",
-        build=build_event,
+        build=compile_event_step,
     ),
-    StepEntry("task", TASK_VALUE_TYPE, "starts a background task, by a tool of its own (claude)", build=build_event),
-    StepEntry("task_done", TASK_DONE_VALUE_TYPE, "ends a background task (claude)", build=build_event),
+    StepEntry(
+        "task", TASK_VALUE_TYPE, "starts a background task, by a tool of its own (claude)", build=compile_event_step
+    ),
+    StepEntry("task_done", TASK_DONE_VALUE_TYPE, "ends a background task (claude)", build=compile_event_step),
     StepEntry(
         "background_turn",
         BACKGROUND_TURN_VALUE_TYPE,
         "begins a turn that no prompt asked for (claude)",
-        build=build_background_turn,
+        build=compile_background_turn_step,
     ),
     StepEntry(
         "ask",
         ASK_VALUE_TYPE,
         "asks the client for a permission, or calls a hook, and waits for the answer",
-        build=build_ask,
+        build=compile_ask_step,
     ),
     StepEntry(
         "request",
         REQUEST_VALUE_TYPE,
         "calls a method of the client (acp, codex app-server), or a tool of an MCP server (claude), "
         "and waits for the answer",
-        build=build_request,
+        build=compile_request_step,
     ),
     StepEntry(
-        "raw", RAW_VALUE_TYPE, "prints bytes as they stand, on stdout unless `to` names another stream", build=build_raw
+        "raw",
+        RAW_VALUE_TYPE,
+        "prints bytes as they stand, on stdout unless `to` names another stream",
+        build=compile_raw_step,
     ),
     StepEntry(
-        "drip", _DRIP_FIELDS, "prints the same output again and again, each time after `every`", build=_build_drip
+        "drip",
+        _DRIP_FIELDS,
+        "prints the same output again and again, each time after `every`",
+        build=_compile_drip_step,
     ),
-    StepEntry("flood", _FLOOD_FIELDS, "prints this many bytes at once", build=_build_flood),
-    StepEntry("silence", Time(("for ever",)), "does nothing for this time", build=_build_silence),
+    StepEntry("flood", _FLOOD_FIELDS, "prints this many bytes at once", build=_compile_flood_step),
+    StepEntry("silence", Time(("for ever",)), "does nothing for this time", build=_compile_silence_step),
     StepEntry(
         "burn_cpu",
         Time(("for ever",)),
         "does nothing for this time, and keeps one core busy in real time",
-        build=_build_burn_cpu,
+        build=_compile_burn_cpu_step,
     ),
     StepEntry(
         "linger",
         Time(("for ever", "until eof", "until signal")),
         "lives on after the work is done; `until signal` means until TERM, INT or HUP",
-        build=_build_linger,
+        build=_compile_linger_step,
     ),
     StepEntry(
         "wait_for",
         Either(WAIT_FOR_WORD_TYPE, _WAIT_FOR_FIELDS, "eof"),
         "waits for the end of stdin, a line of stdin that fits a glob, or the end of a child; in a session also "
         "for prompt N or a cancel",
-        build=build_wait_for,
+        build=compile_wait_for_step,
     ),
     StepEntry(
         "handshake",
         HANDSHAKE_VALUE_TYPE,
         "sets how the agent answers a handshake, from this line on",
-        build=build_handshake,
+        build=compile_handshake_step,
     ),
     StepEntry(
         "acknowledge",
         ACKNOWLEDGE_VALUE_TYPE,
         "ends the turn that was cancelled, or that a signal interrupts (claude session); `receipt` comes before and "
         "reports that the cancel was read, and it ends nothing (claude session)",
-        build=build_acknowledge,
+        build=compile_acknowledge_step,
     ),
     StepEntry(
         "when",
         Either(WHEN_EVENT_TYPE, _WHEN_FIELDS, "event"),
         "sets what the agent does if an event happens, from this line on (epipe: its reader has closed; cancel: of the "
         "turn in work); `do: []` ignores the event",
-        build=_build_when,
+        build=_compile_when_step,
         also=Key("do", Steps(), "the steps of the reaction", required=True),
     ),
     StepEntry(
-        "meanwhile", Steps(), "plays a second track of steps, which is cut when the script ends", build=_build_meanwhile
+        "meanwhile",
+        Steps(),
+        "plays a second track of steps, which is cut when the script ends",
+        build=_compile_meanwhile_step,
     ),
     StepEntry(
         "stdin",
         Choice(("stop", "read")),
         "stops reading stdin, or reads on; a fake reads from its start",
-        build=_build_one_word_step,
+        build=_compile_one_word_step,
     ),
     StepEntry(
-        "close", Choice((*_OUTPUT_STREAMS, "stdin")), "closes one stream of the agent", build=_build_one_word_step
+        "close", Choice((*_OUTPUT_STREAMS, "stdin")), "closes one stream of the agent", build=_compile_one_word_step
     ),
-    StepEntry("spawn", SPAWN_VALUE_TYPE, "starts a child process", build=build_spawn),
+    StepEntry("spawn", SPAWN_VALUE_TYPE, "starts a child process", build=compile_spawn_step),
     StepEntry(
         "kill",
         KILL_VALUE_TYPE,
         "sends a signal to a child, and to its whole group if it leads one; STOP suspends it until CONT",
-        build=build_kill,
+        build=compile_kill_step,
     ),
     StepEntry(
         "exit",
         WholeNumber(0, 255, "CODE", of_signal="die: {}"),
         "exits with this code; a script that ends exits with 0",
-        build=_build_one_word_step,
+        build=_compile_one_word_step,
     ),
-    StepEntry("die", Signal(), "dies of this signal", build=_build_die),
+    StepEntry("die", Signal(), "dies of this signal", build=_compile_die_step),
 )
 
 STEP_ENTRY_BY_NAME: StepTable = {entry.name: entry for entry in _STEP_ENTRIES}

@@ -151,11 +151,11 @@ def _walk_mapping_keys(keys: dict[str, Key], node: Mapping) -> Iterator[KeyUse]:
     for name, value in node.pairs:
         if name.text in keys:
             key = keys[name.text]
-            yield KeyUse(key, _list_words(value), name.line)
+            yield KeyUse(key, _list_value_words(value), name.line)
             yield from _walk_key_uses(key.kind, value)
 
 
-def _list_words(node: YamlNode) -> tuple[str, ...]:
+def _list_value_words(node: YamlNode) -> tuple[str, ...]:
     """Give the words of `completed` or `{any_of: [completed, failed]}`."""
     if isinstance(node, Mapping) and len(node.pairs) == 1 and isinstance(node.pairs[0][1], Sequence):
         return tuple(item.text for item in node.pairs[0][1].items if isinstance(item, Scalar))

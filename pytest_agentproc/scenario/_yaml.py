@@ -285,7 +285,7 @@ def parse_yaml(text: str, report: ProblemReporter) -> YamlNode | None:
     """Read one YAML document; every mistake goes to `report` with its line and column, both from 1."""
     builder = _NodeBuilder(text, report)
     try:
-        builder.read()
+        builder.build_root_node()
     except yaml.MarkedYAMLError as error:
         report(*explain_parse_error(text.splitlines(), error))
         return None
@@ -316,7 +316,7 @@ class _NodeBuilder:
         self._report = report
         self._documents = 0
 
-    def read(self) -> None:
+    def build_root_node(self) -> None:
         """Take every event, each with the collections that are open around it."""
         loader = _YAML_LOADER_CLASS(self._text)
         try:
@@ -334,7 +334,7 @@ class _NodeBuilder:
                 items.append(self._build_scalar(event, start))
             elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
                 if event.anchor is not None or event.tag is not None:
-                    self._refuse_anchor_or_tag(event, "")
+                    self._report_anchor_or_tag(event, "")
                 around.append((start, items))
                 start, items = event, []
                 if len(around) > MAX_NESTING_LEVELS:
@@ -345,10 +345,10 @@ class _NodeBuilder:
                 start, items = around.pop()
                 items.append(node)
             else:
-                items += self._refuse_other_event(event)
+                items += self._report_unsupported_event(event)
         self.root = items[0] if items else None
 
-    def _refuse_other_event(self, event: Any) -> list[YamlNode]:
+    def _report_unsupported_event(self, event: Any) -> list[YamlNode]:
         """Refuse what no scenario has; an alias stands where it is, as text."""
         if type(event) is yaml.DocumentStartEvent:
             self._documents += 1
@@ -393,7 +393,7 @@ class _NodeBuilder:
         line, column = _locate_event(event)
         text = event.value
         if event.anchor is not None or event.tag is not None:
-            self._refuse_anchor_or_tag(event, text)
+            self._report_anchor_or_tag(event, text)
             text = text or event.anchor or ""
         style = event.style
         end = event.end_mark
@@ -425,7 +425,7 @@ class _NodeBuilder:
         """Give the text after a scalar on its line."""
         return self._lines[end.line][end.column :] if end.line < len(self._lines) else ""
 
-    def _refuse_anchor_or_tag(self, event: Any, text: str) -> None:
+    def _report_anchor_or_tag(self, event: Any, text: str) -> None:
         """Refuse anchors and tags: in a scenario they are text without the quotes that it needs."""
         if event.anchor is not None:
             self._report_at_event(event, describe_reserved_start("&", f"{event.anchor} {text}".rstrip()))

@@ -148,7 +148,7 @@ class MovedSettings(Settings[Setting]):
         far = 0
         for movable, text in zip(self.movables, setting, strict=True):
             if text != movable.text:
-                before, after = movable.evaluate_time(self.limits), movable.evaluate_text(text, self.limits)
+                before, after = movable.evaluate_time(self.limits), movable.evaluate_replacement_time(text, self.limits)
                 if movable.kind != "time" or movable.repeats or before is None or after is None:
                     return False
                 far += abs(after - before)

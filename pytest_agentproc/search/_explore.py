@@ -94,14 +94,14 @@ def _move_piece_nearer(trials: _ExplorationTrials, setting: Setting, index: int,
         (set_text(text) for text in pool[: pool.index(setting[index])] if trials.is_failing(set_text(text))), setting
     )
     movable, limits = trials.exploration.movables[index], trials.exploration.limits
-    now, far = movable.evaluate_time(limits), movable.evaluate_text(best[index], limits)
+    now, far = movable.evaluate_time(limits), movable.evaluate_replacement_time(best[index], limits)
     if now is None or far is None or far == now:
         return best
 
     def is_failing(worth: int) -> bool:
-        return trials.is_failing(set_text(movable.write_time(worth, limits)))
+        return trials.is_failing(set_text(movable.format_replacement_time(worth, limits)))
 
-    return set_text(movable.write_time(_find_last_allowed([far, now], is_failing, _MILLISECOND), limits))
+    return set_text(movable.format_replacement_time(_find_last_allowed([far, now], is_failing, _MILLISECOND), limits))
 
 
 def _generate_settings(original: Setting, pools: Pools, runs: int, random: Random) -> Iterator[Setting]:
@@ -148,7 +148,7 @@ def _list_piece_texts(trials: _ExplorationTrials, index: int) -> list[str]:
 
     def is_allowed(worth: int) -> bool:
         setting = list(made.original)
-        setting[index] = movable.write_time(worth, made.limits)
+        setting[index] = movable.format_replacement_time(worth, made.limits)
         return trials.is_within_expectations(tuple(setting))
 
     tried = _list_times_near_limits(made, now)
@@ -162,7 +162,7 @@ def _list_piece_texts(trials: _ExplorationTrials, index: int) -> list[str]:
     if made.slight_limit and not movable.repeats:
         inside |= {worth for worth in (now - made.slight_limit, now + made.slight_limit) if worth >= 0}
     ordered = sorted(inside, key=lambda worth: (abs(worth - now), worth))
-    return [movable.text, *(movable.write_time(worth, made.limits) for worth in ordered if worth != now)]
+    return [movable.text, *(movable.format_replacement_time(worth, made.limits) for worth in ordered if worth != now)]
 
 
 def _list_times_near_limits(made: MovedSettings, now: int) -> list[int]:

@@ -11,7 +11,7 @@ import pytest
 from detect_secrets.core.secrets_collection import SecretsCollection
 from detect_secrets.settings import default_settings
 
-from pytest_agentproc.capture import Redactor, write_capture
+from pytest_agentproc.capture import Redactor, write_capture_files
 from pytest_agentproc.record import Record
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ PEM = "-----BEGIN RSA PRIVATE KEY-----\n" + "\n".join([_LONG, _LONG[::-1]]) + "\
 def written(folder: Path, record: Record, argv: list[str], env: dict[str, str]) -> str:
     """Write it all, and give every byte that is on the disk then."""
     out = folder / "x.scenario.yaml"
-    write_capture(record, argv, out, env=env)
+    write_capture_files(record, argv, out, env=env)
     return "".join(file.read_text("utf-8") for file in sorted(folder.iterdir()))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.capture import Redactor, write_capture
+from pytest_agentproc.capture import Redactor, write_capture_files
 from tests.unit.capture.test_redaction import KINDS, recorded
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def test_what_was_recorded_is_for_its_owner_alone(tmp_path: Path) -> None:
     """No rule knows every secret: no other user of the machine reads the files, an older one included."""
     out = tmp_path / "x.scenario.yaml"
     out.write_text("older", "utf-8")
-    write_capture(recorded({"o": [bytes(range(128, 256)) * 40 + b"\n"]}), ["agent"], out, env={})
+    write_capture_files(recorded({"o": [bytes(range(128, 256)) * 40 + b"\n"]}), ["agent"], out, env={})
     files = sorted(tmp_path.iterdir())
     assert {file.name: oct(file.stat().st_mode & 0o777) for file in files} == {file.name: "0o600" for file in files}
     assert len(files) == 3

@@ -97,11 +97,11 @@ def test_times_and_places_for_pauses_move_in_the_script_and_nowhere_else() -> No
         ("time", 6, "inactivity_timeout + 10s", 130 * 10**9),
         ("pause", 7, "", 0),
     ]
-    texts = [one.write_time(131 * 10**9, limits) for one in found[1:]]
+    texts = [one.format_replacement_time(131 * 10**9, limits) for one in found[1:]]
     assert texts[1] == "131s"
     assert texts[4] == "inactivity_timeout + 10s + 1s"
     lines = apply_moves(
-        scenario.text, [(found[3], found[3].write_time(10**6, limits)), (found[5], texts[4])]
+        scenario.text, [(found[3], found[3].format_replacement_time(10**6, limits)), (found[5], texts[4])]
     ).splitlines()
     assert lines[3:8] == [
         "  - silence: 1s",
@@ -157,7 +157,9 @@ def test_every_piece_of_every_bundled_scenario_can_be_moved_and_read_again() -> 
     for scenario in [one for one in all_bundled() if one.id.startswith("session-")][::9]:
         for one in find_movable_pieces(scenario):
             for text in (
-                one.options if one.kind in ("cut", "chunk", "order") else [one.write_time(10**9, _limits(scenario))]
+                one.options
+                if one.kind in ("cut", "chunk", "order")
+                else [one.format_replacement_time(10**9, _limits(scenario))]
             ):
                 loads(apply_moves(scenario.text, [(one, text)]), scenario.path, Path(scenario.path).parent)
 
