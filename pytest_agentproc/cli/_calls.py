@@ -47,8 +47,8 @@ def parse_arguments(name: str, about: str, module: ModuleType, words: Sequence[s
         words: the arguments.
 
     Raises:
-        Misuse: they cannot be meant.
-        Help: the help was asked for, and is printed.
+        CommandLineError: they cannot be meant.
+        HelpPrinted: the help was asked for, and is printed.
     """
     parser = _RaisingArgumentParser(
         prog=f"agentproc {name}",

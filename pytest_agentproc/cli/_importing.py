@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 _MAX_LOG_BYTES = 1 << 24
-"""So many bytes of a log are read; of these `draft_pasted` takes as many characters as it likes."""
+"""So many bytes of a log are read; of these `draft_scenario_from_log` takes as many characters as it likes."""
 
 HELP_TEXT = """\
 The log may be pasted as it is: with words around it, times before its lines, quotes, fences, arrows, and lines that
